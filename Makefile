@@ -1,0 +1,67 @@
+# The targets people use; `make` alone lists them. The work is done by the scripts in scripts/.
+
+VENV := .venv
+PYTHON_BIN := $(VENV)/bin/python
+STAMP := $(VENV)/.set-up
+BENCH_STAMP := bench/.venv/.set-up
+SETUP_SCRIPTS := scripts/setup scripts/find-python scripts/ensure-tools
+
+# Workers of the test run ("auto" is one a core; 0 runs in one process) and further arguments,
+# as in: make test WORKERS=0 ARGS="-k journal -x"
+WORKERS ?= auto
+ARGS ?=
+# How many times as much the randomised and crash tests repeat in a soak.
+HOLDFAST_SOAK ?= 10
+
+PYTEST := $(PYTHON_BIN) -m pytest -n $(WORKERS)
+
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+.PHONY: help run setup test check format soak bench lock clean postgresql
+
+help: ## list these targets
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' Makefile
+
+run: setup ## set up, then take a tour of the program
+	@$(PYTHON_BIN) examples/tour.py
+
+setup: $(STAMP) ## make .venv, with the program in .venv/bin/holdfast
+	@:
+
+$(STAMP): requirements/dev.lock pyproject.toml $(SETUP_SCRIPTS)
+	@scripts/setup $(VENV) requirements/dev.lock
+	@touch $@
+
+test: setup postgresql ## set up, then run every test, in parallel and in random order
+	@$(PYTEST) --timeout 300 $(ARGS)
+
+check: setup ## style, format, types and the direction of imports
+	@$(VENV)/bin/ruff check
+	@$(VENV)/bin/ruff format --check
+	@$(VENV)/bin/pyright
+	@$(VENV)/bin/lint-imports
+
+format: setup ## put the code into the project's format and sort imports
+	@$(VENV)/bin/ruff check --fix-only
+	@$(VENV)/bin/ruff format
+
+soak: setup postgresql ## the tests with many more repetitions (HOLDFAST_SOAK=10)
+	@HOLDFAST_SOAK=$(HOLDFAST_SOAK) $(PYTEST) $(ARGS)
+
+bench: $(BENCH_STAMP) ## the side-by-side benchmarks
+	@bench/.venv/bin/python bench/run.py $(ARGS)
+
+$(BENCH_STAMP): bench/requirements.lock pyproject.toml $(SETUP_SCRIPTS)
+	@scripts/setup bench/.venv bench/requirements.lock
+	@touch $@
+
+lock: ## write the lock files anew (ARGS=--upgrade: newest versions)
+	@scripts/lock $(ARGS)
+
+clean: ## remove the environments and every cache
+	@rm -rf $(VENV) bench/.venv .cache .hypothesis .pytest_cache .ruff_cache .import_linter_cache build dist
+	@find src tests bench examples -name __pycache__ -type d -prune -exec rm -rf {} + 2>/dev/null || true
+
+# The tests start a PostgreSQL of their own; they only need its programs.
+postgresql: setup
+	@$(PYTHON_BIN) tests/postgres.py >/dev/null 2>&1 || scripts/ensure-tools postgresql

@@ -1,0 +1,156 @@
+"""How bytes reach the disk and stay there: locks, atomic files, damage set aside.
+
+Every room that writes a file does it through here, so the answer to "what if the
+power goes now?" is given once. Standard library only: the hook path imports this.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import os
+import time
+from collections.abc import Generator
+from pathlib import Path
+
+from holdfast.errors import HeldElsewhereError, StorageError
+
+try:
+    import fcntl
+except ImportError:  # Windows: one process at a time, unlocked
+    fcntl = None
+
+PRIVATE_FILE = 0o600
+PRIVATE_FOLDER = 0o700
+
+
+@contextlib.contextmanager
+def storage_errors(doing: str) -> Generator[None]:
+    """Turn the system's refusal into an error that says what was being done."""
+    try:
+        yield
+    except OSError as error:
+        reason = error.strerror or str(error)
+        where = f" ({error.filename})" if error.filename else ""
+        raise StorageError(f"could not {doing}: {reason}{where}") from error
+
+
+def private_folder(path: Path) -> Path:
+    """Make the folder for us alone; leave an existing one as it is."""
+    with storage_errors(f"make the folder {path}"):
+        path.mkdir(mode=PRIVATE_FOLDER, parents=True, exist_ok=True)
+    return path
+
+
+def sync_folder(path: Path) -> None:
+    """Make renames and new names in a folder survive a power cut."""
+    if os.name == "nt":
+        return
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def write_whole(descriptor: int, data: bytes) -> None:
+    """`os.write` may take less than it was given; a regular file seldom does, a full disk often."""
+    view = memoryview(data)
+    while view:
+        view = view[os.write(descriptor, view) :]
+
+
+def append_or_undo(descriptor: int, data: bytes, size: int) -> None:
+    """One write at the end of a file of that size, which the caller has locked.
+
+    A full disk takes a part: that is taken back, so the file is as it was.
+    """
+    try:
+        written = os.write(descriptor, data)
+        if written != len(data):
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+    except OSError:
+        os.ftruncate(descriptor, size)
+        raise
+
+
+def write_new(path: Path, data: bytes) -> None:
+    """A new file with these bytes, on the disk when this returns; never over an old one."""
+    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, PRIVATE_FILE)
+    try:
+        write_whole(descriptor, data)
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def replace_file(path: Path, data: bytes) -> None:
+    """The whole new content or the whole old one, whatever happens in between."""
+    temporary = path.with_name(f".{path.name}.{os.getpid()}.{time.monotonic_ns()}.tmp")
+    try:
+        write_new(temporary, data)
+        temporary.replace(path)
+    except BaseException:
+        temporary.unlink(missing_ok=True)
+        raise
+    sync_folder(path.parent)
+
+
+def set_aside(path: Path, seconds: float) -> Path:
+    """Move a damaged file out of the way under a name that tells; never over another one."""
+    stamp = time.strftime("%Y%m%d-%H%M%S", time.gmtime(seconds))
+    for attempt in range(1, 1000):
+        suffix = "" if attempt == 1 else f"-{attempt}"
+        target = path.with_name(f"{path.name}.damaged-{stamp}{suffix}")
+        if not target.exists():
+            path.rename(target)
+            sync_folder(path.parent)
+            return target
+    raise StorageError(f"could not set {path} aside: a thousand damaged copies stand there already")
+
+
+@contextlib.contextmanager
+def lock_file(path: Path, *, wait: float | None = None) -> Generator[None]:
+    """Hold an exclusive lock; the system releases it when the process dies.
+
+    The file itself stays: removing a lock file while others wait on it would let two in.
+    With `wait`, gives up after that many seconds.
+    """
+    descriptor = os.open(path, os.O_RDWR | os.O_CREAT | getattr(os, "O_CLOEXEC", 0), PRIVATE_FILE)
+    try:
+        _acquire(descriptor, path, wait)
+        yield
+    finally:
+        os.close(descriptor)
+
+
+def lock_descriptor(descriptor: int) -> None:
+    """Hold an exclusive lock on an open file until it is closed."""
+    if fcntl is not None:
+        fcntl.flock(descriptor, fcntl.LOCK_EX)
+
+
+def unlock_descriptor(descriptor: int) -> None:
+    if fcntl is not None:
+        fcntl.flock(descriptor, fcntl.LOCK_UN)
+
+
+def _acquire(descriptor: int, path: Path, wait: float | None) -> None:
+    if fcntl is None:
+        return
+    if wait is None:
+        fcntl.flock(descriptor, fcntl.LOCK_EX)
+        return
+    deadline = time.monotonic() + wait
+    while True:
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            if time.monotonic() >= deadline:
+                raise HeldElsewhereError(
+                    f"another process has held {path} for {wait:g} s",
+                    hint="wait for it to finish and try again",
+                ) from None
+            time.sleep(0.01)
+        else:
+            return

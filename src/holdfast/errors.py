@@ -1,0 +1,96 @@
+"""Every error Holdfast raises on purpose, and the one table that says what it means outside.
+
+    HoldfastError
+    ├── InvalidInputError            2  the caller's words are off; nothing was changed
+    ├── CannotDoError                1  right words, wrong moment
+    │   ├── NotFoundError
+    │   │   └── SessionNotFoundError
+    │   ├── IllegalTransitionError
+    │   ├── StorageError             the disk or the database would not take or give it
+    │   └── GitError
+    ├── HeldElsewhereError           3  somebody else holds it, or changed it first
+    │   ├── ConflictError
+    │   └── SessionAlreadyRunningError
+    └── DamagedDataError             4  set aside or left as found; nothing was lost
+        └── NewerSchemaError
+
+The numbers are the program's exit codes (`EXIT_CODES`). Every error carries a
+`hint`: the next thing to do. Standard library only: the hook path imports this.
+"""
+
+from __future__ import annotations
+
+
+class HoldfastError(Exception):
+    """What went wrong, and what to do about it."""
+
+    default_hint: str | None = None
+
+    def __init__(self, message: str, *, hint: str | None = None) -> None:
+        super().__init__(message)
+        self.message = message
+        self.hint = hint or self.default_hint
+
+
+class InvalidInputError(HoldfastError):
+    default_hint = "see `holdfast COMMAND --help`"
+
+
+class CannotDoError(HoldfastError):
+    pass
+
+
+class NotFoundError(CannotDoError):
+    pass
+
+
+class SessionNotFoundError(NotFoundError):
+    default_hint = "`holdfast list` shows what there is"
+
+
+class IllegalTransitionError(CannotDoError):
+    default_hint = "`holdfast status` shows where the workflow stands"
+
+
+class StorageError(CannotDoError):
+    default_hint = "check free space and permissions, then run the same command again"
+
+
+class GitError(CannotDoError):
+    pass
+
+
+class HeldElsewhereError(HoldfastError):
+    pass
+
+
+class ConflictError(HeldElsewhereError):
+    default_hint = "load it again and repeat your change"
+
+
+class SessionAlreadyRunningError(HeldElsewhereError):
+    default_hint = "`holdfast status` shows who runs it"
+
+
+class DamagedDataError(HoldfastError):
+    default_hint = "what could not be read was kept; see the path above"
+
+
+class NewerSchemaError(DamagedDataError):
+    default_hint = "upgrade holdfast to the version that wrote it, or newer"
+
+
+INTERRUPTED = 130
+
+EXIT_CODES: dict[type[HoldfastError], int] = {
+    InvalidInputError: 2,
+    CannotDoError: 1,
+    HeldElsewhereError: 3,
+    DamagedDataError: 4,
+    HoldfastError: 1,
+}
+
+
+def exit_code(error: HoldfastError) -> int:
+    """The nearest ancestor's entry in the table."""
+    return next(EXIT_CODES[kind] for kind in type(error).__mro__ if kind in EXIT_CODES)
