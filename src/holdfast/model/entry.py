@@ -1,0 +1,176 @@
+"""What can happen in a session. State is a fold over these, in the order of their sequence numbers.
+
+Adding something that can happen: a class here, its line in `AnyEntry`, and what it
+does to the state in `fold.py`. An entry written by a newer version reads as
+`UnknownEntry`: kept, passed on, without effect.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal, get_args
+
+from pydantic import AwareDatetime, ConfigDict, Field, TypeAdapter
+
+from holdfast.model.base import Value
+from holdfast.model.findings import Decision, ErrorRecord, ReviewerFeedback, TestState
+from holdfast.model.task import TaskDAG
+from holdfast.model.usage import UsageMetrics
+from holdfast.model.workflow import Issue, WorkflowStatus
+from holdfast.policy import Trigger
+
+
+class WorkflowCreated(Value):
+    type: Literal["workflow_created"] = "workflow_created"
+    issue: Issue
+    worktree: str
+    task_dag: TaskDAG = TaskDAG()
+    constraints: tuple[str, ...] = ()
+
+
+class WorkflowStatusChanged(Value):
+    """Started, blocked, completed, failed or cancelled; a pause and a resume have entries of their own."""
+
+    type: Literal["workflow_status_changed"] = "workflow_status_changed"
+    status: WorkflowStatus
+    reason: str | None = None
+
+
+class TaskStarted(Value):
+    type: Literal["task_started"] = "task_started"
+    task_id: str
+
+
+class TaskFinished(Value):
+    type: Literal["task_finished"] = "task_finished"
+    task_id: str
+    outcome: Literal["completed", "failed", "blocked", "interrupted"]
+    result: str | None = None
+
+
+class DecisionRecorded(Value):
+    type: Literal["decision_recorded"] = "decision_recorded"
+    decision: Decision
+
+
+class ErrorRecorded(Value):
+    """A new error, or the newer word on one with the same id."""
+
+    type: Literal["error_recorded"] = "error_recorded"
+    error: ErrorRecord
+
+
+class FeedbackRecorded(Value):
+    type: Literal["feedback_recorded"] = "feedback_recorded"
+    feedback: ReviewerFeedback
+
+
+class TestsRun(Value):
+    __test__ = False
+
+    type: Literal["tests_run"] = "tests_run"
+    state: TestState
+
+
+class UsageReported(Value):
+    """The session's running total; the newest report holds."""
+
+    type: Literal["usage_reported"] = "usage_reported"
+    usage: UsageMetrics
+
+
+class ConstraintPinned(Value):
+    type: Literal["constraint_pinned"] = "constraint_pinned"
+    text: str = Field(min_length=1)
+
+
+class PauseRequested(Value):
+    type: Literal["pause_requested"] = "pause_requested"
+    trigger: Trigger
+    reason: str | None = None
+
+
+class WorkflowPaused(Value):
+    type: Literal["workflow_paused"] = "workflow_paused"
+    snapshot_id: str
+    session_id: str
+    session_number: int
+    trigger: Trigger
+    reason: str | None = None
+
+
+class WorkflowResumed(Value):
+    type: Literal["workflow_resumed"] = "workflow_resumed"
+    snapshot_id: str | None = None
+    session_number: int
+    message: str | None = None
+
+
+class SnapshotEnriched(Value):
+    type: Literal["snapshot_enriched"] = "snapshot_enriched"
+    snapshot_id: str
+    decisions: int = 0
+    errors: int = 0
+
+
+class SnapshotDeleted(Value):
+    type: Literal["snapshot_deleted"] = "snapshot_deleted"
+    snapshot_id: str
+
+
+class SnapshotImported(Value):
+    """Read back from a session's files, after the database was lost or moved."""
+
+    type: Literal["snapshot_imported"] = "snapshot_imported"
+    snapshot_id: str
+    session_id: str
+
+
+class UnknownEntry(Value):
+    model_config = ConfigDict(frozen=True, extra="allow")
+
+    type: str
+
+
+AnyEntry = Annotated[
+    WorkflowCreated
+    | WorkflowStatusChanged
+    | TaskStarted
+    | TaskFinished
+    | DecisionRecorded
+    | ErrorRecorded
+    | FeedbackRecorded
+    | TestsRun
+    | UsageReported
+    | ConstraintPinned
+    | PauseRequested
+    | WorkflowPaused
+    | WorkflowResumed
+    | SnapshotEnriched
+    | SnapshotDeleted
+    | SnapshotImported,
+    Field(discriminator="type"),
+]
+
+Entry = AnyEntry | UnknownEntry
+
+
+class Event(Value):
+    """An entry as recorded: where it stands in the one order of all changes."""
+
+    seq: int = Field(ge=1)
+    workflow_id: str
+    at: AwareDatetime
+    entry: Entry
+
+
+_KNOWN: TypeAdapter[Any] = TypeAdapter(AnyEntry)
+_KINDS: frozenset[str] = frozenset(
+    kind.model_fields["type"].default for kind in get_args(get_args(AnyEntry)[0])
+)
+
+
+def entry_from_json(kind: str, text: str) -> Entry:
+    """Strict about the kinds we know, patient with those we do not."""
+    if kind in _KINDS:
+        return _KNOWN.validate_json(text)
+    return UnknownEntry.model_validate_json(text)

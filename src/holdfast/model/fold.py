@@ -1,0 +1,118 @@
+"""A session's state is a fold over its entries, starting from the last snapshot.
+
+Folding from the snapshot keeps a pause's cost with the work done since, not with all history.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from typing import Any
+
+from holdfast.model import entry as e
+from holdfast.model.findings import Decision, ErrorRecord, ReviewerFeedback, TestState
+from holdfast.model.snapshot import SessionSnapshot
+from holdfast.model.task import TaskDAG
+from holdfast.model.usage import UsageMetrics
+
+
+@dataclass
+class SessionFold:
+    """The state under construction. Dictionaries keep the first order and the last word."""
+
+    task_dag: TaskDAG = field(default_factory=TaskDAG)
+    task_changes: dict[str, dict[str, object]] = field(default_factory=dict[str, dict[str, object]])
+    current_task_id: str | None = None
+    decisions: dict[str, Decision] = field(default_factory=dict[str, Decision])
+    errors: dict[str, ErrorRecord] = field(default_factory=dict[str, ErrorRecord])
+    feedback: dict[str, ReviewerFeedback] = field(default_factory=dict[str, ReviewerFeedback])
+    test_state: TestState | None = None
+    constraints: dict[str, None] = field(default_factory=dict[str, None])
+    usage: UsageMetrics = field(default_factory=UsageMetrics)
+    through: int = 0
+
+    @classmethod
+    def starting_from(cls, snapshot: SessionSnapshot | None) -> SessionFold:
+        if snapshot is None:
+            return cls()
+        return cls(
+            task_dag=snapshot.task_dag,
+            current_task_id=snapshot.current_task_id,
+            decisions={item.id: item for item in snapshot.decisions},
+            errors={item.id: item for item in snapshot.errors},
+            feedback={item.review_id: item for item in snapshot.reviewer_feedback or ()},
+            test_state=snapshot.test_state,
+            constraints=dict.fromkeys(snapshot.constraints),
+            through=snapshot.folded_through,
+        )
+
+    def take(self, events: Iterable[e.Event]) -> SessionFold:
+        for event in events:
+            apply = _EFFECTS.get(type(event.entry))
+            if apply is not None:
+                apply(self, event.entry)
+            self.through = event.seq
+        return self
+
+    def tasks(self) -> TaskDAG:
+        return self.task_dag.updated(self.task_changes) if self.task_changes else self.task_dag
+
+
+def _created(state: SessionFold, entry: e.WorkflowCreated) -> None:
+    state.task_dag = entry.task_dag
+    state.constraints = dict.fromkeys(entry.constraints)
+
+
+def _task_started(state: SessionFold, entry: e.TaskStarted) -> None:
+    state.task_changes[entry.task_id] = {"status": "in_progress"}
+    state.current_task_id = entry.task_id
+
+
+def _task_finished(state: SessionFold, entry: e.TaskFinished) -> None:
+    # An interrupted task did not happen: it is pending again.
+    status = "pending" if entry.outcome == "interrupted" else entry.outcome
+    state.task_changes[entry.task_id] = {"status": status, "result": entry.result}
+    if state.current_task_id == entry.task_id:
+        state.current_task_id = None
+
+
+def _decision(state: SessionFold, entry: e.DecisionRecorded) -> None:
+    state.decisions[entry.decision.id] = entry.decision
+
+
+def _error(state: SessionFold, entry: e.ErrorRecorded) -> None:
+    state.errors[entry.error.id] = entry.error
+
+
+def _feedback(state: SessionFold, entry: e.FeedbackRecorded) -> None:
+    state.feedback[entry.feedback.review_id] = entry.feedback
+
+
+def _tests(state: SessionFold, entry: e.TestsRun) -> None:
+    state.test_state = entry.state
+
+
+def _usage(state: SessionFold, entry: e.UsageReported) -> None:
+    state.usage = entry.usage
+
+
+def _constraint(state: SessionFold, entry: e.ConstraintPinned) -> None:
+    state.constraints[entry.text] = None
+
+
+def _resumed(state: SessionFold, _entry: e.WorkflowResumed) -> None:
+    state.usage = UsageMetrics()  # a new session starts with an empty window
+
+
+_EFFECTS: dict[type[Any], Callable[[SessionFold, Any], None]] = {
+    e.WorkflowCreated: _created,
+    e.TaskStarted: _task_started,
+    e.TaskFinished: _task_finished,
+    e.DecisionRecorded: _decision,
+    e.ErrorRecorded: _error,
+    e.FeedbackRecorded: _feedback,
+    e.TestsRun: _tests,
+    e.UsageReported: _usage,
+    e.ConstraintPinned: _constraint,
+    e.WorkflowResumed: _resumed,
+}

@@ -1,0 +1,53 @@
+"""Sessions that walk through a list of items: an audit, an improvement run."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from pydantic import AwareDatetime, Field
+
+from holdfast.model.base import Value
+from holdfast.model.schema import ITEM_SESSION_SCHEMA
+from holdfast.model.snapshot import FileFingerprint
+
+Rating = Annotated[int, Field(ge=1, le=4)]
+SessionType = Literal["audit", "improve"]
+
+
+class _ItemSession(Value):
+    schema_version: Literal[2] = ITEM_SESSION_SCHEMA.current
+    session_id: str = Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$")
+    started_at: AwareDatetime
+    current_index: int = Field(default=0, ge=0)
+    file_snapshot: dict[str, FileFingerprint] = Field(default={})
+    config: dict[str, Any] = Field(default={})
+    completed_at: AwareDatetime | None = None
+
+
+class AuditSessionState(_ItemSession):
+    total_items: int = Field(ge=0)
+    partial_ratings: dict[str, dict[str, Rating | None]] = Field(
+        default={}, description="File, then item, to a rating of 1 to 4; null where it was skipped"
+    )
+
+
+class ImproveProgress(Value):
+    accepted: int = Field(default=0, ge=0)
+    skipped: int = Field(default=0, ge=0)
+    errors: int = Field(default=0, ge=0)
+
+
+class ImproveSessionState(_ItemSession):
+    transaction_id: str
+    continued_from: str | None = Field(default=None, description="The committed transaction before this one")
+    plan_items: tuple[dict[str, Any], ...] = ()
+    user_preferences: dict[str, Any] = Field(default={})
+    progress: ImproveProgress = ImproveProgress()
+
+
+ItemSessionState = AuditSessionState | ImproveSessionState
+
+STATE_CLASSES: dict[SessionType, type[AuditSessionState] | type[ImproveSessionState]] = {
+    "audit": AuditSessionState,
+    "improve": ImproveSessionState,
+}

@@ -1,0 +1,100 @@
+"""What is saved at a pause: the fold over a session's entries, plus facts about the world."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import Any, Literal, Self, cast
+
+from pydantic import AwareDatetime, Field, computed_field, model_validator
+
+from holdfast.model.base import Value
+from holdfast.model.findings import Decision, ErrorRecord, ReviewerFeedback, TestState
+from holdfast.model.git import GitState
+from holdfast.model.schema import SNAPSHOT_SCHEMA
+from holdfast.model.task import REMAINING, TaskDAG
+from holdfast.model.usage import UsageMetrics
+from holdfast.policy import Trigger
+
+_DERIVED = ("tasks_completed", "tasks_remaining")
+
+
+class ActionGlimpse(Value):
+    type: str
+    timestamp: str
+
+
+class IncrementalPause(Value):
+    """What the wind-down journal held when it was finalised; the journal itself is kept beside it."""
+
+    enabled: bool = True
+    action_count: int = Field(ge=0)
+    duration_seconds: int = Field(ge=0)
+    context_range: tuple[float, float]
+    tool_calls: int = Field(ge=0)
+    actions_summary: tuple[ActionGlimpse, ...] = Field(max_length=10)
+    skipped_lines: int = Field(default=0, ge=0, description="Torn or unreadable lines, kept but not counted")
+
+
+class FileFingerprint(Value):
+    path: str
+    hash: str = Field(pattern=r"^(sha256:[0-9a-f]{64}|absent)$")
+    mtime_ns: int
+    size: int = Field(ge=0)
+
+
+class SessionSnapshot(Value):
+    """Everything the next session needs, at one point in time."""
+
+    schema_version: Literal[1] = SNAPSHOT_SCHEMA.current
+    id: str
+    workflow_id: str
+    session_number: int = Field(ge=1)
+    session_id: str = Field(description="Name of the session's files")
+
+    created_at: AwareDatetime
+    trigger: Trigger
+    pause_reason: str | None = None
+
+    task_dag: TaskDAG = TaskDAG()
+    current_task_id: str | None = None
+    next_task_id: str | None = None
+
+    git_state: GitState | None = Field(default=None, description="None where the folder is no repository")
+    files: tuple[FileFingerprint, ...] = Field(default=(), description="Changed files, as they were")
+
+    decisions: tuple[Decision, ...] = ()
+    errors: tuple[ErrorRecord, ...] = ()
+    reviewer_feedback: tuple[ReviewerFeedback, ...] | None = None
+    test_state: TestState | None = None
+    constraints: tuple[str, ...] = Field(default=(), description="The user's standing rules, verbatim")
+
+    usage: UsageMetrics = UsageMetrics()
+    incremental_pause: IncrementalPause | None = None
+    folded_through: int = Field(default=0, ge=0, description="Sequence number of the last entry it holds")
+
+    @computed_field
+    @cached_property
+    def tasks_completed(self) -> int:
+        return self.task_dag.count("completed")
+
+    @computed_field
+    @cached_property
+    def tasks_remaining(self) -> int:
+        return self.task_dag.count(*REMAINING)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _drop_derived(cls, data: Any) -> Any:
+        """Counters are written for readers of the file, and counted anew when read."""
+        if isinstance(data, dict) and any(name in data for name in _DERIVED):
+            given = cast("dict[str, Any]", data)
+            return {key: value for key, value in given.items() if key not in _DERIVED}
+        return cast("object", data)
+
+    @model_validator(mode="after")
+    def _tasks_exist(self) -> Self:
+        for role in ("current_task_id", "next_task_id"):
+            named = getattr(self, role)
+            if named is not None and named not in self.task_dag.by_id:
+                raise ValueError(f"{role} names {named!r}, which is no task of the plan")
+        return self

@@ -1,0 +1,73 @@
+"""A workflow: work that outlives sessions. Its states, and which may follow which."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Literal
+
+from pydantic import AwareDatetime, Field
+
+from holdfast.errors import IllegalTransitionError
+from holdfast.model.base import Value
+from holdfast.policy import Trigger
+
+WorkflowStatus = Literal["pending", "in_progress", "blocked", "paused", "completed", "failed", "cancelled"]
+
+VALID_TRANSITIONS: dict[WorkflowStatus, frozenset[WorkflowStatus]] = {
+    "pending": frozenset({"in_progress", "cancelled"}),
+    "in_progress": frozenset({"blocked", "paused", "completed", "failed", "cancelled"}),
+    "blocked": frozenset({"in_progress", "failed", "cancelled"}),
+    "paused": frozenset({"in_progress", "cancelled"}),
+    "completed": frozenset(),
+    "failed": frozenset(),
+    "cancelled": frozenset(),
+}
+
+ACTIVE: frozenset[WorkflowStatus] = frozenset({"in_progress", "blocked"})
+"""A worktree holds at most one of these."""
+
+OPEN: frozenset[WorkflowStatus] = frozenset({*ACTIVE, "pending", "paused"})
+
+
+class Issue(Value):
+    """What the work is for, as its author wrote it."""
+
+    id: str
+    title: str
+    description: str = ""
+
+
+class PauseRequest(Value):
+    """Somebody or something asked for a pause; it is honoured at the next boundary."""
+
+    trigger: Trigger
+    reason: str | None = None
+    requested_at: AwareDatetime
+
+
+class Workflow(Value):
+    id: str
+    issue: Issue
+    worktree: str = Field(description="The folder the work happens in")
+    status: WorkflowStatus = "pending"
+    revision: int = Field(default=1, ge=1, description="Counts changes; who writes names the one they saw")
+    session_count: int = Field(default=1, ge=1)
+    created_at: AwareDatetime
+    updated_at: AwareDatetime
+    paused_at: AwareDatetime | None = None
+    pause_reason: str | None = None
+    pause_request: PauseRequest | None = None
+    commit_at_start: str | None = Field(default=None, description="HEAD when the workflow began")
+
+    def moved(self, status: WorkflowStatus, at: datetime, **changes: object) -> Workflow:
+        """The workflow in its next state; an illegal step is refused."""
+        if status not in VALID_TRANSITIONS[self.status]:
+            allowed = ", ".join(sorted(VALID_TRANSITIONS[self.status])) or "nothing: it has ended"
+            raise IllegalTransitionError(
+                f"workflow {self.id} is {self.status} and cannot become {status} (allowed: {allowed})"
+            )
+        return self.touched(at, status=status, **changes)
+
+    def touched(self, at: datetime, **changes: object) -> Workflow:
+        """A copy with these changes, as the next revision."""
+        return self.changed(updated_at=at, revision=self.revision + 1, **changes)

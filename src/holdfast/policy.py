@@ -1,0 +1,100 @@
+"""All triggers and thresholds: why and when a session is paused. Nothing else decides that.
+
+A trigger only ever *requests* a pause. The running side honours the request at its
+next boundary (between tasks, between tool batches); work in flight is never cut off
+by a threshold.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import IntEnum
+from typing import Literal
+
+from holdfast.errors import InvalidInputError
+
+Trigger = Literal["pause", "task_complete", "exhaustion", "timeout", "crash"]
+
+
+class Level(IntEnum):
+    """How full the context window is, in words."""
+
+    NORMAL = 0
+    CAUTION = 1
+    WARNING = 2
+    AUTO_PAUSE = 3
+    CRITICAL = 4
+
+    @property
+    def label(self) -> str:
+        return self.name.lower().replace("_", "-")
+
+
+@dataclass(frozen=True)
+class Levels:
+    """Where each level begins, as a share of the window."""
+
+    caution: float = 0.70
+    warning: float = 0.85
+    auto_pause: float = 0.90
+    critical: float = 0.95
+
+    def __post_init__(self) -> None:
+        bounds = (self.caution, self.warning, self.auto_pause, self.critical)
+        if list(bounds) != sorted(bounds) or not bounds[0] > 0 or bounds[-1] > 1:
+            raise InvalidInputError(
+                f"levels must rise from above 0 to at most 1: {', '.join(f'{bound:g}' for bound in bounds)}",
+                hint="caution < warning < auto_pause < critical, as fractions such as 0.85",
+            )
+
+    def at(self, share: float) -> Level:
+        bounds = (self.caution, self.warning, self.auto_pause, self.critical)
+        return Level(sum(share >= bound for bound in bounds))
+
+
+@dataclass(frozen=True)
+class PausePolicy:
+    """When a workflow is paused without anybody asking."""
+
+    exhaustion_at: float = 0.85
+    every_tasks: int | None = None
+    timeout_seconds: float | None = None
+    force_after_seconds: float = 300.0
+    """How long a requested pause waits for its boundary before it is forced."""
+
+
+@dataclass(frozen=True)
+class Situation:
+    """What a policy looks at: of this session, not of the workflow's whole life."""
+
+    context_share: float | None = None
+    tasks_done: int = 0
+    seconds_running: float = 0.0
+
+
+@dataclass(frozen=True)
+class PauseCause:
+    trigger: Trigger
+    reason: str
+
+
+def pause_cause(policy: PausePolicy, now: Situation) -> PauseCause | None:
+    """Why to request a pause at this moment, the most pressing cause first; None to go on.
+
+    The two causes not seen here come from outside: somebody asks (`pause`), or the
+    process is gone (`crash`).
+    """
+    if now.context_share is not None and now.context_share >= policy.exhaustion_at:
+        return PauseCause(
+            "exhaustion", f"context is {now.context_share:.0%} full (limit {policy.exhaustion_at:.0%})"
+        )
+    if policy.timeout_seconds is not None and now.seconds_running >= policy.timeout_seconds:
+        return PauseCause("timeout", f"the session has run for {policy.timeout_seconds:g} s")
+    if policy.every_tasks is not None and now.tasks_done >= policy.every_tasks:
+        return PauseCause("task_complete", f"{now.tasks_done} tasks are done in this session")
+    return None
+
+
+def must_force(policy: PausePolicy, seconds_waiting: float) -> bool:
+    """Whether a requested pause has waited long enough for its boundary."""
+    return seconds_waiting >= policy.force_after_seconds
