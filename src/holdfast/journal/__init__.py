@@ -1,0 +1,1 @@
+"""The crash-safe wind-down log: append, read, repair, archive."""

@@ -1,0 +1,56 @@
+"""Archived journals: their names, and compression of the old ones."""
+
+from __future__ import annotations
+
+import gzip
+import os
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+from holdfast.durable import PRIVATE_FILE, sync_folder
+
+SUFFIX = "-incremental.jsonl"
+
+
+def archive_name(session_id: str) -> str:
+    return f"{session_id}{SUFFIX}"
+
+
+def find_archive(folder: Path, session_id: str) -> Path | None:
+    """The archived journal of a session, compressed or not."""
+    plain = folder / archive_name(session_id)
+    packed = plain.with_name(f"{plain.name}.gz")
+    return next((path for path in (plain, packed) if path.exists()), None)
+
+
+def archives(folder: Path) -> Iterator[Path]:
+    yield from sorted((*folder.glob(f"session-*{SUFFIX}"), *folder.glob(f"session-*{SUFFIX}.gz")))
+
+
+def compress_older(folder: Path, before: float) -> list[Path]:
+    """Compress the archives last written before that moment; the plain file goes once its copy is safe."""
+    return [
+        _compress(path) for path in sorted(folder.glob(f"session-*{SUFFIX}")) if path.stat().st_mtime < before
+    ]
+
+
+def _compress(path: Path) -> Path:
+    target = path.with_name(f"{path.name}.gz")
+    temporary = path.with_name(f".{target.name}.{os.getpid()}.tmp")
+    descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, PRIVATE_FILE)
+    try:
+        with os.fdopen(descriptor, "wb") as raw:
+            with (
+                path.open("rb") as source,
+                gzip.GzipFile(path.name, "wb", 6, raw, path.stat().st_mtime) as packed,
+            ):
+                shutil.copyfileobj(source, packed, 1 << 20)
+            raw.flush()
+            os.fsync(raw.fileno())
+        temporary.replace(target)
+    finally:
+        temporary.unlink(missing_ok=True)
+    sync_folder(path.parent)
+    path.unlink()
+    return target
