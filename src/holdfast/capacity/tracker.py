@@ -1,0 +1,251 @@
+"""Token use of one agent session, counted by any number of processes at once.
+
+The state is a small file per agent session. An update reads, adds and replaces it
+under a lock. What cannot be read is set aside, and from then on the count is known
+to be incomplete; it is never quietly taken for an empty window.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import math
+from collections.abc import Callable, Iterator
+from dataclasses import asdict, dataclass, field, fields, replace
+from pathlib import Path
+from typing import Any, Literal, cast
+
+from holdfast.capacity.windows import context_window
+from holdfast.clock import Clock, iso, system_clock
+from holdfast.durable import lock_file, replace_file, set_aside, storage_errors
+from holdfast.errors import DamagedDataError, InvalidInputError, NewerSchemaError
+from holdfast.ids import UNKNOWN_SESSION, file_name_for
+from holdfast.layout import ProjectLayout, find_project
+from holdfast.policy import Level, Levels
+
+log = logging.getLogger("holdfast.usage")
+
+_VERSION = 1
+_REMEMBERED_REPORTS = 64
+_COUNTS = ("input_tokens", "output_tokens", "cache_read", "cache_write")
+
+
+@dataclass(frozen=True)
+class UsageState:
+    """What one agent session has in its window, as far as it was reported."""
+
+    session_id: str
+    input_tokens: int = 0
+    output_tokens: int = 0
+    cache_read: int = 0
+    cache_write: int = 0
+    reports: int = 0
+    model: str | None = None
+    context_window: int = 200_000
+    last_updated: str | None = None
+    set_aside: str | None = None
+    """Name of the damaged state that was set aside; the counts are only what came after it."""
+    recent_reports: tuple[str, ...] = ()
+    previous_share: float = field(default=0.0, repr=False)
+    schema_version: int = _VERSION
+
+    @property
+    def total_tokens(self) -> int:
+        return self.input_tokens + self.output_tokens + self.cache_read + self.cache_write
+
+    @property
+    def share(self) -> float:
+        """Of the window, 0.0 to 1.0; above that where the window was overrun."""
+        return self.total_tokens / self.context_window
+
+    @property
+    def percentage_used(self) -> float:
+        return self.share * 100
+
+    @property
+    def is_complete(self) -> bool:
+        return self.set_aside is None
+
+
+class ContextUsageTracker:
+    """Counts one agent session's tokens against its model's window."""
+
+    def __init__(
+        self,
+        project_path: Path | str | None = None,
+        *,
+        session_id: str = UNKNOWN_SESSION,
+        model: str | None = None,
+        context_window: int | None = None,
+        levels: Levels | None = None,
+        clock: Clock = system_clock,
+    ) -> None:
+        root = Path(project_path) if project_path else find_project(Path.cwd())
+        self.session_id = session_id
+        self.levels = levels or Levels()
+        self._layout = ProjectLayout(root)
+        self._model = model
+        self._window = context_window
+        self._clock = clock
+        if context_window is not None and context_window <= 0:
+            raise InvalidInputError(f"a context window holds at least one token, not {context_window}")
+
+    def update_usage(
+        self,
+        input_tokens: int = 0,
+        output_tokens: int = 0,
+        cache_read: int = 0,
+        cache_write: int = 0,
+        *,
+        report: Literal["delta", "cumulative"] = "delta",
+        report_id: str | None = None,
+        model: str | None = None,
+    ) -> UsageState:
+        """Take in one report and return the new state.
+
+        A `delta` is added; a `cumulative` report is the running total and replaces
+        what was there. A report whose id was seen before changes nothing: some agents
+        repeat the usage of a message on each of its lines.
+        """
+        counts: dict[str, int] = dict(
+            zip(_COUNTS, (input_tokens, output_tokens, cache_read, cache_write), strict=True)
+        )
+        _check_counts(counts)
+        self._layout.ensure()
+        with storage_errors("record usage"), lock_file(self._lock):
+            state = self._read_or_set_aside()
+            if report_id is not None and report_id in state.recent_reports:
+                return state
+            state = self._counted(state, counts, report, report_id, model)
+            replace_file(self._path, json.dumps(asdict(state)).encode())
+        return state
+
+    def get_current_state(self) -> UsageState:
+        """The state as of the last report. Raises if it is damaged: unknown is not empty."""
+        if not self._path.exists():
+            return self._empty()
+        with storage_errors("read usage"), lock_file(self._lock):
+            state = self._read_or_set_aside()
+            if state.set_aside and state.reports == 0:
+                replace_file(self._path, json.dumps(asdict(state)).encode())
+        if state.set_aside and state.reports == 0:
+            raise DamagedDataError(
+                f"the usage of session {self.session_id} is unknown: "
+                f"its state was damaged and kept as {state.set_aside}",
+                hint="it is known again after the next model call",
+            )
+        return state
+
+    def level(self) -> Level:
+        return self.levels.at(self.get_current_state().share)
+
+    def should_auto_pause(self) -> bool:
+        return self.level() >= Level.AUTO_PAUSE
+
+    def crossed(self, state: UsageState) -> Level | None:
+        """The level the last report took the session into, if it rose into a new one."""
+        now = self.levels.at(state.share)
+        return now if now > self.levels.at(state.previous_share) else None
+
+    def _counted(
+        self, state: UsageState, counts: dict[str, int], report: str, report_id: str | None, model: str | None
+    ) -> UsageState:
+        if report == "delta":
+            counts = {name: getattr(state, name) + count for name, count in counts.items()}
+        seen = (
+            (*state.recent_reports, report_id)[-_REMEMBERED_REPORTS:] if report_id else state.recent_reports
+        )
+        model = model or self._model or state.model
+        return replace(
+            state,
+            **counts,
+            reports=state.reports + 1,
+            model=model,
+            context_window=self._window or context_window(model),
+            last_updated=iso(self._clock()),
+            set_aside=None if report == "cumulative" else state.set_aside,
+            recent_reports=seen,
+            previous_share=state.share,
+        )
+
+    def _empty(self) -> UsageState:
+        return UsageState(
+            self.session_id, model=self._model, context_window=self._window or context_window(self._model)
+        )
+
+    def _read_or_set_aside(self) -> UsageState:
+        """Call with the lock held."""
+        if not self._path.exists():
+            return self._empty()
+        try:
+            return parse_state(self._path.read_bytes())
+        except DamagedDataError as error:
+            kept = set_aside(self._path, self._clock())
+            log.warning("usage of session %s: %s; kept as %s", self.session_id, error.message, kept.name)
+            return replace(self._empty(), set_aside=kept.name)
+
+    @property
+    def _path(self) -> Path:
+        return self._layout.state / f"usage-{file_name_for(self.session_id)}.json"
+
+    @property
+    def _lock(self) -> Path:
+        return self._path.with_suffix(".lock")
+
+
+def tracked_sessions(layout: ProjectLayout) -> Iterator[str]:
+    """Ids of the sessions with a usage state here, most recently updated first."""
+    paths = sorted(layout.state.glob("usage-*.json"), key=lambda path: path.stat().st_mtime, reverse=True)
+    for path in paths:
+        try:
+            yield parse_state(path.read_bytes()).session_id
+        except DamagedDataError:
+            yield path.name.removeprefix("usage-").removesuffix(".json")
+
+
+def parse_state(data: bytes) -> UsageState:
+    try:
+        document: Any = json.loads(data)
+    except ValueError as error:
+        raise DamagedDataError(f"the usage state is no JSON ({error})") from error
+    if not isinstance(document, dict):
+        raise DamagedDataError("the usage state is no JSON object")
+    known = cast("dict[str, Any]", document)
+    version = known.get("schema_version")
+    if isinstance(version, int) and version > _VERSION:
+        raise NewerSchemaError(f"the usage state was written by a newer holdfast (version {version})")
+    names = {item.name for item in fields(UsageState)}
+    if odd := sorted(names ^ known.keys()):
+        raise DamagedDataError(f"the usage state has missing or unknown keys: {', '.join(odd)}")
+    if wrong := sorted(name for name, kind in _KINDS.items() if not kind(known[name])):
+        raise DamagedDataError(f"the usage state holds values of the wrong kind: {', '.join(wrong)}")
+    known["recent_reports"] = tuple(known["recent_reports"])
+    return UsageState(**known)
+
+
+def _is_count(value: object) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and value >= 0
+
+
+def _is_text(value: object) -> bool:
+    return isinstance(value, str)
+
+
+def _is_optional_text(value: object) -> bool:
+    return value is None or isinstance(value, str)
+
+
+_KINDS: dict[str, Callable[[Any], bool]] = {
+    **dict.fromkeys((*_COUNTS, "reports"), _is_count),
+    **dict.fromkeys(("model", "last_updated", "set_aside"), _is_optional_text),
+    "session_id": _is_text,
+    "context_window": lambda value: _is_count(value) and value > 0,
+    "recent_reports": lambda value: isinstance(value, list) and all(map(_is_text, cast("list[Any]", value))),
+    "previous_share": lambda value: isinstance(value, int | float) and math.isfinite(value),
+}
+
+
+def _check_counts(counts: dict[str, int]) -> None:
+    for name, count in counts.items():
+        if not _is_count(count):
+            raise InvalidInputError(f"{name} is a count of tokens, not {count!r}")
