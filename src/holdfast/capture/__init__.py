@@ -1,0 +1,1 @@
+"""Facts of the world at one moment. Capturing them changes nothing."""
