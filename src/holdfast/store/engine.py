@@ -1,0 +1,188 @@
+"""Opening a database: SQLite by path, PostgreSQL by URL; its schema brought up to date first.
+
+SQLite runs in WAL mode with full sync: a commit is on the disk when it returns and
+readers do not wait for writers. Before 3.51.3 WAL has a rare corruption race between
+writing processes, so we carry a newer SQLite (`pysqlite3`) and fall back to the
+rollback journal should an old one be found (docs/decisions/0004).
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Generator
+from pathlib import Path
+from typing import Any
+
+import sqlalchemy as sa
+from sqlalchemy import event, exc
+
+from holdfast.durable import PRIVATE_FILE, lock_file, private_folder
+from holdfast.errors import (
+    DamagedDataError,
+    HeldElsewhereError,
+    InvalidInputError,
+    NewerSchemaError,
+    StorageError,
+)
+
+SCHEMA_HEAD = "0001"
+"""The newest migration; a test holds it to the folder `migrations/versions`."""
+
+BUSY_SECONDS = 30
+_MIGRATION_LOCK = 7_310_001
+_WAL_IS_SAFE_FROM = (3, 51, 3)
+
+
+def open_engine(database: str) -> sa.Engine:
+    """The database behind a path or a URL, at the schema this version writes."""
+    with database_errors(database):
+        engine = _postgres(database) if _is_postgres(database) else _sqlite(_sqlite_path(database))
+        try:
+            _bring_up_to_date(engine, database)
+        except BaseException:
+            engine.dispose()
+            raise
+    return engine
+
+
+@contextlib.contextmanager
+def database_errors(database: str) -> Generator[None]:
+    """The database's complaints in our words."""
+    try:
+        yield
+    except exc.IntegrityError:
+        raise
+    except exc.DBAPIError as error:
+        raise _translated(error, _shown(database)) from error
+
+
+def _translated(error: exc.DBAPIError, database: str) -> Exception:
+    text = str(error.orig).strip().splitlines()[0] if str(error.orig).strip() else type(error.orig).__name__
+    if "not a database" in text or "malformed" in text:
+        return DamagedDataError(
+            f"the database {database} is damaged: {text}",
+            hint="`holdfast reindex` sets it aside and builds a new one from the session files",
+        )
+    if "database is locked" in text:
+        return HeldElsewhereError(
+            f"another process has held the database {database} for {BUSY_SECONDS} s",
+            hint="wait for it to finish and try again",
+        )
+    if isinstance(error, exc.OperationalError | exc.InterfaceError):
+        return StorageError(
+            f"the database {database} cannot be used: {text}",
+            hint="check HOLDFAST_DB, free space and permissions, or that the server runs",
+        )
+    return error
+
+
+def _is_postgres(database: str) -> bool:
+    return database.startswith(("postgresql:", "postgresql+psycopg:", "postgres:"))
+
+
+def _shown(database: str) -> str:
+    """Never a password in a message."""
+    return sa.make_url(database).render_as_string(hide_password=True) if _is_postgres(database) else database
+
+
+def _sqlite_path(database: str) -> Path:
+    if database.startswith("sqlite:///"):
+        return Path(database.removeprefix("sqlite:///"))
+    if "://" in database:
+        raise InvalidInputError(
+            f"HOLDFAST_DB names a kind of database we do not have: {database.split('://', maxsplit=1)[0]}",
+            hint="give a path (SQLite) or a postgresql:// URL",
+        )
+    return Path(database)
+
+
+def _postgres(database: str) -> sa.Engine:
+    try:
+        url = sa.make_url(database)
+    except exc.ArgumentError:
+        raise InvalidInputError(
+            "HOLDFAST_DB is no valid URL", hint="postgresql://user:password@host:port/database"
+        ) from None
+    return sa.create_engine(url.set(drivername="postgresql+psycopg"), pool_pre_ping=True)
+
+
+def _sqlite(path: Path) -> sa.Engine:
+    driver = _sqlite_driver()
+    private_folder(path.parent)
+    if not path.exists():
+        # Made by us, so that it is private from its first byte.
+        path.touch(mode=PRIVATE_FILE)
+    engine = sa.create_engine(
+        sa.URL.create("sqlite", database=str(path)),
+        module=driver,
+        # isolation_level=None: we say BEGIN ourselves, below; the driver would begin too late.
+        connect_args={"timeout": BUSY_SECONDS, "isolation_level": None},
+    )
+    mode = "WAL" if driver.sqlite_version_info >= _WAL_IS_SAFE_FROM else "TRUNCATE"
+
+    def prepare(connection: Any, _record: Any) -> None:
+        for pragma in ("foreign_keys=ON", "synchronous=FULL", f"journal_mode={mode}"):
+            connection.execute(f"PRAGMA {pragma}")
+
+    def begin(connection: sa.Connection) -> None:
+        connection.exec_driver_sql(connection.get_execution_options().get("begin", "BEGIN"))
+
+    event.listen(engine, "connect", prepare)
+    event.listen(engine, "begin", begin)
+    return engine
+
+
+def _sqlite_driver() -> Any:
+    """Our own SQLite where there is a wheel of it, else Python's."""
+    try:
+        from pysqlite3 import dbapi2  # type: ignore[import-untyped]  # it ships no types
+    except ImportError:
+        import sqlite3
+
+        return sqlite3
+    return dbapi2
+
+
+def writing(engine: sa.Engine) -> sa.Engine:
+    """For transactions that write: SQLite takes its one write lock at the start, not half-way."""
+    return engine.execution_options(begin="BEGIN IMMEDIATE")
+
+
+def _bring_up_to_date(engine: sa.Engine, database: str) -> None:
+    """Alembic is loaded only when there is something to do: it costs more than most commands."""
+    if _schema_version(engine) == SCHEMA_HEAD:
+        return
+    with _one_migration_at_a_time(engine):
+        found = _schema_version(engine)
+        if found == SCHEMA_HEAD:
+            return
+        from holdfast.store.migrations.runner import known_versions, upgrade
+
+        if found is not None and found not in known_versions():
+            raise NewerSchemaError(
+                f"the database {_shown(database)} was written by a newer holdfast (schema {found})",
+                hint="upgrade holdfast, or point HOLDFAST_DB at another database",
+            )
+        upgrade(engine)
+
+
+def _schema_version(engine: sa.Engine) -> str | None:
+    with engine.connect() as connection:
+        if not sa.inspect(connection).has_table("alembic_version"):
+            return None
+        return connection.execute(sa.text("SELECT version_num FROM alembic_version")).scalar()
+
+
+@contextlib.contextmanager
+def _one_migration_at_a_time(engine: sa.Engine) -> Generator[None]:
+    if engine.dialect.name == "sqlite":
+        path = Path(str(engine.url.database))
+        with lock_file(path.with_name(f"{path.name}.lock")):
+            yield
+        return
+    with engine.connect() as connection:
+        connection.execute(sa.select(sa.func.pg_advisory_lock(_MIGRATION_LOCK)))
+        try:
+            yield
+        finally:
+            connection.execute(sa.select(sa.func.pg_advisory_unlock(_MIGRATION_LOCK)))

@@ -1,0 +1,154 @@
+"""Files of item sessions: `audit-session-ID.json`, `improve-session-ID.json`.
+
+A save names, without saying so, the bytes it was based on: those this manager last
+read or wrote. Found otherwise on the disk, somebody else has saved meanwhile, and
+the save is refused; nobody's work is written over.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import logging
+from pathlib import Path
+from typing import Any
+
+from pydantic import ValidationError
+
+from holdfast.clock import Clock, system_clock
+from holdfast.durable import lock_file, replace_file, set_aside, storage_errors, sync_folder
+from holdfast.errors import (
+    ConflictError,
+    DamagedDataError,
+    InvalidInputError,
+    NewerSchemaError,
+    SessionNotFoundError,
+)
+from holdfast.layout import ProjectLayout, find_project
+from holdfast.model.base import explain
+from holdfast.model.item_session import STATE_CLASSES, ItemSessionState, SessionType
+from holdfast.model.schema import ITEM_SESSION_SCHEMA
+
+log = logging.getLogger("holdfast.sessions")
+
+
+class SessionStateManager:
+    def __init__(self, project_path: Path | str | None = None, *, clock: Clock = system_clock) -> None:
+        root = Path(project_path) if project_path else find_project(Path.cwd())
+        self._layout = ProjectLayout(root)
+        self._clock = clock
+        self._seen: dict[Path, str] = {}
+
+    def save_session_state(self, state: ItemSessionState, session_type: SessionType) -> str:
+        """Write the whole state; returns the session's id. Refuses if the file changed under us."""
+        if not isinstance(state, _state_class(session_type)):
+            raise InvalidInputError(f"this is no {session_type} session: {type(state).__name__}")
+        # Validated again: a frozen model still holds dictionaries that somebody may have changed.
+        data = type(state).model_validate(state.model_dump()).model_dump_json(indent=2).encode() + b"\n"
+        self._layout.ensure()
+        path = self._path(state.session_id, session_type)
+        with storage_errors("save the session"), lock_file(self._lock):
+            now = _fingerprint(path)
+            if now != self._seen.get(path):
+                raise ConflictError(
+                    f"session {state.session_id} changed under you: another process saved it",
+                    hint="load it again, then repeat your last step",
+                )
+            replace_file(path, data)
+            self._seen[path] = _hash(data)
+        return state.session_id
+
+    def load_session_state(self, session_id: str, session_type: SessionType) -> ItemSessionState:
+        path = self._path(session_id, session_type)
+        try:
+            with storage_errors("read the session"):
+                data = path.read_bytes()
+        except Exception:
+            if path.exists():
+                raise
+            raise SessionNotFoundError(
+                f"there is no {session_type} session {session_id}", hint="`holdfast sessions list` shows them"
+            ) from None
+        state = self._parse(data, path, session_type)
+        self._seen[path] = _hash(data)
+        return state
+
+    def list_sessions(self, session_type: SessionType) -> list[ItemSessionState]:
+        """Newest first. A damaged file is set aside and told about, and does not hide the others."""
+        found: list[ItemSessionState] = []
+        for path in sorted(self._layout.sessions.glob(f"{_state_prefix(session_type)}*.json")):
+            session_id = path.name.removeprefix(_state_prefix(session_type)).removesuffix(".json")
+            try:
+                found.append(self.load_session_state(session_id, session_type))
+            except (DamagedDataError, SessionNotFoundError) as error:
+                log.warning("%s", error.message)
+        return sorted(found, key=lambda state: (state.started_at, state.session_id), reverse=True)
+
+    def get_latest_session(self, session_type: SessionType) -> ItemSessionState | None:
+        return next(iter(self.list_sessions(session_type)), None)
+
+    def delete_session_state(self, session_id: str, session_type: SessionType) -> None:
+        path = self._path(session_id, session_type)
+        if not path.exists():
+            raise SessionNotFoundError(f"there is no {session_type} session {session_id}")
+        with storage_errors("delete the session"), lock_file(self._lock):
+            path.unlink(missing_ok=True)
+            sync_folder(path.parent)
+        self._seen.pop(path, None)
+
+    @property
+    def _lock(self) -> Path:
+        return self._layout.sessions / ".items.lock"
+
+    def _path(self, session_id: str, session_type: SessionType) -> Path:
+        name = f"{_state_prefix(session_type)}{session_id}.json"
+        if Path(name).name != name:
+            raise InvalidInputError(f"not a session id: {session_id!r}")
+        return self._layout.sessions / name
+
+    def _parse(self, data: bytes, path: Path, session_type: SessionType) -> ItemSessionState:
+        try:
+            document: Any = json.loads(data)
+            if not isinstance(document, dict):
+                raise DamagedDataError(f"{path.name} holds no session")
+            upgraded = ITEM_SESSION_SCHEMA.upgrade(document, where=path.name)  # type: ignore[arg-type]
+            return _state_class(session_type).model_validate(upgraded)
+        except NewerSchemaError:
+            raise  # nothing is wrong with the file; it stays where it is
+        except ValidationError as error:
+            raise self._set_aside(path, explain(error)) from error
+        except (ValueError, KeyError, TypeError, AttributeError, DamagedDataError) as error:
+            raise self._set_aside(path, str(error)) from error
+
+    def _set_aside(self, path: Path, reason: str) -> DamagedDataError:
+        with storage_errors("set the damaged session aside"), lock_file(self._lock):
+            kept = set_aside(path, self._clock())
+        return DamagedDataError(
+            f"{path.name} is damaged and was kept as {kept.name}: {reason}",
+            hint="start afresh with --new, or mend the kept file and rename it back",
+        )
+
+
+def _state_class(session_type: SessionType) -> type[Any]:
+    try:
+        return STATE_CLASSES[session_type]
+    except KeyError:
+        raise InvalidInputError(
+            f"unknown kind of session {session_type!r}", hint="audit or improve"
+        ) from None
+
+
+def _state_prefix(session_type: SessionType) -> str:
+    _state_class(session_type)
+    return f"{session_type}-session-"
+
+
+def _hash(data: bytes) -> str:
+    return f"sha256:{hashlib.sha256(data).hexdigest()}"
+
+
+def _fingerprint(path: Path) -> str | None:
+    try:
+        return _hash(path.read_bytes())
+    except FileNotFoundError:
+        return None

@@ -1,0 +1,120 @@
+"""A store that forgets: for tests, and for flows that need no more."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Collection, Sequence
+
+from holdfast.model.entry import Event
+from holdfast.model.snapshot import SessionSnapshot
+from holdfast.model.workflow import ACTIVE, Workflow, WorkflowStatus
+from holdfast.store.protocol import (
+    Change,
+    SnapshotSummary,
+    changed_elsewhere,
+    snapshot_not_found,
+    workflow_not_found,
+    worktree_taken,
+)
+
+
+class MemoryStore:
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._workflows: dict[str, Workflow] = {}
+        self._snapshots: dict[str, SessionSnapshot] = {}
+        self._events: list[Event] = []
+
+    def apply(self, change: Change) -> Sequence[Event]:
+        with self._lock:
+            self._check(change)
+            workflow = change.workflow
+            recorded = [
+                Event(
+                    seq=len(self._events) + offset,
+                    workflow_id=workflow.id,
+                    at=workflow.updated_at,
+                    entry=entry,
+                )
+                for offset, entry in enumerate(change.entries, start=1)
+            ]
+            self._workflows[workflow.id] = workflow
+            if change.save is not None:
+                self._snapshots[change.save.id] = change.save
+            if change.delete is not None:
+                del self._snapshots[change.delete]
+            self._events += recorded
+            return recorded
+
+    def _check(self, change: Change) -> None:
+        workflow = change.workflow
+        now = self._workflows.get(workflow.id)
+        if (now.revision if now else None) != change.seen:
+            raise changed_elsewhere(workflow.id)
+        if workflow.status in ACTIVE and any(
+            other.id != workflow.id and other.worktree == workflow.worktree and other.status in ACTIVE
+            for other in self._workflows.values()
+        ):
+            raise worktree_taken(workflow.worktree)
+        if change.delete is not None and change.delete not in self._snapshots:
+            raise snapshot_not_found(change.delete)
+        if change.save is not None and any(
+            other.id != change.save.id
+            and other.workflow_id == workflow.id
+            and other.session_number == change.save.session_number
+            for other in self._snapshots.values()
+        ):
+            raise changed_elsewhere(workflow.id)
+
+    def workflow(self, workflow_id: str) -> Workflow:
+        try:
+            return self._workflows[workflow_id]
+        except KeyError:
+            raise workflow_not_found(workflow_id) from None
+
+    def workflows(
+        self,
+        *,
+        worktree: str | None = None,
+        statuses: Collection[WorkflowStatus] | None = None,
+        limit: int = 100,
+    ) -> Sequence[Workflow]:
+        found = [
+            workflow
+            for workflow in self._workflows.values()
+            if (worktree is None or workflow.worktree == worktree)
+            and (statuses is None or workflow.status in statuses)
+        ]
+        return sorted(found, key=lambda workflow: (workflow.updated_at, workflow.id), reverse=True)[:limit]
+
+    def snapshot(self, snapshot_id: str) -> SessionSnapshot:
+        try:
+            return self._snapshots[snapshot_id]
+        except KeyError:
+            raise snapshot_not_found(snapshot_id) from None
+
+    def latest_snapshot(self, workflow_id: str) -> SessionSnapshot | None:
+        return max(self._of(workflow_id), key=lambda snapshot: snapshot.session_number, default=None)
+
+    def snapshots(self, workflow_id: str) -> Sequence[SnapshotSummary]:
+        return sorted(map(SnapshotSummary.of, self._of(workflow_id)), key=lambda line: line.session_number)
+
+    def find_snapshots(self, name: str) -> Sequence[SnapshotSummary]:
+        found = [
+            SnapshotSummary.of(snapshot)
+            for snapshot in self._snapshots.values()
+            if snapshot.id.startswith(name) or snapshot.session_id == name
+        ]
+        return sorted(found, key=lambda line: (line.created_at, line.id), reverse=True)
+
+    def events(
+        self, *, workflow_id: str | None = None, since: int = 0, limit: int | None = None
+    ) -> Sequence[Event]:
+        later = self._events[since:]
+        return [event for event in later if workflow_id is None or event.workflow_id == workflow_id][:limit]
+
+    def close(self) -> None:
+        pass
+
+    def _of(self, workflow_id: str) -> list[SessionSnapshot]:
+        return [snapshot for snapshot in self._snapshots.values() if snapshot.workflow_id == workflow_id]

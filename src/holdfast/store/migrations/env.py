@@ -1,0 +1,8 @@
+"""Alembic runs this file; the connection and its transaction belong to `runner.py`."""
+
+from alembic import context
+
+from holdfast.store.tables import metadata
+
+context.configure(connection=context.config.attributes["connection"], target_metadata=metadata)
+context.run_migrations()

@@ -1,0 +1,123 @@
+"""What a store must do. Every change is one transaction: new state plus at least one entry."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Protocol
+
+from holdfast.errors import ConflictError, HeldElsewhereError, NotFoundError
+from holdfast.model.entry import Entry, Event
+from holdfast.model.snapshot import SessionSnapshot
+from holdfast.model.workflow import Workflow, WorkflowStatus
+from holdfast.policy import Trigger
+
+
+@dataclass(frozen=True)
+class Change:
+    """One change of one workflow: applied whole, or not at all.
+
+    `seen` is the revision the change was made from, `None` for a new workflow. If
+    somebody changed the workflow since, the store refuses with `ConflictError`.
+    """
+
+    workflow: Workflow
+    seen: int | None
+    entries: tuple[Entry, ...]
+    save: SessionSnapshot | None = None
+    """A snapshot to add, or to replace where one with its id exists."""
+    delete: str | None = None
+    """Id of a snapshot to remove."""
+
+
+@dataclass(frozen=True)
+class SnapshotSummary:
+    """A line in a list of snapshots; nothing large is read for it."""
+
+    id: str
+    workflow_id: str
+    session_number: int
+    session_id: str
+    trigger: Trigger
+    created_at: datetime
+    pause_reason: str | None
+    tasks_completed: int
+    tasks_remaining: int
+
+    @classmethod
+    def of(cls, snapshot: SessionSnapshot) -> SnapshotSummary:
+        return cls(
+            id=snapshot.id,
+            workflow_id=snapshot.workflow_id,
+            session_number=snapshot.session_number,
+            session_id=snapshot.session_id,
+            trigger=snapshot.trigger,
+            created_at=snapshot.created_at,
+            pause_reason=snapshot.pause_reason,
+            tasks_completed=snapshot.tasks_completed,
+            tasks_remaining=snapshot.tasks_remaining,
+        )
+
+
+class Store(Protocol):
+    def apply(self, change: Change) -> Sequence[Event]:
+        """Make the change durable and give its entries their sequence numbers."""
+        ...
+
+    def workflow(self, workflow_id: str) -> Workflow: ...
+
+    def workflows(
+        self,
+        *,
+        worktree: str | None = None,
+        statuses: Collection[WorkflowStatus] | None = None,
+        limit: int = 100,
+    ) -> Sequence[Workflow]:
+        """Most recently changed first."""
+        ...
+
+    def snapshot(self, snapshot_id: str) -> SessionSnapshot: ...
+
+    def latest_snapshot(self, workflow_id: str) -> SessionSnapshot | None: ...
+
+    def snapshots(self, workflow_id: str) -> Sequence[SnapshotSummary]:
+        """In order of their session numbers."""
+        ...
+
+    def find_snapshots(self, name: str) -> Sequence[SnapshotSummary]:
+        """Those whose id begins with `name`, or whose session is called so; newest first."""
+        ...
+
+    def events(
+        self, *, workflow_id: str | None = None, since: int = 0, limit: int | None = None
+    ) -> Sequence[Event]:
+        """Entries with a sequence number above `since`, in order."""
+        ...
+
+    def close(self) -> None: ...
+
+
+# What every store says in the same words.
+
+
+def workflow_not_found(workflow_id: str) -> NotFoundError:
+    return NotFoundError(f"there is no workflow {workflow_id}", hint="`holdfast list --all` shows them")
+
+
+def snapshot_not_found(snapshot_id: str) -> NotFoundError:
+    return NotFoundError(f"there is no snapshot {snapshot_id}", hint="`holdfast snapshot list` shows them")
+
+
+def changed_elsewhere(workflow_id: str) -> ConflictError:
+    return ConflictError(
+        f"workflow {workflow_id} was changed by somebody else meanwhile",
+        hint="look at `holdfast status` and try again",
+    )
+
+
+def worktree_taken(worktree: str) -> HeldElsewhereError:
+    return HeldElsewhereError(
+        f"another workflow is active in {worktree}",
+        hint="pause or cancel it first; `holdfast status` shows it",
+    )

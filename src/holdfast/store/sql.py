@@ -1,0 +1,227 @@
+"""The store on SQLAlchemy Core: the same statements on SQLite and PostgreSQL."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Collection, Generator, Sequence
+from typing import Any
+
+import sqlalchemy as sa
+from sqlalchemy import exc
+
+from holdfast.model.entry import Event, entry_from_json
+from holdfast.model.snapshot import SessionSnapshot
+from holdfast.model.workflow import Issue, PauseRequest, Workflow, WorkflowStatus
+from holdfast.store.documents import snapshot_from_json, snapshot_to_json
+from holdfast.store.engine import database_errors, open_engine, writing
+from holdfast.store.protocol import (
+    Change,
+    SnapshotSummary,
+    changed_elsewhere,
+    snapshot_not_found,
+    workflow_not_found,
+    worktree_taken,
+)
+from holdfast.store.tables import session_snapshots, workflow_events, workflows
+
+_EVENT_ORDER_LOCK = 7_310_002
+
+_SUMMARY = [session_snapshots.c[name] for name in SnapshotSummary.__dataclass_fields__]
+
+
+class SqlStore:
+    """`database` is a path (SQLite) or a `postgresql://` URL."""
+
+    def __init__(self, database: str) -> None:
+        self.database = database
+        self._engine = open_engine(database)
+        self._writing = writing(self._engine)
+
+    def close(self) -> None:
+        self._engine.dispose()
+
+    def apply(self, change: Change) -> Sequence[Event]:
+        try:
+            with database_errors(self.database), self._writing.begin() as connection:
+                self._write_workflow(connection, change)
+                self._write_snapshot(connection, change)
+                return self._write_entries(connection, change)
+        except exc.IntegrityError as error:
+            raise self._refused(change, str(error.orig)) from error
+
+    def _refused(self, change: Change, complaint: str) -> Exception:
+        # PostgreSQL names the index, SQLite its column.
+        if "uq_workflows_active_worktree" in complaint or "workflows.worktree" in complaint:
+            return worktree_taken(change.workflow.worktree)
+        return changed_elsewhere(change.workflow.id)
+
+    def _write_workflow(self, connection: sa.Connection, change: Change) -> None:
+        row = _workflow_row(change.workflow)
+        if change.seen is None:
+            connection.execute(workflows.insert(), row)
+            return
+        done = connection.execute(
+            workflows.update()
+            .where(workflows.c.id == change.workflow.id, workflows.c.revision == change.seen)
+            .values(row)
+        )
+        if done.rowcount != 1:
+            raise changed_elsewhere(change.workflow.id)
+
+    def _write_snapshot(self, connection: sa.Connection, change: Change) -> None:
+        table = session_snapshots
+        if change.delete is not None:
+            done = connection.execute(table.delete().where(table.c.id == change.delete))
+            if done.rowcount != 1:
+                raise snapshot_not_found(change.delete)
+        if change.save is not None:
+            row = _snapshot_row(change.save)
+            replaced = connection.execute(table.update().where(table.c.id == change.save.id).values(row))
+            if replaced.rowcount == 0:
+                connection.execute(table.insert(), row)
+
+    def _write_entries(self, connection: sa.Connection, change: Change) -> list[Event]:
+        if connection.dialect.name == "postgresql":
+            # Numbers must become visible in their order, or a reader who saw 6 would never ask for 5.
+            # Taken last and held to the commit, so it orders commits and little else.
+            connection.execute(sa.select(sa.func.pg_advisory_xact_lock(_EVENT_ORDER_LOCK)))
+        recorded: list[Event] = []
+        for entry in change.entries:
+            row = {
+                "workflow_id": change.workflow.id,
+                "at": change.workflow.updated_at,
+                "type": entry.type,
+                "entry_json": entry.model_dump_json(),
+            }
+            insert = workflow_events.insert().returning(workflow_events.c.seq)
+            seq = connection.execute(insert, row).scalar_one()
+            recorded.append(
+                Event(seq=seq, workflow_id=change.workflow.id, at=change.workflow.updated_at, entry=entry)
+            )
+        return recorded
+
+    def workflow(self, workflow_id: str) -> Workflow:
+        with self._reading() as connection:
+            row = connection.execute(workflows.select().where(workflows.c.id == workflow_id)).one_or_none()
+        if row is None:
+            raise workflow_not_found(workflow_id)
+        return _workflow(row)
+
+    def workflows(
+        self,
+        *,
+        worktree: str | None = None,
+        statuses: Collection[WorkflowStatus] | None = None,
+        limit: int = 100,
+    ) -> Sequence[Workflow]:
+        query = workflows.select().order_by(workflows.c.updated_at.desc(), workflows.c.id.desc()).limit(limit)
+        if worktree is not None:
+            query = query.where(workflows.c.worktree == worktree)
+        if statuses is not None:
+            query = query.where(workflows.c.status.in_(statuses))
+        with self._reading() as connection:
+            return [_workflow(row) for row in connection.execute(query)]
+
+    def snapshot(self, snapshot_id: str) -> SessionSnapshot:
+        found = self._one_snapshot(session_snapshots.c.id == snapshot_id)
+        if found is None:
+            raise snapshot_not_found(snapshot_id)
+        return found
+
+    def latest_snapshot(self, workflow_id: str) -> SessionSnapshot | None:
+        return self._one_snapshot(session_snapshots.c.workflow_id == workflow_id)
+
+    def _one_snapshot(self, where: sa.ColumnElement[bool]) -> SessionSnapshot | None:
+        query = (
+            sa.select(session_snapshots.c.id, session_snapshots.c.snapshot_json)
+            .where(where)
+            .order_by(session_snapshots.c.session_number.desc())
+            .limit(1)
+        )
+        with self._reading() as connection:
+            row = connection.execute(query).one_or_none()
+        return None if row is None else snapshot_from_json(row.snapshot_json, where=f"snapshot {row.id}")
+
+    def snapshots(self, workflow_id: str) -> Sequence[SnapshotSummary]:
+        table = session_snapshots
+        query = (
+            sa.select(*_SUMMARY).where(table.c.workflow_id == workflow_id).order_by(table.c.session_number)
+        )
+        with self._reading() as connection:
+            return [SnapshotSummary(**row) for row in connection.execute(query).mappings()]
+
+    def find_snapshots(self, name: str) -> Sequence[SnapshotSummary]:
+        table = session_snapshots
+        # A range, not LIKE: it uses the index on both databases and needs no escaping.
+        starts_so = sa.and_(table.c.id >= name, table.c.id < name + "\U0010ffff")
+        query = (
+            sa.select(*_SUMMARY)
+            .where(sa.or_(starts_so, table.c.session_id == name))
+            .order_by(table.c.created_at.desc(), table.c.id.desc())
+        )
+        with self._reading() as connection:
+            return [SnapshotSummary(**row) for row in connection.execute(query).mappings()]
+
+    def events(
+        self, *, workflow_id: str | None = None, since: int = 0, limit: int | None = None
+    ) -> Sequence[Event]:
+        table = workflow_events
+        query = table.select().where(table.c.seq > since).order_by(table.c.seq).limit(limit)
+        if workflow_id is not None:
+            query = query.where(table.c.workflow_id == workflow_id)
+        with self._reading() as connection:
+            return [
+                Event(
+                    seq=row.seq,
+                    workflow_id=row.workflow_id,
+                    at=row.at,
+                    entry=entry_from_json(row.type, row.entry_json),
+                )
+                for row in connection.execute(query)
+            ]
+
+    @contextlib.contextmanager
+    def _reading(self) -> Generator[sa.Connection]:
+        with database_errors(self.database), self._engine.connect() as connection:
+            yield connection
+
+
+def _workflow_row(workflow: Workflow) -> dict[str, Any]:
+    request = workflow.pause_request
+    return {
+        "id": workflow.id,
+        "issue_id": workflow.issue.id,
+        "issue_title": workflow.issue.title,
+        "issue_description": workflow.issue.description,
+        "worktree": workflow.worktree,
+        "status": workflow.status,
+        "revision": workflow.revision,
+        "session_count": workflow.session_count,
+        "created_at": workflow.created_at,
+        "updated_at": workflow.updated_at,
+        "paused_at": workflow.paused_at,
+        "pause_reason": workflow.pause_reason,
+        "pause_request": request.model_dump_json() if request else None,
+        "commit_at_start": workflow.commit_at_start,
+    }
+
+
+def _workflow(row: Any) -> Workflow:
+    fields = dict(row._mapping)
+    issue = Issue(
+        id=fields.pop("issue_id"),
+        title=fields.pop("issue_title"),
+        description=fields.pop("issue_description"),
+    )
+    request = fields.pop("pause_request")
+    return Workflow(
+        issue=issue,
+        pause_request=PauseRequest.model_validate_json(request) if request else None,
+        **fields,
+    )
+
+
+def _snapshot_row(snapshot: SessionSnapshot) -> dict[str, Any]:
+    summary = SnapshotSummary.of(snapshot)
+    row = {name: getattr(summary, name) for name in SnapshotSummary.__dataclass_fields__}
+    return {**row, "snapshot_json": snapshot_to_json(snapshot)}

@@ -1,0 +1,103 @@
+"""The tables. A change here needs a migration beside it; a test compares the two."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Any
+
+import sqlalchemy as sa
+from sqlalchemy.types import TypeDecorator, TypeEngine
+
+
+class Moment(TypeDecorator[datetime]):
+    """UTC with microseconds. SQLite has no such type: there it is text that sorts by time."""
+
+    impl = sa.String(27)
+    cache_ok = True
+
+    def load_dialect_impl(self, dialect: sa.Dialect) -> TypeEngine[Any]:
+        if dialect.name == "postgresql":
+            return dialect.type_descriptor(sa.TIMESTAMP(timezone=True))
+        return dialect.type_descriptor(sa.String(27))
+
+    def process_bind_param(self, value: datetime | None, dialect: sa.Dialect) -> Any:
+        if value is None or dialect.name == "postgresql":
+            return value
+        return value.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+
+    def process_result_value(self, value: Any, dialect: sa.Dialect) -> datetime | None:
+        if value is None:
+            return None
+        return value.astimezone(UTC) if dialect.name == "postgresql" else datetime.fromisoformat(value)
+
+
+metadata = sa.MetaData(
+    naming_convention={
+        "ix": "ix_%(table_name)s_%(column_0_N_name)s",
+        "uq": "uq_%(table_name)s_%(column_0_N_name)s",
+        "fk": "fk_%(table_name)s_%(column_0_N_name)s",
+        "pk": "pk_%(table_name)s",
+    }
+)
+
+_IS_ACTIVE = sa.text("status IN ('in_progress', 'blocked')")
+
+workflows = sa.Table(
+    "workflows",
+    metadata,
+    sa.Column("id", sa.Text, primary_key=True),
+    sa.Column("issue_id", sa.Text, nullable=False),
+    sa.Column("issue_title", sa.Text, nullable=False),
+    sa.Column("issue_description", sa.Text, nullable=False),
+    sa.Column("worktree", sa.Text, nullable=False),
+    sa.Column("status", sa.Text, nullable=False),
+    sa.Column("revision", sa.Integer, nullable=False),
+    sa.Column("session_count", sa.Integer, nullable=False),
+    sa.Column("created_at", Moment, nullable=False),
+    sa.Column("updated_at", Moment, nullable=False),
+    sa.Column("paused_at", Moment),
+    sa.Column("pause_reason", sa.Text),
+    sa.Column("pause_request", sa.Text),
+    sa.Column("commit_at_start", sa.Text),
+    sa.Index("ix_workflows_updated_at", "updated_at", "id"),
+    sa.Index("ix_workflows_worktree_updated_at", "worktree", "updated_at"),
+    # One active workflow a worktree, held by the database, so that no two processes can race past it.
+    sa.Index(
+        "uq_workflows_active_worktree",
+        "worktree",
+        unique=True,
+        sqlite_where=_IS_ACTIVE,
+        postgresql_where=_IS_ACTIVE,
+    ),
+)
+
+session_snapshots = sa.Table(
+    "session_snapshots",
+    metadata,
+    sa.Column("id", sa.Text, primary_key=True),
+    sa.Column("workflow_id", sa.Text, sa.ForeignKey("workflows.id"), nullable=False),
+    sa.Column("session_number", sa.Integer, nullable=False),
+    sa.Column("session_id", sa.Text, nullable=False),
+    sa.Column("trigger", sa.Text, nullable=False),
+    sa.Column("created_at", Moment, nullable=False),
+    sa.Column("pause_reason", sa.Text),
+    sa.Column("tasks_completed", sa.Integer, nullable=False),
+    sa.Column("tasks_remaining", sa.Integer, nullable=False),
+    sa.Column("snapshot_json", sa.Text, nullable=False),
+    sa.UniqueConstraint("workflow_id", "session_number"),
+    sa.Index("ix_session_snapshots_session_id", "session_id"),
+)
+
+workflow_events = sa.Table(
+    "workflow_events",
+    metadata,
+    sa.Column(
+        "seq", sa.BigInteger().with_variant(sa.Integer, "sqlite"), primary_key=True, autoincrement=True
+    ),
+    sa.Column("workflow_id", sa.Text, sa.ForeignKey("workflows.id"), nullable=False),
+    sa.Column("at", Moment, nullable=False),
+    sa.Column("type", sa.Text, nullable=False),
+    sa.Column("entry_json", sa.Text, nullable=False),
+    sa.Index("ix_workflow_events_workflow_id", "workflow_id", "seq"),
+    sqlite_autoincrement=True,  # a number is never given twice, even after the newest row is gone
+)
