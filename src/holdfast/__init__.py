@@ -1,0 +1,68 @@
+"""Pause, snapshot and resume for the work of AI agents.
+
+Names load when they are first used: importing `holdfast` itself costs nothing.
+"""
+
+from __future__ import annotations
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from holdfast._version import __version__ as __version__
+    from holdfast.capacity.tracker import ContextUsageTracker as ContextUsageTracker
+    from holdfast.errors import HoldfastError as HoldfastError
+    from holdfast.errors import SessionAlreadyRunningError as SessionAlreadyRunningError
+    from holdfast.errors import SessionNotFoundError as SessionNotFoundError
+    from holdfast.journal.action import PauseAction as PauseAction
+    from holdfast.model.findings import Decision as Decision
+    from holdfast.model.findings import ErrorRecord as ErrorRecord
+    from holdfast.model.findings import ReviewerFeedback as ReviewerFeedback
+    from holdfast.model.findings import TestState as TestState
+    from holdfast.model.git import GitState as GitState
+    from holdfast.model.snapshot import SessionSnapshot as SessionSnapshot
+    from holdfast.model.task import Task as Task
+    from holdfast.model.task import TaskDAG as TaskDAG
+    from holdfast.model.usage import UsageMetadata as UsageMetadata
+    from holdfast.model.usage import UsageMetrics as UsageMetrics
+    from holdfast.model.workflow import Workflow as Workflow
+    from holdfast.pauses import SessionPauseManager as SessionPauseManager
+    from holdfast.store.item_sessions import SessionStateManager as SessionStateManager
+    from holdfast.winddown import IncrementalPauseManager as IncrementalPauseManager
+
+_HOME = {
+    "ContextUsageTracker": "holdfast.capacity.tracker",
+    "Decision": "holdfast.model.findings",
+    "ErrorRecord": "holdfast.model.findings",
+    "GitState": "holdfast.model.git",
+    "HoldfastError": "holdfast.errors",
+    "IncrementalPauseManager": "holdfast.winddown",
+    "PauseAction": "holdfast.journal.action",
+    "ReviewerFeedback": "holdfast.model.findings",
+    "SessionAlreadyRunningError": "holdfast.errors",
+    "SessionNotFoundError": "holdfast.errors",
+    "SessionPauseManager": "holdfast.pauses",
+    "SessionSnapshot": "holdfast.model.snapshot",
+    "SessionStateManager": "holdfast.store.item_sessions",
+    "Task": "holdfast.model.task",
+    "TaskDAG": "holdfast.model.task",
+    "TestState": "holdfast.model.findings",
+    "UsageMetadata": "holdfast.model.usage",
+    "UsageMetrics": "holdfast.model.usage",
+    "Workflow": "holdfast.model.workflow",
+    "__version__": "holdfast._version",
+}
+
+__all__ = [*_HOME]  # noqa: PLE0604  # pyright: ignore[reportUnsupportedDunderAll]
+
+
+def __getattr__(name: str) -> object:
+    if name not in _HOME:
+        raise AttributeError(f"module 'holdfast' has no attribute {name!r}")
+    from importlib import import_module
+
+    value = getattr(import_module(_HOME[name]), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_HOME})

@@ -1,0 +1,142 @@
+"""Settings: flags, then `HOLDFAST_*`, then `.holdfast/config.toml`, then the user's config file.
+
+Resolved once by a door and passed down. Standard library only, and TOML is read only
+where a file is there, since every command comes through here.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from holdfast.errors import InvalidInputError
+from holdfast.layout import ProjectLayout, find_project
+from holdfast.policy import Levels
+
+
+@dataclass(frozen=True)
+class Settings:
+    project: Path
+    home: Path
+    """The user's data folder."""
+    db: str
+    """A path (SQLite) or a `postgresql://` URL."""
+    levels: Levels = field(default_factory=Levels)
+    context_window: int | None = None
+    compress_after_days: float = 7.0
+
+    @property
+    def layout(self) -> ProjectLayout:
+        return ProjectLayout(self.project)
+
+
+def _positive_int(value: Any) -> int:
+    number = int(value) if isinstance(value, int | str) and not isinstance(value, bool) else 0
+    if number <= 0:
+        raise ValueError("a whole number above 0 is expected")
+    return number
+
+
+def _number(value: Any) -> float:
+    if isinstance(value, bool):
+        raise ValueError("a number is expected")  # noqa: TRY004 - all faults of a setting are ValueErrors
+    return float(value)
+
+
+def _text(value: Any) -> str:
+    if not isinstance(value, str) or not value:
+        raise ValueError("text is expected")
+    return value
+
+
+_SETTINGS: dict[str, Callable[[Any], Any]] = {
+    "db": _text,
+    "context_window": _positive_int,
+    "compress_after_days": _number,
+    "levels.caution": _number,
+    "levels.warning": _number,
+    "levels.auto_pause": _number,
+    "levels.critical": _number,
+}
+
+
+def load_settings(
+    environ: Mapping[str, str] | None = None, cwd: Path | None = None, **flags: Any
+) -> Settings:
+    """Settings for work in `cwd`. `flags` are the command line's, by setting name; None means not given."""
+    environ = os.environ if environ is None else environ
+    given = environ.get("HOLDFAST_PROJECT")
+    project = Path(given).absolute() if given else find_project((cwd or Path.cwd()).absolute())
+    home = (
+        Path(environ["HOLDFAST_HOME"]).absolute() if environ.get("HOLDFAST_HOME") else _default_home("data")
+    )
+    user_file = (home if environ.get("HOLDFAST_HOME") else _default_home("config")) / "config.toml"
+    values: dict[str, Any] = {}
+    for source in (
+        _from_file(user_file),
+        _from_file(ProjectLayout(project).config),
+        _from_environ(environ),
+        {name: value for name, value in flags.items() if value is not None},
+    ):
+        values.update(source)
+    levels = {
+        name.removeprefix("levels."): values.pop(name) for name in list(values) if name.startswith("levels.")
+    }
+    values.setdefault("db", str(home / "holdfast.db"))
+    return Settings(project=project, home=home, levels=Levels(**levels), **values)
+
+
+def _default_home(kind: str) -> Path:
+    from platformdirs import PlatformDirs
+
+    folders = PlatformDirs("holdfast", appauthor=False)
+    return folders.user_data_path if kind == "data" else folders.user_config_path
+
+
+def _from_environ(environ: Mapping[str, str]) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    for name in _SETTINGS:
+        variable = f"HOLDFAST_{name.replace('.', '_').upper()}"
+        if environ.get(variable):
+            found[name] = _checked(name, environ[variable], variable)
+    return found
+
+
+def _from_file(path: Path) -> dict[str, Any]:
+    if not path.is_file():
+        return {}
+    import tomllib
+
+    try:
+        document = tomllib.loads(path.read_text(encoding="utf-8"))
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise InvalidInputError(f"{path}: {error}", hint="mend the file; nothing was changed") from None
+    except OSError as error:
+        raise InvalidInputError(f"{path} cannot be read: {error.strerror}") from None
+    return {name: _checked(name, value, str(path)) for name, value in _flattened(document).items()}
+
+
+def _flattened(document: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
+    flat: dict[str, Any] = {}
+    for name, value in document.items():
+        if isinstance(value, dict):
+            flat.update(_flattened(value, f"{prefix}{name}."))  # type: ignore[arg-type]
+        else:
+            flat[f"{prefix}{name}"] = value
+    return flat
+
+
+def _checked(name: str, value: Any, where: str) -> Any:
+    if name not in _SETTINGS:
+        raise InvalidInputError(
+            f"{where}: unknown setting {name!r}", hint=f"known: {', '.join(sorted(_SETTINGS))}"
+        )
+    try:
+        return _SETTINGS[name](value)
+    except (ValueError, TypeError) as error:
+        raise InvalidInputError(
+            f"{where}: {name} = {value!r}: {error}", hint="see docs/settings.md"
+        ) from None

@@ -1,0 +1,191 @@
+"""`SessionPauseManager`: turn "stop here" into a session's files and an entry in the database.
+
+The files come first and decide: once they are in place the pause is safe, whatever the
+database does. A database that is away, full or damaged gets the session later: the
+folder remembers what it has not taken.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+from collections.abc import Generator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from holdfast.capture.files import fingerprint_files
+from holdfast.capture.git import BEFORE_FIRST_COMMIT, capture_git_state, commit_files
+from holdfast.clock import Clock, system_clock, to_datetime
+from holdfast.config import Settings, load_settings
+from holdfast.core import Core, Facts, Settled, going_on, opening, opening_pause
+from holdfast.durable import private_folder, replace_file, storage_errors
+from holdfast.errors import HoldfastError
+from holdfast.layout import ProjectLayout
+from holdfast.model.fold import SessionFold
+from holdfast.model.git import GitState
+from holdfast.model.task import TaskDAG
+from holdfast.model.workflow import Issue
+from holdfast.store.protocol import Store
+from holdfast.store.session_document import read_session_document, render_files
+from holdfast.store.session_files import Closing, FileSet, SessionFiles
+
+log = logging.getLogger("holdfast.pauses")
+
+
+def project_settings(project_path: Path | str | None, settings: Settings | None = None) -> Settings:
+    """Settings for a project given by path, by settings, or by where we are."""
+    if settings is not None:
+        return settings
+    if project_path is None:
+        return load_settings()
+    root = Path(project_path).absolute()
+    return replace(load_settings(cwd=root), project=root)
+
+
+@contextlib.contextmanager
+def open_store(settings: Settings) -> Generator[Store]:
+    """The configured database; SQLAlchemy is loaded here and not before."""
+    from holdfast.store.sql import SqlStore
+
+    store = SqlStore(settings.db)
+    try:
+        yield store
+    finally:
+        store.close()
+
+
+class SessionPauseManager:
+    def __init__(
+        self,
+        project_path: Path | str | None = None,
+        *,
+        settings: Settings | None = None,
+        clock: Clock = system_clock,
+    ) -> None:
+        self.settings = project_settings(project_path, settings)
+        self.layout: ProjectLayout = self.settings.layout
+        self.files = SessionFiles(self.layout.sessions)
+        self._clock = clock
+
+    def create_pause_session(self, message: str | None = None, *, commit: bool = False) -> str:
+        """Pause here and now, without a wind-down; returns the session's id."""
+        self.layout.ensure()
+        with self.files.locked():
+            session_id = self.files.free_session_id(self._clock())
+            settled = self.place(Facts(reason=message, session_id=session_id))
+        self.index(settled)
+        if commit:
+            self.commit(session_id)
+        return session_id
+
+    def place(self, facts: Facts, closing: Closing | None = None) -> Settled:
+        """Capture the world and put the session's files in place. Call with the folder locked."""
+        settled = self._settled(facts)
+        self.files.place(
+            FileSet(
+                session_id=settled.snapshot.session_id,
+                files=render_files(settled.snapshot, settled.workflow),
+                closing=closing,
+                to_be_indexed=True,
+            )
+        )
+        return settled
+
+    def _settled(self, facts: Facts) -> Settled:
+        root = self.settings.project
+        issue = Issue(id=root.name, title=f"Work in {root.name}")
+        try:
+            with open_store(self.settings) as store:
+                core = Core(store, self._clock)
+                started = next(
+                    (flow.commit_at_start for flow in store.workflows(worktree=str(root), limit=1)), None
+                )
+                facts = self._with_world(facts, started)
+                return core.prepare_worktree_pause(str(root), issue, facts, commit_at_start=_commit(facts))
+        except HoldfastError as error:
+            log.warning("the database cannot be asked: %s", error.message)
+            return self._settled_from_files(issue, facts)
+
+    def _settled_from_files(self, issue: Issue, facts: Facts) -> Settled:
+        """Go on from the last session's files, as if they were the database."""
+        now = to_datetime(self._clock())
+        latest = self.files.latest()
+        if latest is None:
+            facts = self._with_world(facts, None)
+            first = opening(issue, str(self.settings.project), TaskDAG(), (), _commit(facts), now)
+            return opening_pause(first, SessionFold(), facts, now)
+        snapshot, workflow = read_session_document(self.files.read(latest), where=f"{latest}.json")
+        facts = self._with_world(facts, workflow.commit_at_start)
+        return opening_pause(
+            going_on(workflow, now, snapshot), SessionFold.starting_from(snapshot), facts, now
+        )
+
+    def _with_world(self, facts: Facts, since: str | None) -> Facts:
+        """Git and the changed files; a repository that cannot be read costs that fact, not the pause."""
+        git: GitState | None = None
+        try:
+            git = capture_git_state(self.settings.project, since=since)
+        except HoldfastError as error:
+            log.warning("git state is left out: %s", error.message)
+        if git is None:
+            return facts
+        root = Path(git.worktree) if git.worktree else self.settings.project
+        return replace(facts, git_state=git, files=fingerprint_files(root, git.files_modified))
+
+    def index(self, settled: Settled) -> None:
+        """Give the database what the files already hold; if it refuses, it gets it later."""
+        session_id = settled.snapshot.session_id
+        try:
+            with open_store(self.settings) as store:
+                store.apply(settled.change)
+        except HoldfastError as error:
+            log.warning(
+                "%s is safe in %s but not in the database yet: %s (`holdfast reindex` adds it)",
+                session_id,
+                self.files.folder,
+                error.message,
+            )
+            return
+        self.files.mark_indexed(session_id)
+        remember_project(self.settings)
+
+    def commit(self, session_id: str) -> str:
+        """Commit a session's files to the project's repository; everything else stays as it was."""
+        paths = [self.files.folder / f"{session_id}{kind}" for kind in (".json", ".yaml", ".md")]
+        return commit_files(self.settings.project, paths, f"Pause {session_id}")
+
+    def load_session(self, session_id: str) -> dict[str, Any]:
+        return self.files.read(session_id)
+
+    def list_sessions(self) -> list[str]:
+        """Newest first."""
+        return self.files.session_ids()
+
+
+def _commit(facts: Facts) -> str | None:
+    """What counts as the start for a workflow that begins with this pause."""
+    if facts.git_state is None:
+        return None
+    return facts.git_state.commit_at_snapshot or BEFORE_FIRST_COMMIT
+
+
+def remember_project(settings: Settings) -> None:
+    """Note the project's folder beside the database, so that a lost database can be rebuilt."""
+    path = settings.home / "projects"
+    known = known_projects(settings)
+    if settings.project not in known:
+        private_folder(settings.home)
+        with storage_errors("note the project"):
+            replace_file(path, "".join(f"{project}\n" for project in [*known, settings.project]).encode())
+
+
+def known_projects(settings: Settings) -> list[Path]:
+    try:
+        text = (settings.home / "projects").read_text(encoding="utf-8", errors="surrogateescape")
+    except FileNotFoundError:
+        return []
+    return [Path(line) for line in text.split("\n") if line]
+
+
+__all__ = ["SessionPauseManager", "known_projects", "open_store", "project_settings", "remember_project"]

@@ -1,0 +1,109 @@
+"""The database is an index: what it missed or lost is read back from the session files."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from holdfast.clock import Clock, system_clock
+from holdfast.config import Settings
+from holdfast.core import Core
+from holdfast.durable import set_aside, storage_errors
+from holdfast.errors import DamagedDataError, HoldfastError, NewerSchemaError
+from holdfast.layout import ProjectLayout
+from holdfast.model.snapshot import SessionSnapshot
+from holdfast.model.workflow import Workflow
+from holdfast.pauses import known_projects, open_store, remember_project
+from holdfast.store.protocol import Store
+from holdfast.store.session_document import read_session_document
+from holdfast.store.session_files import SessionFiles
+
+log = logging.getLogger("holdfast.reindex")
+
+
+@dataclass
+class ReindexReport:
+    projects: int = 0
+    added: list[str] = field(default_factory=list[str])
+    already_there: int = 0
+    damaged: list[str] = field(default_factory=list[str])
+    database_set_aside: str | None = None
+
+
+def take_in_waiting(store: Store, settings: Settings) -> None:
+    """Sessions that were finalised while the database was away."""
+    if not settings.layout.sessions.is_dir():
+        return
+    files = SessionFiles(settings.layout.sessions)
+    for session_id in files.unindexed():
+        try:
+            snapshot, workflow = _read(files, session_id, settings.project)
+            Core(store).take_in(snapshot, workflow)
+        except HoldfastError as error:
+            log.warning("%s is not in the database yet: %s", session_id, error.message)
+        else:
+            files.mark_indexed(session_id)
+
+
+def reindex(settings: Settings, extra: Iterable[Path] = (), clock: Clock = system_clock) -> ReindexReport:
+    """Add every session on the disk to the database; one that cannot be read is set aside first."""
+    report = ReindexReport()
+    report.database_set_aside = _set_aside_if_damaged(settings, clock)
+    projects = dict.fromkeys(
+        (settings.project, *(path.absolute() for path in extra), *known_projects(settings))
+    )
+    with open_store(settings) as store:
+        for project in projects:
+            _take_in_project(store, project, report)
+    if settings.layout.sessions.is_dir():
+        remember_project(settings)
+    return report
+
+
+def _set_aside_if_damaged(settings: Settings, clock: Clock) -> str | None:
+    try:
+        with open_store(settings) as store:
+            store.workflows(limit=1)
+    except NewerSchemaError:
+        raise
+    except DamagedDataError:
+        path = Path(settings.db.removeprefix("sqlite:///"))
+        with storage_errors("set the damaged database aside"):
+            kept = set_aside(path, clock())
+            for companion in ("-wal", "-shm"):
+                beside = path.with_name(path.name + companion)
+                if beside.exists():
+                    beside.rename(kept.with_name(kept.name + companion))
+        return str(kept)
+    return None
+
+
+def _take_in_project(store: Store, project: Path, report: ReindexReport) -> None:
+    folder = ProjectLayout(project).sessions
+    if not folder.is_dir():
+        return
+    report.projects += 1
+    files = SessionFiles(folder)
+    with files.locked():
+        names = files.session_ids()
+    for session_id in reversed(names):  # oldest first, so that numbers and states come in their order
+        try:
+            snapshot, workflow = _read(files, session_id, project)
+            added = Core(store).take_in(snapshot, workflow)
+        except DamagedDataError as error:
+            report.damaged.append(error.message)
+            continue
+        files.mark_indexed(session_id)
+        if added:
+            report.added.append(session_id)
+        else:
+            report.already_there += 1
+
+
+def _read(files: SessionFiles, session_id: str, project: Path) -> tuple[SessionSnapshot, Workflow]:
+    """A session from its file; its worktree is where the file was found, should the project have moved."""
+    where = str(files.folder / f"{session_id}.json")
+    snapshot, workflow = read_session_document(files.read(session_id), where=where)
+    return snapshot, workflow.changed(worktree=str(project))

@@ -1,0 +1,302 @@
+"""`IncrementalPauseManager`: record what happens while a session runs out, then make it a snapshot."""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+from pathlib import Path
+from typing import Any, cast
+
+from holdfast.capacity.windows import context_window
+from holdfast.clock import Clock, iso, seconds_between, system_clock
+from holdfast.config import Settings
+from holdfast.durable import replace_file, storage_errors
+from holdfast.errors import HeldElsewhereError, InvalidInputError
+from holdfast.ids import is_session_id, session_id
+from holdfast.journal import archive, log
+from holdfast.journal.action import PauseAction, check_action_type, check_fraction
+from holdfast.journal.digest import Digest
+from holdfast.journal.tally import Tally
+from holdfast.process import ProcessIdentity, identify, is_alive
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from holdfast.core import Facts
+    from holdfast.pauses import SessionPauseManager
+    from holdfast.policy import Trigger
+
+_logger = logging.getLogger("holdfast.winddown")
+
+_DAY = 86_400.0
+
+
+class IncrementalPauseManager:
+    """One wind-down a project at a time; any number of processes append to it.
+
+    Its journal is `.holdfast/sessions/ACTIVE-PAUSE.jsonl`; that file being there is
+    what "active" means.
+    """
+
+    def __init__(
+        self,
+        project_path: Path | str | None = None,
+        *,
+        settings: Settings | None = None,
+        clock: Clock = system_clock,
+        owner: int | None = None,
+    ) -> None:
+        """`owner` is the process whose end makes the wind-down an orphan; by default this one."""
+        from holdfast.pauses import project_settings
+
+        self.settings = project_settings(project_path, settings)
+        self.layout = self.settings.layout
+        self._journal = self.layout.journal
+        self._clock = clock
+        self._owner = owner or os.getpid()
+        self._tally = Tally(self._journal)
+
+    def is_pause_active(self) -> bool:
+        return self._journal.exists()
+
+    def start_incremental_pause(self, context_percentage: float, initial_state: dict[str, Any]) -> str:
+        """Begin a wind-down and return its session id. Refused while one is active."""
+        share = check_fraction(context_percentage)
+        data = _as_json({"context_percentage": share, "initial_state": initial_state})
+        self.layout.ensure()
+        with self._pauses.files.locked():
+            if self.is_pause_active():
+                raise HeldElsewhereError(
+                    f"a wind-down is already active: {self._session_id()}",
+                    hint="`holdfast winddown finalize`, `discard` or `recover`",
+                )
+            name = self._pauses.files.free_session_id(self._clock())
+            self._own(name)
+            log.create(self._journal, self._line("pause_started", data, share, name))
+        return name
+
+    def append_action(self, action_type: str, action_data: dict[str, Any], context_percentage: float) -> None:
+        """Record one action; when this returns, it survives a crash of anything."""
+        check_action_type(action_type)
+        share = check_fraction(context_percentage)
+        data = _as_json(action_data)
+        log.append(self._journal, lambda name: self._line(action_type, data, share, self._valid_name(name)))
+
+    def get_recorded_actions(self) -> list[PauseAction]:
+        """All actions so far; damaged lines are skipped with a warning. Empty where none is active."""
+        return list(log.Reader(self._journal)) if self.is_pause_active() else []
+
+    def get_pause_summary(self) -> dict[str, Any] | None:
+        """Where the wind-down stands; None where none is active. Costs little however long it is."""
+        try:
+            tally = self._tally.advance()
+        except FileNotFoundError:
+            return None
+        first, last = tally.first, tally.last
+        start = first.context_percentage if first else 0.0
+        return {
+            "session_id": self._session_id(),
+            "action_count": tally.lines,
+            "duration_seconds": self._seconds_since(first),
+            "context_range": (start, last.context_percentage if last else start),
+            "pause_started_at": first.timestamp if first else None,
+            "last_action_type": last.type if last else None,
+            "last_updated": last.timestamp if last else None,
+        }
+
+    def finalize_pause(
+        self,
+        create_full_snapshot: bool = True,
+        *,
+        trigger: Trigger | None = None,
+        reason: str | None = None,
+        commit: bool = False,
+    ) -> Path | None:
+        """Make the wind-down a session; returns its JSON file (or the archive alone).
+
+        None where no wind-down is active. On any error the journal is as it was, and
+        the next attempt starts from there.
+        """
+        try:
+            name = self._archive(create_full_snapshot, trigger, reason)
+        except log.NotActiveError:
+            return None
+        self._compress_old_archives()
+        if not create_full_snapshot:
+            return archive.find_archive(self.layout.sessions, name)
+        if commit:
+            self._pauses.commit(name)
+        return self.layout.sessions / f"{name}.json"
+
+    def _archive(self, full: bool, trigger: Trigger | None, reason: str | None) -> str:
+        from holdfast.store.session_files import Closing, FileSet
+
+        pauses = self._pauses
+        if not self.is_pause_active():
+            raise log.NotActiveError("no wind-down is active here")
+        with pauses.files.locked(), log.locked(self._journal):
+            reader = log.Reader(self._journal)
+            digest = Digest().take(reader)
+            name = self._name_for_files(digest)
+            closing_action = self._closing_action(digest, name)
+            digest.add(closing_action)
+            closing = Closing(self._journal.name, archive.archive_name(name), closing_action.to_json_line())
+            if not full:
+                pauses.files.place(FileSet(name, closing=closing, becomes_latest=False))
+                return name
+            settled = pauses.place(self._facts(digest, reader.skipped, name, trigger, reason), closing)
+        pauses.index(settled)
+        return name
+
+    def discard_pause(self) -> bool:
+        """Throw the wind-down away; whether there was one."""
+        try:
+            with log.locked(self._journal):
+                self._journal.unlink()
+                log.torn_path(self._journal).unlink(missing_ok=True)
+        except log.NotActiveError:
+            return False
+        return True
+
+    def is_orphaned(self) -> bool:
+        """Whether the wind-down was left behind by a process that is gone."""
+        return self.is_pause_active() and not is_alive(self._owner_of(self._session_id()))
+
+    def continue_pause(self) -> str:
+        """Take over an orphaned wind-down and go on appending to it; returns its session id."""
+        name = self._session_id()
+        self._own(name)
+        return name
+
+    @property
+    def _owner_file(self) -> Path:
+        return self.layout.state / "winddown-owner.json"
+
+    def _own(self, name: str) -> None:
+        record = {"session_id": name, **identify(self._owner)}
+        with storage_errors("note who winds down"):
+            replace_file(self._owner_file, json.dumps(record).encode())
+
+    def _owner_of(self, name: str) -> ProcessIdentity:
+        """Who started or took over that wind-down; nobody (process 0) where it is not known."""
+        try:
+            record = json.loads(self._owner_file.read_bytes())
+            if record["session_id"] == name:
+                return {"pid": int(record["pid"]), "started": record["started"]}
+        except (OSError, ValueError, KeyError, TypeError):
+            pass  # no word on the owner reads as: gone
+        return {"pid": 0, "started": None}
+
+    @property
+    def _pauses(self) -> SessionPauseManager:
+        from holdfast.pauses import SessionPauseManager
+
+        return SessionPauseManager(settings=self.settings, clock=self._clock)
+
+    def _line(self, kind: str, data: bytes, share: float, name: str) -> bytes:
+        """Put together by hand, since the data is encoded before the journal is locked."""
+        start = f'{{"type": "{kind}", "timestamp": "{iso(self._clock())}", "session_id": "{name}", "data": '
+        return b'%b%b, "context_percentage": %b}\n' % (start.encode(), data, repr(share).encode())
+
+    def _session_id(self) -> str:
+        """The active wind-down's id, from its first line; a journal without one is named by its age."""
+        try:
+            with self._journal.open("rb") as file:
+                return self._valid_name(log.session_of(file.read(log.HEAD)))
+        except FileNotFoundError:
+            raise log.NotActiveError("no wind-down is active here") from None
+
+    def _valid_name(self, name: str | None) -> str:
+        return name if name and is_session_id(name) else session_id(self._journal.stat().st_mtime)
+
+    def _name_for_files(self, digest: Digest) -> str:
+        """The journal's own id, unless a session of that name is already there."""
+        name = self._valid_name(digest.first.session_id if digest.first else None)
+        taken = any(self.layout.sessions.glob(f"{name}.*")) or archive.find_archive(
+            self.layout.sessions, name
+        )
+        return self._pauses.files.free_session_id(self._clock()) if taken else name
+
+    def _closing_action(self, digest: Digest, name: str) -> PauseAction:
+        share = digest.last.context_percentage if digest.last else 0.0
+        data: dict[str, Any] = {
+            "action_count": digest.action_count + 1,
+            "tool_calls": digest.by_type["tool_call"],
+            "duration_seconds": self._seconds_since(digest.first),
+        }
+        return PauseAction("pause_finalized", iso(self._clock()), name, data, share)
+
+    def _facts(
+        self, digest: Digest, skipped: int, name: str, trigger: Trigger | None, reason: str | None
+    ) -> Facts:
+        from holdfast.core import Facts
+        from holdfast.model.snapshot import ActionGlimpse, IncrementalPause
+        from holdfast.model.usage import UsageMetrics
+
+        window = self._window(digest)
+        share = digest.context_range[1]
+        used = round(share * window)
+        seconds = round(digest.duration_seconds)
+        return Facts(
+            trigger=trigger or self._trigger(digest.context_range[0]),
+            reason=reason,
+            session_id=name,
+            usage=UsageMetrics(
+                tokens_used=used,
+                tokens_remaining_estimate=max(0, window - used),
+                context_utilization=share,
+                tool_calls=digest.by_type["tool_call"],
+                session_duration_seconds=seconds,
+            ),
+            incremental_pause=IncrementalPause(
+                action_count=digest.action_count,
+                duration_seconds=seconds,
+                context_range=digest.context_range,
+                tool_calls=digest.by_type["tool_call"],
+                actions_summary=tuple(
+                    ActionGlimpse(type=action.type, timestamp=action.timestamp) for action in digest.latest
+                ),
+                skipped_lines=skipped,
+            ),
+        )
+
+    def _trigger(self, share_at_start: float) -> Trigger:
+        from holdfast.policy import Level
+
+        return "exhaustion" if self.settings.levels.at(share_at_start) >= Level.AUTO_PAUSE else "pause"
+
+    def _window(self, digest: Digest) -> int:
+        """The model's window: as the state at the start tells it, else as configured."""
+        state: Any = digest.first.data.get("initial_state") if digest.first else None
+        told: dict[str, Any] = cast("dict[str, Any]", state) if isinstance(state, dict) else {}
+        for key in ("context_window", "tokens_total"):
+            window = told.get(key)
+            if isinstance(window, int) and window > 0:
+                return window
+        model = told.get("model")
+        return self.settings.context_window or context_window(model if isinstance(model, str) else None)
+
+    def _seconds_since(self, first: PauseAction | None) -> int:
+        if first is None:
+            return 0
+        try:
+            return max(0, round(seconds_between(first.timestamp, iso(self._clock()))))
+        except ValueError:
+            return 0
+
+    def _compress_old_archives(self) -> None:
+        """Housekeeping after the work is safe; its failure is not the pause's."""
+        before = self._clock() - self.settings.compress_after_days * _DAY
+        try:
+            archive.compress_older(self.layout.sessions, before)
+        except OSError as error:
+            _logger.warning("old journals were not compressed: %s", error)
+
+
+def _as_json(data: dict[str, Any]) -> bytes:
+    if not isinstance(data, dict):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise InvalidInputError("an action's data is an object (a dict)")
+    try:
+        return log.encode(data)
+    except (TypeError, ValueError, RecursionError) as error:
+        raise InvalidInputError(f"the action's data cannot be written as JSON: {error}") from None
