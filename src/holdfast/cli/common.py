@@ -1,0 +1,121 @@
+"""What commands share: settings, the store, and how things are shown."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import sys
+from collections.abc import Callable, Generator, Sequence
+from typing import Any, TypeVar
+
+import click
+
+from holdfast.config import Settings, load_settings
+from holdfast.errors import InvalidInputError, NotFoundError
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from holdfast.store.protocol import SnapshotSummary, Store
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def json_option(function: F) -> F:
+    return click.option("--json", "as_json", is_flag=True, help="Print JSON for programs.")(function)
+
+
+def yes_option(function: F) -> F:
+    return click.option("--yes", "-y", is_flag=True, help="Do not ask.")(function)
+
+
+def settings() -> Settings:
+    return load_settings()
+
+
+@contextlib.contextmanager
+def store_for(current: Settings) -> Generator[Store]:
+    """The database, with what it missed of this project's sessions added first."""
+    from holdfast.pauses import open_store
+    from holdfast.reindex import take_in_waiting
+
+    with open_store(current) as store:
+        take_in_waiting(store, current)
+        yield store
+
+
+def is_interactive() -> bool:
+    return sys.stdin.isatty() and sys.stderr.isatty()
+
+
+def print_json(document: Any) -> None:
+    click.echo(json.dumps(document, ensure_ascii=False, indent=2, default=str))
+
+
+def print_table(headings: Sequence[str], rows: Sequence[Sequence[object]]) -> None:
+    """Columns as wide as their content; the last one runs free."""
+    texts = [[_cell(value) for value in row] for row in (headings, *rows)]
+    widths = [max(len(row[column]) for row in texts) for column in range(len(headings))]
+    for row in texts:
+        line = "  ".join(text.ljust(width) for text, width in zip(row, widths, strict=True))
+        click.echo(line.rstrip())
+
+
+def _cell(value: object) -> str:
+    return "-" if value is None else " ".join(str(value).split())
+
+
+def parse_json_object(text: str, option: str) -> dict[str, Any]:
+    """An option's JSON object; `-` reads it from stdin."""
+    if text == "-":
+        text = sys.stdin.read()
+    try:
+        document = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise InvalidInputError(
+            f"{option} is no JSON: {error}", hint=f'{option} \'{{"tool": "Read"}}\''
+        ) from None
+    if not isinstance(document, dict):
+        raise InvalidInputError(f"{option} must be a JSON object", hint=f'{option} \'{{"tool": "Read"}}\'')
+    return document  # type: ignore[return-value]
+
+
+def find_snapshot(store: Store, current: Settings, name: str) -> SnapshotSummary:
+    """By id, unique beginning of one, session name, or `latest` in this worktree."""
+    if name == "latest":
+        for workflow in store.workflows(worktree=str(current.project)):
+            if lines := store.snapshots(workflow.id):
+                return lines[-1]
+        raise NotFoundError(
+            "nothing was paused in this folder yet", hint="`holdfast winddown start --percent 0.90`"
+        )
+    found = store.find_snapshots(name)
+    exact = [line for line in found if line.id == name]
+    if not exact and len(found) > 1:  # the same session name in several projects: ours is meant
+        ours = {workflow.id for workflow in store.workflows(worktree=str(current.project), limit=1000)}
+        exact = [line for line in found if line.workflow_id in ours]
+    chosen = exact or found
+    if not chosen:
+        raise NotFoundError(f"there is no snapshot {name}", hint="`holdfast snapshot list` shows them")
+    if len(chosen) > 1:
+        raise InvalidInputError(
+            f"{name} could be any of {len(chosen)} snapshots: {', '.join(line.id for line in chosen[:3])}, …",
+            hint="give more of its id",
+        )
+    return chosen[0]
+
+
+def ago(seconds: float) -> str:
+    """`5 min ago`."""
+    for size, unit in ((86_400, "d"), (3_600, "h"), (60, "min")):
+        if seconds >= size:
+            return f"{int(seconds // size)} {unit} ago"
+    return f"{max(0, int(seconds))} s ago"
+
+
+def duration(seconds: float) -> str:
+    """`1 h 05 min`, `3 min 20 s`, `12 s`."""
+    whole = int(seconds)
+    hours, minutes, rest = whole // 3600, whole // 60 % 60, whole % 60
+    if hours:
+        return f"{hours} h {minutes:02d} min"
+    return f"{minutes} min {rest:02d} s" if minutes else f"{rest} s"

@@ -1,0 +1,134 @@
+"""The program's frame: finding commands, and turning every end into an exit code and words."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Sequence
+
+import click
+
+from holdfast._version import __version__
+from holdfast.errors import INTERRUPTED, HoldfastError, exit_code
+
+COMMANDS = {
+    "list": "Show workflows, the most recently changed first.",
+    "quiet": "Silence Holdfast's nudges in one agent session.",
+    "reindex": "Rebuild the database from the session files.",
+    "snapshot": "List, show, compare and delete snapshots.",
+    "stats": "What the recorded actions tell: by type, by tool, time to exhaustion.",
+    "status": "Where the work in this folder stands.",
+    "usage": "How full the context window is, by agent session.",
+    "winddown": "Record the last actions of a session and make them a snapshot.",
+}
+"""Name and one line for `--help`; the module has the same name. A test keeps the two together."""
+
+
+class LazyCommands(click.Group):
+    """Knows all commands by name and loads the one that is called."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002
+        if cmd_name not in COMMANDS:
+            return None
+        from importlib import import_module
+
+        command: click.Command = import_module(f"holdfast.cli.{cmd_name}").command
+        _show_warnings_on_stderr()
+        return command
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        try:
+            return super().resolve_command(ctx, args)
+        except click.UsageError as error:
+            from difflib import get_close_matches
+
+            near = get_close_matches(args[0], COMMANDS, n=1)
+            if not near:
+                raise
+            raise click.UsageError(f"{error.message} Did you mean {near[0]!r}?", ctx) from None
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
+        with formatter.section("Commands"):
+            formatter.write_dl(list(COMMANDS.items()))
+
+
+@click.group(
+    cls=LazyCommands,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+    epilog="Exit codes: 0 done, 1 cannot be done, 2 wrong usage, 3 held or changed by somebody else, "
+    "4 damaged data (kept), 130 interrupted.",
+)
+@click.option(
+    "--project", type=click.Path(file_okay=False), help="Project folder, instead of the one we are in."
+)
+@click.option("--debug", is_flag=True, help="Show the traceback of an error.")
+@click.version_option(__version__, message="holdfast %(version)s")
+def cli(project: str | None, debug: bool) -> None:  # noqa: ARG001 - `run` looks for it itself
+    """Pause, snapshot and resume the work of AI agents.
+
+    \b
+    Try:
+      holdfast winddown start --percent 0.90
+      holdfast winddown append tool_call --data '{"tool": "Read"}' --percent 0.91
+      holdfast winddown finalize
+      holdfast snapshot show latest
+    """
+    if project is not None:
+        os.environ["HOLDFAST_PROJECT"] = os.path.abspath(project)  # noqa: PTH100 - pathlib is not loaded yet
+
+
+def run(arguments: Sequence[str]) -> int:
+    """Run a command line; returns the exit code. Never lets a traceback out unless asked to."""
+    debug = "--debug" in arguments
+    try:
+        result = cli.main(args=list(arguments), prog_name="holdfast", standalone_mode=False)
+    except HoldfastError as error:
+        if debug:
+            raise
+        return _complain(error.message, error.hint, exit_code(error))
+    except click.UsageError as error:
+        path = error.ctx.command_path if error.ctx else "holdfast"
+        return _complain(error.format_message(), f"see `{path} --help`", 2)
+    except (click.Abort, KeyboardInterrupt):
+        return _complain("interrupted", None, INTERRUPTED)
+    except BrokenPipeError:
+        # The reader went away (`| head`); say nothing more, not even when the interpreter flushes.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+    except click.ClickException as error:
+        return _complain(error.format_message(), None, error.exit_code)
+    except Exception as error:
+        if debug:
+            raise
+        return _complain(
+            f"unexpected: {type(error).__name__}: {error}",
+            "run it again with --debug and report what it shows",
+            1,
+        )
+    return result if isinstance(result, int) else 0
+
+
+def _complain(message: str, hint: str | None, code: int) -> int:
+    click.echo(f"error: {message}", err=True)
+    if hint:
+        click.echo(f"hint: {hint}", err=True)
+    return code
+
+
+def _show_warnings_on_stderr() -> None:
+    """For the commands that log at all; the others need not load logging for it."""
+    if "logging" not in sys.modules:
+        return
+    import logging
+
+    root = logging.getLogger("holdfast")
+    if not root.handlers:
+        handler = logging.StreamHandler()
+        handler.setFormatter(logging.Formatter("warning: %(message)s"))
+        root.addHandler(handler)
+        root.propagate = False

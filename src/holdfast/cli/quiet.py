@@ -1,0 +1,118 @@
+from __future__ import annotations
+
+import os
+import sys
+
+import click
+
+from holdfast.config import load_settings
+from holdfast.hooks import quiet
+from holdfast.ids import UNKNOWN_SESSION, file_name_for
+
+SESSION_VARIABLES = ("HOLDFAST_SESSION_ID", "CLAUDE_CODE_SESSION_ID")
+_STDIN_WAIT = 0.2
+
+_session_option = click.option(
+    "--session-id", metavar="ID", help="The agent session; else the one this runs in."
+)
+_json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON for programs.")
+
+
+@click.group("quiet")
+def command() -> None:
+    """Silence Holdfast's nudges in one agent session.
+
+    Guards and housekeeping go on; other sessions are not affected.
+
+    \b
+    Examples:
+      holdfast quiet on
+      holdfast quiet status --session-id 266b3f40-6f1d-491c-aeca-825cbb3fcbc5
+    """
+
+
+@command.command()
+@_session_option
+def on(session_id: str | None) -> None:
+    """Silence the nudges from now on."""
+    session = find_session(session_id)
+    current = load_settings()
+    current.layout.ensure()
+    quiet.turn_on(_marker(session, str(current.layout.state)))
+    click.echo(f"Nudges are off in session {session}. Back on with: holdfast quiet off")
+
+
+@command.command()
+@_session_option
+def off(session_id: str | None) -> None:
+    """Let the nudges speak again; says nothing where they were not silenced."""
+    session = find_session(session_id)
+    if quiet.turn_off(_marker(session, str(load_settings().layout.state))):
+        click.echo(f"Nudges are back on in session {session}.")
+
+
+@command.command()
+@_session_option
+@_json_option
+def status(session_id: str | None, as_json: bool) -> None:
+    """Whether the session is quiet, and for how many prompts."""
+    session = find_session(session_id)
+    prompts = quiet.prompts_since(_marker(session, str(load_settings().layout.state)))
+    if as_json:
+        from holdfast.cli.common import print_json
+
+        print_json({"session_id": session, "quiet": prompts is not None, "prompts": prompts})
+    elif prompts is None:
+        click.echo(f"Session {session} is not quiet.")
+    else:
+        click.echo(f"Session {session} is quiet, for {prompts} prompts.")
+
+
+def _marker(session: str, state_folder: str) -> str:
+    return quiet.marker_path(state_folder, file_name_for(session))
+
+
+def find_session(given: str | None) -> str:
+    """The flag, the agent's variable, a hook's payload on stdin, or a name for nobody's."""
+    if given:
+        return given
+    for variable in SESSION_VARIABLES:
+        if os.environ.get(variable):
+            return os.environ[variable]
+    return _session_on_stdin() or UNKNOWN_SESSION
+
+
+def _session_on_stdin() -> str | None:
+    """Waits a moment only: stdin may be a pipe that nobody will ever write to."""
+    try:
+        descriptor = sys.stdin.fileno()
+        if os.isatty(descriptor):
+            return None
+    except (AttributeError, OSError, ValueError):
+        return None
+    text = _read_within(descriptor, _STDIN_WAIT)
+    if not text:
+        return None
+    import json
+
+    try:
+        found = json.loads(text).get("session_id")
+    except (ValueError, AttributeError):
+        return None
+    return found if isinstance(found, str) and found else None
+
+
+def _read_within(descriptor: int, seconds: float) -> bytes:
+    import select
+    import time
+
+    deadline = time.monotonic() + seconds
+    data = b""
+    while (left := deadline - time.monotonic()) > 0:
+        if not select.select([descriptor], [], [], left)[0]:
+            break
+        block = os.read(descriptor, 1 << 16)
+        if not block:
+            break
+        data += block
+    return data

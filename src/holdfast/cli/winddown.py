@@ -1,0 +1,195 @@
+from __future__ import annotations
+
+import os
+from typing import Any, Literal
+
+import click
+
+from holdfast.cli import common
+from holdfast.errors import InvalidInputError
+from holdfast.journal.action import ACTION_TYPES
+from holdfast.journal.log import NotActiveError
+from holdfast.winddown import IncrementalPauseManager
+
+Choice = Literal["finalize", "discard", "continue"]
+
+_percent = click.option(
+    "--percent", type=float, required=True, metavar="FRACTION", help="Context in use, as a fraction: 0.90."
+)
+
+_APPEND_HELP = f"""Record one action; it is on the disk when this returns.
+
+TYPE is one of {", ".join(ACTION_TYPES)}.
+"""
+
+
+@click.group("winddown")
+def command() -> None:
+    """Record the last actions of a session and make them a snapshot.
+
+    \b
+    Examples:
+      holdfast winddown start --percent 0.90 --state '{"model": "claude-sonnet-4-5"}'
+      holdfast winddown append tool_call --data '{"tool": "Read", "path": "a.py"}' --percent 0.91
+      holdfast winddown summary
+      holdfast winddown finalize
+    """
+
+
+def _manager() -> IncrementalPauseManager:
+    # This process ends at once; the one that called it is the one whose end leaves an orphan.
+    return IncrementalPauseManager(settings=common.settings(), owner=os.getppid())
+
+
+@command.command()
+@_percent
+@click.option("--state", default="{}", metavar="JSON", help="What is known at the start; `-` reads stdin.")
+@common.json_option
+def start(percent: float, state: str, as_json: bool) -> None:
+    """Start a wind-down in this project.
+
+    One that a crash left behind is offered first on a terminal, and finalised elsewhere.
+    """
+    initial = common.parse_json_object(state, "--state")
+    manager = _manager()
+    if manager.is_orphaned() and _settle_orphan(manager, None) == "continue":
+        session_id = manager.continue_pause()
+    else:
+        session_id = manager.start_incremental_pause(percent, initial)
+    if as_json:
+        common.print_json({"session_id": session_id, "journal": str(manager.layout.journal)})
+    else:
+        click.echo(f"Wind-down started: {session_id}")
+        click.echo("Record with: holdfast winddown append TYPE --data JSON --percent P")
+
+
+@command.command(help=_APPEND_HELP)
+@click.argument("type", metavar="TYPE")
+@click.option("--data", default="{}", metavar="JSON", help="What happened; `-` reads stdin.")
+@_percent
+@common.json_option
+def append(type: str, data: str, percent: float, as_json: bool) -> None:  # noqa: A002 - the option's name
+    manager = _manager()
+    manager.append_action(type, common.parse_json_object(data, "--data"), percent)
+    if as_json:
+        common.print_json({"recorded": type, "context_percentage": percent})
+
+
+@command.command()
+@common.json_option
+def summary(as_json: bool) -> None:
+    """Show where the active wind-down stands."""
+    manager = _manager()
+    found = manager.get_pause_summary()
+    if found is None:
+        raise NotActiveError("no wind-down is active here")
+    if as_json:
+        common.print_json({**found, "orphaned": manager.is_orphaned()})
+        return
+    print_summary(found, orphaned=manager.is_orphaned())
+
+
+def print_summary(found: dict[str, Any], *, orphaned: bool) -> None:
+    start, now = found["context_range"]
+    click.echo(
+        f"Session:  {found['session_id']}{'  (left behind by a process that is gone)' if orphaned else ''}"
+    )
+    click.echo(f"Actions:  {found['action_count']}, the last a {found['last_action_type'] or 'damaged line'}")
+    click.echo(f"Context:  {start:.1%} -> {now:.1%}")
+    click.echo(f"Duration: {common.duration(found['duration_seconds'])}")
+
+
+@command.command()
+@click.option("--archive-only", is_flag=True, help="Keep the journal alone; make no snapshot.")
+@click.option("--commit", is_flag=True, help="Commit the snapshot's files to the project's git repository.")
+@click.option("-r", "--reason", help="Why it was paused, for the next session to read.")
+@common.json_option
+def finalize(archive_only: bool, commit: bool, reason: str | None, as_json: bool) -> None:
+    """Make the wind-down a session: JSON, YAML, Markdown, and an entry in the database."""
+    if archive_only and commit:
+        raise InvalidInputError("--archive-only makes no snapshot, so there is nothing to --commit")
+    manager = _manager()
+    path = manager.finalize_pause(not archive_only, reason=reason, commit=commit)
+    if path is None:
+        raise NotActiveError("no wind-down is active here")
+    if as_json:
+        common.print_json({"session_id": _session_of(path.name), "path": str(path)})
+    elif archive_only:
+        click.echo(f"Journal kept: {path}")
+    else:
+        click.echo(f"Paused: {path.stem}")
+        click.echo(f"  {path}")
+        click.echo(f"See it with: holdfast snapshot show {path.stem}")
+
+
+def _session_of(name: str) -> str:
+    return name.removesuffix(".gz").removesuffix("-incremental.jsonl").removesuffix(".json")
+
+
+@command.command()
+@common.yes_option
+def discard(yes: bool) -> None:
+    """Throw the active wind-down away; nothing of it is kept."""
+    manager = _manager()
+    found = manager.get_pause_summary()
+    if found is None:
+        raise NotActiveError("no wind-down is active here")
+    if not yes and common.is_interactive():
+        click.confirm(f"Throw away {found['action_count']} recorded actions?", abort=True, err=True)
+    manager.discard_pause()
+    click.echo(f"Discarded: {found['session_id']}")
+
+
+@command.command()
+@click.option("--finalize", "choice", flag_value="finalize", help="Make a snapshot of what it holds.")
+@click.option("--discard", "choice", flag_value="discard", help="Throw it away.")
+@click.option("--continue", "choice", flag_value="continue", help="Take it over and go on appending.")
+@common.json_option
+def recover(choice: Choice | None, as_json: bool) -> None:
+    """Settle a wind-down that a crash left behind.
+
+    Asks on a terminal; finalises it with what it holds elsewhere.
+    """
+    manager = _manager()
+    found = manager.get_pause_summary()
+    if found is None:
+        if as_json:
+            common.print_json({"recovered": None})
+        else:
+            click.echo("Nothing to recover.")
+        return
+    done = _settle_orphan(manager, choice)
+    if done == "continue":
+        manager.continue_pause()
+    if as_json:
+        common.print_json({"recovered": found["session_id"], "how": done})
+    elif done == "continue":
+        click.echo(f"Going on with {found['session_id']}.")
+
+
+def _settle_orphan(manager: IncrementalPauseManager, choice: Choice | None) -> Choice:
+    """Finalise, discard or leave the wind-down that is there, as chosen, asked, or by default finalised."""
+    found = manager.get_pause_summary()
+    if found is None:
+        raise NotActiveError("no wind-down is active here")
+    chosen = choice or (_ask(found) if common.is_interactive() else "finalize")
+    if chosen == "finalize":
+        path = manager.finalize_pause(trigger="crash", reason="its process ended without a pause")
+        click.echo(f"Recovered {found['session_id']}: {path}", err=True)
+    elif chosen == "discard":
+        manager.discard_pause()
+        click.echo(f"Discarded {found['session_id']}.", err=True)
+    return chosen
+
+
+def _ask(found: dict[str, Any]) -> Choice:
+    click.echo(f"Found a wind-down that nobody finished: {found['session_id']}", err=True)
+    click.echo(f"  {found['action_count']} actions, started {found['pause_started_at']}", err=True)
+    letter = click.prompt(
+        "Finalise (f), discard (d) or continue (c)?",
+        type=click.Choice(["f", "d", "c"]),
+        default="f",
+        err=True,
+    )
+    answers: dict[str, Choice] = {"f": "finalize", "d": "discard", "c": "continue"}
+    return answers[letter]

@@ -1,0 +1,1 @@
+"""The door the coding agents knock at. Standard library only."""
