@@ -7,6 +7,7 @@ from typing import Any, Self
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from holdfast.errors import InvalidInputError
+from holdfast.redact import redact
 
 
 class Value(BaseModel):
@@ -14,7 +15,13 @@ class Value(BaseModel):
 
     def changed(self, **changes: Any) -> Self:
         """A copy with these fields changed, validated like any other."""
-        return type(self).model_validate({**dict(self), **changes})
+        fields = {name: getattr(self, name) for name in type(self).model_fields}  # and nothing cached
+        return type(self).model_validate({**fields, **changes})
+
+    def without_secrets(self) -> Self:
+        """Itself, or where it holds a secret a copy with `[redacted:…]` in its place."""
+        clean, found = redact(self.model_dump_json())
+        return type(self).model_validate_json(clean) if found else self
 
 
 def explain(error: ValidationError, *, most: int = 3) -> str:
