@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from math import isnan
 from pathlib import Path
 from typing import Any
 
@@ -29,6 +30,13 @@ class Settings:
     compress_after_days: float = 7.0
 
     @property
+    def worktree(self) -> str:
+        """The project folder as text, also where its name is no UTF-8."""
+        from holdfast.model.git import encode_path
+
+        return encode_path(os.fsencode(self.project))
+
+    @property
     def layout(self) -> ProjectLayout:
         return ProjectLayout(self.project)
 
@@ -43,7 +51,10 @@ def _positive_int(value: Any) -> int:
 def _number(value: Any) -> float:
     if isinstance(value, bool):
         raise ValueError("a number is expected")  # noqa: TRY004 - all faults of a setting are ValueErrors
-    return float(value)
+    number = float(value)
+    if isnan(number):
+        raise ValueError("a number is expected")
+    return number
 
 
 def _text(value: Any) -> str:
@@ -69,7 +80,9 @@ def load_settings(
     """Settings for work in `cwd`. `flags` are the command line's, by setting name; None means not given."""
     environ = os.environ if environ is None else environ
     given = environ.get("HOLDFAST_PROJECT")
-    project = Path(given).absolute() if given else find_project((cwd or Path.cwd()).absolute())
+    project = Path(given).resolve() if given else find_project((cwd or Path.cwd()).resolve())
+    if not project.is_dir():
+        raise InvalidInputError(f"there is no folder {project}", hint="see --project and HOLDFAST_PROJECT")
     home = (
         Path(environ["HOLDFAST_HOME"]).absolute() if environ.get("HOLDFAST_HOME") else _default_home("data")
     )
@@ -87,6 +100,16 @@ def load_settings(
     }
     values.setdefault("db", str(home / "holdfast.db"))
     return Settings(project=project, home=home, levels=Levels(**levels), **values)
+
+
+def project_settings(project_path: Path | str | None, settings: Settings | None = None) -> Settings:
+    """Settings for a project given by path, by settings, or by where we are."""
+    if settings is not None:
+        return settings
+    if project_path is None:
+        return load_settings()
+    root = Path(project_path).absolute()
+    return replace(load_settings(cwd=root), project=root)
 
 
 def _default_home(kind: str) -> Path:
@@ -116,7 +139,10 @@ def _from_file(path: Path) -> dict[str, Any]:
         raise InvalidInputError(f"{path}: {error}", hint="mend the file; nothing was changed") from None
     except OSError as error:
         raise InvalidInputError(f"{path} cannot be read: {error.strerror}") from None
-    return {name: _checked(name, value, str(path)) for name, value in _flattened(document).items()}
+    values = {name: _checked(name, value, str(path)) for name, value in _flattened(document).items()}
+    if "db" in values and "://" not in values["db"]:
+        values["db"] = str(path.parent / values["db"])  # relative to the file that says it
+    return values
 
 
 def _flattened(document: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:

@@ -6,7 +6,7 @@
                                               one commit  freely
 
 Each verb reads the workflow, makes its next state, and applies both with the entries
-that tell what happened. Somebody else's change in between makes it a `ConflictError`,
+that tell what happened, secrets taken out. Somebody else's change in between makes it a `ConflictError`,
 never a lost update.
 """
 
@@ -32,6 +32,7 @@ from holdfast.model.entry import (
     SnapshotEnriched,
     SnapshotImported,
     WorkflowCreated,
+    WorkflowMoved,
     WorkflowPaused,
     WorkflowResumed,
     WorkflowStatusChanged,
@@ -104,6 +105,8 @@ class Core:
         if status in ("paused", "pending"):
             raise InvalidInputError(f"a workflow is not moved to {status} by hand")
         workflow = self.store.workflow(workflow_id)
+        if workflow.status == "paused" and status == "in_progress":
+            raise InvalidInputError(f"workflow {workflow_id} is paused: it is resumed, not moved")
         moved = workflow.moved(status, self._now(), pause_request=None)
         return self._apply(workflow, moved, WorkflowStatusChanged(status=status, reason=reason))
 
@@ -145,7 +148,7 @@ class Core:
         so it is resumed first; where there is none, one is opened.
         """
         now = self._now()
-        found = next(iter(self.store.workflows(worktree=worktree, statuses=OPEN, limit=1)), None)
+        found = self._newest(worktree, ACTIVE) or self._newest(worktree, OPEN)
         if found is None:
             new = opening(issue, worktree, TaskDAG(), (), commit_at_start, now)
             return opening_pause(new, SessionFold(), facts, now)
@@ -153,6 +156,9 @@ class Core:
         if found.status in ACTIVE:
             return prepare_pause(found, fold, facts, now)
         return opening_pause(going_on(found, now), fold, facts, now)
+
+    def _newest(self, worktree: str, statuses: frozenset[WorkflowStatus]) -> Workflow | None:
+        return next(iter(self.store.workflows(worktree=worktree, statuses=statuses, limit=1)), None)
 
     def _fold(self, workflow: Workflow) -> SessionFold:
         base = self.store.latest_snapshot(workflow.id)
@@ -177,8 +183,9 @@ class Core:
             errors=len(enriched.errors) - len(snapshot.errors),
         )
         after = workflow.touched(self._now())
-        self.store.apply(Change(after, workflow.revision, (entry,), save=enriched))
-        return enriched
+        change = clean(Change(after, workflow.revision, (entry,), save=enriched))
+        self.store.apply(change)
+        return change.save or enriched
 
     def claim(self, workflow_id: str, message: str | None = None) -> tuple[Workflow, SessionSnapshot | None]:
         """Resume: of all who try at once, one gets the workflow; the others an error."""
@@ -215,17 +222,33 @@ class Core:
             snapshot = snapshot.changed(folded_through=0)  # another database's numbers mean nothing here
             self.store.apply(Change(workflow.changed(revision=1), None, (created, entry), save=snapshot))
             return True
-        taken = {line.session_number for line in self.store.snapshots(known.id)}
-        if snapshot.session_number in taken:
-            snapshot = snapshot.changed(session_number=max(taken) + 1)
-        so_far = self.store.events(workflow_id=known.id)
-        snapshot = snapshot.changed(folded_through=so_far[-1].seq)
-        is_newer = workflow.updated_at > known.updated_at and known.status not in ACTIVE
-        state = dict(workflow if is_newer else known)
-        state["session_count"] = max(known.session_count, snapshot.session_number)
-        after = Workflow.model_validate({**state, "revision": known.revision + 1})
-        self.store.apply(Change(after, known.revision, (entry,), save=snapshot))
+        self.store.apply(self._adding(known, snapshot, workflow, entry))
         return True
+
+    def _adding(
+        self, known: Workflow, snapshot: SessionSnapshot, workflow: Workflow, entry: SnapshotImported
+    ) -> Change:
+        """A session more for a workflow we have; what it recorded here counts on top of it."""
+        latest = self.store.latest_snapshot(known.id)
+        is_running = known.status in ACTIVE
+        taken = {line.session_number for line in self.store.snapshots(known.id)}
+        taken |= {known.session_count} if is_running else set()
+        number = snapshot.session_number if snapshot.session_number not in taken else max(taken) + 1
+        snapshot = snapshot.changed(
+            session_number=number, folded_through=latest.folded_through if latest else 0
+        )
+        state = workflow if workflow.updated_at > known.updated_at and not is_running else known
+        # The running session needs a number above all others, a paused workflow the highest there is.
+        highest = max({*taken, number})
+        count = highest + (is_running and highest != known.session_count)
+        after = state.changed(session_count=max(known.session_count, count), revision=known.revision + 1)
+        return clean(Change(after, known.revision, (entry,), save=snapshot))
+
+    def relocate(self, workflow_id: str, worktree: str) -> Workflow:
+        """The folder of a workflow was moved or renamed."""
+        workflow = self.store.workflow(workflow_id)
+        after = workflow.touched(self._now(), worktree=worktree)
+        return self._apply(workflow, after, WorkflowMoved(worktree=worktree))
 
     def delete_snapshot(self, snapshot_id: str) -> SessionSnapshot:
         snapshot = self.store.snapshot(snapshot_id)
@@ -236,8 +259,9 @@ class Core:
         return snapshot
 
     def _apply(self, before: Workflow, after: Workflow, *entries: Entry) -> Workflow:
-        self.store.apply(Change(after, before.revision, entries))
-        return after
+        change = clean(Change(after, before.revision, entries))
+        self.store.apply(change)
+        return change.workflow
 
     def _now(self) -> datetime:
         return to_datetime(self._clock())
@@ -262,7 +286,7 @@ def opening(
     )
     created = WorkflowCreated(issue=issue, worktree=worktree, task_dag=task_dag, constraints=constraints)
     started = WorkflowStatusChanged(status="in_progress")
-    return Change(workflow.moved("in_progress", now), None, (created, started))
+    return clean(Change(workflow.moved("in_progress", now), None, (created, started)))
 
 
 def going_on(
@@ -274,7 +298,7 @@ def going_on(
     entry = WorkflowResumed(
         snapshot_id=snapshot.id if snapshot else None, session_number=number, message=message
     )
-    return Change(resumed, workflow.revision, (entry,))
+    return clean(Change(resumed, workflow.revision, (entry,)))
 
 
 def opening_pause(first: Change, fold: SessionFold, facts: Facts, now: datetime) -> Settled:
@@ -286,6 +310,8 @@ def opening_pause(first: Change, fold: SessionFold, facts: Facts, now: datetime)
 
 def prepare_pause(workflow: Workflow, fold: SessionFold, facts: Facts, now: datetime) -> Settled:
     """The pure heart of `settle`: state, snapshot and entry out of fold and facts."""
+    if workflow.status == "blocked":  # waiting for approval is no reason not to pause
+        workflow = workflow.changed(status="in_progress")
     tasks, interrupted = _without_running_tasks(fold.tasks())
     upcoming = next(tasks.ready(), None)
     session_id = facts.session_id or ids.session_id(now.timestamp())
@@ -319,7 +345,18 @@ def prepare_pause(workflow: Workflow, fold: SessionFold, facts: Facts, now: date
         trigger=facts.trigger,
         reason=facts.reason,
     )
-    return Settled(paused, snapshot, Change(paused, workflow.revision, (entry,), save=snapshot))
+    change = clean(Change(paused, workflow.revision, (entry,), save=snapshot))
+    return Settled(change.workflow, change.save or snapshot, change)
+
+
+def clean(change: Change) -> Change:
+    """The change without secrets: nothing is written that did not come through here."""
+    return replace(
+        change,
+        workflow=change.workflow.without_secrets(),
+        entries=tuple(entry.without_secrets() for entry in change.entries),
+        save=change.save.without_secrets() if change.save else None,
+    )
 
 
 def _without_running_tasks(tasks: TaskDAG) -> tuple[TaskDAG, str | None]:

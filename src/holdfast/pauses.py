@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import logging
+import os
 from collections.abc import Generator
 from dataclasses import replace
 from pathlib import Path
@@ -17,13 +18,13 @@ from typing import Any
 from holdfast.capture.files import fingerprint_files
 from holdfast.capture.git import BEFORE_FIRST_COMMIT, capture_git_state, commit_files
 from holdfast.clock import Clock, system_clock, to_datetime
-from holdfast.config import Settings, load_settings
+from holdfast.config import Settings, project_settings
 from holdfast.core import Core, Facts, Settled, going_on, opening, opening_pause
 from holdfast.durable import private_folder, replace_file, storage_errors
-from holdfast.errors import HoldfastError
+from holdfast.errors import HoldfastError, InvalidInputError
 from holdfast.layout import ProjectLayout
 from holdfast.model.fold import SessionFold
-from holdfast.model.git import GitState
+from holdfast.model.git import GitState, decode_path, encode_path
 from holdfast.model.task import TaskDAG
 from holdfast.model.workflow import Issue
 from holdfast.store.protocol import Store
@@ -31,16 +32,6 @@ from holdfast.store.session_document import read_session_document, render_files
 from holdfast.store.session_files import Closing, FileSet, SessionFiles
 
 log = logging.getLogger("holdfast.pauses")
-
-
-def project_settings(project_path: Path | str | None, settings: Settings | None = None) -> Settings:
-    """Settings for a project given by path, by settings, or by where we are."""
-    if settings is not None:
-        return settings
-    if project_path is None:
-        return load_settings()
-    root = Path(project_path).absolute()
-    return replace(load_settings(cwd=root), project=root)
 
 
 @contextlib.contextmanager
@@ -93,16 +84,17 @@ class SessionPauseManager:
         return settled
 
     def _settled(self, facts: Facts) -> Settled:
-        root = self.settings.project
-        issue = Issue(id=root.name, title=f"Work in {root.name}")
+        worktree = self.settings.worktree
+        name = encode_path(os.fsencode(self.settings.project.name))
+        issue = Issue(id=name, title=f"Work in {name}")
         try:
             with open_store(self.settings) as store:
                 core = Core(store, self._clock)
                 started = next(
-                    (flow.commit_at_start for flow in store.workflows(worktree=str(root), limit=1)), None
+                    (flow.commit_at_start for flow in store.workflows(worktree=worktree, limit=1)), None
                 )
                 facts = self._with_world(facts, started)
-                return core.prepare_worktree_pause(str(root), issue, facts, commit_at_start=_commit(facts))
+                return core.prepare_worktree_pause(worktree, issue, facts, commit_at_start=_commit(facts))
         except HoldfastError as error:
             log.warning("the database cannot be asked: %s", error.message)
             return self._settled_from_files(issue, facts)
@@ -113,7 +105,7 @@ class SessionPauseManager:
         latest = self.files.latest()
         if latest is None:
             facts = self._with_world(facts, None)
-            first = opening(issue, str(self.settings.project), TaskDAG(), (), _commit(facts), now)
+            first = opening(issue, self.settings.worktree, TaskDAG(), (), _commit(facts), now)
             return opening_pause(first, SessionFold(), facts, now)
         snapshot, workflow = read_session_document(self.files.read(latest), where=f"{latest}.json")
         facts = self._with_world(facts, workflow.commit_at_start)
@@ -130,7 +122,7 @@ class SessionPauseManager:
             log.warning("git state is left out: %s", error.message)
         if git is None:
             return facts
-        root = Path(git.worktree) if git.worktree else self.settings.project
+        root = Path(os.fsdecode(decode_path(git.worktree))) if git.worktree else self.settings.project
         return replace(facts, git_state=git, files=fingerprint_files(root, git.files_modified))
 
     def index(self, settled: Settled) -> None:
@@ -172,20 +164,25 @@ def _commit(facts: Facts) -> str | None:
 
 def remember_project(settings: Settings) -> None:
     """Note the project's folder beside the database, so that a lost database can be rebuilt."""
-    path = settings.home / "projects"
     known = known_projects(settings)
-    if settings.project not in known:
-        private_folder(settings.home)
-        with storage_errors("note the project"):
-            replace_file(path, "".join(f"{project}\n" for project in [*known, settings.project]).encode())
+    if settings.project in known:
+        return
+    private_folder(settings.home)
+    lines = [encode_path(os.fsencode(project)) for project in (*known, settings.project)]
+    with storage_errors("note the project"):
+        replace_file(settings.home / "projects", "".join(f"{line}\n" for line in lines).encode())
 
 
 def known_projects(settings: Settings) -> list[Path]:
     try:
-        text = (settings.home / "projects").read_text(encoding="utf-8", errors="surrogateescape")
+        text = (settings.home / "projects").read_text(encoding="utf-8", errors="replace")
     except FileNotFoundError:
         return []
-    return [Path(line) for line in text.split("\n") if line]
+    found: list[Path] = []
+    for line in text.split("\n"):
+        with contextlib.suppress(InvalidInputError):  # a line that none of us wrote
+            found += [Path(os.fsdecode(decode_path(line)))] if line else []
+    return found
 
 
-__all__ = ["SessionPauseManager", "known_projects", "open_store", "project_settings", "remember_project"]
+__all__ = ["SessionPauseManager", "known_projects", "open_store", "remember_project"]

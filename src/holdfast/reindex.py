@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import os
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -13,12 +14,14 @@ from holdfast.core import Core
 from holdfast.durable import set_aside, storage_errors
 from holdfast.errors import DamagedDataError, HoldfastError, NewerSchemaError
 from holdfast.layout import ProjectLayout
+from holdfast.model.git import decode_path, encode_path
 from holdfast.model.snapshot import SessionSnapshot
 from holdfast.model.workflow import Workflow
 from holdfast.pauses import known_projects, open_store, remember_project
 from holdfast.store.protocol import Store
 from holdfast.store.session_document import read_session_document
 from holdfast.store.session_files import SessionFiles
+from holdfast.store.sql import SqlStore
 
 log = logging.getLogger("holdfast.reindex")
 
@@ -56,7 +59,7 @@ def reindex(settings: Settings, extra: Iterable[Path] = (), clock: Clock = syste
     )
     with open_store(settings) as store:
         for project in projects:
-            _take_in_project(store, project, report)
+            _take_in_project(store, project, report, clock)
     if settings.layout.sessions.is_dir():
         remember_project(settings)
     return report
@@ -64,8 +67,11 @@ def reindex(settings: Settings, extra: Iterable[Path] = (), clock: Clock = syste
 
 def _set_aside_if_damaged(settings: Settings, clock: Clock) -> str | None:
     try:
-        with open_store(settings) as store:
-            store.workflows(limit=1)
+        store = SqlStore(settings.db)
+        try:
+            store.verify()
+        finally:
+            store.close()
     except NewerSchemaError:
         raise
     except DamagedDataError:
@@ -80,7 +86,7 @@ def _set_aside_if_damaged(settings: Settings, clock: Clock) -> str | None:
     return None
 
 
-def _take_in_project(store: Store, project: Path, report: ReindexReport) -> None:
+def _take_in_project(store: Store, project: Path, report: ReindexReport, clock: Clock) -> None:
     folder = ProjectLayout(project).sessions
     if not folder.is_dir():
         return
@@ -96,14 +102,24 @@ def _take_in_project(store: Store, project: Path, report: ReindexReport) -> None
             report.damaged.append(error.message)
             continue
         files.mark_indexed(session_id)
+        if not added:
+            _note_move(store, workflow.id, project, clock)
         if added:
             report.added.append(session_id)
         else:
             report.already_there += 1
 
 
+def _note_move(store: Store, workflow_id: str, project: Path, clock: Clock) -> None:
+    """The project's folder was moved or renamed: its workflow goes with it. A copy changes nothing."""
+    known = store.workflow(workflow_id)
+    here = encode_path(os.fsencode(project))
+    if known.worktree != here and not Path(os.fsdecode(decode_path(known.worktree))).exists():
+        Core(store, clock).relocate(workflow_id, here)
+
+
 def _read(files: SessionFiles, session_id: str, project: Path) -> tuple[SessionSnapshot, Workflow]:
     """A session from its file; its worktree is where the file was found, should the project have moved."""
     where = str(files.folder / f"{session_id}.json")
     snapshot, workflow = read_session_document(files.read(session_id), where=where)
-    return snapshot, workflow.changed(worktree=str(project))
+    return snapshot, workflow.changed(worktree=encode_path(os.fsencode(project)))

@@ -125,6 +125,13 @@ class SnapshotImported(Value):
     session_id: str
 
 
+class WorkflowMoved(Value):
+    """Its folder has another place or name now."""
+
+    type: Literal["workflow_moved"] = "workflow_moved"
+    worktree: str
+
+
 class UnknownEntry(Value):
     model_config = ConfigDict(frozen=True, extra="allow")
 
@@ -147,7 +154,8 @@ AnyEntry = Annotated[
     | WorkflowResumed
     | SnapshotEnriched
     | SnapshotDeleted
-    | SnapshotImported,
+    | SnapshotImported
+    | WorkflowMoved,
     Field(discriminator="type"),
 ]
 

@@ -30,6 +30,7 @@ class SessionFold:
     constraints: dict[str, None] = field(default_factory=dict[str, None])
     usage: UsageMetrics = field(default_factory=UsageMetrics)
     through: int = 0
+    has_base: bool = False
 
     @classmethod
     def starting_from(cls, snapshot: SessionSnapshot | None) -> SessionFold:
@@ -44,6 +45,7 @@ class SessionFold:
             test_state=snapshot.test_state,
             constraints=dict.fromkeys(snapshot.constraints),
             through=snapshot.folded_through,
+            has_base=True,
         )
 
     def take(self, events: Iterable[e.Event]) -> SessionFold:
@@ -59,13 +61,15 @@ class SessionFold:
 
 
 def _created(state: SessionFold, entry: e.WorkflowCreated) -> None:
-    state.task_dag = entry.task_dag
-    state.constraints = dict.fromkeys(entry.constraints)
+    if not state.has_base:  # a snapshot knows better what became of the plan
+        state.task_dag = entry.task_dag
+        state.constraints = dict.fromkeys(entry.constraints)
 
 
 def _task_started(state: SessionFold, entry: e.TaskStarted) -> None:
-    state.task_changes[entry.task_id] = {"status": "in_progress"}
-    state.current_task_id = entry.task_id
+    if entry.task_id in state.task_dag.by_id:
+        state.task_changes[entry.task_id] = {"status": "in_progress", "result": None}
+        state.current_task_id = entry.task_id
 
 
 def _task_finished(state: SessionFold, entry: e.TaskFinished) -> None:

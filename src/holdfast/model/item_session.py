@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Annotated, Any, Literal
 
 from pydantic import AwareDatetime, Field
@@ -10,13 +11,15 @@ from holdfast.model.base import Value
 from holdfast.model.schema import ITEM_SESSION_SCHEMA
 from holdfast.model.snapshot import FileFingerprint
 
+SESSION_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}")
+
 Rating = Annotated[int, Field(ge=1, le=4)]
 SessionType = Literal["audit", "improve"]
 
 
 class _ItemSession(Value):
     schema_version: Literal[2] = ITEM_SESSION_SCHEMA.current
-    session_id: str = Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$")
+    session_id: str = Field(pattern=f"^{SESSION_ID.pattern}$")
     started_at: AwareDatetime
     current_index: int = Field(default=0, ge=0)
     file_snapshot: dict[str, FileFingerprint] = Field(default={})

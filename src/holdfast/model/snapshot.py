@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from functools import cached_property
-from typing import Any, Literal, Self, cast
+from typing import Literal, Self
 
-from pydantic import AwareDatetime, Field, computed_field, model_validator
+from pydantic import AwareDatetime, Field, model_validator
 
 from holdfast.model.base import Value
 from holdfast.model.findings import Decision, ErrorRecord, ReviewerFeedback, TestState
@@ -14,8 +14,6 @@ from holdfast.model.schema import SNAPSHOT_SCHEMA
 from holdfast.model.task import REMAINING, TaskDAG
 from holdfast.model.usage import UsageMetrics
 from holdfast.policy import Trigger
-
-_DERIVED = ("tasks_completed", "tasks_remaining")
 
 
 class ActionGlimpse(Value):
@@ -72,24 +70,13 @@ class SessionSnapshot(Value):
     incremental_pause: IncrementalPause | None = None
     folded_through: int = Field(default=0, ge=0, description="Sequence number of the last entry it holds")
 
-    @computed_field
     @cached_property
     def tasks_completed(self) -> int:
         return self.task_dag.count("completed")
 
-    @computed_field
     @cached_property
     def tasks_remaining(self) -> int:
         return self.task_dag.count(*REMAINING)
-
-    @model_validator(mode="before")
-    @classmethod
-    def _drop_derived(cls, data: Any) -> Any:
-        """Counters are written for readers of the file, and counted anew when read."""
-        if isinstance(data, dict) and any(name in data for name in _DERIVED):
-            given = cast("dict[str, Any]", data)
-            return {key: value for key, value in given.items() if key not in _DERIVED}
-        return cast("object", data)
 
     @model_validator(mode="after")
     def _tasks_exist(self) -> Self:

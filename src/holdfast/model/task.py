@@ -41,7 +41,7 @@ class TaskDAG(Value):
             seen: set[str] = set()
             doubled = next(task.id for task in self.tasks if task.id in seen or seen.add(task.id))
             raise ValueError(f"two tasks are called {doubled!r}")
-        if not any(task.depends_on for task in self.tasks):
+        if self._in_order():
             return self
         for task in self.tasks:
             for needed in task.depends_on:
@@ -52,6 +52,15 @@ class TaskDAG(Value):
         except CycleError as error:
             raise ValueError(f"tasks depend on each other in a circle: {' → '.join(error.args[1])}") from None
         return self
+
+    def _in_order(self) -> bool:
+        """Whether each task stands behind all it needs, as in most plans: then all is well."""
+        before: set[str] = set()
+        for task in self.tasks:
+            if not before.issuperset(task.depends_on):
+                return False
+            before.add(task.id)
+        return True
 
     @cached_property
     def by_id(self) -> dict[str, Task]:

@@ -16,10 +16,11 @@ from typing import Any
 import sqlalchemy as sa
 from sqlalchemy import event, exc
 
-from holdfast.durable import PRIVATE_FILE, lock_file, private_folder
+from holdfast.durable import PRIVATE_FILE, lock_file, private_folder, storage_errors
 from holdfast.errors import (
     DamagedDataError,
     HeldElsewhereError,
+    HoldfastError,
     InvalidInputError,
     NewerSchemaError,
     StorageError,
@@ -35,7 +36,7 @@ _WAL_IS_SAFE_FROM = (3, 51, 3)
 
 def open_engine(database: str) -> sa.Engine:
     """The database behind a path or a URL, at the schema this version writes."""
-    with database_errors(database):
+    with storage_errors("open the database"), database_errors(database):
         engine = _postgres(database) if _is_postgres(database) else _sqlite(_sqlite_path(database))
         try:
             _bring_up_to_date(engine, database)
@@ -56,8 +57,8 @@ def database_errors(database: str) -> Generator[None]:
         raise _translated(error, _shown(database)) from error
 
 
-def _translated(error: exc.DBAPIError, database: str) -> Exception:
-    text = str(error.orig).strip().splitlines()[0] if str(error.orig).strip() else type(error.orig).__name__
+def _translated(error: exc.DBAPIError, database: str) -> HoldfastError:
+    text = next(iter(str(error.orig).strip().splitlines()), type(error.orig).__name__)
     if "not a database" in text or "malformed" in text:
         return DamagedDataError(
             f"the database {database} is damaged: {text}",
@@ -68,12 +69,14 @@ def _translated(error: exc.DBAPIError, database: str) -> Exception:
             f"another process has held the database {database} for {BUSY_SECONDS} s",
             hint="wait for it to finish and try again",
         )
-    if isinstance(error, exc.OperationalError | exc.InterfaceError):
-        return StorageError(
-            f"the database {database} cannot be used: {text}",
-            hint="check HOLDFAST_DB, free space and permissions, or that the server runs",
+    if isinstance(error, exc.DataError):
+        return InvalidInputError(
+            f"the database cannot hold this: {text}", hint="take the odd characters out of the text"
         )
-    return error
+    return StorageError(
+        f"the database {database} cannot be used: {text}",
+        hint="check HOLDFAST_DB, free space and permissions, or that the server runs",
+    )
 
 
 def _is_postgres(database: str) -> bool:
@@ -82,7 +85,11 @@ def _is_postgres(database: str) -> bool:
 
 def _shown(database: str) -> str:
     """Never a password in a message."""
-    return sa.make_url(database).render_as_string(hide_password=True) if _is_postgres(database) else database
+    if not _is_postgres(database):
+        return database
+    url = _postgres_url(database)
+    harmless = {name: value for name, value in url.query.items() if "password" not in name}
+    return url.set(drivername="postgresql", query=harmless).render_as_string(hide_password=True)
 
 
 def _sqlite_path(database: str) -> Path:
@@ -96,22 +103,25 @@ def _sqlite_path(database: str) -> Path:
     return Path(database)
 
 
-def _postgres(database: str) -> sa.Engine:
+def _postgres_url(database: str) -> sa.URL:
     try:
-        url = sa.make_url(database)
-    except exc.ArgumentError:
+        return sa.make_url(database).set(drivername="postgresql+psycopg")
+    except (exc.ArgumentError, ValueError):
         raise InvalidInputError(
             "HOLDFAST_DB is no valid URL", hint="postgresql://user:password@host:port/database"
         ) from None
-    return sa.create_engine(url.set(drivername="postgresql+psycopg"), pool_pre_ping=True)
+
+
+def _postgres(database: str) -> sa.Engine:
+    return sa.create_engine(_postgres_url(database), pool_pre_ping=True)
 
 
 def _sqlite(path: Path) -> sa.Engine:
     driver = _sqlite_driver()
     private_folder(path.parent)
     if not path.exists():
-        # Made by us, so that it is private from its first byte.
-        path.touch(mode=PRIVATE_FILE)
+        with storage_errors(f"make the database {path}"):
+            path.touch(mode=PRIVATE_FILE)  # by us, so that it is private from its first byte
     engine = sa.create_engine(
         sa.URL.create("sqlite", database=str(path)),
         module=driver,

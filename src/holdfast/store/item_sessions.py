@@ -26,10 +26,13 @@ from holdfast.errors import (
 )
 from holdfast.layout import ProjectLayout, find_project
 from holdfast.model.base import explain
-from holdfast.model.item_session import STATE_CLASSES, ItemSessionState, SessionType
+from holdfast.model.item_session import SESSION_ID, STATE_CLASSES, ItemSessionState, SessionType
 from holdfast.model.schema import ITEM_SESSION_SCHEMA
 
 log = logging.getLogger("holdfast.sessions")
+
+_MALFORMED = (ValueError, KeyError, TypeError, AttributeError, OverflowError, RecursionError)
+"""What reading an old or damaged document may raise."""
 
 
 class SessionStateManager:
@@ -44,7 +47,8 @@ class SessionStateManager:
         if not isinstance(state, _state_class(session_type)):
             raise InvalidInputError(f"this is no {session_type} session: {type(state).__name__}")
         # Validated again: a frozen model still holds dictionaries that somebody may have changed.
-        data = type(state).model_validate(state.model_dump()).model_dump_json(indent=2).encode() + b"\n"
+        checked = type(state).model_validate(state.model_dump()).without_secrets()
+        data = checked.model_dump_json(indent=2).encode() + b"\n"
         self._layout.ensure()
         path = self._path(state.session_id, session_type)
         with storage_errors("save the session"), lock_file(self._lock):
@@ -59,19 +63,19 @@ class SessionStateManager:
         return state.session_id
 
     def load_session_state(self, session_id: str, session_type: SessionType) -> ItemSessionState:
-        path = self._path(session_id, session_type)
-        try:
-            with storage_errors("read the session"):
-                data = path.read_bytes()
-        except Exception:
-            if path.exists():
-                raise
-            raise SessionNotFoundError(
-                f"there is no {session_type} session {session_id}", hint="`holdfast sessions list` shows them"
-            ) from None
-        state = self._parse(data, path, session_type)
+        state, path, data = self._read(session_id, session_type)
         self._seen[path] = _hash(data)
         return state
+
+    def _read(self, session_id: str, session_type: SessionType) -> tuple[ItemSessionState, Path, bytes]:
+        path = self._path(session_id, session_type)
+        if not path.exists():
+            raise SessionNotFoundError(
+                f"there is no {session_type} session {session_id}", hint="`holdfast sessions list` shows them"
+            )
+        with storage_errors("read the session"):
+            data = path.read_bytes()
+        return self._parse(data, path, session_type), path, data
 
     def list_sessions(self, session_type: SessionType) -> list[ItemSessionState]:
         """Newest first. A damaged file is set aside and told about, and does not hide the others."""
@@ -79,8 +83,11 @@ class SessionStateManager:
         for path in sorted(self._layout.sessions.glob(f"{_state_prefix(session_type)}*.json")):
             session_id = path.name.removeprefix(_state_prefix(session_type)).removesuffix(".json")
             try:
-                found.append(self.load_session_state(session_id, session_type))
-            except (DamagedDataError, SessionNotFoundError) as error:
+                state, _, data = self._read(session_id, session_type)
+                # Who only looks around does not lose track of the version their own work is based on.
+                self._seen.setdefault(path, _hash(data))
+                found.append(state)
+            except (DamagedDataError, SessionNotFoundError, InvalidInputError) as error:
                 log.warning("%s", error.message)
         return sorted(found, key=lambda state: (state.started_at, state.session_id), reverse=True)
 
@@ -101,10 +108,9 @@ class SessionStateManager:
         return self._layout.sessions / ".items.lock"
 
     def _path(self, session_id: str, session_type: SessionType) -> Path:
-        name = f"{_state_prefix(session_type)}{session_id}.json"
-        if Path(name).name != name:
-            raise InvalidInputError(f"not a session id: {session_id!r}")
-        return self._layout.sessions / name
+        if not SESSION_ID.fullmatch(session_id):
+            raise InvalidInputError(f"not a session id: {session_id[:80]!r}")
+        return self._layout.sessions / f"{_state_prefix(session_type)}{session_id}.json"
 
     def _parse(self, data: bytes, path: Path, session_type: SessionType) -> ItemSessionState:
         try:
@@ -117,12 +123,13 @@ class SessionStateManager:
             raise  # nothing is wrong with the file; it stays where it is
         except ValidationError as error:
             raise self._set_aside(path, explain(error)) from error
-        except (ValueError, KeyError, TypeError, AttributeError, DamagedDataError) as error:
+        except (*_MALFORMED, DamagedDataError) as error:
             raise self._set_aside(path, str(error)) from error
 
     def _set_aside(self, path: Path, reason: str) -> DamagedDataError:
         with storage_errors("set the damaged session aside"), lock_file(self._lock):
             kept = set_aside(path, self._clock())
+        self._seen.pop(path, None)
         return DamagedDataError(
             f"{path.name} is damaged and was kept as {kept.name}: {reason}",
             hint="start afresh with --new, or mend the kept file and rename it back",

@@ -39,10 +39,10 @@ class MemoryStore:
                 for offset, entry in enumerate(change.entries, start=1)
             ]
             self._workflows[workflow.id] = workflow
-            if change.save is not None:
-                self._snapshots[change.save.id] = change.save
             if change.delete is not None:
                 del self._snapshots[change.delete]
+            if change.save is not None:
+                self._snapshots[change.save.id] = change.save
             self._events += recorded
             return recorded
 
@@ -59,7 +59,7 @@ class MemoryStore:
         if change.delete is not None and change.delete not in self._snapshots:
             raise snapshot_not_found(change.delete)
         if change.save is not None and any(
-            other.id != change.save.id
+            other.id not in (change.save.id, change.delete)
             and other.workflow_id == workflow.id
             and other.session_number == change.save.session_number
             for other in self._snapshots.values()
@@ -81,7 +81,7 @@ class MemoryStore:
     ) -> Sequence[Workflow]:
         found = [
             workflow
-            for workflow in self._workflows.values()
+            for workflow in list(self._workflows.values())
             if (worktree is None or workflow.worktree == worktree)
             and (statuses is None or workflow.status in statuses)
         ]
@@ -94,7 +94,11 @@ class MemoryStore:
             raise snapshot_not_found(snapshot_id) from None
 
     def latest_snapshot(self, workflow_id: str) -> SessionSnapshot | None:
-        return max(self._of(workflow_id), key=lambda snapshot: snapshot.session_number, default=None)
+        return max(
+            self._of(workflow_id),
+            key=lambda snapshot: (snapshot.created_at, snapshot.session_number),
+            default=None,
+        )
 
     def snapshots(self, workflow_id: str) -> Sequence[SnapshotSummary]:
         return sorted(map(SnapshotSummary.of, self._of(workflow_id)), key=lambda line: line.session_number)
@@ -102,7 +106,7 @@ class MemoryStore:
     def find_snapshots(self, name: str) -> Sequence[SnapshotSummary]:
         found = [
             SnapshotSummary.of(snapshot)
-            for snapshot in self._snapshots.values()
+            for snapshot in list(self._snapshots.values())
             if snapshot.id.startswith(name) or snapshot.session_id == name
         ]
         return sorted(found, key=lambda line: (line.created_at, line.id), reverse=True)
@@ -110,11 +114,13 @@ class MemoryStore:
     def events(
         self, *, workflow_id: str | None = None, since: int = 0, limit: int | None = None
     ) -> Sequence[Event]:
-        later = self._events[since:]
+        later = self._events[max(0, since) :]
         return [event for event in later if workflow_id is None or event.workflow_id == workflow_id][:limit]
 
     def close(self) -> None:
         pass
 
     def _of(self, workflow_id: str) -> list[SessionSnapshot]:
-        return [snapshot for snapshot in self._snapshots.values() if snapshot.workflow_id == workflow_id]
+        return [
+            snapshot for snapshot in list(self._snapshots.values()) if snapshot.workflow_id == workflow_id
+        ]

@@ -79,7 +79,9 @@ class Store(Protocol):
 
     def snapshot(self, snapshot_id: str) -> SessionSnapshot: ...
 
-    def latest_snapshot(self, workflow_id: str) -> SessionSnapshot | None: ...
+    def latest_snapshot(self, workflow_id: str) -> SessionSnapshot | None:
+        """The one paused last, whatever its number."""
+        ...
 
     def snapshots(self, workflow_id: str) -> Sequence[SnapshotSummary]:
         """In order of their session numbers."""

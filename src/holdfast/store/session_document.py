@@ -19,7 +19,7 @@ from holdfast.model.snapshot import SessionSnapshot
 from holdfast.model.workflow import Workflow
 from holdfast.store.documents import snapshot_from_document
 
-_FOR_READERS = ("paused_at", "duration_hours", "context_usage")
+_FOR_READERS = ("paused_at", "duration_hours", "context_usage", "tasks_completed", "tasks_remaining")
 
 
 def session_document(snapshot: SessionSnapshot, workflow: Workflow) -> dict[str, Any]:
@@ -29,6 +29,8 @@ def session_document(snapshot: SessionSnapshot, workflow: Workflow) -> dict[str,
         "paused_at": fields["created_at"],
         "duration_hours": round(snapshot.usage.session_duration_seconds / 3600, 2),
         "context_usage": _context_usage(snapshot),
+        "tasks_completed": snapshot.tasks_completed,
+        "tasks_remaining": snapshot.tasks_remaining,
         "incremental_pause": fields.pop("incremental_pause"),
     }
     return {**head, **fields, "workflow": workflow.model_dump(mode="json")}

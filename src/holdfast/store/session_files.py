@@ -1,11 +1,13 @@
 """A session's files: `session-….json`, `.yaml`, `.md` and the journal, placed all together or not at all.
 
-    1  everything is written and synced in a staging folder     (a crash leaves rubbish, swept later)
-    2  the staging folder is renamed to `.commit-SESSION`        (this one rename decides)
-    3  the files move to their names, the journal is closed and moved, LATEST is set
-    4  the commit folder goes
+    1  everything is written and synced in a staging folder
+    2  the journal gets its last line
+    3  the staging folder is renamed to `.commit-SESSION`: this one rename decides
+    4  the files and the journal are renamed to where they belong, LATEST last
+    5  the commit folder goes
 
-Whoever opens the folder next finishes an interrupted 3: every step can be repeated.
+From 3 on only names change, so a full disk cannot stop it half-way. Whoever opens the folder
+next finishes what a crash interrupted after 3, and takes back what it interrupted before.
 `LATEST-SESSION.txt` is set after the files are there and taken back before they go.
 """
 
@@ -23,7 +25,6 @@ from typing import Any
 from holdfast import ids
 from holdfast.durable import (
     append_or_undo,
-    lock_descriptor,
     lock_file,
     replace_file,
     storage_errors,
@@ -41,6 +42,8 @@ _MANIFEST = "manifest.json"
 _LOCK = ".lock"
 _UNINDEXED = ".unindexed-"
 _LOCK_WAIT = 60.0
+_OUR_TEMPORARIES = (".LATEST-SESSION.txt.*.tmp", ".ACTIVE-PAUSE.jsonl.*.tmp", ".session-*.tmp")
+"""Written under our lock only, so what is found belongs to the dead. Other rooms' files are theirs."""
 
 
 @dataclass(frozen=True)
@@ -92,74 +95,82 @@ class SessionFiles:
     def place(self, files: FileSet) -> None:
         """Put the set in place. Call with the lock held; on an error nothing has changed."""
         staging = self.folder / f"{_STAGING}{files.session_id}"
+        commit = self.folder / f"{_COMMIT}{files.session_id}"
         try:
-            self._stage(staging, files)
-            commit = self.folder / f"{_COMMIT}{files.session_id}"
+            manifest = self._stage(staging, files)
+            self._close_journal(manifest)
             staging.rename(commit)
         except BaseException:
-            shutil.rmtree(staging, ignore_errors=True)
+            self._take_back(staging)
             raise
         sync_folder(self.folder)
-        self._roll_forward(commit, journal_locked=True)
+        self._roll_forward(commit)
 
-    def _stage(self, staging: Path, files: FileSet) -> None:
+    def _stage(self, staging: Path, files: FileSet) -> dict[str, Any]:
         shutil.rmtree(staging, ignore_errors=True)
         staging.mkdir(mode=0o700)
         names = {f"{files.session_id}{kind}": data for kind, data in files.files.items()}
         if files.to_be_indexed:
             names[f"{_UNINDEXED}{files.session_id}"] = b""
+        if files.becomes_latest:
+            names[LATEST] = f"{files.session_id}\n".encode()  # named last, so moved last
         for name, data in names.items():
             write_new(staging / name, data)
-        manifest: dict[str, Any] = {
-            "session_id": files.session_id,
-            "files": sorted(names),
-            "latest": files.becomes_latest,
-            "closing": asdict(files.closing) if files.closing else None,
-        }
+        manifest: dict[str, Any] = {"files": list(names), "closing": self._closing(files.closing)}
         write_new(staging / _MANIFEST, json.dumps(manifest).encode())
         sync_folder(staging)
+        return manifest
 
-    def _roll_forward(self, commit: Path, *, journal_locked: bool) -> None:
-        manifest = json.loads((commit / _MANIFEST).read_bytes())
-        for name in manifest["files"]:
-            with contextlib.suppress(FileNotFoundError):  # moved before the crash
-                (commit / name).replace(self.folder / name)
-        if manifest["closing"]:
-            self._close_journal(manifest["closing"], locked=journal_locked)
-        sync_folder(self.folder)
-        if manifest["latest"]:
-            replace_file(self.folder / LATEST, f"{manifest['session_id']}\n".encode())
-        (commit / _MANIFEST).unlink(missing_ok=True)
-        commit.rmdir()
+    def _closing(self, closing: Closing | None) -> dict[str, Any] | None:
+        if closing is None or not (self.folder / closing.journal).exists():
+            return None  # none, or archived by the placing that was just finished
+        return {**asdict(closing), "size": (self.folder / closing.journal).stat().st_size}
 
-    def _close_journal(self, closing: dict[str, str], *, locked: bool) -> None:
-        path = self.folder / closing["journal"]
-        line = closing["last_line"].encode() + b"\n"
-        try:
-            descriptor = os.open(path, os.O_RDWR | os.O_APPEND)
-        except FileNotFoundError:
-            return  # renamed before the crash
-        try:
-            if not locked:
-                lock_descriptor(descriptor)
+    def _close_journal(self, manifest: dict[str, Any]) -> None:
+        closing = manifest["closing"]
+        if closing is None:
+            return
+        with _opened(self.folder / closing["journal"]) as descriptor:
             size = os.fstat(descriptor).st_size
-            ending = os.pread(descriptor, len(line), max(0, size - len(line)))
-            if ending != line:
-                torn = ending[-1:] not in (b"", b"\n")
-                append_or_undo(descriptor, b"\n" + line if torn else line, size)
+            torn = size > 0 and os.pread(descriptor, 1, size - 1) != b"\n"
+            append_or_undo(descriptor, b"\n" * torn + _last_line(closing), size)
             os.fsync(descriptor)
-            path.rename(self.folder / closing["archive"])
-        finally:
-            os.close(descriptor)
+
+    def _take_back(self, staging: Path) -> None:
+        """Undo a placing that was not committed: the journal's last line, then the staged files."""
+        with contextlib.suppress(OSError, ValueError, KeyError):  # not so far yet, or taken back already
+            closing = json.loads((staging / _MANIFEST).read_bytes())["closing"]
+            with _opened(self.folder / closing["journal"]) as descriptor:
+                line = _last_line(closing)
+                added = os.pread(descriptor, len(line) + 2, closing["size"])
+                if line.startswith(added) or (b"\n" + line).startswith(added):  # and nothing behind it
+                    os.ftruncate(descriptor, closing["size"])
+        shutil.rmtree(staging, ignore_errors=True)
+
+    def _roll_forward(self, commit: Path) -> None:
+        manifest = json.loads((commit / _MANIFEST).read_bytes())
+        closing = manifest["closing"]
+        if closing is not None:
+            with contextlib.suppress(FileNotFoundError):  # done before the crash
+                (self.folder / closing["journal"]).rename(self.folder / closing["archive"])
+        for name in manifest["files"]:
+            with contextlib.suppress(FileNotFoundError):
+                (commit / name).replace(self.folder / name)
+        sync_folder(self.folder)
+        (commit / _MANIFEST).unlink()
+        commit.rmdir()
 
     def _finish_interrupted(self) -> None:
         for commit in sorted(self.folder.glob(f"{_COMMIT}*")):
             if (commit / _MANIFEST).exists():
-                self._roll_forward(commit, journal_locked=False)
+                self._roll_forward(commit)
             else:
-                shutil.rmtree(commit)  # all was moved; only the empty folder is left
-        for rubbish in (*self.folder.glob(f"{_STAGING}*"), *self.folder.glob(".*.tmp")):
-            shutil.rmtree(rubbish) if rubbish.is_dir() else rubbish.unlink(missing_ok=True)
+                commit.rmdir()  # all was moved; only the empty folder is left
+        for staging in self.folder.glob(f"{_STAGING}*"):
+            self._take_back(staging)
+        for pattern in _OUR_TEMPORARIES:
+            for rubbish in self.folder.glob(pattern):
+                rubbish.unlink(missing_ok=True)
 
     def session_ids(self) -> list[str]:
         """Sessions with a full snapshot, newest first."""
@@ -184,7 +195,7 @@ class SessionFiles:
             data = path.read_bytes()
         try:
             document = json.loads(data)
-        except ValueError as error:
+        except (ValueError, RecursionError) as error:
             raise DamagedDataError(f"{path} is no JSON: {error}") from error
         if not isinstance(document, dict):
             raise DamagedDataError(f"{path} is no session: a JSON object is expected")
@@ -192,6 +203,8 @@ class SessionFiles:
 
     def delete(self, session_id: str) -> bool:
         """Remove a session's files, its journal included; whether there were any."""
+        if not ids.is_session_id(session_id):
+            return False
         with self.locked():
             others = [name for name in self.session_ids() if name != session_id]
             if self.latest() == session_id:
@@ -221,3 +234,16 @@ class SessionFiles:
 
     def mark_indexed(self, session_id: str) -> None:
         (self.folder / f"{_UNINDEXED}{session_id}").unlink(missing_ok=True)
+
+
+@contextlib.contextmanager
+def _opened(journal: Path) -> Generator[int]:
+    descriptor = os.open(journal, os.O_RDWR | os.O_APPEND)
+    try:
+        yield descriptor
+    finally:
+        os.close(descriptor)
+
+
+def _last_line(closing: dict[str, Any]) -> bytes:
+    return closing["last_line"].encode() + b"\n"

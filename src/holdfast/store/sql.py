@@ -9,6 +9,7 @@ from typing import Any
 import sqlalchemy as sa
 from sqlalchemy import exc
 
+from holdfast.errors import DamagedDataError
 from holdfast.model.entry import Event, entry_from_json
 from holdfast.model.snapshot import SessionSnapshot
 from holdfast.model.workflow import Issue, PauseRequest, Workflow, WorkflowStatus
@@ -29,6 +30,23 @@ _EVENT_ORDER_LOCK = 7_310_002
 _SUMMARY = [session_snapshots.c[name] for name in SnapshotSummary.__dataclass_fields__]
 
 
+# Built once: putting a statement together costs more than running it.
+_ADD_WORKFLOW = workflows.insert()
+_CHANGE_WORKFLOW = (
+    workflows.update()
+    .where(workflows.c.id == sa.bindparam("which"), workflows.c.revision == sa.bindparam("seen"))
+    .values({column.name: sa.bindparam(column.name) for column in workflows.c})
+)
+_KNOWN_SNAPSHOT = sa.select(session_snapshots.c.id).where(session_snapshots.c.id == sa.bindparam("which"))
+_ADD_SNAPSHOT = session_snapshots.insert()
+_CHANGE_SNAPSHOT = (
+    session_snapshots.update()
+    .where(session_snapshots.c.id == sa.bindparam("which"))
+    .values({column.name: sa.bindparam(column.name) for column in session_snapshots.c})
+)
+_ADD_EVENT = workflow_events.insert()
+
+
 class SqlStore:
     """`database` is a path (SQLite) or a `postgresql://` URL."""
 
@@ -39,6 +57,14 @@ class SqlStore:
 
     def close(self) -> None:
         self._engine.dispose()
+
+    def verify(self) -> None:
+        """Look through the whole database; raises `DamagedDataError` where something is broken."""
+        with self._reading() as connection:
+            if connection.dialect.name == "sqlite":
+                verdict = connection.exec_driver_sql("PRAGMA quick_check(1)").scalar_one()
+                if verdict != "ok":
+                    raise DamagedDataError(f"the database {self.database} is damaged: {verdict}")
 
     def apply(self, change: Change) -> Sequence[Event]:
         try:
@@ -58,13 +84,9 @@ class SqlStore:
     def _write_workflow(self, connection: sa.Connection, change: Change) -> None:
         row = _workflow_row(change.workflow)
         if change.seen is None:
-            connection.execute(workflows.insert(), row)
+            connection.execute(_ADD_WORKFLOW, row)
             return
-        done = connection.execute(
-            workflows.update()
-            .where(workflows.c.id == change.workflow.id, workflows.c.revision == change.seen)
-            .values(row)
-        )
+        done = connection.execute(_CHANGE_WORKFLOW, {**row, "which": change.workflow.id, "seen": change.seen})
         if done.rowcount != 1:
             raise changed_elsewhere(change.workflow.id)
 
@@ -76,9 +98,11 @@ class SqlStore:
                 raise snapshot_not_found(change.delete)
         if change.save is not None:
             row = _snapshot_row(change.save)
-            replaced = connection.execute(table.update().where(table.c.id == change.save.id).values(row))
-            if replaced.rowcount == 0:
-                connection.execute(table.insert(), row)
+            known = connection.execute(_KNOWN_SNAPSHOT, {"which": change.save.id}).first()
+            if known is None:
+                connection.execute(_ADD_SNAPSHOT, row)
+            else:
+                connection.execute(_CHANGE_SNAPSHOT, {**row, "which": change.save.id})
 
     def _write_entries(self, connection: sa.Connection, change: Change) -> list[Event]:
         if connection.dialect.name == "postgresql":
@@ -135,7 +159,7 @@ class SqlStore:
         query = (
             sa.select(session_snapshots.c.id, session_snapshots.c.snapshot_json)
             .where(where)
-            .order_by(session_snapshots.c.session_number.desc())
+            .order_by(session_snapshots.c.created_at.desc(), session_snapshots.c.session_number.desc())
             .limit(1)
         )
         with self._reading() as connection:
@@ -152,8 +176,8 @@ class SqlStore:
 
     def find_snapshots(self, name: str) -> Sequence[SnapshotSummary]:
         table = session_snapshots
-        # A range, not LIKE: it uses the index on both databases and needs no escaping.
-        starts_so = sa.and_(table.c.id >= name, table.c.id < name + "\U0010ffff")
+        # Not LIKE, which SQLite takes without regard to case; not a range, which languages sort as they like.
+        starts_so = sa.func.substr(table.c.id, 1, len(name)) == name
         query = (
             sa.select(*_SUMMARY)
             .where(sa.or_(starts_so, table.c.session_id == name))

@@ -86,6 +86,7 @@ session_snapshots = sa.Table(
     sa.Column("snapshot_json", sa.Text, nullable=False),
     sa.UniqueConstraint("workflow_id", "session_number"),
     sa.Index("ix_session_snapshots_session_id", "session_id"),
+    sa.Index("ix_session_snapshots_workflow_id_created_at", "workflow_id", "created_at"),
 )
 
 workflow_events = sa.Table(

@@ -54,6 +54,9 @@ def upgrade() -> None:
         sa.UniqueConstraint("workflow_id", "session_number"),
     )
     op.create_index("ix_session_snapshots_session_id", "session_snapshots", ["session_id"])
+    op.create_index(
+        "ix_session_snapshots_workflow_id_created_at", "session_snapshots", ["workflow_id", "created_at"]
+    )
     op.create_table(
         "workflow_events",
         sa.Column(

@@ -1,0 +1,111 @@
+"""What every test may count on: a home of its own, a clock moved by hand, and each kind of store."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+import sqlalchemy
+from hypothesis import HealthCheck, settings
+
+from holdfast.store.memory import MemoryStore
+from holdfast.store.protocol import Store
+from holdfast.store.sql import SqlStore
+from holdfast.store.tables import metadata
+from store.samples import HandClock
+
+if TYPE_CHECKING:
+    from postgres import PostgresServer
+
+pytest_plugins = ["postgres"]
+
+SOAK = int(os.environ.get("HOLDFAST_SOAK", "1"))
+KEPT = {"HOLDFAST_SOAK", "HOLDFAST_TEST_POSTGRES"}
+
+settings.register_profile(
+    "holdfast",
+    deadline=None,  # a busy machine is no failure
+    max_examples=30 * SOAK,
+    suppress_health_check=[HealthCheck.too_slow],
+)
+settings.load_profile("holdfast")
+
+
+@pytest.fixture(autouse=True)
+def home(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The user's data folder for this test; nothing reaches the real one, from child processes neither."""
+    for name in list(os.environ):
+        if name.startswith("HOLDFAST_") and name not in KEPT:
+            monkeypatch.delenv(name)
+    folder = tmp_path_factory.mktemp("home")
+    monkeypatch.setenv("HOLDFAST_HOME", str(folder))
+    return folder
+
+
+@pytest.fixture
+def clock() -> HandClock:
+    return HandClock()
+
+
+@pytest.fixture
+def sqlite_database(tmp_path: Path) -> str:
+    return str(tmp_path / "data" / "holdfast.db")
+
+
+@pytest.fixture(params=["sqlite", "postgresql"])
+def database(request: pytest.FixtureRequest) -> str:
+    """The name of a database that nobody has opened yet: SQLite's path, PostgreSQL's URL."""
+    kinds = {"sqlite": "sqlite_database", "postgresql": "postgres_url"}
+    return request.getfixturevalue(kinds[request.param])
+
+
+@pytest.fixture(scope="session")
+def empty_sqlite_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A database with its tables, to copy: making the tables costs more than most tests."""
+    path = tmp_path_factory.mktemp("template") / "holdfast.db"
+    SqlStore(str(path)).close()
+    return path
+
+
+@pytest.fixture
+def sqlite_store(empty_sqlite_file: Path, sqlite_database: str) -> Iterator[SqlStore]:
+    Path(sqlite_database).parent.mkdir()
+    shutil.copy(empty_sqlite_file, sqlite_database)
+    store = SqlStore(sqlite_database)
+    yield store
+    store.close()
+
+
+@pytest.fixture(scope="session")
+def one_postgres_store(postgres_server: PostgresServer) -> Iterator[SqlStore]:
+    """For all tests that need nothing but an empty store, one after the other."""
+    store = SqlStore(postgres_server.create_database())
+    yield store
+    store.close()
+
+
+@pytest.fixture
+def postgres_store(one_postgres_store: SqlStore) -> Iterator[SqlStore]:
+    yield one_postgres_store
+    engine = sqlalchemy.create_engine(one_postgres_store.database)
+    with engine.begin() as connection:
+        for table in reversed(metadata.sorted_tables):
+            connection.execute(table.delete())
+    engine.dispose()
+
+
+@pytest.fixture(params=["sqlite", "postgresql"])
+def sql_store(request: pytest.FixtureRequest) -> SqlStore:
+    kinds = {"sqlite": "sqlite_store", "postgresql": "postgres_store"}
+    return request.getfixturevalue(kinds[request.param])
+
+
+@pytest.fixture(params=["memory", "sqlite", "postgresql"])
+def store(request: pytest.FixtureRequest) -> Store:
+    """The same test over every store."""
+    kinds = {"sqlite": "sqlite_store", "postgresql": "postgres_store"}
+    return request.getfixturevalue(kinds[request.param]) if request.param in kinds else MemoryStore()
