@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 
 
@@ -9,7 +10,10 @@ def main() -> None:
     if sys.argv[1:] == ["--version"]:  # nothing else to load for this
         from holdfast._version import __version__
 
-        sys.stdout.write(f"holdfast {__version__}\n")
+        try:  # noqa: SIM105 - contextlib would cost more than all of this
+            os.write(1, f"holdfast {__version__}\n".encode())
+        except BrokenPipeError:
+            pass
         return
     from holdfast.cli.main import run
 

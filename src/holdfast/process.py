@@ -16,6 +16,25 @@ def identify(pid: int) -> ProcessIdentity:
     return {"pid": pid, "started": _start_mark(pid)}
 
 
+def lasting_parent() -> int:
+    """The process on whose behalf we run: our parent, or the one behind a shell that runs one command."""
+    pid = os.getppid()
+    while _runs_one_command(pid) and len(fields := _stat_fields(pid)) > 1:
+        pid = int(fields[1])
+    return pid
+
+
+def _runs_one_command(pid: int) -> bool:
+    try:
+        words = Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")
+    except OSError:
+        return False
+    shell = words[0].rpartition(b"/")[2].lstrip(b"-")
+    return shell in (b"sh", b"bash", b"dash", b"zsh", b"fish") and any(
+        word.startswith(b"-") and word.endswith(b"c") for word in words[1:3]
+    )
+
+
 def is_alive(identity: ProcessIdentity) -> bool:
     """Whether that very process still runs.
 

@@ -10,7 +10,7 @@ from typing import Any, cast
 
 from holdfast.capacity.windows import context_window
 from holdfast.clock import Clock, iso, seconds_between, system_clock
-from holdfast.config import Settings
+from holdfast.config import Settings, project_settings
 from holdfast.durable import replace_file, storage_errors
 from holdfast.errors import HeldElsewhereError, InvalidInputError
 from holdfast.ids import is_session_id, session_id
@@ -19,6 +19,8 @@ from holdfast.journal.action import PauseAction, check_action_type, check_fracti
 from holdfast.journal.digest import Digest
 from holdfast.journal.tally import Tally
 from holdfast.process import ProcessIdentity, identify, is_alive
+from holdfast.redact import redact
+from holdfast.store.session_files import Closing, FileSet, SessionFiles
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -47,10 +49,9 @@ class IncrementalPauseManager:
         owner: int | None = None,
     ) -> None:
         """`owner` is the process whose end makes the wind-down an orphan; by default this one."""
-        from holdfast.pauses import project_settings
-
         self.settings = project_settings(project_path, settings)
         self.layout = self.settings.layout
+        self._files = SessionFiles(self.layout.sessions)
         self._journal = self.layout.journal
         self._clock = clock
         self._owner = owner or os.getpid()
@@ -59,18 +60,23 @@ class IncrementalPauseManager:
     def is_pause_active(self) -> bool:
         return self._journal.exists()
 
+    def check_start(self, context_percentage: float, initial_state: dict[str, Any]) -> None:
+        """Raises what `start_incremental_pause` would say to these values."""
+        check_fraction(context_percentage)
+        _as_json(initial_state)
+
     def start_incremental_pause(self, context_percentage: float, initial_state: dict[str, Any]) -> str:
         """Begin a wind-down and return its session id. Refused while one is active."""
         share = check_fraction(context_percentage)
         data = _as_json({"context_percentage": share, "initial_state": initial_state})
         self.layout.ensure()
-        with self._pauses.files.locked():
+        with self._files.locked():
             if self.is_pause_active():
                 raise HeldElsewhereError(
                     f"a wind-down is already active: {self._session_id()}",
                     hint="`holdfast winddown finalize`, `discard` or `recover`",
                 )
-            name = self._pauses.files.free_session_id(self._clock())
+            name = self._files.free_session_id(self._clock())
             self._own(name)
             log.create(self._journal, self._line("pause_started", data, share, name))
         return name
@@ -129,12 +135,10 @@ class IncrementalPauseManager:
         return self.layout.sessions / f"{name}.json"
 
     def _archive(self, full: bool, trigger: Trigger | None, reason: str | None) -> str:
-        from holdfast.store.session_files import Closing, FileSet
-
         pauses = self._pauses
         if not self.is_pause_active():
             raise log.NotActiveError("no wind-down is active here")
-        with pauses.files.locked(), log.locked(self._journal):
+        with self._files.locked(), log.locked(self._journal):
             reader = log.Reader(self._journal)
             digest = Digest().take(reader)
             name = self._name_for_files(digest)
@@ -142,7 +146,7 @@ class IncrementalPauseManager:
             digest.add(closing_action)
             closing = Closing(self._journal.name, archive.archive_name(name), closing_action.to_json_line())
             if not full:
-                pauses.files.place(FileSet(name, closing=closing, becomes_latest=False))
+                self._files.place(FileSet(name, closing=closing, becomes_latest=False))
                 return name
             settled = pauses.place(self._facts(digest, reader.skipped, name, trigger, reason), closing)
         pauses.index(settled)
@@ -215,7 +219,7 @@ class IncrementalPauseManager:
         taken = any(self.layout.sessions.glob(f"{name}.*")) or archive.find_archive(
             self.layout.sessions, name
         )
-        return self._pauses.files.free_session_id(self._clock()) if taken else name
+        return self._files.free_session_id(self._clock()) if taken else name
 
     def _closing_action(self, digest: Digest, name: str) -> PauseAction:
         share = digest.last.context_percentage if digest.last else 0.0
@@ -297,6 +301,6 @@ def _as_json(data: dict[str, Any]) -> bytes:
     if not isinstance(data, dict):  # pyright: ignore[reportUnnecessaryIsInstance]
         raise InvalidInputError("an action's data is an object (a dict)")
     try:
-        return log.encode(data)
+        return log.encode(data, clean=lambda text: redact(text)[0])
     except (TypeError, ValueError, RecursionError) as error:
         raise InvalidInputError(f"the action's data cannot be written as JSON: {error}") from None

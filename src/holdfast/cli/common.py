@@ -66,10 +66,8 @@ def _cell(value: object) -> str:
 
 def parse_json_object(text: str, option: str) -> dict[str, Any]:
     """An option's JSON object; `-` reads it from stdin."""
-    if text == "-":
-        text = sys.stdin.read()
     try:
-        document = json.loads(text)
+        document = json.loads(sys.stdin.buffer.read() if text == "-" else text)
     except (ValueError, RecursionError) as error:
         raise InvalidInputError(
             f"{option} is no JSON: {error}", hint=f'{option} \'{{"tool": "Read"}}\''
@@ -81,17 +79,19 @@ def parse_json_object(text: str, option: str) -> dict[str, Any]:
 
 def find_snapshot(store: Store, current: Settings, name: str) -> SnapshotSummary:
     """By id, unique beginning of one, session name, or `latest` in this worktree."""
+    if not name:  # the beginning of every id, and what an unset variable leaves on a command line
+        raise InvalidInputError("the snapshot's name is empty", hint="`holdfast snapshot list` shows them")
     if name == "latest":
-        for workflow in store.workflows(worktree=str(current.project)):
+        for workflow in store.workflows(worktree=current.worktree):
             if lines := store.snapshots(workflow.id):
-                return lines[-1]
+                return max(lines, key=lambda line: (line.created_at, line.session_number))
         raise NotFoundError(
             "nothing was paused in this folder yet", hint="`holdfast winddown start --percent 0.90`"
         )
     found = store.find_snapshots(name)
     exact = [line for line in found if line.id == name]
     if not exact and len(found) > 1:  # the same session name in several projects: ours is meant
-        ours = {workflow.id for workflow in store.workflows(worktree=str(current.project), limit=1000)}
+        ours = {workflow.id for workflow in store.workflows(worktree=current.worktree, limit=1000)}
         exact = [line for line in found if line.workflow_id in ours]
     chosen = exact or found
     if not chosen:

@@ -19,7 +19,7 @@ def command(everywhere: bool, limit: int, as_json: bool) -> None:
     """
     current = common.settings()
     with common.store_for(current) as store:
-        found = store.workflows(worktree=None if everywhere else str(current.project), limit=limit)
+        found = store.workflows(worktree=None if everywhere else current.worktree, limit=limit)
     if as_json:
         common.print_json([workflow.model_dump(mode="json") for workflow in found])
         return

@@ -88,29 +88,35 @@ def run(arguments: Sequence[str]) -> int:
     try:
         result = cli.main(args=list(arguments), prog_name="holdfast", standalone_mode=False)
     except HoldfastError as error:
-        if debug:
-            raise
+        _show_traceback(debug)
         return _complain(error.message, error.hint, exit_code(error))
     except click.UsageError as error:
         path = error.ctx.command_path if error.ctx else "holdfast"
         return _complain(error.format_message(), f"see `{path} --help`", 2)
     except (click.Abort, KeyboardInterrupt):
+        click.echo(err=True)  # off the line of the prompt
         return _complain("interrupted", None, INTERRUPTED)
-    except BrokenPipeError:
-        # The reader went away (`| head`); say nothing more, not even when the interpreter flushes.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 0
+    except SystemExit as ended:
+        # The reader went away (`| head`): click has put a silent stdout in place and wants to end with 1.
+        reader_left = type(sys.stdout).__name__.endswith("PacifyFlushWrapper")
+        return 0 if reader_left else int(ended.code or 0)
     except click.ClickException as error:
         return _complain(error.format_message(), None, error.exit_code)
-    except Exception as error:
-        if debug:
-            raise
+    except Exception as error:  # noqa: BLE001 - the program ends here
+        _show_traceback(debug)
         return _complain(
             f"unexpected: {type(error).__name__}: {error}",
             "run it again with --debug and report what it shows",
             1,
         )
     return result if isinstance(result, int) else 0
+
+
+def _show_traceback(debug: bool) -> None:
+    if debug:
+        import traceback
+
+        traceback.print_exc()
 
 
 def _complain(message: str, hint: str | None, code: int) -> int:

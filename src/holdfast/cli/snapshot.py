@@ -35,7 +35,7 @@ def list_snapshots(workflow_id: str | None, everywhere: bool, as_json: bool) -> 
         if workflow_id is not None:
             flows = [store.workflow(workflow_id)]
         else:
-            flows = store.workflows(worktree=None if everywhere else str(current.project), limit=1000)
+            flows = store.workflows(worktree=None if everywhere else current.worktree, limit=1000)
         lines = [line for flow in flows for line in store.snapshots(flow.id)]
     lines.sort(key=lambda line: (line.created_at, line.id))
     if as_json:
@@ -146,7 +146,7 @@ def delete(snapshot: str, yes: bool, as_json: bool) -> None:
             click.confirm(f"Delete {line.session_id} ({line.id}) and its journal?", abort=True, err=True)
         workflow: Workflow = store.workflow(line.workflow_id)
         # Files first: should the database fail now, the next attempt still finds what to delete.
-        if workflow.worktree == str(current.project) and current.layout.sessions.is_dir():
+        if workflow.worktree == current.worktree and current.layout.sessions.is_dir():
             SessionFiles(current.layout.sessions).delete(line.session_id)
         with contextlib.suppress(NotFoundError):  # somebody else was faster; gone is what was asked for
             Core(store).delete_snapshot(line.id)

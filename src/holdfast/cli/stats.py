@@ -1,7 +1,5 @@
 from __future__ import annotations
 
-from dataclasses import asdict
-
 import click
 
 from holdfast.cli import common
@@ -20,7 +18,7 @@ def command(as_json: bool) -> None:
     """
     stats = journal_stats(common.settings().layout)
     if as_json:
-        common.print_json(asdict(stats))
+        common.print_json(vars(stats))
     elif not stats.journals:
         click.echo("No actions were recorded in this project yet.")
     else:

@@ -27,7 +27,7 @@ def command(workflow_id: str | None, as_json: bool) -> None:
     """
     current = common.settings()
     report = {
-        "project": str(current.project),
+        "project": current.worktree,
         "workflow": _workflow(current, workflow_id),
         "winddown": _winddown(current),
         "usage": _usage(current),
@@ -44,13 +44,13 @@ def _workflow(current: Settings, workflow_id: str | None) -> dict[str, Any] | No
     with common.store_for(current) as store:
         if workflow_id is not None:
             return _described(store.workflow(workflow_id), store.snapshots(workflow_id))
-        found = store.workflows(worktree=str(current.project), limit=50)
+        found = store.workflows(worktree=current.worktree, limit=50)
         chosen = next((flow for flow in found if flow.status in ACTIVE), found[0] if found else None)
         return _described(chosen, store.snapshots(chosen.id)) if chosen else None
 
 
 def _described(workflow: Workflow, snapshots: Any) -> dict[str, Any]:
-    latest = snapshots[-1] if snapshots else None
+    latest = max(snapshots, key=lambda line: (line.created_at, line.session_number), default=None)
     return {
         **workflow.model_dump(mode="json"),
         "snapshots": len(snapshots),

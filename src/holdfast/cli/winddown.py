@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import os
 from typing import Any, Literal
 
 import click
@@ -9,6 +8,7 @@ from holdfast.cli import common
 from holdfast.errors import InvalidInputError
 from holdfast.journal.action import ACTION_TYPES
 from holdfast.journal.log import NotActiveError
+from holdfast.process import lasting_parent
 from holdfast.winddown import IncrementalPauseManager
 
 Choice = Literal["finalize", "discard", "continue"]
@@ -38,7 +38,7 @@ def command() -> None:
 
 def _manager() -> IncrementalPauseManager:
     # This process ends at once; the one that called it is the one whose end leaves an orphan.
-    return IncrementalPauseManager(settings=common.settings(), owner=os.getppid())
+    return IncrementalPauseManager(settings=common.settings(), owner=lasting_parent())
 
 
 @command.command()
@@ -52,6 +52,7 @@ def start(percent: float, state: str, as_json: bool) -> None:
     """
     initial = common.parse_json_object(state, "--state")
     manager = _manager()
+    manager.check_start(percent, initial)  # before an orphan is touched
     if manager.is_orphaned() and _settle_orphan(manager, None) == "continue":
         session_id = manager.continue_pause()
     else:
@@ -109,6 +110,7 @@ def finalize(archive_only: bool, commit: bool, reason: str | None, as_json: bool
     if archive_only and commit:
         raise InvalidInputError("--archive-only makes no snapshot, so there is nothing to --commit")
     manager = _manager()
+    reason = as_text(reason) if reason else None
     path = manager.finalize_pause(not archive_only, reason=reason, commit=commit)
     if path is None:
         raise NotActiveError("no wind-down is active here")
@@ -120,6 +122,11 @@ def finalize(archive_only: bool, commit: bool, reason: str | None, as_json: bool
         click.echo(f"Paused: {path.stem}")
         click.echo(f"  {path}")
         click.echo(f"See it with: holdfast snapshot show {path.stem}")
+
+
+def as_text(argument: str) -> str:
+    """An argument is bytes; what of it is no UTF-8 is shown as such and stops nothing."""
+    return argument.encode(errors="surrogateescape").decode(errors="replace")
 
 
 def _session_of(name: str) -> str:
@@ -174,7 +181,11 @@ def _settle_orphan(manager: IncrementalPauseManager, choice: Choice | None) -> C
         raise NotActiveError("no wind-down is active here")
     chosen = choice or (_ask(found) if common.is_interactive() else "finalize")
     if chosen == "finalize":
-        path = manager.finalize_pause(trigger="crash", reason="its process ended without a pause")
+        crashed = manager.is_orphaned()
+        path = manager.finalize_pause(
+            trigger="crash" if crashed else None,
+            reason="its process ended without a pause" if crashed else None,
+        )
         click.echo(f"Recovered {found['session_id']}: {path}", err=True)
     elif chosen == "discard":
         manager.discard_pause()

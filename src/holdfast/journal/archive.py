@@ -25,7 +25,10 @@ def find_archive(folder: Path, session_id: str) -> Path | None:
 
 
 def archives(folder: Path) -> Iterator[Path]:
-    yield from sorted((*folder.glob(f"session-*{SUFFIX}"), *folder.glob(f"session-*{SUFFIX}.gz")))
+    """Each once: a crash while compressing may leave both kinds of one."""
+    plain = sorted(folder.glob(f"session-*{SUFFIX}"))
+    packed = (path for path in folder.glob(f"session-*{SUFFIX}.gz") if path.with_suffix("") not in plain)
+    yield from sorted((*plain, *packed))
 
 
 def compress_older(folder: Path, before: float) -> list[Path]:

@@ -183,9 +183,13 @@ class Reader:
                     yield action
 
 
-def encode(document: Mapping[str, object]) -> bytes:
-    """JSON on one line. Text stays readable unless it holds what UTF-8 cannot say."""
+_readable = json.JSONEncoder(ensure_ascii=False, allow_nan=False).encode
+_escaped = json.JSONEncoder(allow_nan=False).encode
+
+
+def encode(document: Mapping[str, object], clean: Callable[[str], str] = str) -> bytes:
+    """JSON on one line, passed through `clean`. Text stays readable unless UTF-8 cannot say it."""
     try:
-        return json.dumps(document, ensure_ascii=False, allow_nan=False).encode()
+        return clean(_readable(document)).encode()
     except UnicodeEncodeError:
-        return json.dumps(document, allow_nan=False).encode()
+        return clean(_escaped(document)).encode()

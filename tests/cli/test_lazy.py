@@ -1,0 +1,80 @@
+"""What a command does not need it does not load: the quick ones must stay quick."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+import click
+import pytest
+
+import holdfast.cli
+from holdfast.cli.main import COMMANDS, cli
+
+from .harness import PATIENCE, Place
+
+FRAME = {"__init__", "common", "main"}
+
+
+def test_the_table_is_the_modules() -> None:
+    modules = {path.stem for path in Path(holdfast.cli.__file__).parent.glob("*.py")} - FRAME
+    assert set(COMMANDS) == modules
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_name_and_line_are_the_commands_own(name: str) -> None:
+    command = cli.get_command(click.Context(cli), name)
+    assert command is not None
+    assert command.name == name
+    assert command.get_short_help_str(200) == COMMANDS[name]
+
+
+# The modules that are there when a command has run, without those of the interpreter and the site.
+_LOADED = """
+import contextlib, io, json, sys
+before = set(sys.modules)
+with contextlib.redirect_stdout(io.StringIO()):
+    if sys.argv[1:2] == ["import"]:
+        import holdfast
+    else:
+        from holdfast.__main__ import main
+        with contextlib.suppress(SystemExit):
+            main()
+print(json.dumps(sorted(set(sys.modules) - before)))
+"""
+
+DATABASE = {"sqlalchemy", "alembic", "pysqlite3", "psycopg"}
+HEAVY = DATABASE | {"pydantic", "yaml", "logging", "asyncio", "gzip", "subprocess", "tomllib"}
+
+LIGHT: dict[str, tuple[Sequence[str], set[str]]] = {
+    "--help": (["--help"], HEAVY),
+    "quiet status": (["quiet", "status", "--session-id", "a"], HEAVY),
+    "quiet on": (["quiet", "on", "--session-id", "a"], HEAVY),
+    "--version": (["--version"], HEAVY | {"click"}),
+    "import": (["import"], HEAVY | {"click", "holdfast.errors"}),
+    "winddown append": (["winddown", "append", "tool_call", "--percent", "0.9"], DATABASE | {"yaml"}),
+    "winddown summary": (["winddown", "summary"], DATABASE | {"yaml"}),
+    "usage": (["usage"], DATABASE | {"pydantic", "yaml"}),
+    "stats": (["stats"], DATABASE | {"pydantic", "yaml"}),
+}
+
+
+@pytest.mark.parametrize(("arguments", "banned"), LIGHT.values(), ids=LIGHT.keys())
+def test_loads_none_of_the_heavy_parts(place: Place, arguments: Sequence[str], banned: set[str]) -> None:
+    place.started()
+    done = subprocess.run(
+        [sys.executable, "-c", _LOADED, *arguments],
+        cwd=place.project,
+        env=place.environment,
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=PATIENCE,
+    )
+    loaded = set(json.loads(done.stdout.splitlines()[-1]))
+    assert any(name.startswith("holdfast") for name in loaded)
+    assert loaded & banned == set()
