@@ -1,0 +1,1 @@
+"""Other programs, called the way their own users call them. Not type-checked: most ship no types."""
