@@ -1,0 +1,57 @@
+"""Small questions about text that several rooms ask."""
+
+from __future__ import annotations
+
+import re
+
+_SENTENCE_END = re.compile(r"(?<=[.!?]) (?=[A-Z`*\"'(\[])")
+_LIST_MARK = re.compile(r"^(?:[-*•]|\d+[.)])\s+")
+_EMPHASIS = re.compile(r"\*\*([^*]+)\*\*")
+_PIPE_TAIL = re.compile(
+    r" ?(?:2>&1|2>/dev/null|>/dev/null|\|\s*(?:head|tail|grep|cat|less|sed|awk|sort|wc)\b.*$)"
+)
+_COMMAND_COMPARED = 1000
+_LEADING_CD = re.compile(r"^cd\s+\S+\s*(?:&&|;)\s*")
+
+
+def head_and_tail(text: str, most: int) -> str:
+    """Errors say what they are about at the top, and how it ended at the bottom."""
+    if len(text) <= most:
+        return text
+    half = most // 2
+    return f"{text[:half]}\n{text[-half:]}"
+
+
+def one_line(text: str) -> str:
+    return " ".join(text.split())
+
+
+def clipped(text: str, most: int) -> str:
+    """At most ``most`` characters, cut between words where one is near."""
+    if len(text) <= most:
+        return text
+    if most <= 1:
+        return text[:most]
+    cut = text[: most - 1]
+    space = cut.rfind(" ")
+    return (cut[:space] if space > most - 20 else cut).rstrip() + "…"
+
+
+def sentences(text: str) -> list[str]:
+    """Sentences of prose; code blocks, tables and headings are left out."""
+    found: list[str] = []
+    in_code = False
+    for line in text.split("\n"):
+        stripped = one_line(line)
+        if stripped.startswith(("```", "~~~")):
+            in_code = not in_code
+        elif not in_code and stripped and not stripped.startswith(("#", "|", "<", ">")):
+            prose = _EMPHASIS.sub(r"\1", _LIST_MARK.sub("", stripped))
+            found.extend(part for part in _SENTENCE_END.split(prose) if part)
+    return found
+
+
+def same_command(command: str) -> str:
+    """What two runs of one command have in common, whatever was done with the output."""
+    line = one_line(command[:_COMMAND_COMPARED])
+    return _LEADING_CD.sub("", _PIPE_TAIL.sub("", line)).strip()

@@ -1,0 +1,99 @@
+"""Agents' own session files, read into one stream of messages: an agent a file.
+
+Each reader is a module here, named after its agent, with
+``read(source, report) -> Iterator[Message]``. It is imported only when a file of
+that agent is opened.
+"""
+
+from __future__ import annotations
+
+import gzip
+import importlib
+import sqlite3
+import zlib
+from collections.abc import Callable, Iterator
+from contextlib import closing
+from pathlib import Path
+from typing import Any, BinaryIO, cast
+
+from holdfast.errors import DamagedDataError, InvalidInputError, NotFoundError
+from holdfast.model.message import Message, ReadReport
+
+AGENTS = ("claude", "codex", "gemini", "opencode")
+_GZIP = b"\x1f\x8b"
+_HEAD_BYTES = 64 * 1024
+_BUFFER_BYTES = 1024 * 1024  # session lines are long
+
+Reader = Callable[[BinaryIO, ReadReport], Iterator[Message]]
+
+
+def detect(head: bytes, path: Path | None = None) -> str:
+    """Which agent wrote a session file, told from its first bytes, then from its name."""
+    if head.startswith(b"SQLite format 3\x00"):
+        return "opencode"
+    votes = {agent: sum(head.count(mark) for mark in marks) for agent, marks in _MARKS.items()}
+    best = max(votes, key=lambda agent: votes[agent])
+    if votes[best]:
+        return best
+    return _by_name(path) if path else "claude"
+
+
+_MARKS = {
+    "claude": (b'"parentUuid"', b'"leafUuid"', b'"queue-operation"', b'"isSidechain"'),
+    "codex": (b'"session_meta"', b'"response_item"', b'"event_msg"', b'"turn_context"'),
+    "gemini": (b'"$set"', b'"projectHash"', b'"toolCalls"', b'"type":"gemini"', b'"type": "gemini"'),
+    "opencode": (b'"messageID"', b'"providerID"', b'"step-start"', b'"modelID"'),
+}
+
+
+def _by_name(path: Path) -> str:
+    parts = " ".join(path.parts[-6:]).lower()
+    for agent in ("codex", "gemini", "opencode"):
+        if f".{agent}" in parts or f"{agent} " in parts:
+            return agent
+    return "codex" if path.name.startswith("rollout-") else "claude"
+
+
+def open_transcript(path: Path, agent: str | None = None) -> tuple[ReadReport, Iterator[Message]]:
+    """The report, filled while the messages are consumed, and the messages."""
+    if agent is not None and agent not in AGENTS:
+        raise InvalidInputError(f"no reader for the agent {agent!r}", hint=f"one of: {', '.join(AGENTS)}")
+    if path.is_dir():
+        raise InvalidInputError(f"{path} is a folder", hint="give the session file itself")
+    if not path.exists():
+        raise NotFoundError(
+            f"no session file at {path}", hint="`holdfast sessions list` shows where they are"
+        )
+    try:
+        name = agent or _detect_file(path)
+    except (OSError, EOFError, zlib.error) as error:
+        raise DamagedDataError(f"{path} cannot be read: {error}", hint="is the file complete?") from error
+    report = ReadReport(agent=name)
+    return report, _messages(path, name, report)
+
+
+def _detect_file(path: Path) -> str:
+    with closing(_opened(path)) as source:
+        return detect(source.read(_HEAD_BYTES), path)
+
+
+def _opened(path: Path) -> BinaryIO:
+    plain = path.open("rb", buffering=_BUFFER_BYTES)
+    if plain.read(2) != _GZIP:
+        plain.seek(0)
+        return plain
+    plain.close()
+    return cast(BinaryIO, gzip.open(path, "rb"))
+
+
+def _messages(path: Path, agent: str, report: ReadReport) -> Iterator[Message]:
+    module: Any = importlib.import_module(f"holdfast.transcripts.{agent}")
+    read: Reader = module.read
+    with closing(_opened(path)) as source:
+        try:
+            yield from read(source, report)
+        except (gzip.BadGzipFile, EOFError, zlib.error):
+            # A cut or damaged archive: what came before the damage is still good.
+            report.torn += 1
+        except (OSError, sqlite3.Error) as error:
+            raise DamagedDataError(f"{path} cannot be read: {error}", hint="is the file complete?") from error

@@ -1,0 +1,369 @@
+"""Claude Code: one JSON object a line, one line a content block.
+
+What makes this file format its own:
+
+- ``usage`` is repeated on every line of a model's message; it counts once, by message id.
+- Lines of type ``user`` hold tool results, the program's own notes and what the user typed.
+- What the user types while the agent works is queued: ``enqueue``, then either ``remove``
+  (handed to the running turn), ``dequeue`` (a user line follows) or ``popAll`` (taken back).
+- Todo lists come whole (TodoWrite) or one change at a time (TaskCreate, TaskUpdate).
+"""
+
+from __future__ import annotations
+
+import re
+from collections import OrderedDict, deque
+from collections.abc import Iterator
+from typing import Any, BinaryIO, cast
+
+from holdfast.model.message import Message, Outcome, ReadReport, Role, TokenUsage, ToolCall, ToolResult
+from holdfast.transcripts.claude_todos import TodoList
+from holdfast.transcripts.lines import json_objects
+
+_IGNORED = frozenset(
+    (
+        "progress",
+        "file-history-snapshot",
+        "mode",
+        "permission-mode",
+        "cost-state",
+        "api-request-shape",
+        "tools-used",
+        "attachment",
+        "last-prompt",
+        "ai-title",
+        "custom-title",
+        "agent-name",
+    )
+)
+# Tuples, not sets: a type read from a file may be anything, unhashable values included.
+_TALK = ("assistant", "user")
+_CALLS = ("tool_use", "server_tool_use")
+# A third of the lines: a running tool's output again and again, which its result repeats.
+_PROGRESS = b'"type":"progress","data":{'
+# Far more than two writers can interleave, far less than a file can hold.
+_REMEMBERED_IDS = 4096
+
+_REMINDER = re.compile(r"<system-reminder>.*?(?:</system-reminder>|\Z)", re.DOTALL)
+_COMMAND_NAME = re.compile(r"<command-name>([^<]{0,200})</command-name>")
+# Typed by the user, but to the program: nothing the next agent has to act on.
+_PROGRAM_COMMANDS = frozenset(
+    (
+        "/agents",
+        "/clear",
+        "/compact",
+        "/config",
+        "/context",
+        "/cost",
+        "/doctor",
+        "/exit",
+        "/export",
+        "/help",
+        "/hooks",
+        "/ide",
+        "/login",
+        "/logout",
+        "/mcp",
+        "/memory",
+        "/model",
+        "/permissions",
+        "/plugin",
+        "/quit",
+        "/resume",
+        "/status",
+        "/usage",
+        "/vim",
+    )
+)
+_BASH_INPUT = re.compile(r"<bash-input>(.*?)</bash-input>", re.DOTALL)
+_INJECTED_TAGS = (
+    "<local-command-",
+    "<bash-stdout>",
+    "<bash-stderr>",
+    "<user-prompt-submit-hook>",
+    "<task-notification>",
+    "<new-diagnostics>",
+    "<ide_",
+    "Caveat: The messages below",
+    "[Request interrupted by user",
+    "[Image: source",
+)
+_REJECTED = "The user doesn't want to "
+_NEVER_RAN = (
+    _REJECTED,
+    "[Request interrupted",
+    "<tool_use_error>Sibling tool call errored",
+    "Sibling tool call errored",
+)
+_SUMMARY_MARKS = ("<summary>", "\nSummary:\n", "earlier portion of the conversation.")
+_USER_SAID = re.compile(r"the user said:\s*")
+_SAID_AFTER_REJECTION_LIMIT = 20_000
+
+
+class _Recent:
+    """A bounded memory of ids: tells whether one was met lately."""
+
+    def __init__(self) -> None:
+        self._ids: OrderedDict[str, None] = OrderedDict()
+
+    def met(self, identifier: str) -> bool:
+        if identifier in self._ids:
+            return True
+        self._ids[identifier] = None
+        if len(self._ids) > _REMEMBERED_IDS:
+            self._ids.popitem(last=False)
+        return False
+
+
+def read(source: BinaryIO, report: ReadReport) -> Iterator[Message]:
+    """The messages of a Claude Code session file, in file order, in one pass."""
+    report.agent = "claude"
+    return _Reader(report).messages(source)
+
+
+class _Reader:
+    def __init__(self, report: ReadReport) -> None:
+        self._report = report
+        self._index = 0
+        self._lines = _Recent()
+        self._counted = _Recent()
+        self._todos = TodoList()
+        self._queued: deque[tuple[str, str | None]] = deque(maxlen=64)
+        self._boundary: dict[str, Any] | None = None
+
+    def messages(self, source: BinaryIO) -> Iterator[Message]:
+        for line in json_objects(source, self._report, _PROGRESS):
+            kind = line.get("type")
+            if kind in _TALK:
+                if self._boundary is not None:
+                    yield from self._unsummarised(line)
+                message = self._talk(line, kind)
+                if message is not None:
+                    yield message
+            elif kind == "queue-operation":
+                yield from self._queue(line)
+            elif kind == "system":
+                yield from self._system(line)
+            elif kind == "summary":
+                self._report.title = _text(line.get("summary")) or self._report.title
+            elif kind == "pr-link":
+                yield self._made(
+                    line, "system", text=f"Pull request {line.get('prUrl') or line.get('prNumber')}"
+                )
+            elif _text(kind) not in _IGNORED:
+                self._count_unknown(kind)
+        yield from self._leftovers()
+
+    def _talk(self, line: dict[str, Any], kind: str) -> Message | None:
+        message: Any = line.get("message")
+        if not isinstance(message, dict):
+            self._count_unknown(f"{kind} without message")
+            return None
+        uuid = line.get("uuid")
+        if isinstance(uuid, str) and self._lines.met(uuid):
+            self._report.duplicated += 1
+            return None
+        self._note_session(line)
+        body = cast(dict[str, Any], message)
+        return self._assistant(line, body) if kind == "assistant" else self._user(line, body)
+
+    def _unsummarised(self, line: dict[str, Any]) -> Iterator[Message]:
+        """A boundary that no summary follows still marks the compaction."""
+        if self._boundary is not None and not line.get("isCompactSummary"):
+            yield self._made(self._boundary, "system", compaction=True, injected=True)
+        self._boundary = None
+
+    def _assistant(self, line: dict[str, Any], body: dict[str, Any]) -> Message:
+        said: list[str] = []
+        thought: list[str] = []
+        calls: list[ToolCall] = []
+        for block in _blocks(body.get("content")):
+            kind = block.get("type")
+            if kind == "text":
+                said.append(_text(block.get("text")))
+            elif kind == "thinking":
+                thought.append(_text(block.get("thinking")))
+            elif kind in _CALLS:
+                calls.append(_call(block))
+        return self._made(
+            line,
+            "assistant",
+            text="\n".join(said),
+            thinking="\n".join(thought),
+            tool_calls=tuple(calls),
+            usage=self._usage(body),
+            todos=self._todos.after_calls(calls) if calls else None,
+        )
+
+    def _user(self, line: dict[str, Any], body: dict[str, Any]) -> Message:
+        said: list[str] = []
+        results: list[ToolResult] = []
+        injected = bool(line.get("isMeta"))
+        for block in _blocks(body.get("content")):
+            kind = block.get("type")
+            if kind == "text":
+                said.append(_text(block.get("text")))
+            elif kind == "tool_result":
+                result = _result(block, line.get("toolUseResult"))
+                results.append(result)
+                if result.outcome == "interrupted":
+                    said.append(_said_in_rejection(result.text))
+        if line.get("isCompactSummary"):
+            return self._made(line, "user", text=_summary("\n".join(said)), compaction=True, injected=True)
+        text, by_program = _typed("\n".join(part for part in said if part))
+        todos = self._todos.after_results(results, line.get("toolUseResult")) if results else None
+        return self._made(
+            line,
+            "user",
+            text=text,
+            tool_results=tuple(results),
+            todos=todos,
+            injected=injected or by_program or bool(line.get("isVisibleInTranscriptOnly")),
+        )
+
+    def _queue(self, line: dict[str, Any]) -> Iterator[Message]:
+        operation = line.get("operation")
+        if operation == "enqueue":
+            self._queued.append((_text(line.get("content")), _maybe(line.get("timestamp"))))
+        elif operation == "popAll":
+            self._queued.clear()
+        elif self._queued:
+            text, at = self._queued.popleft()
+            if operation == "remove":
+                yield from self._delivered(text, at)
+
+    def _delivered(self, queued: str, at: str | None) -> Iterator[Message]:
+        text, injected = _typed(queued)
+        if text:
+            yield self._made({"timestamp": at}, "user", text=text, injected=injected)
+
+    def _system(self, line: dict[str, Any]) -> Iterator[Message]:
+        if line.get("subtype") == "compact_boundary":
+            self._boundary = line
+        elif text := _text(line.get("content")):
+            yield self._made(line, "system", text=text, injected=True)
+
+    def _leftovers(self) -> Iterator[Message]:
+        yield from self._unsummarised({})
+        for text, at in self._queued:
+            yield from self._delivered(text, at)
+
+    def _usage(self, body: dict[str, Any]) -> TokenUsage | None:
+        usage: Any = body.get("usage")
+        identifier = body.get("id")
+        if not isinstance(usage, dict) or (isinstance(identifier, str) and self._counted.met(identifier)):
+            return None
+        figures = cast(dict[str, Any], usage)
+        model = _maybe(body.get("model"))
+        self._report.model = model or self._report.model
+        return TokenUsage(
+            input_tokens=_number(figures.get("input_tokens")),
+            output_tokens=_number(figures.get("output_tokens")),
+            cache_read=_number(figures.get("cache_read_input_tokens")),
+            cache_write=_number(figures.get("cache_creation_input_tokens")),
+            model=model,
+        )
+
+    def _made(self, line: dict[str, Any], role: Role, **fields: Any) -> Message:
+        agent = line.get("agentId") or ("sidechain" if line.get("isSidechain") else None)
+        message = Message(
+            index=self._index,
+            role=role,
+            at=_maybe(line.get("timestamp")),
+            id=_maybe(line.get("uuid")),
+            subagent=_maybe(agent),
+            **fields,
+        )
+        self._index += 1
+        return message
+
+    def _note_session(self, line: dict[str, Any]) -> None:
+        report = self._report
+        report.session_id = _maybe(line.get("sessionId")) or report.session_id
+        report.branch = _maybe(line.get("gitBranch")) or report.branch
+        if report.cwd is None:
+            # Where the session began; later lines name wherever the shell happened to be.
+            report.cwd = _maybe(line.get("cwd"))
+
+    def _count_unknown(self, kind: object) -> None:
+        self._report.unknown += 1
+        known = self._report.unknown_types
+        name = str(kind)[:60]
+        if name in known or len(known) < 50:
+            known[name] = known.get(name, 0) + 1
+
+
+def _text(value: object) -> str:
+    return value if isinstance(value, str) else ""
+
+
+def _maybe(value: object) -> str | None:
+    return value if isinstance(value, str) and value else None
+
+
+def _number(value: object) -> int:
+    return value if isinstance(value, int) else 0
+
+
+def _blocks(content: object) -> list[dict[str, Any]]:
+    if isinstance(content, str):
+        return [{"type": "text", "text": content}]
+    if not isinstance(content, list):
+        return []
+    return [cast(dict[str, Any], block) for block in cast(list[object], content) if isinstance(block, dict)]
+
+
+def _call(block: dict[str, Any]) -> ToolCall:
+    arguments: Any = block.get("input")
+    return ToolCall(
+        id=_text(block.get("id")),
+        name=_text(block.get("name")),
+        arguments=cast(dict[str, Any], arguments) if isinstance(arguments, dict) else {},
+    )
+
+
+def _result(block: dict[str, Any], structured: object) -> ToolResult:
+    content = block.get("content")
+    if isinstance(content, str):
+        text = content
+    else:
+        text = "\n".join(_text(part.get("text")) for part in _blocks(content))
+    return ToolResult(_text(block.get("tool_use_id")), text, _outcome(block, text, structured))
+
+
+def _outcome(block: dict[str, Any], text: str, structured: object) -> Outcome:
+    if isinstance(structured, dict) and cast(dict[str, Any], structured).get("interrupted") is True:
+        return "interrupted"
+    if not block.get("is_error"):
+        return "ok"
+    return "interrupted" if text.startswith(_NEVER_RAN) else "error"
+
+
+def _said_in_rejection(text: str) -> str:
+    found = _USER_SAID.search(text, 0, 2000)
+    return text[found.end() : found.end() + _SAID_AFTER_REJECTION_LIMIT] if found else ""
+
+
+def _summary(text: str) -> str:
+    """The summary itself, without the program's preamble and the model's notes for it."""
+    for mark in _SUMMARY_MARKS:
+        _, found, after = text.partition(mark)
+        if found and after.strip():
+            return after.replace("</summary>", "").strip()
+    return text.strip()
+
+
+def _typed(text: str) -> tuple[str, bool]:
+    """What the user typed, and whether the program wrote the text instead."""
+    if "<" not in text and not text.startswith(_INJECTED_TAGS):
+        return text.strip(), False
+    if "<system-reminder>" in text:
+        text = _REMINDER.sub("", text)
+    text = text.strip()
+    if "<command-name>" in text and (found := _COMMAND_NAME.search(text)):
+        name = found[1].strip()
+        arguments = text.partition("<command-args>")[2].partition("</command-args>")[0].strip()
+        return f"{name} {arguments}".strip(), not arguments and name in _PROGRAM_COMMANDS
+    if text.startswith("<bash-input>") and (shell := _BASH_INPUT.match(text)):
+        return f"! {shell[1].strip()}", False
+    return text, not text or text.startswith(_INJECTED_TAGS)

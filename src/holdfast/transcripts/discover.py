@@ -1,0 +1,272 @@
+"""The sessions that the four agents kept of one project.
+
+Each agent stores them elsewhere and names the project in its own way. Only the heads of
+files are read. What cannot be read is counted and passed over: a listing must not fail
+because of one odd file among a thousand.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import os
+import re
+import sqlite3
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import closing
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+
+import orjson
+
+from holdfast.errors import HoldfastError
+from holdfast.model.message import Message, ReadReport
+from holdfast.transcripts import claude, codex, gemini
+from holdfast.transcripts.fields import iso_of_milliseconds, mapping_of, text_of, text_or_none
+from holdfast.transcripts.opencode_db import connect, decoded
+
+_HEAD_BYTES = 256 * 1024
+_FIRST_LINE_BYTES = 1024 * 1024
+_SMALL_FILE_BYTES = 64 * 1024
+_TITLE_CHARACTERS = 80
+_NOT_LETTERS = re.compile(r"[^A-Za-z0-9]")
+_NEWEST_OPENCODE = 1000
+
+
+@dataclass(frozen=True, slots=True)
+class FoundSession:
+    agent: str
+    session_id: str
+    path: Path
+    updated: datetime
+    started: datetime | None = None
+    size: int | None = None  # bytes; unknown where many sessions share a database
+    title: str | None = None
+
+
+@dataclass(slots=True)
+class SearchReport:
+    """What a search met on its way; filled while its results are consumed."""
+
+    skipped: int = 0  # files that could not be read, or are not what their name says
+
+
+@dataclass(frozen=True, slots=True)
+class _Search:
+    project: Path
+    home: Path
+    env: Mapping[str, str]
+    report: SearchReport
+
+    def is_project(self, folder: str | None) -> bool:
+        return folder is not None and folder in self.names
+
+    @property
+    def names(self) -> tuple[str, str]:
+        """The project as given and with its links resolved: agents write either."""
+        return os.path.normpath(self.project.absolute()), os.path.realpath(self.project)
+
+    def folder(self, variable: str, *default: str) -> Path:
+        told = self.env.get(variable)
+        return Path(told) if told else self.home.joinpath(*default)
+
+    def skip(self) -> None:
+        self.report.skipped += 1
+
+
+def find_sessions(
+    project: Path, home: Path, env: Mapping[str, str], report: SearchReport | None = None
+) -> Iterator[FoundSession]:
+    """The sessions of all four agents whose working folder is ``project``, newest first."""
+    search = _Search(project, home, env, report or SearchReport())
+    found: list[FoundSession] = []
+    for finder in (_claude, _codex, _gemini, _opencode):
+        found.extend(finder(search))
+    yield from sorted(found, key=lambda session: (session.updated, session.session_id), reverse=True)
+
+
+# --- one finder an agent
+
+
+def _claude(search: _Search) -> Iterator[FoundSession]:
+    projects = search.folder("CLAUDE_CONFIG_DIR", ".claude") / "projects"
+    for name in sorted({_NOT_LETTERS.sub("-", folder) for folder in search.names}):
+        # Files called agent-* are sub-agents, which some versions put beside their session.
+        for path in _files(search, projects / name, "*.jsonl"):
+            if not path.name.startswith("agent-"):
+                yield from _looked_at(search, path, "claude", _belongs_to_claude)
+
+
+def _belongs_to_claude(search: _Search, peek: _Peek) -> bool:
+    # Different folders may share a folder name here: the lines themselves tell.
+    return peek.report.cwd is None or search.is_project(peek.report.cwd)
+
+
+def _codex(search: _Search) -> Iterator[FoundSession]:
+    root = search.folder("CODEX_HOME", ".codex")
+    patterns = ("sessions/*/*/*/rollout-*.jsonl", "archived_sessions/rollout-*.jsonl")
+    for pattern in patterns:
+        for path in _files(search, root, pattern):
+            if _codex_first_line_fits(search, path):
+                yield from _looked_at(search, path, "codex", lambda _search, peek: not peek.is_subagent)
+
+
+def _codex_first_line_fits(search: _Search, path: Path) -> bool:
+    """Most rollouts are of other projects: their first line, which names the folder, is enough."""
+    try:
+        with path.open("rb") as source:
+            line = mapping_of(orjson.loads(source.readline(_FIRST_LINE_BYTES)))
+    except (OSError, orjson.JSONDecodeError, RecursionError):
+        search.skip()
+        return False
+    meta = mapping_of(line.get("payload")) or line
+    return search.is_project(text_or_none(meta.get("cwd")))
+
+
+def _gemini(search: _Search) -> Iterator[FoundSession]:
+    root = search.folder("GEMINI_CLI_HOME") / ".gemini" / "tmp"
+    hashes = {hashlib.sha256(name.encode(errors="surrogateescape")).hexdigest() for name in search.names}
+    largest: dict[str, FoundSession] = {}
+    for folder in _matches(search, root, "*"):
+        if folder.name not in hashes and not search.is_project(_project_root(folder)):
+            continue
+        for pattern in ("session-*.jsonl", "session-*.json"):
+            for path in _files(search, folder / "chats", pattern):
+                for found in _looked_at(search, path, "gemini", _belongs_to_gemini):
+                    # A resume begins a second, empty file of the same session.
+                    known = largest.get(found.session_id)
+                    if known is None or (known.size or 0) < (found.size or 0):
+                        largest[found.session_id] = found
+    yield from largest.values()
+
+
+def _belongs_to_gemini(_: _Search, peek: _Peek) -> bool:
+    return not peek.is_subagent and (peek.prompt is not None or peek.size > _SMALL_FILE_BYTES)
+
+
+def _project_root(folder: Path) -> str | None:
+    try:
+        with (folder / ".project_root").open("rb") as source:
+            return source.read(8192).decode(errors="surrogateescape").strip()
+    except OSError:
+        return None
+
+
+def _opencode(search: _Search) -> Iterator[FoundSession]:
+    data = search.folder("XDG_DATA_HOME", ".local", "share") / "opencode"
+    told = search.env.get("OPENCODE_DB")
+    for path in [data / told] if told else _files(search, data, "opencode*.db"):
+        try:
+            if path.is_file():
+                yield from _opencode_sessions(search, path)
+        except (sqlite3.Error, OSError, ValueError):
+            search.skip()
+
+
+def _opencode_sessions(search: _Search, path: Path) -> Iterator[FoundSession]:
+    with closing(connect(path)) as connection:
+        rows = connection.execute(
+            "SELECT id, title, time_created, time_updated FROM session"
+            " WHERE parent_id IS NULL AND directory IN (?, ?) ORDER BY time_updated DESC LIMIT ?",
+            (*search.names, _NEWEST_OPENCODE),
+        )
+        for identifier, title, created, updated in rows.fetchall():
+            yield FoundSession(
+                agent="opencode",
+                session_id=decoded(identifier),
+                path=path,
+                started=_moment(iso_of_milliseconds(created)),
+                updated=_moment(iso_of_milliseconds(updated)) or datetime.fromtimestamp(0, UTC),
+                title=_short(decoded(title)),
+            )
+
+
+# --- looking at a file
+
+
+@dataclass(frozen=True, slots=True)
+class _Peek:
+    """What the head of a session file tells."""
+
+    report: ReadReport
+    size: int
+    updated: datetime
+    first: Message | None
+    prompt: str | None
+
+    @property
+    def is_subagent(self) -> bool:
+        return self.first is not None and self.first.subagent is not None
+
+
+def _looked_at(
+    search: _Search, path: Path, agent: str, belongs: Callable[[_Search, _Peek], bool]
+) -> Iterator[FoundSession]:
+    try:
+        peek = _peek(path, agent)
+    except (OSError, HoldfastError):
+        search.skip()
+        return
+    if peek.first is None and peek.size <= _HEAD_BYTES:
+        # Not one message in all of it: an empty or a foreign file.
+        search.skip()
+        return
+    if belongs(search, peek):
+        yield FoundSession(
+            agent=agent,
+            session_id=peek.report.session_id or path.stem,
+            path=path,
+            updated=peek.updated,
+            started=_moment(peek.first.at if peek.first else None),
+            size=peek.size,
+            title=_short(peek.prompt),
+        )
+
+
+def _peek(path: Path, agent: str) -> _Peek:
+    read = {"claude": claude.read, "codex": codex.read, "gemini": gemini.read}[agent]
+    with path.open("rb") as source:
+        status = os.fstat(source.fileno())
+        head = source.read(_HEAD_BYTES)
+    report = ReadReport()
+    first: Message | None = None
+    prompt: str | None = None
+    for message in read(io.BytesIO(head), report):
+        first = first or message
+        if message.role == "user" and not message.injected and message.text:
+            prompt = message.text
+            break
+    return _Peek(report, status.st_size, datetime.fromtimestamp(status.st_mtime, UTC), first, prompt)
+
+
+def _files(search: _Search, folder: Path, pattern: str) -> Iterator[Path]:
+    for path in _matches(search, folder, pattern):
+        # Opening a pipe would wait for its other end.
+        if path.is_file():
+            yield path
+        else:
+            search.skip()
+
+
+def _matches(search: _Search, folder: Path, pattern: str) -> list[Path]:
+    try:
+        return sorted(folder.glob(pattern))
+    except OSError:
+        search.skip()
+        return []
+
+
+def _moment(text: str | None) -> datetime | None:
+    try:
+        moment = datetime.fromisoformat(text) if text else None
+    except ValueError:
+        return None
+    return moment.replace(tzinfo=UTC) if moment and moment.tzinfo is None else moment
+
+
+def _short(text: str | None) -> str | None:
+    words = " ".join(text_of(text)[:1000].split())
+    if len(words) > _TITLE_CHARACTERS:
+        words = words[: _TITLE_CHARACTERS - 1].rstrip() + "…"
+    return words or None

@@ -1,0 +1,299 @@
+"""Gemini CLI: an append-only log whose lines add to, complete or replace the conversation.
+
+What makes this file format its own:
+
+- A message is written again under its id when its tools have ended: the last word counts.
+  A tool that was killed midway leaves no trace at all.
+- ``{"$set": {"messages": [...]}}`` replaces the conversation: at start, on resume, and when it
+  was compressed. ``{"$rewindTo": id}`` takes messages back.
+- A tool's result stands in the call's record and once more in a message of type ``user``.
+- A shell command that failed has status ``success``; its exit code is a line of the output.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from typing import Any, BinaryIO, cast
+
+from holdfast.model.message import Message, ReadReport, TokenUsage, ToolCall, ToolResult
+from holdfast.transcripts.documents import document_pieces
+from holdfast.transcripts.fields import (
+    PushedBack,
+    Recent,
+    count_of,
+    count_unknown,
+    list_of,
+    mapping_of,
+    mappings_of,
+    text_of,
+    text_or_none,
+    todos_of,
+)
+from holdfast.transcripts.gemini_history import History, Known
+from holdfast.transcripts.gemini_records import (
+    CONTEXT_TAG,
+    SUMMARY_TAG,
+    Record,
+    record_of,
+    result_of,
+    typed,
+)
+from holdfast.transcripts.lines import json_objects
+
+# Every other line says no more than that the file was written to.
+_TOUCHED = {"lastUpdated"}
+_NOTICES = frozenset(("info", "error", "warning"))
+_REMEMBERED_CALLS = 4096
+_WORKSPACE = re.compile(r"Workspace Directories:\*\*\n\s*- (\S[^\n]*)")
+
+
+def read(source: BinaryIO, report: ReadReport) -> Iterator[Message]:
+    """The messages of a Gemini CLI session, each once, in the order in which they came about."""
+    report.agent = "gemini"
+    head = source.readline(3)
+    rest = cast(BinaryIO, PushedBack(head, source))
+    reader = _Reader(report)
+    # Up to 2025 a session was one indented document, not a log.
+    return reader.document(rest) if head.strip() == b"{" else reader.log(rest)
+
+
+class _Reader:
+    def __init__(self, report: ReadReport) -> None:
+        self._report = report
+        self._index = 0
+        self._subagent: str | None = None
+        self._history = History()
+        self._held: dict[str, Any] | None = None
+        self._is_replaying = False
+        self._calls: Recent[str, ToolCall] = Recent(_REMEMBERED_CALLS)
+        self._answered: Recent[str, None] = Recent(_REMEMBERED_CALLS)
+        self._counted: Recent[str, None] = Recent(_REMEMBERED_CALLS)
+
+    def log(self, source: BinaryIO) -> Iterator[Message]:
+        for line in json_objects(source, self._report):
+            if isinstance(line.get("$rewindTo"), str):
+                yield from self._rewind(line["$rewindTo"])
+            elif isinstance(line.get("id"), str):
+                yield from self._line(line)
+            elif isinstance(line.get("$set"), dict):
+                if line["$set"].keys() != _TOUCHED:
+                    yield from self._patch(mapping_of(line["$set"]))
+            elif isinstance(line.get("sessionId"), str):
+                self._note_session(line)
+                for entry in mappings_of(line.get("messages")):
+                    if isinstance(entry.get("id"), str):
+                        yield from self._line(entry)
+            else:
+                count_unknown(self._report, next(iter(line), "empty"))
+        yield from self._release()
+
+    def document(self, source: BinaryIO) -> Iterator[Message]:
+        for part, fields in document_pieces(source, self._report):
+            if part == "about":
+                self._note_session(fields)
+            elif isinstance(fields.get("id"), str):
+                yield from self._line(fields)
+            else:
+                count_unknown(self._report, "message without id")
+        yield from self._release()
+
+    # --- the log
+
+    def _line(self, line: dict[str, Any]) -> Iterator[Message]:
+        if self._held is not None and self._held["id"] == line["id"]:
+            self._held = line
+            return
+        yield from self._release()
+        if line.get("tokens"):
+            # Only an answer that was just given has a price.
+            self._is_replaying = False
+        known = self._history.index_of(line["id"]) is not None
+        if line.get("type") == "gemini" and not known and not self._is_replaying:
+            # Its tools have not run yet; the same message comes again with their results.
+            self._held = line
+        elif known:
+            yield from self._completed(record_of(line))
+        else:
+            yield from self._first_seen(record_of(line))
+
+    def _first_seen(self, record: Record) -> Iterator[Message]:
+        if self._restarts_history(record):
+            # From here to the patch that follows, the history is written again under new ids.
+            self._is_replaying = True
+            self._report.duplicated += 1
+        elif self._is_replaying and self._history.index_of(record.id, record.content) is not None:
+            self._report.duplicated += 1
+        else:
+            yield from self._added(record)
+
+    def _restarts_history(self, record: Record) -> bool:
+        return record.opens_history and len(self._history) > 1
+
+    def _release(self) -> Iterator[Message]:
+        line, self._held = self._held, None
+        if line is not None:
+            yield from self._added(record_of(line))
+
+    def _completed(self, record: Record) -> Iterator[Message]:
+        """A message that was passed on already is written again: only what is new in it counts."""
+        calls = tuple(call for call in record.calls if call.id not in self._calls)
+        results = self._unanswered(record)
+        if not calls and not results:
+            self._report.duplicated += 1
+        if calls:
+            yield self._made(record, "assistant", tool_calls=calls)
+        yield from self._results(record, results)
+        self._history.put(record.id, record.content, self._index)
+
+    def _added(self, record: Record, *, injected: bool = False) -> Iterator[Message]:
+        if record.kind in _NOTICES:
+            # Shown to the user, never part of the conversation.
+            self._history.remember(record.id, self._index)
+            yield self._made(record, "system", text=record.text, injected=True)
+            return
+        self._history.put(record.id, record.content, self._index)
+        if record.kind == "user":
+            yield from self._user(record)
+        elif record.kind == "gemini":
+            yield from self._gemini(record, injected=injected)
+        else:
+            count_unknown(self._report, f"message/{record.kind}")
+
+    def _user(self, record: Record) -> Iterator[Message]:
+        yield from self._results(record, self._unanswered(record))
+        if record.text or not record.responses:
+            text, injected = typed(record)
+            yield self._made(
+                record, "user", text=text, injected=injected, compaction=text.startswith(SUMMARY_TAG)
+            )
+
+    def _gemini(self, record: Record, *, injected: bool = False) -> Iterator[Message]:
+        for call in record.calls:
+            self._calls.put(call.id, call)
+            self._answered.pop(call.id)
+        usage = self._usage(record)
+        if record.text or record.thinking or record.calls or usage:
+            yield self._made(
+                record,
+                "assistant",
+                text=record.text,
+                thinking=record.thinking,
+                tool_calls=record.calls,
+                usage=usage,
+                injected=injected,
+            )
+        yield from self._results(record, record.results)
+
+    def _results(self, record: Record, results: Iterable[ToolResult]) -> Iterator[Message]:
+        for result in results:
+            self._answered.put(result.call_id, None)
+            call = self._calls.get(result.call_id)
+            wrote_list = call is not None and call.name == "write_todos" and result.outcome == "ok"
+            todos = todos_of(call.arguments.get("todos"), "description") if call and wrote_list else None
+            yield self._made(record, "user", tool_results=(result,), todos=todos)
+
+    def _unanswered(self, record: Record) -> tuple[ToolResult, ...]:
+        results = [result for result in record.results if result.call_id not in self._answered]
+        for response in record.responses:
+            if text_of(response.get("id")) not in self._answered:
+                results.append(result_of(response))
+        return tuple(results)
+
+    # --- patches
+
+    def _patch(self, changes: dict[str, Any]) -> Iterator[Message]:
+        if isinstance(changes.get("messages"), list):
+            self._is_replaying = False
+            yield from self._release()
+            yield from self._replaced([record_of(entry) for entry in mappings_of(changes["messages"])])
+        self._note_session(changes)
+
+    def _replaced(self, records: list[Record]) -> Iterator[Message]:
+        """The conversation as of now: pass on what is new, and say so if the rest was summed up."""
+        fresh = [record for record in records if self._is_fresh(record)]
+        summed_up = 1 < len(self._history) > len(records) or any(
+            record.text.startswith(SUMMARY_TAG) for record in fresh
+        )
+        self._report.duplicated += len(records) - len(fresh)
+        restated: list[Known] = []
+        for position, record in enumerate(records):
+            index = self._history.index_of(record.id, record.content)
+            restated.append(Known(record.id, record.content, self._index if index is None else index))
+            if fresh and record is fresh[0]:
+                del fresh[0]
+                yield from self._restated(record, opens=position <= 1, summed_up=summed_up)
+        self._history.replace(restated)
+
+    def _is_fresh(self, record: Record) -> bool:
+        if record.text.startswith(SUMMARY_TAG):
+            return self._history.index_of(record.id) is None
+        if self._history.index_of(record.id, record.content) is not None or self._restarts_history(record):
+            return False
+        return bool(record.text or record.calls or self._unanswered(record))
+
+    def _restated(self, record: Record, *, opens: bool, summed_up: bool) -> Iterator[Message]:
+        if summed_up and opens and record.kind == "user" and record.text:
+            yield self._made(record, "system", text=record.text, compaction=True, injected=True)
+        else:
+            yield from self._added(record, injected=summed_up)
+
+    def _rewind(self, identifier: str) -> Iterator[Message]:
+        yield from self._release()
+        first, dropped = self._history.cut_at(identifier)
+        if first is not None:
+            yield Message(
+                index=self._index,
+                role="system",
+                text=f"The user took back {dropped} messages",
+                injected=True,
+                subagent=self._subagent,
+                undone_from=first,
+            )
+            self._index += 1
+
+    # --- the session
+
+    def _note_session(self, fields: dict[str, Any]) -> None:
+        report = self._report
+        report.session_id = text_or_none(fields.get("sessionId")) or report.session_id
+        report.title = text_or_none(fields.get("summary")) or report.title
+        if report.cwd is None and (directories := list_of(fields.get("directories"))):
+            report.cwd = text_or_none(directories[0])
+        if fields.get("kind") == "subagent":
+            self._subagent = report.session_id or "subagent"
+
+    def _usage(self, record: Record) -> TokenUsage | None:
+        tokens = mapping_of(record.raw.get("tokens"))
+        model = text_or_none(record.raw.get("model"))
+        self._report.model = model or self._report.model
+        if not tokens or record.id in self._counted:
+            return None
+        self._counted.put(record.id, None)
+        cached = count_of(tokens.get("cached"))
+        usage = TokenUsage(
+            input_tokens=max(0, count_of(tokens.get("input")) - cached) + count_of(tokens.get("tool")),
+            output_tokens=count_of(tokens.get("output")) + count_of(tokens.get("thoughts")),
+            cache_read=cached,
+            model=model,
+        )
+        return usage if usage.context else None
+
+    def _made(self, record: Record, role: Any, **fields: Any) -> Message:
+        message = Message(
+            index=self._index,
+            role=role,
+            at=text_or_none(record.raw.get("timestamp")),
+            id=record.id,
+            subagent=self._subagent,
+            **fields,
+        )
+        self._index += 1
+        self._note_workspace(message)
+        return message
+
+    def _note_workspace(self, message: Message) -> None:
+        """The file names its project only as a hash; the first message tells the folder."""
+        if self._report.cwd is None and message.text.startswith(CONTEXT_TAG):
+            found = _WORKSPACE.search(message.text, 0, 20_000)
+            self._report.cwd = found[1] if found else None

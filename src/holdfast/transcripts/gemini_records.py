@@ -1,0 +1,135 @@
+"""One message of a Gemini CLI session: its parts, its tools and how those ended."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Any
+
+import orjson
+
+from holdfast.model.message import Outcome, ToolCall, ToolResult
+from holdfast.transcripts.fields import joined, kind_of, list_of, mapping_of, mappings_of, text_of
+
+SUMMARY_TAG = "<state_snapshot>"
+CONTEXT_TAG = "<session_context>"
+_HOOK_TAG = "<hook_context>"
+_PROGRAM_TAGS = (CONTEXT_TAG, _HOOK_TAG, SUMMARY_TAG)
+_HOOK_CONTEXT = re.compile(r"<hook_context>.*?(?:</hook_context>|\Z)\s*", re.DOTALL)
+_UNTRUSTED_OPENS, _UNTRUSTED_CLOSES = "<untrusted_context>\n", "\n</untrusted_context>"
+_ENDING_CHARACTERS = 500
+_EXIT_CODE = re.compile(r"^Exit Code: (-?\d{1,9})$", re.MULTILINE)
+_SIGNAL = re.compile(r"^Signal: \S+$", re.MULTILINE)
+_STATUSES: dict[str, Outcome] = {"success": "ok", "error": "error", "cancelled": "interrupted"}
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """A message as the file has it, before it is decided what of it is new."""
+
+    id: str
+    kind: str
+    text: str
+    thinking: str
+    calls: tuple[ToolCall, ...]
+    results: tuple[ToolResult, ...]  # as the calls' own records tell them
+    responses: tuple[dict[str, Any], ...]  # as they went to the model: most repeat a result
+    content: int  # a hash of what it says, tool output aside
+    raw: dict[str, Any]
+
+    @property
+    def opens_history(self) -> bool:
+        return self.text.startswith(CONTEXT_TAG)
+
+
+def record_of(entry: dict[str, Any]) -> Record:
+    parts = _parts(entry.get("content"))
+    calls, results = _recorded_tools(entry)
+    if not calls:
+        calls = [_call(mapping_of(part["functionCall"])) for part in parts if "functionCall" in part]
+    responses = tuple(mapping_of(part["functionResponse"]) for part in parts if "functionResponse" in part)
+    kind = kind_of(entry.get("type"))
+    text = joined(text_of(part.get("text")) for part in parts if not part.get("thought"))
+    thoughts = [*_thoughts(entry), *(text_of(part.get("text")) for part in parts if part.get("thought"))]
+    return Record(
+        id=text_of(entry.get("id")),
+        kind=kind,
+        text=text,
+        thinking=joined(thoughts),
+        calls=tuple(calls),
+        results=tuple(results),
+        responses=responses,
+        content=_content_hash(kind, text, calls, answers=bool(responses)),
+        raw=entry,
+    )
+
+
+def result_of(response: dict[str, Any]) -> ToolResult:
+    failed = bool(mapping_of(response.get("response")).get("error"))
+    text = _response_text(response)
+    outcome = _shell_outcome(text_of(response.get("name")), text, "error" if failed else "ok")
+    return ToolResult(text_of(response.get("id")), text, outcome)
+
+
+def typed(record: Record) -> tuple[str, bool]:
+    """What the user typed, and whether the program wrote the text instead."""
+    shown = joined(text_of(part.get("text")) for part in _parts(record.raw.get("displayContent")))
+    text = shown or record.text
+    if _HOOK_TAG in text:
+        text = _HOOK_CONTEXT.sub("", text).strip() or text
+    text = text.strip()
+    return text, not text or text.startswith(_PROGRAM_TAGS)
+
+
+def _content_hash(kind: str, text: str, calls: list[ToolCall], *, answers: bool) -> int:
+    called = tuple((call.name, orjson.dumps(call.arguments, option=orjson.OPT_SORT_KEYS)) for call in calls)
+    return hash((kind, text.strip(), called, answers and not calls))
+
+
+def _parts(content: object) -> list[dict[str, Any]]:
+    parts = list_of(content) or [content]
+    return [{"text": part} if isinstance(part, str) else mapping_of(part) for part in parts]
+
+
+def _thoughts(entry: dict[str, Any]) -> list[str]:
+    return [
+        ": ".join(filter(None, (text_of(thought.get("subject")), text_of(thought.get("description")))))
+        for thought in mappings_of(entry.get("thoughts"))
+    ]
+
+
+def _recorded_tools(entry: dict[str, Any]) -> tuple[list[ToolCall], list[ToolResult]]:
+    calls: list[ToolCall] = []
+    results: list[ToolResult] = []
+    for tool in mappings_of(entry.get("toolCalls")):
+        call = _call(tool)
+        calls.append(call)
+        responses = [mapping_of(part.get("functionResponse")) for part in _parts(tool.get("result"))]
+        text = joined(_response_text(response) for response in responses) or text_of(tool.get("result"))
+        outcome = _STATUSES.get(text_of(tool.get("status")))
+        if outcome is not None:
+            text = text or text_of(tool.get("resultDisplay"))
+            results.append(ToolResult(call.id, text, _shell_outcome(call.name, text, outcome)))
+    return calls, results
+
+
+def _call(call: dict[str, Any]) -> ToolCall:
+    return ToolCall(text_of(call.get("id")), text_of(call.get("name")), mapping_of(call.get("args")))
+
+
+def _response_text(response: dict[str, Any]) -> str:
+    fields = mapping_of(response.get("response"))
+    text = text_of(fields.get("output")) or text_of(fields.get("error"))
+    if text.startswith(_UNTRUSTED_OPENS):
+        return text.removeprefix(_UNTRUSTED_OPENS).rstrip().removesuffix(_UNTRUSTED_CLOSES)
+    return text
+
+
+def _shell_outcome(tool: str, text: str, outcome: Outcome) -> Outcome:
+    if outcome != "ok" or tool != "run_shell_command":
+        return outcome
+    ending = text[-_ENDING_CHARACTERS:]
+    if _SIGNAL.search(ending):
+        return "interrupted"
+    code = _EXIT_CODE.search(ending)
+    return "error" if code and int(code[1]) else "ok"

@@ -1,0 +1,276 @@
+"""OpenCode: an SQLite database of sessions, messages and parts, or one exported as JSON.
+
+What makes this format its own:
+
+- A message is a row, its parts (text, reasoning, tool, step marks) are rows of their own.
+- Sub-agents are sessions whose parent is the session that started them.
+- A failed or an aborted shell command is ``completed``; only the exit code in its metadata,
+  which is null for an aborted one, tells the difference.
+- What the user reverted stays in the tables; the session's row says from where on it is void.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, BinaryIO, cast
+
+from holdfast.errors import InvalidInputError, NotFoundError
+from holdfast.model.message import Message, Outcome, ReadReport, TokenUsage, ToolCall, ToolResult
+from holdfast.transcripts.documents import document_pieces
+from holdfast.transcripts.fields import (
+    PushedBack,
+    count_of,
+    count_unknown,
+    iso_of_milliseconds,
+    joined,
+    kind_of,
+    mapping_of,
+    mappings_of,
+    text_of,
+    text_or_none,
+    todos_of,
+)
+from holdfast.transcripts.opencode_db import SQLITE_MAGIC, SessionRow, damage_named, is_reverted, read_rows
+
+_IGNORED_PARTS = frozenset(("step-finish", "patch", "snapshot", "agent", "compaction"))
+_STATUSES: dict[str, Outcome] = {"completed": "ok", "error": "error"}
+_ABORTED = "MessageAbortedError"
+_ABORTED_TOOL = "Tool execution aborted"
+
+
+def read(source: Path | BinaryIO, report: ReadReport, session_id: str | None = None) -> Iterator[Message]:
+    """The messages of one session, those of its sub-agents among them, in the order of time.
+
+    Without ``session_id`` a database gives the session that was last at work.
+    """
+    report.agent = "opencode"
+    if isinstance(source, Path):
+        return _read_path(source, report, session_id)
+    head = source.readline(len(SQLITE_MAGIC))
+    if head != SQLITE_MAGIC:
+        return _Reader(report).export(cast(BinaryIO, PushedBack(head, source)))
+    name: object = getattr(source, "name", None)
+    if not isinstance(name, str | Path):
+        raise InvalidInputError("an OpenCode database cannot be read from a stream", hint="give its path")
+    return _Reader(report).database(Path(name), session_id)
+
+
+def _read_path(path: Path, report: ReadReport, session_id: str | None) -> Iterator[Message]:
+    try:
+        source = path.open("rb")
+    except OSError as error:
+        hint = "give the path of opencode.db or of an exported session"
+        raise NotFoundError(f"cannot open {path}: {error.strerror}", hint=hint) from error
+    with source:
+        head = source.readline(len(SQLITE_MAGIC))
+        if head != SQLITE_MAGIC:
+            yield from _Reader(report).export(cast(BinaryIO, PushedBack(head, source)))
+            return
+    yield from _Reader(report).database(path, session_id)
+
+
+@dataclass(slots=True)
+class _Step:
+    """What one call of the model brought: collected from the parts between two step marks."""
+
+    said: list[str] = field(default_factory=list[str])
+    noted: list[str] = field(default_factory=list[str])
+    thought: list[str] = field(default_factory=list[str])
+    calls: list[ToolCall] = field(default_factory=list[ToolCall])
+    results: list[ToolResult] = field(default_factory=list[ToolResult])
+
+    def __bool__(self) -> bool:
+        return bool(self.said or self.noted or self.thought or self.calls)
+
+
+class _Reader:
+    def __init__(self, report: ReadReport) -> None:
+        self._report = report
+        self._index = 0
+
+    def database(self, path: Path, session_id: str | None) -> Iterator[Message]:
+        with damage_named(path):
+            for row in read_rows(path, self._report, session_id):
+                if isinstance(row, SessionRow):
+                    self._note_session(row.fields)
+                else:
+                    yield from self._message(row.info, row.parts, row.subagent, is_last=row.is_last)
+
+    def export(self, source: BinaryIO) -> Iterator[Message]:
+        waiting: dict[str, Any] | None = None
+        reverted: dict[str, Any] = {}
+        for part, fields in document_pieces(source, self._report):
+            if part == "about":
+                about = mapping_of(fields.get("info"))
+                self._note_session(about)
+                reverted = mapping_of(about.get("revert")) or reverted
+                continue
+            if is_reverted(text_of(mapping_of(fields.get("info")).get("id")), reverted):
+                self._report.taken_back += 1
+                continue
+            if waiting is not None:
+                yield from self._exported(waiting, is_last=False)
+            waiting = fields
+        if waiting is not None:
+            yield from self._exported(waiting, is_last=True)
+
+    def _exported(self, fields: dict[str, Any], *, is_last: bool) -> Iterator[Message]:
+        info = mapping_of(fields.get("info"))
+        if not info:
+            count_unknown(self._report, "message without info")
+            return
+        yield from self._message(info, mappings_of(fields.get("parts")), None, is_last=is_last)
+
+    # --- messages
+
+    def _message(
+        self, info: dict[str, Any], parts: Iterable[dict[str, Any]], subagent: str | None, *, is_last: bool
+    ) -> Iterator[Message]:
+        made = _Maker(self, info, subagent)
+        role = kind_of(info.get("role"))
+        if role == "user":
+            yield from self._user(made, parts)
+        elif role == "assistant":
+            yield from self._assistant(made, parts, is_last=is_last)
+        else:
+            count_unknown(self._report, f"message/{role}")
+
+    def _user(self, made: _Maker, parts: Iterable[dict[str, Any]]) -> Iterator[Message]:
+        step = _Step()
+        for part in parts:
+            self._collect(step, part, open_calls="unknown")
+        # Beside what was typed, OpenCode puts the contents of the files that were named there.
+        if step.said or step.noted:
+            yield made.message("user", text=joined(step.said or step.noted), injected=not step.said)
+
+    def _assistant(
+        self, made: _Maker, parts: Iterable[dict[str, Any]], *, is_last: bool
+    ) -> Iterator[Message]:
+        info = made.info
+        error = mapping_of(info.get("error"))
+        usage = self._usage(info)
+        open_calls: Outcome = "unknown" if is_last and not error else "interrupted"
+        step = _Step()
+        for part in parts:
+            if part.get("type") == "step-start" and step:
+                yield from self._finished(made, step, None)
+                step = _Step()
+            self._collect(step, part, open_calls=open_calls)
+        if info.get("summary") is True and not error:
+            yield made.message("system", text=joined(step.said), compaction=True, injected=True, usage=usage)
+        elif step or usage:
+            yield from self._finished(made, step, usage)
+        if error and error.get("name") != _ABORTED:
+            yield made.message("system", text=_error_text(error), injected=True)
+
+    def _finished(self, made: _Maker, step: _Step, usage: TokenUsage | None) -> Iterator[Message]:
+        yield made.message(
+            "assistant",
+            text=joined([*step.said, *step.noted]),
+            thinking=joined(step.thought),
+            tool_calls=tuple(step.calls),
+            usage=usage,
+        )
+        lists = {call.id: call.arguments for call in step.calls if call.name == "todowrite"}
+        for result in step.results:
+            written = lists.get(result.call_id) if result.outcome == "ok" else None
+            todos = todos_of(written.get("todos"), "content") if written is not None else None
+            yield made.message("user", tool_results=(result,), todos=todos)
+
+    def _collect(self, step: _Step, part: dict[str, Any], *, open_calls: Outcome) -> None:
+        kind = kind_of(part.get("type"))
+        if kind == "text":
+            (step.noted if part.get("synthetic") else step.said).append(text_of(part.get("text")))
+        elif kind == "reasoning":
+            step.thought.append(text_of(part.get("text")))
+        elif kind == "tool":
+            call, result = _tool(part, open_calls)
+            step.calls.append(call)
+            step.results.append(result)
+        elif kind == "file":
+            step.noted.append(f"[file {text_of(part.get('filename')) or text_of(part.get('mime'))}]")
+        elif kind == "subtask":
+            step.said.append(text_of(part.get("prompt")))
+        elif kind == "retry":
+            step.noted.append(_error_text(mapping_of(part.get("error"))))
+        elif kind not in _IGNORED_PARTS and kind != "step-start":
+            count_unknown(self._report, f"part/{kind}")
+
+    def _usage(self, info: dict[str, Any]) -> TokenUsage | None:
+        model = text_or_none(info.get("modelID"))
+        self._report.model = model or self._report.model
+        tokens = mapping_of(info.get("tokens"))
+        cache = mapping_of(tokens.get("cache"))
+        usage = TokenUsage(
+            input_tokens=count_of(tokens.get("input")),
+            output_tokens=count_of(tokens.get("output")) + count_of(tokens.get("reasoning")),
+            cache_read=count_of(cache.get("read")),
+            cache_write=count_of(cache.get("write")),
+            model=model,
+        )
+        return usage if usage.context else None
+
+    def _note_session(self, fields: dict[str, Any]) -> None:
+        report = self._report
+        report.session_id = text_or_none(fields.get("id")) or report.session_id
+        report.cwd = text_or_none(fields.get("directory")) or report.cwd
+        report.title = text_or_none(fields.get("title")) or report.title
+
+    def next_index(self) -> int:
+        self._index += 1
+        return self._index - 1
+
+
+@dataclass(frozen=True, slots=True)
+class _Maker:
+    """Makes the messages of one row: they share its id, time and sub-agent."""
+
+    reader: _Reader
+    info: dict[str, Any]
+    subagent: str | None
+
+    def message(self, role: Any, **fields: Any) -> Message:
+        at = iso_of_milliseconds(mapping_of(self.info.get("time")).get("created"))
+        return Message(
+            index=self.reader.next_index(),
+            role=role,
+            at=at,
+            id=text_or_none(self.info.get("id")),
+            subagent=self.subagent,
+            **fields,
+        )
+
+
+def _tool(part: dict[str, Any], open_calls: Outcome) -> tuple[ToolCall, ToolResult]:
+    state = mapping_of(part.get("state"))
+    call_id = text_of(part.get("callID")) or text_of(part.get("id"))
+    call = ToolCall(call_id, text_of(part.get("tool")), mapping_of(state.get("input")))
+    return call, ToolResult(call_id, _tool_text(state), _outcome(call.name, state, open_calls))
+
+
+def _tool_text(state: dict[str, Any]) -> str:
+    told = text_of(state.get("output")) or text_of(state.get("error"))
+    return told or text_of(mapping_of(state.get("metadata")).get("output"))
+
+
+def _outcome(tool: str, state: dict[str, Any], open_calls: Outcome) -> Outcome:
+    outcome = _STATUSES.get(text_of(state.get("status")), open_calls)
+    metadata = mapping_of(state.get("metadata"))
+    if outcome == "error":
+        aborted = metadata.get("interrupted") is True or text_of(state.get("error")).startswith(_ABORTED_TOOL)
+        return "interrupted" if aborted else "error"
+    if outcome != "ok":
+        return outcome
+    if tool == "invalid":
+        # The model called a tool that is not there; OpenCode answers in that tool's place.
+        return "error"
+    if "exit" not in metadata:
+        return "ok"
+    return "interrupted" if metadata["exit"] is None else "ok" if metadata["exit"] == 0 else "error"
+
+
+def _error_text(error: dict[str, Any]) -> str:
+    told = text_of(mapping_of(error.get("data")).get("message")) or text_of(error.get("message"))
+    return ": ".join(filter(None, (text_of(error.get("name")), told)))
