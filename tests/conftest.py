@@ -21,7 +21,7 @@ from store.samples import HandClock
 if TYPE_CHECKING:
     from postgres import PostgresServer
 
-pytest_plugins = ["postgres"]
+pytest_plugins = ["postgres", "real_model"]
 
 SOAK = int(os.environ.get("HOLDFAST_SOAK", "1"))
 KEPT = {"HOLDFAST_SOAK", "HOLDFAST_TEST_POSTGRES"}
@@ -43,6 +43,7 @@ def home(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPat
             monkeypatch.delenv(name)
     folder = tmp_path_factory.mktemp("home")
     monkeypatch.setenv("HOLDFAST_HOME", str(folder))
+    monkeypatch.setenv("HOLDFAST_FORBID_MODELS", "1")
     return folder
 
 

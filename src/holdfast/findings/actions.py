@@ -1,0 +1,159 @@
+"""What a tool call does, whichever agent's tool it is."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Any, Literal, cast
+
+from holdfast.model.message import ToolCall
+
+Kind = Literal["shell", "edit", "write", "delete", "read", "search", "agent", "todo", "other"]
+
+_KINDS: dict[str, Kind] = {
+    "bash": "shell",
+    "shell": "shell",
+    "local_shell": "shell",
+    "exec_command": "shell",
+    "shell_command": "shell",
+    "run_shell_command": "shell",
+    "execute": "shell",
+    "terminal": "shell",
+    "container.exec": "shell",
+    "edit": "edit",
+    "multiedit": "edit",
+    "notebookedit": "edit",
+    "replace": "edit",
+    "apply_patch": "edit",
+    "patch": "edit",
+    "str_replace": "edit",
+    "str_replace_based_edit_tool": "edit",
+    "edit_file": "edit",
+    "write": "write",
+    "write_file": "write",
+    "create_file": "write",
+    "create": "write",
+    "delete_file": "delete",
+    "read": "read",
+    "read_file": "read",
+    "view": "read",
+    "view_image": "read",
+    "notebookread": "read",
+    "open": "read",
+    "grep": "search",
+    "glob": "search",
+    "search_file_content": "search",
+    "grep_search": "search",
+    "list": "search",
+    "ls": "search",
+    "list_directory": "search",
+    "codesearch": "search",
+    "todowrite": "todo",
+    "todoread": "todo",
+    "taskcreate": "todo",
+    "taskupdate": "todo",
+    "tasklist": "todo",
+    "taskget": "todo",
+    "update_plan": "todo",
+    "write_todos": "todo",
+    "task": "agent",
+    "agent": "agent",
+    "spawn_agent": "agent",
+}
+_PATH_KEYS = ("file_path", "filePath", "path", "absolute_path", "notebook_path", "filename", "file")
+_NEW_KEYS = (
+    "new_string",
+    "newString",
+    "content",
+    "new_str",
+    "file_text",
+    "new_source",
+    "patch",
+    "input",
+    "patchText",
+)
+_OLD_KEYS = ("old_string", "oldString", "old_str")
+_PATCHED = re.compile(r"^\*\*\* (Update|Add|Delete) File: (.+)$", re.MULTILINE)
+_PATCH_SCAN = 200_000
+
+
+@dataclass(frozen=True, slots=True)
+class Action:
+    kind: Kind
+    tool: str
+    path: str = ""
+    command: str = ""
+    new: str = ""
+    old: str = ""
+    about: str = ""
+    patched: tuple[tuple[str, str], ...] = ()
+
+
+def is_absolute(path: str) -> bool:
+    return path.startswith(("/", "~")) or path[1:2] == ":"
+
+
+def action_of(call: ToolCall) -> Action:
+    arguments = call.arguments
+    kind = _KINDS.get(call.name.lower(), "other")
+    if kind == "shell":
+        command = _command(arguments)
+        patched = _patched(command) if "*** Begin Patch" in command[:400] else ()
+        if patched:
+            return Action("edit", call.name, path=patched[0][1], new=command, patched=patched)
+        return Action(kind, call.name, command=command, about=_first(arguments, ("description",)))
+    if kind == "agent":
+        return Action(
+            kind, call.name, new=_first(arguments, ("prompt",)), about=_first(arguments, ("description",))
+        )
+    if kind == "search":
+        return Action(
+            kind, call.name, path=_first(arguments, _PATH_KEYS), about=_first(arguments, ("pattern", "query"))
+        )
+    if kind == "todo":
+        return Action(kind, call.name)
+    if kind == "other":
+        return Action(
+            kind, call.name, path=_first(arguments, ("file_path", "filePath")), about=_strings(arguments)
+        )
+    return _on_file(kind, call.name, arguments)
+
+
+def _on_file(kind: Kind, tool: str, arguments: dict[str, Any]) -> Action:
+    path = _first(arguments, _PATH_KEYS)
+    new, old = _first(arguments, _NEW_KEYS), _first(arguments, _OLD_KEYS)
+    edits: Any = arguments.get("edits")
+    if isinstance(edits, list):
+        pairs = [cast(dict[str, Any], one) for one in cast(list[object], edits) if isinstance(one, dict)]
+        new = "\n".join(_first(one, _NEW_KEYS) for one in pairs)
+        old = "\n".join(_first(one, _OLD_KEYS) for one in pairs)
+    patched = _patched(new) if not path else ()
+    if patched:
+        path = patched[0][1]
+    return Action(kind, tool, path=path, new=new, old=old, patched=patched)
+
+
+def _patched(text: str) -> tuple[tuple[str, str], ...]:
+    return tuple((found[1], found[2].strip()) for found in _PATCHED.finditer(text, 0, _PATCH_SCAN))
+
+
+def _command(arguments: dict[str, Any]) -> str:
+    command: Any = arguments.get("command", arguments.get("cmd", ""))
+    if isinstance(command, list):
+        words = [word for word in cast(list[object], command) if isinstance(word, str)]
+        if len(words) == 3 and words[1] in ("-c", "-lc"):
+            return words[2].strip()
+        return " ".join(words)
+    return command.strip() if isinstance(command, str) else ""
+
+
+def _first(arguments: dict[str, Any], keys: tuple[str, ...]) -> str:
+    for key in keys:
+        value = arguments.get(key)
+        if isinstance(value, str) and value:
+            return value
+    return ""
+
+
+def _strings(arguments: dict[str, Any]) -> str:
+    return " ".join(value for value in arguments.values() if isinstance(value, str))[:4000]

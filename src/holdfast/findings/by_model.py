@@ -1,0 +1,199 @@
+"""Decisions and errors out of a session's messages, by rule and, if one is set, by a model.
+
+A model adds; it is never waited for beyond its time limit, and nothing it does or fails
+to do takes away what the rules found.
+
+    extractor = DecisionExtractor("openai:gpt-4o")
+    decisions, errors = await extractor.extract(messages)
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, TypeVar
+
+from holdfast.clock import Clock, system_clock, to_datetime
+from holdfast.errors import InvalidInputError
+from holdfast.findings import records
+from holdfast.findings.answer import answer_schema, findings_in, is_answer
+from holdfast.findings.conversation import Conversation, conversation
+from holdfast.findings.gather import gather
+from holdfast.findings.merge import merge_decisions, merge_errors
+from holdfast.findings.model_call import Answer, ModelChoice, Question, ask
+from holdfast.findings.model_failure import is_context_overflow, too_late
+from holdfast.findings.patience import OwnThread, ThisLoop
+from holdfast.model.findings import Decision, ErrorRecord
+from holdfast.model.message import Message, ReadReport, TokenUsage
+
+if TYPE_CHECKING:
+    from pydantic_ai.models import Model
+
+__all__ = ["DecisionExtractor", "Extraction", "Limits", "RuleExtractor", "is_context_overflow"]
+
+_Number = TypeVar("_Number", int, float)
+
+RuleExtractor = Callable[[Sequence[Message]], tuple[list[Decision], list[ErrorRecord]]]
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """How much a model is shown and may answer."""
+
+    message_chars: int = 2_000
+    total_chars: int = 60_000
+    items: int = 20
+    answer_tokens: int = 8_000  # room for models that think first
+
+
+@dataclass(frozen=True, slots=True)
+class Extraction:
+    """What was found, and by whom."""
+
+    decisions: list[Decision] = field(default_factory=list[Decision])
+    errors: list[ErrorRecord] = field(default_factory=list[ErrorRecord])
+    by_rule: int = 0
+    by_model: int = 0
+    """Found by the model alone; what both found counts as found by rule."""
+    dropped: int = 0
+    """Items of the model that did not hold up."""
+    model_failure: str | None = None
+    """Why the model added nothing, where it should have."""
+    usage: TokenUsage | None = None
+
+
+class DecisionExtractor:
+    """`model`: none, so the rules alone; a pydantic-ai name or model; a name on the server at `base_url`."""
+
+    def __init__(  # noqa: PLR0913 - options of a public name, each with its default
+        self,
+        model: Model | str | None = None,
+        *,
+        by_rule: RuleExtractor | None = None,
+        time_limit: float = 30.0,
+        max_messages: int = 50,
+        base_url: str | None = None,
+        api_key: str | None = None,
+        limits: Limits | None = None,
+        clock: Clock = system_clock,
+        source: str = "transcript",
+    ) -> None:
+        if base_url is not None and not isinstance(model, str):
+            raise InvalidInputError("an address of a model server needs the name of a model on it")
+        self._choice = None if model is None else ModelChoice(model, base_url, api_key)
+        self._rules = by_rule or self._found_by_rule
+        self._time_limit = _positive("time_limit", time_limit)
+        self._max_messages = _positive("max_messages", max_messages)
+        self._limits = limits or Limits()
+        self._clock = clock
+        self._source = source
+
+    async def extract(
+        self, messages: Sequence[Message], max_messages: int | None = None
+    ) -> tuple[list[Decision], list[ErrorRecord]]:
+        found = await self.examine(messages, max_messages)
+        return found.decisions, found.errors
+
+    def extract_sync(
+        self, messages: Sequence[Message], max_messages: int | None = None
+    ) -> tuple[list[Decision], list[ErrorRecord]]:
+        found = self.examine_sync(messages, max_messages)
+        return found.decisions, found.errors
+
+    async def examine(self, messages: Sequence[Message], max_messages: int | None = None) -> Extraction:
+        """As `extract`, with the counts and what became of the model."""
+        asked = self._asked(messages, max_messages)
+        if asked is None:
+            return self._by_rule(messages)
+        # A model object may hold connections that belong to the caller's loop; a name has none yet.
+        call = (OwnThread if isinstance(asked.choice.model, str) else ThisLoop)(asked.work)
+        try:
+            found = self._by_rule(messages)  # while the model thinks
+            answer = await call.wait_async(asked.deadline)
+        finally:
+            call.cancel()
+        return self._with_model(found, asked, answer)
+
+    def examine_sync(self, messages: Sequence[Message], max_messages: int | None = None) -> Extraction:
+        """As `extract_sync`; also where an event loop runs, which it holds up for as long as it takes."""
+        asked = self._asked(messages, max_messages)
+        if asked is None:
+            return self._by_rule(messages)
+        call = OwnThread(asked.work)
+        try:
+            found = self._by_rule(messages)
+            answer = call.wait(asked.deadline)
+        finally:
+            call.cancel()
+        return self._with_model(found, asked, answer)
+
+    def _found_by_rule(self, messages: Sequence[Message]) -> tuple[list[Decision], list[ErrorRecord]]:
+        found, now = gather(messages, ReadReport()), to_datetime(self._clock())
+        return list(records.decisions(found, self._source, now)), list(
+            records.errors(found, self._source, now)
+        )
+
+    def _by_rule(self, messages: Sequence[Message]) -> Extraction:
+        decisions, errors = self._rules(messages)
+        return Extraction(list(decisions), list(errors), by_rule=len(decisions) + len(errors))
+
+    def _asked(self, messages: Sequence[Message], max_messages: int | None) -> _Asked | None:
+        """None where there is nobody to ask, or nothing to ask about."""
+        if self._choice is None:
+            return None
+        limits = self._limits
+        told = conversation(
+            messages,
+            most=self._max_messages if max_messages is None else _positive("max_messages", max_messages),
+            message_chars=limits.message_chars,
+            total_chars=limits.total_chars,
+        )
+        if not told.messages:
+            return None
+        question = Question(
+            instructions=told.instructions(limits.items),
+            text=told.text,
+            schema=answer_schema(limits.items),
+            answer_tokens=limits.answer_tokens,
+            is_answer=is_answer,
+        )
+        return _Asked(self._choice, told, question, time.monotonic() + self._time_limit)
+
+    def _with_model(self, found: Extraction, asked: _Asked, answer: Answer | None) -> Extraction:
+        if answer is None:
+            return replace(found, model_failure=too_late(asked.choice.name, self._time_limit))
+        if answer.failure is not None:
+            return replace(found, model_failure=answer.failure, usage=answer.usage)
+        items = self._limits.items
+        read = findings_in(answer.value, asked.told, source=self._source, items=items, clock=self._clock)
+        decisions = merge_decisions(found.decisions, read.decisions)
+        errors = merge_errors(found.errors, read.errors)
+        return Extraction(
+            decisions,
+            errors,
+            by_rule=found.by_rule,
+            by_model=len(decisions) + len(errors) - found.by_rule,
+            dropped=read.dropped,
+            usage=answer.usage,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    """A question on its way: to whom, about what, until when."""
+
+    choice: ModelChoice
+    told: Conversation
+    question: Question
+    deadline: float
+
+    async def work(self) -> Answer:
+        return await ask(self.choice, self.question, self.deadline)
+
+
+def _positive(name: str, number: _Number) -> _Number:
+    if not (math.isfinite(number) and number > 0):
+        raise InvalidInputError(f"{name} {number}: not a number above 0")
+    return number

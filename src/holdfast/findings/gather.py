@@ -1,0 +1,191 @@
+"""One pass over a session's messages, handing each to the finders."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Iterable
+from dataclasses import replace
+
+from holdfast.findings.actions import Action, action_of, is_absolute
+from holdfast.findings.commands import Commands
+from holdfast.findings.failures import Failures
+from holdfast.findings.files import TouchedFiles
+from holdfast.findings.git import GitWork
+from holdfast.findings.names import Names, Source
+from holdfast.findings.reviews import Reviews
+from holdfast.findings.shellfiles import files_read
+from holdfast.findings.talk import Talk
+from holdfast.findings.testruns import TestRuns, is_test_command
+from holdfast.model.gathered import Edit, Gathered, LastStep
+from holdfast.model.message import Message, ReadReport, TodoItem, ToolCall, ToolResult
+
+# Calls that never got a result (a killed session) must not pile up.
+_MOST_WAITING = 1000
+_SUMMARY_KEPT = 30_000
+_EDIT_KEPT = 2000
+_UNKNOWN = Action("other", "")
+_RESULT_SOURCES: dict[str, Source] = {
+    "shell": "printed",
+    "read": "read",
+    "search": "listed",
+    "agent": "answered",
+    "other": "answered",
+}
+
+
+def gather(messages: Iterable[Message], report: ReadReport) -> Gathered:
+    gatherer = _Gatherer(report)
+    for message in messages:
+        gatherer.take(message)
+    return gatherer.found()
+
+
+class _Gatherer:
+    def __init__(self, report: ReadReport) -> None:
+        self._report = report
+        self._talk = Talk()
+        self._failures = Failures()
+        self._commands = Commands()
+        self._files = TouchedFiles(self._located)
+        self._git = GitWork()
+        self._tests = TestRuns()
+        self._reviews = Reviews()
+        self._names = Names()
+        self._waiting: OrderedDict[str, Action] = OrderedDict()
+        self._todos: tuple[TodoItem, ...] = ()
+        self._summary = ""
+        self._compactions = 0
+        self._newest = 0
+        self._last_step: LastStep | None = None
+        self._last_edit: Edit | None = None
+
+    def take(self, message: Message) -> None:
+        index = message.index
+        self._newest = index
+        if message.compaction:
+            self._compacted(message)
+            return
+        if message.todos is not None:
+            self._todos = message.todos
+        for result in message.tool_results:
+            self._result(index, result, message.subagent is not None)
+        if message.text and message.subagent is None:
+            self._text(message)
+        if message.thinking:
+            self._names.met(index, "thought", message.thinking)
+        for call in message.tool_calls:
+            self._call(index, call)
+
+    def _compacted(self, message: Message) -> None:
+        self._compactions += 1
+        if message.text:
+            self._summary = message.text[:_SUMMARY_KEPT]
+            self._names.met(message.index, "summary", message.text)
+
+    def _text(self, message: Message) -> None:
+        index, text = message.index, message.text
+        if message.role == "assistant":
+            self._talk.agent_said(index, text)
+            self._failures.commented(index, text)
+            self._names.met(index, "said", text)
+        elif message.role == "system":
+            self._git.linked(text)
+        elif not message.injected:
+            stopping = any(result.outcome == "interrupted" for result in message.tool_results)
+            self._talk.user_said(index, text, stopping=stopping)
+            self._names.met(index, "user", text)
+        elif text.startswith("[Request interrupted"):
+            self._talk.interrupted()
+
+    def _call(self, index: int, call: ToolCall) -> None:
+        action = action_of(call)
+        if action.path and not is_absolute(action.path):
+            action = replace(action, path=self._located(action.path))
+        self._waiting[call.id] = action
+        if len(self._waiting) > _MOST_WAITING:
+            self._waiting.popitem(last=False)
+        if action.kind == "todo":
+            return
+        names, path = self._names, action.path
+        names.met(index, "new" if action.kind in ("edit", "write") else "asked", action.new, path)
+        names.met(index, "old", action.old, path)
+        names.met(index, "command", action.command)
+        names.met(index, "search" if action.kind == "search" else "asked", action.about, path)
+        names.met(index, "path", path)
+
+    def _result(self, index: int, result: ToolResult, by_subagent: bool) -> None:
+        action = self._waiting.pop(result.call_id, _UNKNOWN)
+        failed = result.outcome == "error"
+        if result.outcome != "ok":
+            self._files.not_touched(index, action)
+        if result.outcome == "interrupted":
+            self._talk.interrupted()
+            self._last_step = LastStep(action.kind, action.tool, action.command or action.path, "interrupted")
+            return
+        self._talk.went_on()
+        if action.kind == "todo":
+            return
+        self._last_step = LastStep(action.kind, action.tool, action.command or action.path, result.outcome)
+        if failed:
+            self._failures.failed(index, action, result.text)
+        else:
+            self._succeeded(index, action, result.text)
+        if action.kind == "shell":
+            self._ran(index, action, failed, result.text)
+        self._met_in_result(index, action, result.text)
+        if not by_subagent:
+            self._reviews.answered(index, action, result.text)
+
+    def _met_in_result(self, index: int, action: Action, text: str) -> None:
+        shown = files_read(action.command) if action.kind == "shell" else []
+        if len(shown) == 1:
+            self._names.met(index, "read", text, self._located(shown[0]))
+        elif source := _RESULT_SOURCES.get(action.kind):
+            self._names.met(index, source, text, action.path if action.kind == "read" else "")
+
+    def _succeeded(self, index: int, action: Action, text: str) -> None:
+        self._failures.succeeded(index, action)
+        self._files.touched(index, action)
+        if action.kind in ("edit", "write"):
+            self._reviews.edited(action.path)
+            self._last_edit = Edit(index, action.path, action.new[:_EDIT_KEPT])
+        elif action.kind == "shell":
+            self._git.ran(index, action.command, text)
+
+    def _ran(self, index: int, action: Action, failed: bool, text: str) -> None:
+        self._commands.ran(index, action.command, failed, action.about)
+        if is_test_command(action.command):
+            self._tests.ran(index, action.command, failed, text)
+
+    def _located(self, path: str) -> str:
+        """One file, one path: agents write it from the root or from where they work."""
+        cwd = self._report.cwd
+        return path if not cwd or is_absolute(path) else f"{cwd.rstrip('/')}/{path.removeprefix('./')}"
+
+    def found(self) -> Gathered:
+        report = self._report
+        talk = self._talk
+        steps, choices, insights = talk.reasoning()
+        return Gathered(
+            messages=self._newest + 1,
+            cwd=report.cwd,
+            title=report.title,
+            earlier_summary=self._summary,
+            compactions=self._compactions,
+            turns=talk.turns(),
+            turns_dropped=talk.dropped,
+            todos=self._todos,
+            choices=choices,
+            insights=insights,
+            steps=steps,
+            failures=self._failures.found(),
+            commands=self._commands.found(),
+            files=self._files.found(),
+            tests=self._tests.found(self._files.edited_after(self._tests.last_index)),
+            git=self._git.found(report.branch, self._files.edited_after(self._git.last_commit_index)),
+            reviews=self._reviews.found(),
+            names=self._names.ranked(self._newest),
+            last_words=talk.last_words,
+            last_step=self._last_step,
+            last_edit=self._last_edit,
+        )

@@ -1,0 +1,187 @@
+"""What one pass over a session finds, as plain frozen values; a snapshot keeps them.
+
+``findings/records.py`` makes ``Decision`` and ``ErrorRecord`` of ``Choice`` and ``Failure``.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Literal
+
+from holdfast.model.message import Outcome, TodoItem
+
+Resolution = Literal["fixed", "workaround", "deferred", "unresolved"]
+ChoiceKind = Literal["approach", "library", "architecture", "workaround", "skip", "clarification"]
+Deed = Literal["created", "edited", "deleted", "read"]
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """One thing the user said, and what the agent reported before the user spoke again."""
+
+    index: int
+    said: str
+    reported: str = ""
+    correction: bool = False
+    constraint: bool = False
+    cut_short: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """A choice the agent stated, with its reason in the same breath."""
+
+    index: int
+    kind: ChoiceKind
+    description: str
+    rationale: str
+
+
+@dataclass(frozen=True, slots=True)
+class Insight:
+    """A cause or a fact the agent found out on the way."""
+
+    index: int
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """What the agent announced before it acted."""
+
+    index: int
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    index: int
+    doing: str
+    message: str
+    resolution: Resolution
+    notes: str = ""
+    times: int = 1
+    verdict: str = ""
+    lookup: bool = False  # something was only looked for
+
+
+@dataclass(frozen=True, slots=True)
+class CommandUse:
+    command: str
+    runs: int
+    failures: int
+    last_index: int
+    last_failed: bool
+    purpose: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class FileUse:
+    path: str
+    created: bool
+    deleted: bool
+    edits: int
+    reads: int
+    refused: int
+    first_index: int
+    last_index: int
+    last_edit_index: int
+
+
+@dataclass(frozen=True, slots=True)
+class Edit:
+    """The text that an edit put into a file."""
+
+    index: int
+    path: str
+    new: str
+
+
+@dataclass(frozen=True, slots=True)
+class LastStep:
+    """The newest tool call that came to an end: what it was, on what, and how it ended."""
+
+    kind: str
+    tool: str
+    target: str
+    outcome: Outcome
+
+
+@dataclass(frozen=True, slots=True)
+class TestRun:
+    index: int
+    command: str
+    passed: bool
+    failing: tuple[str, ...] = ()
+    summary: str = ""
+    edited_since: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Commit:
+    index: int
+    identifier: str
+    subject: str
+
+
+@dataclass(frozen=True, slots=True)
+class GitFacts:
+    branch: str | None = None
+    commits: tuple[Commit, ...] = ()
+    pushed_index: int = -1
+    pull_requests: tuple[str, ...] = ()
+    edited_since_commit: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Review:
+    index: int
+    reviewer: str
+    comments: tuple[str, ...]
+    addressed: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Name:
+    """A symbol, term or value of the work: how it is written, how much it matters, where it lives.
+
+    ``talked`` is how much of its score comes from the agent's own talk; ``gloss`` is what
+    stood beside a value, a commit's subject for one.
+    """
+
+    text: str
+    score: float
+    path: str = ""
+    value: bool = False
+    talked: float = 0.0
+    gloss: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Gathered:
+    issue: str = ""
+    issue_text: str = ""
+    constraints: tuple[str, ...] = ()
+    stopped_because: str = ""
+    drift: tuple[str, ...] = ()  # how the world has changed since
+    messages: int = 0
+    cwd: str | None = None
+    title: str | None = None
+    earlier_summary: str = ""
+    compactions: int = 0
+    turns: tuple[Turn, ...] = ()
+    turns_dropped: int = 0
+    todos: tuple[TodoItem, ...] = ()
+    choices: tuple[Choice, ...] = ()
+    insights: tuple[Insight, ...] = ()
+    steps: tuple[Step, ...] = ()
+    failures: tuple[Failure, ...] = ()
+    commands: tuple[CommandUse, ...] = ()
+    files: tuple[FileUse, ...] = ()
+    tests: TestRun | None = None
+    git: GitFacts = field(default_factory=GitFacts)
+    reviews: tuple[Review, ...] = ()
+    names: tuple[Name, ...] = ()
+    last_words: str = ""
+    last_step: LastStep | None = None
+    last_edit: Edit | None = None
