@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from holdfast.errors import HoldfastError as HoldfastError
     from holdfast.errors import SessionAlreadyRunningError as SessionAlreadyRunningError
     from holdfast.errors import SessionNotFoundError as SessionNotFoundError
+    from holdfast.findings.by_model import DecisionExtractor as DecisionExtractor
     from holdfast.journal.action import PauseAction as PauseAction
     from holdfast.model.findings import Decision as Decision
     from holdfast.model.findings import ErrorRecord as ErrorRecord
@@ -25,17 +26,20 @@ if TYPE_CHECKING:
     from holdfast.model.usage import UsageMetrics as UsageMetrics
     from holdfast.model.workflow import Workflow as Workflow
     from holdfast.pauses import SessionPauseManager as SessionPauseManager
+    from holdfast.resume.snapshots import ResumeContextCompiler as ResumeContextCompiler
     from holdfast.store.item_sessions import SessionStateManager as SessionStateManager
     from holdfast.winddown import IncrementalPauseManager as IncrementalPauseManager
 
 _HOME = {
     "ContextUsageTracker": "holdfast.capacity.tracker",
     "Decision": "holdfast.model.findings",
+    "DecisionExtractor": "holdfast.findings.by_model",
     "ErrorRecord": "holdfast.model.findings",
     "GitState": "holdfast.model.git",
     "HoldfastError": "holdfast.errors",
     "IncrementalPauseManager": "holdfast.winddown",
     "PauseAction": "holdfast.journal.action",
+    "ResumeContextCompiler": "holdfast.resume.snapshots",
     "ReviewerFeedback": "holdfast.model.findings",
     "SessionAlreadyRunningError": "holdfast.errors",
     "SessionNotFoundError": "holdfast.errors",

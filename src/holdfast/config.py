@@ -28,6 +28,10 @@ class Settings:
     levels: Levels = field(default_factory=Levels)
     context_window: int | None = None
     compress_after_days: float = 7.0
+    model: str | None = None
+    """Adds decisions and errors after a pause; a pydantic-ai name, or one on the server at `model_url`."""
+    model_url: str | None = None
+    model_time_limit: float = 30.0
 
     @property
     def worktree(self) -> str:
@@ -67,6 +71,9 @@ _SETTINGS: dict[str, Callable[[Any], Any]] = {
     "db": _text,
     "context_window": _positive_int,
     "compress_after_days": _number,
+    "model": _text,
+    "model_url": _text,
+    "model_time_limit": _number,
     "levels.caution": _number,
     "levels.warning": _number,
     "levels.auto_pause": _number,

@@ -15,6 +15,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from datetime import datetime
+from typing import Any
 
 from holdfast import ids
 from holdfast.clock import Clock, system_clock, to_datetime
@@ -167,15 +168,24 @@ class Core:
         return SessionFold.starting_from(base).take(events)
 
     def enrich(
-        self, snapshot_id: str, decisions: Iterable[Decision] = (), errors: Iterable[ErrorRecord] = ()
+        self,
+        snapshot_id: str,
+        decisions: Iterable[Decision] = (),
+        errors: Iterable[ErrorRecord] = (),
+        **found: Any,
     ) -> SessionSnapshot:
-        """Add findings to a snapshot that is already safe; those it has keep their place."""
+        """Add findings to a snapshot that is already safe; those it has keep their place.
+
+        `found` are further fields of the snapshot that only a look at the talk can fill.
+        """
         snapshot = self.store.snapshot(snapshot_id)
         workflow = self.store.workflow(snapshot.workflow_id)
         merged_decisions = {item.id: item for item in (*snapshot.decisions, *decisions)}
         merged_errors = {item.id: item for item in (*snapshot.errors, *errors)}
         enriched = snapshot.changed(
-            decisions=tuple(merged_decisions.values()), errors=tuple(merged_errors.values())
+            decisions=tuple(merged_decisions.values()),
+            errors=tuple(merged_errors.values()),
+            **{name: value for name, value in found.items() if value is not None},
         )
         entry = SnapshotEnriched(
             snapshot_id=snapshot_id,

@@ -12,7 +12,7 @@ from holdfast.clock import Clock, system_clock
 from holdfast.config import Settings
 from holdfast.core import Core
 from holdfast.durable import set_aside, storage_errors
-from holdfast.errors import DamagedDataError, HoldfastError, NewerSchemaError
+from holdfast.errors import DamagedDataError, HeldElsewhereError, HoldfastError, NewerSchemaError
 from holdfast.layout import ProjectLayout
 from holdfast.model.git import decode_path, encode_path
 from holdfast.model.snapshot import SessionSnapshot
@@ -32,6 +32,7 @@ class ReindexReport:
     added: list[str] = field(default_factory=list[str])
     already_there: int = 0
     damaged: list[str] = field(default_factory=list[str])
+    held: list[str] = field(default_factory=list[str])
     database_set_aside: str | None = None
 
 
@@ -98,16 +99,16 @@ def _take_in_project(store: Store, project: Path, report: ReindexReport, clock: 
         try:
             snapshot, workflow = _read(files, session_id, project)
             added = Core(store).take_in(snapshot, workflow)
+            if not added:
+                _note_move(store, workflow.id, project, clock)
         except DamagedDataError as error:
             report.damaged.append(error.message)
-            continue
-        files.mark_indexed(session_id)
-        if not added:
-            _note_move(store, workflow.id, project, clock)
-        if added:
-            report.added.append(session_id)
+        except HeldElsewhereError as error:
+            report.held.append(error.message)  # a running workflow; the next time will do
         else:
-            report.already_there += 1
+            files.mark_indexed(session_id)
+            report.added += [session_id] if added else []
+            report.already_there += not added
 
 
 def _note_move(store: Store, workflow_id: str, project: Path, clock: Clock) -> None:

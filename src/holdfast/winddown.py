@@ -12,7 +12,7 @@ from holdfast.capacity.windows import context_window
 from holdfast.clock import Clock, iso, seconds_between, system_clock
 from holdfast.config import Settings, project_settings
 from holdfast.durable import replace_file, storage_errors
-from holdfast.errors import HeldElsewhereError, InvalidInputError
+from holdfast.errors import HeldElsewhereError, HoldfastError, InvalidInputError
 from holdfast.ids import is_session_id, session_id
 from holdfast.journal import archive, log
 from holdfast.journal.action import PauseAction, check_action_type, check_fraction
@@ -151,6 +151,10 @@ class IncrementalPauseManager:
             settled = pauses.place(self._facts(digest, reader.skipped, name, trigger, reason), closing)
         pauses.index(settled)
         return name
+
+    def commit(self, name: str) -> str:
+        """Commit a session's files to the project's repository."""
+        return self._pauses.commit(name)
 
     def discard_pause(self) -> bool:
         """Throw the wind-down away; whether there was one."""
@@ -292,8 +296,9 @@ class IncrementalPauseManager:
         """Housekeeping after the work is safe; its failure is not the pause's."""
         before = self._clock() - self.settings.compress_after_days * _DAY
         try:
-            archive.compress_older(self.layout.sessions, before)
-        except OSError as error:
+            with self._files.locked():
+                archive.compress_older(self.layout.sessions, before)
+        except (OSError, HoldfastError) as error:
             _logger.warning("old journals were not compressed: %s", error)
 
 

@@ -10,11 +10,13 @@ import holdfast
 NAMES = [
     "ContextUsageTracker",
     "Decision",
+    "DecisionExtractor",
     "ErrorRecord",
     "GitState",
     "HoldfastError",
     "IncrementalPauseManager",
     "PauseAction",
+    "ResumeContextCompiler",
     "ReviewerFeedback",
     "SessionAlreadyRunningError",
     "SessionNotFoundError",

@@ -34,6 +34,7 @@ from holdfast.model.entry import (
     TestsRun,
     UsageReported,
     WorkflowCreated,
+    WorkflowMoved,
     WorkflowPaused,
     WorkflowResumed,
     WorkflowStatusChanged,
@@ -515,6 +516,20 @@ class TestDeleteSnapshot:
     def test_of_one_that_is_not_there_is_not_found(self, core: Core) -> None:
         with pytest.raises(NotFoundError):
             core.delete_snapshot("snap_none")
+
+
+class TestRelocate:
+    def test_notes_where_the_folder_is_now(self, core: Core, running: Workflow) -> None:
+        moved = core.relocate(running.id, "/srv/elsewhere")
+        assert core.store.workflow(running.id) == moved
+        assert moved.changed(worktree=running.worktree, revision=running.revision) == running
+        assert entries(core, running)[-1] == WorkflowMoved(worktree="/srv/elsewhere")
+
+    def test_is_refused_where_another_workflow_is_active(self, core: Core, running: Workflow) -> None:
+        core.open(ISSUE, "/srv/elsewhere")
+        with pytest.raises(HeldElsewhereError, match="/srv/elsewhere"):
+            core.relocate(running.id, "/srv/elsewhere")
+        assert core.store.workflow(running.id) == running
 
 
 class TestPauseOfAWorktree:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 
@@ -181,6 +182,28 @@ def test_a_folder_that_was_named_is_read_as_well(settings: Settings, clock: Hand
     remove(Path(settings.db))
     (settings.home / "projects").unlink()
     assert len(reindex(settings, [second.project], clock).added) == 1
+
+
+def test_a_project_that_has_moved_takes_its_workflow_along(settings: Settings, clock: HandClock) -> None:
+    pause(settings, clock, 2)
+    moved = settings.project.with_name("moved")
+    settings.project.rename(moved)
+    there = Settings(project=moved, home=settings.home, db=settings.db)
+    reindex(there, clock=clock)
+    assert pause(there, clock)
+    flows, snapshots = state(there)
+    assert [flow.worktree for flow in flows.values()] == [str(moved)]
+    assert [snapshot.session_number for snapshot in snapshots] == [1, 2, 3]
+
+
+def test_a_copy_of_a_project_leaves_the_workflow_with_the_original(
+    settings: Settings, clock: HandClock
+) -> None:
+    pause(settings, clock)
+    copy = settings.project.with_name("copy")
+    shutil.copytree(settings.project, copy)
+    reindex(Settings(project=copy, home=settings.home, db=settings.db), clock=clock)
+    assert [flow.worktree for flow in state(settings)[0].values()] == [str(settings.project)]
 
 
 def test_a_project_that_has_moved_is_found_where_it_is(settings: Settings, clock: HandClock) -> None:

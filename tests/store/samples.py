@@ -21,6 +21,7 @@ from holdfast.model.entry import (
     TestsRun,
     UsageReported,
     WorkflowCreated,
+    WorkflowMoved,
     WorkflowPaused,
     WorkflowResumed,
     WorkflowStatusChanged,
@@ -262,4 +263,5 @@ ONE_OF_EACH: tuple[Entry, ...] = (
     SnapshotEnriched(snapshot_id="snap_1", decisions=1, errors=2),
     SnapshotDeleted(snapshot_id="snap_1"),
     SnapshotImported(snapshot_id="snap_1", session_id="session-20260106-120000"),
+    WorkflowMoved(worktree="/srv/elsewhere"),
 )

@@ -280,10 +280,12 @@ def folders_for_strangers(count: int) -> Generator[list[Path]]:
     paths = [root / str(number) / "holdfast.db" for number in range(count)]
     for path in paths:
         path.parent.mkdir(mode=0o755)
-    yield paths
-    for path in paths:
-        path.parent.chmod(0o755)
-    shutil.rmtree(root)
+    try:
+        yield paths
+    finally:
+        for path in paths:
+            path.parent.chmod(0o755)
+        shutil.rmtree(root)
 
 
 TRY = """

@@ -12,9 +12,12 @@ from holdfast._version import __version__
 from holdfast.errors import INTERRUPTED, HoldfastError, exit_code
 
 COMMANDS = {
+    "context": "Print what the next session should read.",
+    "history": "Everything of one kind that a snapshot holds.",
     "list": "Show workflows, the most recently changed first.",
     "quiet": "Silence Holdfast's nudges in one agent session.",
     "reindex": "Rebuild the database from the session files.",
+    "sessions": "The sessions that coding agents keep of this project.",
     "snapshot": "List, show, compare and delete snapshots.",
     "stats": "What the recorded actions tell: by type, by tool, time to exhaustion.",
     "status": "Where the work in this folder stands.",

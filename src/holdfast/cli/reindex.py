@@ -34,7 +34,7 @@ def command(folders: tuple[Path, ...], as_json: bool) -> None:
             f"{len(report.added)} sessions added, {report.already_there} were there, "
             f"in {report.projects} projects."
         )
-    for complaint in report.damaged:
+    for complaint in (*report.damaged, *report.held):
         click.echo(f"warning: {complaint}", err=True)
     if report.damaged:
         raise click.exceptions.Exit(4)

@@ -1,11 +1,12 @@
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any, Literal
 
 import click
 
 from holdfast.cli import common
-from holdfast.errors import InvalidInputError
+from holdfast.errors import HoldfastError, InvalidInputError
 from holdfast.journal.action import ACTION_TYPES
 from holdfast.journal.log import NotActiveError
 from holdfast.process import lasting_parent
@@ -104,16 +105,28 @@ def print_summary(found: dict[str, Any], *, orphaned: bool) -> None:
 @click.option("--archive-only", is_flag=True, help="Keep the journal alone; make no snapshot.")
 @click.option("--commit", is_flag=True, help="Commit the snapshot's files to the project's git repository.")
 @click.option("-r", "--reason", help="Why it was paused, for the next session to read.")
+@click.option(
+    "--transcript",
+    type=click.Path(path_type=Path, exists=True, dir_okay=False),
+    metavar="FILE",
+    help="The agent's session file: decisions, errors, files and commands are added from it.",
+)
 @common.json_option
-def finalize(archive_only: bool, commit: bool, reason: str | None, as_json: bool) -> None:
+def finalize(
+    archive_only: bool, commit: bool, reason: str | None, transcript: Path | None, as_json: bool
+) -> None:
     """Make the wind-down a session: JSON, YAML, Markdown, and an entry in the database."""
     if archive_only and commit:
         raise InvalidInputError("--archive-only makes no snapshot, so there is nothing to --commit")
     manager = _manager()
     reason = as_text(reason) if reason else None
-    path = manager.finalize_pause(not archive_only, reason=reason, commit=commit)
+    path = manager.finalize_pause(not archive_only, reason=reason)
     if path is None:
         raise NotActiveError("no wind-down is active here")
+    if transcript is not None and not archive_only:
+        _enrich(manager, path.stem, transcript)
+    if commit:
+        manager.commit(path.stem)
     if as_json:
         common.print_json({"session_id": _session_of(path.name), "path": str(path)})
     elif archive_only:
@@ -127,6 +140,18 @@ def finalize(archive_only: bool, commit: bool, reason: str | None, as_json: bool
 def as_text(argument: str) -> str:
     """An argument is bytes; what of it is no UTF-8 is shown as such and stops nothing."""
     return argument.encode(errors="surrogateescape").decode(errors="replace")
+
+
+def _enrich(manager: IncrementalPauseManager, session_id: str, transcript: Path) -> None:
+    """The pause is safe; should this fail, only the findings are missing."""
+    from holdfast.enrich import enrich_snapshot
+
+    with common.store_for(manager.settings) as store:
+        snapshot_id = common.find_snapshot(store, manager.settings, session_id).id
+    try:
+        enrich_snapshot(manager.settings, snapshot_id, transcript)
+    except HoldfastError as error:
+        click.echo(f"warning: nothing was added from {transcript}: {error.message}", err=True)
 
 
 def _session_of(name: str) -> str:

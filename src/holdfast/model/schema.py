@@ -63,12 +63,17 @@ def _item_session_1_to_2(document: Document) -> Document:
         path: {
             "path": path,
             "hash": f"sha256:{old['checksum']}",
-            "mtime_ns": round(old["timestamp"] * 1_000_000_000),
+            "mtime_ns": round(_seconds(old["timestamp"]) * 1_000_000_000),
             "size": old["size"],
         }
         for path, old in document.get("file_snapshot", {}).items()
     }
     return {**document, "file_snapshot": files}
+
+
+def _seconds(timestamp: float) -> float:
+    """One of the two old writers counted milliseconds; no file is from the year 5000."""
+    return timestamp / 1000 if timestamp > 100_000_000_000 else timestamp
 
 
 ITEM_SESSION_SCHEMA = Schema(

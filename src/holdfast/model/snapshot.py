@@ -8,7 +8,9 @@ from typing import Literal, Self
 from pydantic import AwareDatetime, Field, model_validator
 
 from holdfast.model.base import Value
+from holdfast.model.fidelity import Fidelity
 from holdfast.model.findings import Decision, ErrorRecord, ReviewerFeedback, TestState
+from holdfast.model.gathered import Gathered
 from holdfast.model.git import GitState
 from holdfast.model.schema import SNAPSHOT_SCHEMA
 from holdfast.model.task import REMAINING, TaskDAG
@@ -68,6 +70,10 @@ class SessionSnapshot(Value):
 
     usage: UsageMetrics = UsageMetrics()
     incremental_pause: IncrementalPause | None = None
+    gathered: Gathered | None = Field(
+        default=None, description="What a pass over the agent's transcript found"
+    )
+    fidelity: Fidelity | None = Field(default=None, description="What the resume context carries of all this")
     folded_through: int = Field(default=0, ge=0, description="Sequence number of the last entry it holds")
 
     @cached_property

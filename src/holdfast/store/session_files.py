@@ -25,6 +25,7 @@ from typing import Any
 from holdfast import ids
 from holdfast.durable import (
     append_or_undo,
+    lock_descriptor,
     lock_file,
     replace_file,
     storage_errors,
@@ -101,7 +102,7 @@ class SessionFiles:
             self._close_journal(manifest)
             staging.rename(commit)
         except BaseException:
-            self._take_back(staging)
+            self._take_back(staging, journal_locked=True)
             raise
         sync_folder(self.folder)
         self._roll_forward(commit)
@@ -136,11 +137,13 @@ class SessionFiles:
             append_or_undo(descriptor, b"\n" * torn + _last_line(closing), size)
             os.fsync(descriptor)
 
-    def _take_back(self, staging: Path) -> None:
+    def _take_back(self, staging: Path, *, journal_locked: bool) -> None:
         """Undo a placing that was not committed: the journal's last line, then the staged files."""
         with contextlib.suppress(OSError, ValueError, KeyError):  # not so far yet, or taken back already
             closing = json.loads((staging / _MANIFEST).read_bytes())["closing"]
             with _opened(self.folder / closing["journal"]) as descriptor:
+                if not journal_locked:  # or what somebody appends now would be cut off with it
+                    lock_descriptor(descriptor)
                 line = _last_line(closing)
                 added = os.pread(descriptor, len(line) + 2, closing["size"])
                 if line.startswith(added) or (b"\n" + line).startswith(added):  # and nothing behind it
@@ -154,6 +157,8 @@ class SessionFiles:
             with contextlib.suppress(FileNotFoundError):  # done before the crash
                 (self.folder / closing["journal"]).rename(self.folder / closing["archive"])
         for name in manifest["files"]:
+            if name == LATEST:
+                sync_folder(self.folder)  # what it names is there first, also after a power cut
             with contextlib.suppress(FileNotFoundError):
                 (commit / name).replace(self.folder / name)
         sync_folder(self.folder)
@@ -167,7 +172,7 @@ class SessionFiles:
             else:
                 commit.rmdir()  # all was moved; only the empty folder is left
         for staging in self.folder.glob(f"{_STAGING}*"):
-            self._take_back(staging)
+            self._take_back(staging, journal_locked=False)
         for pattern in _OUR_TEMPORARIES:
             for rubbish in self.folder.glob(pattern):
                 rubbish.unlink(missing_ok=True)

@@ -1,0 +1,112 @@
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+import click
+
+from holdfast.cli import common
+from holdfast.errors import InvalidInputError
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from holdfast.resume.compiler import Compiled
+
+_DEFAULT = 9_500
+
+
+@click.command("context")
+@click.argument("snapshot", required=False)
+@click.option("--session", metavar="ID", help="A session of a coding agent in this project.")
+@click.option(
+    "--transcript",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="An agent's session file, wherever it is.",
+)
+@click.option("--agent", help="Which agent wrote it: claude, codex, gemini, opencode. Else it is recognised.")
+@click.option(
+    "--max-chars", type=int, metavar="N", help=f"Length at most, in characters. Default {_DEFAULT}."
+)
+@click.option("--budget", type=int, metavar="TOKENS", help="Length at most, in tokens.")
+@click.option("--model", help="Who will read it, for the price in the report.")
+@click.option("--report", is_flag=True, help="Tell on stderr what was carried and what was left out.")
+@common.json_option
+def command(snapshot: str | None, as_json: bool, **options: Any) -> None:
+    """Print what the next session should read, and nothing else.
+
+    Of SNAPSHOT (an id, a session name, `latest`), of an agent's session, or of a session file;
+    with none of these, of the latest snapshot of this worktree.
+
+    \b
+    Examples:
+      holdfast context latest
+      holdfast context --session 266b3f40 --max-chars 5000 --report
+      holdfast context --transcript session.jsonl --budget 2000
+    """
+    if sum(bool(given) for given in (snapshot, options["session"], options["transcript"])) > 1:
+        raise InvalidInputError("give one of SNAPSHOT, --session and --transcript")
+    compiled = _compile(snapshot, options, _max_chars(options["max_chars"], options["budget"]))
+    if as_json:
+        _print_json(compiled, options["model"])
+    else:
+        click.echo(compiled.text, nl=False)
+    if options["report"]:
+        _report(compiled, options["model"])
+
+
+def _max_chars(characters: int | None, tokens: int | None) -> int:
+    if characters is not None and tokens is not None:
+        raise InvalidInputError("give --max-chars or --budget, not both")
+    if tokens is not None:
+        from holdfast.capacity.cost import characters_for
+
+        return characters_for(tokens)
+    return _DEFAULT if characters is None else characters
+
+
+def _compile(snapshot: str | None, options: dict[str, Any], max_chars: int) -> Compiled:
+    if options["transcript"] or options["session"]:
+        return _of_transcript(options, max_chars)
+    from holdfast.capture.drift import find_drift
+    from holdfast.resume.snapshots import ResumeContextCompiler
+
+    current = common.settings()
+    with common.store_for(current) as store:
+        found = store.snapshot(common.find_snapshot(store, current, snapshot or "latest").id)
+        workflow = store.workflow(found.workflow_id)
+    drift = find_drift(found, current.project) if workflow.worktree == current.worktree else ()
+    return ResumeContextCompiler(max_chars).compile_with_report(found, workflow.issue, drift=drift)
+
+
+def _of_transcript(options: dict[str, Any], max_chars: int) -> Compiled:
+    from holdfast.contexts import find_transcript, read_session
+    from holdfast.resume.compiler import compile_context
+
+    path, agent = options["transcript"], options["agent"]
+    if options["session"]:
+        path, agent = find_transcript(options["session"], common.settings().project, Path.home(), os.environ)
+    session = read_session(path, agent)
+    if session.report.torn or session.report.oversized:
+        click.echo(
+            f"warning: {session.report.torn} torn and {session.report.oversized} huge lines were passed over",
+            err=True,
+        )
+    return compile_context(session.found, max_chars, session.report.session_id or "SNAPSHOT")
+
+
+def _report(compiled: Compiled, model: str | None) -> None:
+    from holdfast.capacity.cost import reading_cost
+
+    click.echo(compiled.fidelity.table(), err=True, nl=False)
+    click.echo(f"Cost: {reading_cost(len(compiled.text), model)}", err=True)
+
+
+def _print_json(compiled: Compiled, model: str | None) -> None:
+    from dataclasses import asdict
+
+    from holdfast.capacity.cost import reading_cost
+
+    cost = reading_cost(len(compiled.text), model)
+    common.print_json({"context": compiled.text, "fidelity": asdict(compiled.fidelity), "cost": asdict(cost)})

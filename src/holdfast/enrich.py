@@ -1,0 +1,74 @@
+"""After the pause is safe: add what the agent's talk tells. All of this may fail and costs only itself."""
+
+from __future__ import annotations
+
+import logging
+from datetime import datetime
+from pathlib import Path
+
+from holdfast.config import Settings
+from holdfast.contexts import ReadSession, read_session
+from holdfast.core import Core
+from holdfast.findings import records
+from holdfast.model.findings import Decision, ErrorRecord
+from holdfast.model.snapshot import SessionSnapshot
+from holdfast.pauses import open_store
+from holdfast.resume.snapshots import ResumeContextCompiler
+from holdfast.store.session_document import render_files
+from holdfast.store.session_files import FileSet, SessionFiles
+
+log = logging.getLogger("holdfast.enrich")
+
+
+def enrich_snapshot(
+    settings: Settings, snapshot_id: str, transcript: Path, agent: str | None = None
+) -> SessionSnapshot:
+    """Read the transcript and add what it tells to the snapshot, in the database and in its files."""
+    session = read_session(transcript, agent)
+    with open_store(settings) as store:
+        core = Core(store)
+        snapshot = store.snapshot(snapshot_id)
+        decisions, errors = _findings(settings, session, snapshot.created_at)
+        enriched = core.enrich(
+            snapshot_id,
+            decisions,
+            errors,
+            gathered=session.found,
+            test_state=records.test_state(session.found, snapshot.created_at),
+            reviewer_feedback=records.feedback(session.found, snapshot.created_at),
+        )
+        workflow = store.workflow(enriched.workflow_id)
+        report = ResumeContextCompiler().compile_with_report(enriched, workflow.issue).fidelity
+        enriched = core.enrich(snapshot_id, fidelity=report)
+    _rewrite_files(settings, enriched, render_files(enriched, workflow))
+    return enriched
+
+
+def _findings(
+    settings: Settings, session: ReadSession, now: datetime
+) -> tuple[list[Decision], list[ErrorRecord]]:
+    """By rule over the whole session; where a model is set, it adds what it sees in the newest messages."""
+    source = session.report.session_id or "transcript"
+    found = session.found
+    by_rule = list(records.decisions(found, source, now)), list(records.errors(found, source, now))
+    if settings.model is None:
+        return by_rule
+    from holdfast.findings.by_model import DecisionExtractor
+
+    extraction = DecisionExtractor(
+        settings.model,
+        base_url=settings.model_url,
+        time_limit=settings.model_time_limit,
+        by_rule=lambda _messages: by_rule,
+        source=source,
+    ).examine_sync(session.recent)
+    if extraction.model_failure:
+        log.warning("the model added nothing: %s", extraction.model_failure)
+    return extraction.decisions, extraction.errors
+
+
+def _rewrite_files(settings: Settings, snapshot: SessionSnapshot, files: dict[str, bytes]) -> None:
+    folder = SessionFiles(settings.layout.sessions)
+    with folder.locked():
+        if snapshot.session_id in folder.session_ids():
+            folder.place(FileSet(snapshot.session_id, files, becomes_latest=False))

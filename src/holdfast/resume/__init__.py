@@ -1,0 +1,1 @@
+"""The resume context: what the next agent reads, within a budget."""

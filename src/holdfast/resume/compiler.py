@@ -1,0 +1,90 @@
+"""A pure rendering of what was gathered, within a budget: same input, same bytes."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, replace
+
+from holdfast.errors import InvalidInputError
+from holdfast.model.fidelity import Carried, Fidelity
+from holdfast.model.gathered import Gathered
+from holdfast.redact import redact
+from holdfast.resume.budget import Choice, choose
+from holdfast.resume.fidelity import fetch_command, is_shortened, left_out_note
+from holdfast.resume.outline import Outline
+from holdfast.resume.sections import outline
+
+SMALLEST_BUDGET = 200
+DEFAULT_BUDGET = 9_500
+"""What Claude Code takes whole; the others take as much or more, or cut it themselves."""
+_NOTE_ROOM = 220
+
+
+@dataclass(frozen=True, slots=True)
+class Compiled:
+    text: str
+    fidelity: Fidelity
+
+
+def compile_context(found: Gathered, max_chars: int = DEFAULT_BUDGET, source: str = "SNAPSHOT") -> Compiled:
+    """The briefing, never longer than `max_chars`, without secrets."""
+    if max_chars < SMALLEST_BUDGET:
+        raise InvalidInputError(
+            f"a budget of {max_chars} characters is too small",
+            hint=f"give at least {SMALLEST_BUDGET}",
+        )
+    room = max_chars
+    while True:
+        compiled = _compiled(found, room, source)
+        text, secrets = redact(compiled.text)
+        # What stands for a secret may be longer than the secret: leave room for it.
+        if len(text) <= max_chars or room < SMALLEST_BUDGET:
+            break
+        room -= len(text) - max_chars
+    text = text[:max_chars]
+    fidelity = replace(compiled.fidelity, characters=len(text), budget=max_chars, redacted=secrets.total())
+    return Compiled(text, fidelity)
+
+
+def _compiled(found: Gathered, max_chars: int, source: str) -> Compiled:
+    plan = outline(found, max_chars)
+    room = max_chars - _NOTE_ROOM if plan.roomy else max_chars
+    choice = choose(plan, room)
+    text = plan.written(choice.kept)
+    while len(text) > room and choice.drop_last():
+        text = plan.written(choice.kept)
+    text = text[:room]
+    categories = _categories(plan, choice, found, source)
+    if plan.roomy:
+        text += left_out_note(categories, source)[:_NOTE_ROOM]
+    return Compiled(text, Fidelity(len(text), max_chars, categories))
+
+
+def _categories(plan: Outline, choice: Choice, found: Gathered, source: str) -> tuple[Carried, ...]:
+    offered: Counter[str] = Counter()
+    carried: Counter[str] = Counter()
+    shortened: Counter[str] = Counter()
+    for _, _, item, _ in plan.items():
+        offered[item.category] += 1
+        carried[item.category] += choice.carried(item)
+        shortened[item.category] += choice.kept(item) and is_shortened(item.text)
+    # Some lists are cut before they are offered: what was gathered is the whole.
+    whole = offered | Counter(_gathered(found))
+    return tuple(
+        Carried(
+            name, carried[name], shortened[name], whole[name] - carried[name], fetch_command(name, source)
+        )
+        for name in dict.fromkeys((*offered, *whole))
+        if whole[name]
+    )
+
+
+def _gathered(found: Gathered) -> dict[str, int]:
+    values = sum(name.value for name in found.names)
+    return {
+        "user messages": max(0, len(found.turns) - 1) + found.turns_dropped,
+        "commands": len(found.commands),
+        "names": len(found.names) - values,
+        "values": values,
+        "review comments": sum(len(review.comments) for review in found.reviews if not review.addressed),
+    }

@@ -1,0 +1,51 @@
+"""How the fidelity report is put into words."""
+
+from __future__ import annotations
+
+from holdfast.model.fidelity import Carried
+
+_FETCHED_BY = {
+    "errors": "errors",
+    "error circumstances": "errors",
+    "decisions": "decisions",
+    "findings": "decisions",
+    "open tasks": "tasks",
+    "done tasks": "tasks",
+    "tests": "tests",
+    "git": "git-changes",
+    "commits": "git-changes",
+    "files": "git-changes",
+    "review comments": "reviewer-feedback",
+}
+_OTHERWISE = "journal"
+_WORTH_A_WORD = (
+    "user messages",
+    "open tasks",
+    "decisions",
+    "errors",
+    "files",
+    "commands",
+    "review comments",
+)
+
+
+def is_shortened(text: str) -> bool:
+    return text.rstrip('"`\n*. ').endswith("…")
+
+
+def fetch_command(category: str, source: str) -> str:
+    return f"holdfast history {source} {_FETCHED_BY.get(category, _OTHERWISE)}"
+
+
+def _counted(number: int, things: str) -> str:
+    return f"{number} {things.removesuffix('s') if number == 1 else things}"
+
+
+def left_out_note(categories: tuple[Carried, ...], source: str) -> str:
+    """One closing line for the reader of the context: what is missing and how to get it."""
+    missing = [one for one in categories if one.left_out and one.category in _WORTH_A_WORD]
+    if not missing:
+        return ""
+    counts = ", ".join(_counted(one.left_out, one.category) for one in missing)
+    kinds = "|".join(dict.fromkeys(one.fetch.rsplit(" ", 1)[-1] for one in missing))
+    return f"\nLeft out for room: {counts}. To read them: `holdfast history {source} {kinds}`.\n"

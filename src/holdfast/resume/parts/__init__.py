@@ -1,0 +1,1 @@
+"""The parts of a briefing: each turns some of what was gathered into blocks of items."""

@@ -1,0 +1,232 @@
+"""How things stand: the plan, errors, git, tests, where the work stopped and what is next."""
+
+from __future__ import annotations
+
+from holdfast.model.gathered import Failure, LastStep
+from holdfast.model.message import TodoItem
+from holdfast.resume import worth
+from holdfast.resume.outline import Block, Item
+from holdfast.resume.paths import short_path
+from holdfast.resume.quote import code, fenced, prose, quoted, visible
+from holdfast.resume.setting import Setting, counted, ranked, times
+from holdfast.text import clipped
+
+_ENDINGS = {"ok": ", which succeeded", "error": ", which failed", "interrupted": ", which the user stopped"}
+_EXCERPT_LINES = 14
+_STEPS_TOLD = 12
+
+
+def in_short(setting: Setting) -> str:
+    found = setting.found
+    parts: list[str] = []
+    if found.todos:
+        done = sum(todo.status == "completed" for todo in found.todos)
+        parts.append(f"{done} of {len(found.todos)} planned tasks are done")
+    if found.tests:
+        parts.append("the last test run passed" if found.tests.passed else "the last test run failed")
+    if unresolved := sum(_is_open(failure) for failure in found.failures):
+        parts.append(f"{counted(unresolved, 'error is', 'errors are')} unresolved")
+    if found.git.commits and found.git.edited_since_commit:
+        edited = counted(len(found.git.edited_since_commit), "file was", "files were")
+        parts.append(f"{edited} edited after the last commit")
+    return f"In short: {', '.join(parts)}.\n" if parts else ""
+
+
+def drift(setting: Setting) -> list[Block]:
+    changes = [Item("changes since", prose(change, 300), worth.DRIFT) for change in setting.found.drift]
+    return [Block(setting.label("", "Changed since the pause"), changes, between="; ")]
+
+
+def plan(setting: Setting) -> list[Block]:
+    todos = setting.found.todos
+    at_work, waiting, done = (_texts(todos, status) for status in ("in_progress", "pending", "completed"))
+    done.reverse()
+    # What is done matters more while something is left: it says where the open tasks begin.
+    value = worth.DONE_TODO * (3 if waiting else 1)
+    return [
+        Block(
+            setting.label("In progress", "Next, in progress"),
+            ranked("open tasks", at_work, worth.OPEN_TODO, 15),
+            between="; ",
+        ),
+        Block("Open", ranked("open tasks", waiting, worth.OPEN_TODO, 15), between="; "),
+        Block(
+            f"Done ({len(done)} of {len(todos)})",
+            ranked("done tasks", done, value, 10),
+            bullets=False,
+            between="; ",
+        ),
+    ]
+
+
+def _texts(todos: tuple[TodoItem, ...], status: str) -> list[str]:
+    return [prose(todo.text, 300) for todo in todos if todo.status == status]
+
+
+def errors(setting: Setting) -> list[Block]:
+    newest = [failure for failure in reversed(setting.found.failures) if not failure.lookup]
+    items = [_error(setting, failure, rank) for rank, failure in enumerate(newest)]
+    blocks = [
+        Block(
+            setting.label("Unresolved, newest first", "Open errors"),
+            [item for item, failure in zip(items, newest, strict=True) if _is_open(failure)],
+            between="; ",
+        ),
+        Block(
+            setting.label("Met and settled", "Settled errors"),
+            [item for item, failure in zip(items, newest, strict=True) if not _is_open(failure)],
+            between="; ",
+        ),
+    ]
+    if setting.roomy:
+        blocks.append(_looked_for(setting))
+    return blocks
+
+
+def _is_open(failure: Failure) -> bool:
+    return failure.resolution == "unresolved" and not failure.lookup
+
+
+def _looked_for(setting: Setting) -> Block:
+    in_vain = (
+        code(short_path(failure.doing.split(" ", 1)[-1]))
+        for failure in reversed(setting.found.failures)
+        if failure.lookup and failure.resolution == "unresolved"
+    )
+    return Block("Looked for in vain", ranked("lookups", in_vain, worth.LOOKUP, 5), bullets=False)
+
+
+def _error(setting: Setting, failure: Failure, rank: int) -> Item:
+    length = 240 if setting.roomy else 110
+    value = worth.falling(worth.OPEN_ERROR if _is_open(failure) else worth.SETTLED_ERROR, rank, 7)
+    item = Item("errors", code(failure.message, length), value)
+    if failure.verdict:
+        item.details.append(Item("error circumstances", code(failure.verdict, length), value * 0.5))
+    if setting.roomy:
+        item.details.append(Item("error circumstances", _circumstances(failure), worth.ERROR_DETAIL))
+    item.before_details = item.between_details = " — "
+    return item
+
+
+def _circumstances(failure: Failure) -> str:
+    often = f", {times(failure.times)}" if failure.times > 1 else ""
+    notes = prose(failure.notes, 140)
+    outcomes = {"fixed": f"; fixed {notes}", "workaround": f"; {notes}", "deferred": "; put off"}
+    return f"from {code(failure.doing, 110)}{often}{outcomes.get(failure.resolution, '')}".rstrip()
+
+
+def git(setting: Setting) -> list[Block]:
+    facts = setting.found.git
+    newest = list(reversed(facts.commits))
+    pushed = " (all pushed)" if newest and facts.pushed_index > newest[0].index else ""
+    commits = (f"{commit.identifier} {quoted(commit.subject, 80)}" for commit in newest)
+    links = [visible(link) for link in facts.pull_requests]
+    blocks = [
+        Block(
+            setting.label("Commits made, newest first", "Commits") + pushed,
+            ranked("commits", commits, worth.COMMIT, 6),
+            bullets=False,
+            between="; ",
+        ),
+        Block("Pull requests", ranked("git", links, worth.COMMIT, 6), bullets=False),
+    ]
+    if not setting.roomy:  # a compact briefing names the branch in its first line
+        return blocks
+    branch = [code(facts.branch, 120)] if facts.branch else []
+    edited = [setting.path(path) for path in facts.edited_since_commit] if newest else []
+    return [
+        Block("Branch", ranked("git", branch, worth.BRANCH, 1), bullets=False),
+        *blocks,
+        Block("Edited since the last commit", ranked("git", edited, worth.UNCOMMITTED, 6), bullets=False),
+    ]
+
+
+def tests(setting: Setting) -> list[Block]:
+    run = setting.found.tests
+    if run is None:
+        return []
+    text = f"{code(run.command, 160)} {'passed (green)' if run.passed else 'failed (red)'}"
+    if run.summary and setting.roomy:
+        text += f", it said {code(run.summary, 120)}"
+    failing = (code(name, 120) for name in run.failing)
+    edited = (setting.path(path) for path in run.edited_since)
+    return [
+        Block("Last test run", [Item("tests", text, worth.TEST_RUN)], bullets=False),
+        Block("Failing", ranked("tests", failing, worth.FAILING_TEST, 5), bullets=False),
+        Block(
+            setting.label("Edited since, not yet tested", "Untested"),
+            ranked("tests", edited, worth.UNCOMMITTED, 6),
+            bullets=False,
+        ),
+    ]
+
+
+def next_steps(setting: Setting) -> list[Block]:
+    found = setting.found
+    blocks = [_steps(setting)] if setting.roomy else []
+    if found.stopped_because:
+        why = Item("state", quoted(found.stopped_because, 200), worth.STOPPED_BECAUSE)
+        blocks.append(
+            Block(setting.label("The session ended because", "Ended because"), [why], bullets=False)
+        )
+    if found.last_words:
+        words = quoted(found.last_words, max(110, min(1200, setting.room // 10)))
+        label = setting.label("The agent's last words", "Last words")
+        blocks.append(Block(label, [Item("state", words, worth.LAST_WORDS)], bullets=False))
+    if found.last_step:
+        step = _last_step(setting, found.last_step)
+        label = setting.label("Its last step", "Last step")
+        blocks.append(Block(label, [Item("state", step, worth.LAST_STEP)], bullets=False))
+    if found.last_edit and found.last_edit.new.strip() and setting.roomy:
+        label = f"Its newest edit, in {setting.path(found.last_edit.path)}, put in"
+        excerpt = Item("state", _excerpt(found.last_edit.new), worth.LAST_EDIT)
+        blocks.append(Block(label, [excerpt], bullets=False))
+    blocks.append(Block("Next", ranked("next steps", _advice(setting), worth.NEXT_STEP, 10), between=" "))
+    return blocks
+
+
+def _steps(setting: Setting) -> Block:
+    """What the agent announced since the user last spoke; its very last words stand by themselves."""
+    found = setting.found
+    since = found.turns[-1].index if found.turns else 0
+    steps = [prose(step.text.rstrip(":"), 200) for step in found.steps if step.index > since][:-1]
+    items = [Item("steps", step, worth.STEP) for step in steps[-_STEPS_TOLD:]]
+    return Block("Steps since the latest request", items)
+
+
+def _last_step(setting: Setting, step: LastStep) -> str:
+    ending = _ENDINGS.get(step.outcome, "")
+    if step.kind == "shell":
+        return f"{code(step.target, 120)}{ending}."
+    if step.kind in ("edit", "write", "read"):
+        deed = "reading" if step.kind == "read" else "an edit of"
+        return f"{deed} {setting.path(step.target)}{ending}."
+    return f"a call of {prose(step.tool, 60) or 'a tool'}{ending}."
+
+
+def _excerpt(text: str) -> str:
+    lines = text.strip("\n").split("\n")
+    shown = [clipped(line, 160) for line in lines[:_EXCERPT_LINES]]
+    if len(lines) > len(shown):
+        shown.append("…")
+    return "\n" + fenced("\n".join(shown))
+
+
+def _advice(setting: Setting) -> list[str]:
+    """In a compact briefing only what its other lines do not say already."""
+    found = setting.found
+    advice: list[str] = []
+    latest = found.turns[-1] if found.turns else None
+    if latest and latest.cut_short:
+        advice.append("The user stopped the agent: read the latest request again before acting.")
+    if setting.roomy:
+        open_tasks = [*_texts(found.todos, "in_progress"), *_texts(found.todos, "pending")]
+        if open_tasks:
+            advice.append(f"Go on with {quoted(open_tasks[0], 120)}.")
+        elif latest:
+            advice.append("Finish the latest request.")
+        if any(_is_open(failure) for failure in found.failures[-3:]):
+            advice.append("Settle the unresolved errors above.")
+    if found.tests and (found.tests.edited_since or not found.tests.passed):
+        advice.append(f"Run {code(found.tests.command, 120)} again.")
+    return advice

@@ -1,0 +1,144 @@
+"""A snapshot as findings, so that it is rendered by the same hand as a transcript.
+
+What a pass over the agent's talk found is the ground; what the workflow itself knows (its
+plan, what it recorded, git, tests, reviews) is surer and goes on top.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+
+from holdfast.model.findings import Decision, ErrorRecord, ReviewerFeedback, TestState
+from holdfast.model.gathered import (
+    Choice,
+    Commit,
+    Failure,
+    FileUse,
+    Gathered,
+    GitFacts,
+    Review,
+    TestRun,
+)
+from holdfast.model.git import GitState
+from holdfast.model.message import TodoItem
+from holdfast.model.snapshot import SessionSnapshot
+from holdfast.model.task import Task
+from holdfast.model.workflow import Issue
+from holdfast.resume.compiler import DEFAULT_BUDGET, Compiled, compile_context
+from holdfast.resume.history import history
+
+
+def gathered_from(snapshot: SessionSnapshot, issue: Issue | None, drift: Iterable[str] = ()) -> Gathered:
+    base = snapshot.gathered or Gathered()
+    git = snapshot.git_state
+    return replace(
+        base,
+        issue=f"{issue.id}: {issue.title}" if issue else base.issue,
+        issue_text=issue.description if issue else base.issue_text,
+        constraints=tuple(dict.fromkeys((*base.constraints, *snapshot.constraints))),
+        stopped_because=snapshot.pause_reason or base.stopped_because or _TRIGGERS[snapshot.trigger],
+        drift=tuple(drift),
+        cwd=base.cwd or (git.worktree if git else None),
+        todos=tuple(map(_todo, snapshot.task_dag.tasks)) or base.todos,
+        choices=_merged_choices(base.choices, snapshot.decisions),
+        failures=_merged_failures(base.failures, snapshot.errors),
+        files=base.files or tuple(_changed_files(git)),
+        git=_git(base.git, git),
+        tests=base.tests or _tests(snapshot.test_state),
+        reviews=tuple(map(_review, snapshot.reviewer_feedback or ())) or base.reviews,
+    )
+
+
+_TRIGGERS = {
+    "pause": "somebody asked for a pause",
+    "task_complete": "the agreed number of tasks was done",
+    "exhaustion": "the context window was nearly full",
+    "timeout": "its time was up",
+    "crash": "its process ended without a pause",
+}
+
+
+def _todo(task: Task) -> TodoItem:
+    text = f"[{task.id}] {task.description}"
+    if task.status in ("failed", "blocked"):
+        text += f" ({task.status}{': ' + task.result if task.result else ''})"
+    status = "completed" if task.status == "completed" else "pending"
+    return TodoItem(text, "in_progress" if task.status == "in_progress" else status)
+
+
+def _merged_choices(known: tuple[Choice, ...], recorded: Iterable[Decision]) -> tuple[Choice, ...]:
+    said = {choice.description for choice in known}
+    added = (
+        Choice(0, item.decision_type, item.description, item.rationale)
+        for item in recorded
+        if item.description not in said
+    )
+    return (*known, *added)
+
+
+def _merged_failures(known: tuple[Failure, ...], recorded: Iterable[ErrorRecord]) -> tuple[Failure, ...]:
+    met = {failure.message for failure in known}
+    added = (
+        Failure(
+            0,
+            item.context or item.error_type,
+            item.error_message,
+            item.resolution,
+            item.resolution_notes or "",
+        )
+        for item in recorded
+        if item.error_message not in met
+    )
+    return (*known, *added)
+
+
+def _changed_files(git: GitState | None) -> Iterable[FileUse]:
+    for path in git.files_modified if git else ():
+        yield FileUse(path, False, False, 1, 0, 0, 0, 0, 0)
+
+
+def _git(known: GitFacts, state: GitState | None) -> GitFacts:
+    if state is None:
+        return known
+    commits = known.commits
+    if not commits and state.commit_at_snapshot:
+        commits = (Commit(0, state.commit_at_snapshot[:12], "HEAD when it was paused"),)
+    return replace(known, branch=state.branch or known.branch, commits=commits)
+
+
+def _tests(state: TestState | None) -> TestRun | None:
+    if state is None or not state.last_test_command:
+        return None
+    return TestRun(
+        0,
+        state.last_test_command,
+        not state.failing_tests,
+        state.failing_tests,
+        state.last_test_output_summary or "",
+    )
+
+
+def _review(feedback: ReviewerFeedback) -> Review:
+    return Review(0, feedback.reviewer_persona, feedback.comments, feedback.addressed or feedback.approved)
+
+
+class ResumeContextCompiler:
+    """The context of a snapshot: what the session that goes on from it reads first."""
+
+    def __init__(self, max_chars: int = DEFAULT_BUDGET) -> None:
+        self.max_chars = max_chars
+
+    def compile(
+        self, snapshot: SessionSnapshot, issue: Issue | None = None, *, drift: Iterable[str] = ()
+    ) -> str:
+        return self.compile_with_report(snapshot, issue, drift=drift).text
+
+    def compile_with_report(
+        self, snapshot: SessionSnapshot, issue: Issue | None = None, *, drift: Iterable[str] = ()
+    ) -> Compiled:
+        return compile_context(gathered_from(snapshot, issue, drift), self.max_chars, snapshot.session_id)
+
+    def get_detailed_history(self, snapshot: SessionSnapshot, category: str) -> str:
+        """All there is of one kind, which the context may have left out."""
+        return history(snapshot, category)
