@@ -16,7 +16,7 @@ from holdfast.store.memory import MemoryStore
 from holdfast.store.protocol import Store
 from holdfast.store.sql import SqlStore
 from holdfast.store.tables import metadata
-from store.samples import HandClock
+from holdfast.testing import FixedClock
 
 if TYPE_CHECKING:
     from postgres import PostgresServer
@@ -48,8 +48,8 @@ def home(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPat
 
 
 @pytest.fixture
-def clock() -> HandClock:
-    return HandClock()
+def clock() -> FixedClock:
+    return FixedClock()
 
 
 @pytest.fixture

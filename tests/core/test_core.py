@@ -45,7 +45,8 @@ from holdfast.model.usage import UsageMetrics
 from holdfast.model.workflow import Issue, Workflow, WorkflowStatus
 from holdfast.store.memory import MemoryStore
 from holdfast.store.protocol import Store
-from store.samples import DECISION, ERROR, FEEDBACK, TESTS, USAGE, HandClock, everything, full_snapshot
+from holdfast.testing import FixedClock
+from store.samples import DECISION, ERROR, FEEDBACK, TESTS, USAGE, everything, full_snapshot
 
 ISSUE = Issue(id="7", title="Mend the sail", description="It tore.")
 PLAN = TaskDAG(
@@ -60,7 +61,7 @@ FACTS = Facts(reason="lunch", session_id="session-20260106-120000")
 
 
 @pytest.fixture
-def core(clock: HandClock) -> Core:
+def core(clock: FixedClock) -> Core:
     return Core(MemoryStore(), clock)
 
 
@@ -78,7 +79,7 @@ def kinds(core: Core, workflow: Workflow) -> list[str]:
 
 
 class TestOpen:
-    def test_gives_a_running_workflow_with_all_it_was_told(self, core: Core, clock: HandClock) -> None:
+    def test_gives_a_running_workflow_with_all_it_was_told(self, core: Core, clock: FixedClock) -> None:
         opened = core.open(ISSUE, "/srv/sail", commit_at_start="c0ffee")
         now = to_datetime(clock())
         assert opened.model_dump(exclude={"id", "revision"}) == {
@@ -118,7 +119,7 @@ class TestRecord:
         assert after.revision == running.revision + 1
         assert core.store.workflow(running.id) == after
 
-    def test_notes_the_moment(self, core: Core, running: Workflow, clock: HandClock) -> None:
+    def test_notes_the_moment(self, core: Core, running: Workflow, clock: FixedClock) -> None:
         clock.advance(90)
         assert core.record(running.id, TaskStarted(task_id="cut")).updated_at == to_datetime(clock())
 
@@ -186,7 +187,9 @@ class TestMove:
 
 
 class TestRequestPause:
-    def test_is_recorded_and_changes_no_status(self, core: Core, running: Workflow, clock: HandClock) -> None:
+    def test_is_recorded_and_changes_no_status(
+        self, core: Core, running: Workflow, clock: FixedClock
+    ) -> None:
         asked = core.request_pause(running.id, "exhaustion", "85 %")
         assert asked.status == "in_progress"
         assert asked.pause_request is not None
@@ -197,7 +200,7 @@ class TestRequestPause:
         }
         assert entries(core, running)[-1] == PauseRequested(trigger="exhaustion", reason="85 %")
 
-    def test_twice_is_once(self, core: Core, running: Workflow, clock: HandClock) -> None:
+    def test_twice_is_once(self, core: Core, running: Workflow, clock: FixedClock) -> None:
         first = core.request_pause(running.id, "exhaustion", "85 %")
         clock.advance(5)
         assert core.request_pause(running.id, "timeout", "late") == first
@@ -224,7 +227,7 @@ class TestRequestPause:
 
 
 class TestSettle:
-    def test_pauses_the_workflow_and_says_why(self, core: Core, running: Workflow, clock: HandClock) -> None:
+    def test_pauses_the_workflow_and_says_why(self, core: Core, running: Workflow, clock: FixedClock) -> None:
         clock.advance(60)
         snapshot = core.settle(
             running.id, Facts(trigger="timeout", reason="late", session_id="session-20260106-120100")
@@ -460,7 +463,7 @@ def at_once(count: int, deed: Callable[[int], object]) -> list[object]:
     return results
 
 
-def test_of_eight_claims_at_once_one_wins(store: Store, clock: HandClock) -> None:
+def test_of_eight_claims_at_once_one_wins(store: Store, clock: FixedClock) -> None:
     core = Core(store, clock)
     workflow = core.open(ISSUE, "/srv/sail")
     for session in range(2, 6):
@@ -472,13 +475,13 @@ def test_of_eight_claims_at_once_one_wins(store: Store, clock: HandClock) -> Non
         assert core.store.workflow(workflow.id).session_count == session
 
 
-def test_of_eight_workflows_opened_at_once_in_a_worktree_one_is(store: Store, clock: HandClock) -> None:
+def test_of_eight_workflows_opened_at_once_in_a_worktree_one_is(store: Store, clock: FixedClock) -> None:
     results = at_once(8, lambda _: Core(store, clock).open(ISSUE, "/srv/sail"))
     assert sum(isinstance(result, Workflow) for result in results) == 1
     assert len(store.workflows(worktree="/srv/sail")) == 1
 
 
-def test_a_pause_asked_for_by_eight_at_once_is_recorded_once(store: Store, clock: HandClock) -> None:
+def test_a_pause_asked_for_by_eight_at_once_is_recorded_once(store: Store, clock: FixedClock) -> None:
     core = Core(store, clock)
     workflow = core.open(ISSUE, "/srv/sail")
     results = at_once(8, lambda number: core.request_pause(workflow.id, reason=str(number)))
@@ -486,7 +489,7 @@ def test_a_pause_asked_for_by_eight_at_once_is_recorded_once(store: Store, clock
     assert kinds(core, workflow).count("pause_requested") == 1
 
 
-def test_entries_recorded_by_eight_at_once_are_all_there_or_refused(store: Store, clock: HandClock) -> None:
+def test_entries_recorded_by_eight_at_once_are_all_there_or_refused(store: Store, clock: FixedClock) -> None:
     core = Core(store, clock)
     workflow = core.open(ISSUE, "/srv/sail")
     results = at_once(8, lambda number: core.record(workflow.id, ConstraintPinned(text=str(number))))
@@ -576,7 +579,7 @@ class TestPauseOfAWorktree:
         assert workflow.id != running.id
 
     def test_prefers_the_active_one_to_a_paused_one(
-        self, core: Core, running: Workflow, clock: HandClock
+        self, core: Core, running: Workflow, clock: FixedClock
     ) -> None:
         paused = core.settle(running.id, FACTS)
         active = core.open(ISSUE, "/srv/sail")
@@ -593,7 +596,7 @@ class TestPauseOfAWorktree:
 
 class TestTakeIn:
     @pytest.fixture
-    def elsewhere(self, clock: HandClock) -> Core:
+    def elsewhere(self, clock: FixedClock) -> Core:
         return Core(MemoryStore(), clock)
 
     def pause_elsewhere(self, elsewhere: Core) -> tuple[SessionSnapshot, Workflow]:
@@ -615,7 +618,7 @@ class TestTakeIn:
         assert everything(core.store) == before
 
     def test_of_all_sessions_gives_the_workflow_as_it_was(
-        self, core: Core, elsewhere: Core, clock: HandClock
+        self, core: Core, elsewhere: Core, clock: FixedClock
     ) -> None:
         sessions: list[tuple[SessionSnapshot, Workflow]] = []
         for _ in range(3):
@@ -655,7 +658,9 @@ class TestTakeIn:
         assert core.store.snapshot("snap_twin").session_number == 2
         assert core.store.workflow(workflow.id).session_count == 2
 
-    def test_never_moves_an_active_workflow_back(self, core: Core, elsewhere: Core, clock: HandClock) -> None:
+    def test_never_moves_an_active_workflow_back(
+        self, core: Core, elsewhere: Core, clock: FixedClock
+    ) -> None:
         first = self.pause_elsewhere(elsewhere)
         core.take_in(*first)
         clock.advance(60)
@@ -665,7 +670,7 @@ class TestTakeIn:
         assert core.store.workflow(first[1].id).status == "in_progress"
 
     def test_never_moves_a_workflow_back_to_what_an_older_file_says(
-        self, core: Core, elsewhere: Core, clock: HandClock
+        self, core: Core, elsewhere: Core, clock: FixedClock
     ) -> None:
         first = self.pause_elsewhere(elsewhere)
         clock.advance(60)
@@ -676,7 +681,7 @@ class TestTakeIn:
         assert (after.updated_at, after.session_count) == (second[1].updated_at, 2)
 
     def test_of_an_older_session_leaves_the_latest_the_latest(
-        self, core: Core, elsewhere: Core, clock: HandClock
+        self, core: Core, elsewhere: Core, clock: FixedClock
     ) -> None:
         snapshot, workflow = self.pause_elsewhere(elsewhere)
         clock.advance(60)

@@ -17,7 +17,8 @@ from holdfast.model.workflow import Workflow
 from holdfast.pauses import SessionPauseManager, known_projects, open_store, remember_project
 from holdfast.reindex import reindex, take_in_waiting
 from holdfast.store.session_files import SessionFiles
-from store.samples import DECISION, HandClock
+from holdfast.testing import FixedClock
+from store.samples import DECISION
 
 State = tuple[dict[str, Workflow], list[SessionSnapshot]]
 
@@ -35,7 +36,7 @@ def other_project(settings: Settings, name: str) -> Settings:
     return Settings(project=project, home=settings.home, db=settings.db)
 
 
-def pause(settings: Settings, clock: HandClock, times: int = 1) -> list[str]:
+def pause(settings: Settings, clock: FixedClock, times: int = 1) -> list[str]:
     made: list[str] = []
     for number in range(times):
         made.append(
@@ -92,7 +93,7 @@ def overwrite_the_snapshots(database: Path) -> None:
     ids=lambda harm: harm.__name__,
 )
 def test_a_lost_or_damaged_database_is_rebuilt_completely(
-    settings: Settings, clock: HandClock, harm: Callable[[Path], None]
+    settings: Settings, clock: FixedClock, harm: Callable[[Path], None]
 ) -> None:
     second = other_project(settings, "rudder")
     pause(settings, clock, 4)
@@ -105,7 +106,7 @@ def test_a_lost_or_damaged_database_is_rebuilt_completely(
     assert (report.projects, len(report.added), report.damaged) == (2, 9, [])
 
 
-def test_a_damaged_database_is_kept_under_another_name(settings: Settings, clock: HandClock) -> None:
+def test_a_damaged_database_is_kept_under_another_name(settings: Settings, clock: FixedClock) -> None:
     pause(settings, clock)
     garbage(Path(settings.db))
     damaged = Path(settings.db).read_bytes()
@@ -115,7 +116,7 @@ def test_a_damaged_database_is_kept_under_another_name(settings: Settings, clock
     assert Path(report.database_set_aside).read_bytes() == damaged
 
 
-def test_a_database_from_the_future_is_left_alone(settings: Settings, clock: HandClock) -> None:
+def test_a_database_from_the_future_is_left_alone(settings: Settings, clock: FixedClock) -> None:
     pause(settings, clock)
     import sqlalchemy as sa
 
@@ -128,7 +129,7 @@ def test_a_database_from_the_future_is_left_alone(settings: Settings, clock: Han
     assert [path.name for path in settings.home.glob("*damaged*")] == []
 
 
-def test_a_second_time_adds_nothing(settings: Settings, clock: HandClock) -> None:
+def test_a_second_time_adds_nothing(settings: Settings, clock: FixedClock) -> None:
     pause(settings, clock, 3)
     before = state(settings)
     report = reindex(settings, clock=clock)
@@ -136,7 +137,7 @@ def test_a_second_time_adds_nothing(settings: Settings, clock: HandClock) -> Non
     assert state(settings) == before
 
 
-def test_work_goes_on_after_a_rebuild(settings: Settings, clock: HandClock) -> None:
+def test_work_goes_on_after_a_rebuild(settings: Settings, clock: FixedClock) -> None:
     pause(settings, clock, 2)
     remove(Path(settings.db))
     reindex(settings, clock=clock)
@@ -146,14 +147,14 @@ def test_work_goes_on_after_a_rebuild(settings: Settings, clock: HandClock) -> N
     assert [snapshot.session_number for snapshot in snapshots] == [1, 2, 3]
 
 
-def test_projects_are_remembered_beside_the_database(settings: Settings, clock: HandClock) -> None:
+def test_projects_are_remembered_beside_the_database(settings: Settings, clock: FixedClock) -> None:
     second = other_project(settings, "rudder")
     for each in (settings, second, settings):
         pause(each, clock)
     assert known_projects(settings) == [settings.project, second.project]
 
 
-def test_a_remembered_project_that_is_gone_is_passed_over(settings: Settings, clock: HandClock) -> None:
+def test_a_remembered_project_that_is_gone_is_passed_over(settings: Settings, clock: FixedClock) -> None:
     pause(settings, clock)
     remember_project(Settings(project=settings.project / "gone", home=settings.home, db=settings.db))
     remove(Path(settings.db))
@@ -166,7 +167,7 @@ def test_a_project_whose_name_is_no_unicode_is_remembered(settings: Settings, tm
     assert known_projects(settings) == [odd]
 
 
-def test_a_project_whose_name_is_no_unicode_can_be_paused(settings: Settings, clock: HandClock) -> None:
+def test_a_project_whose_name_is_no_unicode_can_be_paused(settings: Settings, clock: FixedClock) -> None:
     odd = other_project(settings, "caf\udce9")
     pause(odd, clock, 2)
     before = state(odd)
@@ -176,7 +177,7 @@ def test_a_project_whose_name_is_no_unicode_can_be_paused(settings: Settings, cl
     assert state(odd) == before
 
 
-def test_a_folder_that_was_named_is_read_as_well(settings: Settings, clock: HandClock) -> None:
+def test_a_folder_that_was_named_is_read_as_well(settings: Settings, clock: FixedClock) -> None:
     second = other_project(settings, "rudder")
     pause(second, clock)
     remove(Path(settings.db))
@@ -184,7 +185,7 @@ def test_a_folder_that_was_named_is_read_as_well(settings: Settings, clock: Hand
     assert len(reindex(settings, [second.project], clock).added) == 1
 
 
-def test_a_project_that_has_moved_takes_its_workflow_along(settings: Settings, clock: HandClock) -> None:
+def test_a_project_that_has_moved_takes_its_workflow_along(settings: Settings, clock: FixedClock) -> None:
     pause(settings, clock, 2)
     moved = settings.project.with_name("moved")
     settings.project.rename(moved)
@@ -197,7 +198,7 @@ def test_a_project_that_has_moved_takes_its_workflow_along(settings: Settings, c
 
 
 def test_a_copy_of_a_project_leaves_the_workflow_with_the_original(
-    settings: Settings, clock: HandClock
+    settings: Settings, clock: FixedClock
 ) -> None:
     pause(settings, clock)
     copy = settings.project.with_name("copy")
@@ -206,7 +207,7 @@ def test_a_copy_of_a_project_leaves_the_workflow_with_the_original(
     assert [flow.worktree for flow in state(settings)[0].values()] == [str(settings.project)]
 
 
-def test_a_project_that_has_moved_is_found_where_it_is(settings: Settings, clock: HandClock) -> None:
+def test_a_project_that_has_moved_is_found_where_it_is(settings: Settings, clock: FixedClock) -> None:
     pause(settings, clock)
     moved = settings.project.with_name("moved")
     settings.project.rename(moved)
@@ -218,7 +219,7 @@ def test_a_project_that_has_moved_is_found_where_it_is(settings: Settings, clock
 
 
 def test_a_damaged_session_file_is_told_and_does_not_hide_the_others(
-    settings: Settings, clock: HandClock
+    settings: Settings, clock: FixedClock
 ) -> None:
     names = pause(settings, clock, 3)
     (settings.layout.sessions / f"{names[1]}.json").write_text("{")
@@ -230,7 +231,7 @@ def test_a_damaged_session_file_is_told_and_does_not_hide_the_others(
 
 
 def test_a_session_made_while_the_database_was_away_is_taken_in_later(
-    settings: Settings, clock: HandClock, caplog: pytest.LogCaptureFixture
+    settings: Settings, clock: FixedClock, caplog: pytest.LogCaptureFixture
 ) -> None:
     first = pause(settings, clock, 2)
     away = Settings(project=settings.project, home=settings.home, db=str(settings.home / "x" / "holdfast.db"))
@@ -249,7 +250,9 @@ def test_a_session_made_while_the_database_was_away_is_taken_in_later(
     assert len(flows) == 1
 
 
-def test_what_was_added_to_a_snapshot_survives_a_second_reindex(settings: Settings, clock: HandClock) -> None:
+def test_what_was_added_to_a_snapshot_survives_a_second_reindex(
+    settings: Settings, clock: FixedClock
+) -> None:
     pause(settings, clock)
     with open_store(settings) as store:
         [snapshot] = store.find_snapshots("snap_")
@@ -259,7 +262,7 @@ def test_what_was_added_to_a_snapshot_survives_a_second_reindex(settings: Settin
     assert state(settings) == before
 
 
-def test_a_home_that_cannot_be_written_is_a_clear_error(settings: Settings, clock: HandClock) -> None:
+def test_a_home_that_cannot_be_written_is_a_clear_error(settings: Settings, clock: FixedClock) -> None:
     settings.home.write_text("in the way")
     with pytest.raises(StorageError, match="home"):
         reindex(settings, clock=clock)

@@ -39,19 +39,6 @@ NOTE = WorkflowStatusChanged(status="in_progress")
 """An entry where the test does not care which."""
 
 
-class HandClock:
-    """Stands still until the test moves it."""
-
-    def __init__(self, seconds: float = 1_767_700_800.0) -> None:  # 2026-01-06T12:00:00Z
-        self.seconds = seconds
-
-    def __call__(self) -> float:
-        return self.seconds
-
-    def advance(self, seconds: float) -> None:
-        self.seconds += seconds
-
-
 def at(seconds: float) -> datetime:
     return NOON + timedelta(seconds=seconds)
 

@@ -14,8 +14,9 @@ from holdfast.model.workflow import Issue, WorkflowStatus
 from holdfast.store.memory import MemoryStore
 from holdfast.store.protocol import Store
 from holdfast.store.sql import SqlStore
+from holdfast.testing import FixedClock
 from store import writers
-from store.samples import HandClock, new, next_of, numbered, retried, workflow
+from store.samples import new, next_of, numbered, retried, workflow
 
 SOAK = int(os.environ.get("HOLDFAST_SOAK", "1"))
 WRITERS = 8
@@ -158,7 +159,7 @@ def test_processes_lose_no_change_and_who_follows_along_misses_none(database: st
     assert seen == everything
 
 
-def test_of_eight_processes_that_resume_a_workflow_one_does(database: str, clock: HandClock) -> None:
+def test_of_eight_processes_that_resume_a_workflow_one_does(database: str, clock: FixedClock) -> None:
     store = SqlStore(database)
     core = Core(store, clock)
     paused = core.open(Issue(id="7", title="Mend the sail"), "/srv/sail")

@@ -31,8 +31,9 @@ from holdfast.model.item_session import AuditSessionState, ImproveProgress, Impr
 from holdfast.model.snapshot import FileFingerprint
 from holdfast.store.item_sessions import SessionStateManager
 from holdfast.store.session_files import SessionFiles
+from holdfast.testing import FixedClock
 from store.faults import crash_at, disk_full_at
-from store.samples import HandClock, at
+from store.samples import at
 
 FINGERPRINT = FileFingerprint(
     path="a.py", hash=f"sha256:{'a' * 64}", mtime_ns=1_767_700_800_123_456_789, size=3
@@ -84,7 +85,7 @@ FULL_IMPROVE = ImproveSessionState(
 
 
 @pytest.fixture
-def manager(tmp_path: Path, clock: HandClock) -> SessionStateManager:
+def manager(tmp_path: Path, clock: FixedClock) -> SessionStateManager:
     return SessionStateManager(tmp_path, clock=clock)
 
 
@@ -390,7 +391,7 @@ def test_whatever_bytes_a_file_holds_they_are_read_or_kept(data: bytes) -> None:
         folder = ProjectLayout(Path(root)).ensure().sessions
         (folder / "audit-session-one.json").write_bytes(data)
         with pytest.raises(DamagedDataError):
-            SessionStateManager(root, clock=HandClock()).load_session_state("one", "audit")
+            SessionStateManager(root, clock=FixedClock()).load_session_state("one", "audit")
         [kept] = folder.glob("audit-session-one.json.damaged-*")
         assert kept.read_bytes() == data
 

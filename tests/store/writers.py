@@ -17,7 +17,8 @@ from pathlib import Path
 from holdfast.core import Core
 from holdfast.errors import ConflictError, HeldElsewhereError
 from holdfast.store.sql import SqlStore
-from store.samples import HandClock, new, next_of, numbered, workflow
+from holdfast.testing import FixedClock
+from store.samples import new, next_of, numbered, workflow
 
 TESTS = Path(__file__).parents[1]
 
@@ -101,7 +102,7 @@ def claim(database: str, size: int, workflow_id: str) -> list[object]:
     def work(_number: int) -> str:
         store = SqlStore(database)
         try:
-            Core(store, HandClock()).claim(workflow_id)
+            Core(store, FixedClock()).claim(workflow_id)
         except HeldElsewhereError as error:
             return type(error).__name__
         return "won"

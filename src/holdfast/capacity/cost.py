@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
+from holdfast.capacity.windows import by_model
+
 CHARACTERS_PER_TOKEN = 3.5
 """Of a briefing in English with code in it; by measure, models need 3.2 to 4.2."""
 _SAFE_CHARACTERS_PER_TOKEN = 3.0
@@ -41,18 +43,10 @@ class ReadingCost:
 
 def reading_cost(characters: int, model: str | None = None) -> ReadingCost:
     tokens = math.ceil(characters / CHARACTERS_PER_TOKEN)
-    price = _price(model)
+    price = by_model(_INPUT_PRICES, model)
     return ReadingCost(tokens, model, None if price is None else tokens * price / 1_000_000)
 
 
 def characters_for(tokens: int) -> int:
     """How long a text may be that must fit into so many tokens."""
     return int(tokens * _SAFE_CHARACTERS_PER_TOKEN)
-
-
-def _price(model: str | None) -> float | None:
-    if not model:
-        return None
-    name = model.lower().rsplit("/", 1)[-1]
-    known = [prefix for prefix in _INPUT_PRICES if name.startswith(prefix)]
-    return _INPUT_PRICES[max(known, key=len)] if known else None

@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import TypeVar
+
+Number = TypeVar("Number", int, float)
+
 DEFAULT_WINDOW = 200_000
 
 _WINDOWS: dict[str, int] = {
@@ -27,10 +32,13 @@ _WINDOWS: dict[str, int] = {
 
 def context_window(model: str | None) -> int:
     """Tokens the model can hold. A `[1m]` at the end of the name says a million, as agents write it."""
-    if not model:
-        return DEFAULT_WINDOW
-    name = model.lower().rsplit("/", 1)[-1]
-    if name.endswith("[1m]"):
+    if model and model.lower().endswith("[1m]"):
         return 1_000_000
-    known = [prefix for prefix in _WINDOWS if name.startswith(prefix)]
-    return _WINDOWS[max(known, key=len)] if known else DEFAULT_WINDOW
+    return by_model(_WINDOWS, model) or DEFAULT_WINDOW
+
+
+def by_model(table: Mapping[str, Number], model: str | None) -> Number | None:
+    """The entry with the longest name that the model's begins with; a vendor before a slash is left off."""
+    name = (model or "").lower().rsplit("/", 1)[-1]
+    known = [prefix for prefix in table if name.startswith(prefix)]
+    return table[max(known, key=len)] if known else None
