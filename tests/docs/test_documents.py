@@ -1,0 +1,105 @@
+"""What the documents say holds: examples run, links lead somewhere, tables are complete."""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from holdfast.cli.main import COMMANDS
+from holdfast.config import _SETTINGS, load_settings
+
+ROOT = Path(__file__).parents[2]
+DOCUMENTS = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md"), ROOT / "bench" / "README.md"])
+_BLOCK = re.compile(r"^```(\w+)\n(.*?)^```", re.MULTILINE | re.DOTALL)
+
+
+def blocks(document: Path, language: str) -> list[str]:
+    return [code for kind, code in _BLOCK.findall(document.read_text(encoding="utf-8")) if kind == language]
+
+
+PYTHON = [
+    pytest.param(code, id=f"{document.name}-{number}")
+    for document in DOCUMENTS
+    for number, code in enumerate(blocks(document, "python"))
+]
+SHELL = [
+    pytest.param(line.partition(" #")[0].strip(), id=f"{document.name}: {line[:50].strip()}")
+    for document in DOCUMENTS
+    for code in blocks(document, "sh")
+    for line in code.splitlines()
+    if line.startswith("holdfast ")
+]
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    folder = tmp_path / "project"
+    folder.mkdir()
+    (folder / ".git").mkdir()  # enough to be found as a project
+    return folder
+
+
+@pytest.mark.parametrize("code", PYTHON)
+def test_a_python_example_runs(code: str, project: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=project, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize("line", SHELL)
+def test_a_shell_example_is_understood(line: str, project: Path) -> None:
+    """Wrong usage is exit code 2; that a session of that name is not there is not the example's fault."""
+    argv = [sys.executable, "-m", "holdfast", *shlex.split(line)[1:]]
+    done = subprocess.run(
+        argv, cwd=project, capture_output=True, text=True, check=False, stdin=subprocess.DEVNULL
+    )
+    assert done.returncode in (0, 1), done.stderr
+
+
+def test_the_first_success_of_the_readme_is_one(project: Path) -> None:
+    (lines,) = [code for code in blocks(ROOT / "README.md", "sh") if "winddown finalize" in code]
+    outputs = [
+        subprocess.run(
+            [sys.executable, "-m", "holdfast", *shlex.split(line)[1:]],
+            cwd=project,
+            capture_output=True,
+            text=True,
+            check=True,
+        ).stdout
+        for line in lines.splitlines()
+    ]
+    assert "context is full" in outputs[-1]
+
+
+@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: path.name)
+def test_links_lead_somewhere(document: Path) -> None:
+    targets = re.findall(r"\]\((?!https?:|#)([^)#]+)", document.read_text(encoding="utf-8"))
+    assert [target for target in targets if not (document.parent / target).exists()] == []
+
+
+def test_every_setting_stands_in_the_documents() -> None:
+    told = set(
+        re.findall(
+            r"^\| `([a-z_.]+)` \| `HOLDFAST_", (ROOT / "docs" / "settings.md").read_text(), re.MULTILINE
+        )
+    )
+    assert told == set(_SETTINGS)
+
+
+def test_the_example_of_a_settings_file_is_one(project: Path) -> None:
+    (example,) = blocks(ROOT / "docs" / "settings.md", "toml")
+    (project / ".holdfast").mkdir()
+    (project / ".holdfast" / "config.toml").write_text(example)
+    assert load_settings({"HOLDFAST_HOME": os.environ["HOLDFAST_HOME"]}, project).context_window == 1_000_000
+
+
+def test_every_command_stands_in_the_readme() -> None:
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    assert [name for name in COMMANDS if not re.search(rf"`[^`]*\b{name}\b", text)] == []
