@@ -60,6 +60,7 @@ def test_a_lost_database_is_rebuilt(three: Place) -> None:
     assert again.data == {
         "projects": 1,
         "added": [],
+        "held": [],
         "already_there": 3,
         "damaged": [],
         "database_set_aside": None,

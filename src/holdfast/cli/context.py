@@ -34,10 +34,10 @@ _DEFAULT = 9_500
 @click.option("--report", is_flag=True, help="Tell on stderr what was carried and what was left out.")
 @common.json_option
 def command(snapshot: str | None, as_json: bool, **options: Any) -> None:
-    """Print what the next session should read, and nothing else.
+    """Print what the next session should read.
 
     Of SNAPSHOT (an id, a session name, `latest`), of an agent's session, or of a session file;
-    with none of these, of the latest snapshot of this worktree.
+    with none of these, of the latest snapshot of this worktree. Nothing else goes to stdout.
 
     \b
     Examples:
