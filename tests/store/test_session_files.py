@@ -7,6 +7,7 @@ import os
 import stat
 import tempfile
 import threading
+from contextlib import suppress
 from itertools import count
 from pathlib import Path
 from typing import Literal
@@ -414,3 +415,15 @@ def test_what_a_crash_left_of_a_new_latest_is_swept(folder: Path) -> None:
 def test_a_folder_that_is_not_there_is_a_clear_error(tmp_path: Path) -> None:
     with pytest.raises(StorageError, match="sessions folder"), SessionFiles(tmp_path / "none").locked():
         pass
+
+
+def test_a_set_without_a_journal_that_finds_the_disk_full_leaves_nothing_and_says_so(tmp_path: Path) -> None:
+    for step in count(1):
+        folder = sessions_folder(tmp_path / str(step))
+        before = content(folder)
+        files = SessionFiles(folder)
+        with disk_full_at(step) as faults, suppress(StorageError), files.locked():
+            files.place(FileSet("session-20260106-120001", {".json": b"{}", ".md": b"# x"}))
+        if not faults.happened:
+            break
+        assert content(folder) == before, f"disk full from step {step} on"

@@ -141,14 +141,18 @@ class SessionFiles:
         """Undo a placing that was not committed: the journal's last line, then the staged files."""
         with contextlib.suppress(OSError, ValueError, KeyError):  # not so far yet, or taken back already
             closing = json.loads((staging / _MANIFEST).read_bytes())["closing"]
-            with _opened(self.folder / closing["journal"]) as descriptor:
-                if not journal_locked:  # or what somebody appends now would be cut off with it
-                    lock_descriptor(descriptor)
-                line = _last_line(closing)
-                added = os.pread(descriptor, len(line) + 2, closing["size"])
-                if line.startswith(added) or (b"\n" + line).startswith(added):  # and nothing behind it
-                    os.ftruncate(descriptor, closing["size"])
+            if closing is not None:
+                self._reopen_journal(closing, journal_locked=journal_locked)
         shutil.rmtree(staging, ignore_errors=True)
+
+    def _reopen_journal(self, closing: dict[str, Any], *, journal_locked: bool) -> None:
+        with _opened(self.folder / closing["journal"]) as descriptor:
+            if not journal_locked:  # or what somebody appends now would be cut off with it
+                lock_descriptor(descriptor)
+            line = _last_line(closing)
+            added = os.pread(descriptor, len(line) + 2, closing["size"])
+            if line.startswith(added) or (b"\n" + line).startswith(added):  # and nothing behind it
+                os.ftruncate(descriptor, closing["size"])
 
     def _roll_forward(self, commit: Path) -> None:
         manifest = json.loads((commit / _MANIFEST).read_bytes())
