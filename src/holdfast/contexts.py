@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from holdfast.errors import InvalidInputError, NotFoundError
+from holdfast.errors import DamagedDataError, HoldfastError, InvalidInputError, NotFoundError
 from holdfast.findings.gather import gather
 from holdfast.model.gathered import Gathered
 from holdfast.model.message import Message, ReadReport
@@ -31,7 +31,17 @@ def read_session(path: Path, agent: str | None = None) -> ReadSession:
     recent: deque[Message] = deque(maxlen=_RECENT_MESSAGES)
     with _no_collection():
         found = gather(_remembered(messages, recent), report)
+    if not found.messages:
+        raise _nothing_read(path, report)
     return ReadSession(found, report, tuple(recent))
+
+
+def _nothing_read(path: Path, report: ReadReport) -> HoldfastError:
+    if report.torn or report.unknown or report.oversized:
+        return DamagedDataError(
+            f"{path} holds no session of {report.agent} that can be read", hint="name its agent with --agent"
+        )
+    return NotFoundError(f"{path} holds no messages yet")
 
 
 def _remembered(messages: Iterable[Message], recent: deque[Message]) -> Iterator[Message]:

@@ -55,7 +55,7 @@ class _Gatherer:
         self._todos: tuple[TodoItem, ...] = ()
         self._summary = ""
         self._compactions = 0
-        self._newest = 0
+        self._newest = -1
         self._last_step: LastStep | None = None
         self._last_edit: Edit | None = None
 
