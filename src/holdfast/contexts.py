@@ -14,6 +14,10 @@ from holdfast.model.gathered import Gathered
 from holdfast.model.message import Message, ReadReport
 from holdfast.transcripts import open_transcript
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from holdfast.transcripts.discover import FoundSession
+
 _RECENT_MESSAGES = 50
 
 
@@ -26,8 +30,9 @@ class ReadSession:
     recent: tuple[Message, ...]
 
 
-def read_session(path: Path, agent: str | None = None) -> ReadSession:
-    report, messages = open_transcript(path, agent)
+def read_session(path: Path, agent: str | None = None, session_id: str | None = None) -> ReadSession:
+    """`session_id` chooses among several in one file, as OpenCode keeps them."""
+    report, messages = open_transcript(path, agent, session_id)
     recent: deque[Message] = deque(maxlen=_RECENT_MESSAGES)
     with _no_collection():
         found = gather(_remembered(messages, recent), report)
@@ -62,12 +67,12 @@ class _no_collection:  # noqa: N801 - reads as what it does
             gc.enable()
 
 
-def find_transcript(
-    session_id: str, project: Path, home: Path, environ: Mapping[str, str]
-) -> tuple[Path, str]:
+def find_transcript(session_id: str, project: Path, home: Path, environ: Mapping[str, str]) -> FoundSession:
     """The file of an agent's session of this project, by its id or the beginning of it."""
     from holdfast.transcripts.discover import find_sessions
 
+    if not session_id:
+        raise InvalidInputError("the session id is empty", hint="`holdfast sessions list` shows them")
     found = [one for one in find_sessions(project, home, environ) if one.session_id.startswith(session_id)]
     exact = [one for one in found if one.session_id == session_id] or found
     if not exact:
@@ -79,4 +84,4 @@ def find_transcript(
         raise InvalidInputError(
             f"{session_id} could be any of {len(exact)} sessions", hint="give more of its id"
         )
-    return exact[0].path, exact[0].agent
+    return exact[0]

@@ -40,6 +40,7 @@ def enrich_snapshot(
         workflow = store.workflow(enriched.workflow_id)
         report = ResumeContextCompiler().compile_with_report(enriched, workflow.issue).fidelity
         enriched = core.enrich(snapshot_id, fidelity=report)
+        workflow = store.workflow(enriched.workflow_id)
     _rewrite_files(settings, enriched, render_files(enriched, workflow))
     return enriched
 

@@ -27,7 +27,9 @@ class _Form:
 
 
 def _form(kind: str, sign: str, pattern: str) -> _Form:
-    return _Form(kind, sign, re.compile(pattern, re.DOTALL))
+    # One that was cut, as our own briefings cut long text, is shorter than its kind and ends in `…`.
+    cut = re.sub(r"\{\d+,?\}(\\b)?$", "{4,}(?=…)", pattern)
+    return _Form(kind, sign, re.compile(pattern if cut == pattern else f"{pattern}|{cut}", re.DOTALL))
 
 
 # The group named `secret`, where there is one, is all that is taken out.
@@ -35,8 +37,9 @@ _FORMS = (
     _form(
         "private-key",
         "PRIVATE KEY",
-        r"-----BEGIN (?:[A-Z0-9]+ )*PRIVATE KEY(?: BLOCK)?-----.*?"
-        r"(?:-----END (?:[A-Z0-9]+ )*PRIVATE KEY(?: BLOCK)?-----|\Z)",
+        # Of one whose end is missing, what looks like its body: never a quote, so JSON stays JSON.
+        r"-----BEGIN (?:[A-Z0-9]+ )*PRIVATE KEY(?: BLOCK)?-----(?:[A-Za-z0-9+/=:,.\s-]|\\[nrt])*?"
+        r"(?:-----END (?:[A-Z0-9]+ )*PRIVATE KEY(?: BLOCK)?-----|(?=[^A-Za-z0-9+/=:,.\s\\-]|\\[^nrt]|\Z))",
     ),
     _form("anthropic-key", "sk-ant-", r"sk-ant-[A-Za-z0-9_-]{20,}"),
     _form("openai-key", "sk-", r"sk-(?!ant-)(?:proj-|svcacct-|admin-)?[A-Za-z0-9_-]{20,}"),
@@ -88,7 +91,7 @@ _SECRET_NAMES = (
 )
 _ASSIGNED = re.compile(
     r"[A-Za-z0-9_-]{0,20}(?:\\?[\"'])?\s{0,3}(?:=>|:=|=|:|\s)\s{0,3}(?:\\?[\"'])?"
-    r"(?P<secret>[^\s\"'\\,;(){}<>\[\]$]{8,200})"
+    r"(?P<secret>[^\s\"'\\,;(){}<>\[\]$…]{8,200}|[^\s\"'\\,;(){}<>\[\]$…]{4,200}(?=…))"
 )
 
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from pathlib import Path
 
 from holdfast.capture.files import fingerprint_files
 from holdfast.capture.git import capture_git_state
 from holdfast.errors import HoldfastError
-from holdfast.model.git import GitState
+from holdfast.model.git import GitState, decode_path
 from holdfast.model.snapshot import FileFingerprint, SessionSnapshot
 
 _MOST_FILES_NAMED = 10
@@ -25,7 +26,8 @@ def find_drift(snapshot: SessionSnapshot, folder: Path) -> tuple[str, ...]:
         return (f"The repository cannot be read any more: {error.message}.",)
     if now is None:
         return ("The folder is no git repository any more.",)
-    return (*_branch(before, now), *_commits(before, now), *_files(snapshot, folder))
+    root = Path(os.fsdecode(decode_path(now.worktree))) if now.worktree else folder
+    return (*_branch(before, now), *_commits(before, now), *_files(snapshot, before, now, root))
 
 
 def _branch(before: GitState, now: GitState) -> Iterator[str]:
@@ -47,9 +49,11 @@ def _commits(before: GitState, now: GitState) -> Iterator[str]:
         yield f"HEAD was {then} at the pause and is {since} now."
 
 
-def _files(snapshot: SessionSnapshot, folder: Path) -> Iterator[str]:
-    now = {one.path: one for one in fingerprint_files(folder, (one.path for one in snapshot.files))}
-    changed = [one.path for one in snapshot.files if _differs(one, now.get(one.path))]
+def _files(snapshot: SessionSnapshot, before: GitState, now: GitState, root: Path) -> Iterator[str]:
+    """Those that were changed at the pause by their content, the others by what git says of them now."""
+    prints = {one.path: one for one in fingerprint_files(root, (one.path for one in snapshot.files))}
+    changed = [one.path for one in snapshot.files if _differs(one, prints.get(one.path))]
+    changed += [path for path in now.files_modified if path not in before.files_modified]
     if changed:
         more = f" and {len(changed) - _MOST_FILES_NAMED} more" if len(changed) > _MOST_FILES_NAMED else ""
         yield f"Changed on the disk since the pause: {', '.join(changed[:_MOST_FILES_NAMED])}{more}."

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 from pathlib import Path
 from typing import Any
 
@@ -45,7 +46,7 @@ def command(snapshot: str | None, as_json: bool, **options: Any) -> None:
       holdfast context --session 266b3f40 --max-chars 5000 --report
       holdfast context --transcript session.jsonl --budget 2000
     """
-    if sum(bool(given) for given in (snapshot, options["session"], options["transcript"])) > 1:
+    if sum(given is not None for given in (snapshot, options["session"], options["transcript"])) > 1:
         raise InvalidInputError("give one of SNAPSHOT, --session and --transcript")
     compiled = _compile(snapshot, options, _max_chars(options["max_chars"], options["budget"]))
     if as_json:
@@ -67,14 +68,16 @@ def _max_chars(characters: int | None, tokens: int | None) -> int:
 
 
 def _compile(snapshot: str | None, options: dict[str, Any], max_chars: int) -> Compiled:
-    if options["transcript"] or options["session"]:
+    if options["transcript"] is not None or options["session"] is not None:
         return _of_transcript(options, max_chars)
     from holdfast.capture.drift import find_drift
     from holdfast.resume.snapshots import ResumeContextCompiler
 
     current = common.settings()
     with common.store_for(current) as store:
-        found = store.snapshot(common.find_snapshot(store, current, snapshot or "latest").id)
+        found = store.snapshot(
+            common.find_snapshot(store, current, "latest" if snapshot is None else snapshot).id
+        )
         workflow = store.workflow(found.workflow_id)
     drift = find_drift(found, current.project) if workflow.worktree == current.worktree else ()
     return ResumeContextCompiler(max_chars).compile_with_report(found, workflow.issue, drift=drift)
@@ -84,16 +87,21 @@ def _of_transcript(options: dict[str, Any], max_chars: int) -> Compiled:
     from holdfast.contexts import find_transcript, read_session
     from holdfast.resume.compiler import compile_context
 
-    path, agent = options["transcript"], options["agent"]
-    if options["session"]:
-        path, agent = find_transcript(options["session"], common.settings().project, Path.home(), os.environ)
-    session = read_session(path, agent)
+    if options["session"] is not None:
+        found = find_transcript(options["session"], common.settings().project, Path.home(), os.environ)
+        session, source = (
+            read_session(found.path, found.agent, found.session_id),
+            f"--session {found.session_id}",
+        )
+    else:
+        path: Path = options["transcript"]
+        session, source = read_session(path, options["agent"]), f"--transcript {shlex.quote(str(path))}"
     if session.report.torn or session.report.oversized:
         click.echo(
             f"warning: {session.report.torn} torn and {session.report.oversized} huge lines were passed over",
             err=True,
         )
-    return compile_context(session.found, max_chars, session.report.session_id or "SNAPSHOT")
+    return compile_context(session.found, max_chars, source)
 
 
 def _report(compiled: Compiled, model: str | None) -> None:

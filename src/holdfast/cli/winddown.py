@@ -107,7 +107,7 @@ def print_summary(found: dict[str, Any], *, orphaned: bool) -> None:
 @click.option("-r", "--reason", help="Why it was paused, for the next session to read.")
 @click.option(
     "--transcript",
-    type=click.Path(path_type=Path, exists=True, dir_okay=False),
+    type=click.Path(path_type=Path),
     metavar="FILE",
     help="The agent's session file: decisions, errors, files and commands are added from it.",
 )
@@ -146,9 +146,9 @@ def _enrich(manager: IncrementalPauseManager, session_id: str, transcript: Path)
     """The pause is safe; should this fail, only the findings are missing."""
     from holdfast.enrich import enrich_snapshot
 
-    with common.store_for(manager.settings) as store:
-        snapshot_id = common.find_snapshot(store, manager.settings, session_id).id
     try:
+        with common.store_for(manager.settings) as store:
+            snapshot_id = common.find_snapshot(store, manager.settings, session_id).id
         enrich_snapshot(manager.settings, snapshot_id, transcript)
     except HoldfastError as error:
         click.echo(f"warning: nothing was added from {transcript}: {error.message}", err=True)

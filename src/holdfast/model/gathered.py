@@ -115,6 +115,7 @@ class TestRun:
     failing: tuple[str, ...] = ()
     summary: str = ""
     edited_since: tuple[str, ...] = ()
+    expected: tuple[str, ...] = ()  # fail because the plan says so
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,6 +165,7 @@ class Gathered:
     constraints: tuple[str, ...] = ()
     stopped_because: str = ""
     drift: tuple[str, ...] = ()  # how the world has changed since
+    next_task: str = ""
     messages: int = 0
     cwd: str | None = None
     title: str | None = None

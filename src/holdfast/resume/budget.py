@@ -12,6 +12,9 @@ from collections.abc import Iterable
 
 from holdfast.resume.outline import Block, Item, Outline, Section
 
+MUST = 40.0
+"""An item worth this much is taken first, however long it is."""
+
 
 class Choice:
     """What was chosen of an outline, and what it costs."""
@@ -84,6 +87,9 @@ def choose(outline: Outline, budget: int) -> Choice:
         else:
             ready.setdefault(id(parent), []).append(number)
     done: set[int] = set()
+    for number, place in enumerate(places):  # what must not be missing comes before what pays best
+        if place[2].worth >= MUST and choice.take(*place):
+            done.add(number)
     while heap:
         _, number = heapq.heappop(heap)
         section, block, item, parent = places[number]

@@ -17,7 +17,7 @@ from holdfast.resume.sections import outline
 SMALLEST_BUDGET = 200
 DEFAULT_BUDGET = 9_500
 """What Claude Code takes whole; the others take as much or more, or cut it themselves."""
-_NOTE_ROOM = 220
+_NOTE_ROOM = 260
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,13 +36,15 @@ def compile_context(found: Gathered, max_chars: int = DEFAULT_BUDGET, source: st
     room = max_chars
     while True:
         compiled = _compiled(found, room, source)
-        text, secrets = redact(compiled.text)
+        text, _ = redact(compiled.text)
         # What stands for a secret may be longer than the secret: leave room for it.
         if len(text) <= max_chars or room < SMALLEST_BUDGET:
             break
         room -= len(text) - max_chars
     text = text[:max_chars]
-    fidelity = replace(compiled.fidelity, characters=len(text), budget=max_chars, redacted=secrets.total())
+    # Those taken out before the snapshot was stored left their mark, too.
+    taken_out = text.count("[redacted:")
+    fidelity = replace(compiled.fidelity, characters=len(text), budget=max_chars, redacted=taken_out)
     return Compiled(text, fidelity)
 
 
@@ -56,7 +58,7 @@ def _compiled(found: Gathered, max_chars: int, source: str) -> Compiled:
     text = text[:room]
     categories = _categories(plan, choice, found, source)
     if plan.roomy:
-        text += left_out_note(categories, source)[:_NOTE_ROOM]
+        text += left_out_note(categories, source, _NOTE_ROOM)
     return Compiled(text, Fidelity(len(text), max_chars, categories))
 
 

@@ -18,6 +18,7 @@ _FETCHED_BY = {
     "review comments": "reviewer-feedback",
 }
 _OTHERWISE = "journal"
+_LONGER = 60_000
 _WORTH_A_WORD = (
     "user messages",
     "open tasks",
@@ -34,6 +35,9 @@ def is_shortened(text: str) -> bool:
 
 
 def fetch_command(category: str, source: str) -> str:
+    """Of a snapshot its history; of a transcript (`--session ID`, `--transcript FILE`) a longer context."""
+    if source.startswith("--"):
+        return f"holdfast context {source} --max-chars {_LONGER}"
     return f"holdfast history {source} {_FETCHED_BY.get(category, _OTHERWISE)}"
 
 
@@ -41,11 +45,20 @@ def _counted(number: int, things: str) -> str:
     return f"{number} {things.removesuffix('s') if number == 1 else things}"
 
 
-def left_out_note(categories: tuple[Carried, ...], source: str) -> str:
+def left_out_note(categories: tuple[Carried, ...], source: str, room: int) -> str:
     """One closing line for the reader of the context: what is missing and how to get it."""
     missing = [one for one in categories if one.left_out and one.category in _WORTH_A_WORD]
-    if not missing:
-        return ""
-    counts = ", ".join(_counted(one.left_out, one.category) for one in missing)
+    while missing:
+        counts = ", ".join(_counted(one.left_out, one.category) for one in missing)
+        note = f"\nLeft out for room: {counts}. To read them: `{_fetch_all(missing, source)}`.\n"
+        if len(note) <= room:
+            return note
+        missing.pop()  # the last one matters least
+    return ""
+
+
+def _fetch_all(missing: list[Carried], source: str) -> str:
+    if source.startswith("--"):
+        return missing[0].fetch
     kinds = "|".join(dict.fromkeys(one.fetch.rsplit(" ", 1)[-1] for one in missing))
-    return f"\nLeft out for room: {counts}. To read them: `holdfast history {source} {kinds}`.\n"
+    return f"holdfast history {source} {kinds}"

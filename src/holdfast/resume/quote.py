@@ -18,8 +18,12 @@ _UNSEEN = re.compile(
 )
 
 
+# What ends a line for some readers, though not for us: inside a quotation it is a blank.
+_OTHER_LINE_ENDS = re.compile("[\x0b\x0c\x1c-\x1e\x85\u2028\u2029]")
+
+
 def visible(text: str) -> str:
-    return _UNSEEN.sub("", text)
+    return _UNSEEN.sub("", _OTHER_LINE_ENDS.sub(" ", text))
 
 
 def code(text: str, most: int = 100_000) -> str:

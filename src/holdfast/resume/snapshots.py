@@ -39,13 +39,14 @@ def gathered_from(snapshot: SessionSnapshot, issue: Issue | None, drift: Iterabl
         constraints=tuple(dict.fromkeys((*base.constraints, *snapshot.constraints))),
         stopped_because=snapshot.pause_reason or base.stopped_because or _TRIGGERS[snapshot.trigger],
         drift=tuple(drift),
+        next_task=_next_task(snapshot),
         cwd=base.cwd or (git.worktree if git else None),
         todos=tuple(map(_todo, snapshot.task_dag.tasks)) or base.todos,
         choices=_merged_choices(base.choices, snapshot.decisions),
         failures=_merged_failures(base.failures, snapshot.errors),
         files=base.files or tuple(_changed_files(git)),
         git=_git(base.git, git),
-        tests=base.tests or _tests(snapshot.test_state),
+        tests=_tests(snapshot.test_state) if snapshot.test_state else base.tests,
         reviews=tuple(map(_review, snapshot.reviewer_feedback or ())) or base.reviews,
     )
 
@@ -57,6 +58,11 @@ _TRIGGERS = {
     "timeout": "its time was up",
     "crash": "its process ended without a pause",
 }
+
+
+def _next_task(snapshot: SessionSnapshot) -> str:
+    task = snapshot.task_dag.by_id.get(snapshot.next_task_id or "")
+    return f"[{task.id}] {task.description}" if task else ""
 
 
 def _todo(task: Task) -> TodoItem:
@@ -108,14 +114,15 @@ def _git(known: GitFacts, state: GitState | None) -> GitFacts:
 
 
 def _tests(state: TestState | None) -> TestRun | None:
-    if state is None or not state.last_test_command:
+    if state is None:
         return None
     return TestRun(
-        0,
-        state.last_test_command,
-        not state.failing_tests,
-        state.failing_tests,
-        state.last_test_output_summary or "",
+        index=0,
+        command=state.last_test_command or "",
+        passed=not state.failing_tests and state.phase != "red",
+        failing=tuple(name for name in state.failing_tests if name not in state.expected_failures),
+        summary=state.last_test_output_summary or "",
+        expected=state.expected_failures,
     )
 
 

@@ -54,27 +54,43 @@ def _by_name(path: Path) -> str:
     return "codex" if path.name.startswith("rollout-") else "claude"
 
 
-def open_transcript(path: Path, agent: str | None = None) -> tuple[ReadReport, Iterator[Message]]:
-    """The report, filled while the messages are consumed, and the messages."""
+def open_transcript(
+    path: Path, agent: str | None = None, session_id: str | None = None
+) -> tuple[ReadReport, Iterator[Message]]:
+    """The report, filled while the messages are consumed, and the messages.
+
+    ``session_id`` chooses among several in one file, as OpenCode keeps them.
+    """
     if agent is not None and agent not in AGENTS:
         raise InvalidInputError(f"no reader for the agent {agent!r}", hint=f"one of: {', '.join(AGENTS)}")
-    if path.is_dir():
-        raise InvalidInputError(f"{path} is a folder", hint="give the session file itself")
-    if not path.exists():
-        raise NotFoundError(
-            f"no session file at {path}", hint="`holdfast sessions list` shows where they are"
-        )
     try:
+        if path.is_dir():
+            raise InvalidInputError(f"{path} is a folder", hint="give the session file itself")
+        if not path.exists():
+            raise NotFoundError(
+                f"no session file at {path}", hint="`holdfast sessions list` shows where they are"
+            )
         name = agent or _detect_file(path)
-    except (OSError, EOFError, zlib.error) as error:
+    except (EOFError, zlib.error, gzip.BadGzipFile) as error:
         raise DamagedDataError(f"{path} cannot be read: {error}", hint="is the file complete?") from error
+    except OSError as error:
+        raise NotFoundError(
+            f"{path} cannot be read: {error.strerror or error}", hint="check its name and rights"
+        ) from error
     report = ReadReport(agent=name)
-    return report, _messages(path, name, report)
+    return report, _messages(path, name, report, session_id)
 
 
 def _detect_file(path: Path) -> str:
     with closing(_opened(path)) as source:
-        return detect(source.read(_HEAD_BYTES), path)
+        head = b""
+        try:
+            while len(head) < _HEAD_BYTES and (line := source.readline(_HEAD_BYTES)):
+                head += line
+        except (EOFError, zlib.error):
+            if not head:
+                raise  # of a cut archive, the beginning is enough
+        return detect(head, path)
 
 
 def _opened(path: Path) -> BinaryIO:
@@ -86,8 +102,11 @@ def _opened(path: Path) -> BinaryIO:
     return cast(BinaryIO, gzip.open(path, "rb"))
 
 
-def _messages(path: Path, agent: str, report: ReadReport) -> Iterator[Message]:
+def _messages(path: Path, agent: str, report: ReadReport, session_id: str | None) -> Iterator[Message]:
     module: Any = importlib.import_module(f"holdfast.transcripts.{agent}")
+    if session_id is not None and agent == "opencode":
+        yield from module.read(path, report, session_id)
+        return
     read: Reader = module.read
     with closing(_opened(path)) as source:
         try:

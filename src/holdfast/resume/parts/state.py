@@ -7,7 +7,7 @@ from holdfast.model.message import TodoItem
 from holdfast.resume import worth
 from holdfast.resume.outline import Block, Item
 from holdfast.resume.paths import short_path
-from holdfast.resume.quote import code, fenced, prose, quoted, visible
+from holdfast.resume.quote import code, fenced, prose, quoted
 from holdfast.resume.setting import Setting, counted, ranked, times
 from holdfast.text import clipped
 
@@ -65,6 +65,9 @@ def _texts(todos: tuple[TodoItem, ...], status: str) -> list[str]:
 
 def errors(setting: Setting) -> list[Block]:
     newest = [failure for failure in reversed(setting.found.failures) if not failure.lookup]
+    newest.sort(
+        key=lambda failure: not _is_open(failure)
+    )  # rank, and with it room, goes to the open ones first
     items = [_error(setting, failure, rank) for rank, failure in enumerate(newest)]
     blocks = [
         Block(
@@ -119,8 +122,8 @@ def git(setting: Setting) -> list[Block]:
     facts = setting.found.git
     newest = list(reversed(facts.commits))
     pushed = " (all pushed)" if newest and facts.pushed_index > newest[0].index else ""
-    commits = (f"{commit.identifier} {quoted(commit.subject, 80)}" for commit in newest)
-    links = [visible(link) for link in facts.pull_requests]
+    commits = (f"{prose(commit.identifier, 64)} {quoted(commit.subject, 80)}" for commit in newest)
+    links = [prose(link, 300) for link in facts.pull_requests]
     blocks = [
         Block(
             setting.label("Commits made, newest first", "Commits") + pushed,
@@ -145,7 +148,8 @@ def tests(setting: Setting) -> list[Block]:
     run = setting.found.tests
     if run is None:
         return []
-    text = f"{code(run.command, 160)} {'passed (green)' if run.passed else 'failed (red)'}"
+    outcome = "passed (green)" if run.passed else "failed (red)"
+    text = f"{code(run.command, 160)} {outcome}" if run.command else outcome
     if run.summary and setting.roomy:
         text += f", it said {code(run.summary, 120)}"
     failing = (code(name, 120) for name in run.failing)
@@ -153,6 +157,11 @@ def tests(setting: Setting) -> list[Block]:
     return [
         Block("Last test run", [Item("tests", text, worth.TEST_RUN)], bullets=False),
         Block("Failing", ranked("tests", failing, worth.FAILING_TEST, 5), bullets=False),
+        Block(
+            setting.label("Expected to fail, as planned", "Expected to fail"),
+            ranked("tests", (code(name, 120) for name in run.expected), worth.FAILING_TEST, 5),
+            bullets=False,
+        ),
         Block(
             setting.label("Edited since, not yet tested", "Untested"),
             ranked("tests", edited, worth.UNCOMMITTED, 6),
@@ -220,13 +229,14 @@ def _advice(setting: Setting) -> list[str]:
     if latest and latest.cut_short:
         advice.append("The user stopped the agent: read the latest request again before acting.")
     if setting.roomy:
-        open_tasks = [*_texts(found.todos, "in_progress"), *_texts(found.todos, "pending")]
+        following = [prose(found.next_task, 300)] if found.next_task else []
+        open_tasks = [*following, *_texts(found.todos, "in_progress"), *_texts(found.todos, "pending")]
         if open_tasks:
             advice.append(f"Go on with {quoted(open_tasks[0], 120)}.")
         elif latest:
             advice.append("Finish the latest request.")
         if any(_is_open(failure) for failure in found.failures[-3:]):
             advice.append("Settle the unresolved errors above.")
-    if found.tests and (found.tests.edited_since or not found.tests.passed):
+    if found.tests and found.tests.command and (found.tests.edited_since or not found.tests.passed):
         advice.append(f"Run {code(found.tests.command, 120)} again.")
     return advice

@@ -1,0 +1,185 @@
+"""How the world has changed since a snapshot, in sentences."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from capture.test_git import Repository
+from holdfast.capture.drift import find_drift
+from holdfast.capture.files import fingerprint_files
+from holdfast.capture.git import capture_git_state
+from holdfast.model.git import decode_path
+from holdfast.model.snapshot import SessionSnapshot
+from store.samples import snapshot
+
+
+@pytest.fixture(autouse=True)
+def nothing_from_outside(monkeypatch: pytest.MonkeyPatch) -> None:
+    for who in ("AUTHOR", "COMMITTER"):
+        monkeypatch.setenv(f"GIT_{who}_NAME", "Ada")
+        monkeypatch.setenv(f"GIT_{who}_EMAIL", "ada@example.org")
+    monkeypatch.setenv("GIT_CONFIG_GLOBAL", os.devnull)
+    monkeypatch.setenv("GIT_CONFIG_NOSYSTEM", "1")
+
+
+@pytest.fixture
+def repository(tmp_path: Path) -> Repository:
+    made = Repository.start(tmp_path / "shed", "--initial-branch=main")
+    made.commit("kept.py")
+    made.commit("edited.py")
+    made.write("edited.py", "edited\n")
+    made.write("new.py")
+    return made
+
+
+def paused(folder: Path, **fields: Any) -> SessionSnapshot:
+    """What a pause there would have noted."""
+    git = capture_git_state(folder)
+    assert git is not None
+    root = Path(os.fsdecode(decode_path(git.worktree))) if git.worktree else folder
+    return snapshot(git_state=git, files=fingerprint_files(root, git.files_modified), **fields)
+
+
+def test_nothing(repository: Repository) -> None:
+    before = paused(repository.folder)
+    assert find_drift(before, repository.folder) == ()
+    os.utime(repository.folder / "edited.py", (1, 1))
+    assert find_drift(before, repository.folder) == ()
+
+
+def test_a_snapshot_that_knew_no_repository_has_nothing_to_compare(tmp_path: Path) -> None:
+    assert find_drift(snapshot(), tmp_path) == ()
+    Repository.start(tmp_path)
+    assert find_drift(snapshot(), tmp_path) == ()
+
+
+def test_branch_and_head(repository: Repository) -> None:
+    before, head = paused(repository.folder), repository.head
+    repository.git("switch", "--quiet", "-c", "side")
+    assert find_drift(before, repository.folder) == ("The branch was main and is side now.",)
+    repository.git("commit", "--quiet", "--allow-empty", "-m", "Go on")
+    assert find_drift(before, repository.folder) == (
+        "The branch was main and is side now.",
+        f"HEAD was {head[:12]} at the pause and is {repository.head[:12]} now.",
+    )
+    repository.git("checkout", "--quiet", "--detach", head)
+    assert find_drift(before, repository.folder) == ("The branch was main and is (detached) now.",)
+
+
+def test_the_first_commit_ever(tmp_path: Path) -> None:
+    repository = Repository.start(tmp_path / "new", "--initial-branch=main")
+    before = paused(repository.folder)
+    repository.git("commit", "--quiet", "--allow-empty", "-m", "Begin")
+    assert find_drift(before, repository.folder) == (
+        f"HEAD was none at the pause and is {repository.head[:12]} now.",
+    )
+
+
+def test_a_commit_that_is_gone(repository: Repository) -> None:
+    before, head = paused(repository.folder), repository.head
+    repository.git("commit", "--quiet", "--amend", "--allow-empty", "-m", "Otherwise")
+    repository.git("reflog", "expire", "--expire=now", "--all")
+    repository.git("gc", "--quiet", "--prune=now")
+    assert find_drift(before, repository.folder) == (
+        f"The commit of the pause ({head[:12]}) is gone: history was rewritten; "
+        f"HEAD is {repository.head[:12]}.",
+    )
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        pytest.param(lambda folder: (folder / "new.py").write_text("other\n"), id="changed"),
+        pytest.param(lambda folder: (folder / "new.py").unlink(), id="deleted"),
+        pytest.param(lambda folder: replaced_by_folder(folder / "new.py"), id="a folder now"),
+        pytest.param(lambda folder: replaced_by_link(folder / "new.py"), id="a link now"),
+    ],
+)
+def test_files_that_were_changed_at_the_pause(repository: Repository, change: Any) -> None:
+    before = paused(repository.folder)
+    change(repository.folder)
+    [told] = find_drift(before, repository.folder)
+    assert told == "Changed on the disk since the pause: new.py."
+
+
+def replaced_by_folder(path: Path) -> None:
+    path.unlink()
+    path.mkdir()
+
+
+def replaced_by_link(path: Path) -> None:
+    path.unlink()
+    path.symlink_to("kept.py")
+
+
+def test_a_file_that_was_deleted_at_the_pause_and_is_back(repository: Repository) -> None:
+    (repository.folder / "kept.py").unlink()
+    before = paused(repository.folder)
+    assert find_drift(before, repository.folder) == ()
+    repository.git("checkout", "--quiet", "--", "kept.py")
+    [told] = find_drift(before, repository.folder)
+    assert "kept.py" in told
+
+
+@pytest.mark.parametrize("name", ["kept.py", "brand_new.py"])
+def test_files_that_were_clean_or_not_there_at_the_pause(repository: Repository, name: str) -> None:
+    """D9: a dirty tree that was not so at the pause is somebody else's work, and must be told."""
+    before = paused(repository.folder)
+    repository.write(name, "by somebody else\n")
+    [told] = find_drift(before, repository.folder)
+    assert name in told
+    assert "edited.py" not in told
+
+
+def test_committing_what_was_changed_at_the_pause_changes_no_file(repository: Repository) -> None:
+    before, head = paused(repository.folder), repository.head
+    repository.git("add", ".")
+    repository.git("commit", "--quiet", "-m", "Done by hand")
+    assert find_drift(before, repository.folder) == (
+        f"HEAD was {head[:12]} at the pause and is {repository.head[:12]} now.",
+    )
+
+
+def test_no_more_than_ten_files_are_named(repository: Repository) -> None:
+    for number in range(14):
+        repository.write(f"f{number:02d}")
+    before = paused(repository.folder)
+    for number in range(14):
+        repository.write(f"f{number:02d}", "other\n")
+    [told] = find_drift(before, repository.folder)
+    assert told.startswith("Changed on the disk since the pause: f00, f01, ")
+    assert told.endswith("f09 and 4 more.")
+
+
+def test_a_folder_within_the_repository(repository: Repository) -> None:
+    """Git's paths begin at the top of the repository, not at the project's folder."""
+    repository.commit("deep/inner.py")
+    repository.write("deep/inner.py", "edited\n")
+    inner = repository.folder / "deep"
+    before = paused(inner)
+    assert find_drift(before, inner) == ()
+    repository.write("deep/inner.py", "edited again\n")
+    [told] = find_drift(before, inner)
+    assert "deep/inner.py" in told
+
+
+def test_a_merge_in_progress(repository: Repository) -> None:
+    repository.git("checkout", "--quiet", "--force", ".")
+    before = paused(repository.folder)
+    repository.conflicting_branch()
+    repository.git("merge", "other", fails=True)
+    assert "A merge is in progress that was not at the pause." in find_drift(before, repository.folder)
+
+
+def test_a_repository_that_is_gone_or_broken(repository: Repository) -> None:
+    before = paused(repository.folder)
+    (repository.folder / ".git" / "HEAD").write_text("rubbish")
+    [told] = find_drift(before, repository.folder)
+    assert told.startswith(("The folder is no git repository", "The repository cannot be read any more: "))
+    shutil.rmtree(repository.folder / ".git")
+    assert find_drift(before, repository.folder) == ("The folder is no git repository any more.",)

@@ -1,0 +1,141 @@
+"""`holdfast sessions list`: what four agents keep of this project."""
+
+from __future__ import annotations
+
+import os
+import re
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+from transcripts import claude_files as claude
+from transcripts.codex_files import Rollout
+
+from .harness import Place
+from .test_context import AGENTS, FIRST, keep, kept_session
+
+AGES = {"claude": 30, "codex": 10, "gemini": 20, "opencode": 40}
+
+
+@pytest.fixture
+def four(place: Place) -> Place:
+    for agent, age in AGES.items():
+        kept_session(place, agent, f"{agent}-1", age=age)
+    return place
+
+
+def test_none(place: Place) -> None:
+    assert place.ok("sessions", "list").out == "No agent keeps a session of this project.\n"
+    assert place.json("sessions", "list") == []
+
+
+def test_four_agents_newest_first(four: Place) -> None:
+    lines = four.ok("sessions", "list").lines
+    assert re.split(r"  +", lines[0]) == ["AGENT", "SESSION", "UPDATED", "SIZE", "BEGAN WITH"]
+    assert [line.split()[:2] for line in lines[1:5]] == [
+        ["codex", "codex-1"],
+        ["gemini", "gemini-1"],
+        ["claude", "claude-1"],
+        ["opencode", "opencode-1"],
+    ]
+    assert all(FIRST in line for line in lines[1:4])
+    assert "The shed" in lines[4]
+    assert lines[5:] == ["Read one with: holdfast context --session codex-1"]
+
+
+def test_as_json(four: Place) -> None:
+    found = four.json("sessions", "list")
+    assert [one["agent"] for one in found] == sorted(AGENTS, key=lambda agent: AGES[agent])
+    for one in found:
+        assert list(one) == ["agent", "session_id", "path", "started", "updated", "size", "title"]
+        path = Path(one["path"])
+        assert path.is_file()
+        assert one["size"] == (None if one["agent"] == "opencode" else path.stat().st_size)
+        updated = datetime.fromisoformat(one["updated"])
+        assert updated == datetime.fromtimestamp(2_000_000_000 - AGES[one["agent"]], UTC)
+        assert one["started"] is None or datetime.fromisoformat(one["started"]).year == 2026
+
+
+def test_what_is_listed_can_be_read(four: Place) -> None:
+    found = four.json("sessions", "list")
+    for result in four.many(*(["context", "--session", one["session_id"]] for one in found)):
+        assert (result.code, result.err) == (0, "")
+        assert FIRST in result.out
+
+
+def test_a_limit(four: Place) -> None:
+    two, two_as_json, none, word = four.many(
+        ["sessions", "list", "--limit", "2"],
+        ["sessions", "list", "--limit", "2", "--json"],
+        ["sessions", "list", "--limit", "0"],
+        ["sessions", "list", "--limit", "all"],
+    )
+    assert [line.split()[0] for line in two.lines[1:3]] == ["codex", "gemini"]
+    assert two.lines[3:] == [
+        "… and 2 more; --limit 4 shows all",
+        "Read one with: holdfast context --session codex-1",
+    ]
+    assert [one["agent"] for one in two_as_json.data] == ["codex", "gemini"]
+    none.failed(2, error="--limit")
+    word.failed(2, error="--limit")
+
+
+def test_odd_files_are_counted_on_stderr(four: Place) -> None:
+    chats = keep(four, ".gemini", "tmp", "shed", "chats", "session-bad.jsonl")
+    rollouts = keep(four, ".codex", "sessions", "2026", "03", "01", "rollout-bad.jsonl")
+    projects = next(four.root.joinpath("home", ".claude", "projects").iterdir())
+    chats.write_bytes(b"\x00\xff" * 100)
+    rollouts.write_bytes(b"")
+    (projects / "bad.jsonl").write_bytes(b"[1]\n")
+    os.mkfifo(projects / "pipe.jsonl")
+    keep(four, ".local", "share", "opencode", "opencode-old.db").write_bytes(b"no database")
+    for options in ([], ["--json"]):
+        result = four.run("sessions", "list", *options)
+        assert result.code == 0
+        assert result.err == "warning: 5 files could not be read and were passed over\n"
+        assert all(f"{agent}-1" in result.out for agent in AGENTS)
+        assert "bad" not in result.out
+
+
+def test_only_this_projects(place: Place) -> None:
+    other = place.beside("other")
+    for agent in AGENTS[:2]:
+        kept_session(other, agent, f"far-{agent}")
+    kept_session(place, "claude", "near")
+    assert [one["session_id"] for one in place.json("sessions", "list")] == ["near"]
+    assert {one["session_id"] for one in other.json("sessions", "list")} == {"far-claude", "far-codex"}
+    below = place.project / "src" / "deep"
+    below.mkdir(parents=True)
+    assert [one["session_id"] for one in place.json("sessions", "list", cwd=below)] == ["near"]
+
+
+def test_agents_that_keep_theirs_elsewhere(place: Place) -> None:
+    path = kept_session(place, "codex", "moved")
+    root = path.parents[4]
+    away = place.root / "away"
+    root.rename(away)
+    assert place.json("sessions", "list") == []
+    [found] = place.json("sessions", "list", env={"CODEX_HOME": str(away)})
+    assert found["session_id"] == "moved"
+
+
+def test_a_title_stays_on_its_line_and_is_short(place: Place) -> None:
+    prompt = "use this\n\n## and\tthen\r\n" + "more words " * 40
+    rollout = Rollout(cwd=str(place.project), session_id="b1").prompt(prompt)
+    keep(place, ".codex", "sessions", "2026", "03", "01", "rollout-b1.jsonl").write_bytes(rollout.data)
+    _, line, _ = place.ok("sessions", "list").lines
+    assert "use this ## and then more words" in line
+    assert line.endswith("…")
+    [found] = place.json("sessions", "list")
+    assert len(found["title"]) <= 80
+
+
+def test_a_damaged_head_does_not_hide_the_others(place: Place) -> None:
+    path = kept_session(place, "claude", "torn")
+    path.write_bytes(b'{"torn\n' + path.read_bytes())
+    path.with_name("empty.jsonl").touch()
+    path.with_name("new.jsonl").write_bytes(claude.file_of({"type": "summary", "summary": "x"}))
+    result = place.run("sessions", "list", "--json")
+    assert [one["session_id"] for one in result.data] == ["torn"]
+    assert result.err.startswith("warning: ")
