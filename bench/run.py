@@ -17,7 +17,7 @@ from typing import Any, cast
 
 from measure import Figure, scratch_folder
 
-TOPICS = ("append", "summary", "finalise", "snapshot", "startup")
+TOPICS = ("append", "summary", "finalise", "snapshot", "startup", "handoff", "transcripts")
 RESULTS = Path(__file__).parent / "results"
 _PACKAGES = ("holdfast", "pydantic", "sqlalchemy", "langgraph-checkpoint-sqlite", "claude-mpm", "click")
 
@@ -31,10 +31,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     with scratch_folder() as home:
         _stay_in(home)
         for topic in options.topics or TOPICS:
-            found = _run_topic(topic, options.quick)
+            module = importlib.import_module(topic)
+            found = cast("list[Figure]", module.run(options.quick))
             figures += found
             if not options.json:
-                print(_table(found), flush=True)
+                table = cast("Callable[[Sequence[Figure]], str]", getattr(module, "table", _table))
+                print(table(found), flush=True)
     document = _document(figures, options.quick)
     _keep(document)
     if options.json:
@@ -60,11 +62,6 @@ def _stay_in(home: Path) -> None:
         del os.environ[name]
     os.environ.update(HOME=str(home), HOLDFAST_HOME=str(home / "holdfast"))
     os.environ.pop("PYTHONDONTWRITEBYTECODE", None)  # or each start would compile what it imports
-
-
-def _run_topic(topic: str, quick: bool) -> list[Figure]:
-    run = cast("Callable[[bool], list[Figure]]", importlib.import_module(topic).run)
-    return run(quick)
 
 
 def _table(figures: Sequence[Figure]) -> str:

@@ -28,10 +28,11 @@ def _function(language: str, rng: random.Random, number: int) -> list[str]:
     if language == "python":
         return [
             f"def {verb}_{noun}_{number}(values: list[int], limit: int = {limit}) -> int:",
-            f'    """{verb.capitalize()} each {noun} up to the limit."""',
+            f'    """{verb.capitalize()} each {noun} up to the limit … and no further."""',
             "    total = 0",
             "    for position, value in enumerate(values):",
             f"        if value > limit or position % {rng.randint(2, 9)} == 0:",
+            f'            logger.debug("skipped %s of \\"{noun}\\"", position)',
             "            continue",
             f"        total += value * {rng.randint(2, 40)}",
             "    return total",
@@ -48,7 +49,7 @@ def _function(language: str, rng: random.Random, number: int) -> list[str]:
             "\t\t}",
             f"\t\ttotal += value * {rng.randint(2, 40)}",
             "\t}",
-            "\treturn total, nil",
+            "\treturn total, nil // … never a partial sum",
             "}",
             "",
         ]
@@ -59,7 +60,7 @@ def _function(language: str, rng: random.Random, number: int) -> list[str]:
         "    if (value > limit) continue;",
         f"    total += value * {rng.randint(2, 40)};",
         "  }",
-        "  return total;",
+        "  return total; // … and nothing else",
         "}",
         "",
     ]
@@ -79,7 +80,8 @@ def log(service: str, lines: int, seed: int = 0) -> str:
     rng = random.Random(f"{service} {seed}")
     return "\n".join(
         f"2026-03-04T09:{number % 60:02d}:{rng.randint(0, 59):02d}Z {service}[{rng.randint(200, 999)}]: "
-        f"{rng.choice(_VERBS)} {rng.choice(_NOUNS)} in {rng.randint(1, 480)} ms status={rng.choice((200, 200, 204, 301))}"
+        f'level=info msg="{rng.choice(_VERBS)} {rng.choice(_NOUNS)}" ms={rng.randint(1, 480)} '
+        f'path="/v1/{rng.choice(_NOUNS)}s?page={rng.randint(1, 9)}" status={rng.choice((200, 200, 204, 301))}'
         for number in range(lines)
     )
 

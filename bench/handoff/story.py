@@ -106,11 +106,12 @@ class Case:
 
 
 def plan(*, done: Sequence[str] = (), doing: str = "", left: Sequence[str] = ()) -> Planned:
-    items: list[tuple[str, Status]] = [(item, "completed") for item in done]
+    items: dict[str, Status] = {}
+    items |= dict.fromkeys(done, "completed")
     if doing:
-        items.append((doing, "in_progress"))
-    items += [(item, "pending") for item in left]
-    return Planned(tuple(items))
+        items[doing] = "in_progress"
+    items |= dict.fromkeys(left, "pending")
+    return Planned(tuple(items.items()))
 
 
 def texts(events: Sequence[Event]) -> Iterator[str]:
@@ -119,7 +120,7 @@ def texts(events: Sequence[Event]) -> Iterator[str]:
         yield from _texts_of(event)
 
 
-def _texts_of(event: Event) -> tuple[str, ...]:  # noqa: PLR0911 - one line a kind of event
+def _texts_of(event: Event) -> tuple[str, ...]:  # noqa: C901, PLR0911 - one line a kind of event
     match event:
         case Asked() | Said():
             return (event.text,)

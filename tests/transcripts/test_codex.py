@@ -1,7 +1,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -23,7 +24,22 @@ _MEGABYTE = 1024 * 1024
 
 
 def _messages(rollout: Rollout) -> list[Message]:
-    return read_all(codex.read, rollout.data)[0]
+    """Of the file with spaces between its fields, which is parsed whole, and as Codex writes it."""
+    messages, report = read_all(codex.read, rollout.data)
+    compact, same_report = read_all(codex.read, _compact(rollout.data))
+    assert _without_times(compact) == _without_times(messages)
+    assert same_report == report
+    return messages
+
+
+def _compact(data: bytes) -> bytes:
+    parsed = [json.loads(line) for line in data.splitlines()]
+    return b"".join(json.dumps(line, separators=(",", ":")).encode() + b"\n" for line in parsed)
+
+
+def _without_times(messages: list[Message]) -> list[Message]:
+    """What is made at the end of a file has the time of the last line that was parsed."""
+    return [replace(message, at=None) for message in messages]
 
 
 def _outcome(output: object, *events: Mapping[str, object]) -> tuple[str, str]:
@@ -386,3 +402,48 @@ def test_any_json_lines(objects: list[dict[str, object]]) -> None:
 )
 def test_any_payload(entries: list[tuple[str, dict[str, object]]]) -> None:
     read_all(codex.read, lines(*({"type": kind, "payload": payload} for kind, payload in entries)))
+
+
+def _completed(kind: str, **fields: object) -> Callable[[Rollout], Rollout]:
+    item = {"type": kind, "id": "c1", **fields}
+    return lambda rollout: rollout.event("item_completed", thread_id="t", turn_id="u", item=item)
+
+
+_STEPS: tuple[Callable[[Rollout], Rollout], ...] = (
+    lambda rollout: rollout.prompt("go on"),
+    lambda rollout: rollout.says("I will"),
+    lambda rollout: rollout.thinks("hm"),
+    lambda rollout: rollout.calls("exec_command", {"cmd": "ls"}, "c1"),
+    lambda rollout: rollout.calls("mcp", {}, "c1"),
+    lambda rollout: rollout.answers("c1", ran(0, "a.py")),
+    lambda rollout: rollout.answers("c1", ran(2, "gone")),
+    lambda rollout: rollout.answers("c1", "said without an exit code"),
+    lambda rollout: rollout.used("r1", 100),
+    lambda rollout: rollout.used("r2", 200),
+    lambda rollout: rollout.token_count(300, 100),
+    lambda rollout: rollout.token_count(500, 200),
+    lambda rollout: rollout.event("agent_message", message="I will"),
+    lambda rollout: rollout.event("turn_aborted"),
+    lambda rollout: rollout.event("never_heard_of"),
+    _completed("UserMessage", content=[]),
+    _completed("AgentMessage", content=[{"text": '"item":{"type":"McpToolCall","status":"failed"'}]),
+    _completed("CommandExecution", command=['"status":"completed"'], status="failed", exit_code=1),
+    _completed("CommandExecution", command=["ls"], status="completed", exit_code=0),
+    _completed("McpToolCall", status="failed"),
+    _completed("FileChange", status="declined"),
+)
+
+
+@settings(deadline=None)
+@given(st.lists(st.sampled_from(_STEPS), max_size=25))
+def test_lines_that_are_not_parsed_would_have_said_nothing(steps: list[Callable[[Rollout], Rollout]]) -> None:
+    rollout = Rollout()
+    for step in steps:
+        step(rollout)
+    _messages(rollout)
+
+
+def test_a_line_cut_short_is_torn_even_where_it_would_not_be_parsed() -> None:
+    whole = _compact(Rollout().event("agent_message", message="hello").data)
+    assert read_all(codex.read, whole)[1].torn == 0
+    assert read_all(codex.read, whole[:-3])[1].torn == 1

@@ -16,10 +16,19 @@ _MEGABYTE = 1024 * 1024
 
 
 def _talk(log: Log) -> list[Message]:
-    """The messages after the one that sets the context."""
-    messages, _ = read_all(reader.read, log.data)
+    """The messages after the one that sets the context.
+
+    Read twice: with spaces between the fields, which is parsed whole, and as Gemini CLI writes it.
+    """
+    messages, report = read_all(reader.read, log.data)
+    assert read_all(reader.read, _compact(log.data)) == (messages, report)
     assert messages[0].injected
     return messages[1:]
+
+
+def _compact(data: bytes) -> bytes:
+    parsed = [json.loads(line) for line in data.splitlines()]
+    return b"".join(json.dumps(line, separators=(",", ":")).encode() + b"\n" for line in parsed)
 
 
 def _shell(call_id: str, command: str, output: str, status: str = "success") -> dict[str, object]:
@@ -344,3 +353,36 @@ def test_any_json_lines(objects: list[dict[str, object]]) -> None:
 def test_any_document(objects: list[dict[str, object]], indent: int | None, cut: int) -> None:
     data = json.dumps({"sessionId": "s", "messages": objects, "kind": "main"}, indent=indent).encode()
     read_all(reader.read, data[: len(data) - cut])
+
+
+def _tool_use(number: int, *, told_again: bool = True) -> list[dict[str, object]]:
+    """An answer, the same with its tool, and the result once more for the model."""
+    answer: dict[str, object] = gemini(f"m{number}", "I will look")
+    done: dict[str, object] = {**answer, "toolCalls": [_shell(f"c{number}", "ls", "Output: a.py")]}
+    again = {"timestamp": "2026-03-01T10:00:03.000Z", **answered(f"r{number}", f"c{number}", output="a.py")}
+    ordered: dict[str, object] = {key: again[key] for key in ("id", "timestamp", "type", "content")}
+    return [answer, done, ordered] if told_again else [answer, ordered]
+
+
+_STEPS: tuple[list[dict[str, object]], ...] = (
+    _tool_use(1),
+    _tool_use(2),
+    _tool_use(3, told_again=False),
+    [user("u1", "go on")],
+    [user("u2", CONTEXT)],
+    [gemini("m9", "done")],
+    [{"$rewindTo": "u1"}],
+    [{"$set": {"lastUpdated": "2026-03-01T10:00:02.000Z"}}],
+    [{"$set": {"lastUpdated": "2026-03-01T10:00:02.000Z", "summary": "The shop"}}],
+    [{"$set": {"messages": [user("ctx", CONTEXT), user("s1", "<state_snapshot>so far</state_snapshot>")]}}],
+    [{"$set": {"messages": [user("ctx", CONTEXT), user("u1", "go on"), gemini("m1", "I will look")]}}],
+)
+
+
+@settings(deadline=None)
+@given(st.lists(st.sampled_from(_STEPS), max_size=14))
+def test_lines_that_are_not_parsed_would_have_said_nothing(steps: list[list[dict[str, object]]]) -> None:
+    log = Log()
+    for records in steps:
+        log.add(*records)
+    _talk(log)

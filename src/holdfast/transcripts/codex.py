@@ -12,14 +12,14 @@ What makes this file format its own:
 
 from __future__ import annotations
 
+import re
 from collections import deque
-from collections.abc import Generator, Iterator
-from dataclasses import dataclass, field
+from collections.abc import Iterator
 from typing import Any, BinaryIO
 
 import orjson
 
-from holdfast.model.message import Message, Outcome, ReadReport, TokenUsage, ToolCall, ToolResult
+from holdfast.model.message import Message, Outcome, ReadReport, Role, TokenUsage, ToolCall, ToolResult
 from holdfast.transcripts.codex_output import outcome_of_status, read_output
 from holdfast.transcripts.fields import (
     Recent,
@@ -91,6 +91,17 @@ _IGNORED_EVENTS = frozenset(
         "collab_close_end",
     )
 )
+# Codex writes its fields in this order, without spaces; a line written otherwise is parsed.
+_EVENT = re.compile(
+    rb'\{"timestamp":"[^"\\]{0,40}",(?:"ordinal":\d{1,15},)?"type":"event_msg","payload":\{"type":"(\w{1,60})"'
+)
+_NOISE_EVENTS = frozenset(kind.encode() for kind in _IGNORED_EVENTS)
+# What was said is said again in the talk, and what a command printed says how it ended.
+_COMPLETED_ITEM = re.compile(
+    rb'(?:,"\w{1,40}":"[^"\\]{0,80}"){0,4},"item":\{"type":"'
+    rb'(UserMessage|AgentMessage|Reasoning|ContextCompaction|CommandExecution)"'
+)
+_ENDED_WELL = b'"status":"completed"'
 _TOOL_ENDS = frozenset(("exec_command_end", "patch_apply_end", "mcp_tool_call_end"))
 _CALLS = frozenset(
     (
@@ -133,58 +144,80 @@ def read(source: BinaryIO, report: ReadReport) -> Iterator[Message]:
     return _Reader(report).messages(source)
 
 
-@dataclass(slots=True)
 class _Answer:
     """One answer of the model while its items arrive, and the tool results that followed it."""
 
-    at: str | None
-    id: str | None = None
-    said: list[str] = field(default_factory=list[str])
-    thought: list[str] = field(default_factory=list[str])
-    calls: list[ToolCall] = field(default_factory=list[ToolCall])
-    results: list[tuple[str | None, ToolResult]] = field(default_factory=list[tuple[str | None, ToolResult]])
-    usage: TokenUsage | None = None
+    __slots__ = ("at", "calls", "id", "results", "said", "thought", "usage")
+
+    def __init__(self, at: str | None) -> None:
+        self.at = at
+        self.id: str | None = None
+        self.said: list[str] = []
+        self.thought: list[str] = []
+        self.calls: list[ToolCall] = []
+        self.results: list[tuple[str | None, ToolResult]] = []
+        self.usage: TokenUsage | None = None
 
 
 class _Reader:
     def __init__(self, report: ReadReport) -> None:
         self._report = report
         self._index = 0
+        self._ready: list[Message] = []  # made from the line at hand, to be passed on
         self._at: str | None = None
         self._subagent: str | None = None
         self._started = False
         self._answer: _Answer | None = None
         self._summary: str | None = None
         self._summary_usage: TokenUsage | None = None
-        self._lines: Recent[object, None] = Recent(_REMEMBERED)
+        self._lines: Recent[object, bool] = Recent(_REMEMBERED)
         self._open_calls: Recent[str, ToolCall] = Recent(_REMEMBERED)
         self._event_outcomes: Recent[str, Outcome] = Recent(_REMEMBERED)
         self._prompts: deque[int] = deque(maxlen=_REMEMBERED_TURNS)
         self._has_usage_records = False
-        self._usage_keys: Recent[object, None] = Recent(_REMEMBERED)
+        self._usage_keys: Recent[object, bool] = Recent(_REMEMBERED)
         self._last_total: object = None
 
     def messages(self, source: BinaryIO) -> Iterator[Message]:
-        for line in json_objects(source, self._report):
-            kind, payload = _kind_and_payload(line)
-            self._at = text_or_none(line.get("timestamp")) or self._at
-            if kind != "event_msg" or not self._is_only_noted(payload):
-                yield from self._line(line, kind, payload)
-        yield from self._finished_answer()
+        ready = self._ready
+        for line in json_objects(source, self._report, is_noise=self._is_noise):
+            self._line(line)
+            if ready:
+                yield from ready
+                ready.clear()
+        self._finish_answer()
         if self._summary is not None:
-            yield self._made("assistant", text=self._summary, injected=True)
+            self._make("assistant", text=self._summary, injected=True)
+        yield from ready
 
-    def _line(self, line: dict[str, Any], kind: str, payload: dict[str, Any]) -> Iterator[Message]:
+    def _is_noise(self, line: bytes) -> bool:
+        """Half of all lines are events that say nothing new: they are not even parsed."""
+        found = _EVENT.match(line)
+        if found is None:
+            return False
+        kind = found[1]
+        if kind == b"token_count":
+            return self._has_usage_records
+        if kind == b"item_completed":
+            item = _COMPLETED_ITEM.match(line, found.end())
+            return item is not None and (item[1] != b"CommandExecution" or _ENDED_WELL in line)
+        return kind in _NOISE_EVENTS
+
+    def _line(self, line: dict[str, Any]) -> None:
+        kind, payload = _kind_and_payload(line)
+        at = line.get("timestamp")
+        if at and isinstance(at, str):
+            self._at = at
         if kind == "response_item":
             if self._is_new(line, payload):
-                yield from self._item(payload, mapping_of(line.get("metadata")))
+                self._item(payload, line.get("metadata"))
         elif kind == "event_msg":
-            yield from self._event(payload)
+            self._event(payload)
         elif kind == "token_usage_record":
             self._has_usage_records = True
-            yield from self._count_record(payload)
+            self._count_record(payload)
         elif kind == "compacted":
-            yield from self._compacted(payload)
+            self._compacted(payload)
         elif kind == "session_meta":
             self._note_session(payload)
         elif kind == "turn_context":
@@ -194,43 +227,44 @@ class _Reader:
 
     # --- the talk
 
-    def _item(self, item: dict[str, Any], about: dict[str, Any]) -> Iterator[Message]:
+    def _item(self, item: dict[str, Any], about: object) -> None:
         kind = kind_of(item.get("type"))
-        if kind == "message" and item.get("role") == "assistant":
-            yield from self._assistant_text(item, about)
-        elif kind == "message":
-            yield from self._finished_answer()
-            yield self._prompt(item)
-        elif kind == "reasoning":
-            (yield from self._open_answer()).thought.append(_reasoning(item))
+        if kind in _OUTPUTS:
+            self._output(item)
         elif kind in _CALLS:
-            yield from self._call(item, kind)
-        elif kind in _OUTPUTS:
-            yield from self._output(item)
+            self._call(item, kind)
+        elif kind == "reasoning":
+            self._open_answer().thought.append(_reasoning(item))
+        elif kind == "message" and item.get("role") == "assistant":
+            self._assistant_text(item, mapping_of(about))
+        elif kind == "message":
+            self._finish_answer()
+            self._prompt(item)
         elif kind not in _IGNORED_ITEMS:
             count_unknown(self._report, f"response_item/{kind}")
 
-    def _assistant_text(self, item: dict[str, Any], about: dict[str, Any]) -> Iterator[Message]:
+    def _assistant_text(self, item: dict[str, Any], about: dict[str, Any]) -> None:
         text = joined(_texts(item))
         if about.get("compaction_output") is True:
             # The `compacted` line that follows marks the boundary; this is its text.
-            yield from self._finished_answer()
+            self._finish_answer()
             self._summary = text
             return
-        answer = yield from self._open_answer()
+        answer = self._open_answer()
         answer.id = answer.id or text_or_none(item.get("id"))
         answer.said.append(text)
 
-    def _prompt(self, item: dict[str, Any]) -> Message:
+    def _prompt(self, item: dict[str, Any]) -> None:
         text, injected = _typed(item)
         if item.get("role") != "user":
-            return self._made("system", text=text, injected=True, id=text_or_none(item.get("id")))
+            self._make("system", text=text, injected=True, id=text_or_none(item.get("id")))
+            return
         if not injected:
             self._prompts.append(self._index)
-        return self._made("user", text=text, injected=injected, id=text_or_none(item.get("id")))
+        self._make("user", text=text, injected=injected, id=text_or_none(item.get("id")))
 
-    def _call(self, item: dict[str, Any], kind: str) -> Iterator[Message]:
-        answer = yield from self._open_answer()
+    def _call(self, item: dict[str, Any], kind: str) -> None:
+        answer = self._open_answer()
         call = _tool_call(item, kind)
         answer.calls.append(call)
         if kind in _ANSWERED_BY_THEMSELVES:
@@ -239,7 +273,7 @@ class _Reader:
         else:
             self._open_calls.put(call.id, call)
 
-    def _output(self, item: dict[str, Any]) -> Iterator[Message]:
+    def _output(self, item: dict[str, Any]) -> None:
         call_id = text_of(item.get("call_id"))
         text, outcome = read_output(
             item.get("output") or item.get("tools"), self._event_outcomes.pop(call_id)
@@ -248,64 +282,60 @@ class _Reader:
         if self._answer is not None:
             self._answer.results.append((self._at, result))
         else:
-            yield self._result_message(self._at, result)
+            self._make_result(self._at, result)
 
-    def _open_answer(self) -> Generator[Message, None, _Answer]:
+    def _open_answer(self) -> _Answer:
         """The answer to add to; results in the one at hand mean that a new one begins."""
-        if self._answer is not None and self._answer.results:
-            yield from self._finished_answer()
-        if self._answer is None:
-            self._answer = _Answer(at=self._at)
-        return self._answer
+        answer = self._answer
+        if answer is not None and answer.results:
+            self._finish_answer()
+            answer = None
+        if answer is None:
+            answer = self._answer = _Answer(self._at)
+        return answer
 
-    def _finished_answer(self) -> Iterator[Message]:
+    def _finish_answer(self) -> None:
         answer, self._answer = self._answer, None
         if answer is None:
             return
-        yield self._made(
+        self._make(
             "assistant",
             at=answer.at,
             id=answer.id,
-            text=joined(answer.said),
-            thinking=joined(answer.thought),
+            text=joined(answer.said) if answer.said else "",
+            thinking=joined(answer.thought) if answer.thought else "",
             tool_calls=tuple(answer.calls),
             usage=answer.usage,
         )
         for at, result in answer.results:
-            yield self._result_message(at, result)
+            self._make_result(at, result)
 
-    def _result_message(self, at: str | None, result: ToolResult) -> Message:
+    def _make_result(self, at: str | None, result: ToolResult) -> None:
         call = self._open_calls.pop(result.call_id)
         planned = call is not None and call.name == "update_plan" and result.outcome != "error"
         todos = todos_of(call.arguments.get("plan"), "step") if call is not None and planned else None
-        return self._made("user", at=at, tool_results=(result,), todos=todos)
+        self._make("user", at=at, tool_results=(result,), todos=todos)
 
     # --- what happened around it
 
-    def _event(self, event: dict[str, Any]) -> Iterator[Message]:
+    def _event(self, event: dict[str, Any]) -> None:
         kind = kind_of(event.get("type"))
         if kind == "token_count":
-            yield from self._count_total(mapping_of(event.get("info")))
-        elif kind in ("turn_aborted", "task_started", "turn_started"):
-            yield from self._interrupted_calls()
-        elif kind == "thread_rolled_back":
-            yield from self._rolled_back(count_of(event.get("num_turns")))
-        elif kind == "error":
-            yield from self._finished_answer()
-            yield self._made("system", text=text_of(event.get("message")), injected=True)
-        else:
-            count_unknown(self._report, f"event_msg/{kind}")
-
-    def _is_only_noted(self, event: dict[str, Any]) -> bool:
-        """Half of all lines are events that become no message: they are dealt with here."""
-        kind = kind_of(event.get("type"))
-        if kind == "item_completed":
+            if not self._has_usage_records:
+                self._count_total(mapping_of(event.get("info")))
+        elif kind == "item_completed":
             self._note_outcome(mapping_of(event.get("item")), "id")
         elif kind in _TOOL_ENDS:
             self._note_outcome(event, "call_id")
-        else:
-            return kind in _IGNORED_EVENTS or (kind == "token_count" and self._has_usage_records)
-        return True
+        elif kind in ("turn_aborted", "task_started", "turn_started"):
+            self._interrupt_calls()
+        elif kind == "thread_rolled_back":
+            self._roll_back(count_of(event.get("num_turns")))
+        elif kind == "error":
+            self._finish_answer()
+            self._make("system", text=text_of(event.get("message")), injected=True)
+        elif kind not in _IGNORED_EVENTS:
+            count_unknown(self._report, f"event_msg/{kind}")
 
     def _note_outcome(self, event: dict[str, Any], id_key: str) -> None:
         outcome = outcome_of_status(event.get("status"))
@@ -315,64 +345,57 @@ class _Reader:
         if identifier is not None and outcome is not None:
             self._event_outcomes.put(identifier, outcome)
 
-    def _interrupted_calls(self) -> Iterator[Message]:
+    def _interrupt_calls(self) -> None:
         """Calls without a result when their turn is over: nobody will answer them now."""
-        yield from self._finished_answer()
+        self._finish_answer()
         for call_id in self._open_calls.known():
-            yield self._result_message(self._at, ToolResult(call_id, "", "interrupted"))
+            self._make_result(self._at, ToolResult(call_id, "", "interrupted"))
 
-    def _rolled_back(self, turns: int) -> Iterator[Message]:
-        yield from self._finished_answer()
+    def _roll_back(self, turns: int) -> None:
+        self._finish_answer()
         first = self._index
         for _ in range(min(turns, len(self._prompts))):
             first = self._prompts.pop()
-        yield self._made("system", text=f"The user took back {turns} turns", injected=True, undone_from=first)
+        self._make("system", text=f"The user took back {turns} turns", injected=True, undone_from=first)
 
-    def _compacted(self, payload: dict[str, Any]) -> Iterator[Message]:
-        yield from self._finished_answer()
+    def _compacted(self, payload: dict[str, Any]) -> None:
+        self._finish_answer()
         summary, self._summary = self._summary, None
         usage, self._summary_usage = self._summary_usage, None
         if summary is None:
             summary = _without_lead(text_of(payload.get("message")))
-        yield self._made("system", text=summary, compaction=True, injected=True, usage=usage)
+        self._make("system", text=summary, compaction=True, injected=True, usage=usage)
 
     # --- usage
 
-    def _count_record(self, record: dict[str, Any]) -> Iterator[Message]:
+    def _count_record(self, record: dict[str, Any]) -> None:
         key = (text_of(record.get("turn_id")), text_of(record.get("response_id")))
-        if any(key):
-            if key in self._usage_keys:
-                self._report.duplicated += 1
-                return
-            self._usage_keys.put(key, None)
-        yield from self._count(mapping_of(record.get("usage")))
+        if any(key) and self._usage_keys.met(key):
+            self._report.duplicated += 1
+        else:
+            self._count(mapping_of(record.get("usage")))
 
-    def _count_total(self, info: dict[str, Any]) -> Iterator[Message]:
+    def _count_total(self, info: dict[str, Any]) -> None:
         total = info.get("total_token_usage")
         if not info or total == self._last_total:
             return
         self._last_total = total
-        yield from self._count(mapping_of(info.get("last_token_usage")))
+        self._count(mapping_of(info.get("last_token_usage")))
 
-    def _count(self, usage: dict[str, Any]) -> Iterator[Message]:
+    def _count(self, usage: dict[str, Any]) -> None:
         read = count_of(usage.get("cached_input_tokens"))
         written = count_of(usage.get("cache_write_input_tokens"))
-        tokens = TokenUsage(
-            input_tokens=max(0, count_of(usage.get("input_tokens")) - read - written),
-            output_tokens=count_of(usage.get("output_tokens")),
-            cache_read=read,
-            cache_write=written,
-            model=self._report.model,
-        )
+        given = max(0, count_of(usage.get("input_tokens")) - read - written)
+        tokens = TokenUsage(given, count_of(usage.get("output_tokens")), read, written, self._report.model)
         if not tokens.context:
             return
         if self._answer is not None and self._answer.usage is None:
             self._answer.usage = tokens
-            yield from self._finished_answer()
+            self._finish_answer()
         elif self._summary is not None and self._summary_usage is None:
             self._summary_usage = tokens
         else:
-            yield self._made("assistant", usage=tokens, injected=True)
+            self._make("assistant", usage=tokens, injected=True)
 
     # --- the session
 
@@ -398,17 +421,14 @@ class _Reader:
         number = ordinal if isinstance(ordinal, int) else item.get("id") or item.get("call_id")
         if not isinstance(at, str) or not isinstance(number, int | str):
             return True
-        key = (at, number, text_of(item.get("type")))
-        if key in self._lines:
+        if self._lines.met((at, number, text_of(item.get("type")))):
             self._report.duplicated += 1
             return False
-        self._lines.put(key, None)
         return True
 
-    def _made(self, role: Any, *, at: str | None = None, **fields: Any) -> Message:
-        message = Message(index=self._index, role=role, at=at or self._at, subagent=self._subagent, **fields)
+    def _make(self, role: Role, *, at: str | None = None, **fields: Any) -> None:
+        self._ready.append(Message(self._index, role, at=at or self._at, subagent=self._subagent, **fields))
         self._index += 1
-        return message
 
 
 def _kind_and_payload(line: dict[str, Any]) -> tuple[str, dict[str, Any]]:

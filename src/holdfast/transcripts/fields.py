@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import OrderedDict
 from collections.abc import Hashable, Iterable
 from datetime import UTC, datetime
 from typing import Any, BinaryIO, Generic, Literal, TypeVar, cast
@@ -37,6 +36,8 @@ def kind_of(value: object) -> str:
 
 def count_of(value: object) -> int:
     """A count of tokens or the like: never negative, never a boolean."""
+    if type(value) is int and 0 <= value < 1e15:
+        return value
     if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value < 1e15:
         return 0
     return int(value)
@@ -89,32 +90,45 @@ def count_unknown(report: ReadReport, kind: str) -> None:
 
 
 class Recent(Generic[Key, Value]):
-    """The latest entries of a mapping that would else grow with the file."""
+    """The latest entries of a mapping that would else grow with the file.
+
+    Two generations in place of an order: when the young one is full it becomes the old one, and
+    what was old is forgotten. At least the ``most`` latest entries are kept, at most twice as many,
+    and a line of a file costs two lookups.
+    """
 
     def __init__(self, most: int) -> None:
         self._most = most
-        self._entries: OrderedDict[Key, Value] = OrderedDict()
+        self._young: dict[Key, Value] = {}
+        self._old: dict[Key, Value] = {}
 
     def __contains__(self, key: Key) -> bool:
-        return key in self._entries
-
-    def __len__(self) -> int:
-        return len(self._entries)
+        return key in self._young or key in self._old
 
     def known(self) -> list[Key]:
-        return list(self._entries)
+        return [*(key for key in self._old if key not in self._young), *self._young]
 
     def put(self, key: Key, value: Value) -> None:
-        self._entries[key] = value
-        self._entries.move_to_end(key)
-        if len(self._entries) > self._most:
-            self._entries.popitem(last=False)
+        young = self._young
+        young[key] = value
+        if len(young) > self._most:
+            self._old, self._young = young, {}
+
+    def met(self: Recent[Key, bool], key: Key) -> bool:
+        """Whether a key was met lately; it has been from now on."""
+        if key in self._young or key in self._old:
+            return True
+        self.put(key, True)
+        return False
 
     def get(self, key: Key) -> Value | None:
-        return self._entries.get(key)
+        value = self._young.get(key)
+        return self._old.get(key) if value is None else value
 
     def pop(self, key: Key) -> Value | None:
-        return self._entries.pop(key, None)
+        old = self._old.pop(key, None)
+        young = self._young.pop(key, None)
+        return old if young is None else young
 
 
 class PushedBack:
@@ -123,9 +137,11 @@ class PushedBack:
     def __init__(self, head: bytes, source: BinaryIO) -> None:
         self._head = head
         self._source = source
+        self.readline = self._first_line if head else source.readline
 
-    def readline(self, limit: int = -1) -> bytes:
-        head, self._head = self._head, b""
-        if not head or head.endswith(b"\n"):
-            return head or self._source.readline(limit)
+    def _first_line(self, limit: int = -1) -> bytes:
+        self.readline = self._source.readline  # from now on there is nothing between
+        head = self._head
+        if head.endswith(b"\n"):
+            return head
         return head + self._source.readline(max(0, limit - len(head)) if limit >= 0 else -1)

@@ -13,10 +13,10 @@ What makes this file format its own:
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any, BinaryIO, cast
 
-from holdfast.model.message import Message, ReadReport, TokenUsage, ToolCall, ToolResult
+from holdfast.model.message import Message, ReadReport, Role, TokenUsage, ToolCall, ToolResult
 from holdfast.transcripts.documents import document_pieces
 from holdfast.transcripts.fields import (
     PushedBack,
@@ -33,6 +33,7 @@ from holdfast.transcripts.fields import (
 from holdfast.transcripts.gemini_history import History, Known
 from holdfast.transcripts.gemini_records import (
     CONTEXT_TAG,
+    ONLY_RESULTS,
     SUMMARY_TAG,
     Record,
     record_of,
@@ -42,7 +43,16 @@ from holdfast.transcripts.gemini_records import (
 from holdfast.transcripts.lines import json_objects
 
 # Every other line says no more than that the file was written to.
+_LONGEST_TOUCH = 100
+_TOUCH = re.compile(rb'\{"\$set":\{"lastUpdated":"[^"\\]*"\}\}\n')
 _TOUCHED = {"lastUpdated"}
+# The result of one tool as it goes to the model, when the call's own record has told it already.
+# Quotes are escaped within strings: what looks like a field here is one.
+_RESULT_AGAIN = re.compile(
+    rb'\{"id":"([^"\\]{1,80})","timestamp":"[^"\\]{0,40}","type":"user",'
+    rb'"content":\[\{"functionResponse":\{"id":"([^"\\]{1,200})",'
+)
+_FUNCTION, _ONE_PART_ENDS = b'"function', b'"}}}]}\n'
 _NOTICES = frozenset(("info", "error", "warning"))
 _REMEMBERED_CALLS = 4096
 _WORKSPACE = re.compile(r"Workspace Directories:\*\*\n\s*- (\S[^\n]*)")
@@ -62,49 +72,79 @@ class _Reader:
     def __init__(self, report: ReadReport) -> None:
         self._report = report
         self._index = 0
+        self._ready: list[Message] = []  # made from the line at hand, to be passed on
         self._subagent: str | None = None
         self._history = History()
         self._held: dict[str, Any] | None = None
         self._is_replaying = False
         self._calls: Recent[str, ToolCall] = Recent(_REMEMBERED_CALLS)
-        self._answered: Recent[str, None] = Recent(_REMEMBERED_CALLS)
-        self._counted: Recent[str, None] = Recent(_REMEMBERED_CALLS)
+        self._answered: Recent[str, bool] = Recent(_REMEMBERED_CALLS)
+        self._counted: Recent[str, bool] = Recent(_REMEMBERED_CALLS)
 
     def log(self, source: BinaryIO) -> Iterator[Message]:
-        for line in json_objects(source, self._report):
-            if isinstance(line.get("$rewindTo"), str):
-                yield from self._rewind(line["$rewindTo"])
-            elif isinstance(line.get("id"), str):
-                yield from self._line(line)
-            elif isinstance(line.get("$set"), dict):
-                if line["$set"].keys() != _TOUCHED:
-                    yield from self._patch(mapping_of(line["$set"]))
-            elif isinstance(line.get("sessionId"), str):
-                self._note_session(line)
-                for entry in mappings_of(line.get("messages")):
-                    if isinstance(entry.get("id"), str):
-                        yield from self._line(entry)
-            else:
-                count_unknown(self._report, next(iter(line), "empty"))
-        yield from self._release()
+        ready = self._ready
+        for line in json_objects(source, self._report, is_noise=self._is_noise):
+            self._log_line(line)
+            if ready:
+                yield from ready
+                ready.clear()
+        self._release()
+        yield from ready
+
+    def _is_noise(self, line: bytes) -> bool:
+        """Two of three lines say nothing new: they are not even parsed."""
+        if len(line) < _LONGEST_TOUCH:
+            return _TOUCH.fullmatch(line) is not None
+        found = _RESULT_AGAIN.match(line)
+        if found is None or not line.endswith(_ONE_PART_ENDS) or line.count(_FUNCTION) > 1:
+            return False
+        self._release()
+        identifier, call_id = found[1].decode(errors="replace"), found[2].decode(errors="replace")
+        if (
+            self._is_replaying
+            or call_id not in self._answered
+            or self._history.index_of(identifier) is not None
+        ):
+            return False
+        self._history.put(identifier, ONLY_RESULTS, self._index)
+        return True
+
+    def _log_line(self, line: dict[str, Any]) -> None:
+        if isinstance(line.get("$rewindTo"), str):
+            self._rewind(line["$rewindTo"])
+        elif isinstance(line.get("id"), str):
+            self._line(line)
+        elif isinstance(line.get("$set"), dict):
+            if line["$set"].keys() != _TOUCHED:
+                self._patch(mapping_of(line["$set"]))
+        elif isinstance(line.get("sessionId"), str):
+            self._note_session(line)
+            for entry in mappings_of(line.get("messages")):
+                if isinstance(entry.get("id"), str):
+                    self._line(entry)
+        else:
+            count_unknown(self._report, next(iter(line), "empty"))
 
     def document(self, source: BinaryIO) -> Iterator[Message]:
         for part, fields in document_pieces(source, self._report):
             if part == "about":
                 self._note_session(fields)
             elif isinstance(fields.get("id"), str):
-                yield from self._line(fields)
+                self._line(fields)
             else:
                 count_unknown(self._report, "message without id")
-        yield from self._release()
+            yield from self._ready
+            self._ready.clear()
+        self._release()
+        yield from self._ready
 
     # --- the log
 
-    def _line(self, line: dict[str, Any]) -> Iterator[Message]:
+    def _line(self, line: dict[str, Any]) -> None:
         if self._held is not None and self._held["id"] == line["id"]:
             self._held = line
             return
-        yield from self._release()
+        self._release()
         if line.get("tokens"):
             # Only an answer that was just given has a price.
             self._is_replaying = False
@@ -113,11 +153,11 @@ class _Reader:
             # Its tools have not run yet; the same message comes again with their results.
             self._held = line
         elif known:
-            yield from self._completed(record_of(line))
+            self._complete(record_of(line))
         else:
-            yield from self._first_seen(record_of(line))
+            self._see_first(record_of(line))
 
-    def _first_seen(self, record: Record) -> Iterator[Message]:
+    def _see_first(self, record: Record) -> None:
         if self._restarts_history(record):
             # From here to the patch that follows, the history is written again under new ids.
             self._is_replaying = True
@@ -125,56 +165,54 @@ class _Reader:
         elif self._is_replaying and self._history.index_of(record.id, record.content) is not None:
             self._report.duplicated += 1
         else:
-            yield from self._added(record)
+            self._add(record)
 
     def _restarts_history(self, record: Record) -> bool:
         return record.opens_history and len(self._history) > 1
 
-    def _release(self) -> Iterator[Message]:
+    def _release(self) -> None:
         line, self._held = self._held, None
         if line is not None:
-            yield from self._added(record_of(line))
+            self._add(record_of(line))
 
-    def _completed(self, record: Record) -> Iterator[Message]:
+    def _complete(self, record: Record) -> None:
         """A message that was passed on already is written again: only what is new in it counts."""
         calls = tuple(call for call in record.calls if call.id not in self._calls)
         results = self._unanswered(record)
         if not calls and not results:
             self._report.duplicated += 1
         if calls:
-            yield self._made(record, "assistant", tool_calls=calls)
-        yield from self._results(record, results)
+            self._make(record, "assistant", tool_calls=calls)
+        self._make_results(record, results)
         self._history.put(record.id, record.content, self._index)
 
-    def _added(self, record: Record, *, injected: bool = False) -> Iterator[Message]:
+    def _add(self, record: Record, *, injected: bool = False) -> None:
         if record.kind in _NOTICES:
             # Shown to the user, never part of the conversation.
             self._history.remember(record.id, self._index)
-            yield self._made(record, "system", text=record.text, injected=True)
+            self._make(record, "system", text=record.text, injected=True)
             return
         self._history.put(record.id, record.content, self._index)
         if record.kind == "user":
-            yield from self._user(record)
+            self._add_user(record)
         elif record.kind == "gemini":
-            yield from self._gemini(record, injected=injected)
+            self._add_gemini(record, injected=injected)
         else:
             count_unknown(self._report, f"message/{record.kind}")
 
-    def _user(self, record: Record) -> Iterator[Message]:
-        yield from self._results(record, self._unanswered(record))
+    def _add_user(self, record: Record) -> None:
+        self._make_results(record, self._unanswered(record))
         if record.text or not record.responses:
             text, injected = typed(record)
-            yield self._made(
-                record, "user", text=text, injected=injected, compaction=text.startswith(SUMMARY_TAG)
-            )
+            self._make(record, "user", text=text, injected=injected, compaction=text.startswith(SUMMARY_TAG))
 
-    def _gemini(self, record: Record, *, injected: bool = False) -> Iterator[Message]:
+    def _add_gemini(self, record: Record, *, injected: bool = False) -> None:
         for call in record.calls:
             self._calls.put(call.id, call)
             self._answered.pop(call.id)
         usage = self._usage(record)
         if record.text or record.thinking or record.calls or usage:
-            yield self._made(
+            self._make(
                 record,
                 "assistant",
                 text=record.text,
@@ -183,33 +221,33 @@ class _Reader:
                 usage=usage,
                 injected=injected,
             )
-        yield from self._results(record, record.results)
+        self._make_results(record, record.results)
 
-    def _results(self, record: Record, results: Iterable[ToolResult]) -> Iterator[Message]:
+    def _make_results(self, record: Record, results: Sequence[ToolResult]) -> None:
         for result in results:
-            self._answered.put(result.call_id, None)
+            self._answered.put(result.call_id, True)
             call = self._calls.get(result.call_id)
             wrote_list = call is not None and call.name == "write_todos" and result.outcome == "ok"
             todos = todos_of(call.arguments.get("todos"), "description") if call and wrote_list else None
-            yield self._made(record, "user", tool_results=(result,), todos=todos)
+            self._make(record, "user", tool_results=(result,), todos=todos)
 
-    def _unanswered(self, record: Record) -> tuple[ToolResult, ...]:
+    def _unanswered(self, record: Record) -> list[ToolResult]:
         results = [result for result in record.results if result.call_id not in self._answered]
         for response in record.responses:
             if text_of(response.get("id")) not in self._answered:
                 results.append(result_of(response))
-        return tuple(results)
+        return results
 
     # --- patches
 
-    def _patch(self, changes: dict[str, Any]) -> Iterator[Message]:
+    def _patch(self, changes: dict[str, Any]) -> None:
         if isinstance(changes.get("messages"), list):
             self._is_replaying = False
-            yield from self._release()
-            yield from self._replaced([record_of(entry) for entry in mappings_of(changes["messages"])])
+            self._release()
+            self._replace([record_of(entry) for entry in mappings_of(changes["messages"])])
         self._note_session(changes)
 
-    def _replaced(self, records: list[Record]) -> Iterator[Message]:
+    def _replace(self, records: list[Record]) -> None:
         """The conversation as of now: pass on what is new, and say so if the rest was summed up."""
         fresh = [record for record in records if self._is_fresh(record)]
         summed_up = 1 < len(self._history) > len(records) or any(
@@ -222,7 +260,7 @@ class _Reader:
             restated.append(Known(record.id, record.content, self._index if index is None else index))
             if fresh and record is fresh[0]:
                 del fresh[0]
-                yield from self._restated(record, opens=position <= 1, summed_up=summed_up)
+                self._restate(record, opens=position <= 1, summed_up=summed_up)
         self._history.replace(restated)
 
     def _is_fresh(self, record: Record) -> bool:
@@ -232,23 +270,25 @@ class _Reader:
             return False
         return bool(record.text or record.calls or self._unanswered(record))
 
-    def _restated(self, record: Record, *, opens: bool, summed_up: bool) -> Iterator[Message]:
+    def _restate(self, record: Record, *, opens: bool, summed_up: bool) -> None:
         if summed_up and opens and record.kind == "user" and record.text:
-            yield self._made(record, "system", text=record.text, compaction=True, injected=True)
+            self._make(record, "system", text=record.text, compaction=True, injected=True)
         else:
-            yield from self._added(record, injected=summed_up)
+            self._add(record, injected=summed_up)
 
-    def _rewind(self, identifier: str) -> Iterator[Message]:
-        yield from self._release()
+    def _rewind(self, identifier: str) -> None:
+        self._release()
         first, dropped = self._history.cut_at(identifier)
         if first is not None:
-            yield Message(
-                index=self._index,
-                role="system",
-                text=f"The user took back {dropped} messages",
-                injected=True,
-                subagent=self._subagent,
-                undone_from=first,
+            self._ready.append(
+                Message(
+                    index=self._index,
+                    role="system",
+                    text=f"The user took back {dropped} messages",
+                    injected=True,
+                    subagent=self._subagent,
+                    undone_from=first,
+                )
             )
             self._index += 1
 
@@ -267,9 +307,8 @@ class _Reader:
         tokens = mapping_of(record.raw.get("tokens"))
         model = text_or_none(record.raw.get("model"))
         self._report.model = model or self._report.model
-        if not tokens or record.id in self._counted:
+        if not tokens or self._counted.met(record.id):
             return None
-        self._counted.put(record.id, None)
         cached = count_of(tokens.get("cached"))
         usage = TokenUsage(
             input_tokens=max(0, count_of(tokens.get("input")) - cached) + count_of(tokens.get("tool")),
@@ -279,21 +318,15 @@ class _Reader:
         )
         return usage if usage.context else None
 
-    def _made(self, record: Record, role: Any, **fields: Any) -> Message:
-        message = Message(
-            index=self._index,
-            role=role,
-            at=text_or_none(record.raw.get("timestamp")),
-            id=record.id,
-            subagent=self._subagent,
-            **fields,
-        )
+    def _make(self, record: Record, role: Role, **fields: Any) -> None:
+        at = text_or_none(record.raw.get("timestamp"))
+        message = Message(self._index, role, at=at, id=record.id, subagent=self._subagent, **fields)
         self._index += 1
-        self._note_workspace(message)
-        return message
+        self._ready.append(message)
+        if self._report.cwd is None and message.text.startswith(CONTEXT_TAG):
+            self._note_workspace(message)
 
     def _note_workspace(self, message: Message) -> None:
         """The file names its project only as a hash; the first message tells the folder."""
-        if self._report.cwd is None and message.text.startswith(CONTEXT_TAG):
-            found = _WORKSPACE.search(message.text, 0, 20_000)
-            self._report.cwd = found[1] if found else None
+        found = _WORKSPACE.search(message.text, 0, 20_000)
+        self._report.cwd = found[1] if found else None

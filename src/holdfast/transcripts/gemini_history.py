@@ -9,18 +9,17 @@ of that comparison, since masking replaces it.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from holdfast.transcripts.fields import Recent
 
 _MOST_REMEMBERED = 50_000
 
 
-@dataclass(frozen=True, slots=True)
-class Known:
+class Known(NamedTuple):
     id: str
     content: int  # a hash of what the message says
-    index: int  # where the message stands in the stream
+    place: int  # where the message stands in the stream
 
 
 class History:
@@ -44,8 +43,8 @@ class History:
         """A message was added, or the one of this id was completed."""
         first = self.index_of(identifier)
         known = Known(identifier, content, index if first is None else first)
-        self._ids.put(identifier, known.index)
-        self._contents.put(content, known.index)
+        self._ids.put(identifier, known.place)
+        self._contents.put(content, known.place)
         position = self._positions.get(identifier)
         if position is not None:
             self._live[position] = known
@@ -62,15 +61,15 @@ class History:
     def replace(self, restated: Iterable[Known]) -> None:
         self._hold(list(restated)[-_MOST_REMEMBERED:])
         for known in self._live:
-            self._ids.put(known.id, known.index)
-            self._contents.put(known.content, known.index)
+            self._ids.put(known.id, known.place)
+            self._contents.put(known.content, known.place)
 
     def cut_at(self, identifier: str) -> tuple[int | None, int]:
         """Drop the message of this id and all after it: the first index dropped, and how many."""
         position = self._positions.get(identifier, 0)
         dropped = self._live[position:]
         self._hold(self._live[:position])
-        return (dropped[0].index if dropped else None), len(dropped)
+        return (dropped[0].place if dropped else None), len(dropped)
 
     def _hold(self, live: list[Known]) -> None:
         self._live = live

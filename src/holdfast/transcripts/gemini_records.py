@@ -23,7 +23,7 @@ _SIGNAL = re.compile(r"^Signal: \S+$", re.MULTILINE)
 _STATUSES: dict[str, Outcome] = {"success": "ok", "error": "error", "cancelled": "interrupted"}
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)  # not frozen: one is made of every line, and freezing doubles the price
 class Record:
     """A message as the file has it, before it is decided what of it is new."""
 
@@ -43,22 +43,32 @@ class Record:
 
 
 def record_of(entry: dict[str, Any]) -> Record:
-    parts = _parts(entry.get("content"))
-    calls, results = _recorded_tools(entry)
-    if not calls:
-        calls = [_call(mapping_of(part["functionCall"])) for part in parts if "functionCall" in part]
-    responses = tuple(mapping_of(part["functionResponse"]) for part in parts if "functionResponse" in part)
-    kind = kind_of(entry.get("type"))
-    text = joined(text_of(part.get("text")) for part in parts if not part.get("thought"))
-    thoughts = [*_thoughts(entry), *(text_of(part.get("text")) for part in parts if part.get("thought"))]
+    """In one walk over the parts: there is one of these for every line of the file."""
+    content: Any = entry.get("content")
+    said: list[str] = []
+    thoughts = _thoughts(entry) if entry.get("thoughts") else []
+    calls, results = _recorded_tools(entry) if entry.get("toolCalls") else ([], [])
+    responses: list[dict[str, Any]] = []
+    called: list[ToolCall] = []
+    if isinstance(content, str):
+        said.append(content)
+    else:
+        for part in _parts(content):
+            if "functionResponse" in part:
+                responses.append(mapping_of(part["functionResponse"]))
+            if "functionCall" in part:
+                called.append(_call(mapping_of(part["functionCall"])))
+            (thoughts if part.get("thought") else said).append(text_of(part.get("text")))
+    calls = calls or called
+    kind, text = kind_of(entry.get("type")), joined(said)
     return Record(
         id=text_of(entry.get("id")),
         kind=kind,
         text=text,
-        thinking=joined(thoughts),
+        thinking=joined(thoughts) if thoughts else "",
         calls=tuple(calls),
         results=tuple(results),
-        responses=responses,
+        responses=tuple(responses),
         content=_content_hash(kind, text, calls, answers=bool(responses)),
         raw=entry,
     )
@@ -84,6 +94,9 @@ def typed(record: Record) -> tuple[str, bool]:
 def _content_hash(kind: str, text: str, calls: list[ToolCall], *, answers: bool) -> int:
     called = tuple((call.name, orjson.dumps(call.arguments, option=orjson.OPT_SORT_KEYS)) for call in calls)
     return hash((kind, text.strip(), called, answers and not calls))
+
+
+ONLY_RESULTS = _content_hash("user", "", [], answers=True)
 
 
 def _parts(content: object) -> list[dict[str, Any]]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any, BinaryIO, cast
 
 import orjson
@@ -17,11 +17,15 @@ _NOISE_WITHIN = 1500
 
 
 def json_objects(
-    source: BinaryIO, report: ReadReport, noise: bytes | None = None
+    source: BinaryIO,
+    report: ReadReport,
+    noise: bytes | None = None,
+    is_noise: Callable[[bytes], bool] | None = None,
 ) -> Iterator[dict[str, Any]]:
     """Each line that holds a JSON object; every other line is counted in ``report``.
 
     ``noise`` near the start of a line marks one that says nothing: it is not even parsed.
+    Where one mark does not tell, ``is_noise`` is asked about each whole line.
     """
     loads = orjson.loads
     while line := source.readline(MAX_LINE_BYTES + 1):
@@ -31,6 +35,8 @@ def json_objects(
             report.oversized += 1
             continue
         if noise is not None and line.find(noise, 0, _NOISE_WITHIN) >= 0:
+            continue
+        if is_noise is not None and line.endswith(b"}\n") and is_noise(line):
             continue
         try:
             value = loads(line)
