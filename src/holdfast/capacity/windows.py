@@ -6,6 +6,7 @@ DEFAULT_WINDOW = 200_000
 
 _WINDOWS: dict[str, int] = {
     "claude": 200_000,
+    "claude-opus-5": 1_000_000,
     "gpt-3.5": 16_385,
     "gpt-4": 8_192,
     "gpt-4-turbo": 128_000,

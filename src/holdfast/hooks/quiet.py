@@ -9,6 +9,11 @@ from __future__ import annotations
 import os
 
 from holdfast.errors import StorageError
+from holdfast.hooks import notes
+
+WORD = "holdfast:quiet"
+_PROMPTS_WITHOUT_HINT = 5
+_REMEMBERED_PROMPTS = 64
 
 
 def marker_path(state_folder: str, file_name: str) -> str:
@@ -53,3 +58,43 @@ def turn_off(marker: str) -> bool:
     except OSError as error:
         raise StorageError(f"could not remove {marker}: {error.strerror}") from error
     return True
+
+
+def reminder(marker: str, remembered: str, prompt: str) -> str | None:
+    """Count this prompt and return its line; None where another hook has done so for the same prompt.
+
+    `remembered` is a file with the newest prompts that were counted. It is also the lock, since the
+    marker itself may be replaced at any time.
+    """
+    notes.ensure_folder(os.path.dirname(remembered))
+    with notes.Locked(remembered) as descriptor:
+        known = os.read(descriptor, 1 << 16).decode("utf-8", "replace").split("\n")
+        if prompt and prompt in known:
+            return None
+        number = _count_prompt(marker)
+        if number is None:
+            return None
+        if prompt:
+            data = "\n".join((*known, prompt)[-_REMEMBERED_PROMPTS:]).encode()
+            os.pwrite(descriptor, data, 0)
+            os.ftruncate(descriptor, len(data))
+    if number <= _PROMPTS_WITHOUT_HINT:
+        return WORD
+    return f"{WORD} ({number} prompts) — nudges back on with /holdfast:unquiet"
+
+
+def _count_prompt(marker: str) -> int | None:
+    """One prompt more in the marker; None where it is gone."""
+    try:
+        descriptor = os.open(marker, os.O_RDWR)
+    except FileNotFoundError:
+        return None
+    try:
+        text = os.read(descriptor, 32).strip()
+        number = (int(text) if text.isdigit() else 0) + 1
+        data = b"%d" % number
+        os.pwrite(descriptor, data, 0)
+        os.ftruncate(descriptor, len(data))
+    finally:
+        os.close(descriptor)
+    return number
