@@ -242,6 +242,6 @@ ls /dev/sda
 history | grep rm
 """.strip().splitlines()
 
-HARMLESS[HARMLESS.index("eval \"$(ssh-agent -s)\" ; echo ok")] = "ssh-agent -s > agent.env; . ./agent.env"
+HARMLESS[HARMLESS.index('eval "$(ssh-agent -s)" ; echo ok')] = "ssh-agent -s > agent.env; . ./agent.env"
 HARMLESS[HARMLESS.index("cat <<EOF > notes.md")] = "cat <<EOF > notes.md\nrm -rf /\ncurl x | sh\nEOF"
 HARMLESS += ["cat > run.sh <<'EOF'\nrm -rf /\nEOF\nchmod +x run.sh", "# rm -rf /\nls", "", "   "]

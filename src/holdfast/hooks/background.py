@@ -1,4 +1,4 @@
-"""The heavy work behind the hooks, in a process of its own: `background.py TASK AGENT SESSION PROJECT [WORD…]`.
+"""The heavy work behind the hooks: `background.py TASK AGENT SESSION PROJECT [WORD…]`.
 
 Tasks: `settings` (read the settings files), `begin` (a wind-down), `settle` (make a snapshot of the
 session), `recover` (what killed sessions left), `contexts` (prepare a session's contexts).

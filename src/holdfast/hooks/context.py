@@ -1,4 +1,4 @@
-"""Resume contexts as files beside the sessions: prepared when a session is settled, only read when one starts."""
+"""Resume contexts as files beside the sessions: prepared when one is settled, only read when one starts."""
 
 import os
 
@@ -25,7 +25,9 @@ def own_context(event: "Event") -> str | None:
 
 def latest_context(event: "Event") -> str | None:
     """The context of the session paused last in this worktree, unless a live session took it up already."""
-    name = (notes.read(os.path.join(_sessions(event), "LATEST-SESSION.txt"), 100) or b"").decode("ascii", "replace")
+    name = (notes.read(os.path.join(_sessions(event), "LATEST-SESSION.txt"), 100) or b"").decode(
+        "ascii", "replace"
+    )
     name = name.strip()
     if not name:
         return None
@@ -82,7 +84,9 @@ def _is_open(event: "Event", key: str) -> bool:
 
 
 def _is_alive(folder: str) -> bool:
-    lines = (notes.read(os.path.join(folder, "who"), 8192) or b"").decode("utf-8", "surrogateescape").split("\n")
+    lines = (
+        (notes.read(os.path.join(folder, "who"), 8192) or b"").decode("utf-8", "surrogateescape").split("\n")
+    )
     if len(lines) != 5 or not lines[3].isdigit():
         return False
     from holdfast.process import is_alive

@@ -1,4 +1,4 @@
-"""`holdfast-hook AGENT EVENT`: payload on stdin, answer on stdout. Also run by path, without site-packages."""
+"""`holdfast-hook AGENT EVENT`: payload on stdin, answer on stdout. Also run by its path."""
 
 import sys
 

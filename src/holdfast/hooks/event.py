@@ -7,6 +7,8 @@ from holdfast.hooks.payload import members, text
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from holdfast.hooks.levels import HookSettings
     from holdfast.hooks.usage import Gauge
 
@@ -66,7 +68,7 @@ _SAFE_SIGNS = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ012
 class Event:
     """Reads nothing but the payload until asked."""
 
-    def __init__(self, agent: str, name: str, data: bytes, environ: "os._Environ[str]") -> None:
+    def __init__(self, agent: str, name: str, data: bytes, environ: "Mapping[str, str]") -> None:
         self.agent = agent
         self.name = name
         self.moment = MOMENTS[agent][name]
@@ -126,7 +128,7 @@ class Event:
         return os.path.join(self.folder, name)
 
 
-def project_of(agent: str, cwd: str, environ: "os._Environ[str]") -> str:
+def project_of(agent: str, cwd: str, environ: "Mapping[str, str]") -> str:
     """The folder whose `.holdfast` this session uses: as the command line finds it."""
     given = environ.get("HOLDFAST_PROJECT")
     if given:

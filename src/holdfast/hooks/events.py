@@ -72,7 +72,9 @@ EVENTS: dict[str, tuple[HookEvent, ...]] = {
         HookEvent("tool.execute.before", "guards; nudges; denies tools if a stop is configured"),
         HookEvent("tool.execute.after", "journal, advice to wrap up"),
         HookEvent("message.updated", "usage of each finished assistant message"),
-        HookEvent("session.compacting", "snapshot before compaction; `context` goes to the model", timeout=60),
+        HookEvent(
+            "session.compacting", "snapshot before compaction; `context` goes to the model", timeout=60
+        ),
         HookEvent("session.compacted", "puts the resume context back in", timeout=30),
         HookEvent("session.idle", "journals the end of a turn"),
         HookEvent("session.deleted", "snapshot and clean-up, detached"),

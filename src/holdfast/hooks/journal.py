@@ -6,9 +6,10 @@ the same folder may have one going.
 
 import os
 
-from holdfast.clock import iso
 from holdfast.hooks import notes
 from holdfast.hooks.payload import quoted
+from holdfast.hooks.winding import journal_path, winding_down
+from holdfast.moments import iso
 from holdfast.secret_signs import may_hold_secret
 
 TYPE_CHECKING = False
@@ -20,15 +21,6 @@ _SESSION_KEY = b'"session_id": "'
 _LONGEST_RAW = 8 * 1024
 _CUT = 2000
 _sync_data = getattr(os, "fdatasync", os.fsync)
-
-
-def journal_path(event: "Event") -> str:
-    return os.path.join(event.project, ".holdfast", "sessions", "ACTIVE-PAUSE.jsonl")
-
-
-def winding_down(event: "Event") -> str:
-    """The name of this session's own wind-down; empty where it has none."""
-    return (notes.read(event.note("winding"), 100) or b"").decode("ascii", "replace").strip()
 
 
 def append(event: "Event", kind: str, data: str, share: float) -> bool:
@@ -51,7 +43,7 @@ def append(event: "Event", kind: str, data: str, share: float) -> bool:
             if _session_of(os.pread(descriptor, _HEAD, 0)) != name:
                 return _is_over(event)
             if ours.st_size and os.pread(descriptor, 1, ours.st_size - 1) != b"\n":
-                return _append_with_care(event, path, descriptor, line)
+                return _append_with_care(path, descriptor, line)
             _write_or_undo(descriptor, line, ours.st_size)
             notes.unlock(descriptor)  # others may write while we wait for the disk
             _sync_data(descriptor)
@@ -88,7 +80,7 @@ def _write_or_undo(descriptor: int, line: bytes, size: int) -> None:
         raise
 
 
-def _append_with_care(event: "Event", path: str, descriptor: int, line: bytes) -> bool:
+def _append_with_care(path: str, descriptor: int, line: bytes) -> bool:
     """A crash left half a line: the journal's own room repairs it, for which it needs the lock."""
     notes.unlock(descriptor)
     from pathlib import Path

@@ -134,7 +134,7 @@ def _end_of_value(data: bytes, start: int) -> int:
     size = len(data)
     while position < size and data[position] not in _ENDS_OF_SCALAR:
         position += 1
-    if position == start or position == size:
+    if position in (start, size):
         raise NotAnObjectError("a value has no end")
     return position
 

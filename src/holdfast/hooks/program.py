@@ -3,6 +3,10 @@
 import os
 import sys
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
 _LONGEST = 8
 """Seconds after which a hook gives itself up; some moments wait for a snapshot."""
 _LONGER = {"SessionStart": 28, "session.created": 28, "session.compacted": 28, "PreCompact": 55}
@@ -59,14 +63,10 @@ def _write(descriptor: int, text: str) -> None:
 
 def _give_up_after(seconds: int) -> None:
     """`signal` itself loads `enum`; its C core is built in."""
-    try:
-        import _signal
-    except ImportError:
-        return
-    if not hasattr(_signal, "alarm"):
-        return
-    _signal.signal(_signal.SIGALRM, _give_up)
-    _signal.alarm(seconds)
+    core: Any = __import__("_signal")
+    if hasattr(core, "alarm"):  # not on Windows
+        core.signal(core.SIGALRM, _give_up)
+        core.alarm(seconds)
 
 
 def _give_up(*_: object) -> None:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import os
 
-from holdfast.errors import StorageError
 from holdfast.hooks import notes
 
 WORD = "holdfast:quiet"
@@ -46,7 +45,7 @@ def turn_on(marker: str) -> None:
         os.close(descriptor)
         os.replace(temporary, marker)
     except OSError as error:
-        raise StorageError(f"could not write {marker}: {error.strerror}") from error
+        raise _storage_error(f"could not write {marker}: {error.strerror}") from error
 
 
 def turn_off(marker: str) -> bool:
@@ -56,7 +55,7 @@ def turn_off(marker: str) -> bool:
     except FileNotFoundError:
         return False
     except OSError as error:
-        raise StorageError(f"could not remove {marker}: {error.strerror}") from error
+        raise _storage_error(f"could not remove {marker}: {error.strerror}") from error
     return True
 
 
@@ -98,3 +97,10 @@ def _count_prompt(marker: str) -> int | None:
     finally:
         os.close(descriptor)
     return number
+
+
+def _storage_error(message: str) -> Exception:
+    """Loaded here and not above: hooks only read."""
+    from holdfast.errors import StorageError
+
+    return StorageError(message)

@@ -1,4 +1,4 @@
-"""Which nudges, guards and housekeeping run at which moment. Each is one file of that name in its kind's folder.
+"""Which nudges, guards and housekeeping run at which moment. Each is a file of that name.
 
 A table instead of a look into the folders: an event loads only the files it needs.
 """

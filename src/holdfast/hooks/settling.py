@@ -78,7 +78,9 @@ def note_settings(work: Work) -> bool:
         trouble.note(str(work.state), f"settings cannot be read, defaults are used: {error.message}")
     else:
         levels = settings.levels
-        lines += [f"{name}={getattr(levels, name)}" for name in ("caution", "warning", "auto_pause", "critical")]
+        lines += [
+            f"{name}={getattr(levels, name)}" for name in ("caution", "warning", "auto_pause", "critical")
+        ]
         lines += [f"on_exhaustion={settings.on_exhaustion}"]
         lines += [f"context_window={settings.context_window}"] if settings.context_window else []
     notes.write(str(work.state / "hooks" / "settings"), "\n".join(lines).encode("utf-8", "surrogateescape"))
@@ -231,7 +233,9 @@ def prepare_contexts(work: Work, name: str) -> bool:
     sessions = work.settings().layout.sessions
     snapshot, workflow = read_session_document(SessionFiles(sessions).read(name), where=f"{name}.json")
     for agent, limit in LIMITS.items():
-        compiled = ResumeContextCompiler(limit - ROOM_FOR_HEADING).compile_with_report(snapshot, workflow.issue)
+        compiled = ResumeContextCompiler(limit - ROOM_FOR_HEADING).compile_with_report(
+            snapshot, workflow.issue
+        )
         replace_file(Path(context_file(str(sessions), name, agent)), compiled.text.encode())
     _drop_old_contexts(sessions)
     return True

@@ -1,4 +1,4 @@
-"""Read a shell command line as far as a guard needs it: which programs run with which words, where output goes.
+"""Read a shell command line as far as a guard needs it: which programs run, on what, and where output goes.
 
 No shell: nothing is run or looked up. Quotes, escapes, substitutions, here-documents, brace lists and plain
 variables set on the same line are followed, since that is how harm is disguised, mostly by accident.
@@ -103,7 +103,11 @@ class _Reader:
         if self.at == start:  # nothing taken: step over a sign we do not know
             self.at += 1
         last = self.words[-1] if self.words else ""
-        if last.isdigit() and self.line[self.at : self.at + 1] in ("<", ">") and self.line[start : self.at] == last:
+        if (
+            last.isdigit()
+            and self.line[self.at : self.at + 1] in ("<", ">")
+            and self.line[start : self.at] == last
+        ):
             self.words.pop()  # the descriptor of a redirection
 
     def _redirection(self) -> None:
@@ -226,11 +230,11 @@ class _Reader:
         for sign in (":-", ":=", "-", "="):
             name, found, default = inner.partition(sign)
             if found and name.isidentifier():
-                return self.variables.get(name, "" if name in ("HOME",) else default) or self._value(name)
+                return self.variables.get(name, "" if name == "HOME" else default) or self._value(name)
         return self._value(name) if name.isidentifier() else DYNAMIC
 
     def _value(self, name: str) -> str:
-        if name in ("HOME",) and name not in self.variables:
+        if name == "HOME" and name not in self.variables:
             return "~"
         value = self.variables.get(name)
         if value is None:

@@ -1,4 +1,4 @@
-"""Start the heavy work in a process of its own: with everything installed, and outliving the agent if asked."""
+"""Start the heavy work in a process of its own: with all that is installed, outliving the agent if asked."""
 
 import os
 import sys
@@ -47,6 +47,6 @@ def _start(event: "Event", task: str, words: tuple[str, ...]) -> int:
         for descriptor in (0, 1, 2):
             os.dup2(nothing, descriptor)
         arguments = [sys.executable, "-I", _SCRIPT, task, event.agent, event.session, event.project, *words]
-        os.execv(sys.executable, arguments)
+        os.execv(sys.executable, arguments)  # noqa: S606 - our own script
     finally:
         os._exit(1)

@@ -25,7 +25,9 @@ class Usage:
 
     __slots__ = ("cache_read", "cache_write", "input", "model", "output", "report_id", "window")
 
-    def __init__(self, counts: tuple[int, int, int, int], model: str, report_id: str, window: int = 0) -> None:
+    def __init__(
+        self, counts: tuple[int, int, int, int], model: str, report_id: str, window: int = 0
+    ) -> None:
         self.input, self.output, self.cache_read, self.cache_write = counts
         self.model = model
         self.report_id = report_id
@@ -58,8 +60,17 @@ def measured(event: "Event", settings: "HookSettings") -> Gauge | None:
     gauge = Gauge(found.total, window)
     _store(event, found, window)
     _remember(event, end, gauge)
-    notes.write(event.note("gauge"), b"%d\n" % int(settings.auto_pause * window))
+    _tell_wrapper(event, gauge, settings)
     return gauge
+
+
+def _tell_wrapper(event: "Event", gauge: Gauge, settings: "HookSettings") -> None:
+    """Two notes for `hook.sh`: from how many tokens on it must wake Python, and whether that is now."""
+    notes.write(event.note("gauge"), b"%d\n" % int(settings.auto_pause * gauge.window))
+    if gauge.share >= settings.auto_pause:
+        notes.create(event.note("full"))
+    else:
+        notes.remove(event.note("full"))
 
 
 def last_known(event: "Event") -> Gauge | None:
@@ -74,6 +85,7 @@ def forget(event: "Event") -> None:
     _store(event, Usage((0, 0, 0, 0), "", "compacted", window), window)
     end = _size(event.text("transcript_path")) if event.agent == "claude" else offset
     _remember(event, end, Gauge(0, window))
+    notes.remove(event.note("full"))
 
 
 def _remembered(event: "Event") -> tuple[int, Gauge | None, int]:
@@ -105,7 +117,7 @@ def _window(event: "Event", found: Usage, known: int) -> int:
 
 
 def _fuller_name(event: "Event", model: str) -> str:
-    """The name at the session's start, where it bears the size of the window that the transcript leaves out."""
+    """The name at the session's start, where it bears the size of the window."""
     at_start = (notes.read(event.note("started-with"), 200) or b"").decode("utf-8", "replace")
     return at_start if at_start.startswith(model) else model
 
@@ -293,13 +305,18 @@ def _stored(data: bytes | None) -> tuple[int, float, str, tuple[int, int, int, i
             int(fields[name]) for name in ("input_tokens", "output_tokens", "cache_read", "cache_write")
         )
         share = sum(counts) / int(fields["context_window"])
-        return int(fields["reports"]), share, text(fields["model"]), (counts[0], counts[1], counts[2], counts[3])
+        return (
+            int(fields["reports"]),
+            share,
+            text(fields["model"]),
+            (counts[0], counts[1], counts[2], counts[3]),
+        )
     except (NotAnObjectError, KeyError, ValueError, ZeroDivisionError):
         return None
 
 
 def _state(event: "Event", found: Usage, window: int, reports: int, share: float, model: str) -> bytes:
-    from holdfast.clock import iso
+    from holdfast.moments import iso
 
     return (
         f'{{"session_id": {quoted(event.session)}, "input_tokens": {found.input}, '
@@ -312,7 +329,7 @@ def _state(event: "Event", found: Usage, window: int, reports: int, share: float
 
 
 def _store_with_care(event: "Event", found: Usage, window: int) -> None:
-    """The state is damaged or of a newer program: the tracker sets it aside. The lock is held by the caller."""
+    """The state is damaged or of a newer program: it is set aside. The caller holds the lock."""
     from pathlib import Path
 
     from holdfast.durable import set_aside

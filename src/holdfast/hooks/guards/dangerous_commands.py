@@ -55,7 +55,9 @@ def check(event: "Event") -> str | None:
     )
 
 
-def danger(command: str, cwd: str = "/work", branch: "Callable[[], str]" = lambda: "", depth: int = 0) -> str | None:
+def danger(
+    command: str, cwd: str = "/work", branch: "Callable[[], str]" = lambda: "", depth: int = 0
+) -> str | None:
     """Why the command may not run; None where nothing speaks against it."""
     if depth > _DEEPEST:
         return "it is nested too deep to be understood"
@@ -72,7 +74,9 @@ def _branch(event: "Event") -> "Callable[[], str]":
     def current() -> str:
         from holdfast.hooks import notes
 
-        head = (notes.read(os.path.join(event.project, ".git", "HEAD"), 512) or b"").decode("utf-8", "replace")
+        head = (notes.read(os.path.join(event.project, ".git", "HEAD"), 512) or b"").decode(
+            "utf-8", "replace"
+        )
         return head.strip().rpartition("refs/heads/")[2]
 
     return current
@@ -153,7 +157,11 @@ def _runs_text(
     if name in (*_SHELLS, "su", "script", "ssh", "flatpak-spawn"):
         return _of_shell(name, words, simple, cwd, branch, depth)
     if name in ("source", "."):
-        return "it runs what it downloads, unseen" if any(word.startswith(DYNAMIC) for word in words[1:]) else None
+        return (
+            "it runs what it downloads, unseen"
+            if any(word.startswith(DYNAMIC) for word in words[1:])
+            else None
+        )
     if name.startswith(("python", "perl", "ruby", "node", "php")):
         return next((why for word in words[1:] if (why := targets.why_not_script(word))), None)
     return None

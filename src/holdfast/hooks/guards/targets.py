@@ -9,9 +9,43 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 _SYSTEM = frozenset(
-    "/ /bin /boot /dev /etc /home /lib /lib32 /lib64 /media /mnt /opt /proc /root /run /sbin /srv /sys /usr "
-    "/usr/bin /usr/lib /usr/local /usr/sbin /usr/share /var /var/lib /var/log /Applications /Library /System "
-    "/Users /Volumes /private /private/etc /private/var".split()
+    [
+        "/",
+        "/bin",
+        "/boot",
+        "/dev",
+        "/etc",
+        "/home",
+        "/lib",
+        "/lib32",
+        "/lib64",
+        "/media",
+        "/mnt",
+        "/opt",
+        "/proc",
+        "/root",
+        "/run",
+        "/sbin",
+        "/srv",
+        "/sys",
+        "/usr",
+        "/usr/bin",
+        "/usr/lib",
+        "/usr/local",
+        "/usr/sbin",
+        "/usr/share",
+        "/var",
+        "/var/lib",
+        "/var/log",
+        "/Applications",
+        "/Library",
+        "/System",
+        "/Users",
+        "/Volumes",
+        "/private",
+        "/private/etc",
+        "/private/var",
+    ]
 )
 _DISKS = ("sd", "hd", "vd", "xvd", "nvme", "mmcblk", "disk", "rdisk", "dm-", "md", "loop", "mapper/")
 _PRECIOUS_FILES = ("/etc/passwd", "/etc/shadow", "/etc/sudoers", "/etc/fstab", "/proc/sysrq-trigger")
@@ -116,7 +150,7 @@ def _find(words: list[str], cwd: str) -> str | None:
     where = _vital(start, cwd) if start else None
     deletes = "-delete" in words or any(
         word in ("-exec", "-execdir", "-ok") and os.path.basename(after) in ("rm", "shred", "unlink")
-        for word, after in zip(words, words[1:], strict=False)
+        for word, after in zip(words, words[1:], strict=False)  # noqa: RUF007 - itertools is not loaded here
     )
     return f"it deletes what it finds under {where}" if where and deletes else None
 
@@ -227,7 +261,16 @@ def _git(words: list[str], branch: "Callable[[], str]") -> str | None:
 
 def why_not_script(text: str) -> str | None:
     """A one-line program that removes a vital folder by its own means."""
-    for call in ("rmtree(", "remove_tree(", "rm_rf(", "rmSync(", "rmdirSync(", "os.system(", "system(", "execSync("):
+    for call in (
+        "rmtree(",
+        "remove_tree(",
+        "rm_rf(",
+        "rmSync(",
+        "rmdirSync(",
+        "os.system(",
+        "system(",
+        "execSync(",
+    ):
         _, found, after = text.partition(call)
         if not found:
             continue

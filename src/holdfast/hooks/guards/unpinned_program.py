@@ -15,7 +15,15 @@ if TYPE_CHECKING:
 KIND = "guard"
 
 _NAMES = ("holdfast", "holdfast-hook")
-_FETCHING = (("uvx",), ("uv", "tool", "run"), ("uv", "x"), ("pipx", "run"), ("npx",), ("bunx",), ("pnpm", "dlx"))
+_FETCHING = (
+    ("uvx",),
+    ("uv", "tool", "run"),
+    ("uv", "x"),
+    ("pipx", "run"),
+    ("npx",),
+    ("bunx",),
+    ("pnpm", "dlx"),
+)
 
 
 def check(event: "Event") -> str | None:

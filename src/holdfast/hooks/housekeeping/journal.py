@@ -1,7 +1,7 @@
 """From the auto-pause level on, record what happens: tool calls, prompts, responses, incidents."""
 
-from holdfast.hooks import journal, notes
-from holdfast.hooks.payload import quoted
+from holdfast.hooks import notes
+from holdfast.hooks.winding import winding_down
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -15,8 +15,10 @@ _RETRY_AFTER = 60.0
 
 
 def run(event: "Event", answer: "Answer") -> None:  # noqa: ARG001
-    if not journal.winding_down(event) and not _begun(event):
+    if not winding_down(event) and not _begun(event):
         return
+    from holdfast.hooks import journal
+
     kind, data = _action(event)
     share = event.gauge.share if event.gauge else _last_share(event)
     journal.append(event, kind, data, share)
@@ -35,7 +37,7 @@ def _begun(event: "Event") -> bool:
     model = (notes.read(event.note("model"), 200) or b"").decode("utf-8", "replace")
     words = (repr(min(1.0, gauge.share)), str(gauge.tokens), str(gauge.window), model)
     spawn.run(event, "begin", *words, wait=6.0)
-    if journal.winding_down(event):
+    if winding_down(event):
         return True
     notes.write(event.note("held-since"), repr(event.now).encode())
     return False
@@ -49,6 +51,9 @@ def _last_share(event: "Event") -> float:
 
 
 def _action(event: "Event") -> tuple[str, str]:
+    from holdfast.hooks import journal
+    from holdfast.hooks.payload import quoted
+
     if event.moment == "after_tool":
         return "tool_call", journal.tool_data(event)
     if event.moment == "prompt":

@@ -1,4 +1,4 @@
-"""Make a snapshot before a compaction (waiting for it, as the agent waits for us) and at the session's end."""
+"""Make a snapshot before a compaction (the agent waits for it) and at the session's end."""
 
 from holdfast.hooks import notes, spawn
 

@@ -24,11 +24,11 @@ def check(event: "Event") -> str | None:
     except FileNotFoundError:
         return None
     taken = (notes.read(os.path.join(event.state, "hooks", "taken-up"), 1024) or b"").split(b"\n")
-    name = (notes.read(latest, 100) or b"").strip()
-    if taken[:1] == [name] or event.now - paused > _RECENT:
+    name = (notes.read(latest, 100) or b"").strip().decode("ascii", "replace")
+    if taken[:1] == [name.encode()] or event.now - paused > _RECENT:
         return None
     pace.spoke(event, "ceremonies")
     return (
-        f"[holdfast] A paused session of this folder was not taken up yet: {name.decode('ascii', 'replace')}. "
+        f"[holdfast] A paused session of this folder was not taken up yet: {name}. "
         "If this work belongs to it, read `holdfast context latest` first."
     )

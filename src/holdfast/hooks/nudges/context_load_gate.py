@@ -12,7 +12,12 @@ KIND = "nudge"
 
 EDITING_TOOLS = ("Edit", "MultiEdit", "Write", "NotebookEdit", "write_file", "replace", "edit", "write")
 _GUIDES = ("CLAUDE.md", "AGENTS.md", "GEMINI.md", "CONTRIBUTING.md")
-_LOADED_BY = {"claude": ("CLAUDE.md",), "gemini": ("GEMINI.md",), "codex": ("AGENTS.md",), "opencode": ("AGENTS.md",)}
+_LOADED_BY = {
+    "claude": ("CLAUDE.md",),
+    "gemini": ("GEMINI.md",),
+    "codex": ("AGENTS.md",),
+    "opencode": ("AGENTS.md",),
+}
 
 
 def check(event: "Event") -> str | None:
@@ -26,6 +31,6 @@ def check(event: "Event") -> str | None:
     if not unread:
         return None
     return (
-        f"[holdfast] First edit of this session. This project's rules also stand in {', '.join(unread)}, which "
-        "your program does not load by itself: read what applies before you go on, if you have not."
+        f"[holdfast] First edit of this session. This project's rules also stand in {', '.join(unread)}, "
+        "which your program does not load by itself: read what applies before you go on, if you have not."
     )

@@ -23,4 +23,5 @@ def check(event: "Event") -> str | None:
         if is_warning
         else "Prefer targeted reads over whole files."
     )
-    return f"[holdfast] Context is {gauge.share:.0%} full ({gauge.tokens:,} of {gauge.window:,} tokens). {advice}"
+    fill = f"{gauge.share:.0%} full ({gauge.tokens:,} of {gauge.window:,} tokens)"
+    return f"[holdfast] Context is {fill}. {advice}"

@@ -3,7 +3,7 @@
 import os
 
 from holdfast.hooks import pace
-from holdfast.hooks.journal import journal_path, winding_down
+from holdfast.hooks.winding import journal_path, winding_down
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -21,7 +21,7 @@ def check(event: "Event") -> str | None:
     if not short:
         return None
     pace.spoke(event, "machine_resources")
-    return f"[holdfast] This machine is short of {' and '.join(short)}. Clean up before starting large builds."
+    return f"[holdfast] This machine is short of {' and '.join(short)}. Clean up before large builds."
 
 
 def _disk(folder: str) -> list[str]:

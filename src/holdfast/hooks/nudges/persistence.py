@@ -21,8 +21,8 @@ def check(event: "Event") -> str | None:
         return None
     pace.spoke(event, "persistence")
     return (
-        f"[holdfast] {event.prompts} prompts into this session, and nothing was recorded for hours. State the "
-        "decisions made so far and why, in one message: a snapshot picks them up from there."
+        f"[holdfast] {event.prompts} prompts into this session, and nothing was recorded for hours. State "
+        "the decisions made so far and why, in one message: a snapshot picks them up from there."
     )
 
 

@@ -19,6 +19,6 @@ def check(event: "Event") -> str | None:
     if number % _EVERY != 1:
         return None
     return (
-        "[holdfast] Committed. If this commit settles a decision (an approach chosen, one rejected), say so in a "
-        "sentence with the reason: the next session is told of decisions, not of diffs."
+        "[holdfast] Committed. If this commit settles a decision (an approach chosen, one rejected), say so "
+        "in a sentence with the reason: the next session is told of decisions, not of diffs."
     )

@@ -21,9 +21,7 @@ _CHECKS = (
 
 def is_commit(command: str) -> bool:
     words = command.split()
-    return any(
-        word == "git" and "commit" in words[index + 1 : index + 6] for index, word in enumerate(words)
-    )
+    return any(word == "git" and "commit" in words[index + 1 : index + 6] for index, word in enumerate(words))
 
 
 def check(event: "Event") -> str | None:
