@@ -1,4 +1,4 @@
-"""Before the first edit: was the resume context read, where one was handed to this session only by name?"""
+"""Before the first edit: name the rules of the project that this agent does not load by itself."""
 
 import os
 
