@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import select
 import subprocess
 import sys
 import time
@@ -150,7 +151,7 @@ class AgentSession:
         deadline = time.monotonic() + PATIENCE
         while not what():
             assert time.monotonic() < deadline, f"it never came about; errors: {self.errors}"
-            os.sched_yield()
+            select.select([], [], [], 0.02)
 
 
 def said(text: str, role: str, message: str = "", tokens: int = 0, model: str = "") -> dict[str, Any]:

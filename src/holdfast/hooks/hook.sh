@@ -94,6 +94,7 @@ case $payload in *git*commit*) hand_over ;; esac
 [ -e "$notes/$session/full" ] && hand_over
 [ "$agent" = claude ] || exit 0 # the others tell their usage in an event of its own
 
+[ -r "$notes/$session/gauge" ] || hand_over
 limit=
 read -r limit <"$notes/$session/gauge" || hand_over
 member transcript_path || hand_over

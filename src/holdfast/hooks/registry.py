@@ -4,7 +4,17 @@ A table instead of a look into the folders: an event loads only the files it nee
 """
 
 HOUSEKEEPING = {
-    "presence": ("start", "prompt", "before_tool", "after_tool", "model", "compact"),
+    "presence": (
+        "start",
+        "prompt",
+        "before_tool",
+        "after_tool",
+        "batch",
+        "model",
+        "response",
+        "status",
+        "compact",
+    ),
     "prompt_count": ("prompt",),
     "stale_markers": ("start", "end"),
     "usage": ("start", "prompt", "after_tool", "batch", "model", "response", "status", "before_tool"),
