@@ -52,10 +52,10 @@ def test_only_the_dispatcher_and_the_status_line_know_of_quiet() -> None:
 
 
 def test_the_command_is_absolute() -> None:
-    for word in (*hook_command("claude", "Stop")[:3], ENTRY, WRAPPER):
+    for word in (*hook_command("claude", "PreToolUse")[:3], ENTRY, WRAPPER):
         assert Path(word).is_absolute()
         assert Path(word).exists()
-    assert "shims" not in hook_command("claude", "Stop")[2]
+    assert hook_command("claude", "PreToolUse")[2] == hook_command("claude", "Stop")[0] == sys.executable
 
 
 def test_the_table_in_the_documents_is_current() -> None:

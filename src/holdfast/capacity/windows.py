@@ -1,7 +1,5 @@
 """Context windows of models, by the longest name that fits. Settings override them."""
 
-from __future__ import annotations
-
 DEFAULT_WINDOW = 200_000
 
 _WINDOWS: dict[str, int] = {

@@ -5,7 +5,6 @@ The only place that knows of quiet mode. Each part may fail by itself; that is n
 
 import sys
 
-from holdfast.hooks import trouble
 from holdfast.hooks.answer import Answer
 from holdfast.hooks.quiet import is_quiet, marker_path, reminder
 from holdfast.hooks.registry import GUARDS, HOUSEKEEPING, NUDGES
@@ -62,7 +61,7 @@ def _quiet_line(event: "Event", marker: str) -> str | None:
     try:
         return reminder(marker, event.note("quiet-prompts"), prompt_identity(event))
     except Exception as error:  # noqa: BLE001 - as below
-        trouble.note(event.state, trouble.describe(error, "the quiet reminder"))
+        _note(event, error, "the quiet reminder")
         return None
 
 
@@ -76,7 +75,13 @@ def _attempt(event: "Event", kind: str, name: str, use: "Callable[[ModuleType], 
     try:
         use(_loaded(kind, name))
     except Exception as error:  # noqa: BLE001 - a hook's part ends here; the agent must not feel it
-        trouble.note(event.state, trouble.describe(error, f"{event.agent} {event.name} {kind}/{name}"))
+        _note(event, error, f"{event.agent} {event.name} {kind}/{name}")
+
+
+def _note(event: "Event", error: Exception, doing: str) -> None:
+    from holdfast.hooks import trouble
+
+    trouble.note(event.state, trouble.describe(error, doing))
 
 
 def _loaded(kind: str, name: str) -> "ModuleType":

@@ -10,6 +10,7 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    sys.dont_write_bytecode = False
     sys.path[0] = __file__.rpartition("/holdfast/hooks/")[0] or "."
-    raise SystemExit(main())
+    from os import _exit
+
+    _exit(main())  # nothing is buffered, and taking the interpreter down in order takes as long as our work

@@ -4,8 +4,6 @@ The marker holds the number of prompts since, so presence is the state and the
 content only the counter. `os` alone: this is on the path of every hook.
 """
 
-from __future__ import annotations
-
 import os
 
 from holdfast.hooks import notes

@@ -6,7 +6,6 @@ the window. The state is the tracker's own file (`holdfast.capacity.tracker`), u
 
 import os
 
-from holdfast.capacity.windows import context_window
 from holdfast.hooks import notes
 from holdfast.hooks.payload import NotAnObjectError, members, number, quoted, text
 
@@ -66,7 +65,9 @@ def measured(event: "Event", settings: "HookSettings") -> Gauge | None:
 
 def _tell_wrapper(event: "Event", gauge: Gauge, settings: "HookSettings") -> None:
     """Two notes for `hook.sh`: from how many tokens on it must wake Python, and whether that is now."""
-    notes.write(event.note("gauge"), b"%d\n" % int(settings.auto_pause * gauge.window))
+    limit = b"%d\n" % int(settings.auto_pause * gauge.window)
+    if notes.read(event.note("gauge"), 32) != limit:
+        notes.write(event.note("gauge"), limit)
     if gauge.share >= settings.auto_pause:
         notes.create(event.note("full"))
     else:
@@ -109,6 +110,8 @@ def _window(event: "Event", found: Usage, known: int) -> int:
     elif known and found.model in ("", (told_for or b"").decode("utf-8", "replace")):
         window = known
     else:
+        from holdfast.capacity.windows import context_window
+
         window = context_window(_fuller_name(event, found.model))
     if found.model and told_for != found.model.encode():
         notes.write(event.note("model"), found.model.encode())

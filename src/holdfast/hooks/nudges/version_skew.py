@@ -2,7 +2,6 @@
 
 import os
 
-from holdfast._version import __version__
 from holdfast.hooks import notes, pace
 
 TYPE_CHECKING = False
@@ -14,7 +13,11 @@ KIND = "nudge"
 
 def check(event: "Event") -> str | None:
     plugin = plugin_version(event)
-    if plugin in ("", __version__) or not pace.is_due(event, "version_skew", prompts=50):
+    if not plugin:
+        return None
+    from holdfast._version import __version__
+
+    if plugin == __version__ or not pace.is_due(event, "version_skew", prompts=50):
         return None
     pace.spoke(event, "version_skew")
     return (
