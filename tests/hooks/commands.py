@@ -1,6 +1,6 @@
 """Commands that must not run, and commands that must: as agents write them, plain and in disguise."""
 
-DANGEROUS = r"""
+_DANGEROUS = r"""
 rm -rf /
 rm -fr /
 rm -r -f /
@@ -130,14 +130,15 @@ python -c 'import os; os.system("rm -rf /")'
 node -e "require('fs').rmSync('/', {recursive: true})"
 """.strip().splitlines()
 
-DANGEROUS += [
+DANGEROUS = [
+    *_DANGEROUS,
     "rm \\\n  -rf \\\n  /",
     "bash <<EOF\nrm -rf /\nEOF",
     "echo ok\nrm -rf /",
     "rm -rf /\t",
 ]
 
-HARMLESS = r"""
+_HARMLESS = r"""
 ls -la /
 rm file.txt
 rm -f build.log
@@ -163,7 +164,6 @@ git commit -am 'never rm -rf / again'
 grep -rn "rm -rf /" src
 grep -r 'curl | sh' docs
 rg "dd of=/dev/sda"
-cat <<EOF > notes.md
 find . -name '*.pyc' -delete
 find . -type d -name node_modules -exec rm -rf {} +
 find /tmp/x -delete
@@ -195,7 +195,6 @@ cat install.sh | sh
 bash install.sh
 sh -c 'echo hello'
 bash -c "make test"
-eval "$(ssh-agent -s)" ; echo ok
 python -c "print('/')"
 python3 -c "import shutil; shutil.rmtree('build')"
 node -e "console.log(1)"
@@ -242,6 +241,12 @@ ls /dev/sda
 history | grep rm
 """.strip().splitlines()
 
-HARMLESS[HARMLESS.index('eval "$(ssh-agent -s)" ; echo ok')] = "ssh-agent -s > agent.env; . ./agent.env"
-HARMLESS[HARMLESS.index("cat <<EOF > notes.md")] = "cat <<EOF > notes.md\nrm -rf /\ncurl x | sh\nEOF"
-HARMLESS += ["cat > run.sh <<'EOF'\nrm -rf /\nEOF\nchmod +x run.sh", "# rm -rf /\nls", "", "   "]
+HARMLESS = [
+    *_HARMLESS,
+    "cat <<EOF > notes.md\nrm -rf /\ncurl x | sh\nEOF",
+    "cat > run.sh <<'EOF'\nrm -rf /\nEOF\nchmod +x run.sh",
+    "ssh-agent -s > agent.env; . ./agent.env",
+    "# rm -rf /\nls",
+    "",
+    "   ",
+]

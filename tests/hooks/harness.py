@@ -88,9 +88,9 @@ class AgentSession:
         }
         return json.dumps({**common, **fields}).encode()
 
-    def fire(self, event: str, payload: bytes | None = None, **fields: Any) -> Result:
+    def fire(self, event: str, **fields: Any) -> Result:
         """The event as the agent sends it, through the command that is installed."""
-        return self.run(hook_command(self.agent, event), payload or self.payload(event, **fields))
+        return self.run(hook_command(self.agent, event), self.payload(event, **fields))
 
     def fire_python(self, event: str, **fields: Any) -> Result:
         """The same without the shell in front."""

@@ -108,6 +108,24 @@ def test_one_of_two_new_sessions_takes_the_work_up(session: AgentSession) -> Non
     assert "SQLite" in first.start("resume").context
 
 
+def test_a_repository_that_moved_on_is_told(session: AgentSession) -> None:
+    def git(*words: str) -> str:
+        author = ("-c", "user.name=Ada", "-c", "user.email=ada@example.org")
+        done = subprocess.run(
+            ["git", "-C", session.project, *author, *words], check=True, capture_output=True, text=True
+        )
+        return done.stdout.strip()
+
+    git("init", "-q")
+    git("commit", "-q", "--allow-empty", "-m", "one")
+    before = git("rev-parse", "HEAD")
+    work(session)
+    end(session)
+    assert "moved from" not in next_session(session).start().context
+    git("commit", "-q", "--allow-empty", "-m", "two")
+    assert f"moved from commit {before[:10]}" in next_session(session).start("resume").context
+
+
 def test_clear_and_fork_start_clean(session: AgentSession) -> None:
     work(session)
     end(session, reason="clear")

@@ -118,6 +118,15 @@ def test_the_status_line_tells_the_window(session: AgentSession) -> None:
     assert usage(session).percentage_used == 30.0
 
 
+def test_the_window_is_known_though_nothing_else_is_new(session: AgentSession) -> None:
+    session.use(50_000)
+    session.prompt()
+    counts = {"input_tokens": 24_990, "cache_read_input_tokens": 25_000, "output_tokens": 10}
+    window = {"context_window_size": 500_000, "current_usage": counts}
+    session.fire("statusLine", model={"id": "claude-sonnet-4-5"}, context_window=window)
+    assert usage(session).percentage_used == 10.0
+
+
 def test_a_window_that_is_overrun_was_larger(session: AgentSession) -> None:
     session.use(350_000)
     session.prompt()

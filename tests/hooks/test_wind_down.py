@@ -111,7 +111,7 @@ def test_long_and_odd_results_are_one_line(session: AgentSession) -> None:
     payload = json.dumps(
         json.loads(session.payload("PostToolUse", tool_name="Read", tool_input={"a": [1, {}]})), indent=2
     )
-    session.fire("PostToolUse", payload.encode())
+    session.run(hook_command("claude", "PostToolUse"), payload.encode())
     recorded = actions(session)
     assert len(recorded) == 4
     assert len(session.journal.read_bytes()) < 20_000

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
 LIMITS = {"claude": 9_500, "codex": 5_000, "gemini": 20_000, "opencode": 20_000}
 """Characters that each agent takes whole."""
-ROOM_FOR_HEADING = 400
+ROOM_FOR_HEADING = 500
 
 
 def context_file(sessions: str, name: str, agent: str) -> str:
@@ -58,7 +58,26 @@ def _worded(event: "Event", name: str, why: str) -> str | None:
         f"[holdfast] {why} ({name}). What follows was recorded then; check it against the files before "
         f"relying on it. More: `holdfast history {name} decisions|errors|tasks|journal`.\n\n"
     )
-    return (heading + data.decode("utf-8", "replace"))[: LIMITS[event.agent]]
+    commit, _, compiled = data.decode("utf-8", "replace").partition("\n")
+    return (heading + _moved_on(event, commit) + compiled)[: LIMITS[event.agent]]
+
+
+def _moved_on(event: "Event", commit: str) -> str:
+    """A word of warning where the repository is at another commit than it was then."""
+    now = _head(os.path.join(event.project, ".git"))
+    if not now or not commit or now == commit:
+        return ""
+    before = commit[:10]
+    return f"Since then the repository moved from commit {before} to {now[:10]}: `git log {before}..`.\n\n"
+
+
+def _head(git: str) -> str:
+    """The commit that is checked out, where that can be told without starting git; else nothing."""
+    head = (notes.read(os.path.join(git, "HEAD"), 512) or b"").decode("utf-8", "replace").strip()
+    reference = head.removeprefix("ref: ")
+    if reference == head:
+        return head
+    return (notes.read(os.path.join(git, reference), 100) or b"").decode("ascii", "replace").strip()
 
 
 def _sessions(event: "Event") -> str:

@@ -27,7 +27,6 @@ class HookEvent(NamedTuple):
 
 
 _CLAUDE_WATCHED = "Bash|Edit|MultiEdit|Write|NotebookEdit|ExitPlanMode"
-_GEMINI_WATCHED = "run_shell_command|write_file|replace|edit"
 
 EVENTS: dict[str, tuple[HookEvent, ...]] = {
     "claude": (
@@ -58,9 +57,7 @@ EVENTS: dict[str, tuple[HookEvent, ...]] = {
     "gemini": (
         HookEvent("SessionStart", "puts the resume context in; settles an orphan", timeout=30),
         HookEvent("BeforeAgent", "nudges, quiet reminder"),
-        HookEvent(
-            "BeforeTool", "guards; nudges; the boundary where a run is stopped", matcher=_GEMINI_WATCHED
-        ),
+        HookEvent("BeforeTool", "guards; nudges; the boundary where a run is stopped"),
         HookEvent("AfterTool", "journal, advice to wrap up"),
         HookEvent("AfterModel", "usage of each model call"),
         HookEvent("AfterAgent", "journals the response"),

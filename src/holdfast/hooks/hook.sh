@@ -63,9 +63,9 @@ fi
 
 if [ $moment = before ]; then
     [ -e "$notes/$session/full" ] && hand_over
-    member tool_name || hand_over
-    case $value in
-    Bash | shell | run_shell_command | bash)
+    case $payload in
+    *'"command":'*'"command":'*) hand_over ;;
+    *'"command":'*)
         member command || hand_over
         # Plain words only: anything a shell would expand, quote or redirect is looked at more closely.
         case $value in '' | *[!A-Za-z0-9\ ._/=:,@%+\&\|\;-]*) hand_over ;; esac
@@ -81,12 +81,15 @@ if [ $moment = before ]; then
         esac
         exit 0
         ;;
-    Edit | MultiEdit | Write | NotebookEdit | write_file | replace | edit | write)
-        [ -e "$notes/$session/edit-gate" ] || hand_over
-        exit 0
-        ;;
-    *) hand_over ;;
     esac
+    member tool_name || hand_over
+    case $value in
+    Edit | MultiEdit | Write | NotebookEdit | write_file | replace | edit | write | apply_patch)
+        [ -e "$notes/$session/edit-gate" ] || hand_over
+        ;;
+    *[Pp]lan*) hand_over ;;
+    esac
+    exit 0
 fi
 
 # After a tool: a commit is noted, and the window is looked at.

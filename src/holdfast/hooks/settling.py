@@ -225,7 +225,10 @@ def _enrich(work: Work, settings: Settings, name: str, transcript: str) -> None:
 
 
 def prepare_contexts(work: Work, name: str) -> bool:
-    """Compile the session's context once for each limit, so that a starting session only reads it."""
+    """Compile the session's context once for each limit, so that a starting session only reads it.
+
+    The first line is the commit of that moment, for the reader to compare.
+    """
     from holdfast.resume.snapshots import ResumeContextCompiler
     from holdfast.store.session_document import read_session_document
     from holdfast.store.session_files import SessionFiles
@@ -236,7 +239,9 @@ def prepare_contexts(work: Work, name: str) -> bool:
         compiled = ResumeContextCompiler(limit - ROOM_FOR_HEADING).compile_with_report(
             snapshot, workflow.issue
         )
-        replace_file(Path(context_file(str(sessions), name, agent)), compiled.text.encode())
+        commit = (snapshot.git_state.commit_at_snapshot if snapshot.git_state else None) or ""
+        path = Path(context_file(str(sessions), name, agent))
+        replace_file(path, f"{commit}\n{compiled.text}".encode())
     _drop_old_contexts(sessions)
     return True
 

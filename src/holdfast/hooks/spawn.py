@@ -46,7 +46,7 @@ def _start(event: "Event", task: str, words: tuple[str, ...]) -> int:
         nothing = os.open(os.devnull, os.O_RDWR)
         for descriptor in (0, 1, 2):
             os.dup2(nothing, descriptor)
-        arguments = [sys.executable, "-I", _SCRIPT, task, event.agent, event.session, event.project, *words]
+        arguments = [sys.executable, "-E", _SCRIPT, task, event.agent, event.session, event.project, *words]
         os.execv(sys.executable, arguments)  # noqa: S606 - our own script
     finally:
         os._exit(1)

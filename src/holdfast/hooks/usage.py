@@ -289,17 +289,18 @@ def _store(event: "Event", found: Usage, window: int) -> None:
         if before is None:
             _store_with_care(event, found, window)
             return
-        reports, share, model, counts = before
+        reports, share, model, counts, known_window = before
         told = (found.input, found.output, found.cache_read, found.cache_write)
-        if counts == told and found.model in ("", model):
+        same = counts == told and known_window == window
+        if same and found.model in ("", model):
             return
         notes.write(path, _state(event, found, window, reports, share, found.model or model))
 
 
-def _stored(data: bytes | None) -> tuple[int, float, str, tuple[int, int, int, int]] | None:
-    """Reports so far, share, model and counts; None where the file is not one that can be built on."""
+def _stored(data: bytes | None) -> "Stored | None":
+    """Reports so far, share, model, counts and window; None where the file is damaged."""
     if data is None:
-        return 0, 0.0, "", (-1, 0, 0, 0)
+        return 0, 0.0, "", (-1, 0, 0, 0), 0
     try:
         fields = members(data)
         if fields["schema_version"] != b"1":
@@ -307,13 +308,9 @@ def _stored(data: bytes | None) -> tuple[int, float, str, tuple[int, int, int, i
         counts = tuple(
             int(fields[name]) for name in ("input_tokens", "output_tokens", "cache_read", "cache_write")
         )
-        share = sum(counts) / int(fields["context_window"])
-        return (
-            int(fields["reports"]),
-            share,
-            text(fields["model"]),
-            (counts[0], counts[1], counts[2], counts[3]),
-        )
+        window = int(fields["context_window"])
+        told = (counts[0], counts[1], counts[2], counts[3])
+        return int(fields["reports"]), sum(counts) / window, text(fields["model"]), told, window
     except (NotAnObjectError, KeyError, ValueError, ZeroDivisionError):
         return None
 
@@ -349,3 +346,4 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     Reader = Callable[[bytes], Usage | None]
+    Stored = tuple[int, float, str, tuple[int, int, int, int], int]

@@ -10,7 +10,17 @@ if TYPE_CHECKING:
 
 KIND = "nudge"
 
-EDITING_TOOLS = ("Edit", "MultiEdit", "Write", "NotebookEdit", "write_file", "replace", "edit", "write")
+EDITING_TOOLS = (
+    "Edit",
+    "MultiEdit",
+    "Write",
+    "NotebookEdit",
+    "write_file",
+    "replace",
+    "edit",
+    "write",
+    "apply_patch",
+)
 _GUIDES = ("CLAUDE.md", "AGENTS.md", "GEMINI.md", "CONTRIBUTING.md")
 _LOADED_BY = {
     "claude": ("CLAUDE.md",),
