@@ -7,7 +7,7 @@ import sys
 
 from holdfast.hooks.answer import Answer
 from holdfast.hooks.quiet import is_quiet, marker_path, reminder
-from holdfast.hooks.registry import GUARDS, HOUSEKEEPING, NUDGES
+from holdfast.hooks.registry import GUARDS, HOUSEKEEPING, NUDGES, WORDS
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -33,7 +33,11 @@ _WITH_NUDGES = frozenset(moment for moments in NUDGES.values() for moment in mom
 
 
 def _due(table: dict[str, tuple[str, ...]], event: "Event") -> list[str]:
-    return [name for name, moments in table.items() if event.moment in moments]
+    return [
+        name
+        for name, moments in table.items()
+        if event.moment in moments and (name not in WORDS or WORDS[name] in event.data)
+    ]
 
 
 def _guard(event: "Event", answer: Answer, module: "ModuleType") -> None:

@@ -10,6 +10,9 @@ def main() -> int:
 
 
 if __name__ == "__main__":
+    import gc
+
+    gc.disable()  # gone before there is anything to collect
     sys.path[0] = __file__.rpartition("/holdfast/hooks/")[0] or "."
     from os import _exit
 

@@ -72,6 +72,7 @@ class Event:
         self.agent = agent
         self.name = name
         self.moment = MOMENTS[agent][name]
+        self.data = data
         self.fields = members(data)
         self.environ = environ
         self.now = time.time()

@@ -46,3 +46,11 @@ NUDGES = {
 
 KINDS = {"housekeeping": HOUSEKEEPING, "guards": GUARDS, "nudges": NUDGES}
 """In the order in which they run."""
+
+WORDS = {
+    "unpinned_program": b"holdfast",
+    "qa_before_commit": b"commit",
+    "post_commit": b"commit",
+    "plan_to_spec": b"lan",
+}
+"""A word without which a payload does not concern that one: its file is not even loaded then."""
