@@ -17,7 +17,7 @@ from typing import Any, cast
 
 from measure import Figure, scratch_folder
 
-TOPICS = ("append", "summary", "finalise", "snapshot", "startup", "handoff", "transcripts")
+TOPICS = ("append", "summary", "finalise", "snapshot", "startup", "handoff", "transcripts", "hooks")
 RESULTS = Path(__file__).parent / "results"
 _PACKAGES = ("holdfast", "pydantic", "sqlalchemy", "langgraph-checkpoint-sqlite", "claude-mpm", "click")
 

@@ -3,8 +3,6 @@
 Names load when they are first used: importing `holdfast` itself costs nothing.
 """
 
-from __future__ import annotations
-
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from holdfast._version import __version__ as __version__

@@ -5,6 +5,8 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 
+from holdfast.moments import iso
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from datetime import datetime
@@ -13,16 +15,6 @@ Clock = Callable[[], float]
 """Seconds since the epoch."""
 
 system_clock: Clock = time.time
-
-
-def iso(seconds: float) -> str:
-    """`2026-01-06T12:00:00.250Z`: UTC, milliseconds; sorts as text.
-
-    Built from `time` alone, since importing `datetime` would double what a hook costs.
-    """
-    milliseconds = int(seconds * 1000)
-    whole, rest = divmod(milliseconds, 1000)
-    return f"{time.strftime('%Y-%m-%dT%H:%M:%S', time.gmtime(whole))}.{rest:03d}Z"
 
 
 def to_datetime(seconds: float) -> datetime:
@@ -40,3 +32,6 @@ def seconds_between(start: str, end: str) -> float:
         return parsed if parsed.tzinfo else parsed.replace(tzinfo=UTC)
 
     return (moment(end) - moment(start)).total_seconds()
+
+
+__all__ = ["Clock", "iso", "seconds_between", "system_clock", "to_datetime"]

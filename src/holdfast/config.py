@@ -32,6 +32,8 @@ class Settings:
     """Adds decisions and errors after a pause; a pydantic-ai name, or one on the server at `model_url`."""
     model_url: str | None = None
     model_time_limit: float = 30.0
+    on_exhaustion: str = "advise"
+    """What hooks do from the auto-pause level on: `advise` the agent to wrap up, or `stop` it."""
 
     @property
     def worktree(self) -> str:
@@ -67,6 +69,12 @@ def _text(value: Any) -> str:
     return value
 
 
+def _advise_or_stop(value: Any) -> str:
+    if value not in ("advise", "stop"):
+        raise ValueError('"advise" or "stop" is expected')
+    return value
+
+
 _SETTINGS: dict[str, Callable[[Any], Any]] = {
     "db": _text,
     "context_window": _positive_int,
@@ -74,6 +82,7 @@ _SETTINGS: dict[str, Callable[[Any], Any]] = {
     "model": _text,
     "model_url": _text,
     "model_time_limit": _number,
+    "on_exhaustion": _advise_or_stop,
     "levels.caution": _number,
     "levels.warning": _number,
     "levels.auto_pause": _number,
@@ -93,7 +102,7 @@ def load_settings(
     home = (
         Path(environ["HOLDFAST_HOME"]).absolute() if environ.get("HOLDFAST_HOME") else _default_home("data")
     )
-    user_file = (home if environ.get("HOLDFAST_HOME") else _default_home("config")) / "config.toml"
+    user_file = user_config(environ)
     values: dict[str, Any] = {}
     for source in (
         _from_file(user_file),
@@ -107,6 +116,12 @@ def load_settings(
     }
     values.setdefault("db", str(home / "holdfast.db"))
     return Settings(project=project, home=home, levels=Levels(**levels), **values)
+
+
+def user_config(environ: Mapping[str, str]) -> Path:
+    """The user's own settings, for all projects."""
+    home = environ.get("HOLDFAST_HOME")
+    return (Path(home).absolute() if home else _default_home("config")) / "config.toml"
 
 
 def project_settings(project_path: Path | str | None, settings: Settings | None = None) -> Settings:

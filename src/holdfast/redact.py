@@ -17,6 +17,8 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from holdfast.secret_signs import SECRET_NAMES
+
 
 @dataclass(frozen=True, slots=True)
 class _Form:
@@ -66,29 +68,6 @@ _FORMS = (
 )
 
 # `password = …`, `"api_key": "…"`, `--auth-token …`: the name stays, the value goes.
-_SECRET_NAMES = (
-    *(
-        "password",
-        "passwd",
-        "passphrase",
-        "secret",
-        "apikey",
-        "api_key",
-        "api-key",
-        "access_key",
-        "access-key",
-    ),
-    *(
-        "auth_token",
-        "auth-token",
-        "authtoken",
-        "access_token",
-        "access-token",
-        "accesstoken",
-        "refresh_token",
-    ),
-    *("refresh-token", "private_key", "private-key"),
-)
 _ASSIGNED = re.compile(
     r"[A-Za-z0-9_-]{0,20}(?:\\?[\"'])?\s{0,3}(?:=>|:=|=|:|\s)\s{0,3}(?:\\?[\"'])?"
     r"(?P<secret>[^\s\"'\\,;(){}<>\[\]$…]{8,200}|[^\s\"'\\,;(){}<>\[\]$…]{4,200}(?=…))"
@@ -132,7 +111,7 @@ def _assigned_secrets(text: str) -> Iterator[tuple[int, int, str]]:
     lowered = text.lower()
     if len(lowered) != len(text):  # some letters grow when lowered; positions would be off
         lowered = text
-    for name in _SECRET_NAMES:
+    for name in SECRET_NAMES:
         position = lowered.find(name)
         while position >= 0:
             position += len(name)

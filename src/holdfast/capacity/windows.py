@@ -1,16 +1,17 @@
 """Context windows of models, by the longest name that fits. Settings override them."""
 
-from __future__ import annotations
+TYPE_CHECKING = False
+if TYPE_CHECKING:  # the hook path comes through here; `typing` would cost it more than the look-up
+    from collections.abc import Mapping
+    from typing import TypeVar
 
-from collections.abc import Mapping
-from typing import TypeVar
-
-Number = TypeVar("Number", int, float)
+    Number = TypeVar("Number", int, float)
 
 DEFAULT_WINDOW = 200_000
 
 _WINDOWS: dict[str, int] = {
     "claude": 200_000,
+    "claude-opus-5": 1_000_000,
     "gpt-3.5": 16_385,
     "gpt-4": 8_192,
     "gpt-4-turbo": 128_000,
@@ -37,7 +38,7 @@ def context_window(model: str | None) -> int:
     return by_model(_WINDOWS, model) or DEFAULT_WINDOW
 
 
-def by_model(table: Mapping[str, Number], model: str | None) -> Number | None:
+def by_model(table: "Mapping[str, Number]", model: str | None) -> "Number | None":
     """The entry with the longest name that the model's begins with; a vendor before a slash is left off."""
     name = (model or "").lower().rsplit("/", 1)[-1]
     known = [prefix for prefix in table if name.startswith(prefix)]

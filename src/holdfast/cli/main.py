@@ -17,6 +17,7 @@ COMMANDS = {
     "list": "Show workflows, the most recently changed first.",
     "quiet": "Silence Holdfast's nudges in one agent session.",
     "reindex": "Rebuild the database from the session files.",
+    "remind": "Have agents in this project reminded of TEXT, once in each session.",
     "sessions": "The sessions that coding agents keep of this project.",
     "snapshot": "List, show, compare and delete snapshots.",
     "stats": "What the recorded actions tell: by type, by tool, time to exhaustion.",

@@ -4,11 +4,13 @@ The marker holds the number of prompts since, so presence is the state and the
 content only the counter. `os` alone: this is on the path of every hook.
 """
 
-from __future__ import annotations
-
 import os
 
-from holdfast.errors import StorageError
+from holdfast.hooks import notes
+
+WORD = "holdfast:quiet"
+_PROMPTS_WITHOUT_HINT = 5
+_REMEMBERED_PROMPTS = 64
 
 
 def marker_path(state_folder: str, file_name: str) -> str:
@@ -41,7 +43,7 @@ def turn_on(marker: str) -> None:
         os.close(descriptor)
         os.replace(temporary, marker)
     except OSError as error:
-        raise StorageError(f"could not write {marker}: {error.strerror}") from error
+        raise _storage_error(f"could not write {marker}: {error.strerror}") from error
 
 
 def turn_off(marker: str) -> bool:
@@ -51,5 +53,52 @@ def turn_off(marker: str) -> bool:
     except FileNotFoundError:
         return False
     except OSError as error:
-        raise StorageError(f"could not remove {marker}: {error.strerror}") from error
+        raise _storage_error(f"could not remove {marker}: {error.strerror}") from error
     return True
+
+
+def reminder(marker: str, remembered: str, prompt: str) -> str | None:
+    """Count this prompt and return its line; None where another hook has done so for the same prompt.
+
+    `remembered` is a file with the newest prompts that were counted. It is also the lock, since the
+    marker itself may be replaced at any time.
+    """
+    notes.ensure_folder(os.path.dirname(remembered))
+    with notes.Locked(remembered) as descriptor:
+        known = os.read(descriptor, 1 << 16).decode("utf-8", "replace").split("\n")
+        if prompt and prompt in known:
+            return None
+        number = _count_prompt(marker)
+        if number is None:
+            return None
+        if prompt:
+            data = "\n".join((*known, prompt)[-_REMEMBERED_PROMPTS:]).encode()
+            os.pwrite(descriptor, data, 0)
+            os.ftruncate(descriptor, len(data))
+    if number <= _PROMPTS_WITHOUT_HINT:
+        return WORD
+    return f"{WORD} ({number} prompts) — nudges back on with /holdfast:unquiet"
+
+
+def _count_prompt(marker: str) -> int | None:
+    """One prompt more in the marker; None where it is gone."""
+    try:
+        descriptor = os.open(marker, os.O_RDWR)
+    except FileNotFoundError:
+        return None
+    try:
+        text = os.read(descriptor, 32).strip()
+        number = (int(text) if text.isdigit() else 0) + 1
+        data = b"%d" % number
+        os.pwrite(descriptor, data, 0)
+        os.ftruncate(descriptor, len(data))
+    finally:
+        os.close(descriptor)
+    return number
+
+
+def _storage_error(message: str) -> Exception:
+    """Loaded here and not above: hooks only read."""
+    from holdfast.errors import StorageError
+
+    return StorageError(message)

@@ -1,0 +1,70 @@
+"""What a hook says back, and how each agent wants it said."""
+
+from holdfast.hooks.payload import quoted
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from holdfast.hooks.event import Event
+
+BLOCKED = 2
+"""The exit code that every agent reads as: this tool call may not run; the reason is on stderr."""
+
+
+class Answer:
+    __slots__ = ("blocked", "context", "quiet_line", "status", "stop")
+
+    def __init__(self) -> None:
+        self.context: list[str] = []
+        """For the model to read."""
+        self.blocked: str | None = None
+        """Why a guard keeps the tool from running."""
+        self.stop: str | None = None
+        """Why the run ends at this boundary."""
+        self.quiet_line: str | None = None
+        self.status: str | None = None
+        """The whole output of a status line."""
+
+
+def rendered(event: "Event", answer: Answer) -> str:
+    """What goes to stdout."""
+    if answer.status is not None:
+        return answer.status + "\n"
+    if event.agent == "opencode":
+        return _for_plugin(answer)
+    if answer.stop is not None:
+        return _stopping(event, answer.stop)
+    if answer.quiet_line and not answer.context and event.agent != "gemini":
+        return answer.quiet_line + "\n"  # on a prompt, plain text is context for the model
+    told = [*([answer.quiet_line] if answer.quiet_line else []), *answer.context]
+    if not told or event.moment not in _CAN_TELL:
+        return ""
+    fields = f'"hookEventName":"{event.name}","additionalContext":{quoted(_joined(told))}'
+    return f'{{"hookSpecificOutput":{{{fields}}}}}\n'
+
+
+_CAN_TELL = ("start", "prompt", "before_tool", "after_tool", "compacted")
+"""Moments at which what we say reaches the model."""
+
+
+def _joined(told: list[str]) -> str:
+    return "\n\n".join(told)
+
+
+def _stopping(event: "Event", reason: str) -> str:
+    if event.agent == "codex":  # knows no stop between tools; a denied tool makes the model end its turn
+        fields = '"hookEventName":"PreToolUse","permissionDecision":"deny"'
+        return f'{{"hookSpecificOutput":{{{fields},"permissionDecisionReason":{quoted(reason)}}}}}\n'
+    return f'{{"continue":false,"stopReason":{quoted(reason)}}}\n'
+
+
+def _for_plugin(answer: Answer) -> str:
+    parts: list[str] = []
+    if answer.blocked:
+        parts.append(f'"deny":{quoted(answer.blocked)}')
+    if answer.stop:
+        parts.append(f'"stop":{quoted(answer.stop)}')
+    if answer.quiet_line:
+        parts.append(f'"notice":{quoted(answer.quiet_line)}')
+    if answer.context:
+        parts.append(f'"context":{quoted(_joined(answer.context))}')
+    return f"{{{','.join(parts)}}}\n" if parts else ""

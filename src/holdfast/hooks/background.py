@@ -1,0 +1,28 @@
+"""The heavy work behind the hooks: `background.py TASK AGENT SESSION PROJECT [WORD…]`.
+
+Tasks: `settings` (read the settings files), `begin` (a wind-down), `settle` (make a snapshot of the
+session), `recover` (what killed sessions left), `contexts` (prepare a session's contexts).
+"""
+
+from __future__ import annotations
+
+import sys
+
+
+def main(arguments: list[str]) -> int:
+    task, agent, session, project, *words = arguments
+    from holdfast.hooks import trouble
+    from holdfast.hooks.settling import TASKS, Work
+
+    work = Work(agent, session, project)
+    try:
+        work.listen_to_warnings()
+        return 0 if TASKS[task](work, *words) else 1
+    except Exception as error:  # noqa: BLE001 - nobody is there to hear it; it is written down
+        trouble.note(str(work.state), trouble.describe(error, f"{task} of {agent} session {session}"))
+        return 1
+
+
+if __name__ == "__main__":
+    sys.path[0] = __file__.rpartition("/holdfast/hooks/")[0] or "."
+    raise SystemExit(main(sys.argv[1:]))

@@ -1,0 +1,139 @@
+"""Resume contexts as files beside the sessions: prepared when one is settled, only read when one starts."""
+
+import os
+
+from holdfast.hooks import notes, spawn
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from holdfast.hooks.event import Event
+
+LIMITS = {"claude": 9_500, "codex": 5_000, "gemini": 20_000, "opencode": 20_000}
+"""Characters that each agent takes whole."""
+ROOM_FOR_HEADING = 500
+
+
+def context_file(sessions: str, name: str, agent: str) -> str:
+    return os.path.join(sessions, f"{name}.context-{LIMITS[agent]}.md")
+
+
+def own_context(event: "Event") -> str | None:
+    """The context of this very agent session, as last settled."""
+    name = (notes.read(event.note("settled"), 100) or b"").decode("ascii", "replace").split("\n")[0]
+    return _worded(event, name, "This session was wound down or compacted") if name else None
+
+
+def latest_context(event: "Event") -> str | None:
+    """The context of the session paused last in this worktree, unless a live session took it up already."""
+    name = (notes.read(os.path.join(_sessions(event), "LATEST-SESSION.txt"), 100) or b"").decode(
+        "ascii", "replace"
+    )
+    name = name.strip()
+    if not name:
+        return None
+    holder = _take_up(event, name)
+    if holder is not None:
+        return (
+            f"[holdfast] The paused session {name} of this folder was taken up by another session that is "
+            f"still open ({holder}). `holdfast context {name}` prints it if you need it, too."
+        )
+    return _worded(event, name, "Work in this folder was paused")
+
+
+def settle_orphans(event: "Event") -> None:
+    """Make a snapshot of the sessions that were killed: nobody else did."""
+    if _has_orphan(event):
+        spawn.run(event, "recover", wait=25.0)
+
+
+def _worded(event: "Event", name: str, why: str) -> str | None:
+    path = context_file(_sessions(event), name, event.agent)
+    data = notes.read(path)
+    if data is None:
+        spawn.run(event, "contexts", name, wait=20.0)
+        data = notes.read(path)
+    if data is None:
+        return None
+    heading = (
+        f"[holdfast] {why} ({name}). What follows was recorded then; check it against the files before "
+        f"relying on it. More: `holdfast history {name} decisions|errors|tasks|journal`.\n\n"
+    )
+    commit, _, compiled = data.decode("utf-8", "replace").partition("\n")
+    return (heading + _moved_on(event, commit) + compiled)[: LIMITS[event.agent]]
+
+
+def _moved_on(event: "Event", commit: str) -> str:
+    """A word of warning where the repository is at another commit than it was then."""
+    now = _head(os.path.join(event.project, ".git"))
+    if not now or not commit or now == commit:
+        return ""
+    before = commit[:10]
+    return f"Since then the repository moved from commit {before} to {now[:10]}: `git log {before}..`.\n\n"
+
+
+def _head(git: str) -> str:
+    """The commit that is checked out, where that can be told without starting git; else nothing."""
+    head = (notes.read(os.path.join(git, "HEAD"), 512) or b"").decode("utf-8", "replace").strip()
+    reference = head.removeprefix("ref: ")
+    if reference == head:
+        return head
+    return (notes.read(os.path.join(git, reference), 100) or b"").decode("ascii", "replace").strip()
+
+
+def _sessions(event: "Event") -> str:
+    return os.path.join(event.project, ".holdfast", "sessions")
+
+
+def _take_up(event: "Event", name: str) -> str | None:
+    """Note that this session goes on from that one; the other that does, where one is alive."""
+    path = os.path.join(event.state, "hooks", "taken-up")
+    with notes.Locked(path) as descriptor:
+        words = os.read(descriptor, 1024).decode("utf-8", "replace").split("\n")
+        if len(words) == 2 and words[0] == name and words[1] != event.key and _is_open(event, words[1]):
+            return words[1]
+        data = f"{name}\n{event.key}".encode()
+        os.pwrite(descriptor, data, 0)
+        os.ftruncate(descriptor, len(data))
+    return None
+
+
+def _is_open(event: "Event", key: str) -> bool:
+    folder = os.path.join(event.state, "hooks", key)
+    return not os.path.exists(os.path.join(folder, "ended")) and _is_alive(folder)
+
+
+def _is_alive(folder: str) -> bool:
+    lines = (
+        (notes.read(os.path.join(folder, "who"), 8192) or b"").decode("utf-8", "surrogateescape").split("\n")
+    )
+    if len(lines) != 5 or not lines[3].isdigit():
+        return False
+    from holdfast.process import is_alive
+
+    return is_alive({"pid": int(lines[3]), "started": lines[4] or None})
+
+
+def _has_orphan(event: "Event") -> bool:
+    """A session whose process is gone without a word, or a journal that nobody alive is writing."""
+    if os.path.exists(os.path.join(_sessions(event), "ACTIVE-PAUSE.jsonl")):
+        return True  # whether it is one is looked at where it can be settled
+    return any(True for _ in killed_sessions(os.path.join(event.state, "hooks"), event.key))
+
+
+def killed_sessions(folder: str, besides: str) -> "Iterator[str]":
+    """Folders of sessions that had prompts, did not end and are not alive, and were not settled since."""
+    try:
+        names = sorted(os.listdir(folder))
+    except FileNotFoundError:
+        return
+    for name in names:
+        path = os.path.join(folder, name)
+        if name == besides or not os.path.exists(os.path.join(path, "prompts")):
+            continue
+        if os.path.exists(os.path.join(path, "ended")) or _is_alive(path):
+            continue
+        yield path
+
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator

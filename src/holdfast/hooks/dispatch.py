@@ -1,0 +1,98 @@
+"""One event, all that is due at its moment: housekeeping, then guards, then nudges.
+
+The only place that knows of quiet mode. Each part may fail by itself; that is noted and costs only it.
+"""
+
+import sys
+
+from holdfast.hooks.answer import Answer
+from holdfast.hooks.quiet import is_quiet, marker_path, reminder
+from holdfast.hooks.registry import GUARDS, HOUSEKEEPING, NUDGES, WORDS
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from types import ModuleType
+
+    from holdfast.hooks.event import Event
+
+
+def dispatch(event: "Event") -> Answer:
+    answer = Answer()
+    for name in _due(HOUSEKEEPING, event):
+        _attempt(event, "housekeeping", name, lambda module: module.run(event, answer))
+    for name in _due(GUARDS, event):
+        _attempt(event, "guards", name, lambda module: _guard(event, answer, module))
+    if answer.blocked or answer.stop:
+        return answer
+    if event.moment in _WITH_NUDGES:
+        _nudge(event, answer)
+    return answer
+
+
+_WITH_NUDGES = frozenset(moment for moments in NUDGES.values() for moment in moments)
+
+
+def _due(table: dict[str, tuple[str, ...]], event: "Event") -> list[str]:
+    return [
+        name
+        for name, moments in table.items()
+        if event.moment in moments and (name not in WORDS or WORDS[name] in event.data)
+    ]
+
+
+def _guard(event: "Event", answer: Answer, module: "ModuleType") -> None:
+    if answer.blocked is None:
+        answer.blocked = module.check(event)
+
+
+def _nudge(event: "Event", answer: Answer) -> None:
+    marker = marker_path(event.state, event.key)
+    if is_quiet(marker):
+        if event.moment == "prompt":
+            answer.quiet_line = _quiet_line(event, marker)
+        return
+
+    def tell(module: "ModuleType") -> None:
+        words = module.check(event)
+        if words:
+            answer.context.append(words)
+
+    for name in _due(NUDGES, event):
+        _attempt(event, "nudges", name, tell)
+
+
+def _quiet_line(event: "Event", marker: str) -> str | None:
+    try:
+        return reminder(marker, event.note("quiet-prompts"), prompt_identity(event))
+    except Exception as error:  # noqa: BLE001 - as below
+        _note(event, error, "the quiet reminder")
+        return None
+
+
+def prompt_identity(event: "Event") -> str:
+    """What tells two prompts apart, as far as the agent says; empty where every call counts as one."""
+    stamp = event.text("prompt_id") or event.text("turn_id") or event.text("message_id")
+    return stamp or event.text("timestamp")
+
+
+def _attempt(event: "Event", kind: str, name: str, use: "Callable[[ModuleType], None]") -> None:
+    try:
+        use(_loaded(kind, name))
+    except Exception as error:  # noqa: BLE001 - a hook's part ends here; the agent must not feel it
+        _note(event, error, f"{event.agent} {event.name} {kind}/{name}")
+
+
+def _note(event: "Event", error: Exception, doing: str) -> None:
+    from holdfast.hooks import trouble
+
+    trouble.note(event.state, trouble.describe(error, doing))
+
+
+def _loaded(kind: str, name: str) -> "ModuleType":
+    path = f"holdfast.hooks.{kind}.{name}"
+    __import__(path)
+    return sys.modules[path]
+
+
+if TYPE_CHECKING:
+    from collections.abc import Callable

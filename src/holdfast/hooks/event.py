@@ -1,0 +1,155 @@
+"""One hook event: who sent it, at which moment of a session, and where that session's notes are kept."""
+
+import os
+import time
+
+from holdfast.hooks.payload import members, text
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from holdfast.hooks.levels import HookSettings
+    from holdfast.hooks.usage import Gauge
+
+MOMENTS = {
+    "claude": {
+        "SessionStart": "start",
+        "UserPromptSubmit": "prompt",
+        "PreToolUse": "before_tool",
+        "PostToolUse": "after_tool",
+        "PostToolUseFailure": "after_tool",
+        "PostToolBatch": "batch",
+        "Stop": "response",
+        "StopFailure": "incident",
+        "PreCompact": "compact",
+        "SessionEnd": "end",
+        "statusLine": "status",
+    },
+    "codex": {
+        "SessionStart": "start",
+        "UserPromptSubmit": "prompt",
+        "PreToolUse": "before_tool",
+        "PostToolUse": "after_tool",
+        "PostModelRequest": "model",
+        "PreCompact": "compact",
+        "Stop": "response",
+        "Interrupt": "incident",
+        "SessionEnd": "end",
+    },
+    "gemini": {
+        "SessionStart": "start",
+        "BeforeAgent": "prompt",
+        "BeforeTool": "before_tool",
+        "AfterTool": "after_tool",
+        "AfterModel": "model",
+        "AfterAgent": "response",
+        "SessionEnd": "end",
+    },
+    "opencode": {
+        "session.created": "start",
+        "chat.message": "prompt",
+        "tool.execute.before": "before_tool",
+        "tool.execute.after": "after_tool",
+        "message.updated": "model",
+        "session.compacting": "compact",
+        "session.compacted": "compacted",
+        "session.idle": "response",
+        "session.deleted": "end",
+    },
+}
+"""What an agent's event means to us. The moments are the same for all agents."""
+
+FOLDER = ".holdfast"
+UNKNOWN_SESSION = "session-unknown"
+_SAFE_SIGNS = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-")
+
+
+class Event:
+    """Reads nothing but the payload until asked."""
+
+    def __init__(self, agent: str, name: str, data: bytes, environ: "Mapping[str, str]") -> None:
+        self.agent = agent
+        self.name = name
+        self.moment = MOMENTS[agent][name]
+        self.data = data
+        self.fields = members(data)
+        self.environ = environ
+        self.now = time.time()
+        self.session = text(self.fields.get("session_id")) or UNKNOWN_SESSION
+        self.project = project_of(agent, text(self.fields.get("cwd")), environ)
+        self.key = file_name_for(self.session)
+        self.state = os.path.join(self.project, FOLDER, "state")
+        self.folder = os.path.join(self.state, "hooks", self.key)
+        """Notes on this agent session alone."""
+        self.gauge: Gauge | None = None
+        """How full the window is, once housekeeping has looked."""
+        self.prompts = 0
+        """Which prompt of the session this is, once counted."""
+        self.told: dict[str, int] | None = None
+        """At which prompt each nudge spoke last, once one asked."""
+        self._settings: HookSettings | None = None
+
+    @property
+    def settings(self) -> "HookSettings":
+        if self._settings is None:
+            from holdfast.hooks.levels import settings_for
+
+            self._settings = settings_for(self)
+        return self._settings
+
+    def text(self, name: str) -> str:
+        return text(self.fields.get(name))
+
+    def raw(self, name: str) -> bytes:
+        return self.fields.get(name, b"null")
+
+    @property
+    def is_subagent(self) -> bool:
+        return bool(self.text("agent_id"))
+
+    @property
+    def tool(self) -> str:
+        return self.text("tool_name")
+
+    def tool_input(self) -> dict[str, bytes]:
+        raw = self.fields.get("tool_input", b"")
+        return members(raw) if raw[:1] == b"{" else {}
+
+    def command(self) -> str:
+        """The shell command of this tool call; empty where it is none."""
+        raw = self.tool_input().get("command", b"")
+        if raw[:1] == b"[":  # an argument list
+            import json
+
+            return " ".join(str(word) for word in json.loads(raw))
+        return text(raw)
+
+    def note(self, name: str) -> str:
+        return os.path.join(self.folder, name)
+
+
+def project_of(agent: str, cwd: str, environ: "Mapping[str, str]") -> str:
+    """The folder whose `.holdfast` this session uses: as the command line finds it."""
+    given = environ.get("HOLDFAST_PROJECT")
+    if given:
+        return os.path.realpath(given)
+    # Claude Code's own word does not move when the agent changes folder in mid-session.
+    start = os.path.realpath((agent == "claude" and environ.get("CLAUDE_PROJECT_DIR")) or cwd or os.getcwd())
+    candidate = start
+    while True:
+        if os.path.isdir(f"{candidate}/{FOLDER}") or os.path.exists(f"{candidate}/.git"):
+            return candidate
+        parent = os.path.dirname(candidate)
+        if parent == candidate:
+            return start
+        candidate = parent
+
+
+def file_name_for(session: str) -> str:
+    """As `holdfast.ids` does it, which needs `re`; most ids need no change."""
+    if len(session) <= 100 and session[0].isalnum() and session.isascii() and _SAFE_SIGNS.issuperset(session):
+        return session
+    from holdfast.ids import file_name_for as careful
+
+    return careful(session)

@@ -1,0 +1,1 @@
+"""What keeps a tool call from running; never silenced."""

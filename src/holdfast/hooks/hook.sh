@@ -1,0 +1,120 @@
+#!/bin/sh
+# hook.sh PYTHON AGENT EVENT: answer the events that need nothing, and start Python for the others.
+#
+# Tool events are by far the most frequent ones. For most of them there is nothing to do: no wind-down is
+# going on, the window is not nearly full, the command is plain and harmless. Seeing that takes a shell
+# a third of the time that Python takes to start. Whatever is not certain here is left to Python.
+
+python=$1 agent=$2 event=$3
+
+# A program that is gone must not hold the agent up.
+[ -x "$python" ] || { cat >/dev/null; exit 0; }
+
+case $event in
+PreToolUse | BeforeTool | tool.execute.before) moment=before ;;
+PostToolUse | PostToolUseFailure | PostToolBatch | AfterTool | tool.execute.after) moment=after ;;
+*) exec "$python" -I -S "${0%/*}/entry.py" "$agent" "$event" ;;
+esac
+
+# The project as holdfast.hooks.event finds it; a moved folder or an odd path is left to Python.
+project=$HOLDFAST_PROJECT
+if [ -z "$project" ]; then
+    project=$PWD
+    [ "$agent" = claude ] && [ -n "$CLAUDE_PROJECT_DIR" ] && project=$CLAUDE_PROJECT_DIR
+    while [ ! -d "$project/.holdfast" ] && [ ! -e "$project/.git" ] && [ -n "$project" ]; do
+        project=${project%/*}
+    done
+fi
+notes=$project/.holdfast/state/hooks
+
+# A wind-down of this session: every event counts, so read nothing twice.
+if [ "$agent" = claude ] && [ -n "$CLAUDE_CODE_SESSION_ID" ] && [ -e "$notes/$CLAUDE_CODE_SESSION_ID/winding" ]; then
+    exec "$python" -I -S "${0%/*}/entry.py" "$agent" "$event"
+fi
+
+payload=$(cat)
+
+hand_over() {
+    printf '%s' "$payload" | "$python" -I -S "${0%/*}/entry.py" "$agent" "$event"
+    exit $?
+}
+
+# The value of a text member at the top of the payload, if it is plain.
+member() {
+    value=${payload#*\"$1\":}
+    [ "$value" = "$payload" ] && return 1
+    value=${value# }
+    case $value in \"*) ;; *) return 1 ;; esac
+    value=${value#\"}
+    value=${value%%\"*}
+    case $value in *\\*) return 1 ;; esac
+}
+
+member session_id || hand_over
+session=$value
+case $session in '' | *[!A-Za-z0-9._-]* | [!A-Za-z0-9]*) hand_over ;; esac
+[ -e "$notes/$session/who" ] || hand_over
+[ -e "$notes/$session/winding" ] && hand_over
+if [ "$agent" != claude ] || [ -z "$CLAUDE_PROJECT_DIR" ]; then
+    # Only a payload from the folder we are in means the project we looked at.
+    member cwd || hand_over
+    [ -n "$HOLDFAST_PROJECT" ] || [ "$value" = "$PWD" ] || hand_over
+fi
+
+if [ $moment = before ]; then
+    [ -e "$notes/$session/full" ] && hand_over
+    case $payload in
+    *'"command":'*'"command":'*) hand_over ;;
+    *'"command":'*)
+        member command || hand_over
+        # Plain words only: anything a shell would expand, quote or redirect is looked at more closely.
+        case $value in '' | *[!A-Za-z0-9\ ._/=:,@%+\&\|\;-]*) hand_over ;; esac
+        # Words that a harmful command or a commit cannot do without.
+        case " $value " in
+        *[!A-Za-z0-9]rm[!A-Za-z0-9]* | *[!A-Za-z0-9]srm[!A-Za-z0-9]* | *[!A-Za-z0-9]mv[!A-Za-z0-9]* | \
+            *[!A-Za-z0-9]init[!A-Za-z0-9]* | */dev* | */etc* | */proc* | *sh* | *mkfs* | *mke2fs* | *newfs* | \
+            *mkswap* | *wipe* | *disk* | *parted* | *blk* | *badblocks* | *hdparm* | *chmod* | *chown* | \
+            *chgrp* | *-delete* | *-exec* | *-ok* | *rsync* | *kill* | *crontab* | *systemctl* | *telinit* | \
+            *push* | *commit* | *eval* | *xargs* | *parallel* | *holdfast* | *reboot* | *halt* | *poweroff*)
+            hand_over
+            ;;
+        esac
+        exit 0
+        ;;
+    esac
+    member tool_name || hand_over
+    case $value in
+    Edit | MultiEdit | Write | NotebookEdit | write_file | replace | edit | write | apply_patch)
+        [ -e "$notes/$session/edit-gate" ] || hand_over
+        ;;
+    *[Pp]lan*) hand_over ;;
+    esac
+    exit 0
+fi
+
+# After a tool: a commit is noted, and the window is looked at.
+case $payload in *git*commit*) hand_over ;; esac
+[ -e "$notes/$session/full" ] && hand_over
+[ "$agent" = claude ] || exit 0 # the others tell their usage in an event of its own
+
+[ -r "$notes/$session/gauge" ] || hand_over
+limit=
+read -r limit <"$notes/$session/gauge" || hand_over
+member transcript_path || hand_over
+# Certainly below the limit if every report near the end is; the first line may be cut.
+tail -c 32768 "$value" 2>/dev/null | awk -v limit="$limit" '
+    function count(name) {
+        if (!match($0, "\"" name "\": ?[0-9]+")) return 0
+        text = substr($0, RSTART, RLENGTH)
+        sub(/.*: ?/, "", text)
+        return text + 0
+    }
+    NR > 1 && /"usage"/ && /"type": ?"assistant"/ {
+        seen = 1
+        total = count("input_tokens") + count("output_tokens")
+        total += count("cache_read_input_tokens") + count("cache_creation_input_tokens")
+        if (total >= limit) full = 1
+    }
+    END { exit(seen && !full ? 0 : 1) }
+' && exit 0
+hand_over

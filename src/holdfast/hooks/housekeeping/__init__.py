@@ -1,0 +1,1 @@
+"""What keeps the books: usage, journal, snapshots, clean-up; never silenced."""

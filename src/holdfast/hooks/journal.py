@@ -1,0 +1,135 @@
+"""Append to the wind-down journal from a hook: the same file, lock and line as `holdfast.journal.log`.
+
+A session only ever writes to the wind-down it began itself, by the name it noted: another session in
+the same folder may have one going.
+"""
+
+import os
+
+from holdfast.hooks import notes
+from holdfast.hooks.payload import quoted
+from holdfast.hooks.winding import journal_path, winding_down
+from holdfast.moments import iso
+from holdfast.secret_signs import may_hold_secret
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from holdfast.hooks.event import Event
+
+_HEAD = 160
+_SESSION_KEY = b'"session_id": "'
+_LONGEST_RAW = 8 * 1024
+_CUT = 2000
+_sync_data = getattr(os, "fdatasync", os.fsync)
+
+
+def append(event: "Event", kind: str, data: str, share: float) -> bool:
+    """Record one action durably; False where this session's wind-down is over."""
+    name = winding_down(event)
+    if not name:
+        return False
+    line = _line(event, kind, _without_secrets(data), share, name)
+    path = journal_path(event)
+    while True:
+        try:
+            descriptor = os.open(path, os.O_RDWR | os.O_APPEND | getattr(os, "O_CLOEXEC", 0))
+        except FileNotFoundError:
+            return _is_over(event)
+        try:
+            notes.lock(descriptor)
+            ours = os.fstat(descriptor)
+            if not _still_named(path, ours):
+                continue  # finalised while we waited; perhaps another one has begun
+            if _session_of(os.pread(descriptor, _HEAD, 0)) != name:
+                return _is_over(event)
+            if ours.st_size and os.pread(descriptor, 1, ours.st_size - 1) != b"\n":
+                return _append_with_care(path, descriptor, line)
+            _write_or_undo(descriptor, line, ours.st_size)
+            notes.unlock(descriptor)  # others may write while we wait for the disk
+            _sync_data(descriptor)
+            return True
+        finally:
+            os.close(descriptor)
+
+
+def _is_over(event: "Event") -> bool:
+    notes.remove(event.note("winding"))
+    return False
+
+
+def _still_named(path: str, ours: os.stat_result) -> bool:
+    try:
+        now = os.stat(path)
+    except FileNotFoundError:
+        return False
+    return now.st_ino == ours.st_ino and now.st_dev == ours.st_dev
+
+
+def _session_of(head: bytes) -> str:
+    name, ended, _ = head.partition(_SESSION_KEY)[2].partition(b'"')
+    return name.decode("utf-8", "replace") if ended else ""
+
+
+def _write_or_undo(descriptor: int, line: bytes, size: int) -> None:
+    """A full disk takes a part of a line: that is taken back."""
+    try:
+        if os.write(descriptor, line) != len(line):
+            raise OSError(28, os.strerror(28))
+    except OSError:
+        os.ftruncate(descriptor, size)
+        raise
+
+
+def _append_with_care(path: str, descriptor: int, line: bytes) -> bool:
+    """A crash left half a line: the journal's own room repairs it, for which it needs the lock."""
+    notes.unlock(descriptor)
+    from pathlib import Path
+
+    from holdfast.journal import log
+
+    log.append(Path(path), lambda _name: line)
+    return True
+
+
+def _line(event: "Event", kind: str, data: str, share: float, name: str) -> bytes:
+    share = min(1.0, max(0.0, share))
+    start = f'{{"type": "{kind}", "timestamp": "{iso(event.now)}", "session_id": "{name}", "data": '
+    return f'{start}{data}, "context_percentage": {share!r}}}\n'.encode("utf-8", "replace")
+
+
+def _without_secrets(data: str) -> str:
+    if not may_hold_secret(data):
+        return data
+    from holdfast.redact import redact
+
+    return redact(data)[0]
+
+
+def tool_data(event: "Event") -> str:
+    """A tool call as the journal keeps it: what was asked, and what came of it, cut where long."""
+    fields = [f'"tool": {quoted(event.tool)}', f'"input": {_fitting(event.raw("tool_input"))}']
+    for name, value in (("response", "tool_response"), ("error", "error")):
+        if value in event.fields:
+            fields.append(f'"{name}": {_fitting(event.fields[value])}')
+    if event.is_subagent:
+        fields.append(f'"agent_id": {quoted(event.text("agent_id"))}')
+    return f"{{{', '.join(fields)}}}"
+
+
+def text_data(name: str, value: str) -> str:
+    return f'{{"{name}": {quoted(_cut(value))}}}'
+
+
+def _fitting(raw: bytes) -> str:
+    """A raw JSON value on one line; of a long one the beginning and the end, as text."""
+    if len(raw) > _LONGEST_RAW:
+        return quoted(_cut(raw.decode("utf-8", "replace")))
+    # Between values line breaks are mere space, and inside of strings there are none.
+    return raw.replace(b"\n", b" ").replace(b"\r", b" ").decode("utf-8", "replace")
+
+
+def _cut(value: str) -> str:
+    if len(value) <= _LONGEST_RAW:
+        return value
+    left_out = len(value) - 2 * _CUT
+    return f"{value[:_CUT]} … {left_out} characters … {value[-_CUT:]}"

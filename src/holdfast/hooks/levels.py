@@ -1,0 +1,94 @@
+"""The settings a hook needs, from a note that is kept beside the session's: reading TOML would take too long.
+
+The note says which settings files it was made from and how they looked. Where they look different
+now, `holdfast.hooks.background` reads them again and writes the note anew.
+"""
+
+import os
+
+from holdfast.hooks import notes
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from holdfast.hooks.event import Event
+
+_LEVELS = ("caution", "warning", "auto_pause", "critical")
+
+
+class HookSettings:
+    __slots__ = ("auto_pause", "caution", "context_window", "critical", "on_exhaustion", "warning")
+
+    def __init__(self) -> None:
+        self.caution = 0.70
+        self.warning = 0.85
+        self.auto_pause = 0.90
+        self.critical = 0.95
+        self.on_exhaustion = "advise"
+        self.context_window = 0
+        """0: as the agent or the model's name tells."""
+
+    def take(self, name: str, value: str) -> None:
+        if name in _LEVELS:
+            setattr(self, name, float(value))
+        elif name == "context_window":
+            self.context_window = int(value)
+        elif name == "on_exhaustion" and value in ("advise", "stop"):
+            self.on_exhaustion = value
+
+
+def settings_for(event: "Event") -> HookSettings:
+    """The settings as of now; what cannot be read is left at its default."""
+    note = os.path.join(event.state, "hooks", "settings")
+    lines = _current(notes.read(note), event)
+    if lines is None:
+        lines = _read_again(event, note)
+    settings = HookSettings()
+    for line in (*lines, *_from_environ(event)):
+        name, _, value = line.partition("=")
+        try:
+            settings.take(name, value)
+        except ValueError:
+            continue  # the command line complains about it; a hook must not
+    return settings
+
+
+def look(path: str) -> str:
+    """How a settings file looks from outside; `-` where there is none."""
+    try:
+        found = os.stat(path)
+    except OSError:
+        return "-"
+    return f"{found.st_mtime_ns}:{found.st_size}"
+
+
+def _current(data: bytes | None, event: "Event") -> list[str] | None:
+    """The note's lines, if the files it was made from look as they did."""
+    if data is None:
+        return None
+    lines = data.decode("utf-8", "surrogateescape").split("\n")
+    home = f"home={event.environ.get('HOLDFAST_HOME', '')}"
+    if len(lines) < 3 or lines[0] != home:
+        return None
+    for line in lines[1:3]:
+        path, _, looked = line.rpartition("=")
+        if look(path) != looked:
+            return None
+    return lines[3:]
+
+
+def _read_again(event: "Event", note: str) -> list[str]:
+    from holdfast.hooks import spawn
+
+    notes.ensure_folder(os.path.dirname(note))
+    spawn.run(event, "settings", wait=5.0)
+    return _current(notes.read(note), event) or []
+
+
+def _from_environ(event: "Event") -> list[str]:
+    found: list[str] = []
+    for name in (*_LEVELS, "on_exhaustion", "context_window"):
+        variable = f"HOLDFAST_{'LEVELS_' if name in _LEVELS else ''}{name.upper()}"
+        value = event.environ.get(variable)
+        if value:
+            found.append(f"{name}={value}")
+    return found

@@ -1,0 +1,114 @@
+"""A session's small files, and how they stay whole under many hooks at once. `os` and `fcntl` alone."""
+
+import os
+
+try:
+    import fcntl
+except ImportError:  # Windows: one process at a time, unlocked
+    fcntl = None
+
+_READABLE = os.O_RDONLY | getattr(os, "O_CLOEXEC", 0)
+_NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL
+
+
+def ensure_folder(folder: str) -> None:
+    """Private from the start; `.holdfast` itself ignores itself for git."""
+    if os.path.isdir(folder):
+        return
+    root = folder[: folder.index("/.holdfast/") + len("/.holdfast")]
+    if not os.path.isdir(root):
+        os.mkdir(root, 0o700)
+    for part in ("sessions", "state"):
+        if not os.path.isdir(f"{root}/{part}"):
+            os.makedirs(f"{root}/{part}", 0o700, exist_ok=True)
+    create(f"{root}/.gitignore", b"*\n")
+    os.makedirs(folder, 0o700, exist_ok=True)
+
+
+def read(path: str, most: int = 1 << 20) -> bytes | None:
+    """The content; None where there is no such file."""
+    try:
+        descriptor = os.open(path, _READABLE)
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    try:
+        return os.read(descriptor, most)
+    finally:
+        os.close(descriptor)
+
+
+def create(path: str, data: bytes = b"") -> bool:
+    """Make the file; whether it was us. Of many who try, one succeeds."""
+    try:
+        descriptor = os.open(path, _NEW, 0o600)
+    except FileExistsError:
+        return False
+    try:
+        if data:
+            os.write(descriptor, data)
+    finally:
+        os.close(descriptor)
+    return True
+
+
+def write(path: str, data: bytes) -> None:
+    """The whole new content or the whole old one. Not synced: notes may be lost with the power."""
+    temporary = f"{path}.{os.getpid()}.tmp"
+    descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+    try:
+        try:
+            written = os.write(descriptor, data)
+        finally:
+            os.close(descriptor)
+        if written != len(data):
+            raise OSError(28, os.strerror(28), path)
+        os.replace(temporary, path)
+    except OSError:
+        remove(temporary)
+        raise
+
+
+def remove(path: str) -> bool:
+    try:
+        os.unlink(path)
+    except (FileNotFoundError, NotADirectoryError):
+        return False
+    return True
+
+
+class Locked:
+    """Alone with a file, until the block ends or the process does."""
+
+    def __init__(self, path: str, flags: int = os.O_RDWR | os.O_CREAT) -> None:
+        self._path = path
+        self._flags = flags | getattr(os, "O_CLOEXEC", 0)
+        self.descriptor = -1
+
+    def __enter__(self) -> int:
+        self.descriptor = os.open(self._path, self._flags, 0o600)
+        lock(self.descriptor)
+        return self.descriptor
+
+    def __exit__(self, *_: object) -> None:
+        os.close(self.descriptor)
+
+
+def lock(descriptor: int) -> None:
+    if fcntl is not None:
+        fcntl.flock(descriptor, fcntl.LOCK_EX)
+
+
+def unlock(descriptor: int) -> None:
+    if fcntl is not None:
+        fcntl.flock(descriptor, fcntl.LOCK_UN)
+
+
+def count_up(path: str) -> int:
+    """One more than it was; right under any number of hooks at once."""
+    with Locked(path) as descriptor:
+        text = os.read(descriptor, 32).strip()
+        number = (int(text) if text.isdigit() else 0) + 1
+        data = b"%d" % number
+        os.pwrite(descriptor, data, 0)
+        os.ftruncate(descriptor, len(data))
+    return number

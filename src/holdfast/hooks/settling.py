@@ -1,0 +1,290 @@
+"""What the hooks leave to a process of its own: beginning a wind-down, snapshots, contexts, recovery."""
+
+from __future__ import annotations
+
+import logging
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+from holdfast.clock import system_clock
+from holdfast.config import Settings, load_settings, project_settings, user_config
+from holdfast.durable import lock_file, replace_file
+from holdfast.errors import HoldfastError
+from holdfast.hooks import notes, trouble
+from holdfast.hooks.context import LIMITS, ROOM_FOR_HEADING, context_file, killed_sessions
+from holdfast.hooks.event import Event, file_name_for
+from holdfast.hooks.levels import look
+from holdfast.journal import log
+from holdfast.pauses import SessionPauseManager
+from holdfast.policy import Trigger
+from holdfast.winddown import IncrementalPauseManager
+
+_CAUSES: dict[str, tuple[Trigger, str]] = {
+    "compact": ("exhaustion", "before the agent compacted its conversation"),
+    "exhaustion": ("exhaustion", "the context window was nearly full"),
+    "end": ("pause", "the agent session ended"),
+    "crash": ("crash", "the agent was killed"),
+}
+_CONTEXTS_KEPT = 10
+
+
+class Work:
+    """One agent session in one project."""
+
+    def __init__(self, agent: str, session: str, project: str) -> None:
+        self.agent = agent
+        self.session = session
+        self.project = Path(project)
+        self.key = file_name_for(session)
+        self.state = self.project / ".holdfast" / "state"
+        self.folder = self.state / "hooks" / self.key
+
+    def note(self, name: str) -> str:
+        return str(self.folder / name)
+
+    def read(self, name: str) -> list[str]:
+        return (notes.read(self.note(name)) or b"").decode("utf-8", "surrogateescape").split("\n")
+
+    def settings(self) -> Settings:
+        try:
+            return project_settings(self.project)
+        except HoldfastError as error:
+            trouble.note(str(self.state), f"settings cannot be read, defaults are used: {error.message}")
+            home = user_config(os.environ).parent
+            return Settings(self.project, home, os.environ.get("HOLDFAST_DB") or str(home / "holdfast.db"))
+
+    def listen_to_warnings(self) -> None:
+        """What the rooms below log belongs into the hooks' own log."""
+        state = str(self.state)
+
+        class ToLog(logging.Handler):
+            def emit(self, record: logging.LogRecord) -> None:
+                trouble.note(state, record.getMessage())
+
+        logger = logging.getLogger("holdfast")
+        logger.addHandler(ToLog(logging.WARNING))
+        logger.propagate = False
+
+
+def note_settings(work: Work) -> bool:
+    """Write the note that `holdfast.hooks.levels` reads; the variables are the hook's own business."""
+    environ = {name: value for name, value in os.environ.items() if name == "HOLDFAST_HOME"}
+    files = [user_config(environ), work.project / ".holdfast" / "config.toml"]
+    lines = [f"home={environ.get('HOLDFAST_HOME', '')}", *(f"{path}={look(str(path))}" for path in files)]
+    try:
+        settings = load_settings({**environ, "HOLDFAST_PROJECT": str(work.project)})
+    except HoldfastError as error:
+        trouble.note(str(work.state), f"settings cannot be read, defaults are used: {error.message}")
+    else:
+        levels = settings.levels
+        lines += [
+            f"{name}={getattr(levels, name)}" for name in ("caution", "warning", "auto_pause", "critical")
+        ]
+        lines += [f"on_exhaustion={settings.on_exhaustion}"]
+        lines += [f"context_window={settings.context_window}"] if settings.context_window else []
+    notes.write(str(work.state / "hooks" / "settings"), "\n".join(lines).encode("utf-8", "surrogateescape"))
+    return True
+
+
+def begin(work: Work, share: str, tokens: str, window: str, model: str) -> bool:
+    """Start this session's wind-down, unless another session has one going."""
+    manager = IncrementalPauseManager(settings=work.settings(), owner=_agent_process(work))
+    with lock_file(work.folder / "begin.lock", wait=5):
+        if notes.read(work.note("winding")):
+            return True
+        if manager.is_orphaned():
+            _finalise_orphan(manager)
+        name = _own_journal(work, manager)
+        if name is None and manager.is_pause_active():
+            return False
+        state = {
+            "agent": work.agent,
+            "agent_session": work.session,
+            "model": model,
+            "tokens_used": int(tokens),
+            "context_window": int(window),
+        }
+        name = name or manager.start_incremental_pause(float(share), state)
+        notes.write(work.note("winding"), name.encode())
+    return True
+
+
+def _own_journal(work: Work, manager: IncrementalPauseManager) -> str | None:
+    """The active wind-down, if it is this session's: its note may have been lost."""
+    first = next(iter(log.Reader(manager.layout.journal)), None) if manager.is_pause_active() else None
+    state = first.data.get("initial_state") if first else None
+    is_ours = isinstance(state, dict) and state.get("agent_session") == work.session  # pyright: ignore
+    return first.session_id if first and is_ours else None
+
+
+def _agent_process(work: Work) -> int | None:
+    lines = work.read("who")
+    return int(lines[3]) if len(lines) == 5 and lines[3].isdigit() else None
+
+
+def settle(work: Work, cause: str, transcript: str = "") -> bool:
+    """Make the session a snapshot and prepare its contexts. Nothing new since the last one: refresh that."""
+    work.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    with lock_file(work.folder / "settle.lock", wait=120):
+        _last_usage(work, transcript)
+        manager = IncrementalPauseManager(settings=work.settings())
+        name = _finalised(work, manager, cause) or _settled_already(work, manager)
+        if name is None:
+            if cause != "compact" and not _was_used(work, transcript):
+                return True
+            name = _paused(work, manager.settings, cause)
+        prompts = (notes.read(work.note("prompts"), 32) or b"0").decode()
+        notes.write(work.note("settled"), f"{name}\n{prompts}".encode())
+        if cause == "compact":  # still going on: nobody else may take it up
+            notes.write(str(work.state / "hooks" / "taken-up"), f"{name}\n{work.key}".encode())
+        _enrich(work, manager.settings, name, transcript)
+        prepare_contexts(work, name)
+    return True
+
+
+def _finalised(work: Work, manager: IncrementalPauseManager, cause: str) -> str | None:
+    """This session's wind-down as a snapshot, where it has one."""
+    name = _own_journal(work, manager)
+    notes.remove(work.note("winding"))
+    if name is None:
+        return None
+    trigger, reason = _CAUSES[cause]
+    path = manager.finalize_pause(trigger="exhaustion" if cause != "crash" else trigger, reason=reason)
+    return path.stem if path else None
+
+
+def _settled_already(work: Work, manager: IncrementalPauseManager) -> str | None:
+    """The snapshot made of this session before, if nobody prompted since and it is still there."""
+    name, *rest = work.read("settled")
+    prompts = (notes.read(work.note("prompts"), 32) or b"0").decode()
+    known = name and (manager.layout.sessions / f"{name}.json").exists()
+    return name if known and rest == [prompts] and prompts != "0" else None
+
+
+def _was_used(work: Work, transcript: str) -> bool:
+    if notes.read(work.note("prompts"), 32):
+        return True
+    return bool(transcript) and Path(transcript).is_file() and Path(transcript).stat().st_size > 0
+
+
+def _paused(work: Work, settings: Settings, cause: str) -> str:
+    from holdfast.core import Facts
+    from holdfast.model.usage import UsageMetrics
+
+    trigger, reason = _CAUSES[cause]
+    counts = [int(word) for word in " ".join(work.read("usage")).split() if word.isdigit()]
+    usage = None
+    if len(counts) == 3 and counts[2]:
+        _, tokens, window = counts
+        usage = UsageMetrics(
+            tokens_used=tokens,
+            tokens_remaining_estimate=max(0, window - tokens),
+            context_utilization=min(1.0, tokens / window),
+        )
+    pauses = SessionPauseManager(settings=settings)
+    pauses.layout.ensure()
+    with pauses.files.locked():
+        name = pauses.files.free_session_id(system_clock())
+        settled = pauses.place(Facts(trigger=trigger, reason=reason, session_id=name, usage=usage))
+    pauses.index(settled)
+    return name
+
+
+def _last_usage(work: Work, transcript: str) -> None:
+    """The last message was not in the transcript yet when the agent's last hook ran."""
+    if work.agent not in ("claude", "codex") or not transcript:
+        return
+    from holdfast.hooks.payload import quoted
+    from holdfast.hooks.usage import measured
+
+    fields = {"session_id": work.session, "cwd": str(work.project), "transcript_path": transcript}
+    payload = ",".join(f"{quoted(name)}:{quoted(value)}" for name, value in fields.items())
+    event = Event(work.agent, "Stop", f"{{{payload}}}".encode(), os.environ)
+    try:
+        measured(event, event.settings)
+    except OSError as error:
+        trouble.note(str(work.state), f"usage of the last message is missing: {error}")
+
+
+def _enrich(work: Work, settings: Settings, name: str, transcript: str) -> None:
+    """Add what the conversation tells; if that fails, only the findings are missing."""
+    from holdfast.enrich import enrich_snapshot
+    from holdfast.store.session_files import SessionFiles
+
+    path, agent = Path(transcript), work.agent
+    try:
+        if not transcript or not path.is_file():
+            from holdfast.contexts import find_transcript
+
+            found = find_transcript(work.session, work.project, Path.home(), os.environ)
+            path, agent = found.path, found.agent
+        snapshot_id = str(SessionFiles(settings.layout.sessions).read(name)["id"])
+        enrich_snapshot(settings, snapshot_id, path, agent)
+    except HoldfastError as error:
+        trouble.note(str(work.state), f"nothing was added to {name} from its transcript: {error.message}")
+
+
+def prepare_contexts(work: Work, name: str) -> bool:
+    """Compile the session's context once for each limit, so that a starting session only reads it.
+
+    The first line is the commit of that moment, for the reader to compare.
+    """
+    from holdfast.resume.snapshots import ResumeContextCompiler
+    from holdfast.store.session_document import read_session_document
+    from holdfast.store.session_files import SessionFiles
+
+    sessions = work.settings().layout.sessions
+    snapshot, workflow = read_session_document(SessionFiles(sessions).read(name), where=f"{name}.json")
+    for agent, limit in LIMITS.items():
+        compiled = ResumeContextCompiler(limit - ROOM_FOR_HEADING).compile_with_report(
+            snapshot, workflow.issue
+        )
+        commit = (snapshot.git_state.commit_at_snapshot if snapshot.git_state else None) or ""
+        path = Path(context_file(str(sessions), name, agent))
+        replace_file(path, f"{commit}\n{compiled.text}".encode())
+    _drop_old_contexts(sessions)
+    return True
+
+
+def _drop_old_contexts(sessions: Path) -> None:
+    """They can be made again; the newest suffice."""
+    files = sorted(sessions.glob("session-*.context-*.md"), reverse=True)
+    kept: list[str] = []
+    for path in files:
+        name = path.name.partition(".")[0]
+        if name not in kept:
+            kept.append(name)
+        if len(kept) > _CONTEXTS_KEPT:
+            path.unlink(missing_ok=True)
+
+
+def recover(work: Work) -> bool:
+    """Settle the newest session that was killed, and a journal that nobody alive writes."""
+    manager = IncrementalPauseManager(settings=work.settings())
+    killed = [Path(path) for path in killed_sessions(str(work.state / "hooks"), work.key)]
+    for folder in sorted(killed, key=lambda path: path.stat().st_mtime):
+        lines = (notes.read(str(folder / "who")) or b"").decode("utf-8", "surrogateescape").split("\n")
+        notes.write(str(folder / "ended"), b"killed")
+        if len(lines) == 5:
+            agent, session, transcript = lines[:3]
+            settle(Work(agent, session, str(work.project)), "crash", transcript)
+    if manager.is_orphaned():
+        name = _finalise_orphan(manager)
+        if name:
+            prepare_contexts(work, name)
+    return True
+
+
+def _finalise_orphan(manager: IncrementalPauseManager) -> str | None:
+    path = manager.finalize_pause(trigger="crash", reason="its process ended without a pause")
+    return path.stem if path else None
+
+
+TASKS: dict[str, Callable[..., bool]] = {
+    "settings": note_settings,
+    "begin": begin,
+    "settle": settle,
+    "recover": recover,
+    "contexts": prepare_contexts,
+}

@@ -1,0 +1,298 @@
+"""Read a shell command line as far as a guard needs it: which programs run, on what, and where output goes.
+
+No shell: nothing is run or looked up. Quotes, escapes, substitutions, here-documents, brace lists and plain
+variables set on the same line are followed, since that is how harm is disguised, mostly by accident.
+"""
+
+_SEPARATORS = (";", "&", "|", "\n", "(", ")")
+_BLANK = " \t\r"
+DYNAMIC = "\x00"
+"""Stands in a word for text that only the shell will know."""
+
+
+class Simple:
+    """One program with its words; `after` is the program whose output it reads, if it is in a pipe."""
+
+    __slots__ = ("after", "folder", "reads", "words", "writes")
+
+    def __init__(self, words: list[str], writes: list[str], reads: list[str], after: "Simple | None") -> None:
+        self.words = words
+        self.writes = writes
+        """Files its output goes to."""
+        self.reads = reads
+        """Here-documents and here-strings it is fed with."""
+        self.after = after
+        self.folder: str | None = None
+        """Where an earlier `cd` on the line led."""
+
+
+def parse(line: str) -> list[Simple]:
+    """All programs of the line in order, those inside of substitutions before the one they are for."""
+    reader = _Reader(line)
+    reader.read()
+    return reader.found
+
+
+class _Reader:
+    def __init__(self, line: str) -> None:
+        self.line = line
+        self.at = 0
+        self.found: list[Simple] = []
+        self.variables: dict[str, str] = {"IFS": " "}
+        self.words: list[str] = []
+        self.writes: list[str] = []
+        self.reads: list[str] = []
+        self.waiting_documents: list[str] = []
+        self.before: Simple | None = None
+        self.folder: str | None = None
+
+    def read(self) -> None:
+        size = len(self.line)
+        while self.at < size:
+            sign = self.line[self.at]
+            if sign in _BLANK:
+                self.at += 1
+            elif sign == "#" and (self.at == 0 or self.line[self.at - 1] in " \t\n;"):
+                end = self.line.find("\n", self.at)
+                self.at = end if end >= 0 else size
+            elif self.line.startswith("\\\n", self.at):
+                self.at += 2
+            elif sign in "<>" or self.line.startswith("&>", self.at):
+                self._redirection()
+            elif sign in _SEPARATORS:
+                self._separator(sign)
+            else:
+                self._word_or_descriptor()
+        self._finish(piped=False)
+
+    def _separator(self, sign: str) -> None:
+        piped = sign == "|" and not self.line.startswith("||", self.at)
+        self.at += 2 if self.line[self.at : self.at + 2] in ("&&", "||", "|&", ";;") else 1
+        self._finish(piped)
+        if sign == "\n":
+            self._documents()
+
+    def _finish(self, piped: bool) -> None:
+        words = [word for word in self.words if word not in ("{", "}", "!", "then", "do", "else")]
+        while words and words[0] in ("if", "while", "until", "elif", "time"):
+            words.pop(0)
+        assigned = 0
+        while assigned < len(words) and _is_assignment(words[assigned]):
+            name, _, value = words[assigned].partition("=")
+            self.variables[name] = value
+            assigned += 1
+        words = words[assigned:]
+        if words or self.writes:
+            simple = Simple(words, self.writes, self.reads, self.before)
+            simple.folder = self.folder
+            self.found.append(simple)
+            if words[:1] == ["cd"]:
+                self.folder = words[1] if len(words) > 1 else "~"
+            self.before = simple if piped else None
+        elif not piped:
+            self.before = None
+        self.words, self.writes, self.reads = [], [], []
+
+    def _word_or_descriptor(self) -> None:
+        start = self.at
+        for word in _braces(self._word()):
+            if DYNAMIC not in word and " " in word and "\x01" in word:
+                self.words += word.replace("\x01", "").split()
+            else:
+                self.words.append(word.replace("\x01", ""))
+        if self.at == start:  # nothing taken: step over a sign we do not know
+            self.at += 1
+        last = self.words[-1] if self.words else ""
+        if (
+            last.isdigit()
+            and self.line[self.at : self.at + 1] in ("<", ">")
+            and self.line[start : self.at] == last
+        ):
+            self.words.pop()  # the descriptor of a redirection
+
+    def _redirection(self) -> None:
+        sign = self.line[self.at]
+        if self.line.startswith(("<(", ">("), self.at):
+            inner = self._bracketed(self.at + 1)
+            self._inside(inner)
+            self.words.append(DYNAMIC + ("<" if sign == "<" else ">"))
+            return
+        for form in ("<<<", "<<-", "<<", "&>>", "&>", ">>", ">|", ">&", "<&", ">", "<"):
+            if self.line.startswith(form, self.at):
+                break
+        self.at += len(form)
+        while self.at < len(self.line) and self.line[self.at] in _BLANK:
+            self.at += 1
+        target = self._word().replace("\x01", "")
+        if form in ("<<", "<<-"):
+            self.waiting_documents.append(target)
+        elif form == "<<<":
+            self.reads.append(target)
+        elif ">" in form and not target.isdigit():
+            self.writes.append(target)
+
+    def _documents(self) -> None:
+        """The bodies of here-documents begin on the line after their command."""
+        for mark in self.waiting_documents:
+            body: list[str] = []
+            while self.at < len(self.line):
+                end = self.line.find("\n", self.at)
+                end = end if end >= 0 else len(self.line)
+                text = self.line[self.at : end]
+                self.at = end + 1
+                if text.strip("\t ") == mark:
+                    break
+                body.append(text)
+            if self.found:
+                self.found[-1].reads.append("\n".join(body))
+        self.waiting_documents = []
+
+    def _word(self) -> str:
+        pieces: list[str] = []
+        size = len(self.line)
+        while self.at < size:
+            sign = self.line[self.at]
+            if sign in _BLANK or sign in _SEPARATORS or sign in "<>":
+                break
+            pieces.append(self._piece(sign))
+        return "".join(pieces)
+
+    def _piece(self, sign: str) -> str:
+        if sign == "\\":
+            self.at += 2
+            escaped = self.line[self.at - 1 : self.at]
+            return "" if escaped == "\n" else escaped
+        if sign == "'":
+            return self._until("'", self.at + 1)
+        if sign == '"':
+            return self._double_quoted()
+        if sign == "`":
+            self._inside(self._until("`", self.at + 1))
+            return DYNAMIC
+        if sign == "$":
+            return self._expansion()
+        self.at += 1
+        return sign
+
+    def _until(self, mark: str, start: int) -> str:
+        end = self.line.find(mark, start)
+        end = end if end >= 0 else len(self.line)
+        self.at = end + 1
+        return self.line[start:end]
+
+    def _double_quoted(self) -> str:
+        self.at += 1
+        pieces: list[str] = []
+        while self.at < len(self.line):
+            sign = self.line[self.at]
+            if sign == '"':
+                self.at += 1
+                break
+            if sign == "\\" and self.line[self.at + 1 : self.at + 2] in ('"', "\\", "$", "`", "\n"):
+                pieces.append(self.line[self.at + 1].replace("\n", ""))
+                self.at += 2
+            elif sign in "$`":
+                pieces.append(self._piece(sign).replace("\x01", ""))
+            else:
+                pieces.append(sign)
+                self.at += 1
+        return "".join(pieces)
+
+    def _expansion(self) -> str:
+        if self.line.startswith("$'", self.at):
+            return _ansi(self._until("'", self.at + 2))
+        if self.line.startswith('$"', self.at):
+            self.at += 1
+            return self._double_quoted()
+        if self.line.startswith("$((", self.at):
+            self._bracketed(self.at + 1)
+            return DYNAMIC
+        if self.line.startswith("$(", self.at):
+            inner = self._bracketed(self.at + 1)
+            self._inside(inner)
+            return self._output_of(inner)
+        if self.line.startswith("${", self.at):
+            return self._variable(self._until("}", self.at + 2))
+        end = self.at + 1
+        while end < len(self.line) and (self.line[end].isalnum() or self.line[end] == "_"):
+            end += 1
+        name = self.line[self.at + 1 : end]
+        self.at = max(end, self.at + 1)
+        if not name:
+            if self.line[self.at : self.at + 1] in ("@", "*", "?", "!", "$", "#", "-"):
+                self.at += 1
+                return DYNAMIC
+            return "$"
+        return self._value(name)
+
+    def _variable(self, inner: str) -> str:
+        name = inner
+        for sign in (":-", ":=", "-", "="):
+            name, found, default = inner.partition(sign)
+            if found and name.isidentifier():
+                return self.variables.get(name, "" if name == "HOME" else default) or self._value(name)
+        return self._value(name) if name.isidentifier() else DYNAMIC
+
+    def _value(self, name: str) -> str:
+        if name == "HOME" and name not in self.variables:
+            return "~"
+        value = self.variables.get(name)
+        if value is None:
+            return DYNAMIC
+        return value + "\x01" if " " in value else value  # unquoted, it falls apart into words
+
+    def _output_of(self, inner: str) -> str:
+        """What a substitution prints, where that is plain to see: `$(echo rm)`."""
+        words = inner.split()
+        if words[:1] in (["echo"], ["printf"]) and not any(sign in inner for sign in "|;&$`<>\\"):
+            text = " ".join(word.strip("'\"") for word in words[1:] if not word.startswith("-n"))
+            return text.replace("%s", "") + ("\x01" if " " in text else "")
+        return DYNAMIC
+
+    def _bracketed(self, opening: int) -> str:
+        depth = 0
+        position = opening
+        while position < len(self.line):
+            sign = self.line[position]
+            if sign == "\\":
+                position += 1
+            elif sign == "'":
+                end = self.line.find("'", position + 1)
+                position = end if end >= 0 else len(self.line)
+            elif sign == "(":
+                depth += 1
+            elif sign == ")":
+                depth -= 1
+                if depth == 0:
+                    break
+            position += 1
+        self.at = position + 1
+        return self.line[opening + 1 : position]
+
+    def _inside(self, inner: str) -> None:
+        nested = _Reader(inner)
+        nested.variables = dict(self.variables)
+        nested.folder = self.folder
+        nested.read()
+        self.found += nested.found
+
+
+def _is_assignment(word: str) -> bool:
+    name, found, _ = word.partition("=")
+    return bool(found) and name.isidentifier()
+
+
+def _ansi(text: str) -> str:
+    try:
+        return text.encode("latin-1", "backslashreplace").decode("unicode_escape")
+    except UnicodeDecodeError:
+        return DYNAMIC
+
+
+def _braces(word: str) -> list[str]:
+    """`{a,b}` as the words the shell makes of it; one list is followed, nested ones are not."""
+    start, end = word.find("{"), word.find("}")
+    inner = word[start + 1 : end] if 0 <= start < end else ""
+    if "," not in inner or word[max(0, start - 1) : start] == "$":
+        return [word]
+    return [word[:start] + part + word[end + 1 :] for part in inner.split(",")][:64]

@@ -1,0 +1,52 @@
+"""Start the heavy work in a process of its own: with all that is installed, outliving the agent if asked."""
+
+import os
+import sys
+import time
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from holdfast.hooks.event import Event
+
+_SCRIPT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "background.py")
+
+
+def run(event: "Event", task: str, *words: str, wait: float) -> bool:
+    """Do it and wait for its end, at most so many seconds; whether it was done. It goes on after that."""
+    child = _start(event, task, words)
+    deadline = time.monotonic() + wait
+    pause = 0.002
+    while True:
+        ended, status = os.waitpid(child, os.WNOHANG)
+        if ended:
+            return status == 0
+        if time.monotonic() >= deadline:
+            return False
+        time.sleep(pause)
+        pause = min(0.05, pause * 1.5)
+
+
+def detach(event: "Event", task: str, *words: str) -> None:
+    """Do it in a process that is nobody's child: agents kill what is left of theirs."""
+    child = os.fork()
+    if child == 0:
+        try:
+            _start(event, task, words)
+        finally:
+            os._exit(0)
+    os.waitpid(child, 0)
+
+
+def _start(event: "Event", task: str, words: tuple[str, ...]) -> int:
+    child = os.fork()
+    if child:
+        return child
+    try:
+        os.setsid()
+        nothing = os.open(os.devnull, os.O_RDWR)
+        for descriptor in (0, 1, 2):
+            os.dup2(nothing, descriptor)
+        arguments = [sys.executable, "-E", _SCRIPT, task, event.agent, event.session, event.project, *words]
+        os.execv(sys.executable, arguments)  # noqa: S606 - our own script
+    finally:
+        os._exit(1)

@@ -1,0 +1,349 @@
+"""How full an agent session's window is, read from where that agent tells it.
+
+Only the newest report counts: an agent reports what its last request held, and that is what is in
+the window. The state is the tracker's own file (`holdfast.capacity.tracker`), under its own lock.
+"""
+
+import os
+
+from holdfast.hooks import notes
+from holdfast.hooks.payload import NotAnObjectError, members, number, quoted, text
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from holdfast.hooks.event import Event
+    from holdfast.hooks.levels import HookSettings
+
+_FIRST_LOOK = 1 << 16
+_LARGEST_LOOK = 1 << 24
+_MILLION = 1_000_000
+
+
+class Usage:
+    """One report: what the last model call had in the window."""
+
+    __slots__ = ("cache_read", "cache_write", "input", "model", "output", "report_id", "window")
+
+    def __init__(
+        self, counts: tuple[int, int, int, int], model: str, report_id: str, window: int = 0
+    ) -> None:
+        self.input, self.output, self.cache_read, self.cache_write = counts
+        self.model = model
+        self.report_id = report_id
+        self.window = window
+        """Tokens, if the agent itself says so; else 0."""
+
+    @property
+    def total(self) -> int:
+        return self.input + self.output + self.cache_read + self.cache_write
+
+
+class Gauge:
+    """The newest usage against the window."""
+
+    __slots__ = ("share", "tokens", "window")
+
+    def __init__(self, tokens: int, window: int) -> None:
+        self.tokens = tokens
+        self.window = window
+        self.share = tokens / window if window > 0 else 0.0
+
+
+def measured(event: "Event", settings: "HookSettings") -> Gauge | None:
+    """Take in what is new and say how full the window is; None where nothing was ever reported."""
+    offset, known, window = _remembered(event)
+    found, end = _report(event, offset)
+    if found is None:
+        return known
+    window = settings.context_window or _window(event, found, window)
+    gauge = Gauge(found.total, window)
+    _store(event, found, window)
+    _remember(event, end, gauge)
+    _tell_wrapper(event, gauge, settings)
+    return gauge
+
+
+def _tell_wrapper(event: "Event", gauge: Gauge, settings: "HookSettings") -> None:
+    """Two notes for `hook.sh`: from how many tokens on it must wake Python, and whether that is now."""
+    limit = b"%d\n" % int(settings.auto_pause * gauge.window)
+    if notes.read(event.note("gauge"), 32) != limit:
+        notes.write(event.note("gauge"), limit)
+    if gauge.share >= settings.auto_pause:
+        notes.create(event.note("full"))
+    else:
+        notes.remove(event.note("full"))
+
+
+def last_known(event: "Event") -> Gauge | None:
+    return _remembered(event)[1]
+
+
+def forget(event: "Event") -> None:
+    """After a compaction: the window is nearly empty, and how nearly will be told by the next call."""
+    offset, known, window = _remembered(event)
+    if known is None:
+        return
+    _store(event, Usage((0, 0, 0, 0), "", "compacted", window), window)
+    end = _size(event.text("transcript_path")) if event.agent == "claude" else offset
+    _remember(event, end, Gauge(0, window))
+    notes.remove(event.note("full"))
+
+
+def _remembered(event: "Event") -> tuple[int, Gauge | None, int]:
+    """How far the transcript was read, what was known then, and the window."""
+    words = (notes.read(event.note("usage"), 256) or b"").split()
+    if len(words) != 3 or not all(word.isdigit() for word in words):
+        return 0, None, 0
+    offset, tokens, window = map(int, words)
+    return offset, Gauge(tokens, window), window
+
+
+def _remember(event: "Event", offset: int, gauge: Gauge) -> None:
+    notes.write(event.note("usage"), b"%d %d %d" % (offset, gauge.tokens, gauge.window))
+
+
+def _window(event: "Event", found: Usage, known: int) -> int:
+    """As the agent says it, now or earlier for this model; else by the model's name."""
+    told_for = notes.read(event.note("model"), 200)
+    if found.window:
+        window = found.window
+    elif known and found.model in ("", (told_for or b"").decode("utf-8", "replace")):
+        window = known
+    else:
+        from holdfast.capacity.windows import context_window
+
+        window = context_window(_fuller_name(event, found.model))
+    if found.model and told_for != found.model.encode():
+        notes.write(event.note("model"), found.model.encode())
+    # What is in a window fits into it: a larger variant of the model is in use than its name tells.
+    return window if found.total <= window else max(_MILLION, found.total)
+
+
+def _fuller_name(event: "Event", model: str) -> str:
+    """The name at the session's start, where it bears the size of the window."""
+    at_start = (notes.read(event.note("started-with"), 200) or b"").decode("utf-8", "replace")
+    return at_start if at_start.startswith(model) else model
+
+
+def _report(event: "Event", offset: int) -> tuple[Usage | None, int]:
+    if event.agent == "claude":
+        if event.moment == "status":
+            return _from_status_line(event), offset
+        return newest_in_transcript(event.text("transcript_path"), offset, claude_usage)
+    if event.agent == "codex":
+        if "token_usage" in event.fields:
+            return _from_codex(event), offset
+        return newest_in_transcript(event.text("transcript_path"), offset, codex_usage)
+    if event.agent == "gemini":
+        return _from_gemini(event), offset
+    return _from_plugin(event), offset
+
+
+def newest_in_transcript(path: str, offset: int, reader: "Reader") -> tuple[Usage | None, int]:
+    """The newest report after the offset, and the offset after the last whole line.
+
+    Looks backwards from the end in growing steps: the newest is near it, however long the file is.
+    """
+    size = _size(path)
+    if size <= offset:  # nothing new; a file that shrank was replaced and is read afresh
+        if size == offset:
+            return None, offset
+        offset = 0
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        step = _FIRST_LOOK
+        whole = -1
+        while True:
+            start = max(offset, size - step)
+            data = os.pread(descriptor, size - start, start)
+            lines = data.split(b"\n")
+            if whole < 0:
+                whole = start + len(data) - len(lines[-1])
+            lines.pop()  # empty, or a line that is being written
+            if start > offset:
+                lines = lines[1:]  # begins in the middle
+            for line in reversed(lines):
+                found = reader(line)
+                if found is not None:
+                    return found, whole
+            if start == offset or step > _LARGEST_LOOK:
+                return None, max(whole, offset)
+            step *= 8
+    finally:
+        os.close(descriptor)
+
+
+def claude_usage(line: bytes) -> Usage | None:
+    """What an assistant's line of the main conversation reports; it is repeated on each line of a message."""
+    if b'"usage"' not in line or b'"assistant"' not in line:
+        return None
+    try:
+        fields = members(line)
+        if text(fields.get("type")) != "assistant" or fields.get("isSidechain") == b"true":
+            return None
+        message = members(fields.get("message", b""))
+        model = text(message.get("model"))
+        if model == "<synthetic>":  # an error that the agent words itself
+            return None
+        return Usage(_claude_counts(message.get("usage", b"")), model, text(message.get("id")))
+    except NotAnObjectError:
+        return None
+
+
+def _claude_counts(raw: bytes) -> tuple[int, int, int, int]:
+    counts = members(raw)
+    return (
+        number(counts.get("input_tokens")),
+        number(counts.get("output_tokens")),
+        number(counts.get("cache_read_input_tokens")),
+        number(counts.get("cache_creation_input_tokens")),
+    )
+
+
+def codex_usage(line: bytes) -> Usage | None:
+    if b'"token_count"' not in line:
+        return None
+    try:
+        payload = members(members(line).get("payload", b""))
+        if text(payload.get("type")) != "token_count":
+            return None
+        info = members(payload.get("info", b""))
+        counts = _codex_counts(info.get("last_token_usage", b""))
+        return Usage(counts, "", "", number(info.get("model_context_window")))
+    except NotAnObjectError:
+        return None
+
+
+def _codex_counts(raw: bytes) -> tuple[int, int, int, int]:
+    """Codex counts the cached tokens among the input; here each token counts once."""
+    counts = members(raw)
+    cached = number(counts.get("cached_input_tokens"))
+    written = number(counts.get("cache_write_input_tokens"))
+    fresh = max(0, number(counts.get("input_tokens")) - cached - written)
+    return fresh, number(counts.get("output_tokens")), cached, written
+
+
+def _from_codex(event: "Event") -> Usage | None:
+    raw = event.raw("token_usage")
+    if raw[:1] != b"{":
+        return None
+    window = 0
+    if _remembered(event)[1] is None:  # the payload does not tell the window; the rollout does
+        told = newest_in_transcript(event.text("transcript_path"), 0, codex_usage)[0]
+        window = told.window if told else 0
+    return Usage(_codex_counts(raw), event.text("model"), "", window)
+
+
+def _from_gemini(event: "Event") -> Usage | None:
+    if "llm_response" not in event.fields:
+        return None
+    response = members(event.raw("llm_response"))
+    raw = response.get("usageMetadata", b"")
+    if raw[:1] != b"{":
+        return None
+    counts = members(raw)
+    cached = number(counts.get("cachedContentTokenCount"))
+    prompt = number(counts.get("promptTokenCount"))
+    total = number(counts.get("totalTokenCount")) or prompt + number(counts.get("candidatesTokenCount"))
+    if not total:
+        return None  # a part of a stream that says nothing yet
+    model = text(members(event.raw("llm_request")).get("model"))
+    return Usage((max(0, prompt - cached), total - prompt, cached, 0), model, "")
+
+
+def _from_plugin(event: "Event") -> Usage | None:
+    raw = event.raw("usage")
+    if raw[:1] != b"{":
+        return None
+    counts = members(raw)
+    told = (
+        number(counts.get("input")),
+        number(counts.get("output")) + number(counts.get("reasoning")),
+        number(counts.get("cache_read")),
+        number(counts.get("cache_write")),
+    )
+    return Usage(told, event.text("model"), "", number(event.raw("context_window"))) if any(told) else None
+
+
+def _from_status_line(event: "Event") -> Usage | None:
+    window = members(event.raw("context_window")) if "context_window" in event.fields else {}
+    raw = window.get("current_usage", b"")
+    if raw[:1] != b"{":
+        return None
+    model = text(members(event.raw("model")).get("id")) if event.raw("model")[:1] == b"{" else ""
+    return Usage(_claude_counts(raw), model, "", number(window.get("context_window_size")))
+
+
+def _size(path: str) -> int:
+    try:
+        return os.stat(path).st_size
+    except (OSError, ValueError):
+        return 0
+
+
+def _store(event: "Event", found: Usage, window: int) -> None:
+    """Write the tracker's file, as the tracker would on a cumulative report."""
+    path = os.path.join(event.state, f"usage-{event.key}.json")
+    with notes.Locked(path.removesuffix(".json") + ".lock"):
+        before = _stored(notes.read(path))
+        if before is None:
+            _store_with_care(event, found, window)
+            return
+        reports, share, model, counts, known_window = before
+        told = (found.input, found.output, found.cache_read, found.cache_write)
+        same = counts == told and known_window == window
+        if same and found.model in ("", model):
+            return
+        notes.write(path, _state(event, found, window, reports, share, found.model or model))
+
+
+def _stored(data: bytes | None) -> "Stored | None":
+    """Reports so far, share, model, counts and window; None where the file is damaged."""
+    if data is None:
+        return 0, 0.0, "", (-1, 0, 0, 0), 0
+    try:
+        fields = members(data)
+        if fields["schema_version"] != b"1":
+            return None
+        counts = tuple(
+            int(fields[name]) for name in ("input_tokens", "output_tokens", "cache_read", "cache_write")
+        )
+        window = int(fields["context_window"])
+        told = (counts[0], counts[1], counts[2], counts[3])
+        return int(fields["reports"]), sum(counts) / window, text(fields["model"]), told, window
+    except (NotAnObjectError, KeyError, ValueError, ZeroDivisionError):
+        return None
+
+
+def _state(event: "Event", found: Usage, window: int, reports: int, share: float, model: str) -> bytes:
+    from holdfast.moments import iso
+
+    return (
+        f'{{"session_id": {quoted(event.session)}, "input_tokens": {found.input}, '
+        f'"output_tokens": {found.output}, "cache_read": {found.cache_read}, '
+        f'"cache_write": {found.cache_write}, "reports": {reports + 1}, '
+        f'"model": {quoted(model) if model else "null"}, "context_window": {window}, '
+        f'"last_updated": "{iso(event.now)}", "set_aside": null, "recent_reports": [], '
+        f'"previous_share": {share!r}, "schema_version": 1}}'
+    ).encode()
+
+
+def _store_with_care(event: "Event", found: Usage, window: int) -> None:
+    """The state is damaged or of a newer program: it is set aside. The caller holds the lock."""
+    from pathlib import Path
+
+    from holdfast.durable import set_aside
+
+    path = Path(event.state, f"usage-{event.key}.json")
+    kept = set_aside(path, event.now)
+    from holdfast.hooks import trouble
+
+    trouble.note(event.state, f"usage of session {event.session} was damaged; kept as {kept.name}")
+    notes.write(str(path), _state(event, found, window, 0, 0.0, found.model))
+
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    Reader = Callable[[bytes], Usage | None]
+    Stored = tuple[int, float, str, tuple[int, int, int, int], int]

@@ -1,0 +1,92 @@
+"""What may not run, in all its disguises, and what must not be kept from running."""
+
+from __future__ import annotations
+
+import pytest
+
+from holdfast.hooks.guards.dangerous_commands import danger
+from holdfast.hooks.guards.unpinned_program import unpinned
+from hooks.commands import DANGEROUS, HARMLESS
+from hooks.harness import AgentSession
+
+
+def test_the_tables_are_long_enough() -> None:
+    assert len(set(DANGEROUS)) >= 60
+    assert len(set(HARMLESS)) >= 60
+
+
+@pytest.mark.parametrize("command", DANGEROUS)
+def test_dangerous(command: str) -> None:
+    assert danger(command, "/home/dev/project")
+
+
+@pytest.mark.parametrize("command", HARMLESS)
+def test_harmless(command: str) -> None:
+    assert danger(command, "/home/dev/project") is None
+
+
+def test_no_dangerous_command_passes_the_shell_in_front(session: AgentSession) -> None:
+    """One by one through the whole program: the shell may only let pass what Python would."""
+    session.start()
+    passed = [command for command in DANGEROUS if session.before_tool(command).code != 2]
+    assert passed == []
+
+
+def test_the_reason_is_for_the_agent_to_read(session: AgentSession) -> None:
+    session.start()
+    result = session.before_tool("sudo rm -rf /")
+    assert result.code == 2
+    assert result.out == ""
+    assert "deletes /" in result.err
+    assert "Traceback" not in result.err
+
+
+@pytest.mark.parametrize("agent", ["claude", "codex", "gemini", "opencode"])
+def test_all_agents_are_guarded_quiet_or_not(session: AgentSession, agent: str) -> None:
+    session.agent = agent
+    session.state.mkdir(parents=True)
+    (session.state / f"quiet-{session.session_id}").write_text("0")
+    assert session.before_tool("rm -rf ~").code == 2
+    assert session.before_tool("rm -rf build").code == 0
+
+
+def test_forcing_the_branch_we_are_on(session: AgentSession) -> None:
+    git = session.project / ".git"
+    git.mkdir()
+    (git / "HEAD").write_text("ref: refs/heads/main\n")
+    assert session.before_tool("git push --force").code == 2
+    (git / "HEAD").write_text("ref: refs/heads/feature\n")
+    assert session.before_tool("git push --force").code == 0
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "uvx holdfast status",
+        "pipx run holdfast list",
+        "npx holdfast",
+        "uv tool run holdfast quiet on",
+        "./holdfast status",
+        "/opt/other/bin/holdfast status",
+        "ls && ../elsewhere/holdfast-hook claude Stop",
+    ],
+)
+def test_unpinned_copies(command: str) -> None:
+    assert unpinned(command, "/home/dev/project")
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "holdfast status",
+        "uvx holdfast@1.2.0 status",
+        "uvx ruff",
+        ".venv/bin/holdfast status",
+        "echo ./holdfast",
+        "git log -- src/holdfast",
+        "python -m holdfast status",
+        "ls holdfast",
+    ],
+)
+def test_the_installed_one(command: str) -> None:
+    assert unpinned(command, "/home/dev/project") is None

@@ -1,0 +1,154 @@
+"""Each nudge in the situation it is for; all of them silent elsewhere, and in quiet mode."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from holdfast import SessionPauseManager
+from holdfast.hooks.nudges import machine_resources
+from hooks.harness import AgentSession, Result
+
+DAY = 86_400
+
+
+def age(path: Path, seconds: float) -> None:
+    now = path.stat().st_mtime
+    os.utime(path, (now - seconds, now - seconds))
+
+
+def fuller(session: AgentSession) -> Result:
+    session.use(172_000)
+    return session.prompt()
+
+
+def not_taken_up(session: AgentSession) -> Result:
+    session.prompt()
+    SessionPauseManager(session.project).create_pause_session("by hand")
+    return session.prompt()
+
+
+def long_unrecorded(session: AgentSession) -> Result:
+    session.prompt()
+    (session.notes / "prompts").write_text("24")
+    age(session.notes / "who", 3 * 3600)
+    return session.prompt()
+
+
+def old_journal(session: AgentSession) -> Result:
+    session.start()
+    session.journal.write_text("{}\n")
+    age(session.journal, 2 * DAY)
+    return session.prompt()
+
+
+def reminder(session: AgentSession) -> Result:
+    session.start()
+    (session.state / "reminders").write_text("2026-01-06T12:00:00Z\tcall Ada\n")
+    return session.prompt()
+
+
+def other_version(session: AgentSession) -> Result:
+    session.variables["HOLDFAST_PLUGIN_VERSION"] = "0.0.1"
+    return session.prompt()
+
+
+def large_knowledge(session: AgentSession) -> Result:
+    (session.project / "CLAUDE.md").write_text("x" * 50_000)
+    return session.prompt()
+
+
+def stale_architecture(session: AgentSession) -> Result:
+    notes = session.project / "ARCHITECTURE.md"
+    notes.write_text("x")
+    age(notes, 60 * DAY)
+    (session.project / ".git" / "logs").mkdir(parents=True)
+    (session.project / ".git" / "logs" / "HEAD").write_text("x")
+    session.prompt()
+    return session.prompt()
+
+
+def first_edit(session: AgentSession) -> Result:
+    (session.project / "CONTRIBUTING.md").write_text("rules")
+    return session.fire("PreToolUse", tool_name="Edit", tool_input={"file_path": "a.py"})
+
+
+def commit_coming(session: AgentSession) -> Result:
+    (session.project / "Makefile").write_text("test:\n")
+    return session.before_tool("git add -A && git commit -m 'x'")
+
+
+def long_plan(session: AgentSession) -> Result:
+    return session.fire("PreToolUse", tool_name="ExitPlanMode", tool_input={"plan": "1. do\n" * 200})
+
+
+def committed(session: AgentSession) -> Result:
+    return session.after_tool("git commit -qm 'x'")
+
+
+SITUATIONS: dict[str, tuple[Callable[[AgentSession], Result], str]] = {
+    "context_size": (fuller, "86% full"),
+    "ceremonies": (not_taken_up, "not taken up yet"),
+    "persistence": (long_unrecorded, "nothing was recorded"),
+    "journal_upkeep": (old_journal, "holdfast winddown finalize"),
+    "reminders": (reminder, "call Ada"),
+    "version_skew": (other_version, "0.0.1"),
+    "knowledge_growth": (large_knowledge, "CLAUDE.md (50 kB)"),
+    "architecture_staleness": (stale_architecture, "60 days"),
+    "context_load_gate": (first_edit, "CONTRIBUTING.md"),
+    "qa_before_commit": (commit_coming, "make test"),
+    "plan_to_spec": (long_plan, "outlive the session"),
+    "post_commit": (committed, "Committed."),
+}
+
+
+@pytest.mark.parametrize("name", SITUATIONS)
+def test_it_speaks_where_it_should(session: AgentSession, name: str) -> None:
+    situation, words = SITUATIONS[name]
+    assert words in situation(session).context
+    assert session.errors == ""
+
+
+@pytest.mark.parametrize("name", SITUATIONS)
+def test_quiet_silences_it(session: AgentSession, name: str) -> None:
+    session.state.mkdir(parents=True)
+    (session.state / f"quiet-{session.session_id}").write_text("0")
+    situation, words = SITUATIONS[name]
+    assert words not in situation(session).out
+
+
+def test_a_reminder_is_heard_once_a_session(session: AgentSession) -> None:
+    assert "call Ada" in reminder(session).context
+    assert session.prompt().out == ""
+    other = AgentSession(session.project, session.home, session_id="other")
+    assert "call Ada" in other.prompt().context
+
+
+def test_nudges_keep_their_distance(session: AgentSession) -> None:
+    fuller(session)
+    assert [bool(session.prompt().out) for _ in range(6)] == [False, False, False, False, True, False]
+
+
+def test_short_of_disk_and_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert (
+        machine_resources._disk(str(tmp_path)) == [] or "MB free" in machine_resources._disk(str(tmp_path))[0]
+    )
+    monkeypatch.setattr(machine_resources, "_LITTLE_DISK", 1 << 62)
+    assert "disk" in machine_resources._disk(str(tmp_path))[0]
+    monkeypatch.setattr(machine_resources, "_LITTLE_MEMORY_SHARE", 1.0)
+    assert "memory" in machine_resources._memory()[0]
+
+
+def test_a_plain_session_is_left_alone(session: AgentSession) -> None:
+    session.use(10_000)
+    results = [
+        session.start(),
+        session.prompt(),
+        session.before_tool(),
+        session.after_tool(),
+        session.prompt(),
+    ]
+    assert [result.out for result in results] == [""] * 5

@@ -1,0 +1,214 @@
+"""A session's life: its start with the paused one's context, compaction, end, and being killed."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from holdfast import IncrementalPauseManager, SessionPauseManager
+from holdfast.hooks.context import LIMITS
+from hooks.harness import AgentSession, said
+
+DECISION = "We decided to use SQLite instead of PostgreSQL because there is only one writer."
+
+
+def work(session: AgentSession, tokens: int = 50_000) -> None:
+    session.start()
+    session.prompt("Store the events")
+    session.write(said("Store the events", "user"))
+    session.write(said(DECISION, "assistant", "m1", tokens, "claude-sonnet-4-5"))
+
+
+def settled(session: AgentSession) -> dict[str, Any]:
+    name = (session.notes / "settled").read_text().split("\n")[0]
+    return json.loads((session.sessions / f"{name}.json").read_text())
+
+
+def end(session: AgentSession, **fields: Any) -> dict[str, Any]:
+    result = session.fire("SessionEnd", **{"reason": "other", **fields})
+    assert (result.code, result.out, result.err) == (0, "", "")
+    session.wait_for(lambda: bool(list(session.sessions.glob(f"*.context-{LIMITS['gemini']}.md"))))
+    return settled(session)
+
+
+def next_session(session: AgentSession, agent: str = "claude") -> AgentSession:
+    return AgentSession(session.project, session.home, agent, session_id="the-next-one")
+
+
+def test_the_first_session_of_a_project_is_told_nothing(session: AgentSession) -> None:
+    result = session.start()
+    assert (result.code, result.out) == (0, "")
+    assert (session.project / ".holdfast" / ".gitignore").read_text() == "*\n"
+    assert (session.project / ".holdfast").stat().st_mode & 0o077 == 0
+
+
+@pytest.mark.parametrize("agent", ["claude", "codex", "gemini"])
+def test_the_end_makes_a_snapshot_and_the_next_start_reads_it(session: AgentSession, agent: str) -> None:
+    work(session)
+    document = end(session)
+    assert document["trigger"] == "pause"
+    assert document["context_usage"]["tokens_used"] == 50_000
+    assert any("SQLite" in json.dumps(decision) for decision in document["decisions"])
+    context = next_session(session, agent).start().context
+    assert document["session_id"] in context
+    assert "SQLite" in context
+    assert len(context) <= LIMITS[agent]
+    assert session.errors == ""
+
+
+def test_a_session_in_which_nothing_happened_leaves_nothing(session: AgentSession) -> None:
+    session.start()
+    session.fire("SessionEnd", reason="other")
+    session.wait_for((session.notes / "settle.lock").exists)
+    assert next_session(session).start().out == ""
+
+
+def test_a_wind_down_is_finalised_at_the_end(session: AgentSession) -> None:
+    work(session, 185_000)
+    session.after_tool("make test")
+    assert session.journal.exists()
+    document = end(session)
+    assert not session.journal.exists()
+    assert document["trigger"] == "exhaustion"
+    assert document["incremental_pause"]["tool_calls"] == 1
+    assert document["context_usage"]["percentage"] == 92.5
+
+
+def test_the_snapshot_is_there_before_the_compaction_and_its_context_after(session: AgentSession) -> None:
+    work(session, 160_000)
+    result = session.fire("PreCompact", trigger="auto", custom_instructions=None)
+    assert (result.code, result.out) == (0, "")
+    document = settled(session)
+    assert document["trigger"] == "exhaustion"
+    context = session.start("compact").context
+    assert "SQLite" in context
+    assert document["session_id"] in context
+    assert len(context) <= LIMITS["claude"]
+
+
+def test_another_session_is_not_given_what_a_live_one_compacted(session: AgentSession) -> None:
+    work(session)
+    session.fire("PreCompact", trigger="manual")
+    told = next_session(session).start().context
+    assert "SQLite" not in told
+    assert session.session_id in told
+
+
+def test_one_of_two_new_sessions_takes_the_work_up(session: AgentSession) -> None:
+    work(session)
+    end(session)
+    first, second = next_session(session), AgentSession(session.project, session.home, session_id="second")
+    assert "SQLite" in first.start().context
+    assert "SQLite" not in second.start().context
+    assert "SQLite" in first.start("resume").context
+
+
+def test_a_repository_that_moved_on_is_told(session: AgentSession) -> None:
+    def git(*words: str) -> str:
+        author = ("-c", "user.name=Ada", "-c", "user.email=ada@example.org")
+        done = subprocess.run(
+            ["git", "-C", session.project, *author, *words], check=True, capture_output=True, text=True
+        )
+        return done.stdout.strip()
+
+    git("init", "-q")
+    git("commit", "-q", "--allow-empty", "-m", "one")
+    before = git("rev-parse", "HEAD")
+    work(session)
+    end(session)
+    assert "moved from" not in next_session(session).start().context
+    git("commit", "-q", "--allow-empty", "-m", "two")
+    assert f"moved from commit {before[:10]}" in next_session(session).start("resume").context
+
+
+def test_clear_and_fork_start_clean(session: AgentSession) -> None:
+    work(session)
+    end(session, reason="clear")
+    assert next_session(session).start("clear").out == ""
+    assert next_session(session).start("fork").out == ""
+
+
+def test_a_pause_made_by_hand_is_given_too(session: AgentSession) -> None:
+    session.start()
+    name = SessionPauseManager(session.project).create_pause_session("lunch")
+    assert name in next_session(session).start().context
+
+
+def dead_process() -> str:
+    done = subprocess.Popen([sys.executable, "-I", "-S", "-c", "pass"])
+    done.wait()
+    return str(done.pid)
+
+
+@pytest.mark.parametrize("tokens", [50_000, 185_000])
+def test_a_killed_session_is_found_by_the_next(session: AgentSession, tokens: int) -> None:
+    """With and without a wind-down going on."""
+    killed = AgentSession(
+        session.project, session.home, session_id="killed", variables={"CLAUDE_PID": dead_process()}
+    )
+    work(killed, tokens)
+    killed.after_tool("a tool that was running")
+    assert killed.journal.exists() == (tokens > 180_000)
+    context = session.start().context
+    assert "SQLite" in context
+    document = settled(killed)
+    assert document["trigger"] == "crash"
+    assert bool(document["incremental_pause"]) == (tokens > 180_000)
+    assert not killed.journal.exists()
+
+
+def test_an_orphaned_journal_that_no_hook_began(session: AgentSession) -> None:
+    manager = IncrementalPauseManager(session.project, owner=int(dead_process()))
+    name = manager.start_incremental_pause(0.91, {})
+    assert name in session.start().context
+    assert not session.journal.exists()
+
+
+def test_the_end_comes_back_at_once_and_works_on(session: AgentSession) -> None:
+    """The agent kills the hook's process group soon after; the snapshot is made all the same."""
+    from holdfast.hooks.command import hook_command
+
+    work(session)
+    process = subprocess.Popen(
+        hook_command("claude", "SessionEnd"),
+        stdin=subprocess.PIPE,
+        env=session.environment,
+        cwd=session.project,
+        start_new_session=True,
+    )
+    process.communicate(session.payload("SessionEnd", reason="other"), timeout=10)
+    subprocess.run(["kill", "-9", "--", f"-{process.pid}"], check=False, capture_output=True)
+    session.wait_for((session.notes / "settled").exists)
+    assert settled(session)["trigger"] == "pause"
+
+
+def test_ending_twice_makes_one_session(session: AgentSession) -> None:
+    work(session)
+    first = end(session)
+    stamp = (session.notes / "settled").stat().st_mtime_ns
+    session.fire("SessionEnd", reason="other")
+    session.wait_for(lambda: (session.notes / "settled").stat().st_mtime_ns != stamp)
+    assert settled(session)["session_id"] == first["session_id"]
+
+
+def test_old_notes_are_cleaned_up(session: AgentSession) -> None:
+    import os
+
+    old = session.state / "hooks" / "long-ago"
+    old.mkdir(parents=True)
+    marker = session.state / "quiet-long-ago"
+    for path in (old / "prompts", marker):
+        path.write_text("1")
+        os.utime(path, (1e9, 1e9))
+    (old / "ended").write_text("x")
+    os.utime(old / "ended", (1e9, 1e9))
+    os.utime(old, (1e9, 1e9))
+    session.start()
+    assert not old.exists()
+    assert not marker.exists()
+    assert Path(session.notes).exists()

@@ -1,0 +1,214 @@
+"""From the auto-pause level on: journal, advice, and the stop where it is configured."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from collections import Counter
+from typing import Any
+
+import pytest
+
+from holdfast import IncrementalPauseManager
+from holdfast.hooks.command import hook_command
+from holdfast.journal.action import PauseAction
+from hooks.harness import AgentSession
+
+
+def actions(session: AgentSession) -> list[PauseAction]:
+    return [PauseAction.from_json_line(line) for line in session.journal.read_text().splitlines()]
+
+
+def fill(session: AgentSession, tokens: int = 182_000) -> None:
+    """By the means of each agent."""
+    if session.agent == "claude":
+        session.use(tokens, f"m{tokens}")
+    elif session.agent == "codex":
+        counts = {"input_tokens": tokens - 100, "output_tokens": 100}
+        session.fire("PostModelRequest", model="o3", token_usage=counts)
+    elif session.agent == "gemini":
+        counted = {"promptTokenCount": tokens - 100, "totalTokenCount": tokens}
+        session.variables["HOLDFAST_CONTEXT_WINDOW"] = "200000"
+        session.fire("AfterModel", llm_request={"model": "g"}, llm_response={"usageMetadata": counted})
+    else:
+        session.fire("message.updated", usage={"input": tokens}, model="x", context_window=200_000)
+
+
+AGENTS = ["claude", "codex", "gemini", "opencode"]
+
+
+def told(session: AgentSession, out: str) -> str:
+    if not out:
+        return ""
+    data = json.loads(out)
+    return (
+        data.get("context", "")
+        if session.agent == "opencode"
+        else data["hookSpecificOutput"]["additionalContext"]
+    )
+
+
+@pytest.mark.parametrize("agent", AGENTS)
+def test_below_the_level_nothing_happens(session: AgentSession, agent: str) -> None:
+    session.agent = agent
+    fill(session, 150_000)
+    assert session.after_tool().out == ""
+    assert not session.journal.exists()
+
+
+@pytest.mark.parametrize("agent", AGENTS)
+def test_at_the_level_the_journal_begins_and_the_advice_comes_once(session: AgentSession, agent: str) -> None:
+    session.agent = agent
+    fill(session)
+    first = session.after_tool("make test")
+    assert "91% full" in told(session, first.out)
+    assert "182,000 of 200,000" in told(session, first.out)
+    assert session.after_tool("ls").out == ""
+    started, call, another = actions(session)
+    assert started.type == "pause_started"
+    assert started.data["initial_state"]["agent_session"] == session.session_id
+    assert started.data["initial_state"]["tokens_used"] == 182_000
+    assert (call.type, call.data["input"]) == ("tool_call", {"command": "make test"})
+    assert another.data["response"] == {"stdout": "a\nb", "stderr": ""}
+    assert call.context_percentage == pytest.approx(0.91)
+    assert session.errors == ""
+
+
+def test_prompts_responses_and_incidents_are_recorded_too(session: AgentSession) -> None:
+    fill(session)
+    session.prompt("finish it")
+    session.fire("Stop", last_assistant_message="It is done: 3 tests pass.")
+    session.fire("StopFailure", error="rate_limit")
+    session.fire("PostToolUseFailure", tool_name="Bash", tool_input={"command": "false"}, error="Exit code 1")
+    kinds = [action.type for action in actions(session)]
+    assert kinds == ["pause_started", "user_message", "assistant_response", "system_event", "tool_call"]
+    assert actions(session)[2].data == {"text": "It is done: 3 tests pass."}
+    assert actions(session)[4].data["error"] == "Exit code 1"
+
+
+def test_a_critical_window_is_said_again(session: AgentSession) -> None:
+    fill(session)
+    assert session.after_tool().out
+    fill(session, 192_000)
+    assert "96% full" in session.after_tool().context
+    assert session.after_tool().out == ""
+
+
+def test_secrets_do_not_reach_the_journal(session: AgentSession) -> None:
+    fill(session)
+    secret = "ghp_" + "a1" * 18
+    session.after_tool(f"curl -H 'Authorization: Bearer {secret}' https://example.org")
+    assert secret not in session.journal.read_text()
+    assert "redacted" in session.journal.read_text()
+    assert len(actions(session)) == 2
+
+
+def test_long_and_odd_results_are_one_line(session: AgentSession) -> None:
+    fill(session)
+    long = "x" * 500_000 + "END"
+    session.after_tool("cat big", tool_response={"stdout": long})
+    session.after_tool("odd", tool_response="a\u2028b\n\x00 😀 \ud83d")
+    payload = json.dumps(
+        json.loads(session.payload("PostToolUse", tool_name="Read", tool_input={"a": [1, {}]})), indent=2
+    )
+    session.run(hook_command("claude", "PostToolUse"), payload.encode())
+    recorded = actions(session)
+    assert len(recorded) == 4
+    assert len(session.journal.read_bytes()) < 20_000
+    assert recorded[1].data["response"].endswith('END"}')
+    assert recorded[3].data["input"] == {"a": [1, {}]}
+
+
+@pytest.mark.parametrize("agent", AGENTS)
+def test_stop_where_it_is_configured(session: AgentSession, agent: str) -> None:
+    session.agent = agent
+    session.variables["HOLDFAST_ON_EXHAUSTION"] = "stop"
+    session.prompt("work")
+    fill(session)
+    assert session.after_tool().out == ""
+    result = session.fire("PostToolBatch", tool_calls=[]) if agent == "claude" else session.before_tool()
+    assert result.code == 0
+    answer: dict[str, Any] = result.data
+    if agent == "codex":
+        decision = answer["hookSpecificOutput"]
+        assert decision["permissionDecision"] == "deny"
+        assert "91% full" in decision["permissionDecisionReason"]
+    elif agent == "opencode":
+        assert "91% full" in answer["stop"]
+    else:
+        assert answer["continue"] is False
+        assert "91% full" in answer["stopReason"]
+    session.wait_for((session.notes / "settled").exists)
+    name = (session.notes / "settled").read_text().split("\n")[0]
+    document = json.loads((session.sessions / f"{name}.json").read_text())
+    assert document["trigger"] == "exhaustion"
+    assert document["incremental_pause"]["tool_calls"] == 1
+
+
+def test_a_sub_agent_is_never_stopped_nor_advised(session: AgentSession) -> None:
+    session.variables["HOLDFAST_ON_EXHAUSTION"] = "stop"
+    fill(session)
+    assert session.fire("PostToolBatch", tool_calls=[], agent_id="a1").out == ""
+    session.variables.clear()
+    assert session.after_tool(agent_id="a1").out == ""
+    assert session.after_tool().out
+
+
+def test_a_settings_file_is_heeded_and_a_change_of_it_too(session: AgentSession) -> None:
+    fill(session, 120_000)
+    (session.project / ".holdfast").mkdir()
+    config = session.project / ".holdfast" / "config.toml"
+    config.write_text('on_exhaustion = "stop"\n[levels]\ncaution = 0.3\nwarning = 0.4\nauto_pause = 0.5\n')
+    session.start()
+    assert session.fire("PostToolBatch", tool_calls=[]).data["continue"] is False
+    config.write_text("[levels]\nauto_pause = 0.95\n")
+    fill(session, 120_100)
+    session.prompt()
+    assert session.fire("PostToolBatch", tool_calls=[]).out == ""
+
+
+def test_eight_hooks_at_once_lose_no_action(session: AgentSession) -> None:
+    fill(session)
+    session.after_tool("first")
+    command = hook_command("claude", "PostToolUse")
+    running = [
+        subprocess.Popen(command, stdin=subprocess.PIPE, env=session.environment, cwd=session.project)
+        for _ in range(8)
+    ]
+    for index, process in enumerate(running):
+        process.communicate(
+            session.payload("PostToolUse", tool_name="Bash", tool_input={"command": f"step {index}"})
+        )
+    assert [process.returncode for process in running] == [0] * 8
+    commands = Counter(action.data["input"]["command"] for action in actions(session)[1:])
+    assert commands == Counter(["first", *(f"step {index}" for index in range(8))])
+
+
+def test_the_manager_and_the_hooks_write_one_journal(session: AgentSession) -> None:
+    fill(session)
+    session.after_tool("one")
+    manager = IncrementalPauseManager(session.project)
+    manager.append_action("system_event", {"from": "the manager"}, 0.92)
+    with session.journal.open("ab") as file:
+        file.write(b'{"torn')
+    session.after_tool("two")
+    summary = manager.get_pause_summary()
+    assert summary is not None
+    assert summary["action_count"] == 4
+    assert [action.type for action in manager.get_recorded_actions()][-1] == "tool_call"
+    manager.discard_pause()
+    assert session.after_tool("three").code == 0
+
+
+def test_two_sessions_in_one_folder_do_not_mix(session: AgentSession) -> None:
+    other = AgentSession(session.project, session.home, session_id="other-1")
+    fill(session)
+    other.use(20_000)
+    session.after_tool("of the full one")
+    assert other.after_tool("of the other").out == ""
+    other.prompt("hello")
+    assert "of the other" not in session.journal.read_text()
+    fill(other)
+    assert "91% full" in other.after_tool("now full, too").context
+    assert "now full" not in session.journal.read_text()
+    assert len(actions(session)) == 2
