@@ -17,10 +17,10 @@ PYTEST := $(PYTHON_BIN) -m pytest -n $(WORKERS)
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help run setup test check format soak bench lock clean postgresql
+.PHONY: help run setup test test-agents check format soak bench lock clean postgresql
 
 help: ## list these targets
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' Makefile
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' Makefile
 
 run: setup ## set up, then take a tour of the program
 	@$(PYTHON_BIN) examples/tour.py
@@ -34,6 +34,10 @@ $(STAMP): requirements/dev.lock requirements/weights.lock pyproject.toml $(SETUP
 
 test: setup postgresql ## set up, then run every test, in parallel and in random order
 	@$(PYTEST) --timeout 300 $(ARGS)
+
+test-agents: setup ## the same with the real coding agents (downloads some 1.3 GB into .cache/agents)
+	@scripts/agents
+	@scripts/offline $(PYTEST) tests/agents --timeout 180 $(ARGS)
 
 check: setup ## style, format, types and the direction of imports
 	@$(VENV)/bin/ruff check

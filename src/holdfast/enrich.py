@@ -21,10 +21,14 @@ log = logging.getLogger("holdfast.enrich")
 
 
 def enrich_snapshot(
-    settings: Settings, snapshot_id: str, transcript: Path, agent: str | None = None
+    settings: Settings,
+    snapshot_id: str,
+    transcript: Path,
+    agent: str | None = None,
+    session_id: str | None = None,
 ) -> SessionSnapshot:
     """Read the transcript and add what it tells to the snapshot, in the database and in its files."""
-    session = read_session(transcript, agent)
+    session = read_session(transcript, agent, session_id)
     with open_store(settings) as store:
         core = Core(store)
         snapshot = store.snapshot(snapshot_id)

@@ -52,10 +52,20 @@ def test_only_the_dispatcher_and_the_status_line_know_of_quiet() -> None:
 
 
 def test_the_command_is_absolute() -> None:
-    for word in (*hook_command("claude", "PreToolUse")[:3], ENTRY, WRAPPER):
-        assert Path(word).is_absolute()
-        assert Path(word).exists()
-    assert hook_command("claude", "PreToolUse")[2] == hook_command("claude", "Stop")[0] == sys.executable
+    for event, script in (("PreToolUse", WRAPPER), ("Stop", ENTRY)):
+        command = hook_command("claude", event)
+        assert {sys.executable, script} < set(command)
+        for word in (command[0], sys.executable, script):
+            assert Path(word).is_absolute()
+            assert Path(word).exists()
+
+
+def test_hooks_that_are_left_behind_when_the_program_goes_block_nothing() -> None:
+    """Python and dash end with 2 where a script is missing, which agents take for a block."""
+    for event in ("PreToolUse", "UserPromptSubmit"):
+        command = [word.replace(str(HERE), "/gone") for word in hook_command("claude", event)]
+        ended = subprocess.run(command, input=b"{}", capture_output=True, check=False)
+        assert (ended.returncode, ended.stdout, ended.stderr) == (0, b"", b"")
 
 
 def test_the_table_in_the_documents_is_current() -> None:

@@ -13,7 +13,9 @@ from holdfast.errors import INTERRUPTED, HoldfastError, exit_code
 
 COMMANDS = {
     "context": "Print what the next session should read.",
+    "handoff": "Go on with this work in another agent.",
     "history": "Everything of one kind that a snapshot holds.",
+    "install": "Let a coding agent call Holdfast.",
     "list": "Show workflows, the most recently changed first.",
     "quiet": "Silence Holdfast's nudges in one agent session.",
     "reindex": "Rebuild the database from the session files.",
@@ -22,6 +24,7 @@ COMMANDS = {
     "snapshot": "List, show, compare and delete snapshots.",
     "stats": "What the recorded actions tell: by type, by tool, time to exhaustion.",
     "status": "Where the work in this folder stands.",
+    "uninstall": "Take Holdfast's hooks out of a coding agent again.",
     "usage": "How full the context window is, by agent session.",
     "winddown": "Record the last actions of a session and make them a snapshot.",
 }

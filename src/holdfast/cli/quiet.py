@@ -9,7 +9,7 @@ from holdfast.config import load_settings
 from holdfast.hooks import quiet
 from holdfast.ids import UNKNOWN_SESSION, file_name_for
 
-SESSION_VARIABLES = ("HOLDFAST_SESSION_ID", "CLAUDE_CODE_SESSION_ID")
+SESSION_VARIABLES = ("HOLDFAST_SESSION_ID", "CLAUDE_CODE_SESSION_ID", "CODEX_SESSION_ID")
 _STDIN_WAIT = 0.2
 
 _session_option = click.option(

@@ -11,6 +11,8 @@ if TYPE_CHECKING:
 LIMITS = {"claude": 9_500, "codex": 5_000, "gemini": 20_000, "opencode": 20_000}
 """Characters that each agent takes whole."""
 ROOM_FOR_HEADING = 500
+HANDED_OVER = "HOLDFAST_HANDED_OVER"
+"""Names the session whose context a hand-over has put into the first prompt already."""
 
 
 def context_file(sessions: str, name: str, agent: str) -> str:
@@ -37,6 +39,8 @@ def latest_context(event: "Event") -> str | None:
             f"[holdfast] The paused session {name} of this folder was taken up by another session that is "
             f"still open ({holder}). `holdfast context {name}` prints it if you need it, too."
         )
+    if event.environ.get(HANDED_OVER) == name:
+        return None
     return _worded(event, name, "Work in this folder was paused")
 
 

@@ -24,6 +24,7 @@ _CAUSES: dict[str, tuple[Trigger, str]] = {
     "compact": ("exhaustion", "before the agent compacted its conversation"),
     "exhaustion": ("exhaustion", "the context window was nearly full"),
     "end": ("pause", "the agent session ended"),
+    "handoff": ("pause", "the work is handed over to another agent"),
     "crash": ("crash", "the agent was killed"),
 }
 _CONTEXTS_KEPT = 10
@@ -220,7 +221,7 @@ def _enrich(work: Work, settings: Settings, name: str, transcript: str) -> None:
             found = find_transcript(work.session, work.project, Path.home(), os.environ)
             path, agent = found.path, found.agent
         snapshot_id = str(SessionFiles(settings.layout.sessions).read(name)["id"])
-        enrich_snapshot(settings, snapshot_id, path, agent)
+        enrich_snapshot(settings, snapshot_id, path, agent, work.session)
     except HoldfastError as error:
         trouble.note(str(work.state), f"nothing was added to {name} from its transcript: {error.message}")
 
@@ -235,15 +236,19 @@ def prepare_contexts(work: Work, name: str) -> bool:
     from holdfast.store.session_files import SessionFiles
 
     sessions = work.settings().layout.sessions
-    snapshot, workflow = read_session_document(SessionFiles(sessions).read(name), where=f"{name}.json")
+    files = SessionFiles(sessions)
+    snapshot, workflow = read_session_document(files.read(name), where=f"{name}.json")
+    contexts: dict[str, str] = {}
     for agent, limit in LIMITS.items():
         compiled = ResumeContextCompiler(limit - ROOM_FOR_HEADING).compile_with_report(
             snapshot, workflow.issue
         )
         commit = (snapshot.git_state.commit_at_snapshot if snapshot.git_state else None) or ""
-        path = Path(context_file(str(sessions), name, agent))
-        replace_file(path, f"{commit}\n{compiled.text}".encode())
-    _drop_old_contexts(sessions)
+        contexts[context_file(str(sessions), name, agent)] = f"{commit}\n{compiled.text}"
+    with files.locked():  # whoever holds the folder may tidy up temporary files in it
+        for path, text in contexts.items():
+            replace_file(Path(path), text.encode())
+        _drop_old_contexts(sessions)
     return True
 
 

@@ -227,11 +227,19 @@ def _from_codex(event: "Event") -> Usage | None:
     raw = event.raw("token_usage")
     if raw[:1] != b"{":
         return None
-    window = 0
-    if _remembered(event)[1] is None:  # the payload does not tell the window; the rollout does
-        told = newest_in_transcript(event.text("transcript_path"), 0, codex_usage)[0]
-        window = told.window if told else 0
-    return Usage(_codex_counts(raw), event.text("model"), "", window)
+    return Usage(_codex_counts(raw), event.text("model"), "", _codex_window(event))
+
+
+def _codex_window(event: "Event") -> int:
+    """The payload does not tell the window. The rollout does, but it may be written a moment later."""
+    known = notes.read(event.note("window"), 32)
+    if known is not None:
+        return int(known)
+    told = newest_in_transcript(event.text("transcript_path"), 0, codex_usage)[0]
+    if told is None or not told.window:
+        return 0
+    notes.write(event.note("window"), b"%d" % told.window)
+    return told.window
 
 
 def _from_gemini(event: "Event") -> Usage | None:

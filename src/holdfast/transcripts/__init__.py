@@ -13,6 +13,7 @@ import sqlite3
 import zlib
 from collections.abc import Callable, Iterator
 from contextlib import closing
+from functools import partial
 from pathlib import Path
 from typing import Any, BinaryIO, cast
 
@@ -104,10 +105,9 @@ def _opened(path: Path) -> BinaryIO:
 
 def _messages(path: Path, agent: str, report: ReadReport, session_id: str | None) -> Iterator[Message]:
     module: Any = importlib.import_module(f"holdfast.transcripts.{agent}")
-    if session_id is not None and agent == "opencode":
-        yield from module.read(path, report, session_id)
-        return
     read: Reader = module.read
+    if agent == "opencode":
+        read = partial(module.read, session_id=session_id)
     with closing(_opened(path)) as source:
         try:
             yield from read(source, report)

@@ -1,0 +1,158 @@
+from __future__ import annotations
+
+import os
+import shlex
+import shutil
+from dataclasses import dataclass
+from pathlib import Path
+from typing import NoReturn
+
+import click
+
+from holdfast.cli import common
+from holdfast.config import Settings
+from holdfast.errors import CannotDoError, NotFoundError
+from holdfast.hooks.context import HANDED_OVER, LIMITS, ROOM_FOR_HEADING
+from holdfast.hooks.install import AGENTS
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from holdfast.resume.compiler import Compiled
+    from holdfast.transcripts.discover import FoundSession
+
+_PROGRAMS = {"claude-code": "claude", "codex": "codex", "gemini": "gemini", "opencode": "opencode"}
+
+
+@click.command("handoff", context_settings={"ignore_unknown_options": True})
+@click.option("--to", "agent", type=click.Choice(list(AGENTS)), required=True, help="Who goes on.")
+@click.option(
+    "--session", "session_id", metavar="ID", help="The agent session to hand over; else the newest."
+)
+@click.option("--exec", "start", is_flag=True, help="Start the other agent here, instead of printing how.")
+@click.argument("words", nargs=-1, type=click.UNPROCESSED, metavar="[-- WORD…]")
+@common.json_option
+def command(agent: str, session_id: str | None, start: bool, words: tuple[str, ...], as_json: bool) -> None:
+    """Go on with this work in another agent.
+
+    Makes a snapshot of the agent session in this folder and prints the command that starts the
+    other agent with its context in the first prompt. Words after `--` are passed on to it.
+
+    \b
+    Examples:
+      holdfast handoff --to codex
+      holdfast handoff --to claude-code --session 266b3f40 --exec
+      holdfast handoff --to codex --exec -- exec --sandbox workspace-write
+    """
+    current = common.settings()
+    handed = _handed_over(current, agent, session_id)
+    click.echo(f"{handed.name}: {handed.summary}", err=True)
+    command_words = _command(agent, words)
+    if start:
+        _start([*command_words, handed.path.read_text(encoding="utf-8")], handed.name)
+    elif as_json:
+        common.print_json(
+            {"session": handed.name, "context_file": str(handed.path), "command": command_words}
+        )
+    else:
+        reading = f'"$(cat {shlex.quote(str(handed.path))})"'
+        click.echo(f"{HANDED_OVER}={handed.name} {shlex.join(command_words)} {reading}")
+
+
+@dataclass(frozen=True)
+class _Handed:
+    name: str
+    path: Path
+    summary: str
+
+
+def _handed_over(current: Settings, agent: str, session_id: str | None) -> _Handed:
+    """A snapshot of the session, and its context in a file, as much as the other agent takes whole."""
+    name = _settled(current, _session(current, session_id))
+    compiled = _compiled(current, name, AGENTS[agent])
+    path = current.layout.sessions / f"{name}.context-for-{agent}.md"
+    _write(current, path, _heading(name) + compiled.text)
+    from holdfast.capacity.cost import reading_cost
+
+    return _Handed(
+        name, path, f"context of {len(compiled.text):,} characters, {reading_cost(len(compiled.text))}"
+    )
+
+
+def _session(current: Settings, session_id: str | None) -> FoundSession | None:
+    """The one that was named, the one we run in, or the newest of this worktree."""
+    from holdfast.cli.quiet import SESSION_VARIABLES
+    from holdfast.transcripts.discover import find_sessions
+
+    found = list(find_sessions(current.project, Path.home(), os.environ))
+    if session_id:
+        named = [one for one in found if one.session_id.startswith(session_id)]
+        if len(named) != 1:
+            raise NotFoundError(
+                f"{len(named)} sessions of this project begin with {session_id}",
+                hint="`holdfast sessions list` shows them",
+            )
+        return named[0]
+    ours = {os.environ[name] for name in SESSION_VARIABLES if os.environ.get(name)}
+    return next((one for one in found if one.session_id in ours), found[0] if found else None)
+
+
+def _settled(current: Settings, session: FoundSession | None) -> str:
+    """The name of the snapshot; where no agent has a session here, of the one paused last."""
+    from holdfast.hooks.settling import Work, settle
+    from holdfast.store.session_files import SessionFiles
+
+    if session is None:
+        latest = SessionFiles(current.layout.sessions).latest() if current.layout.sessions.is_dir() else None
+        if latest is None:
+            raise NotFoundError(
+                "there is nothing to hand over: no agent has a session in this folder",
+                hint="start the command in the project's folder, or give --session",
+            )
+        return latest
+    current.layout.ensure()
+    work = Work(session.agent, session.session_id, str(current.project))
+    settle(work, "handoff", str(session.path))
+    return work.read("settled")[0]
+
+
+def _compiled(current: Settings, name: str, agent: str) -> Compiled:
+    from holdfast.resume.snapshots import ResumeContextCompiler
+    from holdfast.store.session_document import read_session_document
+    from holdfast.store.session_files import SessionFiles
+
+    document = SessionFiles(current.layout.sessions).read(name)
+    snapshot, workflow = read_session_document(document, where=f"{name}.json")
+    return ResumeContextCompiler(LIMITS[agent] - ROOM_FOR_HEADING).compile_with_report(
+        snapshot, workflow.issue
+    )
+
+
+def _heading(name: str) -> str:
+    return (
+        f"Go on with the work that another agent was doing in this folder (paused as {name}). What follows "
+        "was recorded then; check it against the files before relying on it. "
+        f"More: `holdfast history {name} decisions|errors|tasks|journal`.\n\n"
+    )
+
+
+def _write(current: Settings, path: Path, text: str) -> None:
+    from holdfast.durable import replace_file, storage_errors
+    from holdfast.store.session_files import SessionFiles
+
+    with SessionFiles(current.layout.sessions).locked(), storage_errors(f"write {path}"):
+        replace_file(path, text.encode())
+
+
+def _command(agent: str, words: tuple[str, ...]) -> list[str]:
+    """All but the prompt, which comes last. OpenCode's own screen takes it as an option."""
+    if agent == "opencode" and (not words or words[0].startswith("-")):
+        return ["opencode", *words, "--prompt"]
+    return [_PROGRAMS[agent], *words]
+
+
+def _start(words: list[str], name: str) -> NoReturn:
+    program = shutil.which(words[0])
+    if program is None:
+        raise CannotDoError(f"{words[0]} is not installed here", hint="leave --exec out to see the command")
+    os.environ[HANDED_OVER] = name
+    os.execv(program, words)  # noqa: S606 - no shell is wanted in between

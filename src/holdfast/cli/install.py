@@ -1,0 +1,74 @@
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import click
+
+from holdfast.errors import InvalidInputError
+from holdfast.hooks.install import AGENTS, Plan, Target, installer_for
+
+
+@click.command("install")
+@click.argument("agent", type=click.Choice(list(AGENTS)))
+@click.option("--user", "scope", flag_value="user", default="user", help="In all projects. The default.")
+@click.option("--project", "scope", flag_value="project", help="In this project alone.")
+@click.option(
+    "--settings",
+    "form",
+    flag_value="settings",
+    default="settings",
+    help="Claude Code: hooks in its settings. The default.",
+)
+@click.option("--plugin", "form", flag_value="plugin", help="Claude Code: hooks in a plugin.")
+@click.option("--dry-run", is_flag=True, help="Show what would change, as a diff, and change nothing.")
+def command(agent: str, scope: str, form: str, dry_run: bool) -> None:
+    """Let a coding agent call Holdfast: its sessions are watched, saved and resumed from then on.
+
+    Your own settings stay as they are, and a copy of a changed file is kept beside it.
+
+    \b
+    Examples:
+      holdfast install claude-code --dry-run
+      holdfast install claude-code --plugin
+      holdfast install codex --project
+    """
+    plan = _planned(agent, target_for(scope), form)
+    changed = carry_out(plan, dry_run, f"Holdfast is installed for {agent}")
+    if not changed:
+        click.echo(f"Holdfast was already installed for {agent}.")
+    elif not dry_run:
+        for note in plan.notes:
+            click.echo(f"note: {note}")
+
+
+def _planned(agent: str, target: Target, form: str) -> Plan:
+    if form == "settings":
+        return installer_for(agent).install(target)
+    if agent != "claude-code":
+        raise InvalidInputError("--plugin is for claude-code", hint=f"holdfast install {agent}")
+    from holdfast.hooks.install import claude
+
+    return claude.install(target, as_plugin=True)
+
+
+def target_for(scope: str) -> Target:
+    from holdfast.config import load_settings
+
+    project = load_settings().project if scope == "project" else None
+    return Target(Path.home(), os.environ, project)
+
+
+def carry_out(plan: Plan, dry_run: bool, done: str) -> bool:
+    """Whether there was anything to do. Every file was looked at before the first is changed."""
+    changes = [change for change in plan.changes if change.is_needed]
+    for change in changes:
+        if dry_run:
+            click.echo(change.diff(), nl=False)
+        else:
+            change.apply()
+    if changes and not dry_run:
+        click.echo(f"{done}:")
+        for change in changes:
+            click.echo(f"  {change.path}")
+    return bool(changes)

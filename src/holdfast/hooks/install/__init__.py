@@ -1,0 +1,49 @@
+"""Hooks into an agent's settings and out again: one file an agent.
+
+Each has `install(target)` and `uninstall(target)`, which only say what would change; the
+command shows that or does it.
+"""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol, cast
+
+from holdfast.hooks.install.files import Change
+
+AGENTS = {"claude-code": "claude", "codex": "codex", "gemini": "gemini", "opencode": "opencode"}
+"""What people call an agent, and its module here."""
+
+
+@dataclass(frozen=True)
+class Target:
+    """Whose agent is meant: the user's everywhere, or the one of a project."""
+
+    home: Path
+    environ: Mapping[str, str]
+    project: Path | None = None
+
+    def folder(self, variable: str, *default: str) -> Path:
+        """A folder of the user's that a variable may move."""
+        told = self.environ.get(variable)
+        return Path(told) if told else self.home.joinpath(*default)
+
+
+@dataclass(frozen=True)
+class Plan:
+    changes: tuple[Change, ...]
+    notes: tuple[str, ...] = ()
+    """What the user must know or do."""
+
+
+class Installer(Protocol):
+    def install(self, target: Target) -> Plan: ...
+
+    def uninstall(self, target: Target) -> Plan: ...
+
+
+def installer_for(agent: str) -> Installer:
+    return cast("Installer", importlib.import_module(f"holdfast.hooks.install.{AGENTS[agent]}"))

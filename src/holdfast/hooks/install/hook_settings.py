@@ -1,0 +1,213 @@
+"""Hooks in a settings file of the kind that Claude Code, Codex and Gemini CLI share.
+
+`{"hooks": {EVENT: [{"matcher"?: TOOLS, "hooks": [{"type": "command", …}]}]}}`: our entries go
+last into each event's list, and are told from the user's by the program they run.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, cast
+
+from holdfast.errors import InvalidInputError
+from holdfast.hooks.install import jsonc
+from holdfast.hooks.install.files import Change, backup_path, read_text
+
+_OURS = ("/holdfast/hooks/hook.sh", "/holdfast/hooks/entry.py", "holdfast-hook")
+_EMPTY = "{}\n"
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """What shall stand in the file: one group of hooks an event, and further settings of ours."""
+
+    groups: Mapping[str, dict[str, Any]]
+    settings: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    """Put in where the user has none of that name; taken out where it is ours."""
+
+
+def plan_install(path: Path, wanted: Wanted, *, comments: bool) -> Change:
+    before = read_text(path)
+    document = _Document(path, before or "", comments)
+    after = document.installed(wanted)
+    kept = read_text(backup_path(path))
+    backup = before if not document.holds_ours() else kept
+    return Change(path, before, after, backup)
+
+
+def plan_uninstall(path: Path, *wanted: Wanted, comments: bool) -> Change:
+    """As it was before, to the byte, unless the file was changed since: then all but our entries stay."""
+    before = read_text(path)
+    if before is None:
+        return Change(path, None, None)
+    document = _Document(path, before, comments)
+    if not document.holds_ours():
+        return Change(path, before, before)
+    kept = read_text(backup_path(path))
+    if any(document.is_installed_over(kept, one) for one in wanted):
+        return Change(path, before, kept)
+    after = document.uninstalled(kept)
+    return Change(path, before, after, backup=before)
+
+
+class _Document:
+    def __init__(self, path: Path, text: str, comments: bool) -> None:
+        self._path = path
+        self._text = text
+        self._comments = comments
+        self._root = self._parse(text)
+
+    def holds_ours(self) -> bool:
+        return any(True for _ in self._ours(self._root)) or any(
+            runs_our_program(one.node.plain) for one in self._root.members or []
+        )
+
+    def is_installed_over(self, kept: str | None, wanted: Wanted) -> bool:
+        try:
+            return _Document(self._path, kept or "", self._comments).installed(wanted) == self._text
+        except InvalidInputError:
+            return False
+
+    def installed(self, wanted: Wanted) -> str:
+        if self._has_all(wanted):
+            return self._text
+        text = self._without_ours(None)
+        for event, group in wanted.groups.items():
+            text = self._with_group(text, event, group)
+        for name, value in wanted.settings.items():
+            root = self._parse(text)
+            if root.get(name) is None:
+                text = jsonc.insert(text if text.strip() else _EMPTY, root, _member(name, value))
+        return text
+
+    def uninstalled(self, kept: str | None) -> str | None:
+        text = self._without_ours(kept)
+        was_there = kept is not None
+        return text if was_there or self._parse(text).members else None
+
+    def _has_all(self, wanted: Wanted) -> bool:
+        found: dict[str, list[Any]] = {}
+        for event, group, hook in self._ours(self._root):
+            found.setdefault(event.name, []).append((group.plain, hook.plain))
+        expected = {event: [(group, group["hooks"][0])] for event, group in wanted.groups.items()}
+        rest = [name for name in wanted.settings if self._root.get(name) is None]
+        stale = [
+            one.name
+            for one in self._root.members or []
+            if runs_our_program(one.node.plain) and wanted.settings.get(one.name) != one.node.plain
+        ]
+        return found == expected and not rest and not stale
+
+    def _without_ours(self, kept: str | None) -> str:
+        """Our hooks go, then the lists and groups that they leave empty, unless they were there empty."""
+        text = self._text
+        while True:
+            root = self._parse(text)
+            step = next(self._removals(root, text, kept), None)
+            if step is None:
+                return text
+            text = step
+
+    def _removals(self, root: jsonc.Node, text: str, kept: str | None) -> Iterator[str]:
+        """The text with one thing less, for each thing that could go; the first is taken."""
+        known = self._parse(kept or "")
+        for event, group, hook in self._ours(root):
+            hooks = cast("jsonc.Member", group.get("hooks")).node
+            if len(hooks.items or []) > 1:
+                yield self._cut(text, hooks, (hooks.items or []).index(hook))
+            elif len(event.node.items or []) > 1:
+                yield self._cut(text, event.node, (event.node.items or []).index(group))
+            else:
+                yield self._cut_event(text, root, event, known)
+        for index, one in enumerate(root.members or []):
+            if runs_our_program(one.node.plain):
+                yield self._cut(text, root, index)
+
+    def _cut_event(self, text: str, root: jsonc.Node, event: jsonc.Member, known: jsonc.Node) -> str:
+        """An event of which nothing is left goes too, and `hooks` with the last of them."""
+        hooks = cast("jsonc.Member", root.get("hooks"))
+        known_hooks = known.get("hooks")
+        if known_hooks is not None and known_hooks.node.get(event.name) is not None:
+            return self._cut(text, event.node, 0)
+        if len(hooks.node.members or []) > 1 or known_hooks is not None:
+            return self._cut(text, hooks.node, (hooks.node.members or []).index(event))
+        return self._cut(text, root, (root.members or []).index(hooks))
+
+    def _cut(self, text: str, container: jsonc.Node, index: int) -> str:
+        return jsonc.remove(text, container, index, comments=self._comments)
+
+    def _with_group(self, text: str, event: str, group: dict[str, Any]) -> str:
+        text = text if text.strip() else _EMPTY
+        root = self._parse(text)
+        hooks = root.get("hooks")
+        if hooks is None:
+            return jsonc.insert(text, root, _member("hooks", {event: [group]}))
+        listed = self._object(text, hooks.node, "hooks").get(event)
+        if listed is None:
+            return jsonc.insert(text, hooks.node, _member(event, [group]))
+        return jsonc.insert(text, self._list(text, listed.node, event), _printed(group))
+
+    def _ours(self, root: jsonc.Node) -> Iterator[tuple[jsonc.Member, jsonc.Node, jsonc.Node]]:
+        """Event, group and hook of each of our entries."""
+        hooks = root.get("hooks")
+        for event in (hooks.node.members or []) if hooks else []:
+            for group in event.node.items or []:
+                inner = group.get("hooks")
+                for hook in (inner.node.items or []) if inner else []:
+                    if runs_our_program(hook.plain):
+                        yield event, group, hook
+
+    def _parse(self, text: str) -> jsonc.Node:
+        try:
+            root = jsonc.parse(text if text.strip("\ufeff \t\r\n") else _EMPTY, comments=self._comments)
+        except jsonc.NotJsonError as error:
+            raise InvalidInputError(
+                f"{self._path}: line {error.line}, column {error.column}: {error.what}",
+                hint="mend the file; nothing was changed",
+            ) from None
+        return self._object(text, root, "the whole")
+
+    def _object(self, text: str, node: jsonc.Node, what: str) -> jsonc.Node:
+        return self._checked(text, node, node.members, f"{what} is no object")
+
+    def _list(self, text: str, node: jsonc.Node, what: str) -> jsonc.Node:
+        return self._checked(text, node, node.items, f"{what} is no list")
+
+    def _checked(self, text: str, node: jsonc.Node, inner: object, complaint: str) -> jsonc.Node:
+        if inner is None:
+            line, column = jsonc.place(text, node.start)
+            raise InvalidInputError(
+                f"{self._path}: line {line}, column {column}: {complaint}",
+                hint="mend the file; nothing was changed",
+            )
+        return node
+
+
+def holds_setting(text: str | None, name: str) -> bool:
+    """Whether that setting in the file is ours."""
+    return runs_our_program(json.loads((text or _EMPTY).removeprefix("\ufeff")).get(name))
+
+
+def runs_our_program(hook: Any) -> bool:
+    """Whether a hook's command is Holdfast's, of whichever installation."""
+    if not isinstance(hook, dict):
+        return False
+    told = cast("dict[str, Any]", hook)
+    words: list[Any] = [told.get("command"), *_as_list(told.get("args"))]
+    text = " ".join(word for word in words if isinstance(word, str)).replace("\\", "/")
+    return any(mark in text for mark in _OURS)
+
+
+def _as_list(value: Any) -> list[Any]:
+    return cast("list[Any]", value) if isinstance(value, list) else []
+
+
+def _member(name: str, value: Any) -> str:
+    return f"{json.dumps(name)}: {_printed(value)}"
+
+
+def _printed(value: Any) -> str:
+    return json.dumps(value, indent=2, ensure_ascii=False)

@@ -1,0 +1,142 @@
+// Written by `holdfast install opencode`; `holdfast uninstall opencode` removes it.
+//
+// Holdfast in OpenCode: each event becomes one run of Holdfast's hook program, which answers
+// {context?, deny?, stop?, notice?}. A program that fails or hangs never holds OpenCode up.
+import { spawn, spawnSync } from "node:child_process"
+
+const EVENTS = {}
+
+// One process an event: the payload goes in, an answer comes out; anything else reads as no answer.
+function ask(event, payload) {
+  const { command, seconds } = EVENTS[event]
+  return new Promise((resolve) => {
+    let child
+    try {
+      child = spawn(command[0], command.slice(1), { stdio: ["pipe", "pipe", "ignore"] })
+    } catch {
+      return resolve({})
+    }
+    let out = ""
+    const timer = setTimeout(() => child.kill("SIGKILL"), seconds * 1000)
+    const end = () => {
+      clearTimeout(timer)
+      try {
+        resolve(JSON.parse(out) ?? {})
+      } catch {
+        resolve({})
+      }
+    }
+    child.stdout.on("data", (data) => (out += data))
+    child.on("error", () => { clearTimeout(timer); resolve({}) })
+    child.on("close", end)
+    child.stdin.on("error", () => {}) // it may end without reading
+    child.stdin.end(JSON.stringify(payload))
+  })
+}
+
+export const Holdfast = async ({ client, directory }) => {
+  const helpers = new Set() // sessions of sub-agents: they are part of their parent's
+  const models = new Map() // session → {model, context_window}
+  const starting = new Map() // session → the answer of its start, for its first prompt
+  const counted = new Set() // messages whose usage was told
+  const restored = new Map() // session → the context put back after a compaction
+  const open = new Set() // sessions that were prompted here
+
+  const about = (sessionID, more = {}) => ({
+    session_id: sessionID, cwd: directory, ...models.get(sessionID), ...more,
+  })
+  const tell = async (event, sessionID, more) => {
+    const answer = await ask(event, about(sessionID, more))
+    if (answer.notice) {
+      await client.tui.showToast({ body: { message: answer.notice, variant: "info" } }).catch(() => {})
+    }
+    if (answer.stop) await client.session.abort({ path: { id: sessionID } }).catch(() => {})
+    return answer
+  }
+
+  const onEvent = {
+    "session.created": ({ sessionID, info }) => {
+      if (info.parentID) helpers.add(sessionID)
+      else starting.set(sessionID, tell("session.created", sessionID, { source: "startup" }))
+    },
+    "message.updated": ({ sessionID, info }) => {
+      if (info.role !== "assistant" || !info.time?.completed || counted.has(info.id)) return
+      counted.add(info.id)
+      const { input, output, reasoning, cache } = info.tokens
+      return tell("message.updated", sessionID, {
+        message_id: info.id,
+        usage: { input, output, reasoning, cache_read: cache.read, cache_write: cache.write },
+      })
+    },
+    "session.compacted": async ({ sessionID }) => {
+      const { context } = await tell("session.compacted", sessionID)
+      if (context) restored.set(sessionID, context)
+    },
+    "session.idle": ({ sessionID }) => tell("session.idle", sessionID),
+    "session.deleted": ({ sessionID }) => {
+      open.delete(sessionID)
+      return tell("session.deleted", sessionID)
+    },
+  }
+
+  // OpenCode says nothing when it ends; the work itself is done detached, so this takes a moment only.
+  process.once("exit", () => {
+    for (const sessionID of open) {
+      const { command } = EVENTS["session.deleted"]
+      const input = JSON.stringify(about(sessionID, { reason: "exit" }))
+      spawnSync(command[0], command.slice(1), { input, stdio: ["pipe", "ignore", "ignore"], timeout: 3000 })
+    }
+  })
+
+  return {
+    event: async ({ event }) => {
+      const sessionID = event.properties?.sessionID ?? event.properties?.info?.id
+      if (helpers.has(sessionID)) return
+      await onEvent[event.type]?.({ ...event.properties, sessionID })
+    },
+
+    "chat.message": async ({ sessionID }, { message, parts }) => {
+      if (helpers.has(sessionID)) return
+      open.add(sessionID)
+      if (message.model) models.set(sessionID, { ...models.get(sessionID), model: message.model.modelID })
+      const prompt = parts.filter((part) => part.type === "text").map((part) => part.text).join("\n")
+      const start = (await starting.get(sessionID)) ?? {}
+      starting.delete(sessionID)
+      const { context } = await tell("chat.message", sessionID, { prompt })
+      const last = parts[parts.length - 1]
+      const texts = [start.context, context].filter(Boolean)
+      texts.forEach((text, index) => parts.push({
+        id: `${last.id}${index}`, sessionID, messageID: message.id, type: "text", text, synthetic: true,
+      }))
+    },
+
+    "experimental.chat.system.transform": async ({ sessionID, model }, output) => {
+      if (helpers.has(sessionID)) return
+      models.set(sessionID, { model: model.id, context_window: model.limit?.context || undefined })
+      if (restored.has(sessionID)) output.system.push(restored.get(sessionID))
+    },
+
+    "tool.execute.before": async ({ tool, sessionID }, { args }) => {
+      const { deny, stop } = await tell("tool.execute.before", sessionID, { tool_name: tool, tool_input: args })
+      if (deny || stop) throw new Error(deny || stop)
+    },
+
+    "tool.execute.after": async ({ tool, sessionID, args }, output) => {
+      if (helpers.has(sessionID)) return
+      const { context } = await tell("tool.execute.after", sessionID, {
+        tool_name: tool, tool_input: args, tool_response: output.output,
+      })
+      if (context) output.output = `${output.output ?? ""}\n\n${context}`
+    },
+
+    "experimental.session.compacting": async ({ sessionID }, output) => {
+      const { context } = await tell("session.compacting", sessionID)
+      if (context) output.context.push(context)
+    },
+
+    // So that `holdfast quiet on`, run in a session, knows which one.
+    "shell.env": async ({ sessionID }, { env }) => {
+      if (sessionID) env.HOLDFAST_SESSION_ID = sessionID
+    },
+  }
+}

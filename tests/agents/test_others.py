@@ -1,0 +1,46 @@
+"""Where Codex, Gemini CLI and OpenCode differ: how they are stopped, and how they compact."""
+
+from __future__ import annotations
+
+from agents.codex import Codex
+from agents.driver import Driver
+from agents.fakes.turns import Tokens, say
+from agents.gemini import Gemini
+
+
+def test_codex_compacts_with_a_snapshot_before_and_the_context_after(codex: Codex) -> None:
+    codex.compact_at(50_000)
+    codex.model.then(codex.shell("echo 4711 > magic.txt", Tokens(input=60_000)), say("Done after it."))
+    assert codex.ask("Find the magic number").answer == "Done after it."
+    assert codex.model.of("summary")
+    after = codex.model.main[-1].text
+    assert "This session was wound down or compacted" in after
+    assert codex.workshop.settled()["trigger"] == "exhaustion"
+
+
+def test_a_stop_denies_further_tools_and_keeps_the_results(codex: Codex) -> None:
+    _stops(codex)
+
+
+def test_a_stop_ends_gemini_before_the_next_tool(gemini: Gemini) -> None:
+    _stops(gemini)
+
+
+def test_a_stop_denies_further_tools_in_opencode(opencode: Driver) -> None:
+    _stops(opencode)
+
+
+def _stops(agent: Driver) -> None:
+    """These cannot be stopped after a tool: the next one is refused, and what ran before is kept."""
+    agent.workshop.configure(on_exhaustion="stop")
+    full = agent.nearly_full
+    agent.model.then(
+        agent.shell("echo kept > first.txt"),
+        agent.shell("echo kept > second.txt", full),
+        agent.shell("echo never > third.txt", full),
+        say("Stopped.", full),
+    )
+    agent.start("Do three things").end()
+    assert (agent.workshop.project / "first.txt").read_text() == "kept\n"
+    assert not (agent.workshop.project / "third.txt").exists()
+    assert agent.workshop.settled()["trigger"] == "exhaustion"

@@ -1,0 +1,257 @@
+"""An agent's settings belong to the user: what install does, uninstall undoes to the byte."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from holdfast.errors import InvalidInputError
+from holdfast.hooks.install import AGENTS, Target, installer_for
+from holdfast.hooks.install.files import backup_path
+from holdfast.hooks.install.hook_settings import runs_our_program
+
+FILES = {
+    "claude-code": ".claude/settings.json",
+    "codex": ".codex/hooks.json",
+    "gemini": ".gemini/settings.json",
+}
+EVENTS = ("Stop", "SessionStart", "PreToolUse", "BeforeTool", "Odd")
+
+scalars = st.none() | st.booleans() | st.integers() | st.text(max_size=8)
+values = st.recursive(
+    scalars,
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3),
+)
+own_hooks = st.fixed_dictionaries({"type": st.just("command"), "command": st.text(max_size=8)})
+own_groups = st.fixed_dictionaries(
+    {"hooks": st.lists(own_hooks, max_size=2)}, optional={"matcher": st.text(max_size=4)}
+)
+hooks = st.dictionaries(st.sampled_from(EVENTS), st.lists(own_groups, max_size=2), max_size=4)
+
+
+@st.composite
+def documents(draw: st.DrawFn) -> dict[str, Any]:
+    found: dict[str, Any] = draw(st.dictionaries(st.text(max_size=6), values, max_size=4))
+    found.pop("hooks", None)
+    found.pop("statusLine", None)
+    if draw(st.booleans()):
+        found["hooks"] = draw(hooks)
+    if draw(st.booleans()):
+        found["statusLine"] = {"type": "command", "command": "mine"}
+    keys = draw(st.permutations(list(found)))
+    return {key: found[key] for key in keys}
+
+
+@st.composite
+def texts(draw: st.DrawFn) -> str:
+    indent = draw(st.sampled_from([None, 0, 2, 4, "\t"]))
+    text = json.dumps(draw(documents()), indent=indent, ensure_ascii=draw(st.booleans()))
+    text = text.replace("\n", draw(st.sampled_from(["\n", "\r\n"])))
+    return draw(st.sampled_from(["", "\ufeff", "\n"])) + text + draw(st.sampled_from(["", "\n", "\n\n  "]))
+
+
+def _install(agent: str, home: Path) -> tuple[str, ...]:
+    plan = installer_for(agent).install(Target(home, {}))
+    for change in plan.changes:
+        change.apply()
+    return plan.notes
+
+
+def _uninstall(agent: str, home: Path) -> None:
+    for change in installer_for(agent).uninstall(Target(home, {})).changes:
+        change.apply()
+
+
+def _without_ours(document: dict[str, Any]) -> dict[str, Any]:
+    """What uninstalling must leave, worked out the slow and simple way."""
+    kept: dict[str, Any] = {}
+    for name, value in document.items():
+        if name == "statusLine" and runs_our_program(value):
+            continue
+        kept[name] = value
+    for groups in kept.get("hooks", {}).values():
+        for group in groups:
+            group["hooks"] = [hook for hook in group["hooks"] if not runs_our_program(hook)]
+    return kept
+
+
+@pytest.mark.parametrize("agent", FILES)
+@given(text=texts())
+def test_uninstall_undoes_install_to_the_byte(
+    agent: str, text: str, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    home = tmp_path_factory.mktemp("home")
+    path = home / FILES[agent]
+    path.parent.mkdir(parents=True)
+    path.write_bytes(text.encode())
+    path.chmod(0o640)
+    _install(agent, home)
+    once = path.read_bytes()
+    _install(agent, home)
+    assert path.read_bytes() == once
+    assert path.stat().st_mode & 0o777 == 0o640
+    assert backup_path(path).read_bytes() == text.encode()
+    _uninstall(agent, home)
+    assert path.read_bytes() == text.encode()
+    assert path.stat().st_mode & 0o777 == 0o640
+    assert [found for found in path.parent.rglob("*") if found.is_file()] == [path]
+
+
+@pytest.mark.parametrize("agent", FILES)
+@given(text=texts())
+def test_the_users_entries_keep_their_places(
+    agent: str, text: str, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    home = tmp_path_factory.mktemp("home")
+    path = home / FILES[agent]
+    path.parent.mkdir(parents=True)
+    path.write_bytes(text.encode())
+    before = json.loads(text.removeprefix("\ufeff"))
+    _install(agent, home)
+    after = json.loads(path.read_text(encoding="utf-8-sig"))
+    assert [name for name in after if name in before] == list(before)
+    for name, value in before.items():
+        if name != "hooks":
+            assert after[name] == value
+    for event, groups in before.get("hooks", {}).items():
+        assert after["hooks"][event][: len(groups)] == groups
+
+
+@pytest.mark.parametrize("agent", FILES)
+@given(text=texts())
+def test_what_the_user_changed_since_stays(
+    agent: str, text: str, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    home = tmp_path_factory.mktemp("home")
+    path = home / FILES[agent]
+    path.parent.mkdir(parents=True)
+    path.write_bytes(text.encode())
+    _install(agent, home)
+    changed = json.loads(path.read_text(encoding="utf-8-sig"))
+    changed["added later"] = [1, 2]
+    for groups in changed["hooks"].values():
+        groups.insert(0, {"hooks": [{"type": "command", "command": "theirs"}]})
+    path.write_text(json.dumps(changed, indent=2))
+    _uninstall(agent, home)
+    left = json.loads(path.read_text())
+    assert "/holdfast/hooks/" not in json.dumps(left)
+    assert left["added later"] == [1, 2]
+    expected = _without_ours(changed)
+    assert {event: [g for g in groups if g["hooks"]] for event, groups in left["hooks"].items()} == {
+        event: [g for g in groups if g["hooks"]] for event, groups in expected["hooks"].items()
+    }
+    assert {k: v for k, v in left.items() if k != "hooks"} == {
+        k: v for k, v in expected.items() if k != "hooks"
+    }
+
+
+@pytest.mark.parametrize("agent", FILES)
+def test_a_file_that_was_not_there_is_gone_again(agent: str, tmp_path: Path) -> None:
+    _install(agent, tmp_path)
+    assert json.loads((tmp_path / FILES[agent]).read_text())["hooks"]
+    _uninstall(agent, tmp_path)
+    assert [found for found in tmp_path.rglob("*") if found.is_file()] == []
+
+
+@pytest.mark.parametrize("agent", FILES)
+@pytest.mark.parametrize(
+    ("text", "where"),
+    [
+        ('{\n  "a": 1,\n  "b" 2\n}', "line 3, column 7"),
+        ('{"a": [1, 2}', "line 1, column 12"),
+        ('{"hooks": []}', "line 1, column 11"),
+        ('{"hooks": {"Stop": {}, "SessionStart": {}}}', "line 1, column"),
+        ("[]", "line 1, column 1"),
+        ('{"a": 1} x', "line 1, column 10"),
+        ('{"a": 01}', "line 1, column 8"),
+        ('{"a": "line\nbreak"}', "line 1, column 7"),
+        ('{"a": ', "line 1, column 7"),
+        ("[" * 100_000, "line 1, column"),
+    ],
+)
+def test_a_file_that_cannot_be_read_is_refused_with_the_place(
+    agent: str, text: str, where: str, tmp_path: Path
+) -> None:
+    path = tmp_path / FILES[agent]
+    path.parent.mkdir()
+    path.write_text(text)
+    with pytest.raises(InvalidInputError, match=where):
+        _install(agent, tmp_path)
+    assert path.read_text() == text
+    assert [found for found in tmp_path.rglob("*") if found.is_file()] == [path]
+
+
+def test_comments_stay_where_the_format_has_them(tmp_path: Path) -> None:
+    path = tmp_path / FILES["gemini"]
+    path.parent.mkdir()
+    text = """{
+  // how it looks
+  "ui": {"theme": "dark"}, /* and no more */
+  "hooks": {
+    "BeforeTool": [
+      {"hooks": [{"type": "command", "command": "mine"}]}, // mine first
+    ],
+  },
+}
+"""
+    path.write_text(text)
+    _install("gemini", tmp_path)
+    installed = path.read_text()
+    for comment in ("// how it looks", "/* and no more */", "// mine first"):
+        assert comment in installed
+    path.write_text(installed.replace("dark", "light"))
+    _uninstall("gemini", tmp_path)
+    assert path.read_text() == text.replace("dark", "light")
+
+
+def test_comments_are_refused_where_the_agent_would_refuse_them(tmp_path: Path) -> None:
+    path = tmp_path / FILES["codex"]
+    path.parent.mkdir()
+    path.write_text('{\n  // mine\n  "hooks": {}\n}')
+    with pytest.raises(InvalidInputError, match="line 2, column 3"):
+        _install("codex", tmp_path)
+
+
+def test_a_link_stays_a_link(tmp_path: Path) -> None:
+    real = tmp_path / "dotfiles" / "settings.json"
+    real.parent.mkdir()
+    real.write_text("{}")
+    path = tmp_path / FILES["claude-code"]
+    path.parent.mkdir()
+    path.symlink_to(real)
+    _install("claude-code", tmp_path)
+    assert path.is_symlink()
+    assert json.loads(real.read_text())["hooks"]
+    _uninstall("claude-code", tmp_path)
+    assert path.is_symlink()
+    assert real.read_text() == "{}"
+
+
+@pytest.mark.parametrize("agent", FILES)
+def test_an_older_installation_is_brought_up_to_date(agent: str, tmp_path: Path) -> None:
+    _install(agent, tmp_path)
+    path = tmp_path / FILES[agent]
+    current = path.read_text()
+    path.write_text(current.replace("/bin/python", "/old/bin/python"))
+    _install(agent, tmp_path)
+    assert json.loads(path.read_text()) == json.loads(current)
+
+
+def test_the_users_status_line_is_kept_and_that_is_said(tmp_path: Path) -> None:
+    path = tmp_path / FILES["claude-code"]
+    path.parent.mkdir()
+    path.write_text('{"statusLine": {"type": "command", "command": "mine"}}')
+    notes = _install("claude-code", tmp_path)
+    assert json.loads(path.read_text())["statusLine"]["command"] == "mine"
+    assert any("status line stays" in note for note in notes)
+
+
+def test_every_agent_has_an_installer() -> None:
+    for agent in AGENTS:
+        assert installer_for(agent).install
+        assert installer_for(agent).uninstall
