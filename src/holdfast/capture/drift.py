@@ -53,7 +53,8 @@ def _files(snapshot: SessionSnapshot, before: GitState, now: GitState, root: Pat
     """Those that were changed at the pause by their content, the others by what git says of them now."""
     prints = {one.path: one for one in fingerprint_files(root, (one.path for one in snapshot.files))}
     changed = [one.path for one in snapshot.files if _differs(one, prints.get(one.path))]
-    changed += [path for path in now.files_modified if path not in before.files_modified]
+    known = set(before.files_modified)
+    changed += [path for path in now.files_modified if path not in known]
     if changed:
         more = f" and {len(changed) - _MOST_FILES_NAMED} more" if len(changed) > _MOST_FILES_NAMED else ""
         yield f"Changed on the disk since the pause: {', '.join(changed[:_MOST_FILES_NAMED])}{more}."

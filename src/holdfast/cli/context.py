@@ -91,7 +91,7 @@ def _of_transcript(options: dict[str, Any], max_chars: int) -> Compiled:
         found = find_transcript(options["session"], common.settings().project, Path.home(), os.environ)
         session, source = (
             read_session(found.path, found.agent, found.session_id),
-            f"--session {found.session_id}",
+            f"--session {shlex.quote(found.session_id)}",
         )
     else:
         path: Path = options["transcript"]

@@ -51,8 +51,15 @@ def _described(session: Any) -> dict[str, Any]:
         "started": session.started,
         "updated": session.updated,
         "size": session.size,
-        "title": session.title,
+        "title": _harmless(session.title),
     }
+
+
+def _harmless(title: str | None) -> str | None:
+    """A prompt may hold a secret."""
+    from holdfast.redact import redact
+
+    return redact(title)[0] if title else None
 
 
 def _print(found: list[Any], limit: int) -> None:
@@ -64,7 +71,7 @@ def _print(found: list[Any], limit: int) -> None:
                 one.session_id,
                 common.ago(time.time() - one.updated.timestamp()),
                 None if one.size is None else f"{one.size / 1_000_000:.1f} MB",
-                one.title,
+                _harmless(one.title),
             )
             for one in found[:limit]
         ],

@@ -107,7 +107,7 @@ def print_summary(found: dict[str, Any], *, orphaned: bool) -> None:
 @click.option("-r", "--reason", help="Why it was paused, for the next session to read.")
 @click.option(
     "--transcript",
-    type=click.Path(path_type=Path),
+    type=click.Path(path_type=Path, readable=False),  # a wrong one costs the findings, not the pause
     metavar="FILE",
     help="The agent's session file: decisions, errors, files and commands are added from it.",
 )

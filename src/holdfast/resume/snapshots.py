@@ -46,7 +46,7 @@ def gathered_from(snapshot: SessionSnapshot, issue: Issue | None, drift: Iterabl
         failures=_merged_failures(base.failures, snapshot.errors),
         files=base.files or tuple(_changed_files(git)),
         git=_git(base.git, git),
-        tests=_tests(snapshot.test_state) if snapshot.test_state else base.tests,
+        tests=_tests(snapshot.test_state, base.tests) if snapshot.test_state else base.tests,
         reviews=tuple(map(_review, snapshot.reviewer_feedback or ())) or base.reviews,
     )
 
@@ -113,15 +113,15 @@ def _git(known: GitFacts, state: GitState | None) -> GitFacts:
     return replace(known, branch=state.branch or known.branch, commits=commits)
 
 
-def _tests(state: TestState | None) -> TestRun | None:
-    if state is None:
-        return None
+def _tests(state: TestState, told: TestRun | None) -> TestRun:
+    same_run = told is not None and told.command == state.last_test_command
     return TestRun(
         index=0,
         command=state.last_test_command or "",
         passed=not state.failing_tests and state.phase != "red",
         failing=tuple(name for name in state.failing_tests if name not in state.expected_failures),
         summary=state.last_test_output_summary or "",
+        edited_since=told.edited_since if told and same_run else (),
         expected=state.expected_failures,
     )
 
