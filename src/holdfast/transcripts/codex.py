@@ -96,10 +96,10 @@ _EVENT = re.compile(
     rb'\{"timestamp":"[^"\\]{0,40}",(?:"ordinal":\d{1,15},)?"type":"event_msg","payload":\{"type":"(\w{1,60})"'
 )
 _NOISE_EVENTS = frozenset(kind.encode() for kind in _IGNORED_EVENTS)
-# What was said is said again in the talk, and what a command printed says how it ended.
+# What was said stands in the talk; of a command only the outcome is noted.
 _COMPLETED_ITEM = re.compile(
     rb'(?:,"\w{1,40}":"[^"\\]{0,80}"){0,4},"item":\{"type":"'
-    rb'(UserMessage|AgentMessage|Reasoning|ContextCompaction|CommandExecution)"'
+    rb'(?:(?:UserMessage|AgentMessage|Reasoning|ContextCompaction)"|CommandExecution","id":"([^"\\]{1,80})")'
 )
 _ENDED_WELL = b'"status":"completed"'
 _TOOL_ENDS = frozenset(("exec_command_end", "patch_apply_end", "mcp_tool_call_end"))
@@ -200,8 +200,15 @@ class _Reader:
             return self._has_usage_records
         if kind == b"item_completed":
             item = _COMPLETED_ITEM.match(line, found.end())
-            return item is not None and (item[1] != b"CommandExecution" or _ENDED_WELL in line)
+            return item is not None and (item[1] is None or self._ended_well(item[1], line))
         return kind in _NOISE_EVENTS
+
+    def _ended_well(self, call_id: bytes, line: bytes) -> bool:
+        """Most commands do; the rest of the line is what they printed, which stands elsewhere as well."""
+        if _ENDED_WELL not in line:
+            return False
+        self._event_outcomes.put(call_id.decode(errors="replace"), "ok")
+        return True
 
     def _line(self, line: dict[str, Any]) -> None:
         kind, payload = _kind_and_payload(line)
