@@ -23,7 +23,9 @@ from holdfast.hooks.install import AGENTS, Plan, Target, installer_for
 @click.option("--plugin", "form", flag_value="plugin", help="Claude Code: hooks in a plugin.")
 @click.option("--dry-run", is_flag=True, help="Show what would change, as a diff, and change nothing.")
 def command(agent: str, scope: str, form: str, dry_run: bool) -> None:
-    """Let a coding agent call Holdfast: its sessions are watched, saved and resumed from then on.
+    """Let a coding agent call Holdfast.
+
+    Its sessions are watched, saved and resumed from then on.
 
     Your own settings stay as they are, and a copy of a changed file is kept beside it.
 

@@ -12,7 +12,9 @@ from holdfast.hooks.install import AGENTS, installer_for
 @click.option("--project", "scope", flag_value="project", help="In this project alone.")
 @click.option("--dry-run", is_flag=True, help="Show what would change, as a diff, and change nothing.")
 def command(agent: str, scope: str, dry_run: bool) -> None:
-    """Take Holdfast's hooks out of a coding agent again; sessions and snapshots stay.
+    """Take Holdfast's hooks out of a coding agent again.
+
+    Sessions and snapshots stay.
 
     \b
     Examples:
