@@ -11,6 +11,7 @@ import pytest
 
 from holdfast import IncrementalPauseManager
 from holdfast.hooks.command import hook_command
+from holdfast.hooks.settling import Work, settle
 from holdfast.journal.action import PauseAction
 from hooks.harness import AgentSession
 
@@ -143,6 +144,15 @@ def test_stop_where_it_is_configured(session: AgentSession, agent: str) -> None:
     document = json.loads((session.sessions / f"{name}.json").read_text())
     assert document["trigger"] == "exhaustion"
     assert document["incremental_pause"]["tool_calls"] == 1
+
+
+def test_the_end_of_a_stopped_session_does_not_hide_why_it_ended(session: AgentSession) -> None:
+    """The stop leaves a process to settle the session; the agent ends, and that of its end may be first."""
+    session.prompt("work")
+    (session.notes / "stopped").touch()
+    assert settle(Work("gemini", session.session_id, str(session.project)), "end")
+    name = (session.notes / "settled").read_text().split("\n")[0]
+    assert json.loads((session.sessions / f"{name}.json").read_text())["trigger"] == "exhaustion"
 
 
 def test_a_sub_agent_is_never_stopped_nor_advised(session: AgentSession) -> None:

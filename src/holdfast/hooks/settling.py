@@ -127,6 +127,8 @@ def _agent_process(work: Work) -> int | None:
 def settle(work: Work, cause: str, transcript: str = "") -> bool:
     """Make the session a snapshot and prepare its contexts. Nothing new since the last one: refresh that."""
     work.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    if cause == "end" and os.path.exists(work.note("stopped")):
+        cause = "exhaustion"  # the stop left a process to settle it, which the session's end may overtake
     with lock_file(work.folder / "settle.lock", wait=120):
         _last_usage(work, transcript)
         manager = IncrementalPauseManager(settings=work.settings())
