@@ -27,6 +27,9 @@ class OpenCode(Driver):
     run_class = OpenCodeRun
 
     def prepare(self) -> None:
+        self.compact_by_itself(False)
+
+    def compact_by_itself(self, does: bool) -> None:
         limits = {"context": self.window, "output": 8_000}
         provider = {
             "npm": "@ai-sdk/openai-compatible",
@@ -41,7 +44,7 @@ class OpenCode(Driver):
             "share": "disabled",
             "provider": {"scripted": provider},
             "permission": {"bash": "allow", "edit": "allow"},
-            "compaction": {"auto": False},
+            "compaction": {"auto": does},
         }
         path = self.workshop.home / ".config" / "opencode" / "opencode.json"
         path.parent.mkdir(parents=True, exist_ok=True)

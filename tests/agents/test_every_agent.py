@@ -112,7 +112,7 @@ def test_a_session_gone_on_with_keeps_its_books(agent: Driver) -> None:
     first = agent.ask("Hello")
     second = agent.go_on(first.session_id, "Hello again")
     assert second.session_id == first.session_id
-    # A last answer may reach the agent's own file after its last hook; what settles the session reads it then.
+    # A last answer may reach the agent's own file after its last hook: what settles the session reads it.
     wait_for(lambda: agent.workshop.usage(first.session_id) == agent.counted(agent.nearly_full))
 
 

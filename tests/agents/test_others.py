@@ -6,6 +6,7 @@ from agents.codex import Codex
 from agents.driver import Driver
 from agents.fakes.turns import Tokens, say
 from agents.gemini import Gemini
+from agents.opencode import OpenCode
 
 
 def test_codex_compacts_with_a_snapshot_before_and_the_context_after(codex: Codex) -> None:
@@ -16,6 +17,22 @@ def test_codex_compacts_with_a_snapshot_before_and_the_context_after(codex: Code
     after = codex.model.main[-1].text
     assert "This session was wound down or compacted" in after
     assert codex.workshop.settled()["trigger"] == "exhaustion"
+
+
+def test_opencode_compacts_with_a_snapshot_before_and_the_context_with_it(opencode: OpenCode) -> None:
+    opencode.compact_by_itself(True)
+    opencode.model.then(
+        opencode.shell("echo 4711 > magic.txt", Tokens(input=97_000)),
+        say("Done after it."),
+    )
+    assert opencode.ask("Find the magic number").answer == "Done after it."
+    (asked,) = opencode.model.of("summary")
+    assert "This session was wound down or compacted" in asked.text
+    after = opencode.model.main[-1].text
+    assert "SCRIPTED-SUMMARY" in after
+    assert "This session was wound down or compacted" in after
+    assert "echo 4711 > magic.txt" in after
+    assert opencode.workshop.settled()["trigger"] == "exhaustion"
 
 
 def test_a_stop_denies_further_tools_and_keeps_the_results(codex: Codex) -> None:
