@@ -123,7 +123,11 @@ class Workshop:
             ready = {path.name.partition(".")[0] for path in folder.glob("session-*.context-20000.md")}
             return self.sessions[-1] if len(ready) >= count else None
 
-        return json.loads(wait_for(newest).read_text())
+        return json.loads(wait_for(newest, told=self.hook_errors).read_text())
+
+    def hook_errors(self) -> str:
+        path = self.project / ".holdfast" / "state" / "hook-errors.log"
+        return path.read_text() if path.exists() else "no errors in the hooks' log"
 
     @property
     def journal(self) -> Path:
@@ -162,13 +166,13 @@ class Started:
             os.killpg(self.process.pid, signal.SIGKILL)
 
 
-def wait_for(what: Callable[[], Any], timeout: float = 40.0) -> Any:
+def wait_for(what: Callable[[], Any], timeout: float = 40.0, told: Callable[[], str] = str) -> Any:
     """Until something is true; returns it. For what is done detached."""
     deadline = time.monotonic() + timeout
     while True:
         if found := what():
             return found
-        assert time.monotonic() < deadline, "waited in vain"
+        assert time.monotonic() < deadline, f"waited in vain; {told()}"
         time.sleep(0.05)
 
 

@@ -8,6 +8,7 @@ from typing import Any
 
 import sqlalchemy as sa
 from sqlalchemy import exc
+from sqlalchemy.dialects import postgresql, sqlite
 
 from holdfast.errors import DamagedDataError
 from holdfast.model.entry import Event, entry_from_json
@@ -37,14 +38,26 @@ _CHANGE_WORKFLOW = (
     .where(workflows.c.id == sa.bindparam("which"), workflows.c.revision == sa.bindparam("seen"))
     .values({column.name: sa.bindparam(column.name) for column in workflows.c})
 )
-_KNOWN_SNAPSHOT = sa.select(session_snapshots.c.id).where(session_snapshots.c.id == sa.bindparam("which"))
-_ADD_SNAPSHOT = session_snapshots.insert()
-_CHANGE_SNAPSHOT = (
-    session_snapshots.update()
-    .where(session_snapshots.c.id == sa.bindparam("which"))
-    .values({column.name: sa.bindparam(column.name) for column in session_snapshots.c})
+_ADD_EVENT = workflow_events.insert().returning(workflow_events.c.seq)
+
+
+def _put_snapshot(insert: Any) -> Any:
+    """The databases spell it alike, but SQLAlchemy has no common word for it."""
+    statement = insert(session_snapshots)
+    columns = {column.name: statement.excluded[column.name] for column in session_snapshots.c}
+    return statement.on_conflict_do_update(index_elements=["id"], set_=columns)
+
+
+_PUT_SNAPSHOT = {"sqlite": _put_snapshot(sqlite.insert), "postgresql": _put_snapshot(postgresql.insert)}
+
+
+_READ_SNAPSHOTS = sa.select(session_snapshots.c.id, session_snapshots.c.snapshot_json)
+_ONE_SNAPSHOT = _READ_SNAPSHOTS.where(session_snapshots.c.id == sa.bindparam("which"))
+_LATEST_SNAPSHOT = (
+    _READ_SNAPSHOTS.where(session_snapshots.c.workflow_id == sa.bindparam("which"))
+    .order_by(session_snapshots.c.created_at.desc(), session_snapshots.c.session_number.desc())
+    .limit(1)
 )
-_ADD_EVENT = workflow_events.insert()
 
 
 class SqlStore:
@@ -67,10 +80,14 @@ class SqlStore:
                     raise DamagedDataError(f"the database {self.database} is damaged: {verdict}")
 
     def apply(self, change: Change) -> Sequence[Event]:
+        snapshot = _snapshot_row(change.save) if change.save else None
         try:
             with database_errors(self.database), self._writing.begin() as connection:
                 self._write_workflow(connection, change)
-                self._write_snapshot(connection, change)
+                if change.delete is not None:
+                    self._delete_snapshot(connection, change.delete)
+                if snapshot is not None:
+                    connection.execute(_PUT_SNAPSHOT[connection.dialect.name], snapshot)
                 return self._write_entries(connection, change)
         except exc.IntegrityError as error:
             raise self._refused(change, str(error.orig)) from error
@@ -90,19 +107,11 @@ class SqlStore:
         if done.rowcount != 1:
             raise changed_elsewhere(change.workflow.id)
 
-    def _write_snapshot(self, connection: sa.Connection, change: Change) -> None:
+    def _delete_snapshot(self, connection: sa.Connection, snapshot_id: str) -> None:
         table = session_snapshots
-        if change.delete is not None:
-            done = connection.execute(table.delete().where(table.c.id == change.delete))
-            if done.rowcount != 1:
-                raise snapshot_not_found(change.delete)
-        if change.save is not None:
-            row = _snapshot_row(change.save)
-            known = connection.execute(_KNOWN_SNAPSHOT, {"which": change.save.id}).first()
-            if known is None:
-                connection.execute(_ADD_SNAPSHOT, row)
-            else:
-                connection.execute(_CHANGE_SNAPSHOT, {**row, "which": change.save.id})
+        done = connection.execute(table.delete().where(table.c.id == snapshot_id))
+        if done.rowcount != 1:
+            raise snapshot_not_found(snapshot_id)
 
     def _write_entries(self, connection: sa.Connection, change: Change) -> list[Event]:
         if connection.dialect.name == "postgresql":
@@ -117,8 +126,7 @@ class SqlStore:
                 "type": entry.type,
                 "entry_json": entry.model_dump_json(),
             }
-            insert = workflow_events.insert().returning(workflow_events.c.seq)
-            seq = connection.execute(insert, row).scalar_one()
+            seq = connection.execute(_ADD_EVENT, row).scalar_one()
             recorded.append(
                 Event(seq=seq, workflow_id=change.workflow.id, at=change.workflow.updated_at, entry=entry)
             )
@@ -147,23 +155,17 @@ class SqlStore:
             return [_workflow(row) for row in connection.execute(query)]
 
     def snapshot(self, snapshot_id: str) -> SessionSnapshot:
-        found = self._one_snapshot(session_snapshots.c.id == snapshot_id)
+        found = self._read_snapshot(_ONE_SNAPSHOT, snapshot_id)
         if found is None:
             raise snapshot_not_found(snapshot_id)
         return found
 
     def latest_snapshot(self, workflow_id: str) -> SessionSnapshot | None:
-        return self._one_snapshot(session_snapshots.c.workflow_id == workflow_id)
+        return self._read_snapshot(_LATEST_SNAPSHOT, workflow_id)
 
-    def _one_snapshot(self, where: sa.ColumnElement[bool]) -> SessionSnapshot | None:
-        query = (
-            sa.select(session_snapshots.c.id, session_snapshots.c.snapshot_json)
-            .where(where)
-            .order_by(session_snapshots.c.created_at.desc(), session_snapshots.c.session_number.desc())
-            .limit(1)
-        )
+    def _read_snapshot(self, query: sa.Select[Any, Any], which: str) -> SessionSnapshot | None:
         with self._reading() as connection:
-            row = connection.execute(query).one_or_none()
+            row = connection.execute(query, {"which": which}).one_or_none()
         return None if row is None else snapshot_from_json(row.snapshot_json, where=f"snapshot {row.id}")
 
     def snapshots(self, workflow_id: str) -> Sequence[SnapshotSummary]:
