@@ -52,6 +52,9 @@ class Driver(ABC):
     def prepare(self) -> None:  # noqa: B027 - Claude Code needs nothing but its environment
         """Point the agent at the scripted model."""
 
+    def before_two_at_once(self) -> None:  # noqa: B027 - most need nothing
+        """What it must have done once in a new home before two of it can start at the same time."""
+
     @property
     def nearly_full(self) -> Tokens:
         """A call after which 91 % of the window is used, in numbers that are easily told apart."""

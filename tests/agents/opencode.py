@@ -50,6 +50,10 @@ class OpenCode(Driver):
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(json.dumps(document))
 
+    def before_two_at_once(self) -> None:
+        """Make its database: two that find none both make the tables, and one of them fails."""
+        self.workshop.run(["opencode", "session", "list"], environ=self.environ).check()
+
     def shell(self, command: str, tokens: Tokens | None = None) -> Turn:
         return call("bash", tokens, command=command, description="as scripted")
 

@@ -96,6 +96,7 @@ def test_two_sessions_in_one_folder_do_not_mix(agent: Driver) -> None:
         return say("Done.", tokens) if has_met else agent.shell(command, tokens)
 
     agent.model.then(*[by_prompt] * 12)
+    agent.before_two_at_once()
     started = [agent.start("I am the full one"), agent.start("I have room")]
     first, second = (agent.run_class(one.end()).session_id for one in started)
     assert agent.workshop.usage(first) == agent.counted(full)
