@@ -117,6 +117,15 @@ def test_review_feedback_and_whether_it_was_acted_on():
     assert reviewed.edit("src/door.py").found().reviews[0].addressed
 
 
+def test_an_edit_settles_the_comments_on_its_file_and_no_others():
+    answer = "- door.py: the hinge must be oiled first\n- roof.py: a tile is missing at the north end"
+    reviewed = Session().tool("Task", answer, description="Review the house", prompt="look")
+    (review,) = reviewed.edit("src/door.py").found().reviews
+    assert not review.addressed
+    assert review.comments == ("roof.py: a tile is missing at the north end",)
+    assert reviewed.edit("src/roof.py").found().reviews[0].addressed
+
+
 def test_an_earlier_summary_is_kept():
     found = Session().compacted("1. The shed stands.").user("go on").found()
     assert (found.earlier_summary, found.compactions) == ("1. The shed stands.", 1)

@@ -31,7 +31,7 @@ class _Open:
     index: int
     reviewer: str
     comments: tuple[str, ...]
-    addressed: bool = False
+    left: tuple[str, ...]
 
 
 class Reviews:
@@ -51,14 +51,17 @@ class Reviews:
             self._note(index, "pull request comments", text)
 
     def edited(self, path: str) -> None:
-        """An edit of a file that a comment names counts as acting on that review."""
+        """An edit of a file that a comment names counts as acting on that comment."""
         name = path.replace("\\", "/").rsplit("/", 1)[-1]
         for review in self._all:
-            if name and not review.addressed and any(name in comment for comment in review.comments):
-                review.addressed = True
+            if name and any(name in comment for comment in review.left):
+                review.left = tuple(comment for comment in review.left if name not in comment)
 
     def found(self) -> tuple[Review, ...]:
-        return tuple(Review(one.index, one.reviewer, one.comments, one.addressed) for one in self._all)
+        return tuple(
+            Review(one.index, one.reviewer, one.left or one.comments, addressed=not one.left)
+            for one in self._all
+        )
 
     def _note(self, index: int, reviewer: str, text: str) -> None:
         points = [found[1] for found in _POINT.finditer(text[:_SCANNED])]
@@ -68,4 +71,5 @@ class Reviews:
             if _ASKS.search(point) and not _PRAISE.match(point)
         ]
         if comments:
-            self._all.append(_Open(index, clipped(one_line(reviewer), 80), tuple(comments[:_MOST_COMMENTS])))
+            kept = tuple(comments[:_MOST_COMMENTS])
+            self._all.append(_Open(index, clipped(one_line(reviewer), 80), kept, kept))
