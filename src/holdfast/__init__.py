@@ -11,11 +11,15 @@ if TYPE_CHECKING:
     from holdfast.errors import SessionAlreadyRunningError as SessionAlreadyRunningError
     from holdfast.errors import SessionNotFoundError as SessionNotFoundError
     from holdfast.findings.by_model import DecisionExtractor as DecisionExtractor
+    from holdfast.flow.graph import Flow as Flow
+    from holdfast.flow.hub import Hub as Hub
+    from holdfast.flow.session import SessionContext as SessionContext
     from holdfast.journal.action import PauseAction as PauseAction
     from holdfast.model.findings import Decision as Decision
     from holdfast.model.findings import ErrorRecord as ErrorRecord
     from holdfast.model.findings import ReviewerFeedback as ReviewerFeedback
     from holdfast.model.findings import TestState as TestState
+    from holdfast.model.flow import SessionState as SessionState
     from holdfast.model.git import GitState as GitState
     from holdfast.model.snapshot import SessionSnapshot as SessionSnapshot
     from holdfast.model.task import Task as Task
@@ -33,16 +37,20 @@ _HOME = {
     "Decision": "holdfast.model.findings",
     "DecisionExtractor": "holdfast.findings.by_model",
     "ErrorRecord": "holdfast.model.findings",
+    "Flow": "holdfast.flow.graph",
     "GitState": "holdfast.model.git",
     "HoldfastError": "holdfast.errors",
+    "Hub": "holdfast.flow.hub",
     "IncrementalPauseManager": "holdfast.winddown",
     "PauseAction": "holdfast.journal.action",
     "ResumeContextCompiler": "holdfast.resume.snapshots",
     "ReviewerFeedback": "holdfast.model.findings",
     "SessionAlreadyRunningError": "holdfast.errors",
+    "SessionContext": "holdfast.flow.session",
     "SessionNotFoundError": "holdfast.errors",
     "SessionPauseManager": "holdfast.pauses",
     "SessionSnapshot": "holdfast.model.snapshot",
+    "SessionState": "holdfast.model.flow",
     "SessionStateManager": "holdfast.store.item_sessions",
     "Task": "holdfast.model.task",
     "TaskDAG": "holdfast.model.task",

@@ -2,10 +2,13 @@
 
     HoldfastError
     ├── InvalidInputError            2  the caller's words are off; nothing was changed
+    │   └── InvalidFlowError         a graph that cannot be run
     ├── CannotDoError                1  right words, wrong moment
     │   ├── NotFoundError
     │   │   └── SessionNotFoundError
     │   ├── IllegalTransitionError
+    │   ├── FlowChangedError         a run of a flow that looks different now
+    │   ├── NodeFailedError
     │   ├── StorageError             the disk or the database would not take or give it
     │   └── GitError
     ├── HeldElsewhereError           3  somebody else holds it, or changed it first
@@ -36,6 +39,10 @@ class InvalidInputError(HoldfastError):
     default_hint = "see `holdfast COMMAND --help`"
 
 
+class InvalidFlowError(InvalidInputError):
+    pass
+
+
 class CannotDoError(HoldfastError):
     pass
 
@@ -50,6 +57,16 @@ class SessionNotFoundError(NotFoundError):
 
 class IllegalTransitionError(CannotDoError):
     default_hint = "`holdfast status` shows where the workflow stands"
+
+
+class FlowChangedError(CannotDoError):
+    default_hint = "resume it with the flow as it was, or start a new run"
+
+
+class NodeFailedError(CannotDoError):
+    """The run stopped at this node; what was completed stays so."""
+
+    default_hint = "mend the cause, then resume the session: the node is tried again"
 
 
 class StorageError(CannotDoError):

@@ -102,3 +102,35 @@ workflow_events = sa.Table(
     sa.Index("ix_workflow_events_workflow_id", "workflow_id", "seq"),
     sqlite_autoincrement=True,  # a number is never given twice, even after the newest row is gone
 )
+
+flow_sessions = sa.Table(
+    "flow_sessions",
+    metadata,
+    sa.Column("id", sa.Text, primary_key=True),
+    sa.Column("flow", sa.Text, nullable=False),
+    sa.Column("fingerprint", sa.Text, nullable=False),
+    sa.Column("status", sa.Text, nullable=False),
+    sa.Column("created_at", Moment, nullable=False),
+    sa.Column("updated_at", Moment, nullable=False),
+    sa.Column("input_json", sa.Text, nullable=False),
+    sa.Column("parent_id", sa.Text),
+    sa.Column("node_id", sa.Text),
+    sa.Column("paused_at", Moment),
+    sa.Column("reason", sa.Text),
+    sa.Column("claim", sa.Integer, nullable=False),
+    sa.Column("runner_json", sa.Text),
+    sa.Column("record_version", sa.Integer, nullable=False),
+    sa.Index("ix_flow_sessions_updated_at", "updated_at", "id"),
+)
+
+flow_records = sa.Table(
+    "flow_records",
+    metadata,
+    sa.Column("session_id", sa.Text, sa.ForeignKey("flow_sessions.id"), primary_key=True),
+    sa.Column("seq", sa.Integer, primary_key=True, autoincrement=False),
+    sa.Column("kind", sa.Text, nullable=False),
+    sa.Column("path", sa.Text, nullable=False),
+    sa.Column("value_json", sa.Text, nullable=False),
+    sa.Column("taken_json", sa.Text),
+    sqlite_with_rowid=False,  # the rows of a run lie beside each other, in the order they are read in
+)

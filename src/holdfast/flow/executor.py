@@ -1,0 +1,468 @@
+"""One run of a flow, from where it stands to where it stops.
+
+Edges are counted down; a node whose edges are all decided is ready if one of them was
+taken, and skipped otherwise. Nothing recurses: neither with the length of a chain nor
+with the depth of flows in flows. A plain function runs right here; a coroutine and an agent
+become tasks. What has finished is recorded, many nodes in one write if they finished
+together, and only then do the nodes after it start.
+
+On resume the same walk is made, and nodes that are on record are completed from there.
+
+    paused    running nodes finish their step, agents stop after their next message
+    aborted   running nodes are cancelled
+    failed    as paused; the failed node runs again on resume
+    cancelled from outside: running nodes are cancelled, what is complete is recorded,
+              and the cancellation goes on
+"""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+from collections import deque
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterable
+from contextvars import copy_context
+from time import perf_counter
+from types import CoroutineType
+from typing import Any, NamedTuple, cast
+
+from holdfast.errors import InvalidInputError, NodeFailedError
+from holdfast.flow.bus import Bus
+from holdfast.flow.failure import Failure, node_failed, told
+from holdfast.flow.frame import Frame, Loop
+from holdfast.flow.graph import CompiledFlow, Items
+from holdfast.flow.signal import AbortSignal, FlowInterrupt, FlowPaused
+from holdfast.flow.step import Step
+from holdfast.flow.store import FlowStore
+from holdfast.model.flow import FlowSession, Interrupted, Progress, Record, RecordKind, take_in
+from holdfast.model.flow_event import (
+    NodeCompleted,
+    NodeEvent,
+    NodeFailed,
+    NodeInterrupted,
+    NodeMessage,
+    NodeSkipped,
+    NodeStarted,
+)
+
+_TURN_SECONDS = 0.002
+"""How long plain functions run one after the other before what they did is recorded and others get a turn."""
+
+
+class _Finished(NamedTuple):
+    step: Step
+    value: Any
+    taken: tuple[str, ...] | None
+    undecided: bool
+
+
+class Run:
+    """Runs once. Afterwards `failures`, `cancelled` and `node_id` say how it went."""
+
+    def __init__(
+        self,
+        graph: CompiledFlow,
+        session: FlowSession,
+        progress: Progress,
+        store: FlowStore,
+        signal: AbortSignal,
+        bus: Bus,
+        request_stop: Callable[[bool, str | None], None],
+    ) -> None:
+        self.session_id = session.id
+        self.signal = signal
+        self.failures: list[Failure] = []
+        self.cancelled = False
+        self.unrecorded: list[Record] = []
+        """Records that no commit has carried yet; whoever settles the session adds them."""
+        self._claim = session.claim
+        self._progress = progress
+        self._recorded = progress.completed
+        self._store = store
+        self._bus = bus
+        self._request_stop = request_stop
+        self._root = Frame(graph, session.input)
+        self._loop = asyncio.get_running_loop()
+        self._ready: deque[Step] = deque()
+        self._on_record: deque[Step] = deque()
+        self._running: dict[asyncio.Task[Any], Step] = {}
+        self._finished: list[_Finished] = []
+        self._waker: asyncio.Future[None] | None = None
+        self._turn_ends = 0.0
+
+    # What the hub and the steps ask.
+
+    @property
+    def outputs(self) -> dict[str, Any]:
+        return self._root.outputs
+
+    @property
+    def is_complete(self) -> bool:
+        return self._root.left == 0
+
+    @property
+    def progress(self) -> Progress:
+        return self._progress
+
+    @property
+    def node_id(self) -> str | None:
+        """Where it goes on."""
+        if self.failures:
+            return self.failures[0].node_id
+        return next(iter(self._progress.interrupted), self._ready[0].node_id if self._ready else None)
+
+    def interrupted(self, path: str) -> Interrupted | None:
+        return self._progress.interrupted.get(path)
+
+    def note_provider_session(self, step: Step) -> None:
+        """Right away, so that even after a crash the agent can go on with its conversation."""
+        self._note(
+            "interrupted",
+            step.node_id,
+            {"partial": [], "provider_session": step.provider_session, "heard": False},
+        )
+        self._wake()
+
+    def request_pause(self, reason: str | None) -> None:
+        self._request_stop(True, reason)
+
+    def failure(self) -> NodeFailedError:
+        return node_failed(self.session_id, self.failures)
+
+    # The walk.
+
+    async def to_the_end(self) -> None:
+        self.signal.add_listener(self._cancel_if_aborted)
+        try:
+            self._open(self._root)
+            while not await self._turn_taken():
+                pass
+        except BaseException:
+            await self._drop_everything()
+            raise
+        finally:
+            self.signal.remove_listener(self._cancel_if_aborted)
+
+    async def _turn_taken(self) -> bool:
+        """One round of starting, recording or waiting; true when there is nothing left to do."""
+        try:
+            self._start_ready()
+            if self._finished:
+                await self._commit()
+            elif self.unrecorded and self._running:
+                await self._append()
+            elif self._running:
+                await self._wait()
+            elif not self._ready or self._is_stopping:
+                return True
+            if perf_counter() >= self._turn_ends:
+                await asyncio.sleep(0)
+                self._turn_ends = perf_counter() + _TURN_SECONDS
+        except asyncio.CancelledError:
+            self._cancel_from_outside()
+        return False
+
+    @property
+    def _is_stopping(self) -> bool:
+        return self.signal.aborted or bool(self.failures) or self.cancelled
+
+    def _start_ready(self) -> None:
+        ready, running, at_most = self._ready, self._running, self._root.graph.at_most
+        while self._on_record:
+            self._complete_from_record(self._on_record.popleft())
+        while ready and len(running) < at_most and not self._is_stopping:
+            self._start(ready.popleft())
+            while self._on_record:
+                self._complete_from_record(self._on_record.popleft())
+            if perf_counter() >= self._turn_ends:
+                return
+
+    def _start(self, step: Step) -> None:
+        self._tell(NodeStarted, step)
+        node = step.node
+        if node.body is not None and (node.kind == "node" or step.index >= 0):
+            self._call(step, node.body)
+        elif node.kind == "foreach" and step.index < 0:
+            self._open_loop(step)
+        else:
+            self._open_inside(step)
+
+    def _call(self, step: Step, body: Callable[[Step], Any]) -> None:
+        try:
+            result = copy_context().run(body, step)
+        except Exception as error:  # noqa: BLE001 - whatever a node raises is its failure
+            self._fail(step, error)
+        except FlowInterrupt as interrupt:
+            self._stopped(step, interrupt)
+        else:
+            if type(result) is CoroutineType:
+                self._spawn(step, cast("Coroutine[Any, Any, Any]", result))
+            elif hasattr(result, "__aiter__"):
+                self._spawn(step, self._listen(step, result))
+            elif inspect.isawaitable(result):
+                self._spawn(step, _awaited(result))
+            else:
+                self._finish(step, result)
+
+    def _spawn(self, step: Step, coroutine: Coroutine[Any, Any, Any]) -> None:
+        task = self._loop.create_task(coroutine)
+        self._running[task] = step
+        task.add_done_callback(self._task_done)
+
+    def _task_done(self, task: asyncio.Task[Any]) -> None:
+        step = self._running.pop(task)
+        self._wake()
+        if task.cancelled():
+            if self.cancelled:
+                self._stopped(step)
+            elif not self._is_aborted:
+                self._fail(step, asyncio.CancelledError("it cancelled itself"))
+            return
+        error = task.exception()
+        if error is None:
+            self._finish(step, task.result())
+        elif isinstance(error, FlowInterrupt):
+            self._stopped(step, error)
+        else:
+            self._fail(step, error)
+
+    async def _listen(self, step: Step, stream: AsyncIterator[Any]) -> Any:
+        """An agent: between two messages it can be stopped."""
+        if self._progress.queue:
+            self._note("handed", step.node_id, None)
+        try:
+            async for message in stream:
+                step.said.append(self._store.pack(message)[1])
+                self._tell(NodeMessage, step, message=message)
+                self.signal.check()
+        finally:
+            if (close := getattr(stream, "aclose", None)) is not None:
+                await close()
+        return step.agent_output()
+
+    # Nodes that hold others.
+
+    def _open(self, frame: Frame) -> None:
+        for number in frame.graph.roots:
+            self._enqueue(Step(self, frame, number))
+
+    def _open_inside(self, step: Step) -> None:
+        inner = cast("CompiledFlow", step.frame.graph.inner[step.number])
+        try:
+            given = self._given(step)
+        except Exception as error:  # noqa: BLE001 - the user's function says what goes in
+            self._fail(step, error)
+            return
+        self._open(Frame(inner, given, prefix=f"{step.node_id}/", owner=step))
+
+    def _given(self, step: Step) -> Any:
+        if step.index >= 0:
+            return step.item
+        takes = step.node.takes
+        return step.received if takes is None else self._computed(step, lambda: takes(step))
+
+    def _open_loop(self, step: Step) -> None:
+        node, over = step.node, step.frame.graph.over[step.number]
+        try:
+            if over >= 0:
+                items = _items(step.frame.outputs.get(step.frame.graph.names[over]))
+            else:
+                compute = cast("Items", node.over)
+                items = self._computed(step, lambda: _items(compute(step)))
+        except Exception as error:  # noqa: BLE001 - the user's function says what the items are
+            self._fail(step, error)
+            return
+        step.loop = Loop(items)
+        if not items:
+            self._finish(step, [])
+        for _ in range(min(node.at_most, len(items))):
+            self._enqueue_item(step)
+
+    def _computed(self, step: Step, compute: Callable[[], Any]) -> Any:
+        """Once in the life of a session; kept, since a second time it might come out otherwise."""
+        path = step.node_id
+        if path in self._progress.given:
+            return self._progress.given[path]
+        packed, given = self._store.pack(compute())
+        self._note("given", path, given, packed)
+        return given
+
+    def _enqueue_item(self, owner: Step) -> None:
+        loop = owner.loop
+        if loop.next < len(loop.items):
+            self._enqueue(Step(self, owner.frame, owner.number, loop, loop.next))
+            loop.next += 1
+
+    def _enqueue(self, step: Step) -> None:
+        if self._recorded and step.node_id in self._recorded:
+            self._on_record.append(step)
+        else:
+            self._ready.append(step)
+
+    # How a step ends.
+
+    def _finish(self, step: Step, value: Any) -> None:
+        try:
+            packed, seen = self._store.pack(value)
+        except InvalidInputError as error:
+            self._fail(step, error)
+            return
+        taken, undecided = None, False
+        if step.index < 0 and step.frame.graph.decides[step.number]:
+            taken = self._decide(step, seen)
+            undecided = taken is None
+        self._progress.seq += 1
+        self.unrecorded.append(Record(self._progress.seq, "completed", step.node_id, packed, taken))
+        self._finished.append(_Finished(step, seen, taken, undecided))
+
+    def _decide(self, step: Step, output: Any) -> tuple[str, ...] | None:
+        """Names of the nodes that conditional edges lead to; None where a condition failed."""
+        graph = step.frame.graph
+        taken: list[str] = []
+        for target, when in graph.out[step.number]:
+            if when is None:
+                continue
+            try:
+                if when(output):
+                    taken.append(graph.names[target])
+            except Exception as error:  # noqa: BLE001 - the user's condition
+                edge = f"{step.node_id} → {graph.names[target]}"
+                self._fail(step, NodeFailedError(f"the condition on the edge {edge} failed: {told(error)}"))
+                return None
+        return tuple(taken)
+
+    async def _commit(self) -> None:
+        finished, self._finished = self._finished, []
+        await self._append()
+        for each in finished:
+            self._tell(NodeCompleted, each.step, output=each.value)
+            if self._progress.interrupted:
+                self._progress.interrupted.pop(each.step.node_id, None)
+            if not each.undecided:
+                self._complete(each.step, each.value, each.taken)
+
+    async def _append(self) -> None:
+        records, self.unrecorded = self.unrecorded, []
+        pending = self._store.append(self.session_id, self._claim, records)
+        if pending is not None:
+            await self._surely(pending)
+
+    async def _surely(self, pending: asyncio.Future[None]) -> None:
+        """Wait for the store whatever happens: what was given to it will be written."""
+        while not pending.done():
+            try:
+                await asyncio.wait([pending])
+            except asyncio.CancelledError:
+                self._cancel_from_outside()
+        pending.result()
+
+    def _complete_from_record(self, step: Step) -> None:
+        value, taken = self._recorded[step.node_id]
+        if taken is None and step.index < 0 and step.frame.graph.decides[step.number]:
+            taken = self._decide(step, value)
+            if taken is None:
+                return
+        self._complete(step, value, taken)
+
+    def _complete(self, step: Step, value: Any, taken: tuple[str, ...] | None) -> None:
+        if step.index >= 0:
+            self._complete_item(step, value)
+            return
+        frame = step.frame
+        frame.outputs[frame.graph.names[step.number]] = value
+        self._follow_edges(frame, step.number, taken)
+
+    def _complete_item(self, step: Step, value: Any) -> None:
+        loop = step.loop
+        loop.outputs[step.index] = value
+        loop.left -= 1
+        owner = Step(self, step.frame, step.number, loop)
+        if loop.left == 0:
+            self._finish(owner, loop.outputs)
+        else:
+            self._enqueue_item(owner)
+
+    def _follow_edges(self, frame: Frame, number: int, taken: tuple[str, ...] | None) -> None:
+        ready, skipped = frame.follow(number, taken)
+        for target in skipped:
+            self._tell(NodeSkipped, Step(self, frame, target))
+        for target in ready:
+            self._enqueue(Step(self, frame, target))
+        if frame.left == 0 and frame.owner is not None:
+            self._finish(frame.owner, frame.output())
+
+    def _fail(self, step: Step, error: BaseException) -> None:
+        self.failures.append(Failure(step.node_id, error))
+        self._tell(NodeFailed, step, error=told(error))
+
+    def _stopped(self, step: Step, interrupt: FlowInterrupt | None = None) -> None:
+        """It unwound in its middle. Where nobody had asked for that, it asks for it itself."""
+        if interrupt is not None and not self.signal.aborted:
+            self._request_stop(isinstance(interrupt, FlowPaused), interrupt.reason)
+        said = {"partial": step.said, "provider_session": step.provider_session, "heard": True}
+        self._note("interrupted", step.node_id, said)
+        self._tell(NodeInterrupted, step)
+
+    def _note(self, kind: RecordKind, path: str, value: Any, packed: Any = None) -> None:
+        """A record that is not an output; it goes with the next commit."""
+        record = Record(self._progress.seq + 1, kind, path, value)
+        take_in(self._progress, record)
+        packed = self._store.pack(value)[0] if packed is None else packed
+        self.unrecorded.append(record._replace(value=packed))
+
+    # Stopping.
+
+    @property
+    def _is_aborted(self) -> bool:
+        return self.signal.aborted and not self.signal.resumable
+
+    def _cancel_if_aborted(self) -> None:
+        if self._is_aborted:
+            self._cancel_running()
+
+    def _cancel_from_outside(self) -> None:
+        self.cancelled = True
+        self._cancel_running()
+
+    def _cancel_running(self) -> None:
+        for task in self._running:
+            task.cancel()
+
+    async def _drop_everything(self) -> None:
+        """Something else went wrong (the store, a KeyboardInterrupt): leave no task behind."""
+        self._cancel_running()
+        while self._running:
+            try:
+                await asyncio.wait(self._running)
+            except asyncio.CancelledError:
+                self._cancel_from_outside()
+
+    async def _wait(self) -> None:
+        self._waker = self._loop.create_future()
+        try:
+            await self._waker
+        finally:
+            self._waker = None
+
+    def _wake(self) -> None:
+        if self._waker is not None and not self._waker.done():
+            self._waker.set_result(None)
+
+    def _tell(self, event: type[NodeEvent], step: Step, **details: Any) -> None:
+        if self._bus.is_heard:
+            self._bus.tell(event, self.session_id, node_id=step.node_id, **details)
+        else:
+            self._bus.count()
+
+
+async def _awaited(awaitable: Awaitable[Any]) -> Any:
+    return await awaitable
+
+
+def _items(found: Any) -> list[Any]:
+    if isinstance(found, str | bytes | dict) or not hasattr(cast("object", found), "__iter__"):
+        raise InvalidInputError(
+            f"a foreach goes through a list, not {type(cast('object', found)).__name__}",
+            hint="let the node that it goes over return a list",
+        )
+    return list(cast("Iterable[Any]", found))

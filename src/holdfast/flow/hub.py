@@ -1,0 +1,435 @@
+"""The hub runs flows, and is the one place that pauses, aborts and resumes them.
+
+It owns the contexts of its sessions; others get to see signals and events. A session
+that was paused can be resumed by any hub on the same store that knows the flow: this
+one, or one in another process. Call a hub from the thread of its event loop.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+from collections import Counter
+from collections.abc import Collection
+from contextvars import ContextVar
+from dataclasses import replace
+from datetime import datetime
+from types import TracebackType
+from typing import Any, Self, TypeVar, cast
+
+from holdfast.clock import Clock, system_clock, to_datetime
+from holdfast.errors import (
+    FlowChangedError,
+    InvalidInputError,
+    NotFoundError,
+    SessionAlreadyRunningError,
+)
+from holdfast.flow.bus import Bus, Subscription
+from holdfast.flow.executor import Run
+from holdfast.flow.graph import CompiledFlow, Flow
+from holdfast.flow.memory import MemoryFlowStore
+from holdfast.flow.session import HeldSession, SessionContext, admit
+from holdfast.flow.signal import AbortController, AbortSignal
+from holdfast.flow.store import FlowStore
+from holdfast.ids import new_id
+from holdfast.model.flow import (
+    Claimed,
+    FlowSession,
+    FlowStatus,
+    Progress,
+    Runner,
+    SessionState,
+    Settlement,
+    progress,
+    session_not_found,
+    state_of,
+)
+from holdfast.model.flow_event import (
+    FlowPausedEvent,
+    FlowResumed,
+    SessionAborted,
+    SessionEnded,
+    SessionStarted,
+)
+from holdfast.process import host_mark, identify
+from holdfast.redact import redact
+
+log = logging.getLogger("holdfast.flow")
+
+T = TypeVar("T")
+
+_current: ContextVar[SessionContext | None] = ContextVar("holdfast_session", default=None)
+
+
+class Hub:
+    """`flows` are those that sessions of other processes may be resumed with."""
+
+    def __init__(self, *flows: Flow, store: FlowStore | None = None, clock: Clock = system_clock) -> None:
+        self.store: FlowStore = store or MemoryFlowStore()
+        self._clock = clock
+        self._bus = Bus(clock)
+        self._flows: dict[str, CompiledFlow] = {}
+        self._sessions: dict[str, HeldSession] = {}
+        self._held: Counter[FlowStatus] = Counter()
+        self._last_ended: FlowStatus = "idle"
+        self._everything = AbortController()
+        self._unwatched: set[asyncio.Future[Any]] = set()
+        self._token = new_id("hub", clock())
+        self._host = host_mark()
+        for flow in flows:
+            self.register(flow)
+
+    def register(self, flow: Flow) -> None:
+        """Know this flow, so that its sessions can be resumed here. `run` does so by itself."""
+        self._flows[flow.name] = flow.compile()
+
+    # Running.
+
+    async def run(
+        self,
+        flow: Flow,
+        input: Any = None,  # noqa: A002 - what everybody calls it
+        *,
+        session_id: str | None = None,
+        parent_id: str | None = None,
+    ) -> SessionState:
+        """Run a flow to its end, or to where it is paused or aborted: see `status` of what comes back.
+
+        A node that fails raises `NodeFailedError`; the session is paused then, and `resume` tries again.
+        """
+        self.register(flow)
+        graph = self._flows[flow.name]
+        packed, given = self.store.pack(input)
+        now = self._now()
+        session = FlowSession(
+            id=session_id or new_id("flow", self._clock()),
+            flow=graph.name,
+            fingerprint=graph.fingerprint,
+            status="running",
+            created_at=now,
+            updated_at=now,
+            input=packed,
+            parent_id=parent_id,
+            runner=self._runner(),
+        )
+        if session.id in self._sessions:
+            raise _running_here(session.id)
+        held = self._hold(session, graph)
+        try:
+            await _done(self.store.create(session))
+        except BaseException:
+            self._let_go(held, "idle")
+            raise
+        self._bus.tell(SessionStarted, session.id, flow=graph.name)
+        return await self._go(held, replace(session, input=given), Progress())
+
+    async def resume(self, session_id: str, message: str, *, takeover: bool = False) -> SessionState:
+        """Go on with a paused session, or one whose process was killed. `message` is for its agents.
+
+        `takeover` takes it even from a runner of another machine, which cannot be asked whether it lives.
+        """
+        if not message.strip():
+            raise InvalidInputError(
+                "a resume needs a message", hint='what the agent is to know, or just "go on"'
+            )
+        before = self._sessions.get(session_id)
+        if before is not None:
+            await self._come_to_rest(before)
+        claimed = await self._claim(session_id, message, takeover, before)
+        session, found = claimed.session, progress(claimed.records)
+        graph = self._flows[session.flow]
+        if before is not None:
+            self._let_go(before, "idle")
+        held = self._hold(session, graph)
+        heard = {said: None for node in found.interrupted.values() for said in node.messages}
+        self._bus.tell(FlowResumed, session_id, messages=(*heard, *found.queue))
+        return await self._go(held, session, found)
+
+    async def _come_to_rest(self, held: HeldSession) -> None:
+        """A session that is paused may have nodes finishing their step; one resume waits for them."""
+        if held.status == "running" or held.resuming:
+            raise _running_here(held.context.session_id)
+        held.resuming = True
+        try:
+            if held.under_way is not None:
+                await asyncio.wait([held.under_way])
+        except BaseException:
+            held.resuming = False
+            raise
+
+    async def _claim(
+        self, session_id: str, message: str, takeover: bool, before: HeldSession | None
+    ) -> Claimed:
+        runner = self._runner()
+
+        def check(session: FlowSession) -> None:
+            admit(session, runner, takeover=takeover)
+            self._check_flow(session)
+
+        try:
+            return await _done(self.store.claim(session_id, runner, self._now(), check, message))
+        finally:
+            if before is not None:
+                before.resuming = False
+
+    def _check_flow(self, session: FlowSession) -> None:
+        graph = self._flows.get(session.flow)
+        if graph is None:
+            raise NotFoundError(
+                f"session {session.id} is a run of flow {session.flow!r}, which this hub does not know",
+                hint="give the flow to the hub: Hub(flow, …) or hub.register(flow)",
+            )
+        if graph.fingerprint != session.fingerprint:
+            raise FlowChangedError(
+                f"flow {session.flow!r} is not the one that session {session.id} ran: "
+                "nodes or edges are different"
+            )
+
+    async def _go(self, held: HeldSession, session: FlowSession, found: Progress) -> SessionState:
+        held.claim = session.claim
+        context = held.context
+        signal = context.abort_controller.signal
+
+        def request_stop(resumable: bool, reason: str | None) -> None:
+            self._stop(held, resumable=resumable, reason=reason)
+
+        run = Run(held.graph, session, found, self.store, signal, self._bus, request_stop)
+        held.under_way = under_way = asyncio.get_running_loop().create_future()
+        token = _current.set(context)
+        try:
+            await run.to_the_end()
+            settlement = self._settlement(run, signal)
+            await self._settle(run, held, settlement)
+        except BaseException:
+            self._let_go(held, "idle")  # the store refused it: what is stored counts
+            raise
+        finally:
+            _current.reset(token)
+            under_way.set_result(None)
+        if run.cancelled:
+            raise asyncio.CancelledError
+        if run.failures and settlement.status == "paused":
+            raise run.failure() from run.failures[0].error
+        return self._state(session, run, settlement)
+
+    def _settlement(self, run: Run, signal: AbortSignal) -> Settlement:
+        now = self._now()
+        if signal.aborted and not signal.resumable:
+            return Settlement("aborted", now, None, signal.reason)
+        if run.cancelled:
+            return Settlement("paused", now, run.node_id, "cancelled")
+        if run.failures:
+            return Settlement("paused", now, run.node_id, redact(run.failure().message)[0])
+        if signal.aborted:
+            return Settlement("paused", now, run.node_id, signal.reason)
+        return Settlement("complete", now)
+
+    async def _settle(self, run: Run, held: HeldSession, settlement: Settlement) -> None:
+        """Write how it ended; told to the store even if we are cancelled meanwhile."""
+        session_id = held.context.session_id
+        pending = self.store.settle(session_id, held.claim, run.unrecorded, settlement)
+        if pending is not None:
+            while not pending.done():
+                try:
+                    await asyncio.wait([pending])
+                except asyncio.CancelledError:
+                    run.cancelled = True
+            pending.result()
+        signal = held.context.abort_controller.signal
+        if settlement.status == "paused":
+            if signal.aborted and not signal.resumable:  # aborted while that was written
+                self._settle_aborted(held, signal.reason)
+            elif held.status == "running":  # a failure or a cancellation: nobody has told yet
+                self._move(held, "paused")
+                self._bus.tell(FlowPausedEvent, session_id, reason=settlement.reason)
+        elif settlement.status == "complete":
+            self._let_go(held, "complete")
+            self._bus.tell(SessionEnded, session_id)
+
+    def _state(self, session: FlowSession, run: Run, settlement: Settlement) -> SessionState:
+        found = run.progress
+        return SessionState(
+            session_id=session.id,
+            flow=session.flow,
+            status=settlement.status,
+            parent_id=session.parent_id,
+            created_at=session.created_at,
+            node_id=settlement.node_id,
+            input=session.input,
+            outputs=run.outputs,
+            message_queue=tuple(found.queue),
+            paused_at=settlement.at if settlement.status == "paused" else None,
+            reason=settlement.reason,
+            interrupted=found.interrupted,
+        )
+
+    # Stopping.
+
+    def pause(self, reason: str | None = None, *, session_id: str | None = None) -> None:
+        """Stop at the next boundary, to be resumed: one session, or all that run here."""
+        self.abort(True, reason, session_id=session_id)
+
+    def abort(
+        self, resumable: bool = False, reason: str | None = None, *, session_id: str | None = None
+    ) -> None:
+        """Stop one session or all of this hub; for good, unless `resumable`."""
+        if session_id is not None:
+            self._stop_with_children(self._find(session_id), resumable, reason)
+            return
+        for held in tuple(self._sessions.values()):
+            self._stop(held, resumable=resumable, reason=reason)
+        self._everything.abort(resumable=resumable, reason=reason)
+
+    def _stop_with_children(self, held: HeldSession, resumable: bool, reason: str | None) -> None:
+        self._stop(held, resumable=resumable, reason=reason)
+        for other in tuple(self._sessions.values()) if held.has_children else ():
+            if other.context.parent_id == held.context.session_id:
+                self._stop_with_children(other, resumable, reason)
+
+    def _stop(self, held: HeldSession, *, resumable: bool, reason: str | None) -> None:
+        session_id = held.context.session_id
+        if resumable and held.status != "running":
+            return
+        held.context.abort_controller.abort(resumable=resumable, reason=reason)
+        if resumable:
+            self._move(held, "paused")
+            self._bus.tell(FlowPausedEvent, session_id, reason=reason)
+            return
+        is_at_rest = held.under_way is None or held.under_way.done()
+        self._let_go(held, "aborted")
+        self._bus.tell(SessionAborted, session_id, reason=reason)
+        if is_at_rest:
+            self._settle_aborted(held, reason)
+
+    def _settle_aborted(self, held: HeldSession, reason: str | None) -> None:
+        """Of a session that no run is there to settle; `aclose` waits for it."""
+        aborted = Settlement("aborted", self._now(), None, reason)
+        pending = self.store.settle(held.context.session_id, held.claim, (), aborted)
+        if pending is not None:
+            self._unwatched.add(pending)
+            pending.add_done_callback(self._note_end)
+
+    def _note_end(self, pending: asyncio.Future[Any]) -> None:
+        self._unwatched.discard(pending)
+        if not pending.cancelled() and (error := pending.exception()) is not None:
+            log.warning("an abort could not be written: %s", error)
+
+    # Looking.
+
+    @property
+    def status(self) -> FlowStatus:
+        """Running if a session is, else paused if one is; else how the last one ended."""
+        for status in ("running", "paused"):
+            if self._held[status]:
+                return status
+        return self._last_ended
+
+    def status_of(self, session_id: str) -> FlowStatus:
+        return self._find(session_id).status
+
+    def context(self, session_id: str) -> SessionContext:
+        return self._find(session_id).context
+
+    def get_abort_signal(self, session_id: str | None = None) -> AbortSignal:
+        """Of this session. Without an id: of the one whose node asks, of the only one, or of the hub."""
+        if session_id is not None:
+            return self._find(session_id).context.abort_controller.signal
+        current = _current.get()
+        if current is not None and current.session_id in self._sessions:
+            return current.abort_controller.signal
+        if len(self._sessions) == 1:
+            (held,) = self._sessions.values()
+            return held.context.abort_controller.signal
+        return self._everything.signal
+
+    def subscribe(
+        self, pattern: str = "*", *, session_id: str | None = None, limit: int = 1000
+    ) -> Subscription:
+        """Events from now on whose type fits, such as `node:*`; at most `limit` wait to be read."""
+        return self._bus.subscribe(pattern, session_id, limit)
+
+    async def state(self, session_id: str) -> SessionState:
+        """Where a session stands, as it is stored."""
+        found = await _done(self.store.load(session_id))
+        return state_of(found.session, progress(found.records))
+
+    async def sessions(
+        self, statuses: Collection[FlowStatus] | None = None, limit: int = 100
+    ) -> list[FlowSession]:
+        """What the store holds, most recently changed first."""
+        return await _done(self.store.sessions(statuses, limit))
+
+    async def forget(self, session_id: str) -> None:
+        """Remove a session that does not run from the store."""
+        held = self._sessions.get(session_id)
+        if held is not None and held.status == "running":
+            raise _running_here(session_id)
+        await _done(self.store.forget(session_id))
+        if held is not None:
+            self._let_go(held, "idle")
+
+    async def aclose(self) -> None:
+        """Pause what runs, wait until it has come to rest, and end all subscriptions."""
+        self.pause("the hub was closed")
+        resting = [held.under_way for held in self._sessions.values() if held.under_way is not None]
+        if waiting := [*resting, *self._unwatched]:
+            await asyncio.wait(waiting)
+        self._bus.close()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.aclose()
+
+    # The books: every change of what is held goes through these.
+
+    def _hold(self, session: FlowSession, graph: CompiledFlow) -> HeldSession:
+        context = SessionContext(session.id, session.parent_id, session.created_at)
+        held = HeldSession(context, graph, claim=session.claim)
+        self._sessions[session.id] = held
+        self._held["running"] += 1
+        if self._everything.signal.aborted:
+            self._everything = AbortController()
+        if session.parent_id in self._sessions:
+            self._sessions[session.parent_id].has_children = True
+        return held
+
+    def _move(self, held: HeldSession, status: FlowStatus) -> None:
+        self._held[held.status] -= 1
+        self._held[status] += 1
+        held.status = status
+
+    def _let_go(self, held: HeldSession, status: FlowStatus) -> None:
+        """It has ended, or is about to be held anew (`idle`)."""
+        if self._sessions.get(held.context.session_id) is held:
+            del self._sessions[held.context.session_id]
+            self._held[held.status] -= 1
+        held.status = status
+        if status != "idle":
+            self._last_ended = status
+
+    def _find(self, session_id: str) -> HeldSession:
+        try:
+            return self._sessions[session_id]
+        except KeyError:
+            raise session_not_found(session_id) from None
+
+    def _runner(self) -> Runner:
+        return {"host": self._host, "process": identify(os.getpid()), "token": self._token}
+
+    def _now(self) -> datetime:
+        return to_datetime(self._clock())
+
+
+def _running_here(session_id: str) -> SessionAlreadyRunningError:
+    return SessionAlreadyRunningError(f"session {session_id} is running in this hub", hint="pause it first")
+
+
+async def _done(result: asyncio.Future[T] | T) -> T:
+    if isinstance(result, asyncio.Future):
+        return await cast("asyncio.Future[T]", result)
+    return result

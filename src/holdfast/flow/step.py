@@ -1,0 +1,151 @@
+"""What a node gets to see: its input, what came before it, and the way to be stopped."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, NoReturn, Protocol
+
+from holdfast.flow.frame import NO_LOOP, Frame, Loop
+from holdfast.flow.signal import AbortSignal, FlowPaused
+from holdfast.model.flow import Interrupted
+
+if TYPE_CHECKING:
+    from holdfast.flow.graph import Node
+
+_UNSET: Any = object()
+_NOT_RESUMED = Interrupted()
+
+
+class RunningSession(Protocol):
+    """What a step needs to know of the run it belongs to."""
+
+    session_id: str
+    signal: AbortSignal
+
+    def interrupted(self, path: str) -> Interrupted | None: ...
+    def note_provider_session(self, step: Step) -> None: ...
+    def request_pause(self, reason: str | None) -> None: ...
+
+
+class Step:
+    """A node, or one item of a `foreach`, when its turn has come."""
+
+    __slots__ = ("_path", "_provider_session", "_run", "answered", "frame", "index", "loop", "number", "said")
+
+    def __init__(
+        self, run: RunningSession, frame: Frame, number: int, loop: Loop = NO_LOOP, index: int = -1
+    ) -> None:
+        self._run = run
+        self.frame = frame
+        self.number = number
+        self.loop = loop
+        """For a `foreach`: its items, once it is open. For an item: those it is one of."""
+        self.index = index
+        """The item's place in its `foreach`; -1 in other nodes."""
+        self._path: str | None = None
+        self._provider_session: str | None = None
+        self.said: list[Any] = []
+        """Messages that the agent has yielded since it was started or resumed."""
+        self.answered: Any = _UNSET
+
+    @property
+    def node(self) -> Node:
+        return self.frame.graph.nodes[self.number]
+
+    @property
+    def node_id(self) -> str:
+        """The node's path: `review`, `each#3`, `outer/inner`."""
+        if self._path is None:
+            path = self.frame.prefix + self.frame.graph.names[self.number]
+            self._path = path if self.index < 0 else f"{path}#{self.index}"
+        return self._path
+
+    @property
+    def session_id(self) -> str:
+        return self._run.session_id
+
+    @property
+    def signal(self) -> AbortSignal:
+        return self._run.signal
+
+    @property
+    def input(self) -> Any:
+        """What the flow was started with; inside a flow inside, what that one was given."""
+        return self.frame.input
+
+    @property
+    def item(self) -> Any:
+        if self.index < 0:
+            raise AttributeError("only the body of a foreach has an item")
+        return self.loop.items[self.index]
+
+    @property
+    def outputs(self) -> Mapping[str, Any]:
+        """Of all nodes completed so far. Only those that this node comes after are sure to be there."""
+        return MappingProxyType(self.frame.outputs)
+
+    @property
+    def inputs(self) -> dict[str, Any]:
+        """Outputs of the nodes right before this one, without those that were skipped or led elsewhere."""
+        frame = self.frame
+        names, cut, outputs = frame.graph.names, frame.cut, frame.outputs
+        before = [
+            names[number]
+            for number in frame.graph.sources[self.number]
+            if not cut or (number, self.number) not in cut
+        ]
+        return {name: outputs[name] for name in before if name in outputs}
+
+    @property
+    def received(self) -> Any:
+        """The flow's input at a start, the output of the one node before, or the outputs by name."""
+        before = self.frame.graph.sources[self.number]
+        if not before:
+            return self.frame.input
+        if len(before) == 1:
+            return self.frame.outputs[self.frame.graph.names[before[0]]]
+        return self.inputs
+
+    @property
+    def resumed(self) -> Interrupted | None:
+        """What this node left behind when it was stopped in its middle; None where it starts afresh."""
+        return self._run.interrupted(self.node_id)
+
+    @property
+    def messages(self) -> tuple[str, ...]:
+        """What the user said to this node since it was stopped."""
+        return (self.resumed or _NOT_RESUMED).messages
+
+    @property
+    def partial(self) -> tuple[Any, ...]:
+        """What an agent had said before it was stopped."""
+        return (self.resumed or _NOT_RESUMED).partial
+
+    @property
+    def provider_session(self) -> str | None:
+        """What the agent's provider calls the conversation; kept for the next resume, or after a crash."""
+        return self._provider_session or (self.resumed or _NOT_RESUMED).provider_session
+
+    @provider_session.setter
+    def provider_session(self, name: str) -> None:
+        if name != self.provider_session:
+            self._provider_session = name
+            self._run.note_provider_session(self)
+
+    def answer(self, output: Any) -> None:
+        """The output of an agent, in place of the list of its messages."""
+        self.answered = output
+
+    def check(self) -> None:
+        """Unwind here if the run is to stop: a boundary inside a long node."""
+        self._run.signal.check()
+
+    def pause(self, reason: str | None = None) -> NoReturn:
+        """Stop the run here. On resume the node starts again, with the answer in `messages`."""
+        self._run.request_pause(reason)
+        self._run.signal.check()
+        raise FlowPaused(reason)
+
+    def agent_output(self) -> Any:
+        return [*self.partial, *self.said] if self.answered is _UNSET else self.answered

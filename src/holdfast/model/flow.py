@@ -1,0 +1,300 @@
+"""A run of a flow: its states, what is recorded of it, and what the records add up to.
+
+A run is an append-only list of records. Where it stands is a fold over them, so a
+run that was paused, killed or moved to another process goes on from the same place.
+Nodes are named by paths: `review`, `each#3` (an item of a `foreach`), `outer/inner`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from typing import Any, Literal, NamedTuple, TypedDict
+
+from pydantic import AwareDatetime, ConfigDict, Field
+
+from holdfast.errors import (
+    ConflictError,
+    IllegalTransitionError,
+    NewerSchemaError,
+    SessionAlreadyRunningError,
+    SessionNotFoundError,
+)
+from holdfast.model.base import Value
+from holdfast.process import ProcessIdentity
+
+FlowStatus = Literal["idle", "running", "paused", "complete", "aborted"]
+
+FLOW_TRANSITIONS: Mapping[FlowStatus, frozenset[FlowStatus]] = {
+    "idle": frozenset({"running"}),
+    "running": frozenset(
+        {"running", "paused", "complete", "aborted"}
+    ),  # running: taken over from a dead runner
+    "paused": frozenset({"running", "aborted"}),
+    "complete": frozenset(),
+    "aborted": frozenset(),
+}
+
+ENDED: frozenset[FlowStatus] = frozenset({"complete", "aborted"})
+
+RECORD_VERSION = 1
+"""Of the records below; a run written by a newer version is refused, not guessed at."""
+
+RecordKind = Literal["completed", "given", "interrupted", "handed", "message"]
+
+
+class Record(NamedTuple):
+    """One line of a run. Only ever added; `seq` counts within the run.
+
+    completed    the node's output; `taken`: targets of its conditional edges that were taken
+    given        what a `foreach` goes through or a flow inside starts from, where that was computed
+    interrupted  a node stopped in its middle: what it said since it (re)started, the provider's session
+    handed       the waiting messages went to this node
+    message      somebody said something on resume
+    """
+
+    seq: int
+    kind: RecordKind
+    path: str
+    value: Any
+    taken: tuple[str, ...] | None = None
+
+
+class Runner(TypedDict):
+    """Who runs a session. `token` tells apart two hubs of one process."""
+
+    host: str
+    process: ProcessIdentity
+    token: str
+
+
+class Interrupted(Value):
+    """A node that was stopped in its middle, as it finds itself when it goes on."""
+
+    partial: tuple[Any, ...] = Field(default=(), description="All messages it had yielded")
+    provider_session: str | None = Field(default=None, description="What its provider calls the conversation")
+    messages: tuple[str, ...] = Field(default=(), description="Said by the user since; it has not heard them")
+
+
+class SessionState(Value):
+    """Where a run stands."""
+
+    model_config = ConfigDict(arbitrary_types_allowed=True)
+
+    session_id: str
+    flow: str
+    status: FlowStatus
+    parent_id: str | None = None
+    created_at: AwareDatetime
+    node_id: str | None = Field(default=None, description="Path of the node at which it goes on")
+    input: Any = None
+    outputs: dict[str, Any] = Field(default_factory=dict, description="Of completed nodes, by name")
+    message_queue: tuple[str, ...] = Field(default=(), description="Messages that no node has taken yet")
+    paused_at: AwareDatetime | None = None
+    reason: str | None = None
+    interrupted: dict[str, Interrupted] = Field(default_factory=dict[str, Interrupted])
+
+
+@dataclass(frozen=True)
+class FlowSession:
+    """The head of a run; everything that grows is in its records."""
+
+    id: str
+    flow: str
+    fingerprint: str
+    status: FlowStatus
+    created_at: datetime
+    updated_at: datetime
+    input: Any = None
+    parent_id: str | None = None
+    node_id: str | None = None
+    paused_at: datetime | None = None
+    reason: str | None = None
+    claim: int = 1
+    """Counts runners. Who writes names theirs, and a runner that was replaced is refused."""
+    runner: Runner | None = None
+    record_version: int = RECORD_VERSION
+
+    def check_version(self) -> None:
+        if self.record_version > RECORD_VERSION:
+            raise NewerSchemaError(
+                f"session {self.id} was recorded by a newer holdfast (version {self.record_version}; "
+                f"this one knows {RECORD_VERSION})"
+            )
+
+
+class Settlement(NamedTuple):
+    """How a runner leaves a session: with this status, and no longer its own."""
+
+    status: FlowStatus
+    at: datetime
+    node_id: str | None = None
+    reason: str | None = None
+
+
+@dataclass(frozen=True)
+class Claimed:
+    """A session that is ours to run, with all its records."""
+
+    session: FlowSession
+    records: tuple[Record, ...]
+
+
+class Completed(NamedTuple):
+    value: Any
+    taken: tuple[str, ...] | None
+
+
+@dataclass
+class Progress:
+    """What the records of a run add up to."""
+
+    completed: dict[str, Completed] = field(default_factory=dict[str, Completed])
+    given: dict[str, Any] = field(default_factory=dict[str, Any])
+    interrupted: dict[str, Interrupted] = field(default_factory=dict[str, Interrupted])
+    queue: list[str] = field(default_factory=list[str])
+    seq: int = 0
+
+    @property
+    def outputs(self) -> dict[str, Any]:
+        """Of the flow's own nodes; what is inside of them is theirs."""
+        return {path: done.value for path, done in self.completed.items() if is_top_level(path)}
+
+
+def is_top_level(path: str) -> bool:
+    return "/" not in path and "#" not in path
+
+
+def progress(records: Iterable[Record]) -> Progress:
+    """The fold over a run's records, in their order."""
+    found = Progress()
+    for record in records:
+        take_in(found, record)
+    return found
+
+
+def take_in(found: Progress, record: Record) -> None:
+    _STEPS[record.kind](found, record)
+    found.seq = record.seq
+
+
+def _completed(found: Progress, record: Record) -> None:
+    found.completed[record.path] = Completed(record.value, record.taken)
+    found.interrupted.pop(record.path, None)
+
+
+def _given(found: Progress, record: Record) -> None:
+    found.given[record.path] = record.value
+
+
+def _interrupted(found: Progress, record: Record) -> None:
+    """It has heard what it was told before it started; what it says comes on top of what it had said."""
+    before = found.interrupted.get(record.path, Interrupted())
+    found.interrupted[record.path] = Interrupted(
+        partial=(*before.partial, *record.value["partial"]),
+        provider_session=record.value["provider_session"] or before.provider_session,
+        messages=() if record.value["heard"] else before.messages,
+    )
+
+
+def _handed(found: Progress, record: Record) -> None:
+    before = found.interrupted.get(record.path, Interrupted())
+    found.interrupted[record.path] = before.changed(messages=(*before.messages, *found.queue))
+    found.queue.clear()
+
+
+def _message(found: Progress, record: Record) -> None:
+    """To every node that was interrupted; where there is none, to the next agent that starts."""
+    if not found.interrupted:
+        found.queue.append(record.value)
+    for path, node in found.interrupted.items():
+        found.interrupted[path] = node.changed(messages=(*node.messages, record.value))
+
+
+_STEPS = {
+    "completed": _completed,
+    "given": _given,
+    "interrupted": _interrupted,
+    "handed": _handed,
+    "message": _message,
+}
+
+
+def state_of(session: FlowSession, found: Progress) -> SessionState:
+    return SessionState(
+        session_id=session.id,
+        flow=session.flow,
+        status=session.status,
+        parent_id=session.parent_id,
+        created_at=session.created_at,
+        node_id=session.node_id,
+        input=session.input,
+        outputs=found.outputs,
+        message_queue=tuple(found.queue),
+        paused_at=session.paused_at,
+        reason=session.reason,
+        interrupted=found.interrupted,
+    )
+
+
+def check_transition(session_id: str, now: FlowStatus, then: FlowStatus) -> None:
+    if then not in FLOW_TRANSITIONS[now]:
+        allowed = ", ".join(sorted(FLOW_TRANSITIONS[now])) or "nothing: it has ended"
+        raise IllegalTransitionError(
+            f"session {session_id} is {now} and cannot become {then} (allowed: {allowed})",
+            hint="start a new run",
+        )
+
+
+# What every store does and says alike.
+
+
+def claimed_by(session: FlowSession, runner: Runner, at: datetime) -> FlowSession:
+    check_transition(session.id, session.status, "running")
+    return replace(
+        session,
+        status="running",
+        claim=session.claim + 1,
+        runner=runner,
+        updated_at=at,
+        paused_at=None,
+        reason=None,
+        node_id=None,
+    )
+
+
+def settled(session: FlowSession, settlement: Settlement) -> FlowSession:
+    check_transition(session.id, session.status, settlement.status)
+    return replace(
+        session,
+        status=settlement.status,
+        runner=None,
+        updated_at=settlement.at,
+        paused_at=settlement.at if settlement.status == "paused" else None,
+        reason=settlement.reason,
+        node_id=settlement.node_id,
+    )
+
+
+def session_not_found(session_id: str) -> SessionNotFoundError:
+    return SessionNotFoundError(
+        f"there is no session {session_id}", hint="`hub.sessions()` lists what there is"
+    )
+
+
+def session_exists(session_id: str) -> ConflictError:
+    return ConflictError(
+        f"there is a session {session_id} already", hint="leave session_id out to get a new one"
+    )
+
+
+def lost_claim(session_id: str) -> SessionAlreadyRunningError:
+    return SessionAlreadyRunningError(
+        f"session {session_id} was taken over by another process; this one has stopped",
+        hint="nothing is lost: the other one goes on from the last completed node",
+    )
+
+
+def still_running(session_id: str) -> SessionAlreadyRunningError:
+    return SessionAlreadyRunningError(f"session {session_id} is running", hint="pause or abort it first")

@@ -1,0 +1,359 @@
+"""Runs of flows in the database. A thread of its own writes, and all that waits goes into one commit.
+
+The event loop never waits for the disk, and a thousand runs that finish nodes at the same
+moment share one sync. A request is done when its commit is. `FlowStore` in `holdfast.flow`
+says what is promised.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import queue
+import threading
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, cast
+
+import sqlalchemy as sa
+from pydantic_core import PydanticSerializationError, from_json, to_json
+from sqlalchemy import exc
+
+from holdfast.errors import DamagedDataError, HoldfastError, InvalidInputError, StorageError
+from holdfast.model.flow import (
+    Claimed,
+    FlowSession,
+    FlowStatus,
+    Record,
+    Runner,
+    Settlement,
+    claimed_by,
+    lost_claim,
+    session_exists,
+    session_not_found,
+    settled,
+    still_running,
+)
+from holdfast.store.engine import database_errors, open_engine, writing
+from holdfast.store.tables import flow_records, flow_sessions
+
+_MOST_IN_ONE_COMMIT = 2000
+
+# Built once: putting a statement together costs more than running it.
+_ADD_SESSION = flow_sessions.insert()
+_CHANGE_SESSION = (
+    flow_sessions.update()
+    .where(flow_sessions.c.id == sa.bindparam("which"))
+    .values(
+        {
+            name: sa.bindparam(name)
+            for name in ("status", "claim", "runner_json", "updated_at", "paused_at", "reason", "node_id")
+        }
+    )
+)
+_SESSION = flow_sessions.select().where(flow_sessions.c.id == sa.bindparam("which"))
+_SESSION_TO_CHANGE = _SESSION.with_for_update()
+_CLAIMS = (
+    sa.select(flow_sessions.c.id, flow_sessions.c.claim)
+    .where(flow_sessions.c.id.in_(sa.bindparam("which", expanding=True)))
+    .with_for_update(read=True)  # nobody takes a session over between this look and our commit
+)
+_ADD_RECORD = flow_records.insert()
+_RECORDS = (
+    sa.select(
+        flow_records.c.seq,
+        flow_records.c.kind,
+        flow_records.c.path,
+        flow_records.c.value_json,
+        flow_records.c.taken_json,
+    )
+    .where(flow_records.c.session_id == sa.bindparam("which"))
+    .order_by(flow_records.c.seq)
+)
+_LAST_SEQ = sa.select(sa.func.max(flow_records.c.seq)).where(
+    flow_records.c.session_id == sa.bindparam("which")
+)
+
+_SAME_AS_STORED = (str, int, bool, type(None))
+"""Values that come back as they were: no need to read them back to know."""
+
+
+@dataclass(eq=False, slots=True)
+class _Request:
+    work: Callable[[sa.Connection], Any] | None
+    append: tuple[str, int, Sequence[Record]] | None
+    done: asyncio.Future[Any]
+    loop: asyncio.AbstractEventLoop
+    result: Any = None
+    error: BaseException | None = None
+
+
+class SqlFlowStore:
+    """`database` is a path (SQLite) or a `postgresql://` URL."""
+
+    def __init__(self, database: str) -> None:
+        self.database = database
+        self._engine = open_engine(database)
+        self._writing = writing(self._engine)
+        self._requests: queue.SimpleQueue[_Request | None] = queue.SimpleQueue()
+        self._thread: threading.Thread | None = None
+        self._closed = False
+
+    def close(self) -> None:
+        """Writes what was asked for, then lets the database go."""
+        self._closed = True
+        if self._thread is not None:
+            self._requests.put(None)
+            self._thread.join()
+            self._thread = None
+        self._engine.dispose()
+
+    def pack(self, value: Any) -> tuple[Any, Any]:
+        try:
+            text = to_json(value, inf_nan_mode="constants", bytes_mode="utf8").decode()
+            return text, value if type(value) in _SAME_AS_STORED else from_json(text)
+        except (PydanticSerializationError, ValueError, RecursionError) as error:
+            raise InvalidInputError(
+                f"this cannot be stored: {next(iter(str(error).splitlines()), type(error).__name__)}",
+                hint="return what JSON can hold: dict, list, str, numbers, true, false, null",
+            ) from error
+
+    def create(self, session: FlowSession) -> asyncio.Future[None]:
+        return self._ask(lambda connection: _create(connection, session))
+
+    def claim(
+        self,
+        session_id: str,
+        runner: Runner,
+        at: datetime,
+        admit: Callable[[FlowSession], None],
+        message: str,
+    ) -> asyncio.Future[Claimed]:
+        def work(connection: sa.Connection) -> Claimed:
+            session = _find(connection, _SESSION_TO_CHANGE, session_id)
+            admit(session)
+            session = claimed_by(session, runner, at)
+            _change(connection, session)
+            last = connection.execute(_LAST_SEQ, {"which": session_id}).scalar() or 0
+            text = to_json(message).decode()
+            _add(connection, session_id, [Record(last + 1, "message", "", text)])
+            return Claimed(session, _read(connection, session_id))
+
+        return self._ask(work)
+
+    def append(self, session_id: str, claim: int, records: Sequence[Record]) -> asyncio.Future[None]:
+        return self._ask(None, (session_id, claim, records))
+
+    def settle(
+        self, session_id: str, claim: int, records: Sequence[Record], settlement: Settlement
+    ) -> asyncio.Future[None]:
+        def work(connection: sa.Connection) -> None:
+            session = _find(connection, _SESSION_TO_CHANGE, session_id)
+            if session.claim != claim:
+                raise lost_claim(session_id)
+            _change(connection, settled(session, settlement))
+            _add(connection, session_id, records)
+
+        return self._ask(work)
+
+    def load(self, session_id: str) -> asyncio.Future[Claimed]:
+        def work(connection: sa.Connection) -> Claimed:
+            session = _find(connection, _SESSION, session_id)
+            session.check_version()
+            return Claimed(session, _read(connection, session_id))
+
+        return self._ask(work)
+
+    def sessions(
+        self, statuses: Collection[FlowStatus] | None = None, limit: int = 100
+    ) -> asyncio.Future[list[FlowSession]]:
+        table = flow_sessions
+        query = table.select().order_by(table.c.updated_at.desc(), table.c.id.desc()).limit(limit)
+        if statuses is not None:
+            query = query.where(table.c.status.in_(statuses))
+        return self._ask(lambda connection: [_session(row) for row in connection.execute(query)])
+
+    def forget(self, session_id: str) -> asyncio.Future[None]:
+        def work(connection: sa.Connection) -> None:
+            if _find(connection, _SESSION_TO_CHANGE, session_id).status == "running":
+                raise still_running(session_id)
+            connection.execute(flow_records.delete().where(flow_records.c.session_id == session_id))
+            connection.execute(flow_sessions.delete().where(flow_sessions.c.id == session_id))
+
+        return self._ask(work)
+
+    # The thread.
+
+    def _ask(
+        self,
+        work: Callable[[sa.Connection], Any] | None,
+        append: tuple[str, int, Sequence[Record]] | None = None,
+    ) -> asyncio.Future[Any]:
+        if self._closed:
+            raise StorageError("the store of flows is closed", hint="open it again: SqlFlowStore(database)")
+        if self._thread is None:
+            self._thread = threading.Thread(target=self._serve, name="holdfast-flows", daemon=True)
+            self._thread.start()
+        loop = asyncio.get_running_loop()
+        request = _Request(work, append, loop.create_future(), loop)
+        self._requests.put(request)
+        return request.done
+
+    def _serve(self) -> None:
+        while (first := self._requests.get()) is not None:
+            batch = [first]
+            with contextlib.suppress(queue.Empty):
+                while len(batch) < _MOST_IN_ONE_COMMIT:
+                    following = self._requests.get_nowait()
+                    if following is None:
+                        self._requests.put(None)
+                        break
+                    batch.append(following)
+            self._do(batch)
+            for loop in {request.loop for request in batch}:
+                mine = [request for request in batch if request.loop is loop]
+                with contextlib.suppress(RuntimeError):  # the loop is closed: nobody waits any more
+                    loop.call_soon_threadsafe(_tell, mine)
+
+    def _do(self, batch: list[_Request]) -> None:
+        """All in one transaction. Where that fails, each in its own, so that one cannot hurt another."""
+        try:
+            with database_errors(self.database), self._writing.begin() as connection:
+                _carry_out(connection, batch)
+        except Exception as error:  # noqa: BLE001 - the thread must live; the error goes to who asked
+            for request in batch:
+                request.result, request.error = None, error
+            if len(batch) > 1:
+                for request in batch:
+                    request.error = None
+                    self._do([request])
+
+
+def _tell(batch: Sequence[_Request]) -> None:
+    for request in batch:
+        if request.done.done():
+            continue  # cancelled
+        if request.error is not None:
+            request.done.set_exception(request.error)
+        else:
+            request.done.set_result(request.result)
+
+
+def _carry_out(connection: sa.Connection, batch: Sequence[_Request]) -> None:
+    """In the order asked for. Appends that follow each other become one statement."""
+    appends: list[_Request] = []
+    for request in batch:
+        if request.work is None:
+            appends.append(request)
+            continue
+        _append_all(connection, appends)
+        appends = []
+        try:
+            request.result = request.work(connection)
+        except HoldfastError as error:
+            request.error = error  # it has looked, and written nothing
+    _append_all(connection, appends)
+
+
+def _append_all(connection: sa.Connection, requests: Sequence[_Request]) -> None:
+    if not requests:
+        return
+    wanted = {request.append[0] for request in requests if request.append}
+    claims = {row.id: row.claim for row in connection.execute(_CLAIMS, {"which": list(wanted)})}
+    rows: list[dict[str, Any]] = []
+    for request in requests:
+        session_id, claim, records = cast("tuple[str, int, Sequence[Record]]", request.append)
+        if session_id not in claims:
+            request.error = session_not_found(session_id)
+        elif claims[session_id] != claim:
+            request.error = lost_claim(session_id)
+        else:
+            rows += _rows(session_id, records)
+    if rows:
+        connection.execute(_ADD_RECORD, rows)
+
+
+def _rows(session_id: str, records: Sequence[Record]) -> list[dict[str, Any]]:
+    return [
+        {
+            "session_id": session_id,
+            "seq": seq,
+            "kind": kind,
+            "path": path,
+            "value_json": value,
+            "taken_json": None if taken is None else to_json(taken).decode(),
+        }
+        for seq, kind, path, value, taken in records
+    ]
+
+
+def _add(connection: sa.Connection, session_id: str, records: Sequence[Record]) -> None:
+    if records:
+        connection.execute(_ADD_RECORD, _rows(session_id, records))
+
+
+def _read(connection: sa.Connection, session_id: str) -> tuple[Record, ...]:
+    try:
+        return tuple(
+            Record(seq, kind, path, from_json(value), None if taken is None else tuple(from_json(taken)))
+            for seq, kind, path, value, taken in connection.execute(_RECORDS, {"which": session_id})
+        )
+    except ValueError as error:
+        raise DamagedDataError(f"a record of session {session_id} is no JSON: {error}") from error
+
+
+def _create(connection: sa.Connection, session: FlowSession) -> None:
+    if connection.execute(_SESSION, {"which": session.id}).first() is not None:
+        raise session_exists(session.id)
+    row = {
+        "id": session.id,
+        "flow": session.flow,
+        "fingerprint": session.fingerprint,
+        "created_at": session.created_at,
+        "input_json": session.input,
+        "parent_id": session.parent_id,
+        "record_version": session.record_version,
+        **_changing(session),
+    }
+    try:
+        with connection.begin_nested():
+            connection.execute(_ADD_SESSION, row)
+    except exc.IntegrityError:
+        raise session_exists(session.id) from None
+
+
+def _change(connection: sa.Connection, session: FlowSession) -> None:
+    connection.execute(_CHANGE_SESSION, {"which": session.id, **_changing(session)})
+
+
+def _changing(session: FlowSession) -> dict[str, Any]:
+    return {
+        "status": session.status,
+        "claim": session.claim,
+        "runner_json": None if session.runner is None else to_json(session.runner).decode(),
+        "updated_at": session.updated_at,
+        "paused_at": session.paused_at,
+        "reason": session.reason,
+        "node_id": session.node_id,
+    }
+
+
+def _find(connection: sa.Connection, query: Any, session_id: str) -> FlowSession:
+    row = connection.execute(query, {"which": session_id}).one_or_none()
+    if row is None:
+        raise session_not_found(session_id)
+    return _session(row)
+
+
+def _session(row: Any) -> FlowSession:
+    fields = dict(row._mapping)
+    given, runner = fields.pop("input_json"), fields.pop("runner_json")
+    try:
+        return FlowSession(
+            **fields,
+            input=from_json(given),
+            runner=None if runner is None else cast("Runner", from_json(runner)),
+        )
+    except ValueError as error:
+        raise DamagedDataError(f"session {row.id} is damaged: {error}") from error
