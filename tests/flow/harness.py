@@ -28,8 +28,11 @@ def play(scene: Coroutine[Any, Any, T]) -> T:
 async def run_or_resume(hub: Hub, flow: Flow, session_id: str, input: Any = None) -> SessionState:  # noqa: A002
     """On from wherever it stands; a failed node leaves the session paused."""
     try:
-        if session_id in {session.id for session in await hub.sessions(limit=10_000)}:
+        known = {session.id: session.status for session in await hub.sessions(limit=10_000)}
+        if session_id not in known:
+            return await hub.run(flow, input, session_id=session_id)
+        if known[session_id] != "complete":
             return await hub.resume(session_id, "go on")
-        return await hub.run(flow, input, session_id=session_id)
     except NodeFailedError:
-        return await hub.state(session_id)
+        pass
+    return await hub.state(session_id)

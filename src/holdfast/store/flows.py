@@ -20,7 +20,7 @@ import sqlalchemy as sa
 from pydantic_core import PydanticSerializationError, from_json, to_json
 from sqlalchemy import exc
 
-from holdfast.errors import DamagedDataError, HoldfastError, InvalidInputError, StorageError
+from holdfast.errors import ConflictError, DamagedDataError, HoldfastError, InvalidInputError, StorageError
 from holdfast.model.flow import (
     Claimed,
     FlowSession,
@@ -222,12 +222,17 @@ class SqlFlowStore:
             with database_errors(self.database), self._writing.begin() as connection:
                 _carry_out(connection, batch)
         except Exception as error:  # noqa: BLE001 - the thread must live; the error goes to who asked
+            told = _written_twice() if isinstance(error, exc.IntegrityError) else error
             for request in batch:
-                request.result, request.error = None, error
+                request.result, request.error = None, told
             if len(batch) > 1:
                 for request in batch:
                     request.error = None
                     self._do([request])
+
+
+def _written_twice() -> ConflictError:
+    return ConflictError("somebody else has recorded this run meanwhile", hint="resume it to see where it stands")
 
 
 def _tell(batch: Sequence[_Request]) -> None:
