@@ -134,6 +134,7 @@ class Run:
     async def to_the_end(self) -> None:
         self.signal.add_listener(self._cancel_if_aborted)
         try:
+            self._turn_ends = perf_counter() + _TURN_SECONDS
             self._open(self._root)
             while not await self._turn_taken():
                 pass
@@ -174,7 +175,7 @@ class Run:
             self._start(ready.popleft())
             while self._on_record:
                 self._complete_from_record(self._on_record.popleft())
-            if perf_counter() >= self._turn_ends:
+            if self._finished and perf_counter() >= self._turn_ends:
                 return
 
     def _start(self, step: Step) -> None:

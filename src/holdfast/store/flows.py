@@ -232,7 +232,9 @@ class SqlFlowStore:
 
 
 def _written_twice() -> ConflictError:
-    return ConflictError("somebody else has recorded this run meanwhile", hint="resume it to see where it stands")
+    return ConflictError(
+        "somebody else has recorded this run meanwhile", hint="resume it to see where it stands"
+    )
 
 
 def _tell(batch: Sequence[_Request]) -> None:
