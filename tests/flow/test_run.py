@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from flow.harness import play
-from holdfast.errors import ConflictError, InvalidInputError, NodeFailedError, SessionAlreadyRunningError
+from holdfast.errors import ConflictError, NodeFailedError, SessionAlreadyRunningError
 from holdfast.flow.graph import Flow
 from holdfast.flow.hub import Hub
 from holdfast.flow.step import Step
@@ -419,8 +419,3 @@ def test_only_items_of_a_loop_have_an_item() -> None:
     flow.node(lambda step: step.item, name="node")
     with pytest.raises(NodeFailedError, match="foreach"):
         run(flow)
-
-
-def test_a_subscription_holds_something() -> None:
-    with pytest.raises(InvalidInputError):
-        Hub().subscribe(limit=0)
