@@ -235,7 +235,8 @@ class Run:
             async for message in stream:
                 step.said.append(self._store.pack(message)[1])
                 self._tell(NodeMessage, step, message=message)
-                self.signal.check()
+                if not step.has_answered:
+                    self.signal.check()
         finally:
             if (close := getattr(stream, "aclose", None)) is not None:
                 await close()

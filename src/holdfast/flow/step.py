@@ -31,7 +31,7 @@ class RunningSession(Protocol):
 class Step:
     """A node, or one item of a `foreach`, when its turn has come."""
 
-    __slots__ = ("_path", "_provider_session", "_run", "answered", "frame", "index", "loop", "number", "said")
+    __slots__ = ("_answer", "_path", "_provider_session", "_run", "frame", "index", "loop", "number", "said")
 
     def __init__(
         self, run: RunningSession, frame: Frame, number: int, loop: Loop = NO_LOOP, index: int = -1
@@ -47,7 +47,7 @@ class Step:
         self._provider_session: str | None = None
         self.said: list[Any] = []
         """Messages that the agent has yielded since it was started or resumed."""
-        self.answered: Any = _UNSET
+        self._answer: Any = _UNSET
 
     @property
     def node(self) -> Node:
@@ -134,8 +134,12 @@ class Step:
             self._run.note_provider_session(self)
 
     def answer(self, output: Any) -> None:
-        """The output of an agent, in place of the list of its messages."""
-        self.answered = output
+        """The output of an agent, in place of the list of its messages. After it, no pause comes between."""
+        self._answer = output
+
+    @property
+    def has_answered(self) -> bool:
+        return self._answer is not _UNSET
 
     def check(self) -> None:
         """Unwind here if the run is to stop: a boundary inside a long node."""
@@ -148,4 +152,4 @@ class Step:
         raise FlowPaused(reason)
 
     def agent_output(self) -> Any:
-        return [*self.partial, *self.said] if self.answered is _UNSET else self.answered
+        return self._answer if self.has_answered else [*self.partial, *self.said]
