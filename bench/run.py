@@ -17,9 +17,17 @@ from typing import Any, cast
 
 from measure import Figure, scratch_folder
 
-TOPICS = ("append", "summary", "finalise", "snapshot", "startup", "handoff", "transcripts", "hooks")
+TOPICS = ("append", "summary", "finalise", "snapshot", "startup", "handoff", "transcripts", "hooks", "flow")
 RESULTS = Path(__file__).parent / "results"
-_PACKAGES = ("holdfast", "pydantic", "sqlalchemy", "langgraph-checkpoint-sqlite", "claude-mpm", "click")
+_PACKAGES = (
+    "holdfast",
+    "pydantic",
+    "sqlalchemy",
+    "langgraph",
+    "langgraph-checkpoint-sqlite",
+    "claude-mpm",
+    "click",
+)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

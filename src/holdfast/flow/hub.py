@@ -52,7 +52,7 @@ from holdfast.model.flow_event import (
     SessionEnded,
     SessionStarted,
 )
-from holdfast.process import host_mark, identify
+from holdfast.process import ProcessIdentity, host_mark, identify
 from holdfast.redact import redact
 
 log = logging.getLogger("holdfast.flow")
@@ -77,6 +77,7 @@ class Hub:
         self._unwatched: set[asyncio.Future[Any]] = set()
         self._token = new_id("hub", clock())
         self._host = host_mark()
+        self._me: ProcessIdentity = {"pid": 0, "started": None}
         for flow in flows:
             self.register(flow)
 
@@ -419,7 +420,9 @@ class Hub:
             raise session_not_found(session_id) from None
 
     def _runner(self) -> Runner:
-        return {"host": self._host, "process": identify(os.getpid()), "token": self._token}
+        if self._me["pid"] != os.getpid():  # the first time, and after a fork
+            self._me = identify(os.getpid())
+        return {"host": self._host, "process": self._me, "token": self._token}
 
     def _now(self) -> datetime:
         return to_datetime(self._clock())

@@ -36,6 +36,7 @@ from holdfast.model.flow import (
     still_running,
 )
 from holdfast.store.engine import database_errors, open_engine, writing
+from holdfast.store.quick_appends import QuickAppends, Row
 from holdfast.store.tables import flow_records, flow_sessions
 
 _MOST_IN_ONE_COMMIT = 2000
@@ -201,6 +202,13 @@ class SqlFlowStore:
         return request.done
 
     def _serve(self) -> None:
+        quick = QuickAppends(self._engine)
+        try:
+            self._serve_with(quick)
+        finally:
+            quick.close()
+
+    def _serve_with(self, quick: QuickAppends) -> None:
         while (first := self._requests.get()) is not None:
             batch = [first]
             with contextlib.suppress(queue.Empty):
@@ -210,7 +218,8 @@ class SqlFlowStore:
                         self._requests.put(None)
                         break
                     batch.append(following)
-            self._do(batch)
+            if not _appended(quick, batch):
+                self._do(batch)
             for loop in {request.loop for request in batch}:
                 mine = [request for request in batch if request.loop is loop]
                 with contextlib.suppress(RuntimeError):  # the loop is closed: nobody waits any more
@@ -247,6 +256,22 @@ def _tell(batch: Sequence[_Request]) -> None:
             request.done.set_result(request.result)
 
 
+def _appended(quick: QuickAppends, batch: Sequence[_Request]) -> bool:
+    """Whether the short way was one for this batch, and went well."""
+    if any(request.work is not None for request in batch):
+        return False
+    try:
+        quick.write(
+            {request.append[0] for request in batch if request.append},
+            lambda claims: _admitted(batch, claims),
+        )
+    except Exception:  # noqa: BLE001 - the ordinary way says what is wrong
+        for request in batch:
+            request.error = None
+        return False
+    return True
+
+
 def _carry_out(connection: sa.Connection, batch: Sequence[_Request]) -> None:
     """In the order asked for. Appends that follow each other become one statement."""
     appends: list[_Request] = []
@@ -268,7 +293,12 @@ def _append_all(connection: sa.Connection, requests: Sequence[_Request]) -> None
         return
     wanted = {request.append[0] for request in requests if request.append}
     claims = {row.id: row.claim for row in connection.execute(_CLAIMS, {"which": list(wanted)})}
-    rows: list[dict[str, Any]] = []
+    _insert(connection, _admitted(requests, claims))
+
+
+def _admitted(requests: Sequence[_Request], claims: dict[str, int]) -> list[Row]:
+    """What those add whose claim still holds; the others are told."""
+    rows: list[Row] = []
     for request in requests:
         session_id, claim, records = cast("tuple[str, int, Sequence[Record]]", request.append)
         if session_id not in claims:
@@ -277,27 +307,25 @@ def _append_all(connection: sa.Connection, requests: Sequence[_Request]) -> None
             request.error = lost_claim(session_id)
         else:
             rows += _rows(session_id, records)
-    if rows:
-        connection.execute(_ADD_RECORD, rows)
+    return rows
 
 
-def _rows(session_id: str, records: Sequence[Record]) -> list[dict[str, Any]]:
+def _rows(session_id: str, records: Sequence[Record]) -> list[Row]:
+    """In the order of the table's columns."""
     return [
-        {
-            "session_id": session_id,
-            "seq": seq,
-            "kind": kind,
-            "path": path,
-            "value_json": value,
-            "taken_json": None if taken is None else to_json(taken).decode(),
-        }
+        (session_id, seq, kind, path, value, None if taken is None else to_json(taken).decode())
         for seq, kind, path, value, taken in records
     ]
 
 
+def _insert(connection: sa.Connection, rows: Sequence[Row]) -> None:
+    if rows:
+        columns = [column.name for column in flow_records.c]
+        connection.execute(_ADD_RECORD, [dict(zip(columns, row, strict=True)) for row in rows])
+
+
 def _add(connection: sa.Connection, session_id: str, records: Sequence[Record]) -> None:
-    if records:
-        connection.execute(_ADD_RECORD, _rows(session_id, records))
+    _insert(connection, _rows(session_id, records))
 
 
 def _read(connection: sa.Connection, session_id: str) -> tuple[Record, ...]:
