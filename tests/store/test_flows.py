@@ -435,6 +435,27 @@ class TestDatabases:
 
         play(scene())
 
+    def test_a_connection_that_broke_is_made_anew(self, postgres_store: SqlStore) -> None:
+        async def scene() -> None:
+            store = SqlFlowStore(postgres_store.database)
+            await store.create(session(store))
+            await store.append("s1", 1, [completed(store, 1, "a", 1)])
+            engine = sa.create_engine(postgres_store.database)
+            with engine.begin() as connection:
+                ended = connection.execute(
+                    sa.text(
+                        "SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity "
+                        "WHERE datname = current_database() AND pid <> pg_backend_pid()"
+                    )
+                )
+                assert ended.scalar_one() > 0
+            engine.dispose()
+            await store.append("s1", 1, [completed(store, 2, "b", 2)])
+            assert len((await store.load("s1")).records) == 2
+            store.close()
+
+        play(scene())
+
     def test_a_database_that_somebody_else_holds_is_told(
         self, empty_sqlite_file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:

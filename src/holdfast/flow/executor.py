@@ -20,7 +20,7 @@ from __future__ import annotations
 import asyncio
 import inspect
 from collections import deque
-from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterable
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
 from contextvars import copy_context
 from time import perf_counter
 from types import CoroutineType
@@ -29,7 +29,7 @@ from typing import Any, NamedTuple, cast
 from holdfast.errors import InvalidInputError, NodeFailedError
 from holdfast.flow.bus import Bus
 from holdfast.flow.failure import Failure, node_failed, told
-from holdfast.flow.frame import Frame, Loop
+from holdfast.flow.frame import Frame, Loop, items_of
 from holdfast.flow.graph import CompiledFlow, Items
 from holdfast.flow.signal import AbortSignal, FlowInterrupt, FlowPaused
 from holdfast.flow.step import Step
@@ -169,12 +169,10 @@ class Run:
 
     def _start_ready(self) -> None:
         ready, running, at_most = self._ready, self._running, self._root.graph.at_most
-        while self._on_record:
-            self._complete_from_record(self._on_record.popleft())
+        self._replay()
         while ready and len(running) < at_most and not self._is_stopping:
             self._start(ready.popleft())
-            while self._on_record:
-                self._complete_from_record(self._on_record.popleft())
+            self._replay()
             if self._finished and perf_counter() >= self._turn_ends:
                 return
 
@@ -267,10 +265,10 @@ class Run:
         node, over = step.node, step.frame.graph.over[step.number]
         try:
             if over >= 0:
-                items = _items(step.frame.outputs.get(step.frame.graph.names[over]))
+                items = items_of(step.frame.outputs.get(step.frame.graph.names[over]))
             else:
                 compute = cast("Items", node.over)
-                items = self._computed(step, lambda: _items(compute(step)))
+                items = self._computed(step, lambda: items_of(compute(step)))
         except Exception as error:  # noqa: BLE001 - the user's function says what the items are
             self._fail(step, error)
             return
@@ -358,13 +356,16 @@ class Run:
                 self._cancel_from_outside()
         pending.result()
 
-    def _complete_from_record(self, step: Step) -> None:
-        value, taken = self._recorded[step.node_id]
-        if taken is None and step.index < 0 and step.frame.graph.decides[step.number]:
-            taken = self._decide(step, value)
-            if taken is None:
-                return
-        self._complete(step, value, taken)
+    def _replay(self) -> None:
+        """Complete what is on record, and what becomes ready by that and is on record, too."""
+        while self._on_record:
+            step = self._on_record.popleft()
+            value, taken = self._recorded[step.node_id]
+            if taken is None and step.index < 0 and step.frame.graph.decides[step.number]:
+                taken = self._decide(step, value)  # a condition failed the last time
+                if taken is None:
+                    continue
+            self._complete(step, value, taken)
 
     def _complete(self, step: Step, value: Any, taken: tuple[str, ...] | None) -> None:
         if step.index >= 0:
@@ -459,12 +460,3 @@ class Run:
 
 async def _awaited(awaitable: Awaitable[Any]) -> Any:
     return await awaitable
-
-
-def _items(found: Any) -> list[Any]:
-    if isinstance(found, str | bytes | dict) or not hasattr(cast("object", found), "__iter__"):
-        raise InvalidInputError(
-            f"a foreach goes through a list, not {type(cast('object', found)).__name__}",
-            hint="let the node that it goes over return a list",
-        )
-    return list(cast("Iterable[Any]", found))

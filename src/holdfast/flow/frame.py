@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any, cast
+
+from holdfast.errors import InvalidInputError
 
 if TYPE_CHECKING:
     from holdfast.flow.graph import CompiledFlow
@@ -69,6 +72,16 @@ class Loop:
         self.outputs: list[Any] = [None] * len(items)
         self.next = 0
         self.left = len(items)
+
+
+def items_of(found: Any) -> list[Any]:
+    """What a `foreach` goes through; a text or a dict is hardly meant."""
+    if isinstance(found, str | bytes | dict) or not hasattr(cast("object", found), "__iter__"):
+        raise InvalidInputError(
+            f"a foreach goes through a list, not {type(cast('object', found)).__name__}",
+            hint="let the node that it goes over return a list",
+        )
+    return list(cast("Iterable[Any]", found))
 
 
 NO_LOOP = Loop([])

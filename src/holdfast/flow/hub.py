@@ -10,7 +10,6 @@ from __future__ import annotations
 import asyncio
 import logging
 import os
-from collections import Counter
 from collections.abc import Collection
 from contextvars import ContextVar
 from dataclasses import replace
@@ -24,6 +23,7 @@ from holdfast.errors import (
     InvalidInputError,
     NotFoundError,
     SessionAlreadyRunningError,
+    SessionNotFoundError,
 )
 from holdfast.flow.bus import Bus, Subscription
 from holdfast.flow.executor import Run
@@ -71,7 +71,8 @@ class Hub:
         self._bus = Bus(clock)
         self._flows: dict[str, CompiledFlow] = {}
         self._sessions: dict[str, HeldSession] = {}
-        self._held: Counter[FlowStatus] = Counter()
+        self._running: dict[str, HeldSession] = {}
+        """Of those: a pause looks at no others."""
         self._last_ended: FlowStatus = "idle"
         self._everything = AbortController()
         self._unwatched: set[asyncio.Future[Any]] = set()
@@ -170,6 +171,10 @@ class Hub:
 
         try:
             return await _done(self.store.claim(session_id, runner, self._now(), check, message))
+        except SessionNotFoundError:
+            if before is not None:  # another process has brought it to its end, or forgotten it
+                self._let_go(before, "idle")
+            raise
         finally:
             if before is not None:
                 before.resuming = False
@@ -242,8 +247,7 @@ class Hub:
             if signal.aborted and not signal.resumable:  # aborted while that was written
                 self._settle_aborted(held, signal.reason)
             elif held.status == "running":  # a failure or a cancellation: nobody has told yet
-                self._move(held, "paused")
-                self._bus.tell(FlowPausedEvent, session_id, reason=settlement.reason)
+                self._hold_paused(held, settlement.reason)
         elif settlement.status == "complete":
             self._let_go(held, "complete")
             self._bus.tell(SessionEnded, session_id)
@@ -278,7 +282,7 @@ class Hub:
         if session_id is not None:
             self._stop_with_children(self._find(session_id), resumable, reason)
             return
-        for held in tuple(self._sessions.values()):
+        for held in tuple((self._running if resumable else self._sessions).values()):
             self._stop(held, resumable=resumable, reason=reason)
         self._everything.abort(resumable=resumable, reason=reason)
 
@@ -294,8 +298,7 @@ class Hub:
             return
         held.context.abort_controller.abort(resumable=resumable, reason=reason)
         if resumable:
-            self._move(held, "paused")
-            self._bus.tell(FlowPausedEvent, session_id, reason=reason)
+            self._hold_paused(held, reason)
             return
         is_at_rest = held.under_way is None or held.under_way.done()
         self._let_go(held, "aborted")
@@ -321,10 +324,9 @@ class Hub:
     @property
     def status(self) -> FlowStatus:
         """Running if a session is, else paused if one is; else how the last one ended."""
-        for status in ("running", "paused"):
-            if self._held[status]:
-                return status
-        return self._last_ended
+        if self._running:
+            return "running"
+        return "paused" if self._sessions else self._last_ended
 
     def status_of(self, session_id: str) -> FlowStatus:
         return self._find(session_id).status
@@ -391,24 +393,23 @@ class Hub:
     def _hold(self, session: FlowSession, graph: CompiledFlow) -> HeldSession:
         context = SessionContext(session.id, session.parent_id, session.created_at)
         held = HeldSession(context, graph, claim=session.claim)
-        self._sessions[session.id] = held
-        self._held["running"] += 1
+        self._sessions[session.id] = self._running[session.id] = held
         if self._everything.signal.aborted:
             self._everything = AbortController()
         if session.parent_id in self._sessions:
             self._sessions[session.parent_id].has_children = True
         return held
 
-    def _move(self, held: HeldSession, status: FlowStatus) -> None:
-        self._held[held.status] -= 1
-        self._held[status] += 1
-        held.status = status
+    def _hold_paused(self, held: HeldSession, reason: str | None) -> None:
+        held.status = "paused"
+        self._running.pop(held.context.session_id, None)
+        self._bus.tell(FlowPausedEvent, held.context.session_id, reason=reason)
 
     def _let_go(self, held: HeldSession, status: FlowStatus) -> None:
         """It has ended, or is about to be held anew (`idle`)."""
         if self._sessions.get(held.context.session_id) is held:
             del self._sessions[held.context.session_id]
-            self._held[held.status] -= 1
+            self._running.pop(held.context.session_id, None)
         held.status = status
         if status != "idle":
             self._last_ended = status

@@ -55,5 +55,5 @@ def admit(session: FlowSession, runner: Runner, *, takeover: bool) -> None:
     if is_alive(holder["process"]):
         raise SessionAlreadyRunningError(
             f"session {session.id} is run by process {holder['process']['pid']}",
-            hint="pause it there, or wait until it has ended",
+            hint="pause it there, wait until it has ended, or take it from there: resume(…, takeover=True)",
         )

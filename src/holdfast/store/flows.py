@@ -99,6 +99,7 @@ class SqlFlowStore:
         self._writing = writing(self._engine)
         self._requests: queue.SimpleQueue[_Request | None] = queue.SimpleQueue()
         self._thread: threading.Thread | None = None
+        self._starting = threading.Lock()
         self._closed = False
 
     def close(self) -> None:
@@ -193,9 +194,10 @@ class SqlFlowStore:
     ) -> asyncio.Future[Any]:
         if self._closed:
             raise StorageError("the store of flows is closed", hint="open it again: SqlFlowStore(database)")
-        if self._thread is None:
-            self._thread = threading.Thread(target=self._serve, name="holdfast-flows", daemon=True)
-            self._thread.start()
+        with self._starting:
+            if self._thread is None:
+                self._thread = threading.Thread(target=self._serve, name="holdfast-flows", daemon=True)
+                self._thread.start()
         loop = asyncio.get_running_loop()
         request = _Request(work, append, loop.create_future(), loop)
         self._requests.put(request)
