@@ -23,6 +23,10 @@ class Task(Value):
     depends_on: tuple[str, ...] = ()
     run: str | None = Field(default=None, description="Shell command, for the shell driver")
     prompt: str | None = Field(default=None, description="What an agent is asked, for the agent drivers")
+    driver: str | None = Field(default=None, description="Who works it off, where not the plan's driver")
+    approval: bool = Field(default=False, description="Whether somebody must approve before it starts")
+    junit: str | None = Field(default=None, description="Where its tests write JUnit XML, in the worktree")
+    attempts: int = Field(default=0, ge=0, description="How often it was started; above 1 it was cut off")
     result: str | None = Field(default=None, description="How it ended, in a line")
 
 

@@ -9,7 +9,7 @@ from pydantic import AwareDatetime, Field
 
 from holdfast.errors import IllegalTransitionError
 from holdfast.model.base import Value
-from holdfast.policy import Trigger
+from holdfast.policy import PausePolicy, Trigger
 
 WorkflowStatus = Literal["pending", "in_progress", "blocked", "paused", "completed", "failed", "cancelled"]
 
@@ -43,6 +43,33 @@ class PauseRequest(Value):
     trigger: Trigger
     reason: str | None = None
     requested_at: AwareDatetime
+
+
+class WorkflowOptions(Value):
+    """How a workflow is run, in every one of its sessions."""
+
+    driver: str = Field(default="shell", description="Who works the tasks off")
+    parallel: int = Field(default=1, ge=1, description="How many tasks run side by side at most")
+    pause_every: int | None = Field(default=None, ge=1, description="Pause after so many tasks of a session")
+    timeout: float | None = Field(
+        default=None, gt=0, description="Pause when a session has run so long, in s"
+    )
+    exhaustion_at: float = Field(default=0.85, gt=0, le=1, description="Pause from this share of the window")
+    force_after: float = Field(default=300.0, ge=0, description="Wait so long for a task's end, in seconds")
+    resume_on_reset: bool = Field(default=False, description="Go on by itself once there is quota again")
+    repository: str | None = Field(
+        default=None, description="Where workers get the code from, as git takes it"
+    )
+    branch: str | None = Field(default=None, description="The branch the work is on, in that repository")
+
+    @property
+    def policy(self) -> PausePolicy:
+        return PausePolicy(
+            exhaustion_at=self.exhaustion_at,
+            every_tasks=self.pause_every,
+            timeout_seconds=self.timeout,
+            force_after_seconds=self.force_after,
+        )
 
 
 class Workflow(Value):

@@ -1,0 +1,1 @@
+"""Workflows over sessions: plans, the service, the runner, workers, and drivers for the tasks."""

@@ -1,0 +1,23 @@
+"""Who works a task off. A driver is a file here and a line in `DRIVERS`."""
+
+from __future__ import annotations
+
+from importlib import import_module
+
+from holdfast.config import Settings
+from holdfast.errors import InvalidInputError
+from holdfast.orchestrator.drivers.protocol import Driver
+
+DRIVERS = {
+    "shell": "holdfast.orchestrator.drivers.shell:ShellDriver",
+}
+"""The name in a plan, and the class behind it: called with the settings, loaded when a plan names it."""
+
+
+def driver_named(name: str, settings: Settings) -> Driver:
+    if name not in DRIVERS:
+        raise InvalidInputError(
+            f"there is no driver {name!r}", hint=f"drivers there are: {', '.join(DRIVERS)}"
+        )
+    module, _, kind = DRIVERS[name].partition(":")
+    return getattr(import_module(module), kind)(settings)

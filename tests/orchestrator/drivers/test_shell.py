@@ -1,0 +1,175 @@
+"""Commands as tasks: how they end, how they are stopped, and that none outlives its runner."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from holdfast.config import load_settings
+from holdfast.errors import InvalidInputError
+from holdfast.model.task import Task
+from holdfast.model.workflow import Issue
+from holdfast.orchestrator.drivers import driver_named
+from holdfast.orchestrator.drivers.protocol import (
+    AgentSession,
+    Assignment,
+    Done,
+    Failed,
+    Finding,
+    Interrupted,
+    Outcome,
+)
+from holdfast.orchestrator.drivers.shell import ShellDriver
+
+PATIENCE = 30.0
+
+
+class Silence:
+    """A report nobody reads."""
+
+    def usage(self, usage: object, *, tool_calls: int = 0, cost_usd: float | None = None) -> None:
+        pass
+
+    def agent_session(self, session: AgentSession) -> None:
+        pass
+
+    def found(self, *findings: Finding) -> None:
+        pass
+
+    def say(self, line: str) -> None:
+        pass
+
+
+def assignment(folder: Path, command: str) -> Assignment:
+    task = Task(id="t", description="", run=command)
+    return Assignment("wf_1", 1, Issue(id="1", title="T"), task, folder, attempt=2)
+
+
+def run(folder: Path, command: str) -> Outcome:
+    return ShellDriver(load_settings({}, folder)).run(assignment(folder, command), Silence())
+
+
+def wait_for(condition: Callable[[], object]) -> None:
+    deadline = time.monotonic() + PATIENCE
+    while not condition():
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+
+
+def is_running(pid: int) -> bool:
+    try:
+        state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+    except OSError:
+        return False
+    return state != "Z"
+
+
+@pytest.mark.parametrize(
+    ("command", "outcome"),
+    [
+        ("true", Done(None)),
+        ("echo one; echo two", Done("one\ntwo")),
+        ("echo no >&2; exit 3", Failed("exit code 3: no")),
+        ("kill -9 $$", Failed("ended by signal 9: Killed")),
+        ("cat; pwd -P >/dev/null", Done(None)),  # stdin is empty, not ours
+        ('echo "$HOLDFAST_WORKFLOW $HOLDFAST_TASK $HOLDFAST_ATTEMPT"', Done("wf_1 t 2")),
+        ("printf 'a\\0b'", Done("ab")),
+    ],
+)
+def test_how_a_command_ends(tmp_path: Path, command: str, outcome: Outcome) -> None:
+    assert run(tmp_path, command) == outcome
+
+
+def test_a_missing_command_is_said_to_be_missing(tmp_path: Path) -> None:
+    outcome = run(tmp_path, "no-such-program --now")
+    assert isinstance(outcome, Failed)
+    assert outcome.reason.startswith("command not found (exit code 127)")
+    assert "no-such-program" in outcome.reason
+
+
+def test_a_worktree_that_is_gone_is_a_failure_with_its_name(tmp_path: Path) -> None:
+    gone = assignment(tmp_path / "gone", "true")
+    outcome = ShellDriver(load_settings({}, tmp_path)).run(gone, Silence())
+    assert isinstance(outcome, Failed)
+    assert "could not be started" in outcome.reason
+
+
+def test_only_the_end_of_long_output_is_kept(tmp_path: Path) -> None:
+    outcome = run(tmp_path, "seq 1 100000")
+    assert isinstance(outcome, Done)
+    assert outcome.result is not None
+    assert outcome.result.startswith("…")
+    assert outcome.result.endswith("\n100000")
+    assert len(outcome.result) < 5000
+
+
+def test_a_process_left_behind_does_not_hold_the_task_up(tmp_path: Path) -> None:
+    started = time.monotonic()
+    assert run(tmp_path, "sleep 60 & echo $! > pid") == Done(None)
+    assert time.monotonic() - started < 20
+    os.kill(int((tmp_path / "pid").read_text()), signal.SIGKILL)
+
+
+@pytest.mark.parametrize("command", ["echo $$ > pid; exec sleep 60", "trap '' TERM; echo $$ > pid; sleep 60"])
+def test_a_stop_ends_the_command_and_what_it_started(
+    tmp_path: Path, command: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("holdfast.orchestrator.drivers.shell._GRACE_SECONDS", 0.5)
+    job = assignment(tmp_path, command)
+
+    def stop() -> None:
+        wait_for(lambda: (tmp_path / "pid").exists() and (tmp_path / "pid").read_text().strip())
+        job.stop.request("somebody asked")
+
+    thread = threading.Thread(target=stop)
+    thread.start()
+    outcome = ShellDriver(load_settings({}, tmp_path)).run(job, Silence())
+    thread.join()
+    assert outcome == Interrupted("somebody asked")
+    wait_for(lambda: not is_running(int((tmp_path / "pid").read_text())))
+
+
+def test_a_stop_before_the_start_counts(tmp_path: Path) -> None:
+    job = assignment(tmp_path, "sleep 60")
+    job.stop.request("too late")
+    assert ShellDriver(load_settings({}, tmp_path)).run(job, Silence()) == Interrupted("too late")
+
+
+_RUNNER = """
+import sys
+from pathlib import Path
+sys.path.insert(0, sys.argv[2])
+from test_shell import run
+run(Path(sys.argv[1]), "sleep 60 & echo $! > child; echo $$ > pid; sleep 60")
+"""
+
+
+def test_a_command_does_not_outlive_a_killed_runner(tmp_path: Path) -> None:
+    with subprocess.Popen(
+        [sys.executable, "-c", _RUNNER, str(tmp_path), str(Path(__file__).parent)]
+    ) as runner:
+        wait_for(lambda: (tmp_path / "pid").exists() and (tmp_path / "pid").read_text().strip())
+        runner.kill()
+    for name in ("pid", "child"):
+        wait_for(lambda name=name: not is_running(int((tmp_path / name).read_text())))
+
+
+def test_a_task_without_a_command_is_refused(tmp_path: Path) -> None:
+    driver = driver_named("shell", load_settings({}, tmp_path))
+    driver.check(Task(id="a", description="", run="true"))
+    with pytest.raises(InvalidInputError, match="no command"):
+        driver.check(Task(id="a", description=""))
+
+
+def test_an_unknown_driver_is_refused_with_those_there_are(tmp_path: Path) -> None:
+    with pytest.raises(InvalidInputError, match="no driver 'magic'") as refused:
+        driver_named("magic", load_settings({}, tmp_path))
+    assert "shell" in (refused.value.hint or "")
