@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from holdfast.model.usage import UsageMetadata as UsageMetadata
     from holdfast.model.usage import UsageMetrics as UsageMetrics
     from holdfast.model.workflow import Workflow as Workflow
+    from holdfast.orchestrator.service import OrchestratorService as OrchestratorService
     from holdfast.pauses import SessionPauseManager as SessionPauseManager
     from holdfast.resume.snapshots import ResumeContextCompiler as ResumeContextCompiler
     from holdfast.store.item_sessions import SessionStateManager as SessionStateManager
@@ -42,6 +43,7 @@ _HOME = {
     "HoldfastError": "holdfast.errors",
     "Hub": "holdfast.flow.hub",
     "IncrementalPauseManager": "holdfast.winddown",
+    "OrchestratorService": "holdfast.orchestrator.service",
     "PauseAction": "holdfast.journal.action",
     "ResumeContextCompiler": "holdfast.resume.snapshots",
     "ReviewerFeedback": "holdfast.model.findings",

@@ -1,4 +1,4 @@
-"""The verbs: open, record, request_pause, settle, enrich, claim. Every door calls these.
+"""The verbs: open, record, take, advancing, request_pause, settle, enrich, claim. Every door calls these.
 
     trigger ─► request_pause ─► (boundary) ─► settle ─► enrich ─► claim
                recorded                       facts and   may       one runner
@@ -12,7 +12,7 @@ never a lost update.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
@@ -28,10 +28,14 @@ from holdfast.errors import (
 )
 from holdfast.model.entry import (
     Entry,
+    Event,
     PauseRequested,
+    SessionTaken,
     SnapshotDeleted,
     SnapshotEnriched,
     SnapshotImported,
+    TaskApproved,
+    Warned,
     WorkflowCreated,
     WorkflowMoved,
     WorkflowPaused,
@@ -44,7 +48,15 @@ from holdfast.model.git import GitState
 from holdfast.model.snapshot import FileFingerprint, IncrementalPause, SessionSnapshot
 from holdfast.model.task import TaskDAG
 from holdfast.model.usage import UsageMetrics
-from holdfast.model.workflow import ACTIVE, OPEN, Issue, PauseRequest, Workflow, WorkflowStatus
+from holdfast.model.workflow import (
+    ACTIVE,
+    OPEN,
+    Issue,
+    PauseRequest,
+    Workflow,
+    WorkflowOptions,
+    WorkflowStatus,
+)
 from holdfast.policy import Trigger
 from holdfast.store.protocol import Change, Store
 
@@ -60,6 +72,8 @@ class Facts:
     files: tuple[FileFingerprint, ...] = ()
     usage: UsageMetrics | None = None
     incremental_pause: IncrementalPause | None = None
+    resume_at: datetime | None = None
+    """When the workflow is to go on by itself."""
 
 
 @dataclass(frozen=True)
@@ -84,11 +98,18 @@ class Core:
         task_dag: TaskDAG | None = None,
         constraints: Iterable[str] = (),
         commit_at_start: str | None = None,
+        options: WorkflowOptions | None = None,
+        claim: str | None = None,
     ) -> Workflow:
-        """A new workflow, running. Refused while another one is active in that worktree."""
+        """A new workflow, running. Refused while another one is active in that worktree.
+
+        With `options` it gets a run: of whoever is named by `claim`, else of the first worker to take it.
+        """
         change = opening(
             issue, worktree, task_dag or TaskDAG(), tuple(constraints), commit_at_start, self._now()
         )
+        if options is not None:
+            change = with_run(replace(change, workflow=change.workflow.changed(options=options)), claim)
         self.store.apply(change)
         return change.workflow
 
@@ -101,6 +122,52 @@ class Core:
             )
         return self._apply(workflow, workflow.touched(self._now()), *entries)
 
+    def advancing(
+        self, workflow: Workflow, *entries: Entry, to: WorkflowStatus | None = None, **changes: object
+    ) -> Change:
+        """What a runner records: made from the state it last saw, so that whatever anybody else
+        changed since (a pause asked for, a takeover) is a `ConflictError` and not written over."""
+        now = self._now()
+        after = (
+            workflow.touched(now, **changes)
+            if to is None
+            else workflow.moved(to, now, **{**_NOT_RUNNING, **changes})
+        )
+        return clean(Change(after, workflow.revision, entries))
+
+    def take(self, workflow_id: str, run_id: str, claim: str, *, takes_over: bool = True) -> Workflow:
+        """A runner takes a session up; whoever had it before can write no more."""
+        workflow = self.store.workflow(workflow_id)
+        if workflow.run_id != run_id or workflow.status != "in_progress":
+            raise SessionAlreadyRunningError(f"run {run_id} of workflow {workflow_id} is over")
+        if workflow.claim == claim:
+            return workflow
+        if workflow.claim is not None and not takes_over:
+            raise SessionAlreadyRunningError(f"workflow {workflow_id} is run by {workflow.claim}")
+        taken = SessionTaken(run_id=run_id, claim=claim, took_over_from=workflow.claim)
+        return self._apply(workflow, workflow.touched(self._now(), claim=claim), taken)
+
+    def run_anew(self, workflow: Workflow) -> Workflow:
+        """Another run of a session whose run is over for the engine and not for us."""
+        warned = Warned(text=f"run {workflow.run_id} ended without a result; another one goes on")
+        change = with_run(clean(Change(workflow.touched(self._now()), workflow.revision, (warned,))), None)
+        self.store.apply(change)
+        return change.workflow
+
+    def approve(self, workflow_id: str, task_id: str, claim: str | None = None) -> Workflow:
+        """Let a workflow that waits for approval go on with that task."""
+        workflow = self.store.workflow(workflow_id)
+        if workflow.status != "blocked":
+            raise IllegalTransitionError(
+                f"workflow {workflow_id} is {workflow.status}; it does not wait for approval"
+            )
+        approved = TaskApproved(task_id=task_id)
+        moved = workflow.moved("in_progress", self._now())
+        going = WorkflowStatusChanged(status="in_progress", reason=f"task {task_id} was approved")
+        change = with_run(clean(Change(moved, workflow.revision, (approved, going))), claim)
+        self.store.apply(change)
+        return change.workflow
+
     def move(self, workflow_id: str, status: WorkflowStatus, reason: str | None = None) -> Workflow:
         """Complete, fail, block or cancel. A pause goes through `settle`, a resume through `claim`."""
         if status in ("paused", "pending"):
@@ -108,26 +175,35 @@ class Core:
         workflow = self.store.workflow(workflow_id)
         if workflow.status == "paused" and status == "in_progress":
             raise InvalidInputError(f"workflow {workflow_id} is paused: it is resumed, not moved")
-        moved = workflow.moved(status, self._now(), pause_request=None)
+        moved = workflow.moved(status, self._now(), **_NOT_RUNNING)
         return self._apply(workflow, moved, WorkflowStatusChanged(status=status, reason=reason))
 
     def request_pause(
-        self, workflow_id: str, trigger: Trigger = "pause", reason: str | None = None
+        self,
+        workflow_id: str,
+        trigger: Trigger = "pause",
+        reason: str | None = None,
+        force_after: float | None = None,
     ) -> Workflow:
-        """Ask for a pause; it is honoured at the next boundary. Asking again changes nothing."""
+        """Ask for a pause; it is honoured at the next boundary. Asking again changes nothing but
+        how long it waits for that boundary."""
         workflow = self.store.workflow(workflow_id)
         if workflow.status not in ACTIVE:
             raise IllegalTransitionError(
                 f"workflow {workflow_id} is {workflow.status}; only a running one can be paused"
             )
-        if workflow.pause_request is not None:
-            return workflow
         now = self._now()
-        request = PauseRequest(trigger=trigger, reason=reason, requested_at=now)
+        request = workflow.pause_request
+        if request is None:
+            request = PauseRequest(trigger=trigger, reason=reason, requested_at=now, force_after=force_after)
+        elif force_after is None or force_after == request.force_after:
+            return workflow
+        else:
+            request = request.changed(force_after=force_after)
         return self._apply(
             workflow,
             workflow.touched(now, pause_request=request),
-            PauseRequested(trigger=trigger, reason=reason),
+            PauseRequested(trigger=request.trigger, reason=request.reason),
         )
 
     def settle(self, workflow_id: str, facts: Facts) -> SessionSnapshot:
@@ -138,7 +214,7 @@ class Core:
 
     def prepare_pause(self, workflow: Workflow, facts: Facts) -> Settled:
         """What `settle` would commit; nothing is written yet."""
-        return prepare_pause(workflow, self._fold(workflow), facts, self._now())
+        return prepare_pause(workflow, self.fold(workflow), facts, self._now())
 
     def prepare_worktree_pause(
         self, worktree: str, issue: Issue, facts: Facts, *, commit_at_start: str | None = None
@@ -153,7 +229,7 @@ class Core:
         if found is None:
             new = opening(issue, worktree, TaskDAG(), (), commit_at_start, now)
             return opening_pause(new, SessionFold(), facts, now)
-        fold = self._fold(found)
+        fold = self.fold(found)
         if found.status in ACTIVE:
             return prepare_pause(found, fold, facts, now)
         return opening_pause(going_on(found, now), fold, facts, now)
@@ -161,10 +237,14 @@ class Core:
     def _newest(self, worktree: str, statuses: frozenset[WorkflowStatus]) -> Workflow | None:
         return next(iter(self.store.workflows(worktree=worktree, statuses=statuses, limit=1)), None)
 
-    def _fold(self, workflow: Workflow) -> SessionFold:
+    def fold(self, workflow: Workflow) -> SessionFold:
+        """Where the work stands: the last snapshot (or the older one resumed from) and what followed."""
         base = self.store.latest_snapshot(workflow.id)
         since = base.folded_through if base else 0
         events = self.store.events(workflow_id=workflow.id, since=since)
+        resumed = _last_resume(events)
+        if resumed is not None and base is not None and resumed[1] != base.id:
+            base, events = self.store.snapshot(resumed[1]), events[resumed[0] :]
         return SessionFold.starting_from(base).take(events)
 
     def enrich(
@@ -197,13 +277,26 @@ class Core:
         self.store.apply(change)
         return change.save or enriched
 
-    def claim(self, workflow_id: str, message: str | None = None) -> tuple[Workflow, SessionSnapshot | None]:
-        """Resume: of all who try at once, one gets the workflow; the others an error."""
+    def claim(
+        self,
+        workflow_id: str,
+        message: str | None = None,
+        *,
+        snapshot: SessionSnapshot | None = None,
+        runs: bool = False,
+        claim: str | None = None,
+    ) -> tuple[Workflow, SessionSnapshot | None]:
+        """Resume: of all who try at once, one gets the workflow; the others an error.
+
+        From the last snapshot, or from an older one. With `runs` it gets a run, as in `open`.
+        """
         workflow = self.store.workflow(workflow_id)
         if workflow.status in ACTIVE:
             raise SessionAlreadyRunningError(f"workflow {workflow_id} is already running")
-        snapshot = self.store.latest_snapshot(workflow_id)
+        snapshot = snapshot or self.store.latest_snapshot(workflow_id)
         change = going_on(workflow, self._now(), snapshot, message)
+        if runs:
+            change = with_run(change, claim)
         try:
             self.store.apply(change)
         except ConflictError:
@@ -263,10 +356,19 @@ class Core:
     def delete_snapshot(self, snapshot_id: str) -> SessionSnapshot:
         snapshot = self.store.snapshot(snapshot_id)
         workflow = self.store.workflow(snapshot.workflow_id)
+        if workflow.status in ACTIVE and self._started_from(workflow) == snapshot_id:
+            raise IllegalTransitionError(f"the running session started from snapshot {snapshot_id}")
         after = workflow.touched(self._now())
         entry = SnapshotDeleted(snapshot_id=snapshot_id)
         self.store.apply(Change(after, workflow.revision, (entry,), delete=snapshot_id))
         return snapshot
+
+    def _started_from(self, workflow: Workflow) -> str | None:
+        base = self.store.latest_snapshot(workflow.id)
+        if base is None:
+            return None
+        resumed = _last_resume(self.store.events(workflow_id=workflow.id, since=base.folded_through))
+        return resumed[1] if resumed else None
 
     def _apply(self, before: Workflow, after: Workflow, *entries: Entry) -> Workflow:
         change = clean(Change(after, before.revision, entries))
@@ -275,6 +377,26 @@ class Core:
 
     def _now(self) -> datetime:
         return to_datetime(self._clock())
+
+
+_NOT_RUNNING: dict[str, object] = {"pause_request": None, "run_id": None, "claim": None, "resume_at": None}
+"""What a workflow has lost that nobody works on."""
+
+
+def with_run(change: Change, claim: str | None) -> Change:
+    """The change, with a run of its own for the session it starts: no two of a workflow share a name."""
+    workflow = change.workflow
+    run_id = f"{workflow.id}/{workflow.session_count}.{workflow.revision}"
+    return replace(change, workflow=workflow.changed(run_id=run_id, claim=claim))
+
+
+def _last_resume(events: Sequence[Event]) -> tuple[int, str] | None:
+    """Where among these events the session was last resumed, and from which snapshot."""
+    for index in range(len(events) - 1, -1, -1):
+        entry = events[index].entry
+        if isinstance(entry, WorkflowResumed) and entry.snapshot_id:
+            return index, entry.snapshot_id
+    return None
 
 
 def opening(
@@ -304,7 +426,9 @@ def going_on(
 ) -> Change:
     """A paused (or not yet started) workflow in its next session."""
     number = workflow.session_count + (workflow.status == "paused")
-    resumed = workflow.moved("in_progress", now, session_count=number, paused_at=None, pause_reason=None)
+    resumed = workflow.moved(
+        "in_progress", now, session_count=number, paused_at=None, pause_reason=None, resume_at=None
+    )
     entry = WorkflowResumed(
         snapshot_id=snapshot.id if snapshot else None, session_number=number, message=message
     )
@@ -345,9 +469,14 @@ def prepare_pause(workflow: Workflow, fold: SessionFold, facts: Facts, now: date
         constraints=tuple(fold.constraints),
         usage=facts.usage or fold.usage,
         incremental_pause=facts.incremental_pause,
+        agent_session=fold.agent_session,
         folded_through=fold.through,
     )
-    paused = workflow.moved("paused", now, paused_at=now, pause_reason=facts.reason, pause_request=None)
+    paused = workflow.moved(
+        "paused",
+        now,
+        **{**_NOT_RUNNING, "paused_at": now, "pause_reason": facts.reason, "resume_at": facts.resume_at},
+    )
     entry = WorkflowPaused(
         snapshot_id=snapshot.id,
         session_id=session_id,

@@ -13,7 +13,7 @@ import os
 from collections.abc import Generator
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from holdfast.capture.files import fingerprint_files
 from holdfast.capture.git import BEFORE_FIRST_COMMIT, capture_git_state, commit_files
@@ -27,15 +27,17 @@ from holdfast.model.fold import SessionFold
 from holdfast.model.git import GitState, decode_path, encode_path
 from holdfast.model.task import TaskDAG
 from holdfast.model.workflow import Issue
-from holdfast.store.protocol import Store
 from holdfast.store.session_document import read_session_document, render_files
 from holdfast.store.session_files import Closing, FileSet, SessionFiles
+
+if TYPE_CHECKING:
+    from holdfast.store.sql import SqlStore
 
 log = logging.getLogger("holdfast.pauses")
 
 
 @contextlib.contextmanager
-def open_store(settings: Settings) -> Generator[Store]:
+def open_store(settings: Settings) -> Generator[SqlStore]:
     """The configured database; SQLAlchemy is loaded here and not before."""
     from holdfast.store.sql import SqlStore
 
@@ -93,7 +95,7 @@ class SessionPauseManager:
                 started = next(
                     (flow.commit_at_start for flow in store.workflows(worktree=worktree, limit=1)), None
                 )
-                facts = self._with_world(facts, started)
+                facts = with_world(facts, self.settings.project, started)
                 return core.prepare_worktree_pause(worktree, issue, facts, commit_at_start=_commit(facts))
         except HoldfastError as error:
             log.warning("the database cannot be asked: %s", error.message)
@@ -104,26 +106,14 @@ class SessionPauseManager:
         now = to_datetime(self._clock())
         latest = self.files.latest()
         if latest is None:
-            facts = self._with_world(facts, None)
+            facts = with_world(facts, self.settings.project, None)
             first = opening(issue, self.settings.worktree, TaskDAG(), (), _commit(facts), now)
             return opening_pause(first, SessionFold(), facts, now)
         snapshot, workflow = read_session_document(self.files.read(latest), where=f"{latest}.json")
-        facts = self._with_world(facts, workflow.commit_at_start)
+        facts = with_world(facts, self.settings.project, workflow.commit_at_start)
         return opening_pause(
             going_on(workflow, now, snapshot), SessionFold.starting_from(snapshot), facts, now
         )
-
-    def _with_world(self, facts: Facts, since: str | None) -> Facts:
-        """Git and the changed files; a repository that cannot be read costs that fact, not the pause."""
-        git: GitState | None = None
-        try:
-            git = capture_git_state(self.settings.project, since=since)
-        except HoldfastError as error:
-            log.warning("git state is left out: %s", error.message)
-        if git is None:
-            return facts
-        root = Path(os.fsdecode(decode_path(git.worktree))) if git.worktree else self.settings.project
-        return replace(facts, git_state=git, files=fingerprint_files(root, git.files_modified))
 
     def index(self, settled: Settled) -> None:
         """Give the database what the files already hold; if it refuses, it gets it later."""
@@ -153,6 +143,19 @@ class SessionPauseManager:
     def list_sessions(self) -> list[str]:
         """Newest first."""
         return self.files.session_ids()
+
+
+def with_world(facts: Facts, folder: Path, since: str | None) -> Facts:
+    """Git and the changed files; a repository that cannot be read costs that fact, not the pause."""
+    git: GitState | None = None
+    try:
+        git = capture_git_state(folder, since=since)
+    except HoldfastError as error:
+        log.warning("git state is left out: %s", error.message)
+    if git is None:
+        return facts
+    root = Path(os.fsdecode(decode_path(git.worktree))) if git.worktree else folder
+    return replace(facts, git_state=git, files=fingerprint_files(root, git.files_modified))
 
 
 def _commit(facts: Facts) -> str | None:
@@ -185,4 +188,4 @@ def known_projects(settings: Settings) -> list[Path]:
     return found
 
 
-__all__ = ["SessionPauseManager", "known_projects", "open_store", "remember_project"]
+__all__ = ["SessionPauseManager", "known_projects", "open_store", "remember_project", "with_world"]

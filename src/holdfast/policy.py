@@ -95,6 +95,6 @@ def pause_cause(policy: PausePolicy, now: Situation) -> PauseCause | None:
     return None
 
 
-def must_force(policy: PausePolicy, seconds_waiting: float) -> bool:
-    """Whether a requested pause has waited long enough for its boundary."""
-    return seconds_waiting >= policy.force_after_seconds
+def must_force(policy: PausePolicy, seconds_waiting: float, limit: float | None = None) -> bool:
+    """Whether a requested pause has waited long enough for its boundary; `limit` is the request's own."""
+    return seconds_waiting >= (policy.force_after_seconds if limit is None else limit)

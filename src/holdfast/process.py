@@ -16,15 +16,15 @@ def identify(pid: int) -> ProcessIdentity:
     return {"pid": pid, "started": _start_mark(pid)}
 
 
-def host_mark() -> str:
-    """Where process numbers mean the same: this machine, and on Linux this container of it."""
-    import socket
+def machine() -> str:
+    """Where process numbers mean what they mean here: this host, and this container on it."""
+    import platform
 
     try:
-        numbers = os.readlink("/proc/self/ns/pid")  # noqa: PTH115 - a link that leads to no file
+        space = os.readlink("/proc/self/ns/pid")  # noqa: PTH115 - pathlib would be loaded for this alone
     except OSError:
-        numbers = ""
-    return f"{socket.gethostname()}/{numbers}"
+        space = ""
+    return f"{platform.node()}{space.removeprefix('pid:')}"
 
 
 def lasting_parent() -> int:

@@ -17,6 +17,7 @@ NAMES = [
     "HoldfastError",
     "Hub",
     "IncrementalPauseManager",
+    "OrchestratorService",
     "PauseAction",
     "ResumeContextCompiler",
     "ReviewerFeedback",

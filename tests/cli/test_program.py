@@ -63,7 +63,7 @@ WRONG: dict[str, tuple[Sequence[str], str, str]] = {
         r"No such command 'snapshots'.* Did you mean 'snapshot'\?$",
         "see `holdfast --help`",
     ),
-    "far": (["dance"], r"No such command 'dance'\.?$", "see `holdfast --help`"),
+    "far": (["quux"], r"No such command 'quux'\.?$", "see `holdfast --help`"),
     "option": (["--loud"], "No such option:? '?--loud", "see `holdfast --help`"),
     "argument": (["list", "more"], "unexpected extra argument", "see `holdfast list --help`"),
     "missing": (["snapshot", "show"], "Missing argument 'SNAPSHOT'", "see `holdfast snapshot show --help`"),
@@ -84,7 +84,7 @@ def test_no_command_shows_help(place: Place, arguments: Sequence[str]) -> None:
 
 @pytest.mark.parametrize(
     ("arguments", "code"),
-    [(["winddown", "finalize"], 1), (["winddown", "append", "dance", "--percent", "0.9"], 2)],
+    [(["winddown", "finalize"], 1), (["winddown", "append", "quux", "--percent", "0.9"], 2)],
 )
 def test_debug_shows_where_it_happened(place: Place, arguments: Sequence[str], code: int) -> None:
     """The traceback comes on top; what a script relies on stays as it was."""

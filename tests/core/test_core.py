@@ -42,7 +42,7 @@ from holdfast.model.entry import (
 from holdfast.model.snapshot import SessionSnapshot
 from holdfast.model.task import Task, TaskDAG
 from holdfast.model.usage import UsageMetrics
-from holdfast.model.workflow import Issue, Workflow, WorkflowStatus
+from holdfast.model.workflow import Issue, Workflow, WorkflowOptions, WorkflowStatus
 from holdfast.store.memory import MemoryStore
 from holdfast.store.protocol import Store
 from holdfast.testing import FixedClock
@@ -93,6 +93,10 @@ class TestOpen:
             "pause_reason": None,
             "pause_request": None,
             "commit_at_start": "c0ffee",
+            "options": WorkflowOptions().model_dump(),
+            "run_id": None,
+            "claim": None,
+            "resume_at": None,
         }
         assert core.store.workflow(opened.id) == opened
 
@@ -197,6 +201,7 @@ class TestRequestPause:
             "trigger": "exhaustion",
             "reason": "85 %",
             "requested_at": to_datetime(clock()),
+            "force_after": None,
         }
         assert entries(core, running)[-1] == PauseRequested(trigger="exhaustion", reason="85 %")
 

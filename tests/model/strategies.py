@@ -12,7 +12,7 @@ from holdfast.model.git import GitState
 from holdfast.model.snapshot import ActionGlimpse, FileFingerprint, IncrementalPause, SessionSnapshot
 from holdfast.model.task import Task, TaskDAG
 from holdfast.model.usage import UsageMetrics
-from holdfast.model.workflow import Issue, PauseRequest, Workflow
+from holdfast.model.workflow import Issue, PauseRequest, Workflow, WorkflowOptions
 
 TEXT = st.text(max_size=12)
 """Whatever Unicode has, line breaks and zero characters included, but no lone surrogates."""
@@ -186,12 +186,19 @@ workflows = st.builds(
     pause_request=st.none()
     | st.builds(PauseRequest, trigger=TRIGGER, reason=st.none() | TEXT, requested_at=MOMENT),
     commit_at_start=st.none() | TEXT,
+    options=st.builds(WorkflowOptions, driver=TEXT, parallel=st.integers(1, 9), branch=st.none() | TEXT),
+    run_id=st.none() | TEXT,
+    claim=st.none() | TEXT,
+    resume_at=st.none() | MOMENT,
 )
 
 PLAN = TaskDAG(tasks=tuple(Task(id=name, description=name) for name in TASK_IDS))
 task_names = st.sampled_from(TASK_IDS)
 entries = st.one_of(
-    st.builds(e.TaskStarted, task_id=task_names),
+    st.builds(e.TaskStarted, task_id=task_names, attempt=st.integers(1, 3)),
+    st.builds(e.TaskApproved, task_id=task_names),
+    st.builds(e.AgentSessionReported, task_id=task_names, agent=TEXT, agent_session_id=TEXT),
+    st.builds(e.SessionTaken, run_id=TEXT, claim=TEXT),
     st.builds(
         e.TaskFinished,
         task_id=task_names,

@@ -7,19 +7,23 @@ from typing import Any
 
 from holdfast.errors import ConflictError
 from holdfast.model.entry import (
+    AgentSessionReported,
     ConstraintPinned,
     DecisionRecorded,
     Entry,
     ErrorRecorded,
     FeedbackRecorded,
     PauseRequested,
+    SessionTaken,
     SnapshotDeleted,
     SnapshotEnriched,
     SnapshotImported,
+    TaskApproved,
     TaskFinished,
     TaskStarted,
     TestsRun,
     UsageReported,
+    Warned,
     WorkflowCreated,
     WorkflowMoved,
     WorkflowPaused,
@@ -31,7 +35,7 @@ from holdfast.model.git import GitState
 from holdfast.model.snapshot import ActionGlimpse, FileFingerprint, IncrementalPause, SessionSnapshot
 from holdfast.model.task import Task, TaskDAG
 from holdfast.model.usage import UsageMetrics
-from holdfast.model.workflow import Issue, PauseRequest, Workflow
+from holdfast.model.workflow import Issue, PauseRequest, Workflow, WorkflowOptions
 from holdfast.store.protocol import Change, Store
 
 NOON = datetime(2026, 1, 6, 12, tzinfo=UTC)
@@ -172,8 +176,12 @@ def full_workflow(**fields: Any) -> Workflow:
         updated_at=at(1.123456),
         paused_at=at(1.5),
         pause_reason="wind\n“up”",
-        pause_request=PauseRequest(trigger="timeout", reason="late", requested_at=at(0.5)),
+        pause_request=PauseRequest(trigger="timeout", reason="late", requested_at=at(0.5), force_after=0.5),
         commit_at_start="c0ffee" * 6 + "c0ff",
+        options=WorkflowOptions(driver="codex", parallel=3, timeout=1.5, branch="söil", resume_on_reset=True),
+        run_id="wf_1/3.1",
+        claim="worker-a-1#2",
+        resume_at=at(9.000001),
         **fields,
     )
 
@@ -223,6 +231,7 @@ def full_snapshot(**fields: Any) -> SessionSnapshot:
             skipped_lines=1,
         ),
         folded_through=5,
+        agent_session=AgentSessionReported(task_id="t2", agent="codex", agent_session_id="s-1"),
         **fields,
     )
 
@@ -230,8 +239,20 @@ def full_snapshot(**fields: Any) -> SessionSnapshot:
 ONE_OF_EACH: tuple[Entry, ...] = (
     WorkflowCreated(issue=ISSUE, worktree="/srv/wf_1", task_dag=PLAN, constraints=("a",)),
     WorkflowStatusChanged(status="blocked", reason="wind"),
-    TaskStarted(task_id="t1"),
-    TaskFinished(task_id="t1", outcome="interrupted", result="cut off"),
+    SessionTaken(run_id="wf_1/3.1", claim="worker-a-1#2", took_over_from="worker-b-1#9"),
+    Warned(text="the wind turns"),
+    TaskApproved(task_id="t1"),
+    AgentSessionReported(task_id="t1", agent="codex", agent_session_id="s-1", transcript="/srv/s.jsonl"),
+    TaskStarted(task_id="t1", attempt=2),
+    TaskFinished(
+        task_id="t1",
+        outcome="interrupted",
+        result="cut off",
+        attempt=2,
+        seconds=1.5,
+        driver="shell",
+        tokens=7,
+    ),
     DecisionRecorded(decision=DECISION),
     ErrorRecorded(error=ERROR),
     FeedbackRecorded(feedback=FEEDBACK),

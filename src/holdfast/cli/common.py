@@ -16,6 +16,7 @@ from holdfast.errors import InvalidInputError, NotFoundError
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from holdfast.store.protocol import SnapshotSummary, Store
+    from holdfast.store.sql import SqlStore
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -33,7 +34,7 @@ def settings() -> Settings:
 
 
 @contextlib.contextmanager
-def store_for(current: Settings) -> Generator[Store]:
+def store_for(current: Settings) -> Generator[SqlStore]:
     """The database, with what it missed of this project's sessions added first."""
     from holdfast.pauses import open_store
     from holdfast.reindex import take_in_waiting

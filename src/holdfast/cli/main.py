@@ -12,14 +12,22 @@ from holdfast._version import __version__
 from holdfast.errors import INTERRUPTED, HoldfastError, exit_code
 
 COMMANDS = {
+    "approve": "Let the task start that waits for approval, and go on.",
+    "cancel": "End a workflow for good; a task in flight is stopped.",
     "context": "Print what the next session should read.",
+    "doctor": "Look whether everything Holdfast needs is there and well.",
+    "events": "Show what happened in a workflow, in order.",
     "handoff": "Go on with this work in another agent.",
     "history": "Everything of one kind that a snapshot holds.",
     "install": "Let a coding agent call Holdfast.",
     "list": "Show workflows, the most recently changed first.",
+    "pause": "Pause a running workflow at the next task boundary.",
     "quiet": "Silence Holdfast's nudges in one agent session.",
     "reindex": "Rebuild the database from the session files.",
+    "reject": "Refuse the task that waits for approval; the workflow has failed.",
     "remind": "Have agents in this project reminded of TEXT, once in each session.",
+    "resume": "Resume a paused workflow from its last snapshot.",
+    "run": "Run a plan, task by task, so that it can be paused and resumed.",
     "sessions": "The sessions that coding agents keep of this project.",
     "snapshot": "List, show, compare and delete snapshots.",
     "stats": "What the recorded actions tell: by type, by tool, time to exhaustion.",
@@ -27,6 +35,7 @@ COMMANDS = {
     "uninstall": "Take Holdfast's hooks out of a coding agent again.",
     "usage": "How full the context window is, by agent session.",
     "winddown": "Record the last actions of a session and make them a snapshot.",
+    "worker": "Run queued workflows, and take over from workers that are gone.",
 }
 """Name and one line for `--help`; the module has the same name. A test keeps the two together."""
 

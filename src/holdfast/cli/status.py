@@ -12,6 +12,7 @@ from holdfast.errors import HoldfastError
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from holdfast.model.workflow import Workflow
+    from holdfast.store.sql import SqlStore
 
 
 @click.command("status")
@@ -43,21 +44,39 @@ def _workflow(current: Settings, workflow_id: str | None) -> dict[str, Any] | No
 
     with common.store_for(current) as store:
         if workflow_id is not None:
-            return _described(store.workflow(workflow_id), store.snapshots(workflow_id))
+            return _described(store, store.workflow(workflow_id))
         found = store.workflows(worktree=current.worktree, limit=50)
         chosen = next((flow for flow in found if flow.status in ACTIVE), found[0] if found else None)
-        return _described(chosen, store.snapshots(chosen.id)) if chosen else None
+        return _described(store, chosen) if chosen else None
 
 
-def _described(workflow: Workflow, snapshots: Any) -> dict[str, Any]:
+def _described(store: SqlStore, workflow: Workflow) -> dict[str, Any]:
+    """As it stands now, not as it stood at the last pause."""
+    from holdfast.core import Core
+    from holdfast.model.task import REMAINING
+
+    snapshots = store.snapshots(workflow.id)
     latest = max(snapshots, key=lambda line: (line.created_at, line.session_number), default=None)
+    fold = Core(store).fold(workflow)
+    tasks = fold.tasks()
     return {
         **workflow.model_dump(mode="json"),
         "snapshots": len(snapshots),
         "latest_snapshot": latest.session_id if latest else None,
-        "tasks_completed": latest.tasks_completed if latest else 0,
-        "tasks_remaining": latest.tasks_remaining if latest else 0,
+        "tasks_completed": tasks.count("completed"),
+        "tasks_remaining": tasks.count(*REMAINING),
+        "current_task_id": fold.current_task_id if workflow.status == "in_progress" else None,
+        "context_utilization": fold.usage.context_utilization,
+        "abandoned": _is_abandoned(store, workflow),
     }
+
+
+def _is_abandoned(store: SqlStore, workflow: Workflow) -> bool:
+    if workflow.claim is None:
+        return False
+    from holdfast.orchestrator.presence import is_gone
+
+    return is_gone(workflow.claim, store.leases.all())
 
 
 def _winddown(current: Settings) -> dict[str, Any] | None:
@@ -87,14 +106,7 @@ def _print(report: dict[str, Any]) -> None:
     if workflow is None:
         click.echo("Workflow:  none yet")
     else:
-        click.echo(f"Workflow:  {workflow['issue']['title']}  ({workflow['id']})")
-        click.echo(f"Status:    {_status_line(workflow)}")
-        if workflow["latest_snapshot"]:
-            click.echo(f"Snapshot:  {workflow['latest_snapshot']}  (session {workflow['session_count']})")
-        if workflow["tasks_completed"] or workflow["tasks_remaining"]:
-            click.echo(
-                f"Tasks:     {workflow['tasks_completed']} done, {workflow['tasks_remaining']} remaining"
-            )
+        _print_workflow(workflow)
     winddown = report["winddown"]
     if winddown:
         click.echo(f"Wind-down: {winddown['session_id']}, {winddown['action_count']} actions")
@@ -108,6 +120,21 @@ def _print(report: dict[str, Any]) -> None:
         click.echo(f"Usage:     {line['session_id']}: {shown}")
     if workflow is None and winddown is None:
         click.echo("Start with: holdfast winddown start --percent 0.90")
+
+
+def _print_workflow(workflow: dict[str, Any]) -> None:
+    click.echo(f"Workflow:  {workflow['issue']['title']}  ({workflow['id']})")
+    click.echo(f"Status:    {_status_line(workflow)}")
+    if workflow["latest_snapshot"]:
+        click.echo(f"Snapshot:  {workflow['latest_snapshot']}  (session {workflow['session_count']})")
+    if workflow["tasks_completed"] or workflow["tasks_remaining"]:
+        click.echo(f"Tasks:     {workflow['tasks_completed']} done, {workflow['tasks_remaining']} remaining")
+    if workflow["current_task_id"]:
+        click.echo(f"Running:   {workflow['current_task_id']}")
+    if workflow["context_utilization"] is not None:
+        click.echo(f"Context:   {workflow['context_utilization']:.0%} of the window")
+    if workflow["abandoned"]:
+        click.echo(f"           its process is gone: holdfast resume {workflow['id']}")
 
 
 def _status_line(workflow: dict[str, Any]) -> str:

@@ -52,7 +52,7 @@ from holdfast.model.flow_event import (
     SessionEnded,
     SessionStarted,
 )
-from holdfast.process import ProcessIdentity, host_mark, identify
+from holdfast.process import ProcessIdentity, identify, machine
 from holdfast.redact import redact
 
 log = logging.getLogger("holdfast.flow")
@@ -77,7 +77,7 @@ class Hub:
         self._everything = AbortController()
         self._unwatched: set[asyncio.Future[Any]] = set()
         self._token = new_id("hub", clock())
-        self._host = host_mark()
+        self._host = machine()
         self._me: ProcessIdentity = {"pid": 0, "started": None}
         for flow in flows:
             self.register(flow)

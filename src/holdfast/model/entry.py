@@ -35,9 +35,41 @@ class WorkflowStatusChanged(Value):
     reason: str | None = None
 
 
+class SessionTaken(Value):
+    """A runner took the session up: first, or after the one before it was gone."""
+
+    type: Literal["session_taken"] = "session_taken"
+    run_id: str
+    claim: str
+    took_over_from: str | None = None
+
+
+class Warned(Value):
+    """Something the user should know that stopped nothing."""
+
+    type: Literal["warned"] = "warned"
+    text: str
+
+
+class TaskApproved(Value):
+    type: Literal["task_approved"] = "task_approved"
+    task_id: str
+
+
+class AgentSessionReported(Value):
+    """The agent's own session behind the tasks of this one."""
+
+    type: Literal["agent_session_reported"] = "agent_session_reported"
+    task_id: str
+    agent: str
+    agent_session_id: str
+    transcript: str | None = None
+
+
 class TaskStarted(Value):
     type: Literal["task_started"] = "task_started"
     task_id: str
+    attempt: int = Field(default=1, ge=1, description="Above 1 where an earlier one was cut off")
 
 
 class TaskFinished(Value):
@@ -45,6 +77,10 @@ class TaskFinished(Value):
     task_id: str
     outcome: Literal["completed", "failed", "blocked", "interrupted"]
     result: str | None = None
+    attempt: int = Field(default=1, ge=1)
+    seconds: float | None = Field(default=None, ge=0, description="How long this attempt took")
+    driver: str | None = None
+    tokens: int | None = Field(default=None, ge=0, description="What it added to the window")
 
 
 class DecisionRecorded(Value):
@@ -141,6 +177,10 @@ class UnknownEntry(Value):
 AnyEntry = Annotated[
     WorkflowCreated
     | WorkflowStatusChanged
+    | SessionTaken
+    | Warned
+    | TaskApproved
+    | AgentSessionReported
     | TaskStarted
     | TaskFinished
     | DecisionRecorded

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
+from datetime import datetime
 from typing import Any
 
 from holdfast.model import entry as e
@@ -29,6 +30,11 @@ class SessionFold:
     test_state: TestState | None = None
     constraints: dict[str, None] = field(default_factory=dict[str, None])
     usage: UsageMetrics = field(default_factory=UsageMetrics)
+    agent_session: e.AgentSessionReported | None = None
+    base: SessionSnapshot | None = None
+    resumed: e.WorkflowResumed | None = None
+    session_started: datetime | None = None
+    done_in_session: int = 0
     through: int = 0
     has_base: bool = False
 
@@ -44,12 +50,15 @@ class SessionFold:
             feedback={item.review_id: item for item in snapshot.reviewer_feedback or ()},
             test_state=snapshot.test_state,
             constraints=dict.fromkeys(snapshot.constraints),
+            base=snapshot,
             through=snapshot.folded_through,
             has_base=True,
         )
 
     def take(self, events: Iterable[e.Event]) -> SessionFold:
         for event in events:
+            if isinstance(event.entry, e.WorkflowCreated | e.WorkflowResumed):
+                self.session_started = event.at
             apply = _EFFECTS.get(type(event.entry))
             if apply is not None:
                 apply(self, event.entry)
@@ -66,16 +75,21 @@ def _created(state: SessionFold, entry: e.WorkflowCreated) -> None:
         state.constraints = dict.fromkeys(entry.constraints)
 
 
+def _change_task(state: SessionFold, task_id: str, **changes: object) -> None:
+    state.task_changes[task_id] = {**state.task_changes.get(task_id, {}), **changes}
+
+
 def _task_started(state: SessionFold, entry: e.TaskStarted) -> None:
     if entry.task_id in state.task_dag.by_id:
-        state.task_changes[entry.task_id] = {"status": "in_progress", "result": None}
+        _change_task(state, entry.task_id, status="in_progress", result=None, attempts=entry.attempt)
         state.current_task_id = entry.task_id
 
 
 def _task_finished(state: SessionFold, entry: e.TaskFinished) -> None:
     # An interrupted task did not happen: it is pending again.
     status = "pending" if entry.outcome == "interrupted" else entry.outcome
-    state.task_changes[entry.task_id] = {"status": status, "result": entry.result}
+    _change_task(state, entry.task_id, status=status, result=entry.result)
+    state.done_in_session += entry.outcome == "completed"
     if state.current_task_id == entry.task_id:
         state.current_task_id = None
 
@@ -104,12 +118,25 @@ def _constraint(state: SessionFold, entry: e.ConstraintPinned) -> None:
     state.constraints[entry.text] = None
 
 
-def _resumed(state: SessionFold, _entry: e.WorkflowResumed) -> None:
+def _approved(state: SessionFold, entry: e.TaskApproved) -> None:
+    _change_task(state, entry.task_id, approval=False)  # nothing is left to be asked
+
+
+def _agent_session(state: SessionFold, entry: e.AgentSessionReported) -> None:
+    state.agent_session = entry
+
+
+def _resumed(state: SessionFold, entry: e.WorkflowResumed) -> None:
+    state.resumed = entry
     state.usage = UsageMetrics()  # a new session starts with an empty window
+    state.agent_session = None
+    state.done_in_session = 0
 
 
 _EFFECTS: dict[type[Any], Callable[[SessionFold, Any], None]] = {
     e.WorkflowCreated: _created,
+    e.TaskApproved: _approved,
+    e.AgentSessionReported: _agent_session,
     e.TaskStarted: _task_started,
     e.TaskFinished: _task_finished,
     e.DecisionRecorded: _decision,

@@ -8,6 +8,7 @@ from typing import Literal, Self
 from pydantic import AwareDatetime, Field, model_validator
 
 from holdfast.model.base import Value
+from holdfast.model.entry import AgentSessionReported
 from holdfast.model.fidelity import Fidelity
 from holdfast.model.findings import Decision, ErrorRecord, ReviewerFeedback, TestState
 from holdfast.model.gathered import Gathered
@@ -69,6 +70,9 @@ class SessionSnapshot(Value):
     constraints: tuple[str, ...] = Field(default=(), description="The user's standing rules, verbatim")
 
     usage: UsageMetrics = UsageMetrics()
+    agent_session: AgentSessionReported | None = Field(
+        default=None, description="The agent's own session behind the last task"
+    )
     incremental_pause: IncrementalPause | None = None
     gathered: Gathered | None = Field(
         default=None, description="What a pass over the agent's transcript found"

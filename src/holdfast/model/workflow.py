@@ -43,6 +43,7 @@ class PauseRequest(Value):
     trigger: Trigger
     reason: str | None = None
     requested_at: AwareDatetime
+    force_after: float | None = Field(default=None, ge=0, description="In place of the workflow's own limit")
 
 
 class WorkflowOptions(Value):
@@ -85,6 +86,12 @@ class Workflow(Value):
     pause_reason: str | None = None
     pause_request: PauseRequest | None = None
     commit_at_start: str | None = Field(default=None, description="HEAD when the workflow began")
+    options: WorkflowOptions = WorkflowOptions()
+    run_id: str | None = Field(
+        default=None, description="The run that works it off now; another one is stale"
+    )
+    claim: str | None = Field(default=None, description="Who runs it now; every write of a runner names it")
+    resume_at: AwareDatetime | None = Field(default=None, description="When it is to go on by itself")
 
     def moved(self, status: WorkflowStatus, at: datetime, **changes: object) -> Workflow:
         """The workflow in its next state; an illegal step is refused."""

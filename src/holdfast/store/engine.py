@@ -26,7 +26,7 @@ from holdfast.errors import (
     StorageError,
 )
 
-SCHEMA_HEAD = "0002"
+SCHEMA_HEAD = "0003"
 """The newest migration; a test holds it to the folder `migrations/versions`."""
 
 BUSY_SECONDS = 30
@@ -46,6 +46,20 @@ def open_engine(database: str) -> sa.Engine:
     return engine
 
 
+def engine_database(database: str) -> str:
+    """Where the engine of workflows keeps its own tables: a file beside ours, or its schema on the server."""
+    if _is_postgres(database):
+        return database
+    path = _sqlite_path(database)
+    return str(path.with_name(f"{path.stem}-engine{path.suffix}"))
+
+
+def open_bare_engine(database: str) -> sa.Engine:
+    """The same kind of connection, without our tables."""
+    with storage_errors("open the database"), database_errors(database):
+        return _postgres(database) if _is_postgres(database) else _sqlite(_sqlite_path(database))
+
+
 @contextlib.contextmanager
 def database_errors(database: str) -> Generator[None]:
     """The database's complaints in our words."""
@@ -54,7 +68,7 @@ def database_errors(database: str) -> Generator[None]:
     except exc.IntegrityError:
         raise
     except exc.DBAPIError as error:
-        raise _translated(error, _shown(database)) from error
+        raise _translated(error, shown(database)) from error
 
 
 def _translated(error: exc.DBAPIError, database: str) -> HoldfastError:
@@ -83,7 +97,7 @@ def _is_postgres(database: str) -> bool:
     return database.startswith(("postgresql:", "postgresql+psycopg:", "postgres:"))
 
 
-def _shown(database: str) -> str:
+def shown(database: str) -> str:
     """Never a password in a message."""
     if not _is_postgres(database):
         return database
@@ -170,7 +184,7 @@ def _bring_up_to_date(engine: sa.Engine, database: str) -> None:
 
         if found is not None and found not in known_versions():
             raise NewerSchemaError(
-                f"the database {_shown(database)} was written by a newer holdfast (schema {found})",
+                f"the database {shown(database)} was written by a newer holdfast (schema {found})",
                 hint="upgrade holdfast, or point HOLDFAST_DB at another database",
             )
         upgrade(engine)

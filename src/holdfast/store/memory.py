@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Collection, Sequence
+from datetime import datetime
 
 from holdfast.model.entry import Event
 from holdfast.model.snapshot import SessionSnapshot
@@ -86,6 +87,18 @@ class MemoryStore:
             and (statuses is None or workflow.status in statuses)
         ]
         return sorted(found, key=lambda workflow: (workflow.updated_at, workflow.id), reverse=True)[:limit]
+
+    def queued(self, limit: int = 100) -> Sequence[Workflow]:
+        found = [flow for flow in list(self._workflows.values()) if flow.run_id and flow.claim is None]
+        return sorted(found, key=lambda flow: flow.updated_at)[:limit]
+
+    def due(self, now: datetime, limit: int = 100) -> Sequence[Workflow]:
+        found = [
+            (flow.resume_at, flow)
+            for flow in list(self._workflows.values())
+            if flow.resume_at is not None and flow.resume_at <= now
+        ]
+        return [flow for _, flow in sorted(found, key=lambda pair: pair[0])][:limit]
 
     def snapshot(self, snapshot_id: str) -> SessionSnapshot:
         try:

@@ -77,6 +77,14 @@ class Store(Protocol):
         """Most recently changed first."""
         ...
 
+    def queued(self, limit: int = 100) -> Sequence[Workflow]:
+        """Those with a run that nobody has claimed, the longest waiting first."""
+        ...
+
+    def due(self, now: datetime, limit: int = 100) -> Sequence[Workflow]:
+        """Those that were to go on by themselves by now, the longest due first."""
+        ...
+
     def snapshot(self, snapshot_id: str) -> SessionSnapshot: ...
 
     def latest_snapshot(self, workflow_id: str) -> SessionSnapshot | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Collection, Generator, Sequence
+from datetime import datetime
 from typing import Any
 
 import sqlalchemy as sa
@@ -13,9 +14,10 @@ from sqlalchemy.dialects import postgresql, sqlite
 from holdfast.errors import DamagedDataError
 from holdfast.model.entry import Event, entry_from_json
 from holdfast.model.snapshot import SessionSnapshot
-from holdfast.model.workflow import Issue, PauseRequest, Workflow, WorkflowStatus
+from holdfast.model.workflow import Issue, PauseRequest, Workflow, WorkflowOptions, WorkflowStatus
 from holdfast.store.documents import snapshot_from_json, snapshot_to_json
-from holdfast.store.engine import database_errors, open_engine, writing
+from holdfast.store.engine import database_errors, open_engine, shown, writing
+from holdfast.store.leases import Leases
 from holdfast.store.protocol import (
     Change,
     SnapshotSummary,
@@ -67,6 +69,12 @@ class SqlStore:
         self.database = database
         self._engine = open_engine(database)
         self._writing = writing(self._engine)
+        self.leases = Leases(self._engine, self._writing, database)
+
+    @property
+    def shown(self) -> str:
+        """Which database this is, without its password."""
+        return shown(self.database)
 
     def close(self) -> None:
         self._engine.dispose()
@@ -154,6 +162,34 @@ class SqlStore:
         with self._reading() as connection:
             return [_workflow(row) for row in connection.execute(query)]
 
+    def queued(self, limit: int = 100) -> Sequence[Workflow]:
+        table = workflows
+        query = (
+            table.select()
+            .where(table.c.claim.is_(None), table.c.run_id.is_not(None))
+            .order_by(table.c.updated_at)
+            .limit(limit)
+        )
+        with self._reading() as connection:
+            return [_workflow(row) for row in connection.execute(query)]
+
+    def claimed(self) -> Sequence[Workflow]:
+        """Those that somebody runs, or did before they died."""
+        with self._reading() as connection:
+            query = workflows.select().where(workflows.c.claim.is_not(None))
+            return [_workflow(row) for row in connection.execute(query)]
+
+    def due(self, now: datetime, limit: int = 100) -> Sequence[Workflow]:
+        table = workflows
+        query = (
+            table.select()
+            .where(table.c.resume_at.is_not(None), table.c.resume_at <= now)
+            .order_by(table.c.resume_at)
+            .limit(limit)
+        )
+        with self._reading() as connection:
+            return [_workflow(row) for row in connection.execute(query)]
+
     def snapshot(self, snapshot_id: str) -> SessionSnapshot:
         found = self._read_snapshot(_ONE_SNAPSHOT, snapshot_id)
         if found is None:
@@ -229,6 +265,10 @@ def _workflow_row(workflow: Workflow) -> dict[str, Any]:
         "pause_reason": workflow.pause_reason,
         "pause_request": request.model_dump_json() if request else None,
         "commit_at_start": workflow.commit_at_start,
+        "options": workflow.options.model_dump_json(exclude_defaults=True),
+        "run_id": workflow.run_id,
+        "claim": workflow.claim,
+        "resume_at": workflow.resume_at,
     }
 
 
@@ -240,8 +280,10 @@ def _workflow(row: Any) -> Workflow:
         description=fields.pop("issue_description"),
     )
     request = fields.pop("pause_request")
+    options = fields.pop("options")
     return Workflow(
         issue=issue,
+        options=WorkflowOptions() if options == "{}" else WorkflowOptions.model_validate_json(options),
         pause_request=PauseRequest.model_validate_json(request) if request else None,
         **fields,
     )

@@ -41,6 +41,9 @@ metadata = sa.MetaData(
 )
 
 _IS_ACTIVE = sa.text("status IN ('in_progress', 'blocked')")
+_IS_QUEUED = sa.text("claim IS NULL AND run_id IS NOT NULL")
+_IS_CLAIMED = sa.text("claim IS NOT NULL")
+_IS_DUE = sa.text("resume_at IS NOT NULL")
 
 workflows = sa.Table(
     "workflows",
@@ -59,6 +62,10 @@ workflows = sa.Table(
     sa.Column("pause_reason", sa.Text),
     sa.Column("pause_request", sa.Text),
     sa.Column("commit_at_start", sa.Text),
+    sa.Column("options", sa.Text, nullable=False, server_default="{}"),
+    sa.Column("run_id", sa.Text),
+    sa.Column("claim", sa.Text),
+    sa.Column("resume_at", Moment),
     sa.Index("ix_workflows_updated_at", "updated_at", "id"),
     sa.Index("ix_workflows_worktree_updated_at", "worktree", "updated_at"),
     # One active workflow a worktree, held by the database, so that no two processes can race past it.
@@ -69,6 +76,22 @@ workflows = sa.Table(
         sqlite_where=_IS_ACTIVE,
         postgresql_where=_IS_ACTIVE,
     ),
+    # What workers look for each second: no more rows than there is work.
+    sa.Index("ix_workflows_queued", "updated_at", sqlite_where=_IS_QUEUED, postgresql_where=_IS_QUEUED),
+    sa.Index("ix_workflows_claim", "claim", sqlite_where=_IS_CLAIMED, postgresql_where=_IS_CLAIMED),
+    sa.Index("ix_workflows_resume_at", "resume_at", sqlite_where=_IS_DUE, postgresql_where=_IS_DUE),
+)
+
+workers = sa.Table(
+    "workers",
+    metadata,
+    sa.Column("id", sa.Text, primary_key=True),
+    sa.Column("kind", sa.Text, nullable=False),
+    sa.Column("host", sa.Text, nullable=False),
+    sa.Column("pid", sa.Integer, nullable=False),
+    sa.Column("started_mark", sa.Text),
+    sa.Column("lease_seconds", sa.Float, nullable=False),
+    sa.Column("seen_at", Moment, nullable=False),
 )
 
 session_snapshots = sa.Table(

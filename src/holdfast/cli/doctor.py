@@ -1,0 +1,127 @@
+from __future__ import annotations
+
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from dataclasses import asdict, dataclass
+
+import click
+
+from holdfast.cli import common
+from holdfast.config import Settings
+from holdfast.errors import CannotDoError, HoldfastError
+
+
+@dataclass(frozen=True)
+class Finding:
+    name: str
+    ok: bool
+    told: str
+    hint: str | None = None
+
+
+@click.command("doctor")
+@common.json_option
+def command(as_json: bool) -> None:
+    """Look whether everything Holdfast needs is there and well.
+
+    \b
+    Examples:
+      holdfast doctor
+      holdfast doctor --json
+    """
+    current = common.settings()
+    findings = [finding for check in _CHECKS for finding in check(current)]
+    if as_json:
+        common.print_json([asdict(finding) for finding in findings])
+    else:
+        for finding in findings:
+            click.echo(f"{'✓' if finding.ok else '✗'} {finding.name}: {finding.told}")
+            if finding.hint and not finding.ok:
+                click.echo(f"    {finding.hint}")
+    bad = [finding.name for finding in findings if not finding.ok]
+    if bad:
+        raise CannotDoError(f"not all is well: {', '.join(bad)}", hint="see the lines marked ✗")
+
+
+def _programs(current: Settings) -> Iterator[Finding]:  # noqa: ARG001
+    version = ".".join(map(str, sys.version_info[:3]))
+    yield Finding("python", sys.version_info >= (3, 11), version, "Holdfast needs Python 3.11 or newer")
+    git = shutil.which("git")
+    told = "not found"
+    if git:
+        told = subprocess.run([git, "--version"], capture_output=True, text=True, check=False).stdout.strip()
+    yield Finding("git", git is not None, told, "install git")
+
+
+def _project(current: Settings) -> Iterator[Finding]:
+    from holdfast.capture.git import capture_git_state
+
+    try:
+        state = capture_git_state(current.project)
+    except HoldfastError as error:
+        yield Finding("project", False, error.message, error.hint)
+        return
+    told = f"{current.worktree}, " + (
+        f"branch {state.branch or '(detached)'}" if state else "no git repository"
+    )
+    yield Finding("project", True, told)
+
+
+def _database(current: Settings) -> Iterator[Finding]:
+    from holdfast.orchestrator.service import OrchestratorService
+    from holdfast.store.engine import SCHEMA_HEAD
+
+    try:
+        with OrchestratorService(current) as service:
+            service.store.verify()
+            yield Finding("database", True, f"{service.store.shown}, schema {SCHEMA_HEAD}")
+            leases = service.store.leases.all()
+            living = [lease for lease in leases if lease.kind == "worker" and not lease.expired]
+            yield Finding("workers", True, f"{len(living)} there")
+            lost = [flow for flow in service.store.claimed() if service.is_abandoned(flow)]
+            yield Finding(
+                "workflows",
+                not lost,
+                f"{len(lost)} left behind by a process that is gone" if lost else "none left behind",
+                "; ".join(f"holdfast resume {flow.id}" for flow in lost) or None,
+            )
+    except HoldfastError as error:
+        yield Finding("database", False, error.message, error.hint)
+
+
+def _journal(current: Settings) -> Iterator[Finding]:
+    from holdfast.winddown import IncrementalPauseManager
+
+    orphaned = IncrementalPauseManager(settings=current).is_orphaned()
+    yield Finding(
+        "wind-down",
+        not orphaned,
+        "one was left behind by a process that is gone" if orphaned else "none left behind",
+        "holdfast winddown recover",
+    )
+
+
+def _drivers(current: Settings) -> Iterator[Finding]:
+    from holdfast.model.task import Task
+    from holdfast.orchestrator.drivers import DRIVERS, driver_named
+
+    probe = Task(id="probe", description="", run="true", prompt="hello")
+    for name in DRIVERS:
+        try:
+            driver_named(name, current).check(probe)
+        except HoldfastError as error:
+            told = f"{error.message} ({error.hint})" if error.hint else error.message
+            yield Finding(f"driver {name}", True, f"not usable: {told}")
+        else:
+            yield Finding(f"driver {name}", True, "usable")
+
+
+_CHECKS: tuple[Callable[[Settings], Iterator[Finding]], ...] = (
+    _programs,
+    _project,
+    _database,
+    _journal,
+    _drivers,
+)

@@ -1,0 +1,79 @@
+from __future__ import annotations
+
+import time
+from typing import Any
+
+import click
+
+from holdfast.cli import common
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from holdfast.model.entry import Event
+
+_POLL_SECONDS = 0.2
+
+
+@click.command("events")
+@click.argument("workflow_id", metavar="[WORKFLOW]", required=False)
+@click.option("--follow", "-f", is_flag=True, help="Go on showing them until the workflow rests or ends.")
+@click.option("--since", type=click.IntRange(0), default=0, help="Only those with a higher number.")
+@common.json_option
+def command(workflow_id: str | None, follow: bool, since: int, as_json: bool) -> None:
+    """Show what happened in a workflow, in order.
+
+    With --json and --follow it prints one JSON object a line.
+
+    \b
+    Examples:
+      holdfast events
+      holdfast events wf_01k9… --follow --since 120
+    """
+    from holdfast.cli.running import chosen_workflow
+    from holdfast.orchestrator.service import OrchestratorService
+
+    current = common.settings()
+    with OrchestratorService(current) as service:
+        workflow = chosen_workflow(service, current, workflow_id, "known", _any_status())
+        if as_json and not follow:
+            common.print_json([_document(event) for event in service.events(workflow.id, since)])
+            return
+        while True:
+            running = service.workflow(workflow.id).status == "in_progress"
+            for event in service.events(workflow.id, since):
+                since = event.seq
+                _print(event, as_json=as_json)
+            if not follow or not running:
+                return
+            time.sleep(_POLL_SECONDS)
+
+
+def _any_status() -> frozenset[str]:
+    from holdfast.model.workflow import VALID_TRANSITIONS
+
+    return frozenset(VALID_TRANSITIONS)
+
+
+def _document(event: Event) -> dict[str, Any]:
+    return event.model_dump(mode="json")
+
+
+def _print(event: Event, *, as_json: bool) -> None:
+    if as_json:
+        import json
+
+        click.echo(json.dumps(_document(event), ensure_ascii=False))
+        return
+    click.echo(
+        f"{event.seq:>6}  {event.at:%Y-%m-%d %H:%M:%S}  {event.entry.type:<24} {_told(event)}".rstrip()
+    )
+
+
+def _told(event: Event) -> str:
+    """The fields that tell something, in a line."""
+    fields = event.entry.model_dump(mode="json", exclude_none=True, exclude_defaults=True)
+    fields.pop("type", None)
+    names = ("task_id", "outcome", "status", "trigger", "reason", "text", "attempt", "seconds", "result")
+    parts = [str(fields[name]) for name in names if name in fields and not isinstance(fields[name], dict)]
+    line = " ".join(" ".join(parts).split())
+    return line if len(line) <= 100 else line[:99] + "…"

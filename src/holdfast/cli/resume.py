@@ -1,0 +1,109 @@
+from __future__ import annotations
+
+import click
+
+from holdfast.cli import common
+from holdfast.config import Settings
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from holdfast.model.workflow import Workflow
+    from holdfast.orchestrator.service import OrchestratorService
+
+
+@click.command("resume")
+@click.argument("workflow_id", metavar="[WORKFLOW]", required=False)
+@click.option("--from", "from_snapshot", metavar="SNAPSHOT", help="Go on from an older snapshot.")
+@click.option("--message", "-m", help="What the next session should know from you.")
+@click.option("--strict", is_flag=True, help="Refuse where the worktree is not as it was at the pause.")
+@click.option("--detach", is_flag=True, help="Leave it to a worker and return at once.")
+@common.yes_option
+@common.json_option
+def command(
+    workflow_id: str | None,
+    from_snapshot: str | None,
+    message: str | None,
+    strict: bool,
+    detach: bool,
+    yes: bool,
+    as_json: bool,
+) -> int:
+    """Resume a paused workflow from its last snapshot.
+
+    It continues where it left off, with the context of what earlier sessions did. A workflow
+    whose process was killed is resumed the same way.
+
+    \b
+    Examples:
+      holdfast resume
+      holdfast resume wf_01k9… -m "use the new endpoint" --strict
+      holdfast resume --from session-20260106-120000
+    """
+    from holdfast.cli.running import leave_to_workers, run_here
+    from holdfast.orchestrator.local import Here
+    from holdfast.orchestrator.service import OrchestratorService
+
+    current = common.settings()
+    if detach:
+        with OrchestratorService(current) as service:
+            workflow = _chosen(service, current, workflow_id)
+            resumed = service.resume_workflow(
+                workflow.id,
+                snapshot_id=_snapshot(service, current, from_snapshot),
+                message=message,
+                strict=strict,
+            )
+            _warn(resumed.drift)
+            how = leave_to_workers(service, current)
+        if as_json:
+            common.print_json(resumed.workflow.model_dump(mode="json"))
+        else:
+            click.echo(f"✓ Workflow resumed: {how}")
+        return 0
+    with Here(current) as here:
+        workflow = _chosen(here.service, current, workflow_id)
+        snapshot_id = _snapshot(here.service, current, from_snapshot)
+        if not as_json:
+            _show(here.service, workflow, snapshot_id, ask=not yes)
+        resumed = here.service.resume_workflow(
+            workflow.id, snapshot_id=snapshot_id, message=message, strict=strict, claim=here.claim
+        )
+        _warn(resumed.drift)
+        if not as_json:
+            click.echo("✓ Workflow resumed")
+        return run_here(here, resumed.workflow, as_json=as_json)
+
+
+def _chosen(service: OrchestratorService, current: Settings, workflow_id: str | None) -> Workflow:
+    from holdfast.cli.running import chosen_workflow
+    from holdfast.model.workflow import OPEN
+
+    workflow = chosen_workflow(service, current, workflow_id, "paused", OPEN)
+    return service.recovered(workflow.id)
+
+
+def _snapshot(service: OrchestratorService, current: Settings, name: str | None) -> str | None:
+    return common.find_snapshot(service.store, current, name).id if name else None
+
+
+def _show(service: OrchestratorService, workflow: Workflow, snapshot_id: str | None, *, ask: bool) -> None:
+    """What it goes on from and what that costs, before anything is spent."""
+    snapshot = service.snapshot(snapshot_id) if snapshot_id else service.store.latest_snapshot(workflow.id)
+    if snapshot is not None:
+        click.echo(f"Resuming from session {snapshot.session_number}:")
+        why = snapshot.pause_reason or snapshot.trigger
+        click.echo(f"  Paused: {snapshot.created_at:%Y-%m-%d %H:%M:%S} UTC ({why})")
+        click.echo(f"  Tasks: {snapshot.tasks_completed} done, {snapshot.tasks_remaining} remaining")
+        if workflow.options.driver != "shell":
+            from holdfast.resume.snapshots import ResumeContextCompiler
+
+            text = ResumeContextCompiler().compile(snapshot, workflow.issue)
+            click.echo(f"  Context: about {len(text) // 4:,} tokens")
+        if ask and common.is_interactive() and workflow.options.driver != "shell":
+            click.confirm("Go on?", default=True, abort=True, err=True)
+    click.echo(f"\nResuming workflow {workflow.id}...")
+
+
+def _warn(drift: tuple[str, ...]) -> None:
+    for sentence in drift:
+        click.echo(f"warning: {sentence}", err=True)

@@ -1,0 +1,65 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from holdfast.cli import common
+
+
+@click.command("run")
+@click.argument("plan", type=click.Path(path_type=Path))
+@click.option("--cwd", type=click.Path(path_type=Path), help="The worktree, instead of the project folder.")
+@click.option("--driver", help="Who works the tasks off, instead of the plan's driver.")
+@click.option("--pause-every", type=click.IntRange(1), help="Pause after so many tasks of a session.")
+@click.option("--timeout", type=click.FloatRange(0, min_open=True), help="Pause after so many seconds.")
+@click.option(
+    "--force-after", type=click.FloatRange(0), help="Seconds a pause waits for a task. [default: 300]"
+)
+@click.option("--parallel", type=click.IntRange(1), help="Tasks side by side at most.")
+@click.option("--detach", is_flag=True, help="Leave it to a worker and return at once.")
+@common.json_option
+def command(plan: Path, cwd: Path | None, detach: bool, as_json: bool, **options: object) -> int:
+    """Run a plan, task by task, so that it can be paused and resumed.
+
+    Ctrl-C pauses it at the end of the running task.
+
+    \b
+    Examples:
+      holdfast run plan.yaml
+      holdfast run plan.yaml --pause-every 5 --parallel 2
+      holdfast run plan.yaml --detach
+
+    \b
+    A plan:
+      issue: {id: DEMO-1, title: Add a health endpoint}
+      tasks:
+        - {id: test, description: Write the test, run: "pytest -q || true"}
+        - {id: code, description: Implement, depends_on: [test], run: "make"}
+    """
+    from holdfast.cli.running import leave_to_workers, run_here
+    from holdfast.orchestrator.plan import read_plan
+
+    current = common.settings()
+    wanted = read_plan(plan, **options)
+    if detach:
+        from holdfast.orchestrator.service import OrchestratorService
+
+        with OrchestratorService(current) as service:
+            workflow = service.start(wanted, cwd)
+            how = leave_to_workers(service, current)
+        if as_json:
+            common.print_json(workflow.model_dump(mode="json"))
+        else:
+            click.echo(f"Workflow {workflow.id} started: {how}")
+            click.echo(f"  Watch with: holdfast events {workflow.id} --follow")
+        return 0
+    from holdfast.orchestrator.local import Here
+
+    with Here(current) as here:
+        workflow = here.service.start(wanted, cwd, claim=here.claim)
+        if not as_json:
+            click.echo(
+                f"Workflow {workflow.id} started: {workflow.issue.title} ({len(wanted.tasks.tasks)} tasks)"
+            )
+        return run_here(here, workflow, as_json=as_json)

@@ -1,0 +1,154 @@
+"""A session that runs in this terminal: what is seen of it, how Ctrl-C pauses it, how its end is told."""
+
+from __future__ import annotations
+
+import signal
+import sys
+import threading
+from collections.abc import Generator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import click
+
+from holdfast.cli import common
+from holdfast.config import Settings
+from holdfast.errors import INTERRUPTED, CannotDoError, NotFoundError
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from holdfast.model.workflow import Workflow
+    from holdfast.orchestrator.local import Here
+    from holdfast.orchestrator.service import OrchestratorService
+
+
+def chosen_workflow(
+    service: OrchestratorService, current: Settings, workflow_id: str | None, wanted: str, statuses: Any
+) -> Workflow:
+    """The named one, or the one of this folder; `wanted` says what it should have been."""
+    if workflow_id is not None:
+        return service.workflow(workflow_id)
+    found = service.of_worktree(current.worktree, frozenset(statuses))
+    if found is None:
+        raise NotFoundError(
+            f"No {wanted} workflow in current directory.", hint="`holdfast list --all` shows all"
+        )
+    return found
+
+
+def run_here(here: Here, workflow: Workflow, *, as_json: bool) -> int:
+    """Run the session to its end and tell how it ended; the exit code."""
+    from holdfast.cli.live import progress
+
+    with _signals(here, workflow) as interrupted, progress(here, workflow, quiet=as_json):
+        ended = here.run(workflow)
+    return tell_end(here.service, ended, as_json=as_json, interrupted=interrupted.is_set())
+
+
+def tell_end(
+    service: OrchestratorService, workflow: Workflow, *, as_json: bool, interrupted: bool = False
+) -> int:
+    if as_json:
+        common.print_json(described(service, workflow))
+    else:
+        _print_end(service, workflow)
+    if workflow.status == "failed":
+        reason = _reason(service, workflow)
+        raise CannotDoError(
+            f"workflow {workflow.id} failed: {reason}",
+            hint=f"`holdfast events {workflow.id}` shows all of it",
+        )
+    return INTERRUPTED if interrupted else 0
+
+
+def described(service: OrchestratorService, workflow: Workflow) -> dict[str, Any]:
+    latest = service.store.latest_snapshot(workflow.id)
+    tasks = service.tasks(workflow.id)
+    return {
+        **workflow.model_dump(mode="json"),
+        "snapshot_id": latest.id if latest and workflow.status == "paused" else None,
+        "tasks": [task.model_dump(mode="json") for task in tasks.tasks],
+    }
+
+
+def _print_end(service: OrchestratorService, workflow: Workflow) -> None:
+    tasks = service.tasks(workflow.id)
+    if workflow.status == "completed":
+        click.echo(f"✓ Workflow completed ({tasks.count('completed')} tasks)")
+    elif workflow.status == "paused":
+        latest = service.store.latest_snapshot(workflow.id)
+        click.echo(f"✓ Workflow paused (snapshot: {latest.id if latest else 'none'})")
+        click.echo(f"  Reason: {workflow.pause_reason or 'somebody asked for it'}")
+        done = tasks.count("completed")
+        click.echo(f"  Tasks: {done} done, {len(tasks.tasks) - done} remaining")
+        if workflow.resume_at:
+            click.echo(f"  A worker goes on with it at {workflow.resume_at:%Y-%m-%d %H:%M} UTC")
+        click.echo(f"  Resume with: holdfast resume {workflow.id}")
+    elif workflow.status == "blocked":
+        waiting = service.waiting_for_approval(workflow)
+        what = f"{waiting.id} ({waiting.description})" if waiting else "a task"
+        click.echo(f"Workflow {workflow.id} waits for approval of task {what}")
+        click.echo(f"  Approve with: holdfast approve {workflow.id}")
+    elif workflow.status == "cancelled":
+        click.echo(f"Workflow {workflow.id} was cancelled")
+
+
+def _reason(service: OrchestratorService, workflow: Workflow) -> str:
+    failed = [task for task in service.tasks(workflow.id).tasks if task.status == "failed"]
+    return "; ".join(f"task {task.id}: {task.result or 'failed'}" for task in failed) or "see its events"
+
+
+@contextmanager
+def _signals(here: Here, workflow: Workflow) -> Generator[threading.Event]:
+    """First Ctrl-C: pause at the task's end. Second, or a TERM: cut it off and pause. Third: out."""
+    interrupted = threading.Event()
+
+    def ask() -> None:
+        here.service.pause_workflow(workflow.id, "interrupted from the keyboard", wait=False)
+
+    def on_interrupt(_number: int, _frame: object) -> None:
+        if here.quit.is_set():
+            raise KeyboardInterrupt
+        if interrupted.is_set():
+            here.quit.set()
+            click.echo("Cutting the running task off.", err=True)
+            return
+        interrupted.set()
+        click.echo("Pausing at the end of the running task; Ctrl-C again cuts it off.", err=True)
+        # A handler runs between two instructions of the main thread: the database is asked elsewhere.
+        threading.Thread(target=ask, daemon=True).start()
+
+    def on_terminate(_number: int, _frame: object) -> None:
+        interrupted.set()
+        here.quit.set()
+
+    before = {
+        number: signal.signal(number, handler)
+        for number, handler in ((signal.SIGINT, on_interrupt), (signal.SIGTERM, on_terminate))
+    }
+    try:
+        yield interrupted
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+def leave_to_workers(service: OrchestratorService, current: Settings) -> str:
+    """Who will run what was just queued: a worker that is there, or one that is started for it."""
+    if service.has_workers():
+        return "a worker takes it up"
+    import subprocess
+
+    layout = current.layout.ensure()
+    log = layout.state / "worker.log"
+    with Path(log).open("ab") as output:
+        subprocess.Popen(
+            [sys.executable, "-m", "holdfast", "worker", "--until-idle"],
+            cwd=current.project,
+            stdin=subprocess.DEVNULL,
+            stdout=output,
+            stderr=output,
+            start_new_session=True,
+        )
+    return "it runs in the background"

@@ -1,0 +1,509 @@
+"""Runs one session of a workflow: task by task, from boundary to boundary.
+
+    advance ─► a task is worked off ─► boundary: ONE commit ─► go on, or why not
+                                       │ the task's end, what it found,
+                                       │ and the start of the next task
+                                       └ or: pause, block, complete, fail
+
+The store is the truth. The engine calls `advance` as a step, again and again; a step it
+repeats after a crash opens the session anew from the store, sees which tasks are recorded
+as completed and which one was cut off, and goes on there. With several tasks side by side
+one step lasts until all that run have ended.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import threading
+import time
+from collections.abc import Callable, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from dataclasses import dataclass, field
+from datetime import datetime
+from pathlib import Path
+from types import TracebackType
+from typing import Literal, Self
+
+from holdfast.clock import Clock, system_clock, to_datetime
+from holdfast.config import Settings
+from holdfast.core import Core, Facts
+from holdfast.errors import HoldfastError
+from holdfast.model.entry import (
+    AgentSessionReported,
+    Entry,
+    PauseRequested,
+    TaskFinished,
+    TaskStarted,
+    UsageReported,
+    Warned,
+    WorkflowPaused,
+    WorkflowStatusChanged,
+)
+from holdfast.model.git import decode_path
+from holdfast.model.snapshot import SessionSnapshot
+from holdfast.model.task import Task
+from holdfast.model.usage import UsageMetrics
+from holdfast.model.workflow import PauseRequest, Workflow
+from holdfast.orchestrator.closing import close_session
+from holdfast.orchestrator.drivers.protocol import (
+    AgentSession,
+    Assignment,
+    Done,
+    Driver,
+    EarlierSession,
+    Exhausted,
+    Failed,
+    Interrupted,
+    Outcome,
+    RateLimited,
+    StopSignal,
+)
+from holdfast.orchestrator.plan import driver_of
+from holdfast.orchestrator.recorder import Recorder, RunOverError
+from holdfast.orchestrator.reporting import SessionUsage, TaskReport
+from holdfast.orchestrator.watch import Watch
+from holdfast.policy import PauseCause, Situation, must_force, pause_cause
+
+log = logging.getLogger("holdfast.runner")
+
+Verdict = Literal["go_on", "paused", "completed", "failed", "blocked", "over"]
+GO_ON: Verdict = "go_on"
+
+Listener = Callable[[str, Entry | UsageMetrics | str], None]
+"""Called with the workflow's id and what just happened: for whoever watches, after it is recorded."""
+
+
+def _nobody(_workflow_id: str, _what: Entry | UsageMetrics | str) -> None:
+    pass
+
+
+@dataclass
+class Surroundings:
+    """What all sessions run by one process share."""
+
+    core: Core
+    settings: Settings
+    drivers: Callable[[str], Driver]
+    claim: Callable[[], str]
+    takes_over: bool = False
+    """Whether it goes on with sessions that others left behind."""
+    listener: Listener = _nobody
+    clock: Clock = system_clock
+    watch: Watch = field(default_factory=Watch)
+    quit: threading.Event = field(default_factory=threading.Event)
+    """Set where the process itself must end: nothing is waited for any more."""
+    leaving: threading.Event = field(default_factory=threading.Event)
+    """Set where the process is to end at the next boundary and leave its sessions to others."""
+    active: set[str] = field(default_factory=set[str])
+    """Runs this process works on now."""
+
+
+@dataclass(frozen=True)
+class _Ended:
+    """A task's attempt, as it went."""
+
+    task: Task
+    outcome: Outcome
+    report: TaskReport
+    seconds: float
+
+
+class LeftToOthersError(BaseException):
+    """The process leaves at a boundary; the session waits for whoever takes it."""
+
+
+class SessionRun:
+    def __init__(self, workflow_id: str, run_id: str, surroundings: Surroundings) -> None:
+        self._workflow_id, self._run_id = workflow_id, run_id
+        self._around = surroundings
+        self._open: _OpenSession | None = None
+
+    def __enter__(self) -> Self:
+        self._around.active.add(self._run_id)
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._around.active.discard(self._run_id)
+
+    def advance(self) -> Verdict:
+        """To the next boundary."""
+        try:
+            if self._around.leaving.is_set() and self._open is None:
+                raise LeftToOthersError
+            if self._open is None:
+                self._open = _OpenSession(self._workflow_id, self._run_id, self._around)
+            return self._open.advance()
+        except RunOverError as over:
+            workflow = over.workflow
+            if workflow.run_id == self._run_id and workflow.status == "in_progress":
+                raise  # somebody else has the claim: this is a zombie, whose result must not count either
+            return "over"
+
+
+class _OpenSession:
+    """A session taken up: the state of its tasks, as recorded, and what runs now."""
+
+    def __init__(self, workflow_id: str, run_id: str, around: Surroundings) -> None:
+        self._around = around
+        self._recorder = Recorder.take(
+            around.core, workflow_id, run_id, around.claim(), around.quit, takes_over=around.takes_over
+        )
+        workflow = self._recorder.workflow
+        fold = around.core.fold(workflow)
+        self._tasks = {task.id: task for task in fold.tasks().tasks}
+        self._running: dict[str, Task] = {}
+        self._usage = SessionUsage(fold.usage)
+        self._agent_session = fold.agent_session
+        self._done_in_session = fold.done_in_session
+        self._started_at: datetime = fold.session_started or workflow.created_at
+        self._base = fold.base
+        self._message = fold.resumed.message if fold.resumed else None
+        self._context: str | None = None
+        self._forced: str | None = None
+
+    @property
+    def _workflow(self) -> Workflow:
+        return self._recorder.workflow
+
+    @property
+    def _worktree(self) -> Path:
+        return Path(os.fsdecode(decode_path(self._workflow.worktree)))
+
+    def advance(self) -> Verdict:
+        if not self._running:
+            verdict = self._boundary([])
+            if verdict != GO_ON:
+                return verdict
+        if self._workflow.options.parallel == 1:
+            (task,) = self._running.values()
+            return self._boundary([self._work(task)])
+        return self._side_by_side()
+
+    def _side_by_side(self) -> Verdict:
+        """Until none runs. On a pause those that run finish, and no other one starts."""
+        with ThreadPoolExecutor(self._workflow.options.parallel, thread_name_prefix="task") as pool:
+            futures: dict[str, Future[_Ended]] = {}
+            verdict: Verdict = GO_ON
+            while self._running:
+                for task in self._running.values():
+                    if task.id not in futures:
+                        futures[task.id] = pool.submit(self._work, task)
+                done = wait(futures.values(), return_when=FIRST_COMPLETED).done
+                ended = [future.result() for future in done]
+                for one in ended:
+                    del futures[one.task.id]
+                verdict = self._boundary(ended)
+            return verdict
+
+    # ── a task ──────────────────────────────────────────────────────────────────────────────
+
+    def _work(self, task: Task) -> _Ended:
+        stop = StopSignal()
+        report = TaskReport(
+            task.id,
+            self._usage,
+            on_usage=self._take_usage,
+            on_agent_session=self._take_agent_session,
+            on_line=lambda line: self._around.listener(self._workflow.id, line),
+        )
+        began = time.monotonic()
+        with self._around.watch.over(lambda: self._look(stop)):
+            outcome = self._driven(task, stop, report)
+        return _Ended(task, outcome, report, time.monotonic() - began)
+
+    def _driven(self, task: Task, stop: StopSignal, report: TaskReport) -> Outcome:
+        name = driver_of(task, self._workflow.options)
+        try:
+            return self._around.drivers(name).run(self._assignment(task, name, stop), report)
+        except HoldfastError as error:
+            return Failed(error.message)
+        except Exception as error:
+            log.debug("driver %s failed", name, exc_info=True)
+            return Failed(f"the {name} driver failed: {type(error).__name__}: {error}")
+
+    def _assignment(self, task: Task, driver: str, stop: StopSignal) -> Assignment:
+        workflow, base = self._workflow, self._base
+        if base is not None and self._context is None and driver != "shell":
+            self._context = self._compiled(base)
+        return Assignment(
+            workflow_id=workflow.id,
+            session_number=workflow.session_count,
+            issue=workflow.issue,
+            task=task,
+            worktree=self._worktree,
+            attempt=task.attempts,
+            context=self._context,
+            message=self._message,
+            agent_session=_agent_session(self._agent_session),
+            earlier=EarlierSession(
+                base.trigger, _agent_session(base.agent_session), base.usage.context_utilization
+            )
+            if base
+            else None,
+            stop=stop,
+        )
+
+    def _compiled(self, base: SessionSnapshot) -> str:
+        from holdfast.capture.drift import find_drift
+        from holdfast.resume.snapshots import ResumeContextCompiler
+
+        drift = find_drift(base, self._worktree)
+        return ResumeContextCompiler().compile(base, self._workflow.issue, drift=drift)
+
+    def _take_usage(self, usage: UsageMetrics) -> None:
+        """A window that fills up in mid-task asks for a pause at once, so that everybody sees it coming."""
+        self._around.listener(self._workflow.id, usage)
+        policy = self._workflow.options.policy
+        cause = pause_cause(policy, Situation(context_share=usage.context_utilization))
+        if cause is not None and self._workflow.pause_request is None:
+            while not self._request(cause):
+                pass
+
+    def _take_agent_session(self, reported: AgentSessionReported) -> None:
+        self._recorder.note(reported)
+        self._agent_session = reported
+
+    def _look(self, stop: StopSignal) -> None:
+        """From the watch's thread: whether the task in flight is still wanted."""
+        workflow = self._around.core.store.workflow(self._workflow.id)
+        if self._recorder.is_over(workflow):
+            stop.request(f"the workflow is {workflow.status}")
+        elif self._around.quit.is_set():
+            stop.request("Holdfast was told to stop now")
+        elif workflow.pause_request is not None and _must_force(workflow, self._around.clock()):
+            limit = _force_after(workflow)
+            self._forced = f"the task did not end within {limit:g} s and was cut off; it is pending again"
+            stop.request("the pause would not wait any longer")
+
+    # ── a boundary ──────────────────────────────────────────────────────────────────────────
+
+    def _boundary(self, ended: Sequence[_Ended]) -> Verdict:
+        entries = [entry for one in ended for entry in self._entries_of(one)]
+        cause = next((cause for one in ended if (cause := self._cause_of(one)) is not None), None)
+        for one in ended:
+            self._note_end(one)
+        while True:
+            verdict = self._try_boundary(entries, cause)
+            if verdict is not None:
+                return verdict
+
+    def _try_boundary(self, entries: list[Entry], cause: PauseCause | None) -> Verdict | None:
+        """Decide by what is known now and commit that; None where somebody changed the workflow first."""
+        if self._running:
+            return self._while_others_run(entries, cause)
+        failed = next((task for task in self._tasks.values() if task.status == "failed"), None)
+        if failed is not None:
+            reason = f"task {failed.id}: {failed.result or 'failed'}"
+            ending = WorkflowStatusChanged(status="failed", reason=reason)
+            return self._ended("failed", [*entries, ending])
+        if all(task.status == "completed" for task in self._tasks.values()):
+            return self._ended("completed", [*entries, WorkflowStatusChanged(status="completed")])
+        cause = cause or self._asked() or self._own_cause()
+        if cause is not None:
+            return self._pause(entries, cause)
+        if self._around.leaving.is_set():
+            return self._leave(entries)
+        return self._start(entries)
+
+    def _while_others_run(self, entries: list[Entry], cause: PauseCause | None) -> Verdict | None:
+        if cause is not None and self._asked() is None:
+            return GO_ON if self._request(cause, *entries) else None
+        wanted = self._asked() is None and self._own_cause() is None and not self._around.leaving.is_set()
+        wanted = wanted and not any(task.status == "failed" for task in self._tasks.values())
+        if wanted:
+            return self._start(entries)
+        return GO_ON if not entries or self._commit(*entries) else None
+
+    def _start(self, entries: list[Entry]) -> Verdict | None:
+        """The next tasks, as many as may run side by side; or the one that somebody must approve first."""
+        room = self._workflow.options.parallel - len(self._running)
+        ready = [task for task in self._tasks.values() if self._is_ready(task)]
+        waiting = next((task for task in ready if task.approval), None)
+        chosen = [task for task in ready if not task.approval][:room]
+        if waiting is not None and not chosen and not self._running:
+            reason = f"task {waiting.id} waits for approval"
+            blocked = WorkflowStatusChanged(status="blocked", reason=reason)
+            return self._ended("blocked", [*entries, blocked])
+        started = [task.changed(status="in_progress", attempts=task.attempts + 1) for task in chosen]
+        starts = [TaskStarted(task_id=task.id, attempt=task.attempts) for task in started]
+        if (entries or starts) and not self._commit(*entries, *starts):
+            return None
+        for task in started:
+            self._tasks[task.id] = self._running[task.id] = task
+        return GO_ON
+
+    def _is_ready(self, task: Task) -> bool:
+        """Pending, or cut off by a crash; with all it needs done."""
+        return (
+            task.id not in self._running
+            and task.status in ("pending", "in_progress")
+            and all(self._tasks[needed].status == "completed" for needed in task.depends_on)
+        )
+
+    def _asked(self) -> PauseCause | None:
+        request = self._workflow.pause_request
+        return (
+            None
+            if request is None
+            else PauseCause(request.trigger, request.reason or "somebody asked for it")
+        )
+
+    def _own_cause(self) -> PauseCause | None:
+        if self._around.quit.is_set():
+            return PauseCause("pause", "Holdfast was told to stop")
+        if not self._worktree.is_dir():
+            return PauseCause("pause", f"the worktree {self._workflow.worktree} is gone")
+        now = Situation(
+            context_share=self._usage.metrics.context_utilization,
+            tasks_done=self._done_in_session,
+            seconds_running=self._seconds(),
+        )
+        return pause_cause(self._workflow.options.policy, now)
+
+    def _entries_of(self, ended: _Ended) -> list[Entry]:
+        outcome = self._judged(ended)
+        finished = TaskFinished(
+            task_id=ended.task.id,
+            outcome=_OUTCOMES[type(outcome)],
+            result=outcome.result if isinstance(outcome, Done) else outcome.reason,
+            attempt=ended.task.attempts,
+            seconds=round(ended.seconds, 3),
+            driver=driver_of(ended.task, self._workflow.options),
+            tokens=ended.report.tokens,
+        )
+        entries: list[Entry] = [*ended.report.findings, finished]
+        if ended.report.tokens is not None:
+            entries.append(UsageReported(usage=self._metrics()))
+        if isinstance(outcome, Interrupted) and self._forced:
+            entries.append(Warned(text=f"task {ended.task.id}: {self._forced}"))
+        return entries
+
+    def _judged(self, ended: _Ended) -> Outcome:
+        """A command that failed because its folder was taken away under it did not fail."""
+        if isinstance(ended.outcome, Failed) and not self._worktree.is_dir():
+            return Interrupted(f"the worktree {self._workflow.worktree} is gone")
+        return ended.outcome
+
+    def _note_end(self, ended: _Ended) -> None:
+        outcome = self._judged(ended)
+        status = {"completed": "completed", "failed": "failed"}.get(_OUTCOMES[type(outcome)], "pending")
+        result = outcome.result if isinstance(outcome, Done) else outcome.reason
+        self._tasks[ended.task.id] = ended.task.changed(status=status, result=result)
+        self._done_in_session += status == "completed"
+        del self._running[ended.task.id]
+
+    def _cause_of(self, ended: _Ended) -> PauseCause | None:
+        """A pause that the end of a task itself asks for."""
+        outcome = ended.outcome
+        if isinstance(outcome, Exhausted):
+            return PauseCause("exhaustion", outcome.reason)
+        if isinstance(outcome, RateLimited):
+            self._resets_at = outcome.resets_at
+            until = f" (until {outcome.resets_at:%Y-%m-%d %H:%M} UTC)" if outcome.resets_at else ""
+            return PauseCause("exhaustion", f"{outcome.reason}{until}")
+        if isinstance(outcome, Interrupted) and self._around.quit.is_set():
+            return PauseCause("pause", outcome.reason)
+        return None
+
+    # ── commits ─────────────────────────────────────────────────────────────────────────────
+
+    _resets_at: datetime | None = None
+
+    def _commit(self, *entries: Entry) -> bool:
+        return self._told(self._recorder.commit(*entries), entries)
+
+    def _request(self, cause: PauseCause, *entries: Entry) -> bool:
+        request = PauseRequest(trigger=cause.trigger, reason=cause.reason, requested_at=self._now())
+        asked = PauseRequested(trigger=cause.trigger, reason=cause.reason)
+        written = self._recorder.commit(*entries, asked, pause_request=request)
+        return self._told(written, (*entries, asked))
+
+    def _ended(
+        self, status: Literal["completed", "failed", "blocked"], entries: list[Entry]
+    ) -> Verdict | None:
+        return status if self._told(self._recorder.commit(*entries, to=status), entries) else None
+
+    def _pause(self, entries: list[Entry], cause: PauseCause) -> Verdict | None:
+        if self._asked() is None:
+            if not self._request(cause, *entries):
+                return None
+        elif entries and not self._commit(*entries):
+            return None
+        facts = Facts(
+            trigger=cause.trigger,
+            reason=cause.reason,
+            usage=self._metrics(),
+            resume_at=self._resets_at if self._workflow.options.resume_on_reset else None,
+        )
+        snapshot = close_session(
+            self._around.core,
+            self._worktree,
+            facts,
+            current=lambda: self._workflow,
+            apply=self._recorder.apply,
+            seconds=self._around.clock(),
+        )
+        paused = WorkflowPaused(
+            snapshot_id=snapshot.id,
+            session_id=snapshot.session_id,
+            session_number=snapshot.session_number,
+            trigger=snapshot.trigger,
+            reason=snapshot.pause_reason,
+        )
+        self._around.listener(self._workflow.id, paused)
+        return "paused"
+
+    def _leave(self, entries: list[Entry]) -> Verdict | None:
+        written = self._recorder.commit(
+            *(entries or [Warned(text="its worker ended; another may go on")]), claim=None
+        )
+        if written:
+            raise LeftToOthersError
+        return None
+
+    def _told(self, written: bool, entries: Sequence[Entry]) -> bool:
+        if written:
+            for entry in entries:
+                self._around.listener(self._workflow.id, entry)
+        return written
+
+    def _metrics(self) -> UsageMetrics:
+        return self._usage.metrics.changed(session_duration_seconds=int(self._seconds()))
+
+    def _seconds(self) -> float:
+        return max(0.0, self._around.clock() - self._started_at.timestamp())
+
+    def _now(self) -> datetime:
+        return to_datetime(self._around.clock())
+
+
+_OUTCOMES: dict[type[Outcome], Literal["completed", "failed", "interrupted"]] = {
+    Done: "completed",
+    Failed: "failed",
+    Exhausted: "interrupted",
+    RateLimited: "interrupted",
+    Interrupted: "interrupted",
+}
+
+
+def _agent_session(reported: AgentSessionReported | None) -> AgentSession | None:
+    if reported is None:
+        return None
+    transcript = Path(reported.transcript) if reported.transcript else None
+    return AgentSession(reported.agent_session_id, reported.agent, transcript)
+
+
+def _force_after(workflow: Workflow) -> float:
+    request = workflow.pause_request
+    asked = request.force_after if request else None
+    return workflow.options.force_after if asked is None else asked
+
+
+def _must_force(workflow: Workflow, now: float) -> bool:
+    if workflow.pause_request is None:
+        return False
+    waited = now - workflow.pause_request.requested_at.timestamp()
+    return must_force(workflow.options.policy, waited, _force_after(workflow))

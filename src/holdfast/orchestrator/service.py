@@ -1,0 +1,335 @@
+"""`OrchestratorService`: what people and programs do with workflows. CLI, server and MCP call this.
+
+It changes the store and nothing else: running is done by whoever claims a workflow, in
+this process (`local.py`) or in a worker (`worker.py`).
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+from typing import Self, TypeVar
+
+from holdfast.capture.drift import find_drift
+from holdfast.capture.git import BEFORE_FIRST_COMMIT, capture_git_state
+from holdfast.clock import Clock, system_clock
+from holdfast.config import Settings, project_settings
+from holdfast.core import Core, Facts
+from holdfast.errors import (
+    CannotDoError,
+    ConflictError,
+    IllegalTransitionError,
+    NotFoundError,
+    SessionAlreadyRunningError,
+)
+from holdfast.model.entry import Event
+from holdfast.model.git import decode_path, encode_path
+from holdfast.model.snapshot import SessionSnapshot
+from holdfast.model.task import Task, TaskDAG
+from holdfast.model.workflow import ACTIVE, OPEN, Workflow, WorkflowStatus
+from holdfast.orchestrator.closing import close_session
+from holdfast.orchestrator.drivers import driver_named
+from holdfast.orchestrator.plan import Plan, driver_of
+from holdfast.orchestrator.presence import is_gone
+from holdfast.policy import Trigger
+from holdfast.store.protocol import Change, SnapshotSummary
+from holdfast.store.sql import SqlStore
+
+_POLL_SECONDS = 0.05
+_SLACK_SECONDS = 30.0
+_T = TypeVar("_T")
+
+
+@dataclass(frozen=True)
+class Resumed:
+    """A workflow in its next session, what it goes on from, and how the world differs from then."""
+
+    workflow: Workflow
+    snapshot: SessionSnapshot | None
+    drift: tuple[str, ...]
+
+
+class OrchestratorService:
+    """`with OrchestratorService() as service:`; or give it a store of yours and close that yourself."""
+
+    def __init__(
+        self,
+        settings: Settings | None = None,
+        *,
+        store: SqlStore | None = None,
+        clock: Clock = system_clock,
+    ) -> None:
+        self.settings = project_settings(None, settings)
+        self._own_store = store is None
+        self.store = store or SqlStore(self.settings.db)
+        self.core = Core(self.store, clock)
+        self._clock = clock
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        if self._own_store:
+            self.store.close()
+
+    # ── verbs ───────────────────────────────────────────────────────────────────────────────
+
+    def start(self, plan: Plan, worktree: Path | None = None, *, claim: str | None = None) -> Workflow:
+        """A new workflow. Whoever holds `claim` runs it; with none it waits for a worker."""
+        folder = (worktree or self.settings.project).resolve()
+        if not folder.is_dir():
+            raise NotFoundError(f"there is no folder {folder}", hint="see --cwd")
+        for task in plan.tasks.tasks:
+            driver_named(driver_of(task, plan.options), self.settings).check(task)
+        name = encode_path(os.fsencode(folder))
+        self._settle_if_abandoned(name)
+        git = capture_git_state(folder)
+        return self.core.open(
+            plan.issue,
+            name,
+            task_dag=plan.tasks,
+            constraints=plan.constraints,
+            commit_at_start=(git.commit_at_snapshot or BEFORE_FIRST_COMMIT) if git else None,
+            options=plan.options,
+            claim=claim,
+        )
+
+    def pause_workflow(
+        self,
+        workflow_id: str,
+        reason: str | None = None,
+        trigger: Trigger = "pause",
+        *,
+        force_after: float | None = None,
+        wait: bool = True,
+    ) -> str | None:
+        """Pause at the next task boundary; the snapshot's id, or None where nobody waited for it.
+
+        Where nobody runs the workflow there is nothing to wait for: it is paused here and now.
+        """
+        workflow = self._again_on_conflict(
+            lambda: self._ask_for_pause(workflow_id, reason, trigger, force_after)
+        )
+        if workflow.status == "in_progress" and wait:
+            limit = workflow.options.force_after if force_after is None else force_after
+            workflow = self.wait_while_running(workflow_id, limit + _SLACK_SECONDS)
+        if workflow.status == "in_progress":
+            if wait:
+                raise CannotDoError(
+                    f"workflow {workflow_id} has not paused yet; the request stands",
+                    hint="`holdfast status` shows where it is",
+                )
+            return None
+        if workflow.status != "paused":
+            raise IllegalTransitionError(
+                f"workflow {workflow_id} is {workflow.status}: it ended before the pause"
+            )
+        latest = self.store.latest_snapshot(workflow_id)
+        return latest.id if latest else None
+
+    def _ask_for_pause(
+        self, workflow_id: str, reason: str | None, trigger: Trigger, force_after: float | None
+    ) -> Workflow:
+        workflow = self.store.workflow(workflow_id)
+        if workflow.status in ACTIVE and not self._has_runner(workflow):
+            died = workflow.claim is not None
+            return self._settle(workflow, "crash" if died else trigger, reason or (_DIED if died else None))
+        return self.core.request_pause(workflow_id, trigger, reason, force_after)
+
+    def resume_workflow(
+        self,
+        workflow_id: str,
+        *,
+        snapshot_id: str | None = None,
+        message: str | None = None,
+        strict: bool = False,
+        claim: str | None = None,
+    ) -> Resumed:
+        """Go on in a new session, from the last snapshot or from an older one.
+
+        Of several who try at once one succeeds. What crashed is paused first, with what it had recorded.
+        """
+        workflow = self.recovered(workflow_id)
+        if workflow.status == "blocked":
+            raise IllegalTransitionError(
+                f"workflow {workflow_id} waits for approval",
+                hint=f"`holdfast approve {workflow_id}` or `holdfast reject {workflow_id}`",
+            )
+        if workflow.status in ACTIVE:
+            raise SessionAlreadyRunningError(f"workflow {workflow_id} is already running")
+        snapshot = self._snapshot_to_resume(workflow, snapshot_id)
+        drift = self._drift(workflow, snapshot)
+        if drift and strict:
+            raise CannotDoError(
+                f"the worktree is not as it was at the pause: {' '.join(drift)}",
+                hint="bring it back, or resume without --strict: the next session is told of it",
+            )
+        resumed, _ = self.core.claim(workflow_id, message, snapshot=snapshot, runs=True, claim=claim)
+        return Resumed(resumed, snapshot, drift)
+
+    def cancel(self, workflow_id: str, reason: str | None = None) -> Workflow:
+        """End it for good; a task in flight is stopped."""
+        return self._again_on_conflict(lambda: self.core.move(workflow_id, "cancelled", reason))
+
+    def approve(self, workflow_id: str, *, claim: str | None = None) -> Workflow:
+        """Let the task start that waits for approval."""
+        workflow = self.store.workflow(workflow_id)
+        waiting = self.waiting_for_approval(workflow)
+        task_id = waiting.id if waiting else ""
+        return self._again_on_conflict(lambda: self.core.approve(workflow_id, task_id, claim))
+
+    def reject(self, workflow_id: str, reason: str | None = None) -> Workflow:
+        """Refuse the task that waits for approval; the workflow has failed."""
+        workflow = self.store.workflow(workflow_id)
+        if workflow.status != "blocked":
+            raise IllegalTransitionError(
+                f"workflow {workflow_id} is {workflow.status}; it does not wait for approval"
+            )
+        return self._again_on_conflict(
+            lambda: self.core.move(workflow_id, "failed", reason or "the approval was refused")
+        )
+
+    def recovered(self, workflow_id: str) -> Workflow:
+        """The workflow; paused with trigger `crash` first, where its runner is gone."""
+        return self._again_on_conflict(lambda: self._recovered(self.store.workflow(workflow_id)))
+
+    # ── questions ───────────────────────────────────────────────────────────────────────────
+
+    def workflow(self, workflow_id: str) -> Workflow:
+        return self.store.workflow(workflow_id)
+
+    def workflows(
+        self,
+        *,
+        worktree: str | None = None,
+        statuses: Collection[WorkflowStatus] | None = None,
+        limit: int = 100,
+    ) -> Sequence[Workflow]:
+        return self.store.workflows(worktree=worktree, statuses=statuses, limit=limit)
+
+    def of_worktree(self, worktree: str, statuses: frozenset[WorkflowStatus] = OPEN) -> Workflow | None:
+        """The one meant when a person in this folder names none: the active one, or the newest."""
+        found = self.store.workflows(worktree=worktree, statuses=statuses, limit=20)
+        return next((flow for flow in found if flow.status in ACTIVE), found[0] if found else None)
+
+    def tasks(self, workflow_id: str) -> TaskDAG:
+        """As they stand now."""
+        return self.core.fold(self.store.workflow(workflow_id)).tasks()
+
+    def waiting_for_approval(self, workflow: Workflow) -> Task | None:
+        if workflow.status != "blocked":
+            return None
+        return next((task for task in self.core.fold(workflow).tasks().ready() if task.approval), None)
+
+    def snapshots(self, workflow_id: str) -> Sequence[SnapshotSummary]:
+        return self.store.snapshots(workflow_id)
+
+    def snapshot(self, snapshot_id: str) -> SessionSnapshot:
+        return self.store.snapshot(snapshot_id)
+
+    def events(
+        self, workflow_id: str | None = None, since: int = 0, limit: int | None = None
+    ) -> Sequence[Event]:
+        return self.store.events(workflow_id=workflow_id, since=since, limit=limit)
+
+    def is_abandoned(self, workflow: Workflow) -> bool:
+        """Whether it is recorded as running by somebody who is not there any more."""
+        return (
+            workflow.status == "in_progress"
+            and workflow.claim is not None
+            and is_gone(workflow.claim, self.store.leases.all())
+        )
+
+    def has_workers(self) -> bool:
+        return any(lease.kind == "worker" and not lease.expired for lease in self.store.leases.all())
+
+    def wait_while_running(self, workflow_id: str, seconds: float) -> Workflow:
+        """Until the workflow does not run any more, or its runner died, or the time is over."""
+        deadline = time.monotonic() + seconds
+        while True:
+            workflow = self.recovered(workflow_id)
+            if workflow.status != "in_progress" or time.monotonic() > deadline:
+                return workflow
+            time.sleep(_POLL_SECONDS)
+
+    # ── inside ──────────────────────────────────────────────────────────────────────────────
+
+    def _has_runner(self, workflow: Workflow) -> bool:
+        if workflow.status != "in_progress" or workflow.claim is None:
+            return False
+        return not is_gone(workflow.claim, self.store.leases.all())
+
+    def _recovered(self, workflow: Workflow) -> Workflow:
+        if self.is_abandoned(workflow):
+            return self._settle(workflow, "crash", _DIED)
+        if (
+            workflow.status == "in_progress"
+            and workflow.run_id
+            and not workflow.claim
+            and not self.has_workers()
+        ):
+            return self._settle(workflow, "pause", "no worker was there to run it")
+        return workflow
+
+    def _settle_if_abandoned(self, worktree: str) -> None:
+        for workflow in self.store.workflows(worktree=worktree, statuses=ACTIVE, limit=5):
+            if self.is_abandoned(workflow):
+                self.recovered(workflow.id)
+
+    def _settle(self, workflow: Workflow, trigger: Trigger, reason: str | None) -> Workflow:
+        """Pause what nobody runs; `ConflictError` where somebody turns out to."""
+
+        def apply(change: Change) -> bool:
+            self.store.apply(change)
+            return True
+
+        close_session(
+            self.core,
+            Path(os.fsdecode(decode_path(workflow.worktree))),
+            Facts(trigger=trigger, reason=reason),
+            current=lambda: workflow,
+            apply=apply,
+            seconds=self._clock(),
+        )
+        return self.store.workflow(workflow.id)
+
+    def _snapshot_to_resume(self, workflow: Workflow, snapshot_id: str | None) -> SessionSnapshot | None:
+        if snapshot_id is None:
+            return self.store.latest_snapshot(workflow.id)
+        snapshot = self.store.snapshot(snapshot_id)
+        if snapshot.workflow_id != workflow.id:
+            raise NotFoundError(
+                f"snapshot {snapshot_id} is not of workflow {workflow.id}",
+                hint="`holdfast snapshot list` shows its snapshots",
+            )
+        return snapshot
+
+    def _drift(self, workflow: Workflow, snapshot: SessionSnapshot | None) -> tuple[str, ...]:
+        folder = Path(os.fsdecode(decode_path(workflow.worktree)))
+        if workflow.options.repository is None and not folder.is_dir():
+            raise CannotDoError(
+                f"the worktree {workflow.worktree} is gone",
+                hint="bring the folder back, then resume; nothing that was recorded is lost",
+            )
+        return find_drift(snapshot, folder) if snapshot is not None and folder.is_dir() else ()
+
+    def _again_on_conflict(self, action: Callable[[], _T]) -> _T:
+        """Somebody else changed the workflow in the same moment: look again and decide anew."""
+        for _ in range(20):
+            try:
+                return action()
+            except ConflictError:
+                continue
+        return action()
+
+
+_DIED = "its process ended without a pause"

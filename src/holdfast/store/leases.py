@@ -1,0 +1,82 @@
+"""Who is there to run work: a row a process, kept fresh on the database's own clock.
+
+Machines disagree about the time; they all agree with the database. A row that was not
+renewed for longer than its lease belongs to a process that is dead, cut off or stopped.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import sqlalchemy as sa
+
+from holdfast.store.engine import database_errors
+from holdfast.store.tables import workers
+
+
+@dataclass(frozen=True)
+class Lease:
+    id: str
+    kind: str
+    host: str
+    pid: int
+    started_mark: str | None
+    lease_seconds: float
+    age: float = 0.0
+    """Seconds since it was renewed, by the database's clock."""
+
+    @property
+    def expired(self) -> bool:
+        return self.age > self.lease_seconds
+
+
+class Leases:
+    def __init__(self, reading: sa.Engine, writing: sa.Engine, database: str) -> None:
+        self._reading, self._writing, self._database = reading, writing, database
+        is_sqlite = reading.dialect.name == "sqlite"
+        self._now: sa.ColumnElement[str] = (
+            sa.literal_column("strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')")
+            if is_sqlite
+            else sa.literal_column("clock_timestamp()")
+        )
+        self._age: sa.ColumnElement[float] = (
+            sa.literal_column("(julianday('now') - julianday(seen_at)) * 86400.0")
+            if is_sqlite
+            else sa.literal_column(
+                "CAST(extract(epoch FROM clock_timestamp() - seen_at) AS double precision)"
+            )
+        )
+
+    def add(self, lease: Lease) -> None:
+        row = {name: getattr(lease, name) for name in ("id", "kind", "host", "pid", "started_mark")}
+        with database_errors(self._database), self._writing.begin() as connection:
+            connection.execute(
+                workers.insert().values(**row, lease_seconds=lease.lease_seconds, seen_at=self._now)
+            )
+
+    def renew(self, worker_id: str) -> bool:
+        """Whether the row was still there; if not, somebody took its owner for dead."""
+        with database_errors(self._database), self._writing.begin() as connection:
+            done = connection.execute(
+                workers.update().where(workers.c.id == worker_id).values(seen_at=self._now)
+            )
+            return done.rowcount == 1
+
+    def remove(self, worker_id: str) -> None:
+        with database_errors(self._database), self._writing.begin() as connection:
+            connection.execute(workers.delete().where(workers.c.id == worker_id))
+
+    def remove_expired(self, worker_id: str) -> bool:
+        """Take the row of a dead process away; of several who try, one is told that it did."""
+        with database_errors(self._database), self._writing.begin() as connection:
+            done = connection.execute(
+                workers.delete().where(workers.c.id == worker_id, self._age > workers.c.lease_seconds)
+            )
+            return done.rowcount == 1
+
+    def all(self) -> Sequence[Lease]:
+        columns = [workers.c[name] for name in ("id", "kind", "host", "pid", "started_mark", "lease_seconds")]
+        with database_errors(self._database), self._reading.connect() as connection:
+            rows = connection.execute(sa.select(*columns, self._age.label("age"))).mappings()
+            return [Lease(**row) for row in rows]
