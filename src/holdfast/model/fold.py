@@ -58,6 +58,8 @@ class SessionFold:
     def take(self, events: Iterable[e.Event]) -> SessionFold:
         for event in events:
             if isinstance(event.entry, e.WorkflowCreated | e.WorkflowResumed):
+                self.session_started = None  # it may wait in a queue first
+            elif self.session_started is None and isinstance(event.entry, e.SessionTaken | e.TaskStarted):
                 self.session_started = event.at
             apply = _EFFECTS.get(type(event.entry))
             if apply is not None:

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import contextlib
 import threading
+import time
 from collections.abc import Callable, Generator, Sequence
 from concurrent.futures import Future
 from pathlib import Path
@@ -163,9 +164,11 @@ def _one_launch_at_a_time(engine: sa.Engine) -> Generator[None]:
         with lock_file(path.with_name(f"{path.name}.lock")):
             yield
         return
-    # Not in a transaction: DBOS makes indexes concurrently, which waits for every open one.
+    # DBOS makes indexes concurrently, which waits for every transaction there is, even for one that
+    # itself waits for a lock: so in no transaction, and asking again and again.
     with engine.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
-        connection.execute(sa.select(sa.func.pg_advisory_lock(_LAUNCH_LOCK)))
+        while not connection.execute(sa.select(sa.func.pg_try_advisory_lock(_LAUNCH_LOCK))).scalar():
+            time.sleep(0.1)
         try:
             yield
         finally:

@@ -158,7 +158,7 @@ class _OpenSession:
         self._usage = SessionUsage(fold.usage)
         self._agent_session = fold.agent_session
         self._done_in_session = fold.done_in_session
-        self._started_at: datetime = fold.session_started or workflow.created_at
+        self._started_at: datetime = fold.session_started or self._now()
         self._base = fold.base
         self._message = fold.resumed.message if fold.resumed else None
         self._context: str | None = None

@@ -1,0 +1,34 @@
+"""`kill -9` at any moment: what is recorded as completed stays so, and what was in flight is marked."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from conftest import SOAK
+
+SCRIPT = Path(__file__).with_name("kill_rounds.py")
+KILLS = 10 * SOAK
+
+
+@pytest.mark.timeout(120 + 12 * KILLS)
+def test_a_plan_of_thirty_tasks_survives_kills_at_random_moments(tmp_path: Path, database: str) -> None:
+    project = tmp_path / "project"
+    project.mkdir()
+    done = subprocess.run(
+        [sys.executable, SCRIPT, project, database, str(KILLS)],
+        capture_output=True,
+        text=True,
+        check=False,
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
+    )
+    assert done.returncode == 0, done.stderr[-4000:]
+    seen = json.loads(done.stdout)
+    assert seen["kills"] == KILLS
+    assert seen["workflows"] >= 1
+    assert seen["sessions"] > seen["workflows"]

@@ -1,0 +1,430 @@
+"""Sessions of a workflow, run in this process: boundaries, triggers, what is recorded."""
+
+from __future__ import annotations
+
+import shutil
+import threading
+import time
+from dataclasses import replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from holdfast.errors import (
+    CannotDoError,
+    HeldElsewhereError,
+    IllegalTransitionError,
+    InvalidInputError,
+    NotFoundError,
+    SessionAlreadyRunningError,
+)
+from holdfast.model.entry import (
+    AgentSessionReported,
+    DecisionRecorded,
+    PauseRequested,
+    TaskFinished,
+    TaskStarted,
+    UsageReported,
+    Warned,
+    WorkflowResumed,
+)
+from holdfast.model.usage import UsageMetadata
+from holdfast.orchestrator.drivers.protocol import (
+    AgentSession,
+    Assignment,
+    Done,
+    Exhausted,
+    Failed,
+    Interrupted,
+    Outcome,
+    RateLimited,
+    Report,
+)
+from holdfast.orchestrator.local import Here
+from holdfast.orchestrator.plan import Plan, parse_plan
+from store.samples import DECISION
+
+from .harness import ScriptedDriver, Workshop, plan_of, wait_for
+
+NOTE = "echo {} >> log"
+
+
+def noting(*names: str, **options: Any) -> Any:
+    return plan_of(*(NOTE.format(name) for name in names), **options)
+
+
+def usage(share: float) -> UsageMetadata:
+    return UsageMetadata(
+        prompt_tokens=int(share * 1000),
+        completion_tokens=0,
+        total_tokens=int(share * 1000),
+        context_window_size=1000,
+        tokens_remaining=1000 - int(share * 1000),
+        utilization_percent=share,
+    )
+
+
+def scripted(monkeypatch: pytest.MonkeyPatch, *script: Any) -> ScriptedDriver:
+    driver = ScriptedDriver(script)
+    for module in ("service", "drivers"):
+        monkeypatch.setattr(f"holdfast.orchestrator.{module}.driver_named", lambda *_: driver)
+    return driver
+
+
+PROMPTS = parse_plan(
+    "issue: {id: W, title: Work}\ndriver: scripted\ntasks:\n"
+    "  - {id: a, prompt: first}\n  - {id: b, prompt: second, depends_on: [a]}\n"
+)
+
+
+def test_a_plan_is_worked_off_in_order(any_workshop: Workshop) -> None:
+    ended = any_workshop.run(noting("a", "b", "c"))
+    assert (ended.status, ended.claim, ended.run_id) == ("completed", None, None)
+    assert any_workshop.log() == ["a", "b", "c"]
+    told = any_workshop.entries(ended, TaskStarted, TaskFinished)
+    assert [(type(one).__name__, one.task_id) for one in told] == [  # type: ignore[union-attr]
+        (kind, f"t{number}") for number in (1, 2, 3) for kind in ("TaskStarted", "TaskFinished")
+    ]
+
+
+def test_every_n_tasks_it_pauses_and_goes_on_where_it_was(any_workshop: Workshop) -> None:
+    paused = any_workshop.run(noting("a", "b", "c", "d", "e", pause_every=2))
+    assert (paused.status, paused.session_count) == ("paused", 1)
+    assert any_workshop.log() == ["a", "b"]
+    with any_workshop.service() as service:
+        snapshot = service.store.latest_snapshot(paused.id)
+    assert snapshot is not None
+    assert (snapshot.trigger, snapshot.tasks_completed, snapshot.next_task_id) == ("task_complete", 2, "t3")
+    assert (any_workshop.place.sessions / f"{snapshot.session_id}.json").exists()
+    again = any_workshop.resume(paused)
+    assert (again.status, again.session_count) == ("paused", 2)
+    last = any_workshop.resume(again, message="finish it")
+    assert last.status == "completed"
+    assert any_workshop.log() == ["a", "b", "c", "d", "e"]
+    resumed = any_workshop.entries(last, WorkflowResumed)
+    assert resumed[-1].message == "finish it"  # type: ignore[union-attr]
+
+
+def test_a_session_that_ran_too_long_pauses_at_the_boundary(workshop: Workshop) -> None:
+    paused = workshop.run(plan_of("sleep 0.3; echo a >> log", "echo b >> log", timeout=0.2))
+    assert (paused.status, workshop.log()) == ("paused", ["a"])
+    with workshop.service() as service:
+        assert service.snapshots(paused.id)[-1].trigger == "timeout"
+
+
+def test_a_task_that_fails_fails_the_workflow_with_its_words(workshop: Workshop) -> None:
+    ended = workshop.run(plan_of("echo sails torn; exit 3", "echo b >> log"))
+    assert (ended.status, workshop.log()) == ("failed", [])
+    assert workshop.tasks(ended)["t1"].result == "exit code 3: sails torn"
+
+
+def test_side_by_side(workshop: Workshop) -> None:
+    """Each waits for the other: they end only if they run at the same time."""
+    meet = "touch {0}; while [ ! -e {1} ]; do sleep 0.01; done; echo {0} >> log"
+    tasks = plan_of(meet.format("a", "b"), meet.format("b", "a"), "echo c >> log", chained=False, parallel=2)
+    ended = workshop.run(tasks)
+    assert ended.status == "completed"
+    assert sorted(workshop.log()) == ["a", "b", "c"]
+
+
+def test_on_a_pause_siblings_finish_and_later_ones_stay_unstarted(workshop: Workshop) -> None:
+    tasks = plan_of(
+        "echo a >> log", "sleep 0.3; echo b >> log", "echo c >> log", chained=False, parallel=2, pause_every=1
+    )
+    paused = workshop.run(tasks)
+    assert (paused.status, workshop.log()) == ("paused", ["a", "b"])
+    states = {name: task.status for name, task in workshop.tasks(paused).items()}
+    assert states == {"t1": "completed", "t2": "completed", "t3": "pending"}
+    assert workshop.resume(paused).status == "completed"
+
+
+def test_a_failure_lets_siblings_finish(workshop: Workshop) -> None:
+    tasks = plan_of("false", "sleep 0.3; echo b >> log", "echo c >> log", chained=False, parallel=2)
+    ended = workshop.run(tasks)
+    assert (ended.status, workshop.log()) == ("failed", ["b"])
+
+
+def test_one_active_workflow_a_worktree(workshop: Workshop) -> None:
+    with Here(workshop.settings) as here:
+        here.service.start(noting("a"), claim=here.claim)
+        with pytest.raises(HeldElsewhereError, match="another workflow is active"):
+            here.service.start(noting("b"), claim=here.claim)
+
+
+def test_what_a_dead_process_left_behind_makes_room_for_the_next(workshop: Workshop) -> None:
+    with workshop.service() as service:
+        left = service.start(noting("a"), claim="run-nowhere-1-aaa#1")
+        assert service.is_abandoned(left)
+        other = service.start(noting("b"), claim="run-nowhere-1-bbb#1")
+        assert service.workflow(left.id).status == "paused"
+        assert service.snapshots(left.id)[-1].trigger == "crash"
+        service.cancel(other.id)
+    assert workshop.resume(left).status == "completed"
+
+
+def test_only_one_of_two_resumes_gets_it(workshop: Workshop) -> None:
+    paused = workshop.run(noting("a", "b", pause_every=1))
+    with Here(workshop.settings) as here:
+        here.service.resume_workflow(paused.id, claim=here.claim)
+        with pytest.raises(SessionAlreadyRunningError, match="already running"):
+            here.service.resume_workflow(paused.id, claim=here.claim)
+
+
+def test_a_pause_asked_for_by_somebody_else_is_honoured_at_the_boundary(any_workshop: Workshop) -> None:
+    ended: list[Any] = []
+    with Here(any_workshop.settings) as here:
+        slow = plan_of("touch began; while [ ! -e go ]; do sleep 0.01; done", "echo b >> log")
+        workflow = here.service.start(slow, claim=here.claim)
+        thread = threading.Thread(target=lambda: ended.append(here.run(workflow)))
+        thread.start()
+        wait_for((any_workshop.project / "began").exists)
+        with any_workshop.service() as service:
+            assert service.pause_workflow(workflow.id, "going home", wait=False) is None
+            (any_workshop.project / "go").touch()
+            wait_for(lambda: service.workflow(workflow.id).status == "paused")
+            paused = service.workflow(workflow.id)
+        thread.join()
+    assert (paused.pause_reason, any_workshop.log()) == ("going home", [])
+    events = {type(one).__name__: one for one in any_workshop.entries(paused)}
+    assert "PauseRequested" in events
+    assert any_workshop.tasks(paused)["t1"].status == "completed"
+
+
+def test_a_pause_that_waited_long_enough_cuts_the_task_off(workshop: Workshop) -> None:
+    hangs = plan_of("touch began; [ $HOLDFAST_ATTEMPT = 2 ] || sleep 60; echo a >> log")
+    ended: list[Any] = []
+    with Here(workshop.settings) as here:
+        workflow = here.service.start(hangs, claim=here.claim)
+        thread = threading.Thread(target=lambda: ended.append(here.run(workflow)))
+        thread.start()
+        wait_for((workshop.project / "began").exists)
+        with workshop.service() as service:
+            assert service.pause_workflow(workflow.id, force_after=0.1)
+        thread.join()
+    paused = ended[0]
+    assert (paused.status, workshop.log()) == ("paused", [])
+    assert workshop.tasks(paused)["t1"].status == "pending"
+    warned = workshop.entries(paused, Warned)
+    assert "cut off" in warned[0].text  # type: ignore[union-attr]
+    assert workshop.resume(paused).status == "completed"
+    assert [one.attempt for one in workshop.entries(paused, TaskStarted)] == [1, 2]  # type: ignore[union-attr]
+
+
+def test_cancel_stops_the_task_in_flight(workshop: Workshop) -> None:
+    ended: list[Any] = []
+    with Here(workshop.settings) as here:
+        workflow = here.service.start(plan_of("touch began; sleep 60"), claim=here.claim)
+        thread = threading.Thread(target=lambda: ended.append(here.run(workflow)))
+        thread.start()
+        wait_for((workshop.project / "began").exists)
+        started = time.monotonic()
+        here.service.cancel(workflow.id)
+        thread.join()
+    assert ended[0].status == "cancelled"
+    assert time.monotonic() - started < 30
+    with workshop.service() as service, pytest.raises(IllegalTransitionError):
+        service.resume_workflow(workflow.id)
+
+
+def test_a_task_that_needs_approval_waits_for_it(workshop: Workshop) -> None:
+    tasks = parse_plan(
+        "issue: {id: W, title: Work}\ntasks:\n  - {id: a, run: 'echo a >> log'}\n"
+        "  - {id: b, run: 'echo b >> log', depends_on: [a], approval: true}\n"
+    )
+    blocked = workshop.run(tasks)
+    assert (blocked.status, workshop.log()) == ("blocked", ["a"])
+    with Here(workshop.settings) as here:
+        with pytest.raises(IllegalTransitionError, match="waits for approval"):
+            here.service.resume_workflow(blocked.id)
+        ended = here.run(here.service.approve(blocked.id, claim=here.claim))
+    assert (ended.status, workshop.log()) == ("completed", ["a", "b"])
+
+
+def test_a_refused_approval_is_the_end(workshop: Workshop) -> None:
+    tasks = parse_plan("issue: {id: W, title: Work}\ntasks:\n  - {id: a, run: 'true', approval: true}\n")
+    blocked = workshop.run(tasks)
+    with workshop.service() as service:
+        assert service.reject(blocked.id, "not like this").status == "failed"
+        with pytest.raises(IllegalTransitionError):
+            service.approve(blocked.id)
+
+
+def test_a_blocked_workflow_can_be_paused(workshop: Workshop) -> None:
+    tasks = parse_plan("issue: {id: W, title: Work}\ntasks:\n  - {id: a, run: 'true', approval: true}\n")
+    blocked = workshop.run(tasks)
+    with workshop.service() as service:
+        assert service.pause_workflow(blocked.id)
+    assert workshop.resume(blocked).status == "blocked"
+
+
+def test_going_on_from_an_older_snapshot_runs_what_was_not_done_then(workshop: Workshop) -> None:
+    paused = workshop.run(noting("a", "b", "c", pause_every=1))
+    workshop.resume(paused)
+    with workshop.service() as service:
+        first = service.snapshots(paused.id)[0]
+        second = service.snapshots(paused.id)[1]
+        with pytest.raises(NotFoundError):
+            service.resume_workflow(paused.id, snapshot_id="snap_nothing")
+    assert workshop.log() == ["a", "b"]
+    third = workshop.resume(paused, snapshot_id=first.id)
+    assert (third.status, workshop.log()) == ("paused", ["a", "b", "b"])
+    assert workshop.resume(third).status == "completed"
+    assert workshop.log() == ["a", "b", "b", "c"]
+    assert second.tasks_completed == 2
+
+
+def test_drift_is_told_and_strict_refuses(workshop: Workshop) -> None:
+    workshop.place.git("commit", "--quiet", "--allow-empty", "-m", "start")
+    paused = workshop.run(noting("a", "b", pause_every=1))
+    workshop.place.git("checkout", "--quiet", "-b", "elsewhere")
+    with workshop.service() as service:
+        with pytest.raises(CannotDoError, match="The branch was main and is elsewhere"):
+            service.resume_workflow(paused.id, strict=True)
+        assert service.workflow(paused.id).status == "paused"
+        resumed = service.resume_workflow(paused.id, claim="run-nowhere-1-aaa#1")
+        assert resumed.drift[0].startswith("The branch was main and is elsewhere")
+
+
+def test_a_worktree_that_is_taken_away_pauses_and_waits_for_its_return(workshop: Workshop) -> None:
+    away = workshop.project.with_name("away")
+    paused = workshop.run(plan_of(f"mv {workshop.project} {away}", "echo b >> log"))
+    assert paused.status == "paused"
+    assert "is gone" in (paused.pause_reason or "")
+    with workshop.service() as service, pytest.raises(CannotDoError, match="is gone"):
+        service.resume_workflow(paused.id)
+    shutil.move(away, workshop.project)
+    assert workshop.resume(paused).status == "completed"
+    assert workshop.log() == ["b"]
+
+
+def test_a_locked_index_holds_nothing_up(workshop: Workshop) -> None:
+    (workshop.project / ".git" / "index.lock").touch()
+    paused = workshop.run(noting("a", "b", pause_every=1))
+    assert paused.status == "paused"
+    assert workshop.resume(paused).status == "completed"
+
+
+def with_options(**options: Any) -> Plan:
+    return replace(PROMPTS, options=PROMPTS.options.changed(**options))
+
+
+def test_a_plan_whose_driver_is_missing_starts_nothing(workshop: Workshop) -> None:
+    with workshop.service() as service:
+        with pytest.raises(InvalidInputError, match="no driver 'magic'"):
+            service.start(with_options(driver="magic"))
+        assert not service.workflows()
+
+
+# ── what drivers report ─────────────────────────────────────────────────────────────────────
+
+
+def fills(share: float) -> Any:
+    def work(_assignment: Assignment, report: Report) -> Outcome:
+        report.usage(usage(share), tool_calls=2, cost_usd=0.5)
+        return Done("done")
+
+    return work
+
+
+def test_a_window_that_fills_up_pauses_at_85_percent(
+    workshop: Workshop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    driver = scripted(monkeypatch, fills(0.85), fills(0.1))
+    paused = workshop.run(PROMPTS)
+    assert (paused.status, len(driver.asked)) == ("paused", 1)
+    with workshop.service() as service:
+        snapshot = service.store.latest_snapshot(paused.id)
+    assert snapshot is not None
+    assert snapshot.trigger == "exhaustion"
+    assert (snapshot.usage.context_utilization, snapshot.usage.tool_calls, snapshot.usage.cost_usd) == (
+        0.85,
+        2,
+        0.5,
+    )
+    assert workshop.resume(paused, message="carry on").status == "completed"
+    second = driver.asked[1]
+    assert (second.session_number, second.message) == (2, "carry on")
+    assert second.context is not None
+    assert "second" in second.context or "b" in second.context
+    assert second.earlier is not None
+    assert (second.earlier.trigger, second.earlier.context_utilization) == ("exhaustion", 0.85)
+
+
+def test_below_the_limit_it_goes_on(workshop: Workshop, monkeypatch: pytest.MonkeyPatch) -> None:
+    scripted(monkeypatch, fills(0.5), fills(0.84))
+    ended = workshop.run(PROMPTS)
+    assert ended.status == "completed"
+    totals = workshop.entries(ended, UsageReported)
+    assert [one.usage.llm_calls for one in totals] == [1, 2]  # type: ignore[union-attr]
+
+
+@pytest.mark.parametrize("outcome", [Exhausted("window full"), RateLimited("too many requests")])
+def test_exhaustion_is_a_pause_and_no_failure(
+    workshop: Workshop, monkeypatch: pytest.MonkeyPatch, outcome: Outcome
+) -> None:
+    scripted(monkeypatch, lambda *_: outcome, lambda *_: Done(), lambda *_: Done())
+    paused = workshop.run(PROMPTS)
+    assert paused.status == "paused"
+    assert workshop.tasks(paused)["a"].status == "pending"
+    assert [one.trigger for one in workshop.entries(paused, PauseRequested)] == ["exhaustion"]  # type: ignore[union-attr]
+    ended = workshop.resume(paused)
+    assert ended.status == "completed"
+    assert [(one.task_id, one.attempt) for one in workshop.entries(ended, TaskStarted)] == [  # type: ignore[union-attr]
+        ("a", 1),
+        ("a", 2),
+        ("b", 1),
+    ]
+
+
+def test_a_quota_that_comes_back_is_waited_for_if_asked(
+    workshop: Workshop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    back = datetime(2030, 1, 1, tzinfo=UTC)
+    scripted(monkeypatch, lambda *_: RateLimited("quota", back))
+    paused = workshop.run(with_options(resume_on_reset=True))
+    assert (paused.status, paused.resume_at) == ("paused", back)
+    with workshop.service() as service:
+        assert [flow.id for flow in service.store.due(back)] == [paused.id]
+        assert not service.store.due(datetime(2029, 1, 1, tzinfo=UTC))
+
+
+def test_a_driver_that_breaks_is_a_failed_task(workshop: Workshop, monkeypatch: pytest.MonkeyPatch) -> None:
+    def breaks(*_: Any) -> Outcome:
+        raise RuntimeError("no wind")
+
+    scripted(monkeypatch, breaks)
+    ended = workshop.run(PROMPTS)
+    assert ended.status == "failed"
+    assert workshop.tasks(ended)["a"].result == "the scripted driver failed: RuntimeError: no wind"
+
+
+def test_findings_and_the_agents_session_are_recorded(
+    workshop: Workshop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def first(_assignment: Assignment, report: Report) -> Outcome:
+        report.agent_session(AgentSession("s-1", "codex", Path("/srv/s.jsonl")))
+        report.found(DecisionRecorded(decision=DECISION))
+        return Done()
+
+    driver = scripted(monkeypatch, first, lambda *_: Failed("no"))
+    ended = workshop.run(PROMPTS)
+    assert workshop.entries(ended, AgentSessionReported, DecisionRecorded) == [
+        AgentSessionReported(task_id="a", agent="codex", agent_session_id="s-1", transcript="/srv/s.jsonl"),
+        DecisionRecorded(decision=DECISION),
+    ]
+    assert driver.asked[1].agent_session == AgentSession("s-1", "codex", Path("/srv/s.jsonl"))
+
+
+def test_told_to_stop_now_it_cuts_off_and_pauses(workshop: Workshop, monkeypatch: pytest.MonkeyPatch) -> None:
+    def waits(assignment: Assignment, _report: Report) -> Outcome:
+        here.quit.set()
+        assert assignment.stop.wait(30)
+        return Interrupted(assignment.stop.reason or "")
+
+    scripted(monkeypatch, waits)
+    with Here(workshop.settings) as here:
+        paused = here.run(here.service.start(PROMPTS, claim=here.claim))
+    assert paused.status == "paused"
+    assert workshop.tasks(paused)["a"].status == "pending"

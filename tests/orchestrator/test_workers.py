@@ -1,0 +1,145 @@
+"""Workers on one database: sharing, dying, being stopped and continued."""
+
+from __future__ import annotations
+
+import json
+import re
+import signal
+import subprocess
+import time
+from pathlib import Path
+
+import pytest
+
+from cli.harness import Place
+from holdfast.model.entry import SessionTaken, TaskFinished, TaskStarted
+from holdfast.model.workflow import Workflow
+from holdfast.orchestrator.presence import is_gone
+from holdfast.orchestrator.worker import Worker
+from holdfast.store.leases import Lease
+
+from .harness import Workshop, plan_of, wait_for
+
+TAKEOVER_SECONDS = 10.0
+
+
+def beside(workshop: Workshop, name: str) -> Workshop:
+    return Workshop(Place(workshop.place.root, name), workshop.database)
+
+
+def start(workshop: Workshop, *commands: str) -> Workflow:
+    with workshop.service() as service:
+        return service.start(plan_of(*commands))
+
+
+def holder_of(workshop: Workshop, workflow: Workflow) -> str | None:
+    with workshop.service() as service:
+        return service.workflow(workflow.id).claim
+
+
+def pid_in(claim: str) -> int:
+    found = re.search(r"-(\d+)-[0-9a-f]+#\d+$", claim)
+    assert found
+    return int(found[1])
+
+
+def test_what_waits_is_run_whatever_the_database(any_workshop: Workshop) -> None:
+    shops = [any_workshop, beside(any_workshop, "second"), beside(any_workshop, "third")]
+    flows = [start(shop, "echo a >> log", "echo b >> log") for shop in shops]
+    Worker(any_workshop.settings).run(until_idle=True)
+    for shop, flow in zip(shops, flows, strict=True):
+        with shop.service() as service:
+            assert service.workflow(flow.id).status == "completed"
+        assert shop.log() == ["a", "b"]
+
+
+@pytest.mark.timeout(180)
+@pytest.mark.parametrize("how", ["killed", "stopped"])
+def test_another_worker_goes_on_within_ten_seconds(place: Place, postgres_url: str, how: str) -> None:
+    """The first is killed, or stopped and continued; in no case does it write anything any more."""
+    workshop = Workshop(place, postgres_url)
+    wait = "echo $HOLDFAST_ATTEMPT >> began; while [ ! -e go ]; do sleep 0.05; done"
+    flow = start(workshop, "echo a >> log", wait, "echo c >> log")
+    with workshop.program("worker") as one, workshop.program("worker") as two:
+        wait_for(lambda: workshop.log("began") == ["1"])
+        claim = holder_of(workshop, flow)
+        assert claim is not None
+        first, second = (one, two) if pid_in(claim) == one.pid else (two, one)
+        first.send_signal(signal.SIGKILL if how == "killed" else signal.SIGSTOP)
+        gone = time.monotonic()
+        wait_for(lambda: workshop.log("began") == ["1", "2"])
+        took = time.monotonic() - gone
+        assert took < TAKEOVER_SECONDS
+        if how == "stopped":
+            first.send_signal(signal.SIGCONT)
+            assert first.wait(30) == 3
+            assert "taken for dead" in (first.stderr.read() if first.stderr else "")
+        (workshop.project / "go").touch()
+        wait_for(lambda: _status(workshop, flow) == "completed")
+        assert pid_in(workshop.entries(flow, SessionTaken)[-1].claim) == second.pid  # type: ignore[union-attr]
+    assert workshop.log() == ["a", "c"]
+    assert [one.attempt for one in workshop.entries(flow, TaskStarted)] == [1, 1, 2, 1]  # type: ignore[union-attr]
+    finished = [one.task_id for one in workshop.entries(flow, TaskFinished)]  # type: ignore[union-attr]
+    assert finished == ["t1", "t2", "t3"]
+
+
+def _status(workshop: Workshop, flow: Workflow) -> str:
+    with workshop.service() as service:
+        return service.workflow(flow.id).status
+
+
+@pytest.mark.timeout(120)
+def test_a_worker_told_to_end_leaves_at_the_boundary_and_another_goes_on(workshop: Workshop) -> None:
+    flow = start(workshop, "touch began; while [ ! -e go ]; do sleep 0.05; done", "echo b >> log")
+    with workshop.program("worker") as first:
+        wait_for((workshop.project / "began").exists)
+        first.send_signal(signal.SIGTERM)
+        (workshop.project / "go").touch()
+        assert first.wait(30) == 0
+    with workshop.service() as service:
+        left = service.workflow(flow.id)
+    assert (left.status, left.claim) == ("in_progress", None)
+    Worker(workshop.settings).run(until_idle=True)
+    assert (_status(workshop, flow), workshop.log()) == ("completed", ["b"])
+    assert [one.attempt for one in workshop.entries(flow, TaskStarted)] == [1, 1]  # type: ignore[union-attr]
+
+
+@pytest.mark.timeout(120)
+def test_detached_work_finds_a_worker(workshop: Workshop, tmp_path: Path) -> None:
+    (tmp_path / "plan.yaml").write_text(
+        "issue: {id: D, title: Detached}\ntasks:\n  - {id: a, run: 'echo a >> log'}\n"
+    )
+    started = workshop.place.json("run", tmp_path / "plan.yaml", "--detach")
+    followed = subprocess.run(
+        [*_program(), "events", started["id"], "--follow", "--json"],
+        cwd=workshop.project,
+        env=workshop.place.environment,
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=60,
+    )
+    seen = [json.loads(line)["entry"]["type"] for line in followed.stdout.splitlines()]
+    assert seen[-2:] == ["task_finished", "workflow_status_changed"]
+    assert workshop.log() == ["a"]
+
+
+def _program() -> tuple[str, ...]:
+    from cli.harness import PROGRAM
+
+    return PROGRAM
+
+
+def test_a_lease_is_judged_by_the_databases_clock(any_workshop: Workshop) -> None:
+    far = Lease("worker-far-1-aaa", "worker", "far away", 1, None, lease_seconds=0.2)
+    with any_workshop.service() as service:
+        leases = service.store.leases
+        leases.add(far)
+        assert not is_gone("worker-far-1-aaa#1", leases.all())
+        wait_for(lambda: is_gone("worker-far-1-aaa#1", leases.all()))
+        assert leases.renew(far.id)
+        assert not is_gone("worker-far-1-aaa#1", leases.all())
+        wait_for(lambda: leases.remove_expired(far.id))
+        assert not leases.remove_expired(far.id)
+        assert not leases.renew(far.id)
+        assert is_gone("worker-far-1-aaa#1", leases.all())
