@@ -79,7 +79,7 @@ def _chosen(service: OrchestratorService, current: Settings, workflow_id: str | 
     from holdfast.model.workflow import OPEN
 
     workflow = chosen_workflow(service, current, workflow_id, "paused", OPEN)
-    return service.recovered(workflow.id)
+    return service.resumable(workflow.id)
 
 
 def _snapshot(service: OrchestratorService, current: Settings, name: str | None) -> str | None:

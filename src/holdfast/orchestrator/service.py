@@ -158,14 +158,7 @@ class OrchestratorService:
 
         Of several who try at once one succeeds. What crashed is paused first, with what it had recorded.
         """
-        workflow = self.recovered(workflow_id)
-        if workflow.status == "blocked":
-            raise IllegalTransitionError(
-                f"workflow {workflow_id} waits for approval",
-                hint=f"`holdfast approve {workflow_id}` or `holdfast reject {workflow_id}`",
-            )
-        if workflow.status in ACTIVE:
-            raise SessionAlreadyRunningError(f"workflow {workflow_id} is already running")
+        workflow = self.resumable(workflow_id)
         snapshot = self._snapshot_to_resume(workflow, snapshot_id)
         drift = self._drift(workflow, snapshot)
         if drift and strict:
@@ -175,6 +168,19 @@ class OrchestratorService:
             )
         resumed, _ = self.core.claim(workflow_id, message, snapshot=snapshot, runs=True, claim=claim)
         return Resumed(resumed, snapshot, drift)
+
+    def resumable(self, workflow_id: str) -> Workflow:
+        """The workflow, if it can be resumed; what crashed is paused for that."""
+        workflow = self.recovered(workflow_id)
+        if workflow.status == "blocked":
+            raise IllegalTransitionError(
+                f"workflow {workflow_id} waits for approval",
+                hint=f"`holdfast approve {workflow_id}` or `holdfast reject {workflow_id}`",
+            )
+        if workflow.status in ACTIVE:
+            raise SessionAlreadyRunningError(f"workflow {workflow_id} is already running")
+        workflow.moved("in_progress", workflow.updated_at)
+        return workflow
 
     def cancel(self, workflow_id: str, reason: str | None = None) -> Workflow:
         """End it for good; a task in flight is stopped."""

@@ -1,0 +1,298 @@
+"""Workflows from the command line, as their users see them."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from .harness import CTRL_C, PATIENCE, PROGRAM, Place, Result, on_terminal
+
+HEAD = "issue: {id: D, title: Demo}\ntasks:\n"
+
+
+@pytest.fixture
+def plan(place: Place) -> Callable[..., Path]:
+    """A plan of these commands, one after the other."""
+
+    def write(*commands: str, head: str = "") -> Path:
+        names = ["", *(f"t{number}" for number in range(1, len(commands) + 1))]
+        tasks = "".join(
+            f"  - {{id: {names[number]}, run: {command!r}, depends_on: [{names[number - 1]}]}}\n"
+            for number, command in enumerate(commands, start=1)
+        )
+        path = place.root / "plan.yaml"
+        path.write_text(head + HEAD + tasks)
+        return path
+
+    return write
+
+
+def log(place: Place) -> list[str]:
+    path = place.project / "log"
+    return path.read_text().split() if path.exists() else []
+
+
+def begin(place: Place, *arguments: str | Path) -> subprocess.Popen[str]:
+    return subprocess.Popen(
+        [*PROGRAM, *arguments],
+        cwd=place.project,
+        env=place.environment,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )
+
+
+def result_of(process: subprocess.Popen[str]) -> Result:
+    out, err = process.communicate(timeout=PATIENCE)
+    return Result(process.returncode, out, err)
+
+
+def wait_until(place: Place, name: str) -> None:
+    deadline = time.monotonic() + PATIENCE
+    while not (place.project / name).exists():
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+
+
+WAITS = "touch began; while [ ! -e go ]; do sleep 0.01; done; echo a >> log"
+
+
+def test_run_to_the_end(place: Place, plan: Callable[..., Path]) -> None:
+    done = place.ok("run", plan("echo a >> log", "echo b >> log"))
+    assert place.shown(done.out) == "Workflow WF-1 started: Demo (2 tasks)\n✓ Workflow completed (2 tasks)\n"
+    assert log(place) == ["a", "b"]
+    assert "completed" in place.ok("status").out
+    assert place.json("list")[0]["status"] == "completed"
+
+
+def test_pause_from_another_terminal_and_resume(place: Place, plan: Callable[..., Path]) -> None:
+    running = begin(place, "run", plan(WAITS, "echo b >> log"))
+    wait_until(place, "began")
+    assert "Running:   t1" in place.ok("status").out
+    pausing = begin(place, "pause", "-r", "going home")
+    _until_asked(place)
+    (place.project / "go").touch()
+    paused, ended = result_of(pausing), result_of(running)
+    assert (paused.code, paused.err, ended.code, ended.err) == (0, "", 0, "")
+    assert place.shown(paused.out) == (
+        "Pausing workflow WF-1...\n"
+        "✓ Workflow paused (snapshot: SNAP-1)\n"
+        "  Resume with: holdfast resume WF-1\n"
+    )
+    assert place.shown(ended.out) == (
+        "Workflow WF-1 started: Demo (2 tasks)\n"
+        "✓ Workflow paused (snapshot: SNAP-1)\n"
+        "  Reason: going home\n"
+        "  Tasks: 1 done, 1 remaining\n"
+        "  Resume with: holdfast resume WF-1\n"
+    )
+    assert log(place) == ["a"]
+    resumed = place.ok("resume")
+    assert place.shown(resumed.out) == (
+        "Resuming from session 1:\n"
+        "  Paused: WHEN UTC (going home)\n"
+        "  Tasks: 1 done, 1 remaining\n"
+        "\n"
+        "Resuming workflow WF-1...\n"
+        "✓ Workflow resumed\n"
+        "✓ Workflow completed (2 tasks)\n"
+    )
+    assert log(place) == ["a", "b"]
+
+
+def test_two_resumes_at_once_are_one(place: Place, plan: Callable[..., Path]) -> None:
+    place.ok("run", plan("true", WAITS, head="pause_every: 1\n"))
+    both = [begin(place, "resume"), begin(place, "resume")]
+    wait_until(place, "began")
+    loser = next(process for process in both if _ends(process, both))
+    (place.project / "go").touch()
+    ended = {process: result_of(process) for process in both}
+    assert sorted(result.code for result in ended.values()) == [0, 3]
+    assert ended[loser].code == 3
+    assert ended[loser].err.startswith("error: workflow wf_")
+    assert log(place) == ["a"]
+
+
+def _ends(process: subprocess.Popen[str], both: list[subprocess.Popen[str]]) -> bool:
+    """Whether it is this one that ends first, while the other waits in its task."""
+    while all(one.poll() is None for one in both):
+        time.sleep(0.01)
+    return process.poll() is not None
+
+
+def test_killed_and_resumed(place: Place, plan: Callable[..., Path]) -> None:
+    command = "echo $HOLDFAST_ATTEMPT >> log; [ $HOLDFAST_ATTEMPT = 2 ] || { touch began; sleep 60; }"
+    running = begin(place, "run", plan("true", command, "echo c >> log"))
+    wait_until(place, "began")
+    os.killpg(running.pid, signal.SIGKILL)
+    result_of(running)
+    assert "its process is gone: holdfast resume" in place.ok("status").out
+    sick = place.run("doctor")
+    assert sick.code == 1
+    assert "1 left behind by a process that is gone" in sick.out
+    resumed = place.ok("resume")
+    assert "(its process ended without a pause)" in resumed.out
+    assert log(place) == ["1", "2", "c"]
+    assert place.json("snapshot", "list")[0]["trigger"] == "crash"
+    assert "attempt" in place.ok("events", "--json").out
+
+
+def test_a_task_that_fails(place: Place, plan: Callable[..., Path]) -> None:
+    done = place.run("run", plan("echo torn; exit 3"))
+    assert done.code == 1
+    assert "failed: task t1: exit code 3: torn" in done.err
+    place.run("resume").failed(1, error="No paused workflow in current directory", hint="list")
+
+
+def test_ctrl_c_pauses_at_the_boundary(place: Place, plan: Callable[..., Path]) -> None:
+    running = begin(place, "run", plan(WAITS, "echo b >> log"))
+    wait_until(place, "began")
+    running.send_signal(signal.SIGINT)
+    assert running.stderr is not None
+    assert running.stderr.readline().startswith("Pausing at the end of the running task")
+    _until_asked(place)
+    (place.project / "go").touch()
+    ended = result_of(running)
+    assert ended.code == 130
+    assert "✓ Workflow paused" in ended.out
+    assert log(place) == ["a"]
+
+
+def _until_asked(place: Place) -> None:
+    while place.json("status")["workflow"]["pause_request"] is None:
+        pass
+
+
+def test_a_second_ctrl_c_cuts_the_task_off(place: Place, plan: Callable[..., Path]) -> None:
+    running = begin(place, "run", plan("touch began; sleep 60"))
+    wait_until(place, "began")
+    running.send_signal(signal.SIGINT)
+    assert running.stderr is not None
+    running.stderr.readline()
+    running.send_signal(signal.SIGINT)
+    ended = result_of(running)
+    assert ended.code == 130
+    assert "  Tasks: 0 done, 1 remaining" in ended.out
+
+
+def test_live_on_a_terminal(place: Place, plan: Callable[..., Path]) -> None:
+    code, shown = on_terminal(place, ["run", str(plan("sleep 0.5", "echo b >> log"))])
+    assert code == 0
+    assert "of 2 tasks" in shown
+    assert "✓ Workflow completed (2 tasks)" in shown
+
+
+def test_ctrl_c_on_a_terminal(place: Place, plan: Callable[..., Path]) -> None:
+    code, shown = on_terminal(place, ["run", str(plan("sleep 1", "sleep 60"))], ("t1", CTRL_C))
+    assert code == 130
+    assert "✓ Workflow paused" in shown
+
+
+BAD: dict[str, tuple[str, str]] = {
+    "cycle": (HEAD + "  - {id: a, run: x, depends_on: [a]}\n", r"plan\.yaml:3: .*circle"),
+    "unknown": (
+        HEAD + "  - {id: a, run: x, depends_on: [b]}\n",
+        r"plan\.yaml:3: .*'b', which does not exist",
+    ),
+    "doubled": (HEAD + "  - {id: a, run: x}\n  - {id: a, run: x}\n", r"plan\.yaml:4: two tasks"),
+    "key": (HEAD + "  - {id: a, runs: x}\n", r"plan\.yaml:3: .*unknown key 'runs'"),
+    "command": (HEAD + "  - {id: a}\n", r"plan\.yaml:3: .*no command"),
+    "driver": ("driver: magic\n" + HEAD + "  - {id: a, prompt: x}\n", "no driver 'magic'"),
+}
+
+
+@pytest.mark.parametrize(("text", "error"), BAD.values(), ids=BAD.keys())
+def test_bad_plans_start_nothing(place: Place, text: str, error: str) -> None:
+    (place.project / "plan.yaml").write_text(text)
+    place.run("run", "plan.yaml").failed(2, error=error)
+    assert place.json("list") == []
+
+
+NOBODY: dict[str, tuple[list[str], str]] = {
+    "pause": (["pause"], "No active workflow in current directory"),
+    "resume": (["resume"], "No paused workflow in current directory"),
+    "events": (["events"], "No known workflow"),
+    "cancel": (["cancel", "wf_x"], "there is no workflow wf_x"),
+    "approve": (["approve", "wf_x"], "there is no workflow wf_x"),
+    "reject": (["reject", "wf_x"], "there is no workflow wf_x"),
+    "run": (["run", "nowhere.yaml"], "there is no plan nowhere.yaml"),
+}
+
+
+@pytest.mark.parametrize(("arguments", "error"), NOBODY.values(), ids=NOBODY.keys())
+def test_where_there_is_nothing(place: Place, arguments: list[str], error: str) -> None:
+    place.run(*arguments).failed(1, error=error)
+
+
+def test_approval(place: Place) -> None:
+    (place.project / "plan.yaml").write_text(
+        HEAD + "  - {id: a, description: Ship it, run: 'echo a >> log', approval: true}\n"
+    )
+    waiting = place.ok("run", "plan.yaml")
+    assert "waits for approval of task a (Ship it)" in waiting.out
+    place.run("resume").failed(1, error="waits for approval", hint="holdfast approve")
+    flow: dict[str, Any] = place.json("list")[0]
+    done = place.ok("approve", flow["id"])
+    assert (done.lines, log(place)) == (["✓ Approved", "✓ Workflow completed (1 tasks)"], ["a"])
+    place.run("approve", flow["id"]).failed(1, error="does not wait for approval")
+
+
+def test_cancel_from_another_terminal(place: Place, plan: Callable[..., Path]) -> None:
+    running = begin(place, "run", plan("touch began; sleep 60"))
+    wait_until(place, "began")
+    flow = place.json("list")[0]["id"]
+    assert place.ok("cancel", flow, "-r", "no more").out == f"✓ Workflow {flow} cancelled\n"
+    assert f"Workflow {flow} was cancelled" in result_of(running).out
+    place.run("resume", flow).failed(1, error="cancelled and cannot become in_progress")
+
+
+def test_json_tells_all_of_it(place: Place, plan: Callable[..., Path]) -> None:
+    told = place.json("run", plan("echo hello"))
+    assert (told["status"], told["tasks"][0]["result"]) == ("completed", "hello")
+    events = place.json("events", told["id"])
+    assert [event["seq"] for event in events] == sorted(event["seq"] for event in events)
+    assert events[-1]["entry"] == {"type": "workflow_status_changed", "status": "completed", "reason": None}
+    assert place.json("events", told["id"], "--since", str(events[-2]["seq"])) == events[-1:]
+
+
+def test_strict_refuses_a_diverged_branch(place: Place, plan: Callable[..., Path]) -> None:
+    place.git("commit", "--quiet", "--allow-empty", "-m", "start")
+    place.ok("run", plan("true", "echo b >> log", head="pause_every: 1\n"))
+    place.git("checkout", "--quiet", "-b", "elsewhere")
+    refused = place.run("resume", "--strict")
+    assert (refused.code, log(place)) == (1, [])
+    assert "The branch was main and is elsewhere now." in refused.err
+    resumed = place.run("resume")
+    assert (resumed.code, log(place)) == (0, ["b"])
+    assert resumed.err == "warning: The branch was main and is elsewhere now.\n"
+
+
+def test_from_an_older_snapshot(place: Place, plan: Callable[..., Path]) -> None:
+    place.ok("run", plan("echo a >> log", "echo b >> log", "echo c >> log", head="pause_every: 1\n"))
+    place.ok("resume")
+    first = place.json("snapshot", "list")[0]["id"]
+    assert log(place) == ["a", "b"]
+    again = place.run("resume", "--from", first)
+    assert (again.code, log(place)) == (0, ["a", "b", "b"])
+    assert again.err == "warning: Changed on the disk since the pause: log.\n"
+
+
+def test_doctor_is_content(place: Place) -> None:
+    well = place.ok("doctor")
+    assert all(line.startswith("✓ ") for line in well.lines)
+    assert {finding["name"] for finding in place.json("doctor")} >= {
+        "python",
+        "git",
+        "database",
+        "driver shell",
+    }
