@@ -17,12 +17,24 @@ from typing import Any, cast
 
 from measure import Figure, scratch_folder
 
-TOPICS = ("append", "summary", "finalise", "snapshot", "startup", "handoff", "transcripts", "hooks", "flow")
+TOPICS = (
+    "append",
+    "summary",
+    "finalise",
+    "snapshot",
+    "startup",
+    "handoff",
+    "transcripts",
+    "hooks",
+    "flow",
+    "workflows",
+)
 RESULTS = Path(__file__).parent / "results"
 _PACKAGES = (
     "holdfast",
     "pydantic",
     "sqlalchemy",
+    "dbos",
     "langgraph",
     "langgraph-checkpoint-sqlite",
     "claude-mpm",

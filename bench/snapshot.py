@@ -10,9 +10,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from large_workflow import large_snapshot, paused_workflow
 from measure import Figure, Subject, Timing, alone, compared, interleave, scratch_folder
 from peers.langgraph_saver import Checkpointer
-from workflows import large_snapshot, paused_workflow
 
 from holdfast.model.entry import WorkflowPaused
 from holdfast.model.snapshot import SessionSnapshot

@@ -1,109 +1,155 @@
-"""A large workflow as agents leave it behind: half done, with its findings."""
+"""Workflows of no-op tasks: what a task costs beside a bare DBOS step and beside LangGraph.
+
+Every subject makes each of its steps durable before the next one begins. The workers of
+`throughput` are processes of their own on one PostgreSQL database.
+"""
 
 from __future__ import annotations
 
-import random
-from datetime import UTC, datetime, timedelta
+import contextlib
+import json
+import subprocess
+import sys
+from collections.abc import Callable, Generator
+from pathlib import Path
 
-from journals import words
+from measure import Figure, Subject, in_fresh_process, interleave, scratch_folder
 
-from holdfast.model.findings import Decision, ErrorRecord
-from holdfast.model.git import GitState
-from holdfast.model.snapshot import SessionSnapshot
-from holdfast.model.task import Task, TaskDAG, TaskStatus
-from holdfast.model.usage import UsageMetrics
-from holdfast.model.workflow import Issue, Workflow
-
-_START = datetime(2026, 1, 6, 12, 0, tzinfo=UTC)
-
-
-def paused_workflow(workflow_id: str) -> Workflow:
-    return Workflow(
-        id=workflow_id,
-        issue=Issue(id="bench", title="A large piece of work"),
-        worktree="bench",
-        status="paused",
-        created_at=_START,
-        updated_at=_START,
-        paused_at=_START,
-    )
+TOPIC = "workflows"
+BAR = 1.5
+FLAT = 1.3
+TASKS = 20
+HERE = Path(__file__)
 
 
-def large_snapshot(tasks: int) -> SessionSnapshot:
-    rng = random.Random(3)
-    plan = TaskDAG(tasks=tuple(_task(rng, number, tasks) for number in range(tasks)))
-    following = next(plan.ready())
-    return SessionSnapshot(
-        id="snap-000000",
-        workflow_id="wf-bench",
-        session_number=1,
-        session_id="session-20260106-120000",
-        created_at=_START,
-        trigger="exhaustion",
-        pause_reason="context window nearly full",
-        task_dag=plan,
-        next_task_id=following.id,
-        git_state=_git(),
-        decisions=tuple(_decision(rng, number) for number in range(20)),
-        errors=tuple(_error(rng, number) for number in range(10)),
-        constraints=("Never force-push.", "Keep the public names."),
-        usage=UsageMetrics(tokens_used=181_000, context_utilization=0.905, tool_calls=412, llm_calls=160),
-        folded_through=2 * tasks,
-    )
+def run(quick: bool) -> list[Figure]:
+    figures: list[Figure] = []
+    with scratch_folder() as folder, _postgres() as new_database:
+        for kind, database in (("SQLite", str(folder / "h.db")), ("PostgreSQL", new_database())):
+            figures += _overhead(kind, database, folder, 20 if quick else 200)
+        figures += _flat(folder, 1_000 if quick else 10_000)
+        figures += _throughput(new_database, 40 if quick else 250)
+    return figures
 
 
-def _task(rng: random.Random, number: int, total: int) -> Task:
-    status = _status(rng, number, total)
-    earlier = range(max(0, number - 20), number)
-    needed = sorted(rng.sample(earlier, min(len(earlier), rng.randint(0, 3))))
-    done = f"{rng.randint(1, 60)} passed in {rng.random() * 9:.2f} s"
-    return Task(
-        id=f"task-{number:04d}",
-        description=words(rng, rng.randint(80, 120)),
-        status=status,
-        depends_on=tuple(f"task-{other:04d}" for other in needed),
-        run=f"pytest -q tests/unit/test_part_{number:04d}.py",
-        result=done if status == "completed" else None,
-    )
+def _overhead(kind: str, database: str, folder: Path, rounds: int) -> list[Figure]:
+    """In a process of its own, since DBOS is one a process."""
+    found = in_fresh_process(HERE, "overhead", database, str(folder / kind), str(rounds))
+    names = {
+        "bare": f"{kind}: a bare DBOS step",
+        "ours": f"{kind}: a task",
+        "langgraph": f"{kind}: a LangGraph node, durability sync",
+    }
+    bare, ours, langgraph = (found[name] for name in ("bare", "ours", "langgraph"))
+    return [
+        Figure(TOPIC, names["bare"], bare),
+        Figure(TOPIC, names["langgraph"], langgraph, against=names["bare"], ratio=langgraph / bare),
+        Figure(TOPIC, names["ours"], ours, against=names["bare"], ratio=ours / bare, bar=BAR),
+        Figure(TOPIC, names["ours"], ours, against=names["langgraph"], ratio=ours / langgraph),
+    ]
 
 
-def _status(rng: random.Random, number: int, total: int) -> TaskStatus:
-    if number < total * 6 // 10:
-        return "completed"
-    return "blocked" if rng.random() < 0.02 else "pending"
+def _flat(folder: Path, many: int) -> list[Figure]:
+    found = in_fresh_process(HERE, "flat", str(folder / "flat.db"), str(folder / "flat"), str(many))
+    few = Figure(TOPIC, "SQLite: a task, 10 workflows stored", found["few"])
+    name = f"SQLite: a task, {many:,} workflows stored"
+    return [
+        few,
+        Figure(TOPIC, name, found["many"], against=few.name, ratio=found["many"] / found["few"], bar=FLAT),
+    ]
 
 
-def _decision(rng: random.Random, number: int) -> Decision:
-    return Decision(
-        id=f"decision-{number:03d}",
-        timestamp=_START + timedelta(minutes=number),
-        task_id=f"task-{number:04d}",
-        decision_type="approach",
-        description=words(rng, 90),
-        rationale=words(rng, 160),
-        alternatives_considered=(words(rng, 50), words(rng, 50)),
-    )
+def _throughput(new_database: Callable[[], str], workflows: int) -> list[Figure]:
+    figures: list[Figure] = []
+    for workers in (1, 2, 4):
+        with scratch_folder() as folder:
+            rate = _drained(new_database(), folder, workflows, workers)
+        name = f"PostgreSQL: tasks a second, {workers} worker{'s' if workers > 1 else ''}"
+        figures.append(Figure(TOPIC, name, rate, unit="1/s"))
+    return figures
 
 
-def _error(rng: random.Random, number: int) -> ErrorRecord:
-    return ErrorRecord(
-        id=f"error-{number:03d}",
-        timestamp=_START + timedelta(minutes=number),
-        task_id=f"task-{number:04d}",
-        error_type="AssertionError",
-        error_message=words(rng, 120),
-        context=words(rng, 200),
-        resolution="fixed",
-    )
+def _drained(database: str, folder: Path, workflows: int, workers: int) -> float:
+    """Queue the workflows, start the workers, and look how long the queue takes to empty."""
+    in_fresh_process(HERE, "queue", database, str(folder), str(workflows))
+    processes = [
+        subprocess.Popen(
+            [sys.executable, HERE, "work", database, str(folder)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        for _ in range(workers)
+    ]
+    for process in processes:  # starting Python is not what is measured
+        assert process.stdout is not None
+        assert process.stdout.readline() == "ready\n"
+    for process in processes:
+        assert process.stdin is not None
+        process.stdin.write("go\n")
+        process.stdin.flush()
+    ends = [json.loads(process.communicate()[0]) for process in processes]
+    seconds = max(end["last"] for end in ends) - min(end["first"] for end in ends)
+    return workflows * TASKS / seconds
 
 
-def _git() -> GitState:
-    return GitState(
-        branch="main",
-        commit_at_workflow_start="1f" * 20,
-        commit_at_snapshot="2e" * 20,
-        files_modified=tuple(f"src/part_{number:02d}.py" for number in range(40)),
-        files_staged=(),
-        has_uncommitted_changes=True,
-        uncommitted_summary="3 files changed",
-    )
+@contextlib.contextmanager
+def _postgres() -> Generator[Callable[[], str]]:
+    """The tests' own server."""
+    sys.path.insert(0, str(HERE.parents[1] / "tests"))
+    from postgres import PostgresServer
+
+    with PostgresServer() as server:
+        yield server.create_database
+
+
+# ── in processes of their own ───────────────────────────────────────────────────────────────
+
+
+def _overhead_here(database: str, folder: str, rounds: str) -> dict[str, float]:
+    from noop_plans import Shop
+    from peers.langgraph_chain import Chain
+
+    with Shop(database, Path(folder)) as shop, Chain(database, Path(folder), TASKS) as chain:
+        subjects = [
+            Subject("bare", lambda: shop.bare(TASKS)),
+            Subject("ours", shop.run, prepare=lambda: shop.start(TASKS)),
+            Subject("langgraph", chain.run),
+        ]
+        timings = interleave(subjects, int(rounds))
+        return {name: timing.median / TASKS for name, timing in timings.items()}
+
+
+def _flat_here(database: str, folder: str, many: str) -> dict[str, float]:
+    from noop_plans import Shop
+
+    with Shop(database, Path(folder)) as shop:
+        subject = Subject("ours", shop.run, prepare=lambda: shop.start(TASKS))
+        shop.store_paused(10)
+        few = interleave([subject], 40)["ours"]
+        shop.store_paused(int(many) - 10)
+        return {"few": few.median / TASKS, "many": interleave([subject], 40)["ours"].median / TASKS}
+
+
+def _queue_here(database: str, folder: str, workflows: str) -> dict[str, float]:
+    from noop_plans import Shop
+
+    with Shop(database, Path(folder)) as shop:
+        for number in range(int(workflows)):
+            shop.queue(TASKS, f"w{number}")
+    return {}
+
+
+def _work_here(database: str, folder: str) -> dict[str, float]:
+    from noop_plans import work_off
+
+    print("ready", flush=True)
+    sys.stdin.readline()
+    first, last = work_off(database, Path(folder))
+    return {"first": first, "last": last}
+
+
+_PARTS = {"overhead": _overhead_here, "flat": _flat_here, "queue": _queue_here, "work": _work_here}
+
+if __name__ == "__main__":
+    print(json.dumps(_PARTS[sys.argv[1]](*sys.argv[2:])))  # type: ignore[operator]

@@ -42,8 +42,10 @@ def test_a_database_server_that_goes_away_in_mid_run_is_waited_for(place: Place)
             (workshop.project / "go").touch()
             wait_for(lambda: workshop.log() == ["a"])
             time.sleep(AWAY_SECONDS)  # how long it is away is what is tested
-            server._run("pg_ctl", "start", "--wait", f"--pgdata={data}", f"--log={server.folder / 'log'}",
-                        f"--options=--listen_addresses='' --unix_socket_directories={server.folder}")  # fmt: skip
+            options = f"--options=--listen_addresses='' --unix_socket_directories={server.folder}"
+            server._run(
+                "pg_ctl", "start", "--wait", f"--pgdata={data}", f"--log={server.folder / 'log'}", options
+            )
             thread.join(120)
         assert [flow.status for flow in ended] == ["completed"]
         assert workshop.log() == ["a", "b"]

@@ -7,8 +7,8 @@
 
 The store is the truth. The engine calls `advance` as a step, again and again; a step it
 repeats after a crash opens the session anew from the store, sees which tasks are recorded
-as completed and which one was cut off, and goes on there. With several tasks side by side
-one step lasts until all that run have ended.
+as completed and which one was cut off, and goes on there. A task is a step, but tasks of a
+few milliseconds share one, and with several side by side a step lasts until all have ended.
 """
 
 from __future__ import annotations
@@ -69,6 +69,8 @@ log = logging.getLogger("holdfast.runner")
 
 Verdict = Literal["go_on", "paused", "completed", "failed", "blocked", "over"]
 GO_ON: Verdict = "go_on"
+
+_SHORT_SECONDS = 0.2
 
 Listener = Callable[[str, Entry | UsageMetrics | str], None]
 """Called with the workflow's id and what just happened: for whoever watches, after it is recorded."""
@@ -178,9 +180,20 @@ class _OpenSession:
             if verdict != GO_ON:
                 return verdict
         if self._workflow.options.parallel == 1:
-            (task,) = self._running.values()
-            return self._boundary([self._work(task)])
+            return self._one_by_one()
         return self._side_by_side()
+
+    def _one_by_one(self) -> Verdict:
+        """A task; and further ones, as long as they are so short that noting each with the engine, too,
+        would cost as much as they do."""
+        began = time.monotonic()
+        verdict: Verdict = GO_ON
+        while verdict == GO_ON:
+            (task,) = self._running.values()
+            verdict = self._boundary([self._work(task)])
+            if time.monotonic() - began > _SHORT_SECONDS:
+                break
+        return verdict
 
     def _side_by_side(self) -> Verdict:
         """Until none runs. On a pause those that run finish, and no other one starts."""

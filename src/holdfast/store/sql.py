@@ -40,7 +40,8 @@ _CHANGE_WORKFLOW = (
     .where(workflows.c.id == sa.bindparam("which"), workflows.c.revision == sa.bindparam("seen"))
     .values({column.name: sa.bindparam(column.name) for column in workflows.c})
 )
-_ADD_EVENT = workflow_events.insert().returning(workflow_events.c.seq)
+_ADD_EVENTS = workflow_events.insert().returning(workflow_events.c.seq, sort_by_parameter_order=True)
+_ORDER_EVENTS = sa.select(sa.func.pg_advisory_xact_lock(_EVENT_ORDER_LOCK))
 
 
 def _put_snapshot(insert: Any) -> Any:
@@ -125,20 +126,19 @@ class SqlStore:
         if connection.dialect.name == "postgresql":
             # Numbers must become visible in their order, or a reader who saw 6 would never ask for 5.
             # Taken last and held to the commit, so it orders commits and little else.
-            connection.execute(sa.select(sa.func.pg_advisory_xact_lock(_EVENT_ORDER_LOCK)))
-        recorded: list[Event] = []
-        for entry in change.entries:
-            row = {
-                "workflow_id": change.workflow.id,
-                "at": change.workflow.updated_at,
-                "type": entry.type,
-                "entry_json": entry.model_dump_json(),
-            }
-            seq = connection.execute(_ADD_EVENT, row).scalar_one()
-            recorded.append(
-                Event(seq=seq, workflow_id=change.workflow.id, at=change.workflow.updated_at, entry=entry)
-            )
-        return recorded
+            connection.execute(_ORDER_EVENTS)
+        workflow_id, at = change.workflow.id, change.workflow.updated_at
+        rows = [
+            {"workflow_id": workflow_id, "at": at, "type": entry.type, "entry_json": entry.model_dump_json()}
+            for entry in change.entries
+        ]
+        if not rows:
+            return []
+        numbers = connection.execute(_ADD_EVENTS, rows).scalars().all()
+        return [
+            Event(seq=seq, workflow_id=workflow_id, at=at, entry=entry)
+            for seq, entry in zip(numbers, change.entries, strict=True)
+        ]
 
     def workflow(self, workflow_id: str) -> Workflow:
         with self._reading() as connection:

@@ -1,0 +1,134 @@
+"""Workflows whose tasks do nothing, and what runs them: for the benchmark `workflows`."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+from dbos import DBOS, SetWorkflowID
+
+import holdfast.orchestrator.drivers as shelf
+from holdfast.config import Settings, load_settings
+from holdfast.core import Core, Facts
+from holdfast.model.entry import Entry, TaskFinished
+from holdfast.model.task import Task
+from holdfast.model.usage import UsageMetrics
+from holdfast.model.workflow import Workflow
+from holdfast.orchestrator.drivers.protocol import Assignment, Done, Outcome, Report
+from holdfast.orchestrator.engine import Engine
+from holdfast.orchestrator.plan import Plan, parse_plan
+from holdfast.orchestrator.runner import SessionRun, Surroundings
+from holdfast.orchestrator.service import OrchestratorService
+from holdfast.orchestrator.worker import Worker
+from holdfast.store.sql import SqlStore
+
+_CLAIM = "run-bench-1-0#1"
+_FACTS = Facts(reason="bench")
+
+
+class NoopDriver:
+    name = "noop"
+
+    def __init__(self, _settings: Settings) -> None:
+        pass
+
+    def check(self, task: Task) -> None:
+        pass
+
+    def run(self, assignment: Assignment, report: Report) -> Outcome:  # noqa: ARG002
+        return Done()
+
+
+shelf.DRIVERS["noop"] = f"{__name__}:NoopDriver"
+
+
+def plan(tasks: int) -> Plan:
+    lines = "".join(f"  - {{id: t{number}, prompt: nothing}}\n" for number in range(tasks))
+    return parse_plan(f"issue: {{id: bench, title: Nothing at all}}\ndriver: noop\ntasks:\n{lines}")
+
+
+def _settings(database: str, folder: Path) -> Settings:
+    folder.mkdir(parents=True, exist_ok=True)
+    return load_settings({"HOLDFAST_HOME": str(folder / "home"), "HOLDFAST_DB": database}, folder)
+
+
+def _nothing() -> str:
+    return "go_on"
+
+
+@DBOS.workflow(name="bench.bare")
+def _bare(steps: int) -> str:
+    for _ in range(steps):
+        DBOS.run_step({"name": "advance"}, _nothing)
+    return "done"
+
+
+class Shop:
+    """An engine, a store, and the workflow that is next."""
+
+    def __init__(self, database: str, folder: Path) -> None:
+        self._settings = _settings(database, folder)
+        self._folder = folder
+        self._store = SqlStore(database)
+        self._service = OrchestratorService(self._settings, store=self._store)
+        driver = NoopDriver(self._settings)
+        self._around = Surroundings(
+            Core(self._store), self._settings, drivers=lambda _name: driver, claim=lambda: _CLAIM
+        )
+        self._engine = Engine(database, "run-bench-1-0", self._open, concurrency=None)
+        self._next: Workflow | None = None
+        self._number = 0
+
+    def _open(self, workflow_id: str, run_id: str) -> SessionRun:
+        return SessionRun(workflow_id, run_id, self._around)
+
+    def __enter__(self) -> Self:
+        self._engine.__enter__()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._engine.__exit__(kind, error, trace)
+        self._around.watch.close()
+        self._store.close()
+
+    def start(self, tasks: int) -> None:
+        self._next = self._service.start(plan(tasks), self._folder, claim=_CLAIM)
+
+    def run(self) -> None:
+        assert self._next is not None
+        assert self._engine.run_here(self._next).result() == "completed"
+
+    def bare(self, steps: int) -> None:
+        self._number += 1
+        with SetWorkflowID(f"bare-{self._number}"):
+            DBOS.start_workflow(_bare, steps).get_result()
+
+    def queue(self, tasks: int, name: str) -> None:
+        folder = self._folder / name
+        folder.mkdir()
+        self._service.start(plan(tasks), folder)
+
+    def store_paused(self, number: int) -> None:
+        """As many paused workflows, each with its events and its snapshot."""
+        for _ in range(number):
+            self._number += 1
+            folder = self._folder / f"paused-{self._number}"
+            folder.mkdir()
+            workflow = self._service.start(plan(2), folder, claim=_CLAIM)
+            self._service.core.settle(workflow.id, _FACTS)
+
+
+def work_off(database: str, folder: Path) -> tuple[float, float]:
+    """Work until the queue is empty; when the first and the last task ended."""
+    ends: list[float] = []
+
+    def note(_workflow_id: str, what: Entry | UsageMetrics | str) -> None:
+        if isinstance(what, TaskFinished):
+            ends.append(time.time())
+
+    Worker(_settings(database, folder), concurrency=4, listener=note).run(until_idle=True)
+    return (min(ends), max(ends)) if ends else (time.time(), 0.0)
