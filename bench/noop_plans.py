@@ -10,8 +10,9 @@ from typing import Self
 from dbos import DBOS, SetWorkflowID
 
 import holdfast.orchestrator.drivers as shelf
+from holdfast.changes import Facts
 from holdfast.config import Settings, load_settings
-from holdfast.core import Core, Facts
+from holdfast.core import Core
 from holdfast.model.entry import Entry, TaskFinished
 from holdfast.model.task import Task
 from holdfast.model.usage import UsageMetrics
@@ -19,8 +20,9 @@ from holdfast.model.workflow import Workflow
 from holdfast.orchestrator.drivers.protocol import Assignment, Done, Outcome, Report
 from holdfast.orchestrator.engine import Engine
 from holdfast.orchestrator.plan import Plan, parse_plan
-from holdfast.orchestrator.runner import SessionRun, Surroundings
+from holdfast.orchestrator.runner import SessionRun
 from holdfast.orchestrator.service import OrchestratorService
+from holdfast.orchestrator.surroundings import Surroundings
 from holdfast.orchestrator.worker import Worker
 from holdfast.store.sql import SqlStore
 

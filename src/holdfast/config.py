@@ -32,6 +32,8 @@ class Settings:
     """Adds decisions and errors after a pause; a pydantic-ai name, or one on the server at `model_url`."""
     model_url: str | None = None
     model_time_limit: float = 30.0
+    notify: tuple[str, ...] = ()
+    """Where notices of pauses and ends go, as apprise takes it; none by default."""
     on_exhaustion: str = "advise"
     """What hooks do from the auto-pause level on: `advise` the agent to wrap up, or `stop` it."""
 
@@ -75,6 +77,14 @@ def _advise_or_stop(value: Any) -> str:
     return value
 
 
+def _texts(value: Any) -> tuple[str, ...]:
+    """A list in a file; in a variable, several with spaces between."""
+    found = value.split() if isinstance(value, str) else value
+    if not isinstance(found, list) or not all(isinstance(one, str) and one for one in found):  # type: ignore[union-attr]
+        raise ValueError("a list of texts is expected")
+    return tuple(found)  # type: ignore[arg-type]
+
+
 _SETTINGS: dict[str, Callable[[Any], Any]] = {
     "db": _text,
     "context_window": _positive_int,
@@ -82,6 +92,7 @@ _SETTINGS: dict[str, Callable[[Any], Any]] = {
     "model": _text,
     "model_url": _text,
     "model_time_limit": _number,
+    "notify": _texts,
     "on_exhaustion": _advise_or_stop,
     "levels.caution": _number,
     "levels.warning": _number,

@@ -12,12 +12,23 @@ never a lost update.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable
+from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
-from holdfast import ids
+from holdfast.changes import (
+    NOT_RUNNING,
+    Facts,
+    Settled,
+    clean,
+    going_on,
+    last_resume,
+    opening,
+    opening_pause,
+    prepare_pause,
+    with_run,
+)
 from holdfast.clock import Clock, system_clock, to_datetime
 from holdfast.errors import (
     ConflictError,
@@ -28,7 +39,6 @@ from holdfast.errors import (
 )
 from holdfast.model.entry import (
     Entry,
-    Event,
     PauseRequested,
     SessionTaken,
     SnapshotDeleted,
@@ -38,16 +48,12 @@ from holdfast.model.entry import (
     Warned,
     WorkflowCreated,
     WorkflowMoved,
-    WorkflowPaused,
-    WorkflowResumed,
     WorkflowStatusChanged,
 )
 from holdfast.model.findings import Decision, ErrorRecord
 from holdfast.model.fold import SessionFold
-from holdfast.model.git import GitState
-from holdfast.model.snapshot import FileFingerprint, IncrementalPause, SessionSnapshot
+from holdfast.model.snapshot import SessionSnapshot
 from holdfast.model.task import TaskDAG
-from holdfast.model.usage import UsageMetrics
 from holdfast.model.workflow import (
     ACTIVE,
     OPEN,
@@ -59,30 +65,6 @@ from holdfast.model.workflow import (
 )
 from holdfast.policy import Trigger
 from holdfast.store.protocol import Change, Store
-
-
-@dataclass(frozen=True)
-class Facts:
-    """The world at the moment of a pause, as the door captured it."""
-
-    trigger: Trigger = "pause"
-    reason: str | None = None
-    session_id: str | None = None
-    git_state: GitState | None = None
-    files: tuple[FileFingerprint, ...] = ()
-    usage: UsageMetrics | None = None
-    incremental_pause: IncrementalPause | None = None
-    resume_at: datetime | None = None
-    """When the workflow is to go on by itself."""
-
-
-@dataclass(frozen=True)
-class Settled:
-    """A pause about to be committed: what the workflow and its snapshot will be."""
-
-    workflow: Workflow
-    snapshot: SessionSnapshot
-    change: Change
 
 
 class Core:
@@ -131,7 +113,7 @@ class Core:
         after = (
             workflow.touched(now, **changes)
             if to is None
-            else workflow.moved(to, now, **{**_NOT_RUNNING, **changes})
+            else workflow.moved(to, now, **{**NOT_RUNNING, **changes})
         )
         return clean(Change(after, workflow.revision, entries))
 
@@ -175,7 +157,7 @@ class Core:
         workflow = self.store.workflow(workflow_id)
         if workflow.status == "paused" and status == "in_progress":
             raise InvalidInputError(f"workflow {workflow_id} is paused: it is resumed, not moved")
-        moved = workflow.moved(status, self._now(), **_NOT_RUNNING)
+        moved = workflow.moved(status, self._now(), **NOT_RUNNING)
         return self._apply(workflow, moved, WorkflowStatusChanged(status=status, reason=reason))
 
     def request_pause(
@@ -242,7 +224,7 @@ class Core:
         base = self.store.latest_snapshot(workflow.id)
         since = base.folded_through if base else 0
         events = self.store.events(workflow_id=workflow.id, since=since)
-        resumed = _last_resume(events)
+        resumed = last_resume(events)
         if resumed is not None and base is not None and resumed[1] != base.id:
             base, events = self.store.snapshot(resumed[1]), events[resumed[0] :]
         return SessionFold.starting_from(base).take(events)
@@ -367,7 +349,7 @@ class Core:
         base = self.store.latest_snapshot(workflow.id)
         if base is None:
             return None
-        resumed = _last_resume(self.store.events(workflow_id=workflow.id, since=base.folded_through))
+        resumed = last_resume(self.store.events(workflow_id=workflow.id, since=base.folded_through))
         return resumed[1] if resumed else None
 
     def _apply(self, before: Workflow, after: Workflow, *entries: Entry) -> Workflow:
@@ -377,130 +359,3 @@ class Core:
 
     def _now(self) -> datetime:
         return to_datetime(self._clock())
-
-
-_NOT_RUNNING: dict[str, object] = {"pause_request": None, "run_id": None, "claim": None, "resume_at": None}
-"""What a workflow has lost that nobody works on."""
-
-
-def with_run(change: Change, claim: str | None) -> Change:
-    """The change, with a run of its own for the session it starts: no two of a workflow share a name."""
-    workflow = change.workflow
-    run_id = f"{workflow.id}/{workflow.session_count}.{workflow.revision}"
-    return replace(change, workflow=workflow.changed(run_id=run_id, claim=claim))
-
-
-def _last_resume(events: Sequence[Event]) -> tuple[int, str] | None:
-    """Where among these events the session was last resumed, and from which snapshot."""
-    for index in range(len(events) - 1, -1, -1):
-        entry = events[index].entry
-        if isinstance(entry, WorkflowResumed) and entry.snapshot_id:
-            return index, entry.snapshot_id
-    return None
-
-
-def opening(
-    issue: Issue,
-    worktree: str,
-    task_dag: TaskDAG,
-    constraints: tuple[str, ...],
-    commit_at_start: str | None,
-    now: datetime,
-) -> Change:
-    """A new workflow that runs from its first moment."""
-    workflow = Workflow(
-        id=ids.new_id("wf", now.timestamp()),
-        issue=issue,
-        worktree=worktree,
-        created_at=now,
-        updated_at=now,
-        commit_at_start=commit_at_start,
-    )
-    created = WorkflowCreated(issue=issue, worktree=worktree, task_dag=task_dag, constraints=constraints)
-    started = WorkflowStatusChanged(status="in_progress")
-    return clean(Change(workflow.moved("in_progress", now), None, (created, started)))
-
-
-def going_on(
-    workflow: Workflow, now: datetime, snapshot: SessionSnapshot | None = None, message: str | None = None
-) -> Change:
-    """A paused (or not yet started) workflow in its next session."""
-    number = workflow.session_count + (workflow.status == "paused")
-    resumed = workflow.moved(
-        "in_progress", now, session_count=number, paused_at=None, pause_reason=None, resume_at=None
-    )
-    entry = WorkflowResumed(
-        snapshot_id=snapshot.id if snapshot else None, session_number=number, message=message
-    )
-    return clean(Change(resumed, workflow.revision, (entry,)))
-
-
-def opening_pause(first: Change, fold: SessionFold, facts: Facts, now: datetime) -> Settled:
-    """A change that starts work and the pause of that work, as one change."""
-    settled = prepare_pause(first.workflow, fold, facts, now)
-    both = replace(settled.change, seen=first.seen, entries=(*first.entries, *settled.change.entries))
-    return replace(settled, change=both)
-
-
-def prepare_pause(workflow: Workflow, fold: SessionFold, facts: Facts, now: datetime) -> Settled:
-    """The pure heart of `settle`: state, snapshot and entry out of fold and facts."""
-    if workflow.status == "blocked":  # waiting for approval is no reason not to pause
-        workflow = workflow.changed(status="in_progress")
-    tasks, interrupted = _without_running_tasks(fold.tasks())
-    upcoming = next(tasks.ready(), None)
-    session_id = facts.session_id or ids.session_id(now.timestamp())
-    snapshot = SessionSnapshot(
-        id=ids.new_id("snap", now.timestamp()),
-        workflow_id=workflow.id,
-        session_number=workflow.session_count,
-        session_id=session_id,
-        created_at=now,
-        trigger=facts.trigger,
-        pause_reason=facts.reason,
-        task_dag=tasks,
-        current_task_id=fold.current_task_id or interrupted,
-        next_task_id=interrupted or (upcoming.id if upcoming else None),
-        git_state=facts.git_state,
-        files=facts.files,
-        decisions=tuple(fold.decisions.values()),
-        errors=tuple(fold.errors.values()),
-        reviewer_feedback=tuple(fold.feedback.values()) or None,
-        test_state=fold.test_state,
-        constraints=tuple(fold.constraints),
-        usage=facts.usage or fold.usage,
-        incremental_pause=facts.incremental_pause,
-        agent_session=fold.agent_session,
-        folded_through=fold.through,
-    )
-    paused = workflow.moved(
-        "paused",
-        now,
-        **{**_NOT_RUNNING, "paused_at": now, "pause_reason": facts.reason, "resume_at": facts.resume_at},
-    )
-    entry = WorkflowPaused(
-        snapshot_id=snapshot.id,
-        session_id=session_id,
-        session_number=snapshot.session_number,
-        trigger=facts.trigger,
-        reason=facts.reason,
-    )
-    change = clean(Change(paused, workflow.revision, (entry,), save=snapshot))
-    return Settled(change.workflow, change.save or snapshot, change)
-
-
-def clean(change: Change) -> Change:
-    """The change without secrets: nothing is written that did not come through here."""
-    return replace(
-        change,
-        workflow=change.workflow.without_secrets(),
-        entries=tuple(entry.without_secrets() for entry in change.entries),
-        save=change.save.without_secrets() if change.save else None,
-    )
-
-
-def _without_running_tasks(tasks: TaskDAG) -> tuple[TaskDAG, str | None]:
-    """A task that runs at the pause was cut off: it is pending again, and the first to do."""
-    running = [task.id for task in tasks.tasks if task.status == "in_progress"]
-    if not running:
-        return tasks, None
-    return tasks.updated({task_id: {"status": "pending"} for task_id in running}), running[0]

@@ -17,9 +17,10 @@ from typing import TYPE_CHECKING, Any
 
 from holdfast.capture.files import fingerprint_files
 from holdfast.capture.git import BEFORE_FIRST_COMMIT, capture_git_state, commit_files
+from holdfast.changes import Facts, Settled, going_on, opening, opening_pause
 from holdfast.clock import Clock, system_clock, to_datetime
 from holdfast.config import Settings, project_settings
-from holdfast.core import Core, Facts, Settled, going_on, opening, opening_pause
+from holdfast.core import Core
 from holdfast.durable import private_folder, replace_file, storage_errors
 from holdfast.errors import HoldfastError, InvalidInputError
 from holdfast.layout import ProjectLayout

@@ -95,6 +95,44 @@ def pause_cause(policy: PausePolicy, now: Situation) -> PauseCause | None:
     return None
 
 
+@dataclass(frozen=True)
+class Expectation:
+    """What a task is likely to need, and what that rests on."""
+
+    seconds: float
+    context_share: float | None
+    basis: str
+
+
+def does_not_fit(
+    policy: PausePolicy, now: Situation, task_id: str, expected: Expectation | None
+) -> PauseCause | None:
+    """Why not to start this task in this session any more; None to start it.
+
+    A session that has done nothing yet starts any task: a new one would have no more room.
+    """
+    if expected is None or now.tasks_done == 0:
+        return None
+    share = now.context_share
+    if share is not None and expected.context_share is not None:
+        left = policy.exhaustion_at - share
+        if expected.context_share > left:
+            return PauseCause(
+                "exhaustion",
+                f"task {task_id} would not fit: it may add {expected.context_share:.0%} to a context "
+                f"that has {max(0.0, left):.0%} left ({expected.basis})",
+            )
+    if policy.timeout_seconds is not None:
+        left = policy.timeout_seconds - now.seconds_running
+        if expected.seconds > left:
+            return PauseCause(
+                "timeout",
+                f"task {task_id} would not fit: it may take {expected.seconds:.0f} s and the session has "
+                f"{max(0.0, left):.0f} s left ({expected.basis})",
+            )
+    return None
+
+
 def must_force(policy: PausePolicy, seconds_waiting: float, limit: float | None = None) -> bool:
     """Whether a requested pause has waited long enough for its boundary; `limit` is the request's own."""
     return seconds_waiting >= (policy.force_after_seconds if limit is None else limit)

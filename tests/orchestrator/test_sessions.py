@@ -45,6 +45,7 @@ from holdfast.orchestrator.drivers.protocol import (
 from holdfast.orchestrator.local import Here
 from holdfast.orchestrator.plan import Plan, parse_plan
 from store.samples import DECISION
+from transcripts.claude_files import file_of, said, typed
 
 from .harness import ScriptedDriver, Workshop, plan_of, wait_for
 
@@ -428,3 +429,33 @@ def test_told_to_stop_now_it_cuts_off_and_pauses(workshop: Workshop, monkeypatch
         paused = here.run(here.service.start(PROMPTS, claim=here.claim))
     assert paused.status == "paused"
     assert workshop.tasks(paused)["a"].status == "pending"
+
+
+def test_a_transcript_is_read_after_the_pause(workshop: Workshop, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The snapshot is safe first; then it gets what the agent's own session tells."""
+    transcript = workshop.place.root / "session.jsonl"
+    transcript.write_bytes(file_of(typed("Store it"), said("Let us use SQLite because it is small.")))
+
+    def work(_assignment: Assignment, report: Report) -> Outcome:
+        report.agent_session(AgentSession("s-1", "claude-code", transcript))
+        return Exhausted("full")
+
+    scripted(monkeypatch, work)
+    paused = workshop.run(PROMPTS)
+    with workshop.service() as service:
+        wait_for(lambda: service.store.recent_entries("snapshot_enriched", 1))
+        wait_for(lambda: (found := service.store.latest_snapshot(paused.id)) and found.gathered)
+
+
+def test_a_task_that_would_not_fit_is_left_to_the_next_session(
+    workshop: Workshop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    scripted(monkeypatch, *[fills(0.3) for _ in range(20)])
+    for _ in range(3):
+        workshop.run(PROMPTS)
+    scripted(monkeypatch, fills(0.7), fills(0.1))
+    paused = workshop.run(PROMPTS)
+    assert paused.status == "paused"
+    assert "task b would not fit" in (paused.pause_reason or "")
+    assert "scripted tasks" in (paused.pause_reason or "")
+    assert workshop.resume(paused).status == "completed"

@@ -6,12 +6,14 @@ import json
 import re
 import signal
 import subprocess
+import threading
 import time
 from pathlib import Path
 
 import pytest
 
 from cli.harness import Place
+from holdfast.changes import Facts
 from holdfast.model.entry import SessionTaken, TaskFinished, TaskStarted
 from holdfast.model.workflow import Workflow
 from holdfast.orchestrator.presence import is_gone
@@ -143,3 +145,17 @@ def test_a_lease_is_judged_by_the_databases_clock(any_workshop: Workshop) -> Non
         assert not leases.remove_expired(far.id)
         assert not leases.renew(far.id)
         assert is_gone("worker-far-1-aaa#1", leases.all())
+
+
+def test_what_is_due_goes_on_by_itself(workshop: Workshop) -> None:
+    with workshop.service() as service:
+        workflow = service.start(plan_of("echo a >> log"), claim="run-nowhere-1-aaa#1")
+        facts = Facts(trigger="exhaustion", reason="quota", resume_at=workflow.created_at)
+        service.core.settle(workflow.id, facts)
+    worker = Worker(workshop.settings)
+    thread = threading.Thread(target=worker.run)
+    thread.start()
+    wait_for(lambda: _status(workshop, workflow) == "completed")
+    worker.stop()
+    thread.join()
+    assert workshop.log() == ["a"]

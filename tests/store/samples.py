@@ -24,6 +24,7 @@ from holdfast.model.entry import (
     TestsRun,
     UsageReported,
     Warned,
+    WorkCommitted,
     WorkflowCreated,
     WorkflowMoved,
     WorkflowPaused,
@@ -231,6 +232,7 @@ def full_snapshot(**fields: Any) -> SessionSnapshot:
             skipped_lines=1,
         ),
         folded_through=5,
+        work=WorkCommitted(task_id="t1", commit="c0ffee", ref="refs/holdfast/wf_1/a"),
         agent_session=AgentSessionReported(task_id="t2", agent="codex", agent_session_id="s-1"),
         **fields,
     )
@@ -243,6 +245,7 @@ ONE_OF_EACH: tuple[Entry, ...] = (
     Warned(text="the wind turns"),
     TaskApproved(task_id="t1"),
     AgentSessionReported(task_id="t1", agent="codex", agent_session_id="s-1", transcript="/srv/s.jsonl"),
+    WorkCommitted(task_id="t1", commit="c0ffee", ref="refs/holdfast/wf_1/a"),
     TaskStarted(task_id="t1", attempt=2),
     TaskFinished(
         task_id="t1",
@@ -252,6 +255,7 @@ ONE_OF_EACH: tuple[Entry, ...] = (
         seconds=1.5,
         driver="shell",
         tokens=7,
+        context_share=0.25,
     ),
     DecisionRecorded(decision=DECISION),
     ErrorRecorded(error=ERROR),

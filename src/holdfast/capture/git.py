@@ -6,7 +6,7 @@ A capture is two processes, three when HEAD has moved since the workflow began:
     git status        branch, upstream, every uncommitted change
     git diff-tree     what was committed since
 
-`commit_files` is the only function here that changes a repository.
+`commit_files` is the only function here that changes the user's repository.
 """
 
 from __future__ import annotations
@@ -29,6 +29,7 @@ __all__ = [
     "BEFORE_FIRST_COMMIT",
     "TIME_LIMIT",
     "capture_git_state",
+    "change_repository",
     "commit_files",
     "decode_path",
     "encode_path",
@@ -455,6 +456,11 @@ _ADVICE = (
     (b"empty ident name", "set `git config user.name` and `user.email`"),
     (b"failed to sign", "unlock your signing key first"),
 )
+
+
+def change_repository(folder: Path, *arguments: str) -> str:
+    """Run a git command that changes a repository of our own; `GitError` in git's words where it fails."""
+    return _write(folder, *arguments).decode(errors="replace")
 
 
 def _write(top: Path, *arguments: str, stdin: bytes = b"") -> bytes:

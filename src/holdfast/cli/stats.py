@@ -7,15 +7,19 @@ from holdfast.stats import JournalStats, journal_stats
 
 
 @click.command("stats")
+@click.option("--workflows", is_flag=True, help="What the tasks of all workflows tell instead.")
 @common.json_option
-def command(as_json: bool) -> None:
+def command(workflows: bool, as_json: bool) -> None:
     """What the recorded actions tell: by type, by tool, time to exhaustion.
 
     \b
     Examples:
       holdfast stats
-      holdfast stats --json
+      holdfast stats --workflows --json
     """
+    if workflows:
+        _workflows(as_json)
+        return
     stats = journal_stats(common.settings().layout)
     if as_json:
         common.print_json(vars(stats))
@@ -23,6 +27,48 @@ def command(as_json: bool) -> None:
         click.echo("No actions were recorded in this project yet.")
     else:
         _print(stats)
+
+
+def _workflows(as_json: bool) -> None:
+    """How long tasks take, how much of the window they need, and what ends sessions."""
+    from dataclasses import asdict
+
+    from holdfast.orchestrator.experience import Experience, pauses_by_trigger
+
+    with common.store_for(common.settings()) as store:
+        drivers, pauses = Experience.of(store).drivers, pauses_by_trigger(store)
+    if as_json:
+        common.print_json({"drivers": [asdict(one) for one in drivers], "pauses": pauses})
+        return
+    if not drivers:
+        click.echo("No task of a workflow has ended yet.")
+        return
+    common.print_table(
+        (
+            "DRIVER",
+            "TASKS",
+            "FAILED",
+            "SECONDS (MEDIAN)",
+            "4 OF 5 WITHIN",
+            "WINDOW (MEDIAN)",
+            "4 OF 5 WITHIN",
+        ),
+        [
+            (
+                one.driver,
+                one.tasks,
+                one.failed,
+                f"{one.seconds_median:.1f}",
+                f"{one.seconds_high:.1f}",
+                None if one.share_median is None else f"{one.share_median:.0%}",
+                None if one.share_high is None else f"{one.share_high:.0%}",
+            )
+            for one in drivers
+        ],
+    )
+    if pauses:
+        click.echo()
+        common.print_table(("PAUSED BY", "SESSIONS"), list(pauses.items()))
 
 
 def _print(stats: JournalStats) -> None:

@@ -56,6 +56,15 @@ class TaskApproved(Value):
     task_id: str
 
 
+class WorkCommitted(Value):
+    """What a task changed is a commit that other machines can fetch."""
+
+    type: Literal["work_committed"] = "work_committed"
+    task_id: str
+    commit: str
+    ref: str = Field(description="Where in the workflow's repository it is")
+
+
 class AgentSessionReported(Value):
     """The agent's own session behind the tasks of this one."""
 
@@ -80,7 +89,8 @@ class TaskFinished(Value):
     attempt: int = Field(default=1, ge=1)
     seconds: float | None = Field(default=None, ge=0, description="How long this attempt took")
     driver: str | None = None
-    tokens: int | None = Field(default=None, ge=0, description="What it added to the window")
+    tokens: int | None = Field(default=None, ge=0, description="What its model calls used")
+    context_share: float | None = Field(default=None, ge=0, description="What it added to the window")
 
 
 class DecisionRecorded(Value):
@@ -181,6 +191,7 @@ AnyEntry = Annotated[
     | Warned
     | TaskApproved
     | AgentSessionReported
+    | WorkCommitted
     | TaskStarted
     | TaskFinished
     | DecisionRecorded

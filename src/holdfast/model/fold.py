@@ -31,6 +31,7 @@ class SessionFold:
     constraints: dict[str, None] = field(default_factory=dict[str, None])
     usage: UsageMetrics = field(default_factory=UsageMetrics)
     agent_session: e.AgentSessionReported | None = None
+    work: e.WorkCommitted | None = None
     base: SessionSnapshot | None = None
     resumed: e.WorkflowResumed | None = None
     session_started: datetime | None = None
@@ -50,6 +51,7 @@ class SessionFold:
             feedback={item.review_id: item for item in snapshot.reviewer_feedback or ()},
             test_state=snapshot.test_state,
             constraints=dict.fromkeys(snapshot.constraints),
+            work=snapshot.work,
             base=snapshot,
             through=snapshot.folded_through,
             has_base=True,
@@ -128,6 +130,10 @@ def _agent_session(state: SessionFold, entry: e.AgentSessionReported) -> None:
     state.agent_session = entry
 
 
+def _work(state: SessionFold, entry: e.WorkCommitted) -> None:
+    state.work = entry
+
+
 def _resumed(state: SessionFold, entry: e.WorkflowResumed) -> None:
     state.resumed = entry
     state.usage = UsageMetrics()  # a new session starts with an empty window
@@ -139,6 +145,7 @@ _EFFECTS: dict[type[Any], Callable[[SessionFold, Any], None]] = {
     e.WorkflowCreated: _created,
     e.TaskApproved: _approved,
     e.AgentSessionReported: _agent_session,
+    e.WorkCommitted: _work,
     e.TaskStarted: _task_started,
     e.TaskFinished: _task_finished,
     e.DecisionRecorded: _decision,

@@ -8,7 +8,7 @@ from typing import Literal, Self
 from pydantic import AwareDatetime, Field, model_validator
 
 from holdfast.model.base import Value
-from holdfast.model.entry import AgentSessionReported
+from holdfast.model.entry import AgentSessionReported, WorkCommitted
 from holdfast.model.fidelity import Fidelity
 from holdfast.model.findings import Decision, ErrorRecord, ReviewerFeedback, TestState
 from holdfast.model.gathered import Gathered
@@ -73,6 +73,7 @@ class SessionSnapshot(Value):
     agent_session: AgentSessionReported | None = Field(
         default=None, description="The agent's own session behind the last task"
     )
+    work: WorkCommitted | None = Field(default=None, description="The commit other machines go on from")
     incremental_pause: IncrementalPause | None = None
     gathered: Gathered | None = Field(
         default=None, description="What a pass over the agent's transcript found"

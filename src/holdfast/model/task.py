@@ -25,6 +25,7 @@ class Task(Value):
     prompt: str | None = Field(default=None, description="What an agent is asked, for the agent drivers")
     driver: str | None = Field(default=None, description="Who works it off, where not the plan's driver")
     approval: bool = Field(default=False, description="Whether somebody must approve before it starts")
+    review: bool = Field(default=False, description="Whether its result is a review of the work so far")
     junit: str | None = Field(default=None, description="Where its tests write JUnit XML, in the worktree")
     attempts: int = Field(default=0, ge=0, description="How often it was started; above 1 it was cut off")
     result: str | None = Field(default=None, description="How it ended, in a line")

@@ -7,7 +7,8 @@ from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
-from holdfast.core import Core, Facts, Settled
+from holdfast.changes import Facts, Settled
+from holdfast.core import Core
 from holdfast.errors import HoldfastError
 from holdfast.layout import ProjectLayout
 from holdfast.model.snapshot import SessionSnapshot

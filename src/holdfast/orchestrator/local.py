@@ -13,10 +13,12 @@ from holdfast.core import Core
 from holdfast.errors import SessionAlreadyRunningError
 from holdfast.model.workflow import Workflow
 from holdfast.orchestrator.drivers import DriverShelf
+from holdfast.orchestrator.notices import Notices
 from holdfast.orchestrator.presence import Presence
 from holdfast.orchestrator.recorder import RunOverError
-from holdfast.orchestrator.runner import Listener, SessionRun, Surroundings
+from holdfast.orchestrator.runner import SessionRun
 from holdfast.orchestrator.service import OrchestratorService
+from holdfast.orchestrator.surroundings import Listener, Surroundings
 from holdfast.store.sql import SqlStore
 
 
@@ -28,7 +30,8 @@ class Here:
     """`with Here(settings) as here:` claim a workflow with `here.claim`, then `here.run` it."""
 
     def __init__(self, settings: Settings, listener: Listener = _ignore, clock: Clock = system_clock) -> None:
-        self._settings, self._clock, self._listener = settings, clock, listener
+        self._settings, self._clock = settings, clock
+        self._notices = Notices(settings.notify, listener)
         self._stack = contextlib.ExitStack()
 
     def __enter__(self) -> Self:
@@ -44,10 +47,11 @@ class Here:
                 settings=self._settings,
                 drivers=DriverShelf(self._settings),
                 claim=lambda: self.claim,
-                listener=self._listener,
+                listener=self._notices,
                 clock=self._clock,
             )
             stack.callback(self._around.watch.close)
+            stack.callback(self._notices.close)
             self._stack = stack.pop_all()
         return self
 
@@ -58,7 +62,7 @@ class Here:
 
     def listen(self, listener: Listener) -> None:
         """Have this called with what happens, from whatever thread it happens in."""
-        self._around.listener = listener
+        self._notices.then = listener
 
     @property
     def quit(self) -> threading.Event:

@@ -19,7 +19,7 @@ from holdfast.model.workflow import Issue, WorkflowOptions
 _T = TypeVar("_T", bound=Value)
 
 _ISSUE_KEYS = ("id", "title", "description")
-_TASK_KEYS = ("id", "description", "depends_on", "run", "prompt", "driver", "approval", "junit")
+_TASK_KEYS = ("id", "description", "depends_on", "run", "prompt", "driver", "approval", "review", "junit")
 _OPTION_KEYS = tuple(WorkflowOptions.model_fields)
 _PLAN_KEYS = ("issue", "tasks", "constraints", *_OPTION_KEYS)
 _LARGEST_PLAN = 16 << 20

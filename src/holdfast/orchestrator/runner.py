@@ -14,23 +14,18 @@ few milliseconds share one, and with several side by side a step lasts until all
 from __future__ import annotations
 
 import logging
-import os
-import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
-from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
 from types import TracebackType
 from typing import Literal, Self
 
-from holdfast.clock import Clock, system_clock, to_datetime
-from holdfast.config import Settings
-from holdfast.core import Core, Facts
+from holdfast.changes import Facts
+from holdfast.clock import to_datetime
 from holdfast.errors import HoldfastError
 from holdfast.model.entry import (
-    AgentSessionReported,
     Entry,
     PauseRequested,
     TaskFinished,
@@ -40,30 +35,28 @@ from holdfast.model.entry import (
     WorkflowPaused,
     WorkflowStatusChanged,
 )
-from holdfast.model.git import decode_path
-from holdfast.model.snapshot import SessionSnapshot
+from holdfast.model.fold import SessionFold
 from holdfast.model.task import Task
 from holdfast.model.usage import UsageMetrics
 from holdfast.model.workflow import PauseRequest, Workflow
+from holdfast.orchestrator.attempts import Attempts, Ended
 from holdfast.orchestrator.closing import close_session
 from holdfast.orchestrator.drivers.protocol import (
-    AgentSession,
-    Assignment,
     Done,
-    Driver,
-    EarlierSession,
     Exhausted,
     Failed,
     Interrupted,
     Outcome,
     RateLimited,
-    StopSignal,
 )
+from holdfast.orchestrator.enrichment import enrich_later
+from holdfast.orchestrator.experience import Experience
 from holdfast.orchestrator.plan import driver_of
 from holdfast.orchestrator.recorder import Recorder, RunOverError
-from holdfast.orchestrator.reporting import SessionUsage, TaskReport
-from holdfast.orchestrator.watch import Watch
-from holdfast.policy import PauseCause, Situation, must_force, pause_cause
+from holdfast.orchestrator.reviews import feedback_of
+from holdfast.orchestrator.surroundings import Surroundings
+from holdfast.orchestrator.workplace import OwnFolder, Workplace, workplace_for
+from holdfast.policy import PauseCause, Situation, does_not_fit, pause_cause
 
 log = logging.getLogger("holdfast.runner")
 
@@ -71,44 +64,6 @@ Verdict = Literal["go_on", "paused", "completed", "failed", "blocked", "over"]
 GO_ON: Verdict = "go_on"
 
 _SHORT_SECONDS = 0.2
-
-Listener = Callable[[str, Entry | UsageMetrics | str], None]
-"""Called with the workflow's id and what just happened: for whoever watches, after it is recorded."""
-
-
-def _nobody(_workflow_id: str, _what: Entry | UsageMetrics | str) -> None:
-    pass
-
-
-@dataclass
-class Surroundings:
-    """What all sessions run by one process share."""
-
-    core: Core
-    settings: Settings
-    drivers: Callable[[str], Driver]
-    claim: Callable[[], str]
-    takes_over: bool = False
-    """Whether it goes on with sessions that others left behind."""
-    listener: Listener = _nobody
-    clock: Clock = system_clock
-    watch: Watch = field(default_factory=Watch)
-    quit: threading.Event = field(default_factory=threading.Event)
-    """Set where the process itself must end: nothing is waited for any more."""
-    leaving: threading.Event = field(default_factory=threading.Event)
-    """Set where the process is to end at the next boundary and leave its sessions to others."""
-    active: set[str] = field(default_factory=set[str])
-    """Runs this process works on now."""
-
-
-@dataclass(frozen=True)
-class _Ended:
-    """A task's attempt, as it went."""
-
-    task: Task
-    outcome: Outcome
-    report: TaskReport
-    seconds: float
 
 
 class LeftToOthersError(BaseException):
@@ -157,14 +112,18 @@ class _OpenSession:
         fold = around.core.fold(workflow)
         self._tasks = {task.id: task for task in fold.tasks().tasks}
         self._running: dict[str, Task] = {}
-        self._usage = SessionUsage(fold.usage)
-        self._agent_session = fold.agent_session
         self._done_in_session = fold.done_in_session
         self._started_at: datetime = fold.session_started or self._now()
-        self._base = fold.base
-        self._message = fold.resumed.message if fold.resumed else None
-        self._context: str | None = None
-        self._forced: str | None = None
+        self._no_place: str | None = None
+        self._place = self._placed(fold)
+        self._attempts = Attempts(around, self._recorder, fold, self._place, self._request_at_once)
+
+    def _placed(self, fold: SessionFold) -> Workplace:
+        try:
+            return workplace_for(self._workflow, fold.work, self._around.settings)
+        except HoldfastError as error:
+            self._no_place = f"its repository cannot be used: {error.message}"
+            return OwnFolder(self._around.settings.home / "worktrees" / "none")
 
     @property
     def _workflow(self) -> Workflow:
@@ -172,7 +131,7 @@ class _OpenSession:
 
     @property
     def _worktree(self) -> Path:
-        return Path(os.fsdecode(decode_path(self._workflow.worktree)))
+        return self._place.folder
 
     def advance(self) -> Verdict:
         if not self._running:
@@ -190,7 +149,7 @@ class _OpenSession:
         verdict: Verdict = GO_ON
         while verdict == GO_ON:
             (task,) = self._running.values()
-            verdict = self._boundary([self._work(task)])
+            verdict = self._boundary([self._attempts.work(task)])
             if time.monotonic() - began > _SHORT_SECONDS:
                 break
         return verdict
@@ -198,12 +157,12 @@ class _OpenSession:
     def _side_by_side(self) -> Verdict:
         """Until none runs. On a pause those that run finish, and no other one starts."""
         with ThreadPoolExecutor(self._workflow.options.parallel, thread_name_prefix="task") as pool:
-            futures: dict[str, Future[_Ended]] = {}
+            futures: dict[str, Future[Ended]] = {}
             verdict: Verdict = GO_ON
             while self._running:
                 for task in self._running.values():
                     if task.id not in futures:
-                        futures[task.id] = pool.submit(self._work, task)
+                        futures[task.id] = pool.submit(self._attempts.work, task)
                 done = wait(futures.values(), return_when=FIRST_COMPLETED).done
                 ended = [future.result() for future in done]
                 for one in ended:
@@ -211,89 +170,9 @@ class _OpenSession:
                 verdict = self._boundary(ended)
             return verdict
 
-    # ── a task ──────────────────────────────────────────────────────────────────────────────
-
-    def _work(self, task: Task) -> _Ended:
-        stop = StopSignal()
-        report = TaskReport(
-            task.id,
-            self._usage,
-            on_usage=self._take_usage,
-            on_agent_session=self._take_agent_session,
-            on_line=lambda line: self._around.listener(self._workflow.id, line),
-        )
-        began = time.monotonic()
-        with self._around.watch.over(lambda: self._look(stop)):
-            outcome = self._driven(task, stop, report)
-        return _Ended(task, outcome, report, time.monotonic() - began)
-
-    def _driven(self, task: Task, stop: StopSignal, report: TaskReport) -> Outcome:
-        name = driver_of(task, self._workflow.options)
-        try:
-            return self._around.drivers(name).run(self._assignment(task, name, stop), report)
-        except HoldfastError as error:
-            return Failed(error.message)
-        except Exception as error:
-            log.debug("driver %s failed", name, exc_info=True)
-            return Failed(f"the {name} driver failed: {type(error).__name__}: {error}")
-
-    def _assignment(self, task: Task, driver: str, stop: StopSignal) -> Assignment:
-        workflow, base = self._workflow, self._base
-        if base is not None and self._context is None and driver != "shell":
-            self._context = self._compiled(base)
-        return Assignment(
-            workflow_id=workflow.id,
-            session_number=workflow.session_count,
-            issue=workflow.issue,
-            task=task,
-            worktree=self._worktree,
-            attempt=task.attempts,
-            context=self._context,
-            message=self._message,
-            agent_session=_agent_session(self._agent_session),
-            earlier=EarlierSession(
-                base.trigger, _agent_session(base.agent_session), base.usage.context_utilization
-            )
-            if base
-            else None,
-            stop=stop,
-        )
-
-    def _compiled(self, base: SessionSnapshot) -> str:
-        from holdfast.capture.drift import find_drift
-        from holdfast.resume.snapshots import ResumeContextCompiler
-
-        drift = find_drift(base, self._worktree)
-        return ResumeContextCompiler().compile(base, self._workflow.issue, drift=drift)
-
-    def _take_usage(self, usage: UsageMetrics) -> None:
-        """A window that fills up in mid-task asks for a pause at once, so that everybody sees it coming."""
-        self._around.listener(self._workflow.id, usage)
-        policy = self._workflow.options.policy
-        cause = pause_cause(policy, Situation(context_share=usage.context_utilization))
-        if cause is not None and self._workflow.pause_request is None:
-            while not self._request(cause):
-                pass
-
-    def _take_agent_session(self, reported: AgentSessionReported) -> None:
-        self._recorder.note(reported)
-        self._agent_session = reported
-
-    def _look(self, stop: StopSignal) -> None:
-        """From the watch's thread: whether the task in flight is still wanted."""
-        workflow = self._around.core.store.workflow(self._workflow.id)
-        if self._recorder.is_over(workflow):
-            stop.request(f"the workflow is {workflow.status}")
-        elif self._around.quit.is_set():
-            stop.request("Holdfast was told to stop now")
-        elif workflow.pause_request is not None and _must_force(workflow, self._around.clock()):
-            limit = _force_after(workflow)
-            self._forced = f"the task did not end within {limit:g} s and was cut off; it is pending again"
-            stop.request("the pause would not wait any longer")
-
     # ── a boundary ──────────────────────────────────────────────────────────────────────────
 
-    def _boundary(self, ended: Sequence[_Ended]) -> Verdict:
+    def _boundary(self, ended: Sequence[Ended]) -> Verdict:
         entries = [entry for one in ended for entry in self._entries_of(one)]
         cause = next((cause for one in ended if (cause := self._cause_of(one)) is not None), None)
         for one in ended:
@@ -314,7 +193,7 @@ class _OpenSession:
             return self._ended("failed", [*entries, ending])
         if all(task.status == "completed" for task in self._tasks.values()):
             return self._ended("completed", [*entries, WorkflowStatusChanged(status="completed")])
-        cause = cause or self._asked() or self._own_cause()
+        cause = cause or self._asked() or self._own_cause() or self._misfit()
         if cause is not None:
             return self._pause(entries, cause)
         if self._around.leaving.is_set():
@@ -367,16 +246,31 @@ class _OpenSession:
     def _own_cause(self) -> PauseCause | None:
         if self._around.quit.is_set():
             return PauseCause("pause", "Holdfast was told to stop")
+        if self._no_place is not None:
+            return PauseCause("pause", self._no_place)
         if not self._worktree.is_dir():
             return PauseCause("pause", f"the worktree {self._workflow.worktree} is gone")
-        now = Situation(
-            context_share=self._usage.metrics.context_utilization,
+        return pause_cause(self._workflow.options.policy, self._situation())
+
+    def _situation(self) -> Situation:
+        return Situation(
+            context_share=self._attempts.usage.metrics.context_utilization,
             tasks_done=self._done_in_session,
             seconds_running=self._seconds(),
         )
-        return pause_cause(self._workflow.options.policy, now)
 
-    def _entries_of(self, ended: _Ended) -> list[Entry]:
+    def _misfit(self) -> PauseCause | None:
+        """A next task that this session has no room for, judging by earlier ones."""
+        now, options = self._situation(), self._workflow.options
+        if now.tasks_done == 0 or (now.context_share is None and options.timeout is None):
+            return None
+        task = next((task for task in self._tasks.values() if self._is_ready(task)), None)
+        if task is None:
+            return None
+        expected = Experience.of(self._around.core.store).expectation(driver_of(task, options))
+        return does_not_fit(options.policy, now, task.id, expected)
+
+    def _entries_of(self, ended: Ended) -> list[Entry]:
         outcome = self._judged(ended)
         finished = TaskFinished(
             task_id=ended.task.id,
@@ -386,21 +280,27 @@ class _OpenSession:
             seconds=round(ended.seconds, 3),
             driver=driver_of(ended.task, self._workflow.options),
             tokens=ended.report.tokens,
+            context_share=ended.context_share,
         )
         entries: list[Entry] = [*ended.report.findings, finished]
+        if ended.task.review and isinstance(outcome, Done):
+            reviewer = driver_of(ended.task, self._workflow.options)
+            entries.append(feedback_of(ended.task, outcome.result, reviewer, self._now()))
+        if ended.committed is not None:
+            entries.append(ended.committed)
         if ended.report.tokens is not None:
             entries.append(UsageReported(usage=self._metrics()))
-        if isinstance(outcome, Interrupted) and self._forced:
-            entries.append(Warned(text=f"task {ended.task.id}: {self._forced}"))
+        if isinstance(outcome, Interrupted) and self._attempts.forced:
+            entries.append(Warned(text=f"task {ended.task.id}: {self._attempts.forced}"))
         return entries
 
-    def _judged(self, ended: _Ended) -> Outcome:
+    def _judged(self, ended: Ended) -> Outcome:
         """A command that failed because its folder was taken away under it did not fail."""
         if isinstance(ended.outcome, Failed) and not self._worktree.is_dir():
             return Interrupted(f"the worktree {self._workflow.worktree} is gone")
         return ended.outcome
 
-    def _note_end(self, ended: _Ended) -> None:
+    def _note_end(self, ended: Ended) -> None:
         outcome = self._judged(ended)
         status = {"completed": "completed", "failed": "failed"}.get(_OUTCOMES[type(outcome)], "pending")
         result = outcome.result if isinstance(outcome, Done) else outcome.reason
@@ -408,7 +308,7 @@ class _OpenSession:
         self._done_in_session += status == "completed"
         del self._running[ended.task.id]
 
-    def _cause_of(self, ended: _Ended) -> PauseCause | None:
+    def _cause_of(self, ended: Ended) -> PauseCause | None:
         """A pause that the end of a task itself asks for."""
         outcome = ended.outcome
         if isinstance(outcome, Exhausted):
@@ -417,6 +317,8 @@ class _OpenSession:
             self._resets_at = outcome.resets_at
             until = f" (until {outcome.resets_at:%Y-%m-%d %H:%M} UTC)" if outcome.resets_at else ""
             return PauseCause("exhaustion", f"{outcome.reason}{until}")
+        if self._attempts.unkept is not None:
+            return PauseCause("pause", self._attempts.unkept)
         if isinstance(outcome, Interrupted) and self._around.quit.is_set():
             return PauseCause("pause", outcome.reason)
         return None
@@ -428,6 +330,11 @@ class _OpenSession:
     def _commit(self, *entries: Entry) -> bool:
         return self._told(self._recorder.commit(*entries), entries)
 
+    def _request_at_once(self, cause: PauseCause) -> None:
+        """From a driver's thread: so that everybody sees the pause coming."""
+        while self._workflow.pause_request is None and not self._request(cause):
+            pass
+
     def _request(self, cause: PauseCause, *entries: Entry) -> bool:
         request = PauseRequest(trigger=cause.trigger, reason=cause.reason, requested_at=self._now())
         asked = PauseRequested(trigger=cause.trigger, reason=cause.reason)
@@ -437,9 +344,15 @@ class _OpenSession:
     def _ended(
         self, status: Literal["completed", "failed", "blocked"], entries: list[Entry]
     ) -> Verdict | None:
+        entries = [*entries, *self._brought_home()]
         return status if self._told(self._recorder.commit(*entries, to=status), entries) else None
 
+    def _brought_home(self) -> list[Entry]:
+        warning = self._place.leave()
+        return [] if warning is None else [Warned(text=warning)]
+
     def _pause(self, entries: list[Entry], cause: PauseCause) -> Verdict | None:
+        entries = [*entries, *self._brought_home()]
         if self._asked() is None:
             if not self._request(cause, *entries):
                 return None
@@ -467,6 +380,7 @@ class _OpenSession:
             reason=snapshot.pause_reason,
         )
         self._around.listener(self._workflow.id, paused)
+        enrich_later(self._around.settings, snapshot, self._worktree)
         return "paused"
 
     def _leave(self, entries: list[Entry]) -> Verdict | None:
@@ -484,7 +398,7 @@ class _OpenSession:
         return written
 
     def _metrics(self) -> UsageMetrics:
-        return self._usage.metrics.changed(session_duration_seconds=int(self._seconds()))
+        return self._attempts.usage.metrics.changed(session_duration_seconds=int(self._seconds()))
 
     def _seconds(self) -> float:
         return max(0.0, self._around.clock() - self._started_at.timestamp())
@@ -500,23 +414,3 @@ _OUTCOMES: dict[type[Outcome], Literal["completed", "failed", "interrupted"]] = 
     RateLimited: "interrupted",
     Interrupted: "interrupted",
 }
-
-
-def _agent_session(reported: AgentSessionReported | None) -> AgentSession | None:
-    if reported is None:
-        return None
-    transcript = Path(reported.transcript) if reported.transcript else None
-    return AgentSession(reported.agent_session_id, reported.agent, transcript)
-
-
-def _force_after(workflow: Workflow) -> float:
-    request = workflow.pause_request
-    asked = request.force_after if request else None
-    return workflow.options.force_after if asked is None else asked
-
-
-def _must_force(workflow: Workflow, now: float) -> bool:
-    if workflow.pause_request is None:
-        return False
-    waited = now - workflow.pause_request.requested_at.timestamp()
-    return must_force(workflow.options.policy, waited, _force_after(workflow))

@@ -16,9 +16,10 @@ from typing import Self, TypeVar
 
 from holdfast.capture.drift import find_drift
 from holdfast.capture.git import BEFORE_FIRST_COMMIT, capture_git_state
+from holdfast.changes import Facts
 from holdfast.clock import Clock, system_clock
 from holdfast.config import Settings, project_settings
-from holdfast.core import Core, Facts
+from holdfast.core import Core
 from holdfast.errors import (
     CannotDoError,
     ConflictError,
@@ -85,20 +86,16 @@ class OrchestratorService:
 
     def start(self, plan: Plan, worktree: Path | None = None, *, claim: str | None = None) -> Workflow:
         """A new workflow. Whoever holds `claim` runs it; with none it waits for a worker."""
-        folder = (worktree or self.settings.project).resolve()
-        if not folder.is_dir():
-            raise NotFoundError(f"there is no folder {folder}", hint="see --cwd")
         for task in plan.tasks.tasks:
             driver_named(driver_of(task, plan.options), self.settings).check(task)
-        name = encode_path(os.fsencode(folder))
+        name, commit = self._where(plan, worktree)
         self._settle_if_abandoned(name)
-        git = capture_git_state(folder)
         return self.core.open(
             plan.issue,
             name,
             task_dag=plan.tasks,
             constraints=plan.constraints,
-            commit_at_start=(git.commit_at_snapshot or BEFORE_FIRST_COMMIT) if git else None,
+            commit_at_start=commit,
             options=plan.options,
             claim=claim,
         )
@@ -268,6 +265,18 @@ class OrchestratorService:
             time.sleep(_POLL_SECONDS)
 
     # ── inside ──────────────────────────────────────────────────────────────────────────────
+
+    def _where(self, plan: Plan, worktree: Path | None) -> tuple[str, str | None]:
+        """What the workflow is alone in, a folder or a branch, and the commit it starts from."""
+        options = plan.options
+        if options.repository is not None:
+            return f"{options.repository}#{options.branch or 'HEAD'}", None
+        folder = (worktree or self.settings.project).resolve()
+        if not folder.is_dir():
+            raise NotFoundError(f"there is no folder {folder}", hint="see --cwd")
+        git = capture_git_state(folder)
+        commit = (git.commit_at_snapshot or BEFORE_FIRST_COMMIT) if git else None
+        return encode_path(os.fsencode(folder)), commit
 
     def _has_runner(self, workflow: Workflow) -> bool:
         if workflow.status != "in_progress" or workflow.claim is None:

@@ -21,9 +21,11 @@ from holdfast.errors import HeldElsewhereError, HoldfastError, StorageError
 from holdfast.model.workflow import Workflow
 from holdfast.orchestrator.drivers import DriverShelf
 from holdfast.orchestrator.engine import Engine
+from holdfast.orchestrator.notices import Notices
 from holdfast.orchestrator.presence import LEASE_SECONDS, Presence, holder, is_dead, is_gone
-from holdfast.orchestrator.runner import Listener, SessionRun, Surroundings
+from holdfast.orchestrator.runner import SessionRun
 from holdfast.orchestrator.service import OrchestratorService
+from holdfast.orchestrator.surroundings import Listener, Surroundings
 from holdfast.store.leases import Lease
 from holdfast.store.sql import SqlStore
 
@@ -65,16 +67,18 @@ class Worker:
             stack.callback(store.close)
             service = OrchestratorService(self._settings, store=store, clock=self._clock)
             presence = stack.enter_context(Presence(store.leases, "worker", self._lease_seconds))
+            notices = Notices(self._settings.notify, self._listener)
             around = self._around = Surroundings(
                 core=Core(store, self._clock),
                 settings=self._settings,
                 drivers=DriverShelf(self._settings),
                 claim=presence.claim,
                 takes_over=True,
-                listener=self._listener,
+                listener=notices,
                 clock=self._clock,
             )
             stack.callback(around.watch.close)
+            stack.callback(notices.close)
 
             def open_run(workflow_id: str, run_id: str) -> SessionRun:
                 return SessionRun(workflow_id, run_id, around)

@@ -6,7 +6,7 @@ import threading
 from collections.abc import Collection, Sequence
 from datetime import datetime
 
-from holdfast.model.entry import Event
+from holdfast.model.entry import Entry, Event
 from holdfast.model.snapshot import SessionSnapshot
 from holdfast.model.workflow import ACTIVE, Workflow, WorkflowStatus
 from holdfast.store.protocol import (
@@ -129,6 +129,9 @@ class MemoryStore:
     ) -> Sequence[Event]:
         later = self._events[max(0, since) :]
         return [event for event in later if workflow_id is None or event.workflow_id == workflow_id][:limit]
+
+    def recent_entries(self, kind: str, limit: int) -> Sequence[Entry]:
+        return [event.entry for event in reversed(self._events) if event.entry.type == kind][:limit]
 
     def close(self) -> None:
         pass

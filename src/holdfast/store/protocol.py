@@ -105,6 +105,10 @@ class Store(Protocol):
         """Entries with a sequence number above `since`, in order."""
         ...
 
+    def recent_entries(self, kind: str, limit: int) -> Sequence[Entry]:
+        """The newest entries of one kind, of all workflows, newest first."""
+        ...
+
     def close(self) -> None: ...
 
 

@@ -12,7 +12,7 @@ from sqlalchemy import exc
 from sqlalchemy.dialects import postgresql, sqlite
 
 from holdfast.errors import DamagedDataError
-from holdfast.model.entry import Event, entry_from_json
+from holdfast.model.entry import Entry, Event, entry_from_json
 from holdfast.model.snapshot import SessionSnapshot
 from holdfast.model.workflow import Issue, PauseRequest, Workflow, WorkflowOptions, WorkflowStatus
 from holdfast.store.documents import snapshot_from_json, snapshot_to_json
@@ -241,6 +241,17 @@ class SqlStore:
                 )
                 for row in connection.execute(query)
             ]
+
+    def recent_entries(self, kind: str, limit: int) -> Sequence[Entry]:
+        table = workflow_events
+        query = (
+            sa.select(table.c.type, table.c.entry_json)
+            .where(table.c.type == kind)
+            .order_by(table.c.seq.desc())
+            .limit(limit)
+        )
+        with self._reading() as connection:
+            return [entry_from_json(row.type, row.entry_json) for row in connection.execute(query)]
 
     @contextlib.contextmanager
     def _reading(self) -> Generator[sa.Connection]:

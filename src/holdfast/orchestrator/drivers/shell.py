@@ -13,12 +13,14 @@ import shutil
 import signal
 import subprocess
 import tempfile
+from collections.abc import Mapping
 from typing import IO
 
 from holdfast.config import Settings
 from holdfast.errors import CannotDoError, InvalidInputError
 from holdfast.model.task import Task
 from holdfast.orchestrator.drivers.protocol import Assignment, Done, Failed, Interrupted, Outcome, Report
+from holdfast.orchestrator.drivers.tdd import watched_tests
 
 _TAIL_BYTES = 4_000
 _GRACE_SECONDS = 5.0
@@ -49,27 +51,30 @@ class ShellDriver:
         if shutil.which("/bin/sh") is None:
             raise CannotDoError("there is no /bin/sh to run commands with")
 
-    def run(self, assignment: Assignment, report: Report) -> Outcome:  # noqa: ARG002 - a command uses no tokens
-        with tempfile.TemporaryFile() as output:
+    def run(self, assignment: Assignment, report: Report) -> Outcome:
+        with tempfile.TemporaryFile() as output, watched_tests(assignment) as tests:
             try:
-                process = self._start(assignment, output)
+                process = self._start(assignment, output, tests.environment)
             except OSError as error:
                 return Failed(f"the command could not be started: {error.strerror} ({assignment.worktree})")
             with process:
                 assignment.stop.on_request(lambda: _end(process))
                 code = _wait(process, assignment)
             told = _tail(output)
-        if assignment.stop.requested:
-            return Interrupted(assignment.stop.reason or "stopped")
+            if assignment.stop.requested:
+                return Interrupted(assignment.stop.reason or "stopped")
+            report.found(*tests.found(succeeded=code == 0, output=told))
         if code == 0:
             return Done(told or None)
         return Failed(f"{_meaning(code)}{': ' if told else ''}{told}")
 
-    def _start(self, assignment: Assignment, output: IO[bytes]) -> subprocess.Popen[bytes]:
+    def _start(
+        self, assignment: Assignment, output: IO[bytes], more: Mapping[str, str]
+    ) -> subprocess.Popen[bytes]:
         return subprocess.Popen(
             ["/bin/sh", "-c", _GUARD, "holdfast", assignment.task.run or "false"],
             cwd=assignment.worktree,
-            env=_environment(assignment),
+            env={**_environment(assignment), **more},
             stdin=subprocess.PIPE,
             stdout=output,
             stderr=output,
