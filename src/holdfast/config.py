@@ -36,6 +36,15 @@ class Settings:
     """Where notices of pauses and ends go, as apprise takes it; none by default."""
     on_exhaustion: str = "advise"
     """What hooks do from the auto-pause level on: `advise` the agent to wrap up, or `stop` it."""
+    claude_args: tuple[str, ...] = ("--permission-mode", "acceptEdits")
+    """Further words for `claude` when it works off tasks: permissions, the model."""
+    codex_args: tuple[str, ...] = ("--sandbox", "workspace-write")
+    """Further words for `codex exec`, likewise."""
+    agent_model: str | None = None
+    """Works off tasks of the driver `model`; where it is not set, `model` does."""
+    agent_model_url: str | None = None
+    command_time_limit: float = 600.0
+    """Seconds for one command of the driver `model`."""
 
     @property
     def worktree(self) -> str:
@@ -71,6 +80,24 @@ def _text(value: Any) -> str:
     return value
 
 
+def _words(value: Any) -> tuple[str, ...]:
+    """A list of words, or a line as a shell would split it."""
+    if isinstance(value, str):
+        import shlex
+
+        return tuple(shlex.split(value))
+    if not isinstance(value, list) or not all(isinstance(word, str) for word in value):  # pyright: ignore[reportUnknownVariableType]
+        raise ValueError("a list of words is expected")
+    return tuple(value)  # pyright: ignore[reportUnknownArgumentType, reportUnknownVariableType]
+
+
+def _positive(value: Any) -> float:
+    number = _number(value)
+    if number <= 0:
+        raise ValueError("a number above 0 is expected")
+    return number
+
+
 def _advise_or_stop(value: Any) -> str:
     if value not in ("advise", "stop"):
         raise ValueError('"advise" or "stop" is expected')
@@ -94,6 +121,11 @@ _SETTINGS: dict[str, Callable[[Any], Any]] = {
     "model_time_limit": _number,
     "notify": _texts,
     "on_exhaustion": _advise_or_stop,
+    "claude_args": _words,
+    "codex_args": _words,
+    "agent_model": _text,
+    "agent_model_url": _text,
+    "command_time_limit": _positive,
     "levels.caution": _number,
     "levels.warning": _number,
     "levels.auto_pause": _number,

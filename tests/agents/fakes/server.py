@@ -35,9 +35,14 @@ class FakeModel:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._server.shutdown()
-        self._server.server_close()
-        self._thread.join()
+        self.go_away()
+
+    def go_away(self) -> None:
+        """From now on nobody listens at its address."""
+        if self._thread.is_alive():
+            self._server.shutdown()
+            self._server.server_close()
+            self._thread.join()
 
     @property
     def url(self) -> str:
@@ -90,8 +95,8 @@ class Exchange:
         self.kind = "other"
         self.turn = Turn()
 
-    def send_json(self, document: Any, status: int = 200) -> None:
-        self._send(json.dumps(document).encode(), "application/json", status)
+    def send_json(self, document: Any, status: int = 200, headers: dict[str, str] | None = None) -> None:
+        self._send(json.dumps(document).encode(), "application/json", status, headers)
 
     def send_events(self, events: Sequence[tuple[str | None, Any]]) -> None:
         """Server-sent events, all at once: agents read them the same way."""
@@ -102,10 +107,11 @@ class Exchange:
         ]
         self._send("".join(lines).encode(), "text/event-stream", 200)
 
-    def _send(self, data: bytes, kind: str, status: int) -> None:
+    def _send(self, data: bytes, kind: str, status: int, headers: dict[str, str] | None = None) -> None:
         self._handler.send_response(status)
-        self._handler.send_header("content-type", kind)
-        self._handler.send_header("content-length", str(len(data)))
+        about = {"content-type": kind, "content-length": str(len(data))}
+        for name, value in {**about, **(headers or {})}.items():
+            self._handler.send_header(name, value)
         self._handler.end_headers()
         self._handler.wfile.write(data)
 
@@ -134,8 +140,8 @@ def _handler_for(model: FakeModel) -> type[BaseHTTPRequestHandler]:
             exchange.number, exchange.kind, exchange.turn = model.take(exchange.path, body)
             try:
                 if exchange.turn.status != 200:
-                    error = {"type": "error", "error": {"type": "api_error", "message": "as scripted"}}
-                    exchange.send_json(error, exchange.turn.status)
+                    error = {"type": "error", "error": exchange.turn.error}
+                    exchange.send_json(error, exchange.turn.status, exchange.turn.headers)
                 else:
                     model.answer(exchange)
             except (BrokenPipeError, ConnectionResetError):

@@ -32,6 +32,9 @@ class Turn:
     calls: tuple[Call, ...] = ()
     tokens: Tokens = field(default_factory=Tokens)
     status: int = 200
+    error: dict[str, Any] = field(default_factory=lambda: {"type": "api_error", "message": "as scripted"})
+    """What an answer with another status than 200 says."""
+    headers: dict[str, str] = field(default_factory=dict[str, str])
 
 
 def say(text: str, tokens: Tokens | None = None) -> Turn:
@@ -40,6 +43,10 @@ def say(text: str, tokens: Tokens | None = None) -> Turn:
 
 def call(tool: str, tokens: Tokens | None = None, **arguments: Any) -> Turn:
     return Turn(calls=(Call(tool, arguments),), tokens=tokens or Tokens())
+
+
+def fail(status: int, headers: dict[str, str] | None = None, **error: Any) -> Turn:
+    return Turn(status=status, error=error, headers=headers or {})
 
 
 Answer = Turn | Callable[["Seen"], Turn]

@@ -122,7 +122,7 @@ def test_a_process_left_behind_does_not_hold_the_task_up(tmp_path: Path) -> None
 def test_a_stop_ends_the_command_and_what_it_started(
     tmp_path: Path, command: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("holdfast.orchestrator.drivers.shell._GRACE_SECONDS", 0.5)
+    monkeypatch.setattr("holdfast.orchestrator.drivers.guarded.GRACE_SECONDS", 0.5)
     job = assignment(tmp_path, command)
 
     def stop() -> None:

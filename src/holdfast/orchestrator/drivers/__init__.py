@@ -10,6 +10,8 @@ from holdfast.orchestrator.drivers.protocol import Driver
 
 DRIVERS = {
     "shell": "holdfast.orchestrator.drivers.shell:ShellDriver",
+    "claude-code": "holdfast.orchestrator.drivers.claude_code:ClaudeCodeDriver",
+    "codex": "holdfast.orchestrator.drivers.codex:CodexDriver",
 }
 """The name in a plan, and the class behind it: called with the settings, loaded when a plan names it."""
 

@@ -1,0 +1,272 @@
+"""Processes that do not outlive us: a group of their own under a guard, ended on a stop and on our death.
+
+The guard holds the other end of a pipe. When Holdfast is killed outright, the pipe
+closes and the guard ends the group, so that nothing goes on alone beside its second
+attempt. Agents start the commands of their tools in groups of their own; those are
+found by a mark in their environment (where the system shows it, as Linux does).
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import queue
+import signal
+import subprocess
+import tempfile
+import threading
+import time
+import uuid
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import IO, Self
+
+from holdfast.orchestrator.drivers.protocol import Assignment, StopSignal
+
+GRACE_SECONDS = 5.0
+"""What a process gets to end by itself once it was asked to."""
+
+MARK = "HOLDFAST_RUN"
+TAIL_BYTES = 4_000
+_LONGEST_LINE = 16 << 20
+_LAST_LINES_SECONDS = 2.0
+_TICK_SECONDS = 0.25
+
+# $$ is the leader of the group, which outlasts a signal to the group so as to tell how the command ended.
+# Descriptor 3 is the pipe to Holdfast; the command gets neither it nor our stdin.
+_GUARD = """
+grace=$1 input=$2
+shift 2
+exec 3<&0 </dev/null
+trap : TERM INT
+(
+  trap '' TERM INT
+  read -r _ <&3
+  [ "$grace" = 0 ] || { kill -TERM -$$; sleep "$grace"; }
+  if [ -n "$HOLDFAST_RUN" ]; then
+    for one in $(grep -ls "HOLDFAST_RUN=$HOLDFAST_RUN" /proc/[0-9]*/environ); do
+      pid=${one#/proc/}
+      pid=${pid%/environ}
+      [ "$(ps -o pgid= -p "$pid" | tr -d ' ')" = $$ ] || kill -KILL "$pid"
+    done
+  fi
+  kill -KILL -$$
+) >/dev/null 2>&1 &
+guard=$!
+"$@" 3<&- <"$input"
+code=$?
+kill -KILL $guard 2>/dev/null
+exit $code
+"""
+
+
+class Guarded:
+    """A running command. Leave it with `with`: it is waited for, and its files are closed."""
+
+    def __init__(
+        self,
+        words: Sequence[str],
+        *,
+        cwd: Path,
+        environ: Mapping[str, str],
+        stop: StopSignal,
+        text: str | None = None,
+        lines: bool = False,
+        is_agent: bool = False,
+        ask_to_end: signal.Signals = signal.SIGTERM,
+    ) -> None:
+        """`text` is what it reads on stdin. With `lines`, its stdout is for `lines()`, no part of `tail`."""
+        self._stop = stop
+        self._ask_to_end = ask_to_end
+        self._mark = uuid.uuid4().hex if is_agent else None
+        self._output = tempfile.TemporaryFile()  # noqa: SIM115 - closed with the process
+        try:
+            self._process = _started(
+                words,
+                grace=GRACE_SECONDS if is_agent else 0,
+                cwd=cwd,
+                environ={**environ, MARK: self._mark} if self._mark else dict(environ),
+                text=text,
+                stdout=subprocess.PIPE if lines else self._output,
+                stderr=self._output,
+            )
+        except BaseException:
+            self._output.close()
+            raise
+        self._lines: queue.SimpleQueue[bytes | None] = queue.SimpleQueue()
+        if lines:
+            threading.Thread(target=self._read_lines, name="holdfast-lines", daemon=True).start()
+        stop.on_request(lambda: self._signal(ask_to_end))
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if kind is not None:
+            self.kill()
+        self._process.wait()
+        if self._process.stdin:
+            self._process.stdin.close()
+        self._output.close()
+
+    def lines(self) -> Iterator[bytes | None]:
+        """Each line of its output as it comes; None now and then while there is none, to look around.
+
+        Ends with the process, even where something it left behind holds the output open.
+        """
+        ended: float | None = None
+        asked: float | None = None
+        while True:
+            now = time.monotonic()
+            if self._stop.requested:
+                asked = now if asked is None else asked
+                if now - asked >= GRACE_SECONDS:
+                    self.kill()
+            if self._process.poll() is not None:
+                ended = now if ended is None else ended
+                if now - ended >= _LAST_LINES_SECONDS:
+                    return
+            try:
+                line = self._lines.get(timeout=_TICK_SECONDS)
+            except queue.Empty:
+                yield None
+                continue
+            if line is None:
+                return
+            yield line
+
+    def wait(self, seconds: float | None = None) -> int | None:
+        """Its exit code; None when `seconds` are over and it is not. A stop cuts the wait to the grace."""
+        deadline = None if seconds is None else time.monotonic() + seconds
+        while not self._stop.requested:
+            left = 1.0 if deadline is None else min(1.0, deadline - time.monotonic())
+            if left <= 0:
+                return None
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                return self._process.wait(left)
+        return self._ended()
+
+    def end(self) -> int:
+        """Ask it to end, and see to it."""
+        self._signal(self._ask_to_end)
+        return self._ended()
+
+    def _ended(self) -> int:
+        try:
+            code = self._process.wait(GRACE_SECONDS)
+        except subprocess.TimeoutExpired:
+            self._signal(signal.SIGKILL)
+            code = self._process.wait()
+        self._sweep()
+        return code
+
+    def kill(self) -> None:
+        self._signal(signal.SIGKILL)
+        self._process.wait()
+        self._sweep()
+
+    @property
+    def tail(self) -> str:
+        """The end of what it printed."""
+        size = self._output.seek(0, os.SEEK_END)
+        self._output.seek(max(0, size - TAIL_BYTES))
+        text = self._output.read().decode(errors="replace").replace("\0", "").strip()
+        return f"…{text}" if size > TAIL_BYTES else text
+
+    def read(self, most: int) -> tuple[bytes, int]:
+        """Beginning and end of what it printed, so much together; and how much it was."""
+        size = self._output.seek(0, os.SEEK_END)
+        if size <= most:
+            self._output.seek(0)
+            return self._output.read(), size
+        self._output.seek(0)
+        head = self._output.read(most // 2)
+        self._output.seek(size - most // 2)
+        return head + b"\0" + self._output.read(), size
+
+    def _signal(self, number: signal.Signals) -> None:
+        if self._process.poll() is None:
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(self._process.pid, number)
+
+    def _sweep(self) -> None:
+        """What its tools started in groups of their own."""
+        if self._mark is None:
+            return
+        mark = f"{MARK}={self._mark}".encode()
+        for folder in Path("/proc").glob("[0-9]*"):
+            with contextlib.suppress(OSError):
+                if mark in (folder / "environ").read_bytes().split(b"\0"):
+                    os.kill(int(folder.name), signal.SIGKILL)
+
+    def _read_lines(self) -> None:
+        stream = self._process.stdout
+        if stream is None:
+            return
+        with stream:
+            while line := stream.readline(_LONGEST_LINE):
+                if line.endswith(b"\n") or len(line) < _LONGEST_LINE:
+                    self._lines.put(line)
+                else:
+                    _skip_line(stream)
+        self._lines.put(None)
+
+
+def _started(
+    words: Sequence[str],
+    *,
+    grace: float,
+    cwd: Path,
+    environ: dict[str, str],
+    text: str | None,
+    stdout: int | IO[bytes],
+    stderr: IO[bytes],
+) -> subprocess.Popen[bytes]:
+    with contextlib.ExitStack() as stack:
+        given: tuple[int, ...] = ()
+        if text is not None:
+            # As a file: however long it is, nobody waits for it to be read.
+            file = stack.enter_context(tempfile.TemporaryFile())
+            file.write(text.encode("utf-8", "replace"))
+            file.flush()
+            file.seek(0)
+            given = (file.fileno(),)
+        source = f"/dev/fd/{given[0]}" if given else "/dev/null"
+        return subprocess.Popen(
+            ["/bin/sh", "-c", _GUARD, "holdfast", f"{grace:g}", source, *words],
+            cwd=cwd,
+            env=environ,
+            stdin=subprocess.PIPE,
+            stdout=stdout,
+            stderr=stderr,
+            pass_fds=given,
+            start_new_session=True,
+        )
+
+
+def _skip_line(stream: IO[bytes]) -> None:
+    while (rest := stream.readline(_LONGEST_LINE)) and not rest.endswith(b"\n"):
+        pass
+
+
+def task_environ(assignment: Assignment) -> dict[str, str]:
+    """Ours, and what a command may want to know about its task."""
+    return {
+        **os.environ,
+        "HOLDFAST_WORKFLOW": assignment.workflow_id,
+        "HOLDFAST_TASK": assignment.task.id,
+        "HOLDFAST_ATTEMPT": str(assignment.attempt),
+    }
+
+
+def meaning(code: int) -> str:
+    if code == 127:
+        return "command not found (exit code 127)"
+    if code == 126:
+        return "the command may not be run (exit code 126)"
+    if code < 0 or code > 128:
+        return f"ended by signal {code - 128 if code > 0 else -code}"
+    return f"exit code {code}"
