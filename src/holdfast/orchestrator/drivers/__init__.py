@@ -12,6 +12,7 @@ DRIVERS = {
     "shell": "holdfast.orchestrator.drivers.shell:ShellDriver",
     "claude-code": "holdfast.orchestrator.drivers.claude_code:ClaudeCodeDriver",
     "codex": "holdfast.orchestrator.drivers.codex:CodexDriver",
+    "model": "holdfast.orchestrator.drivers.model:ModelDriver",
 }
 """The name in a plan, and the class behind it: called with the settings, loaded when a plan names it."""
 

@@ -122,6 +122,8 @@ class CliAgent(ABC):
             )
 
     def run(self, assignment: Assignment, report: Report) -> Outcome:
+        if assignment.stop.requested:
+            return Interrupted(assignment.stop.reason or "stopped")
         outcome = self._attempt(assignment, report, conversation_for(assignment, self.agent))
         if outcome is None:
             report.say(f"{self.program} no longer knows its earlier session; beginning a new one")

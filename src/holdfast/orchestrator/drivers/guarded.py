@@ -173,19 +173,19 @@ class Guarded:
         """The end of what it printed."""
         size = self._output.seek(0, os.SEEK_END)
         self._output.seek(max(0, size - TAIL_BYTES))
-        text = self._output.read().decode(errors="replace").replace("\0", "").strip()
+        text = _text(self._output.read()).strip()
         return f"…{text}" if size > TAIL_BYTES else text
 
-    def read(self, most: int) -> tuple[bytes, int]:
-        """Beginning and end of what it printed, so much together; and how much it was."""
+    def printed(self, most: int) -> str:
+        """What it printed; of more than so many bytes the beginning and the end, with a sign between them."""
         size = self._output.seek(0, os.SEEK_END)
-        if size <= most:
-            self._output.seek(0)
-            return self._output.read(), size
         self._output.seek(0)
+        if size <= most:
+            return _text(self._output.read())
         head = self._output.read(most // 2)
         self._output.seek(size - most // 2)
-        return head + b"\0" + self._output.read(), size
+        left = size - 2 * (most // 2)
+        return f"{_text(head)}\n[… {left} bytes left out]\n{_text(self._output.read())}"
 
     def _signal(self, number: signal.Signals) -> None:
         if self._process.poll() is None:
@@ -245,6 +245,10 @@ def _started(
             pass_fds=given,
             start_new_session=True,
         )
+
+
+def _text(data: bytes) -> str:
+    return data.decode(errors="replace").replace("\0", "")
 
 
 def _skip_line(stream: IO[bytes]) -> None:

@@ -24,6 +24,8 @@ class ShellDriver:
             raise CannotDoError("there is no /bin/sh to run commands with")
 
     def run(self, assignment: Assignment, report: Report) -> Outcome:  # noqa: ARG002 - a command uses no tokens
+        if assignment.stop.requested:
+            return Interrupted(assignment.stop.reason or "stopped")
         try:
             process = Guarded(
                 ["/bin/sh", "-c", assignment.task.run or "false"],
