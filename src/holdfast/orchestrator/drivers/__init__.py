@@ -7,6 +7,7 @@ from importlib import import_module
 from holdfast.config import Settings
 from holdfast.errors import InvalidInputError
 from holdfast.orchestrator.drivers.protocol import Driver
+from holdfast.orchestrator.drivers.tests_seen import SeesTests
 
 DRIVERS = {
     "shell": "holdfast.orchestrator.drivers.shell:ShellDriver",
@@ -36,4 +37,4 @@ def driver_named(name: str, settings: Settings) -> Driver:
             f"there is no driver {name!r}", hint=f"drivers there are: {', '.join(DRIVERS)}"
         )
     module, _, kind = DRIVERS[name].partition(":")
-    return getattr(import_module(module), kind)(settings)
+    return SeesTests(getattr(import_module(module), kind)(settings))

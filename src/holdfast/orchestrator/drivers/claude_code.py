@@ -138,7 +138,7 @@ class _ClaudeReader(StreamReader):
     def outcome(self, code: int, told: str) -> Outcome | None:
         result = self._result
         if result is None:
-            return Failed(f"claude ended without a result (exit code {code}){_and(told)}")
+            return Failed(f"claude ended without a result (exit code {code}){_and(safe_words(told))}")
         words = safe_words(text_of(result.get("result")) or " ".join(map(str, result.get("errors") or ())))
         if any(_NO_CONVERSATION in str(error) for error in result.get("errors") or ()):
             return None

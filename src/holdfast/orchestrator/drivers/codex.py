@@ -114,6 +114,7 @@ class _CodexReader(StreamReader):
         self._has_records = False
         self._last_total: object = None
         self._tools = 0
+        self._tools_printed = 0
         self._calls = 0
         self._turn_usage: dict[str, Any] = {}
         self._answer = ""
@@ -128,7 +129,7 @@ class _CodexReader(StreamReader):
             self._thread = text_of(event.get("thread_id"))
             self._report.agent_session(AgentSession(self._thread, "codex", self._known_path()))
         elif kind == "item.started" and item.get("type") in _TOOLS:
-            self._tools += 1
+            self._tools_printed += 1
             self._report.say(f"{item['type']} {clipped(one_line(_about(item)), 160)}")
         elif kind == "item.completed" and item.get("type") == "agent_message":
             self._answer = text_of(item.get("text"))
@@ -155,6 +156,7 @@ class _CodexReader(StreamReader):
         if self._rollout:
             self._rollout.close()
         if not self._calls and self._turn_usage:
+            self._tools = self._tools_printed
             self._count(self._turn_usage)
 
     def outcome(self, code: int, told: str) -> Outcome | None:
@@ -188,6 +190,8 @@ class _CodexReader(StreamReader):
             if response not in self._told:
                 self._told.add(response)
                 self._count(mapping_of(payload.get("usage")))
+        elif kind == "response_item" and text_of(payload.get("type")).endswith("_call"):
+            self._tools += 1
         elif kind == "turn_context":
             self._model = text_of(payload.get("model")) or self._model
         elif kind == "event_msg":

@@ -34,7 +34,8 @@ _LAST_LINES_SECONDS = 2.0
 _TICK_SECONDS = 0.25
 
 # $$ is the leader of the group, which outlasts a signal to the group so as to tell how the command ended.
-# Descriptor 3 is the pipe to Holdfast; the command gets neither it nor our stdin.
+# Descriptor 3 is the pipe to Holdfast; the command gets neither it nor our stdin. Once the pipe is closed,
+# the guard does not go with the command: there may be more to end.
 _GUARD = """
 grace=$1 input=$2
 shift 2
@@ -43,12 +44,15 @@ trap : TERM INT
 (
   trap '' TERM INT
   read -r _ <&3
+  trap '' USR1
   [ "$grace" = 0 ] || { kill -TERM -$$; sleep "$grace"; }
   if [ -n "$HOLDFAST_RUN" ]; then
     for one in $(grep -ls "HOLDFAST_RUN=$HOLDFAST_RUN" /proc/[0-9]*/environ); do
-      pid=${one#/proc/}
-      pid=${pid%/environ}
-      [ "$(ps -o pgid= -p "$pid" | tr -d ' ')" = $$ ] || kill -KILL "$pid"
+      one=${one#/proc/}
+      one=${one%/environ}
+      read -r about </proc/$one/stat || continue
+      set -- ${about##*) }
+      [ "$3" = $$ ] || kill -KILL "$one"
     done
   fi
   kill -KILL -$$
@@ -56,7 +60,7 @@ trap : TERM INT
 guard=$!
 "$@" 3<&- <"$input"
 code=$?
-kill -KILL $guard 2>/dev/null
+kill -USR1 $guard 2>/dev/null
 exit $code
 """
 
@@ -260,6 +264,7 @@ def task_environ(assignment: Assignment) -> dict[str, str]:
     """Ours, and what a command may want to know about its task."""
     return {
         **os.environ,
+        **assignment.environ,
         "HOLDFAST_WORKFLOW": assignment.workflow_id,
         "HOLDFAST_TASK": assignment.task.id,
         "HOLDFAST_ATTEMPT": str(assignment.attempt),

@@ -17,13 +17,14 @@ the settings, and its line in `DRIVERS` of the package.
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
 from typing import Protocol
 
 from holdfast.model.entry import DecisionRecorded, ErrorRecorded, FeedbackRecorded, TestsRun
+from holdfast.model.findings import TestState
 from holdfast.model.task import Task
 from holdfast.model.usage import UsageMetadata
 from holdfast.model.workflow import Issue
@@ -106,6 +107,10 @@ class Assignment:
     """Of this session's tasks so far, as last reported: a driver that talks on in it fills one window."""
     earlier: EarlierSession | None = None
     """For a driver that would rather take up the agent's old session, where its window has room."""
+    tests: TestState | None = None
+    """Where the tests stood before this task, as last recorded."""
+    environ: Mapping[str, str] = field(default_factory=dict[str, str])
+    """Variables for the programs it starts, beside our own."""
     stop: StopSignal = field(default_factory=StopSignal)
 
 
