@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import subprocess
+import sys
 import threading
 import time
 from collections.abc import Iterator
@@ -77,7 +79,8 @@ def codex_bench(environ: Workshop, monkeypatch: pytest.MonkeyPatch) -> Iterator[
         for name, value in agent.environ.items():
             monkeypatch.setenv(name, value)
         settings = load_settings(cwd=environ.project)
-        yield Bench(agent, replace(settings, codex_args=("--dangerously-bypass-approvals-and-sandbox",)))
+        words = ("--dangerously-bypass-approvals-and-sandbox", "--dangerously-bypass-hook-trust")
+        yield Bench(agent, replace(settings, codex_args=words))
 
 
 @pytest.fixture(params=["claude", "codex"])
@@ -306,6 +309,32 @@ def test_a_review_is_asked_for_in_a_schema_and_becomes_feedback(bench: Bench) ->
     assert not finding.feedback.addressed
 
 
+def test_installed_hooks_leave_the_pause_to_the_runner_and_go_on_guarding(bench: Bench) -> None:
+    """Else the end of the agent's session would pause the workflow that its task belongs to."""
+    workshop = bench.agent.workshop
+    workshop.holdfast("winddown", "start", "--percent", "0.9").check()
+    workshop.holdfast("winddown", "finalize").check()
+    before = workshop.sessions
+    assert len(before) == 1
+    workshop.holdfast("install", bench.agent.name).check()
+    workshop.configure(context_window=60_000)  # for the hooks; the agent itself has more
+    home, full = workshop.home, Tokens(1_000, 20, 57_000)
+    treasure = home / "treasure"
+    treasure.write_text("gold")
+    bench.model.then(bench.agent.shell(f"rm -rf {home}/", full), say("It was refused.", full))
+    outcome = bench.work("Clean up", context="# Handover")
+    assert isinstance(outcome, Done)
+    assert (outcome.result or "").startswith("It was refused.")
+    assert "this command was not run" in bench.prompt()
+    assert treasure.exists()
+    assert bench.prompt().count("# Handover") == 1
+    assert "Work in this folder was paused" not in bench.prompt()
+    assert "Wrap up now" not in bench.prompt()
+    assert workshop.sessions == before
+    assert not workshop.journal.exists()
+    assert not (workshop.project / ".holdfast" / "state" / "hook-errors.log").exists()
+
+
 def test_what_was_not_permitted_is_said(claude_bench: Bench) -> None:
     settings = load_settings(cwd=claude_bench.project)
     claude_bench.driver = driver_named("claude-code", replace(settings, claude_args=("--model", MODEL)))
@@ -351,3 +380,28 @@ def test_settings_of_the_agent_are_passed_on(claude_bench: Bench) -> None:
     claude_bench.model.then(say("Done."))
     assert claude_bench.work() == Done("Done.")
     assert claude_bench.model.main[-1].body["model"].startswith("claude-opus-5-5")
+
+
+_RUNNER = """
+import sys
+from pathlib import Path
+from holdfast.config import load_settings
+from holdfast.orchestrator.drivers import driver_named
+from orchestrator.drivers.recorder import Recorder, assignment
+folder = Path(sys.argv[2])
+driver_named(sys.argv[1], load_settings(cwd=folder)).run(assignment(folder), Recorder())
+"""
+
+
+def test_nothing_outlives_a_runner_that_was_killed(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HOLDFAST_CLAUDE_ARGS", f"--model {MODEL} --allowedTools=Bash")
+    monkeypatch.setenv("HOLDFAST_CODEX_ARGS", "--dangerously-bypass-approvals-and-sandbox")
+    pids = bench.project / "pids"
+    bench.model.then(bench.agent.shell(f"echo $PPID $$ > {pids}; sleep 300 & echo $! >> {pids}; sleep 300"))
+    words = [sys.executable, "-c", _RUNNER, bench.agent.name, str(bench.project)]
+    environ = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[1])}
+    with subprocess.Popen(words, env=environ) as runner:
+        wait_for(lambda: pids.exists() and len(pids.read_text().split()) == 3)
+        runner.kill()
+    for pid in pids.read_text().split():
+        wait_for(lambda pid=pid: not is_running(int(pid)))

@@ -53,6 +53,9 @@ WRONG: dict[str, tuple[str | None, str | None, Mapping[str, str], str]] = {
     "zero": (None, "context_window = 0", {}, "a whole number above 0 is expected"),
     "truth": (None, "compress_after_days = true", {}, "a number is expected"),
     "infinite": (None, "context_window = inf", {}, "context_window = inf"),
+    "words that are none": (None, "claude_args = [1]", {}, "a list of words is expected"),
+    "an open quote": (None, None, {"HOLDFAST_CODEX_ARGS": "--model 'x"}, "No closing quotation"),
+    "no time": (None, "command_time_limit = 0", {}, "a number above 0 is expected"),
     "db is no text": (None, "db = 5", {}, "db = 5: text is expected"),
     "variable": (
         None,

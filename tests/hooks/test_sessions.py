@@ -68,6 +68,28 @@ def test_a_session_in_which_nothing_happened_leaves_nothing(session: AgentSessio
     assert next_session(session).start().out == ""
 
 
+def test_the_pause_of_a_workflows_task_is_left_to_its_runner(session: AgentSession) -> None:
+    """Drivers name the workflow in the environment; the end of an agent is not the end of its session."""
+    work(session)
+    end(session)
+    before = sorted(session.sessions.iterdir())
+    task = next_session(session)
+    with subprocess.Popen(["true"]) as gone:
+        task.variables.update(HOLDFAST_WORKFLOW="wf_1", CLAUDE_PID=str(gone.pid))
+    assert task.start().out == ""
+    task.prompt("Do it")
+    task.write(said("Done.", "assistant", "m2", 190_000, "claude-sonnet-4-5"))
+    assert "Wrap up" not in task.after_tool("make test").out
+    assert not task.journal.exists()
+    assert task.fire("SessionEnd", reason="other").code == 0
+    assert not (task.notes / "ended").exists()
+    assert sorted(session.sessions.iterdir()) == before
+    # Nor is it taken for one that was killed.
+    assert AgentSession(session.project, session.home, session_id="a-third").start().context
+    assert not [path for path in session.sessions.glob("session-*.json") if path not in before]
+    assert session.errors == ""
+
+
 def test_a_wind_down_is_finalised_at_the_end(session: AgentSession) -> None:
     work(session, 185_000)
     session.after_tool("make test")

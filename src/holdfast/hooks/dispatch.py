@@ -7,7 +7,7 @@ import sys
 
 from holdfast.hooks.answer import Answer
 from holdfast.hooks.quiet import is_quiet, marker_path, reminder
-from holdfast.hooks.registry import GUARDS, HOUSEKEEPING, NUDGES, WORDS
+from holdfast.hooks.registry import GUARDS, HOUSEKEEPING, NUDGES, RUNNERS_OWN, WORDS
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -16,9 +16,16 @@ if TYPE_CHECKING:
     from holdfast.hooks.event import Event
 
 
+TASK_OF = "HOLDFAST_WORKFLOW"
+"""Names the workflow whose task the agent works off, as drivers tell whatever they start."""
+
+
 def dispatch(event: "Event") -> Answer:
     answer = Answer()
+    is_task = bool(event.environ.get(TASK_OF))
     for name in _due(HOUSEKEEPING, event):
+        if is_task and name in RUNNERS_OWN:
+            continue
         _attempt(event, "housekeeping", name, lambda module: module.run(event, answer))
     for name in _due(GUARDS, event):
         _attempt(event, "guards", name, lambda module: _guard(event, answer, module))

@@ -24,6 +24,8 @@ HOUSEKEEPING = {
     "resume_context": ("start", "compacted"),
     "status_line": ("status",),
 }
+RUNNERS_OWN = frozenset(("prompt_count", "journal", "wind_down", "snapshot", "resume_context"))
+"""Housekeeping that the runner of a workflow does itself: the pause of its tasks is not the agent's."""
 GUARDS = {
     "dangerous_commands": ("before_tool",),
     "unpinned_program": ("before_tool",),

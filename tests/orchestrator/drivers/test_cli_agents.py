@@ -254,15 +254,6 @@ def test_a_session_it_no_longer_knows_is_begun_anew(stage: Stage) -> None:
     assert "# Handover" in stage.call(1)["prompt"]
 
 
-def test_an_installed_hook_does_not_tell_the_context_again(stage: Stage) -> None:
-    stage.plays(good(stage))
-    sessions = stage.project / ".holdfast" / "sessions"
-    sessions.mkdir(parents=True)
-    (sessions / "LATEST-SESSION.txt").write_text("session-20260106-120000\n")
-    stage.work(context="# Handover")
-    assert stage.call()["environ"]["HOLDFAST_HANDED_OVER"] == "session-20260106-120000"
-
-
 def test_a_program_that_says_nothing_useful(stage: Stage, tmp_path: Path) -> None:
     rubbish = tmp_path / "rubbish"
     rubbish.write_text(

@@ -283,4 +283,4 @@ def _denials(result: dict[str, Any]) -> str:
     names = sorted({text_of(one.get("tool_name")) for one in mappings_of(result.get("permission_denials"))})
     if not names:
         return ""
-    return f"\n\nNot permitted: {', '.join(names)}. The setting claude_args decides what is."
+    return f"\n\nNot permitted: {', '.join(names)} (see the setting claude_args)."

@@ -17,7 +17,6 @@ import orjson
 from holdfast.clock import Clock, system_clock, to_datetime
 from holdfast.config import Settings
 from holdfast.errors import CannotDoError, InvalidInputError
-from holdfast.layout import ProjectLayout
 from holdfast.model.task import Task
 from holdfast.model.usage import UsageMetadata
 from holdfast.orchestrator.drivers.guarded import Guarded, task_environ
@@ -39,8 +38,6 @@ ROOM_TO_GO_ON = 0.5
 """An old conversation is taken up again only while it fills less than this share of its window."""
 
 _RESULT_CHARACTERS = 4_000
-# As `hooks.context` names it: this session's context stands in the prompt already, a hook need not repeat it.
-_HANDED_OVER = "HOLDFAST_HANDED_OVER"
 
 
 @dataclass(frozen=True)
@@ -142,7 +139,7 @@ class CliAgent(ABC):
             process = Guarded(
                 [self.program, *words],
                 cwd=assignment.worktree,
-                environ={**task_environ(assignment), **self.environ(), **_handed_over(assignment)},
+                environ={**task_environ(assignment), **self.environ()},
                 stop=assignment.stop,
                 text=prompt_for(
                     assignment, is_begun=conversation.is_begun, goes_on=conversation.goes_on, form=None
@@ -180,15 +177,6 @@ class CliAgent(ABC):
 
     @abstractmethod
     def reader(self, assignment: Assignment, report: Report, conversation: Conversation) -> StreamReader: ...
-
-
-def _handed_over(assignment: Assignment) -> dict[str, str]:
-    """Keeps an installed hook from telling the resume context a second time."""
-    try:
-        latest = ProjectLayout(assignment.worktree).sessions / "LATEST-SESSION.txt"
-        return {_HANDED_OVER: latest.read_text(encoding="utf-8", errors="replace")[:100].strip()}
-    except (OSError, ValueError):
-        return {}
 
 
 def _clipped(outcome: Outcome | None) -> Outcome | None:
