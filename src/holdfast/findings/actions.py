@@ -18,6 +18,7 @@ _KINDS: dict[str, Kind] = {
     "shell_command": "shell",
     "run_shell_command": "shell",
     "execute": "shell",
+    "run_command": "shell",
     "terminal": "shell",
     "container.exec": "shell",
     "edit": "edit",
@@ -47,6 +48,7 @@ _KINDS: dict[str, Kind] = {
     "list": "search",
     "ls": "search",
     "list_directory": "search",
+    "list_files": "search",
     "codesearch": "search",
     "todowrite": "todo",
     "todoread": "todo",
@@ -71,8 +73,9 @@ _NEW_KEYS = (
     "patch",
     "input",
     "patchText",
+    "new",
 )
-_OLD_KEYS = ("old_string", "oldString", "old_str")
+_OLD_KEYS = ("old_string", "oldString", "old_str", "old")
 _PATCHED = re.compile(r"^\*\*\* (Update|Add|Delete) File: (.+)$", re.MULTILINE)
 _PATCH_SCAN = 200_000
 

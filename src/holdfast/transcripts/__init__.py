@@ -20,7 +20,7 @@ from typing import Any, BinaryIO, cast
 from holdfast.errors import DamagedDataError, InvalidInputError, NotFoundError
 from holdfast.model.message import Message, ReadReport
 
-AGENTS = ("claude", "codex", "gemini", "opencode")
+AGENTS = ("claude", "codex", "gemini", "opencode", "model")
 _GZIP = b"\x1f\x8b"
 _HEAD_BYTES = 64 * 1024
 _BUFFER_BYTES = 1024 * 1024  # session lines are long
@@ -44,6 +44,7 @@ _MARKS = {
     "codex": (b'"session_meta"', b'"response_item"', b'"event_msg"', b'"turn_context"'),
     "gemini": (b'"$set"', b'"projectHash"', b'"toolCalls"', b'"type":"gemini"', b'"type": "gemini"'),
     "opencode": (b'"messageID"', b'"providerID"', b'"step-start"', b'"modelID"'),
+    "model": (b'"part_kind"',),
 }
 
 

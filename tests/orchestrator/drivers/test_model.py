@@ -18,6 +18,8 @@ from pydantic_ai.usage import RequestUsage, RunUsage
 from findings.scripted_model import Reply, ScriptedModel, fails, hangs, says
 from holdfast.config import Settings, load_settings
 from holdfast.errors import CannotDoError, InvalidInputError
+from holdfast.findings.by_model import DecisionExtractor
+from holdfast.findings.gather import gather
 from holdfast.model.entry import FeedbackRecorded
 from holdfast.model.task import Task
 from holdfast.model.usage import UsageMetadata
@@ -34,6 +36,7 @@ from holdfast.orchestrator.drivers.protocol import (
     RateLimited,
 )
 from holdfast.testing import FixedClock
+from holdfast.transcripts import open_transcript
 from orchestrator.drivers.recorder import Recorder, assignment, is_running, wait_for
 
 WINDOW = 10_000
@@ -138,6 +141,34 @@ def test_tasks_of_a_session_talk_on_in_one_conversation(meet: Any) -> None:
         assert bench.said().count("# Handover") == 1
     assert session.transcript
     assert session.transcript.stat().st_mode & 0o077 == 0
+
+
+def test_its_conversation_reads_as_a_transcript(meet: Any) -> None:
+    """So that the next session's context knows what was said, decided and done."""
+    with meet(
+        calls("write_file", 200, path="app.py", content="import nothing_there"),
+        calls("run_command", 300, command="python3 app.py"),
+        ends("We decided to use SQLite instead of PostgreSQL because there is one writer.", 400),
+    ) as bench:
+        bench.work("Make it; never touch vendor/")
+    session = bench.report.sessions[-1]
+    assert session.transcript
+    for agent in (session.agent, None):
+        report, stream = open_transcript(session.transcript, agent)
+        messages = list(stream)
+        assert report.agent == "model"
+        assert (report.torn, report.unknown_types) == (0, {})
+    assert [message.role for message in messages] == ["user", "assistant"] * 3
+    assert "never touch vendor/" in messages[0].text
+    assert [call.name for message in messages for call in message.tool_calls] == ["write_file", "run_command"]
+    assert [one.outcome for message in messages for one in message.tool_results] == ["ok", "error"]
+    assert messages[-1].usage
+    assert messages[-1].usage.context == 430
+    found = gather(messages, report)
+    assert [file.path for file in found.files] == ["app.py"]
+    assert any("ModuleNotFoundError" in failure.message for failure in found.failures)
+    decisions, _ = DecisionExtractor().extract_sync(messages)
+    assert any("SQLite" in decision.description for decision in decisions)
 
 
 def test_a_new_session_starts_with_the_context_and_without_the_talk(meet: Any) -> None:

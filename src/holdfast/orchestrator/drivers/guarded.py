@@ -129,13 +129,13 @@ class Guarded:
                 asked = now if asked is None else asked
                 if now - asked >= GRACE_SECONDS:
                     self.kill()
-            if self._process.poll() is not None:
-                ended = now if ended is None else ended
-                if now - ended >= _LAST_LINES_SECONDS:
-                    return
+            if ended is None and self._process.poll() is not None:
+                ended = now
             try:
                 line = self._lines.get(timeout=_TICK_SECONDS)
             except queue.Empty:
+                if ended is not None and now - ended >= _LAST_LINES_SECONDS:
+                    return
                 yield None
                 continue
             if line is None:
