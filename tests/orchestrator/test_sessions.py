@@ -437,7 +437,7 @@ def test_a_transcript_is_read_after_the_pause(workshop: Workshop, monkeypatch: p
     transcript.write_bytes(file_of(typed("Store it"), said("Let us use SQLite because it is small.")))
 
     def work(_assignment: Assignment, report: Report) -> Outcome:
-        report.agent_session(AgentSession("s-1", "claude-code", transcript))
+        report.agent_session(AgentSession("s-1", "claude", transcript))
         return Exhausted("full")
 
     scripted(monkeypatch, work)

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from holdfast.errors import HoldfastError
-from holdfast.model.entry import AgentSessionReported, WorkCommitted
+from holdfast.model.entry import AgentSessionReported, TestsRun, WorkCommitted
 from holdfast.model.fold import SessionFold
 from holdfast.model.snapshot import SessionSnapshot
 from holdfast.model.task import Task
@@ -70,6 +70,7 @@ class Attempts:
         self._base = fold.base
         self._message = fold.resumed.message if fold.resumed else None
         self._context: str | None = None
+        self._tests = fold.test_state
 
     @property
     def _workflow(self) -> Workflow:
@@ -88,6 +89,9 @@ class Attempts:
         began = time.monotonic()
         with self._around.watch.over(lambda: self._look(stop)):
             outcome = self._driven(task, stop, report)
+        for found in report.findings:
+            if isinstance(found, TestsRun):
+                self._tests = found.state
         committed: WorkCommitted | None = None
         if isinstance(outcome, Done):
             try:
@@ -125,6 +129,7 @@ class Attempts:
             message=self._message,
             agent_session=_agent_session(self._agent_session),
             earlier=_earlier(base) if base else None,
+            tests=self._tests,
             stop=stop,
         )
 

@@ -27,6 +27,7 @@ from holdfast.clock import to_datetime
 from holdfast.errors import HoldfastError
 from holdfast.model.entry import (
     Entry,
+    FeedbackRecorded,
     PauseRequested,
     TaskFinished,
     TaskStarted,
@@ -49,11 +50,11 @@ from holdfast.orchestrator.drivers.protocol import (
     Outcome,
     RateLimited,
 )
+from holdfast.orchestrator.drivers.review import feedback
 from holdfast.orchestrator.enrichment import enrich_later
 from holdfast.orchestrator.experience import Experience
 from holdfast.orchestrator.plan import driver_of
 from holdfast.orchestrator.recorder import Recorder, RunOverError
-from holdfast.orchestrator.reviews import feedback_of
 from holdfast.orchestrator.surroundings import Surroundings
 from holdfast.orchestrator.workplace import OwnFolder, Workplace, workplace_for
 from holdfast.policy import PauseCause, Situation, does_not_fit, pause_cause
@@ -283,9 +284,9 @@ class _OpenSession:
             context_share=ended.context_share,
         )
         entries: list[Entry] = [*ended.report.findings, finished]
-        if ended.task.review and isinstance(outcome, Done):
-            reviewer = driver_of(ended.task, self._workflow.options)
-            entries.append(feedback_of(ended.task, outcome.result, reviewer, self._now()))
+        is_told = any(isinstance(found, FeedbackRecorded) for found in ended.report.findings)
+        if ended.task.review and isinstance(outcome, Done) and not is_told:
+            entries.append(feedback(ended.task, outcome.result or "", finished.driver or "", self._now()))
         if ended.committed is not None:
             entries.append(ended.committed)
         if ended.report.tokens is not None:

@@ -1,7 +1,7 @@
 """Reviews: which task is one, how its answer is asked for, and what becomes of it.
 
-A task is a review where its id, its description or the beginning of its prompt says
-"review" as what is to be done ("Review it", "code-review", not "fix the review's
+A task is a review where the plan says so (`review: true`), or its id, its description or the
+beginning of its prompt says "review" as what is to be done ("Review it", "code-review", not "fix the review's
 comments"). Agents that take a schema are given `REVIEW_SCHEMA`; all others are asked to
 end their answer with `REVIEW_FORM`. An answer in neither form is kept as it is, as a
 review that approves nothing.
@@ -66,6 +66,8 @@ _JSON_BLOCK = re.compile(r"```(?:json)?\s*\n(\{.*?\})\s*\n```", re.DOTALL)
 
 
 def is_review(task: Task) -> bool:
+    if task.review:
+        return True
     opening = (task.prompt or "").strip().split("\n", 1)[0]
     texts = (task.description, opening)
     if any(_ACTS_ON_ONE.search(text) for text in texts):
