@@ -17,6 +17,7 @@ from holdfast.cli import common
     "--force-after", type=click.FloatRange(0), help="Seconds a pause waits for a task. [default: 300]"
 )
 @click.option("--parallel", type=click.IntRange(1), help="Tasks side by side at most.")
+@click.option("--resume-on-reset", is_flag=True, default=None, help="Go on by itself when a quota is back.")
 @click.option("--detach", is_flag=True, help="Leave it to a worker and return at once.")
 @common.json_option
 def command(plan: Path, cwd: Path | None, detach: bool, as_json: bool, **options: object) -> int:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import signal
 import sys
 import threading
+import time
 from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
@@ -41,9 +42,31 @@ def run_here(here: Here, workflow: Workflow, *, as_json: bool) -> int:
     """Run the session to its end and tell how it ended; the exit code."""
     from holdfast.cli.live import progress
 
-    with _signals(here, workflow) as interrupted, progress(here, workflow, quiet=as_json):
-        ended = here.run(workflow)
+    with _signals(here, workflow) as interrupted:
+        while True:
+            with progress(here, workflow, quiet=as_json):
+                ended = here.run(workflow)
+            if interrupted.is_set() or not _waited_for_quota(here, ended):
+                break
+            workflow = here.service.resume_workflow(ended.id, claim=here.claim).workflow
     return tell_end(here.service, ended, as_json=as_json, interrupted=interrupted.is_set())
+
+
+def _waited_for_quota(here: Here, workflow: Workflow) -> bool:
+    """Whether it is time to go on with a workflow that was to go on by itself."""
+    if workflow.status != "paused" or workflow.resume_at is None:
+        return False
+    click.echo(
+        f"Paused: {workflow.pause_reason}. Going on by itself then; Ctrl-C leaves it paused.", err=True
+    )
+    here.resting.set()
+    try:
+        while (left := workflow.resume_at.timestamp() - time.time()) > 0:
+            if here.quit.wait(min(left, 1.0)) or here.service.workflow(workflow.id).status != "paused":
+                return False
+    finally:
+        here.resting.clear()
+    return True
 
 
 def tell_end(
@@ -115,6 +138,9 @@ def _signals(here: Here, workflow: Workflow) -> Generator[threading.Event]:
             click.echo("Cutting the running task off.", err=True)
             return
         interrupted.set()
+        if here.resting.is_set():
+            here.quit.set()  # nothing runs: it only waits
+            return
         click.echo("Pausing at the end of the running task; Ctrl-C again cuts it off.", err=True)
         # A handler runs between two instructions of the main thread: the database is asked elsewhere.
         threading.Thread(target=ask, daemon=True).start()
@@ -131,7 +157,8 @@ def _signals(here: Here, workflow: Workflow) -> Generator[threading.Event]:
         yield interrupted
     finally:
         for number, handler in before.items():
-            signal.signal(number, handler)
+            # Whoever pressed Ctrl-C once more while it ends shall not lose what it has to say.
+            signal.signal(number, signal.SIG_IGN if interrupted.is_set() else handler)
 
 
 def leave_to_workers(service: OrchestratorService, current: Settings) -> str:

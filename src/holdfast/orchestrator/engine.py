@@ -109,6 +109,8 @@ class Engine:
 
         Whichever worker does it, and however often: a run has one name, and DBOS one row for it.
         """
+        if not waiting:
+            return ()  # to DBOS no names mean all of them
         known = {
             status.workflow_id: status
             for status in DBOS.list_workflows(

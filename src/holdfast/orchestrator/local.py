@@ -33,6 +33,8 @@ class Here:
         self._settings, self._clock = settings, clock
         self._notices = Notices(settings.notify, listener)
         self._stack = contextlib.ExitStack()
+        self.resting = threading.Event()
+        """Set while nothing runs and it only waits to go on."""
 
     def __enter__(self) -> Self:
         with contextlib.ExitStack() as stack:

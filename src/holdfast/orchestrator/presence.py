@@ -65,6 +65,9 @@ class Presence:
         return f"{self.id}#{next(self._numbers)}"
 
     def __enter__(self) -> Self:
+        for lease in self._leases.all():
+            if lease.kind == "run" and lease.host == self.lease.host and is_dead(lease):
+                self._leases.remove(lease.id)  # of a process that was killed: nobody else will
         self._leases.add(self.lease)
         self._thread.start()
         return self
@@ -83,13 +86,20 @@ class Presence:
     def _keep(self) -> None:
         while not self._closed.wait(self._beat):
             try:
-                if not self._leases.renew(self.id):
-                    self.lost.set()
+                if not self._leases.renew(self.id) and not self._came_back():
                     return
                 self._steady_since += 1
             except HoldfastError as error:
                 self._steady_since = 0
                 log.debug("lease not renewed: %s", error.message)
+
+    def _came_back(self) -> bool:
+        """A laptop that slept goes on, if nobody has taken its workflow; a worker knows it is too late."""
+        if self.lease.kind == "worker":
+            self.lost.set()
+            return False
+        self._leases.add(self.lease)
+        return True
 
 
 def holder(claim: str) -> str:

@@ -245,13 +245,18 @@ class _OpenSession:
         )
 
     def _own_cause(self) -> PauseCause | None:
-        if self._around.quit.is_set():
+        if self._must_stop:
             return PauseCause("pause", "Holdfast was told to stop")
         if self._no_place is not None:
             return PauseCause("pause", self._no_place)
         if not self._worktree.is_dir():
             return PauseCause("pause", f"the worktree {self._workflow.worktree} is gone")
         return pause_cause(self._workflow.options.policy, self._situation())
+
+    @property
+    def _must_stop(self) -> bool:
+        """A worker that must stop leaves its sessions to others; anybody else pauses them."""
+        return self._around.quit.is_set() and not self._around.takes_over
 
     def _situation(self) -> Situation:
         return Situation(
@@ -320,7 +325,7 @@ class _OpenSession:
             return PauseCause("exhaustion", f"{outcome.reason}{until}")
         if self._attempts.unkept is not None:
             return PauseCause("pause", self._attempts.unkept)
-        if isinstance(outcome, Interrupted) and self._around.quit.is_set():
+        if isinstance(outcome, Interrupted) and self._must_stop:
             return PauseCause("pause", outcome.reason)
         return None
 

@@ -108,6 +108,7 @@ class _Round:
     def go(self, *, until_idle: bool) -> None:
         while not self._stop.wait(SWEEP_SECONDS):
             if self._presence.lost.is_set():
+                self._around.leaving.set()
                 self._around.quit.set()
                 raise HeldElsewhereError(
                     "this worker was taken for dead: it was stopped or cut off for longer than its lease",
@@ -123,10 +124,13 @@ class _Round:
         self._leave()
 
     def sweep(self) -> int:
-        """Look around once; how many workflows waited or ran."""
+        """Look around once; how many workflows waited or ran.
+
+        What somebody runs in a terminal is not ours to judge: it waits for that person.
+        """
         leases = self._bury_the_dead(self._store.leases.all())
         self._resume_what_is_due()
-        claimed = self._store.claimed()
+        claimed = [flow for flow in self._store.claimed() if (flow.claim or "").startswith("worker-")]
         left_behind = [flow for flow in claimed if self._is_left_behind(flow, leases)]
         queued = self._store.queued()
         for workflow in self._engine.bring_to_queue(
@@ -155,10 +159,7 @@ class _Round:
         return living
 
     def _is_left_behind(self, workflow: Workflow, leases: Sequence[Lease]) -> bool:
-        """Of a worker; what somebody ran in a terminal waits for that person."""
-        if workflow.claim is None or not workflow.claim.startswith("worker-"):
-            return False
-        return all(lease.id != holder(workflow.claim) for lease in leases)
+        return all(lease.id != holder(workflow.claim or "") for lease in leases)
 
     def _resume_what_is_due(self) -> None:
         for workflow in self._store.due(to_datetime(self._around.clock())):

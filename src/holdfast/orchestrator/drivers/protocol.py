@@ -75,7 +75,7 @@ class AgentSession:
 
     id: str
     agent: str
-    """As `transcripts` names it: claude, codex, …; or the driver's own name."""
+    """As `transcripts` names it: claude, codex, gemini, opencode; or the driver's own name."""
     transcript: Path | None = None
 
 
