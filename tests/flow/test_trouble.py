@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import pytest
@@ -14,7 +14,7 @@ from holdfast.flow.graph import Flow
 from holdfast.flow.hub import Hub
 from holdfast.flow.memory import MemoryFlowStore
 from holdfast.flow.step import Step
-from holdfast.model.flow import FlowSession, Record, Settlement
+from holdfast.model.flow import Claimed, FlowSession, Record, Settlement
 from holdfast.store.flows import SqlFlowStore
 from holdfast.store.sql import SqlStore
 
@@ -127,5 +127,104 @@ def test_a_flow_goes_on_where_another_process_ended_it_meanwhile() -> None:
         with pytest.raises(SessionNotFoundError, match="it is complete"):
             await one.resume(state.session_id, "and here")
         assert one.status == "idle"
+
+    play(scene())
+
+
+class SlowStore(MemoryFlowStore):
+    """Takes a few turns of the loop to begin a session or to claim one."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.asked = asyncio.Event()
+
+    def create(self, session: FlowSession) -> asyncio.Future[None]:  # type: ignore[override]
+        return self._later(lambda: super(SlowStore, self).create(session))
+
+    def claim(self, *words: Any) -> asyncio.Future[Claimed]:  # type: ignore[override]
+        return self._later(lambda: super(SlowStore, self).claim(*words))
+
+    def _later(self, work: Callable[[], Any]) -> asyncio.Future[Any]:
+        loop = asyncio.get_running_loop()
+        done = loop.create_future()
+        self.asked.set()
+
+        def work_now() -> None:
+            done.set_result(work())
+
+        loop.call_soon(loop.call_soon, work_now)
+        return done
+
+
+def stops_once() -> Flow:
+    started: list[Step] = []
+
+    def node(step: Step) -> str:
+        started.append(step)
+        return step.pause("once") if len(started) == 1 else "done"
+
+    flow = Flow("stops")
+    flow.node(node)
+    return flow
+
+
+@pytest.mark.parametrize("verb", ["run", "resume"])
+def test_a_run_that_is_cancelled_before_it_has_begun_is_left_paused(verb: str) -> None:
+    async def scene() -> None:
+        store: Any = SlowStore()
+        hub, flow = Hub(store=store), stops_once()
+        if verb == "resume":
+            await hub.run(flow, session_id="s1")
+            store.asked.clear()
+        begun = hub.run(flow, session_id="s1") if verb == "run" else hub.resume("s1", "so")
+        task = asyncio.create_task(begun)
+        await store.asked.wait()
+        task.cancel()
+        await asyncio.wait([task])
+        assert task.cancelled()
+        assert (await hub.state("s1")).status == "paused"
+        while (state := await hub.resume("s1", "go on")).status == "paused":
+            pass
+        assert state.outputs == {"node": "done"}
+
+    play(scene())
+
+
+def test_a_session_that_is_paused_before_it_has_begun_is_run_once() -> None:
+    async def scene() -> None:
+        store: Any = SlowStore()
+        hub = Hub(store=store)
+        task = asyncio.create_task(hub.run(stops_once(), session_id="s1"))
+        await store.asked.wait()
+        hub.pause("wait")
+        assert (await hub.resume("s1", "go on")).reason == "once"
+        assert (await task).reason == "wait"
+        assert (await hub.resume("s1", "go on")).outputs == {"node": "done"}
+
+    play(scene())
+
+
+def test_closing_a_hub_waits_for_what_was_aborted() -> None:
+    async def scene() -> None:
+        begun, ended = asyncio.Event(), asyncio.Event()
+
+        async def slow(step: Step) -> None:
+            try:
+                begun.set()
+                await asyncio.Event().wait()
+            finally:
+                for _ in range(5):
+                    await asyncio.sleep(0)
+                ended.set()
+
+        flow = Flow("slow")
+        flow.node(slow)
+        hub = Hub()
+        task = asyncio.create_task(hub.run(flow))
+        await begun.wait()
+        hub.abort()
+        await hub.aclose()
+        assert ended.is_set()
+        assert (await task).status == "aborted"
 
     play(scene())

@@ -33,7 +33,7 @@ from holdfast.flow.frame import Frame, Loop, items_of
 from holdfast.flow.graph import CompiledFlow, Items
 from holdfast.flow.signal import AbortSignal, FlowInterrupt, FlowPaused
 from holdfast.flow.step import Step
-from holdfast.flow.store import FlowStore
+from holdfast.flow.store import FlowStore, surely
 from holdfast.model.flow import FlowSession, Interrupted, Progress, Record, RecordKind, take_in
 from holdfast.model.flow_event import (
     NodeCompleted,
@@ -345,16 +345,9 @@ class Run:
         records, self.unrecorded = self.unrecorded, []
         pending = self._store.append(self.session_id, self._claim, records)
         if pending is not None:
-            await self._surely(pending)
-
-    async def _surely(self, pending: asyncio.Future[None]) -> None:
-        """Wait for the store whatever happens: what was given to it will be written."""
-        while not pending.done():
-            try:
-                await asyncio.wait([pending])
-            except asyncio.CancelledError:
+            if await surely(pending):
                 self._cancel_from_outside()
-        pending.result()
+            pending.result()
 
     def _replay(self) -> None:
         """Complete what is on record, and what becomes ready by that and is on record, too."""

@@ -31,7 +31,7 @@ from holdfast.flow.graph import CompiledFlow, Flow
 from holdfast.flow.memory import MemoryFlowStore
 from holdfast.flow.session import HeldSession, SessionContext, admit
 from holdfast.flow.signal import AbortController, AbortSignal
-from holdfast.flow.store import FlowStore
+from holdfast.flow.store import FlowStore, surely
 from holdfast.ids import new_id
 from holdfast.model.flow import (
     Claimed,
@@ -119,12 +119,13 @@ class Hub:
             raise _running_here(session.id)
         held = self._hold(session, graph)
         try:
-            await _done(self.store.create(session))
+            _, cancelled = await _surely_done(self.store.create(session))
         except BaseException:
             self._let_go(held, "idle")
+            held.under_way.set_result(None)
             raise
         self._bus.tell(SessionStarted, session.id, flow=graph.name)
-        return await self._go(held, replace(session, input=given), Progress())
+        return await self._go(held, replace(session, input=given), Progress(), cancelled=cancelled)
 
     async def resume(self, session_id: str, message: str, *, takeover: bool = False) -> SessionState:
         """Go on with a paused session, or one whose process was killed. `message` is for its agents.
@@ -138,7 +139,7 @@ class Hub:
         before = self._sessions.get(session_id)
         if before is not None:
             await self._come_to_rest(before)
-        claimed = await self._claim(session_id, message, takeover, before)
+        claimed, cancelled = await self._claim(session_id, message, takeover, before)
         session, found = claimed.session, progress(claimed.records)
         graph = self._flows[session.flow]
         if before is not None:
@@ -146,7 +147,7 @@ class Hub:
         held = self._hold(session, graph)
         heard = {said: None for node in found.interrupted.values() for said in node.messages}
         self._bus.tell(FlowResumed, session_id, messages=(*heard, *found.queue))
-        return await self._go(held, session, found)
+        return await self._go(held, session, found, cancelled=cancelled)
 
     async def _come_to_rest(self, held: HeldSession) -> None:
         """A session that is paused may have nodes finishing their step; one resume waits for them."""
@@ -154,15 +155,14 @@ class Hub:
             raise _running_here(held.context.session_id)
         held.resuming = True
         try:
-            if held.under_way is not None:
-                await asyncio.wait([held.under_way])
+            await asyncio.wait([held.under_way])
         except BaseException:
             held.resuming = False
             raise
 
     async def _claim(
         self, session_id: str, message: str, takeover: bool, before: HeldSession | None
-    ) -> Claimed:
+    ) -> tuple[Claimed, bool]:
         runner = self._runner()
 
         def check(session: FlowSession) -> None:
@@ -170,7 +170,7 @@ class Hub:
             self._check_flow(session)
 
         try:
-            return await _done(self.store.claim(session_id, runner, self._now(), check, message))
+            return await _surely_done(self.store.claim(session_id, runner, self._now(), check, message))
         except SessionNotFoundError:
             if before is not None:  # another process has brought it to its end, or forgotten it
                 self._let_go(before, "idle")
@@ -192,7 +192,9 @@ class Hub:
                 "nodes or edges are different"
             )
 
-    async def _go(self, held: HeldSession, session: FlowSession, found: Progress) -> SessionState:
+    async def _go(
+        self, held: HeldSession, session: FlowSession, found: Progress, *, cancelled: bool
+    ) -> SessionState:
         held.claim = session.claim
         context = held.context
         signal = context.abort_controller.signal
@@ -201,7 +203,7 @@ class Hub:
             self._stop(held, resumable=resumable, reason=reason)
 
         run = Run(held.graph, session, found, self.store, signal, self._bus, request_stop)
-        held.under_way = under_way = asyncio.get_running_loop().create_future()
+        run.cancelled = cancelled
         token = _current.set(context)
         try:
             await run.to_the_end()
@@ -212,7 +214,7 @@ class Hub:
             raise
         finally:
             _current.reset(token)
-            under_way.set_result(None)
+            held.under_way.set_result(None)
         if run.cancelled:
             raise asyncio.CancelledError
         if run.failures and settlement.status == "paused":
@@ -236,11 +238,7 @@ class Hub:
         session_id = held.context.session_id
         pending = self.store.settle(session_id, held.claim, run.unrecorded, settlement)
         if pending is not None:
-            while not pending.done():
-                try:
-                    await asyncio.wait([pending])
-                except asyncio.CancelledError:
-                    run.cancelled = True
+            run.cancelled |= await surely(pending)
             pending.result()
         signal = held.context.abort_controller.signal
         if settlement.status == "paused":
@@ -300,19 +298,23 @@ class Hub:
         if resumable:
             self._hold_paused(held, reason)
             return
-        is_at_rest = held.under_way is None or held.under_way.done()
         self._let_go(held, "aborted")
         self._bus.tell(SessionAborted, session_id, reason=reason)
-        if is_at_rest:
+        if held.under_way.done():
             self._settle_aborted(held, reason)
+        else:
+            self._watch(held.under_way)
 
     def _settle_aborted(self, held: HeldSession, reason: str | None) -> None:
         """Of a session that no run is there to settle; `aclose` waits for it."""
         aborted = Settlement("aborted", self._now(), None, reason)
         pending = self.store.settle(held.context.session_id, held.claim, (), aborted)
         if pending is not None:
-            self._unwatched.add(pending)
-            pending.add_done_callback(self._note_end)
+            self._watch(pending)
+
+    def _watch(self, pending: asyncio.Future[Any]) -> None:
+        self._unwatched.add(pending)
+        pending.add_done_callback(self._note_end)
 
     def _note_end(self, pending: asyncio.Future[Any]) -> None:
         self._unwatched.discard(pending)
@@ -375,7 +377,7 @@ class Hub:
     async def aclose(self) -> None:
         """Pause what runs, wait until it has come to rest, and end all subscriptions."""
         self.pause("the hub was closed")
-        resting = [held.under_way for held in self._sessions.values() if held.under_way is not None]
+        resting = [held.under_way for held in self._sessions.values()]
         if waiting := [*resting, *self._unwatched]:
             await asyncio.wait(waiting)
         self._bus.close()
@@ -392,7 +394,8 @@ class Hub:
 
     def _hold(self, session: FlowSession, graph: CompiledFlow) -> HeldSession:
         context = SessionContext(session.id, session.parent_id, session.created_at)
-        held = HeldSession(context, graph, claim=session.claim)
+        under_way: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        held = HeldSession(context, graph, under_way, claim=session.claim)
         self._sessions[session.id] = self._running[session.id] = held
         if self._everything.signal.aborted:
             self._everything = AbortController()
@@ -431,6 +434,15 @@ class Hub:
 
 def _running_here(session_id: str) -> SessionAlreadyRunningError:
     return SessionAlreadyRunningError(f"session {session_id} is running in this hub", hint="pause it first")
+
+
+async def _surely_done(result: asyncio.Future[T] | T) -> tuple[T, bool]:
+    """What the store did, and whether we were cancelled meanwhile: it is done all the same."""
+    if not isinstance(result, asyncio.Future):
+        return result, False
+    pending = cast("asyncio.Future[T]", result)
+    cancelled = await surely(pending)
+    return pending.result(), cancelled
 
 
 async def _done(result: asyncio.Future[T] | T) -> T:

@@ -29,10 +29,10 @@ class HeldSession:
 
     context: SessionContext
     graph: CompiledFlow
+    under_way: asyncio.Future[None]
+    """Done when the run has come to rest. A paused session may still have nodes finishing their step."""
     status: FlowStatus = "running"
     claim: int = 1
-    under_way: asyncio.Future[None] | None = None
-    """Done when the run has come to rest. A paused session may still have nodes finishing their step."""
     resuming: bool = False
     has_children: bool = False
 

@@ -6,16 +6,26 @@ future where it is not: a node in memory costs no turn of the event loop.
 
 from __future__ import annotations
 
-from asyncio import Future
+from asyncio import CancelledError, Future, wait
 from collections.abc import Callable, Collection, Sequence
 from datetime import datetime
-from typing import Any, Protocol, TypeVar
+from typing import Any, Protocol
 
 from holdfast.model.flow import Claimed, FlowSession, FlowStatus, Record, Runner, Settlement
 
-T = TypeVar("T")
 Admit = Callable[[FlowSession], None]
 """Raises where the session may not be claimed. Called while nobody else can claim it."""
+
+
+async def surely(pending: Future[Any]) -> bool:
+    """Wait for the store whatever happens: it will do what it was asked to. True if we were cancelled."""
+    cancelled = False
+    while not pending.done():
+        try:
+            await wait([pending])
+        except CancelledError:
+            cancelled = True
+    return cancelled
 
 
 class FlowStore(Protocol):
