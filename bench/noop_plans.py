@@ -110,18 +110,26 @@ class Shop:
             DBOS.start_workflow(_bare, steps).get_result()
 
     def queue(self, tasks: int, name: str) -> None:
-        folder = self._folder / name
-        folder.mkdir()
-        self._service.start(plan(tasks), folder)
+        (self._folder / name).mkdir()
+        self._opened(tasks, name, None)
 
     def store_paused(self, number: int) -> None:
         """As many paused workflows, each with its events and its snapshot."""
         for _ in range(number):
             self._number += 1
-            folder = self._folder / f"paused-{self._number}"
-            folder.mkdir()
-            workflow = self._service.start(plan(2), folder, claim=_CLAIM)
+            workflow = self._opened(2, f"paused-{self._number}", _CLAIM)
             self._service.core.settle(workflow.id, _FACTS)
+
+    def _opened(self, tasks: int, name: str, claim: str | None) -> Workflow:
+        """A new workflow without a look at git, which would cost more than all the rest."""
+        wanted = plan(tasks)
+        return self._service.core.open(
+            wanted.issue,
+            str(self._folder / name),
+            task_dag=wanted.tasks,
+            options=wanted.options,
+            claim=claim,
+        )
 
 
 def work_off(database: str, folder: Path) -> tuple[float, float]:

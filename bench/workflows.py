@@ -26,9 +26,9 @@ def run(quick: bool) -> list[Figure]:
     figures: list[Figure] = []
     with scratch_folder() as folder, _postgres() as new_database:
         for kind, database in (("SQLite", str(folder / "h.db")), ("PostgreSQL", new_database())):
-            figures += _overhead(kind, database, folder, 20 if quick else 200)
+            figures += _overhead(kind, database, folder, 20 if quick else 60)
         figures += _flat(folder, 1_000 if quick else 10_000)
-        figures += _throughput(new_database, 40 if quick else 250)
+        figures += _throughput(new_database, 40 if quick else 100)
     return figures
 
 
