@@ -17,6 +17,7 @@ import logging
 import time
 from collections.abc import Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
 from types import TracebackType
@@ -115,6 +116,7 @@ class _OpenSession:
         self._running: dict[str, Task] = {}
         self._done_in_session = fold.done_in_session
         self._started_at: datetime = fold.session_started or self._now()
+        self._resets_at: datetime | None = None
         self._no_place: str | None = None
         self._place = self._placed(fold)
         self._attempts = Attempts(around, self._recorder, fold, self._place, self._request_at_once)
@@ -173,7 +175,8 @@ class _OpenSession:
 
     # ── a boundary ──────────────────────────────────────────────────────────────────────────
 
-    def _boundary(self, ended: Sequence[Ended]) -> Verdict:
+    def _boundary(self, attempts: Sequence[Ended]) -> Verdict:
+        ended = [replace(one, outcome=self._judged(one)) for one in attempts]
         entries = [entry for one in ended for entry in self._entries_of(one)]
         cause = next((cause for one in ended if (cause := self._cause_of(one)) is not None), None)
         for one in ended:
@@ -277,7 +280,7 @@ class _OpenSession:
         return does_not_fit(options.policy, now, task.id, expected)
 
     def _entries_of(self, ended: Ended) -> list[Entry]:
-        outcome = self._judged(ended)
+        outcome = ended.outcome
         finished = TaskFinished(
             task_id=ended.task.id,
             outcome=_OUTCOMES[type(outcome)],
@@ -307,7 +310,7 @@ class _OpenSession:
         return ended.outcome
 
     def _note_end(self, ended: Ended) -> None:
-        outcome = self._judged(ended)
+        outcome = ended.outcome
         status = {"completed": "completed", "failed": "failed"}.get(_OUTCOMES[type(outcome)], "pending")
         result = outcome.result if isinstance(outcome, Done) else outcome.reason
         self._tasks[ended.task.id] = ended.task.changed(status=status, result=result)
@@ -330,8 +333,6 @@ class _OpenSession:
         return None
 
     # ── commits ─────────────────────────────────────────────────────────────────────────────
-
-    _resets_at: datetime | None = None
 
     def _commit(self, *entries: Entry) -> bool:
         return self._told(self._recorder.commit(*entries), entries)
