@@ -16,11 +16,13 @@ import signal
 import sys
 import tempfile
 import time
+import traceback
 from pathlib import Path
 from typing import Any
 
 from flow.harness import run_or_resume
 from flow.random_flows import World, build, describe
+from holdfast.durable import replace_file
 from holdfast.flow.hub import Hub
 from holdfast.store.flows import SqlFlowStore
 
@@ -41,7 +43,7 @@ def go_on(request: dict[str, Any]) -> None:
     world.on_tick = on_tick
     state = asyncio.run(run_or_resume(hub, flow, "the-session", request["input"]))
     store.close()
-    Path(request["world"]).write_text(json.dumps(world.to_json()))
+    replace_file(Path(request["world"]), json.dumps(world.to_json()).encode())  # a kill may come here, too
     Path(request["answer"]).write_text(json.dumps({"status": state.status, "outputs": state.outputs}))
 
 
@@ -54,8 +56,9 @@ def one(request: dict[str, Any], chance: random.Random) -> dict[str, Any]:
         try:
             go_on(request)
             status = 0
+        except BaseException:  # noqa: BLE001 - what went wrong is the answer
+            answer.write_text(traceback.format_exc())
         finally:
-            sys.stderr.flush()
             os._exit(status)
     if (most := request.get("killed_within")) is not None:
         until = time.perf_counter() + chance.random() * most
@@ -66,7 +69,7 @@ def one(request: dict[str, Any], chance: random.Random) -> dict[str, Any]:
     _, status = os.waitpid(child, 0)
     killed = os.WIFSIGNALED(status)
     if not killed and os.WEXITSTATUS(status):
-        return {"status": "broken"}
+        return {"status": "broken", "why": answer.read_text()}
     return {"status": "killed"} if killed else json.loads(answer.read_text())
 
 

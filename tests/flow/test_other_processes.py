@@ -132,7 +132,7 @@ def test_a_run_that_is_killed_goes_on_to_the_right_result(
         kills = chance.randint(1, 3)
         while answer["status"] != "complete":
             answer = there.go_on(**(_some_death(chance, size) if kills > 0 else {}))
-            assert answer["status"] in ("killed", "paused", "complete"), (seed, size)
+            assert answer["status"] in ("killed", "paused", "complete"), (seed, size, answer)
             kills -= 1
             now = there.completed()
             assert {path: now[path] for path in on_record} == on_record, (seed, size)
