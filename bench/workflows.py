@@ -26,8 +26,9 @@ def run(quick: bool) -> list[Figure]:
     figures: list[Figure] = []
     with scratch_folder() as folder, _postgres() as new_database:
         for kind, database in (("SQLite", str(folder / "h.db")), ("PostgreSQL", new_database())):
-            figures += _overhead(kind, database, folder, 20 if quick else 60)
-        figures += _flat(folder, 1_000 if quick else 10_000)
+            figures += _overhead(kind, database, folder, 20 if quick else 1_000)
+        for kind, database in (("SQLite", str(folder / "flat.db")), ("PostgreSQL", new_database())):
+            figures += _flat(kind, database, folder, 1_000 if quick else 10_000)
         figures += _throughput(new_database, 40 if quick else 100)
     return figures
 
@@ -49,10 +50,10 @@ def _overhead(kind: str, database: str, folder: Path, rounds: int) -> list[Figur
     ]
 
 
-def _flat(folder: Path, many: int) -> list[Figure]:
-    found = in_fresh_process(HERE, "flat", str(folder / "flat.db"), str(folder / "flat"), str(many))
-    few = Figure(TOPIC, "SQLite: a task, 10 workflows stored", found["few"])
-    name = f"SQLite: a task, {many:,} workflows stored"
+def _flat(kind: str, database: str, folder: Path, many: int) -> list[Figure]:
+    found = in_fresh_process(HERE, "flat", database, str(folder / f"flat-{kind}"), str(many))
+    few = Figure(TOPIC, f"{kind}: a task, 10 workflows stored", found["few"])
+    name = f"{kind}: a task, {many:,} workflows stored"
     return [
         few,
         Figure(TOPIC, name, found["many"], against=few.name, ratio=found["many"] / found["few"], bar=FLAT),
