@@ -14,6 +14,7 @@ from typing import Any
 import click
 
 from holdfast.cli import common
+from holdfast.cli.interrupts import answering
 from holdfast.config import Settings
 from holdfast.errors import INTERRUPTED, CannotDoError, NotFoundError
 
@@ -130,9 +131,7 @@ def _signals(here: Here, workflow: Workflow) -> Generator[threading.Event]:
     def ask() -> None:
         here.service.pause_workflow(workflow.id, "interrupted from the keyboard", wait=False)
 
-    def on_interrupt(_number: int, _frame: object) -> None:
-        if here.quit.is_set():
-            raise KeyboardInterrupt
+    def on_interrupt() -> None:
         if interrupted.is_set():
             here.quit.set()
             click.echo("Cutting the running task off.", err=True)
@@ -142,23 +141,17 @@ def _signals(here: Here, workflow: Workflow) -> Generator[threading.Event]:
             here.quit.set()  # nothing runs: it only waits
             return
         click.echo("Pausing at the end of the running task; Ctrl-C again cuts it off.", err=True)
-        # A handler runs between two instructions of the main thread: the database is asked elsewhere.
+        # A database that keeps us waiting shall not keep the next Ctrl-C waiting.
         threading.Thread(target=ask, daemon=True).start()
 
-    def on_terminate(_number: int, _frame: object) -> None:
+    def on_terminate() -> None:
         interrupted.set()
         here.quit.set()
 
-    before = {
-        number: signal.signal(number, handler)
-        for number, handler in ((signal.SIGINT, on_interrupt), (signal.SIGTERM, on_terminate))
-    }
-    try:
+    answers = {signal.SIGINT: on_interrupt, signal.SIGTERM: on_terminate}
+    # Whoever pressed Ctrl-C once more while it ends shall not lose what it has to say.
+    with answering(answers, out_now=here.quit.is_set, deaf_after=interrupted.is_set):
         yield interrupted
-    finally:
-        for number, handler in before.items():
-            # Whoever pressed Ctrl-C once more while it ends shall not lose what it has to say.
-            signal.signal(number, signal.SIG_IGN if interrupted.is_set() else handler)
 
 
 def leave_to_workers(service: OrchestratorService, current: Settings) -> str:

@@ -5,6 +5,7 @@ import signal
 import click
 
 from holdfast.cli import common
+from holdfast.cli.interrupts import answering
 
 
 @click.command("worker")
@@ -29,12 +30,11 @@ def command(concurrency: int, lease: float, until_idle: bool) -> None:
 
     worker = Worker(common.settings(), concurrency=concurrency, lease_seconds=lease)
 
-    def stop(_number: int, _frame: object) -> None:
+    def stop() -> None:
         click.echo("Leaving at the next task boundary; once more leaves now.", err=True)
         worker.stop()
 
-    signal.signal(signal.SIGINT, stop)
-    signal.signal(signal.SIGTERM, stop)
-    if not until_idle:
-        click.echo("Waiting for work; Ctrl-C ends this worker.", err=True)
-    worker.run(until_idle=until_idle)
+    with answering({signal.SIGINT: stop, signal.SIGTERM: stop}):
+        if not until_idle:
+            click.echo("Waiting for work; Ctrl-C ends this worker.", err=True)
+        worker.run(until_idle=until_idle)
