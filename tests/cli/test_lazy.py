@@ -16,7 +16,7 @@ from holdfast.cli.main import COMMANDS, cli
 
 from .harness import PATIENCE, Place
 
-FRAME = {"__init__", "common", "main", "running"}
+FRAME = {"__init__", "common", "interrupts", "main", "running"}
 
 
 def test_the_table_is_the_modules() -> None:

@@ -87,7 +87,9 @@ def test_a_report_that_cannot_be_read_is_said_and_costs_nothing(tmp_path: Path) 
 
 def test_nothing_shows_in_git(tmp_path: Path) -> None:
     (tmp_path / "test_app.py").write_text("def test_a(): pass\n")
-    outcome, state, _ = work(tmp_path, f"git init -q . && {PYTEST} && git status --short | grep -v test_app")
+    (tmp_path / ".gitignore").write_text("__pycache__\n")
+    shown = "git status --short | grep -v -e test_app -e gitignore"
+    outcome, state, _ = work(tmp_path, f"git init -q . && {PYTEST} && {shown}")
     assert isinstance(outcome, Failed), "nothing else is left to be shown"
     assert state
 
