@@ -17,8 +17,9 @@
     └── DamagedDataError             4  set aside or left as found; nothing was lost
         └── NewerSchemaError
 
-The numbers are the program's exit codes (`EXIT_CODES`). Every error carries a
-`hint`: the next thing to do. Standard library only: the hook path imports this.
+The numbers are the program's exit codes (`EXIT_CODES`); `HTTP_STATUSES` is the same for
+the server. Every error carries a `hint`: the next thing to do. Standard library only: the
+hook path imports this.
 """
 
 from __future__ import annotations
@@ -108,6 +109,41 @@ EXIT_CODES: dict[type[HoldfastError], int] = {
 }
 
 
+HTTP_STATUSES: dict[type[HoldfastError], int] = {
+    InvalidInputError: 422,
+    CannotDoError: 409,
+    NotFoundError: 404,
+    StorageError: 503,
+    HeldElsewhereError: 409,
+    DamagedDataError: 500,
+    HoldfastError: 500,
+}
+
+
 def exit_code(error: HoldfastError) -> int:
     """The nearest ancestor's entry in the table."""
-    return next(EXIT_CODES[kind] for kind in type(error).__mro__ if kind in EXIT_CODES)
+    return _nearest(EXIT_CODES, error)
+
+
+def http_status(error: HoldfastError) -> int:
+    return _nearest(HTTP_STATUSES, error)
+
+
+def _nearest(table: dict[type[HoldfastError], int], error: HoldfastError) -> int:
+    return next(table[kind] for kind in type(error).__mro__ if kind in table)
+
+
+def kinds() -> dict[str, type[HoldfastError]]:
+    """Every kind of error by its name outside: `NotFoundError` is `not_found`."""
+    found: dict[str, type[HoldfastError]] = {}
+    waiting: list[type[HoldfastError]] = [HoldfastError]
+    while waiting:
+        kind = waiting.pop()
+        found[code_of(kind)] = kind
+        waiting += kind.__subclasses__()
+    return found
+
+
+def code_of(kind: type[HoldfastError]) -> str:
+    name = kind.__name__.removesuffix("Error")
+    return "".join(f"_{letter.lower()}" if letter.isupper() else letter for letter in name).lstrip("_")

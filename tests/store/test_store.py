@@ -11,7 +11,7 @@ import pytest
 
 from holdfast.errors import ConflictError, HeldElsewhereError, HoldfastError, NotFoundError
 from holdfast.model.entry import AnyEntry
-from holdfast.model.workflow import VALID_TRANSITIONS, WorkflowStatus
+from holdfast.model.workflow import VALID_TRANSITIONS, Issue, WorkflowStatus
 from holdfast.store.protocol import Change, SnapshotSummary, Store
 from store.samples import (
     NOON,
@@ -327,6 +327,44 @@ def test_workflows_can_be_asked_for_by_worktree_and_status_and_number(store: Sto
     assert found(limit=2) == ["wf_4", "wf_3"]
     assert found(worktree="/a", limit=1) == ["wf_4"]
     assert found(worktree="/A") == []
+
+
+def test_pages_of_workflows_follow_each_other_without_a_gap_or_an_overlap(store: Store) -> None:
+    for number, seconds in enumerate((5, 9, 5, 1.000001, 1, 5), start=1):
+        store.apply(new(workflow(f"wf_{number}", updated_at=at(seconds))))
+    whole = list(store.workflows())
+    pages: list[list[str]] = []
+    before = None
+    while page := store.workflows(limit=2, before=before):
+        pages.append([flow.id for flow in page])
+        before = (page[-1].updated_at, page[-1].id)
+    assert pages == [[flow.id for flow in whole[start : start + 2]] for start in (0, 2, 4)]
+
+
+def test_workflows_are_searched_by_title_issue_id_and_worktree(store: Store) -> None:
+    store.apply(new(workflow("wf_1", issue=Issue(id="NET-4", title="Mend 50% of the nets"))))
+    store.apply(new(workflow("wf_2", issue=Issue(id="SAIL-9", title="Hoist it"), worktree="/srv/Boat_house")))
+
+    def found(text: str) -> list[str]:
+        return [flow.id for flow in store.workflows(search=text)]
+
+    assert found("mend") == found("net-4") == found("50%") == ["wf_1"]
+    assert found("boat_h") == found("WF_2") == ["wf_2"]
+    assert found("") == found("srv") == ["wf_2", "wf_1"]
+    assert found("5%f") == found("boat-h") == []
+
+
+def test_the_range_of_the_events(store: Store) -> None:
+    assert store.event_range() == (0, 0)
+    store.apply(new(workflow(), numbered(1), numbered(2)))
+    events = store.events()
+    assert store.event_range() == (events[0].seq, events[-1].seq)
+
+
+def test_events_can_be_asked_for_by_type(store: Store) -> None:
+    store.apply(new(workflow(), numbered(1), NOTE, numbered(2)))
+    assert [event.entry for event in store.events(types=[NOTE.type])] == [NOTE]
+    assert store.events(types=["nothing_like_it"]) == []
 
 
 def test_events_come_in_the_order_they_were_recorded(store: Store) -> None:

@@ -11,7 +11,12 @@ from holdfast.redact import redact
 
 
 class Value(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid", ser_json_inf_nan="constants")
+    model_config = ConfigDict(
+        frozen=True,
+        extra="forbid",
+        ser_json_inf_nan="constants",
+        json_schema_serialization_defaults_required=True,  # what we write has every field
+    )
 
     def changed(self, **changes: Any) -> Self:
         """A copy with these fields changed, validated like any other."""

@@ -79,12 +79,16 @@ class MemoryStore:
         worktree: str | None = None,
         statuses: Collection[WorkflowStatus] | None = None,
         limit: int = 100,
+        search: str | None = None,
+        before: tuple[datetime, str] | None = None,
     ) -> Sequence[Workflow]:
         found = [
             workflow
             for workflow in list(self._workflows.values())
             if (worktree is None or workflow.worktree == worktree)
             and (statuses is None or workflow.status in statuses)
+            and (not search or _mentions(workflow, search.lower()))
+            and (before is None or (workflow.updated_at, workflow.id) < before)
         ]
         return sorted(found, key=lambda workflow: (workflow.updated_at, workflow.id), reverse=True)[:limit]
 
@@ -125,10 +129,22 @@ class MemoryStore:
         return sorted(found, key=lambda line: (line.created_at, line.id), reverse=True)
 
     def events(
-        self, *, workflow_id: str | None = None, since: int = 0, limit: int | None = None
+        self,
+        *,
+        workflow_id: str | None = None,
+        since: int = 0,
+        limit: int | None = None,
+        types: Collection[str] | None = None,
     ) -> Sequence[Event]:
-        later = self._events[max(0, since) :]
-        return [event for event in later if workflow_id is None or event.workflow_id == workflow_id][:limit]
+        return [
+            event
+            for event in self._events[max(0, since) :]
+            if (workflow_id is None or event.workflow_id == workflow_id)
+            and (types is None or event.entry.type in types)
+        ][:limit]
+
+    def event_range(self) -> tuple[int, int]:
+        return min(1, len(self._events)), len(self._events)
 
     def recent_entries(self, kind: str, limit: int) -> Sequence[Entry]:
         return [event.entry for event in reversed(self._events) if event.entry.type == kind][:limit]
@@ -140,3 +156,8 @@ class MemoryStore:
         return [
             snapshot for snapshot in list(self._snapshots.values()) if snapshot.workflow_id == workflow_id
         ]
+
+
+def _mentions(workflow: Workflow, text: str) -> bool:
+    told = (workflow.issue.title, workflow.issue.id, workflow.id, workflow.worktree)
+    return any(text in one.lower() for one in told)

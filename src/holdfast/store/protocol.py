@@ -73,8 +73,14 @@ class Store(Protocol):
         worktree: str | None = None,
         statuses: Collection[WorkflowStatus] | None = None,
         limit: int = 100,
+        search: str | None = None,
+        before: tuple[datetime, str] | None = None,
     ) -> Sequence[Workflow]:
-        """Most recently changed first."""
+        """Most recently changed first.
+
+        `search` is looked for in title, issue, id and worktree, whatever its case. `before` names the
+        last one of the page before: when it was changed, and its id.
+        """
         ...
 
     def queued(self, limit: int = 100) -> Sequence[Workflow]:
@@ -100,9 +106,18 @@ class Store(Protocol):
         ...
 
     def events(
-        self, *, workflow_id: str | None = None, since: int = 0, limit: int | None = None
+        self,
+        *,
+        workflow_id: str | None = None,
+        since: int = 0,
+        limit: int | None = None,
+        types: Collection[str] | None = None,
     ) -> Sequence[Event]:
-        """Entries with a sequence number above `since`, in order."""
+        """Entries with a sequence number above `since`, in order; of these types only, where given."""
+        ...
+
+    def event_range(self) -> tuple[int, int]:
+        """The lowest and the highest sequence number there is; 0 and 0 where there is none."""
         ...
 
     def recent_entries(self, kind: str, limit: int) -> Sequence[Entry]:

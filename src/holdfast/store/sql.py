@@ -61,6 +61,12 @@ _LATEST_SNAPSHOT = (
     .order_by(session_snapshots.c.created_at.desc(), session_snapshots.c.session_number.desc())
     .limit(1)
 )
+# Two look-ups in the index; asked for together, SQLite would read the whole table.
+_EVENT_RANGE = sa.select(
+    sa.select(sa.func.min(workflow_events.c.seq)).scalar_subquery(),
+    sa.select(sa.func.max(workflow_events.c.seq)).scalar_subquery(),
+)
+_page_key = sa.tuple_(workflows.c.updated_at, workflows.c.id)
 
 
 class SqlStore:
@@ -153,12 +159,18 @@ class SqlStore:
         worktree: str | None = None,
         statuses: Collection[WorkflowStatus] | None = None,
         limit: int = 100,
+        search: str | None = None,
+        before: tuple[datetime, str] | None = None,
     ) -> Sequence[Workflow]:
         query = workflows.select().order_by(workflows.c.updated_at.desc(), workflows.c.id.desc()).limit(limit)
         if worktree is not None:
             query = query.where(workflows.c.worktree == worktree)
         if statuses is not None:
             query = query.where(workflows.c.status.in_(statuses))
+        if search:
+            query = query.where(_mentions(search))
+        if before is not None:
+            query = query.where(_page_key < before)
         with self._reading() as connection:
             return [_workflow(row) for row in connection.execute(query)]
 
@@ -225,12 +237,19 @@ class SqlStore:
             return [SnapshotSummary(**row) for row in connection.execute(query).mappings()]
 
     def events(
-        self, *, workflow_id: str | None = None, since: int = 0, limit: int | None = None
+        self,
+        *,
+        workflow_id: str | None = None,
+        since: int = 0,
+        limit: int | None = None,
+        types: Collection[str] | None = None,
     ) -> Sequence[Event]:
         table = workflow_events
         query = table.select().where(table.c.seq > since).order_by(table.c.seq).limit(limit)
         if workflow_id is not None:
             query = query.where(table.c.workflow_id == workflow_id)
+        if types is not None:
+            query = query.where(table.c.type.in_(types))
         with self._reading() as connection:
             return [
                 Event(
@@ -253,10 +272,20 @@ class SqlStore:
         with self._reading() as connection:
             return [entry_from_json(row.type, row.entry_json) for row in connection.execute(query)]
 
+    def event_range(self) -> tuple[int, int]:
+        with self._reading() as connection:
+            lowest, highest = connection.execute(_EVENT_RANGE).one()
+        return lowest or 0, highest or 0
+
     @contextlib.contextmanager
     def _reading(self) -> Generator[sa.Connection]:
         with database_errors(self.database), self._engine.connect() as connection:
             yield connection
+
+
+def _mentions(text: str) -> sa.ColumnElement[bool]:
+    columns = (workflows.c.issue_title, workflows.c.issue_id, workflows.c.id, workflows.c.worktree)
+    return sa.or_(*(column.icontains(text, autoescape=True) for column in columns))
 
 
 def _workflow_row(workflow: Workflow) -> dict[str, Any]:

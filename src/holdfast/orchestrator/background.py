@@ -1,0 +1,27 @@
+"""Seeing to it that somebody runs what is queued, where no worker was started by hand."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+from holdfast.config import Settings
+
+
+def start_worker(settings: Settings) -> subprocess.Popen[bytes]:
+    """A worker of its own process, which outlives this one and ends when nothing is left to do."""
+    layout = settings.layout.ensure()
+    environ = {**os.environ, "HOLDFAST_DB": settings.db, "HOLDFAST_HOME": str(settings.home)}
+    environ.pop("HOLDFAST_SERVER", None)  # a worker works on the database itself
+    with Path(layout.state / "worker.log").open("ab") as output:
+        return subprocess.Popen(
+            [sys.executable, "-m", "holdfast", "worker", "--until-idle"],
+            cwd=settings.project,
+            env=environ,
+            stdin=subprocess.DEVNULL,
+            stdout=output,
+            stderr=output,
+            start_new_session=True,
+        )

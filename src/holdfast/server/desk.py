@@ -1,0 +1,127 @@
+"""What every route needs at hand, made once when the server starts."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import threading
+from collections import OrderedDict
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated
+
+from fastapi import Depends
+from starlette.requests import HTTPConnection
+
+from holdfast.clock import Clock, system_clock, to_datetime
+from holdfast.config import Settings
+from holdfast.layout import ProjectLayout
+from holdfast.model.git import decode_path
+from holdfast.model.snapshot import SessionSnapshot
+from holdfast.model.task import TaskDAG
+from holdfast.model.usage import UsageMetrics
+from holdfast.model.workflow import Workflow
+from holdfast.orchestrator.background import start_worker
+from holdfast.orchestrator.service import OrchestratorService
+from holdfast.pauses import known_projects
+from holdfast.server.feed import EventFeed
+from holdfast.store.protocol import snapshot_not_found
+
+_KEPT_STANDINGS = 64
+
+
+@dataclass(frozen=True)
+class Standing:
+    """Where the tasks of a workflow are, at one of its revisions."""
+
+    tasks: TaskDAG
+    current_task_id: str | None
+    usage: UsageMetrics
+
+
+class Desk:
+    def __init__(
+        self,
+        settings: Settings,
+        service: OrchestratorService,
+        feed: EventFeed,
+        *,
+        home: Path,
+        environ: Mapping[str, str],
+        starts_workers: bool,
+    ) -> None:
+        self.settings, self.service, self.feed = settings, service, feed
+        self.store = service.store
+        self.home, self.environ = home, environ
+        """Where agents keep their sessions."""
+        self.workers = Workers(service) if starts_workers else None
+        self._standings: OrderedDict[tuple[str, int], Standing] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def standing(self, workflow: Workflow) -> Standing:
+        """Folded once a revision: every event of a workflow makes a new one."""
+        key = (workflow.id, workflow.revision)
+        with self._lock:
+            known = self._standings.get(key)
+        if known is None:
+            fold = self.service.core.fold(workflow)
+            known = Standing(fold.tasks(), fold.current_task_id, fold.usage)
+            with self._lock:
+                self._standings[key] = known
+                while len(self._standings) > _KEPT_STANDINGS:
+                    self._standings.popitem(last=False)
+        return known
+
+    def snapshot_of(self, workflow_id: str, snapshot_id: str) -> SessionSnapshot:
+        """Only where it is one of that workflow."""
+        snapshot = self.store.snapshot(snapshot_id)
+        if snapshot.workflow_id != workflow_id:
+            raise snapshot_not_found(snapshot_id)
+        return snapshot
+
+    def layout_of(self, workflow: Workflow) -> ProjectLayout:
+        return ProjectLayout(Path(os.fsdecode(decode_path(workflow.worktree))))
+
+    def projects(self) -> list[Path]:
+        return sorted({self.settings.project, *known_projects(self.settings)})
+
+    def see_to_it(self) -> None:
+        """Something was queued or changed here: have it run, and have it told."""
+        if self.workers is not None:
+            self.workers.ensure()
+
+
+class Workers:
+    """Starts a worker where work waits and nobody is there to take it up."""
+
+    def __init__(self, service: OrchestratorService, clock: Clock = system_clock) -> None:
+        self._service, self._clock = service, clock
+        self._lock = threading.Lock()
+        self._started: subprocess.Popen[bytes] | None = None
+
+    def ensure(self) -> None:
+        with self._lock:
+            if self._started is not None and self._started.poll() is None:
+                return  # it ends only when nothing is left to do
+            self._started = None
+            if self._work_waits() and not self._service.has_workers():
+                self._started = start_worker(self._service.settings)
+
+    def _work_waits(self) -> bool:
+        store = self._service.store
+        return bool(store.queued(limit=1) or store.due(to_datetime(self._clock()), limit=1))
+
+    def let_go(self) -> None:
+        """The server ends; the worker goes on with what it has and ends by itself."""
+        with self._lock:
+            if self._started is not None and self._started.poll() is None:
+                self._started.returncode = 0  # not ours to wait for any more
+            self._started = None
+
+
+async def _desk(connection: HTTPConnection) -> Desk:
+    return connection.app.state.desk
+
+
+AtDesk = Annotated[Desk, Depends(_desk)]

@@ -1,0 +1,304 @@
+"""What requests and answers look like, beside the values of `holdfast.model`."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Annotated, Any, Literal
+
+from pydantic import AwareDatetime, ConfigDict, Field
+
+from holdfast.model.base import Value
+from holdfast.model.entry import Event
+from holdfast.model.fidelity import Fidelity
+from holdfast.model.git import GitState
+from holdfast.model.snapshot import FileFingerprint
+from holdfast.model.task import Task
+from holdfast.model.usage import UsageMetrics
+from holdfast.model.workflow import Issue, Workflow
+from holdfast.policy import Levels
+from holdfast.store.protocol import SnapshotSummary
+
+Reason = Annotated[str, Field(max_length=10_000)]
+
+
+class Body(Value):
+    """What somebody sends: no key we do not know, no number that is none."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
+
+
+# --- requests
+
+
+class PlanTask(Body):
+    """A task as it stands in a plan; see docs/workflows.md."""
+
+    id: str = Field(min_length=1)
+    description: str | None = None
+    depends_on: tuple[str, ...] = ()
+    run: str | None = None
+    prompt: str | None = None
+    driver: str | None = None
+    approval: bool = False
+    junit: str | None = None
+
+
+class PlanDocument(Body):
+    """A plan as JSON; the same keys as in a plan file."""
+
+    issue: Issue
+    tasks: tuple[PlanTask, ...] = Field(min_length=1)
+    constraints: tuple[str, ...] = ()
+    driver: str | None = None
+    parallel: int | None = Field(default=None, ge=1, le=1000)
+    pause_every: int | None = Field(default=None, ge=1, le=1_000_000)
+    timeout: float | None = Field(default=None, gt=0)
+    exhaustion_at: float | None = Field(default=None, gt=0, le=1)
+    force_after: float | None = Field(default=None, ge=0)
+    resume_on_reset: bool | None = None
+    repository: str | None = None
+    branch: str | None = None
+
+
+class CreateWorkflow(Body):
+    plan: PlanDocument | str = Field(description="A plan as JSON, or the text of a plan file (YAML)")
+    worktree: str | None = Field(
+        default=None, max_length=4096, description="The folder to work in; else the server's project"
+    )
+
+
+class PauseWorkflow(Body):
+    reason: Reason | None = Field(default=None, description="Human-readable reason for pausing")
+    force_after: float | None = Field(
+        default=None, ge=0, le=86_400, description="Cut the running task off after so many seconds"
+    )
+    wait_seconds: float = Field(
+        default=0, ge=0, le=60, description="Answer when it is paused, after so many seconds at the latest"
+    )
+
+
+class ResumeWorkflow(Body):
+    snapshot_id: str | None = Field(default=None, description="Go on from an older snapshot")
+    message: Reason | None = Field(default=None, description="What the next session should know from you")
+    strict: bool = Field(default=False, description="Refuse where the worktree is not as it was at the pause")
+
+
+class GiveReason(Body):
+    reason: Reason | None = None
+
+
+# --- answers
+
+
+class ActionResponse(Value):
+    """Response for workflow actions."""
+
+    status: Literal["created", "pausing", "paused", "resumed", "cancelled", "approved", "rejected", "deleted"]
+    workflow_id: str
+    snapshot_id: str | None = None
+
+
+class ResumeResponse(ActionResponse):
+    session_number: int
+    drift: tuple[str, ...] = Field(description="How the worktree differs from the pause, in sentences")
+
+
+class WorkflowPage(Value):
+    workflows: tuple[Workflow, ...]
+    next_cursor: str | None = Field(description="Give it as `cursor` for the next page; none on the last")
+    seq: int = Field(description="Number of the newest event when this was read: follow from there")
+
+
+class WorkflowProgress(Value):
+    """Where a workflow stands right now, beside what its own record says."""
+
+    workflow: Workflow
+    tasks_total: int
+    tasks_completed: int
+    tasks_remaining: int
+    tasks_failed: int
+    current_task_id: str | None
+    waiting_for_approval: str | None = Field(description="The task that starts when somebody approves")
+    abandoned: bool = Field(description="Recorded as running by somebody who is gone: resume it")
+    usage: UsageMetrics
+    snapshots: int
+    latest_snapshot_id: str | None
+    seq: int
+
+
+class TaskList(Value):
+    workflow_id: str
+    tasks: tuple[Task, ...]
+    seq: int
+
+
+class EventPage(Value):
+    events: tuple[Event, ...]
+    next_since: int | None = Field(description="Give it as `since` for the next page; none on the last")
+    oldest: int = Field(description="Lowest number kept: what came before is gone")
+    newest: int
+
+
+class SnapshotListResponse(Value):
+    """Response for listing snapshots."""
+
+    workflow_id: str
+    snapshots: tuple[SnapshotSummary, ...]
+
+
+class SnapshotMatches(Value):
+    snapshots: tuple[SnapshotSummary, ...]
+
+
+class GitChanges(Value):
+    git_state: GitState | None
+    files: tuple[FileFingerprint, ...]
+    git: dict[str, Any] | None = Field(description="Commits and the like, found in the agent's own session")
+
+
+class Journal(Value):
+    actions: tuple[dict[str, Any], ...] = Field(description="Of the wind-down, line by line")
+    turns: tuple[dict[str, Any], ...] = Field(description="What the user said and the agent reported")
+    commands: tuple[dict[str, Any], ...]
+    truncated: bool = Field(description="Whether only the newest actions are shown")
+
+
+class Cost(Value):
+    tokens: int
+    model: str | None
+    dollars: float | None = Field(description="None where the price is not known")
+
+
+class ContextResponse(Value):
+    """What the next session reads, what it leaves out, what reading it costs."""
+
+    context: str
+    fidelity: Fidelity
+    cost: Cost
+    drift: tuple[str, ...]
+
+
+class ResumePreview(ContextResponse):
+    workflow_id: str
+    snapshot: SnapshotSummary | None = Field(description="What it goes on from; none before the first pause")
+    next_task_id: str | None
+
+
+class UsageSample(Value):
+    at: AwareDatetime
+    seq: int
+    session_number: int
+    context_utilization: float | None
+    tokens_used: int
+    cost_usd: float | None
+
+
+class UsageHistory(Value):
+    workflow_id: str
+    samples: tuple[UsageSample, ...]
+    exhaustion_at: float = Field(description="Share of the window at which it pauses by itself")
+    seconds_until_pause: float | None = Field(
+        description="At the pace of this session; none where it does not grow"
+    )
+    seconds_until_full: float | None
+
+
+class AgentSession(Value):
+    """A session that a coding agent keeps on this machine."""
+
+    agent: str
+    session_id: str
+    path: str
+    started: datetime | None
+    updated: datetime
+    size: int | None
+    title: str | None
+
+
+class AgentSessionPage(Value):
+    project: str
+    sessions: tuple[AgentSession, ...]
+    next_cursor: str | None
+    skipped: int = Field(description="Files that could not be read and were passed over")
+
+
+class ProjectList(Value):
+    projects: tuple[str, ...]
+
+
+class ProjectStats(Value):
+    project: str
+    journals: int
+    actions: int
+    skipped_lines: int
+    by_type: dict[str, int]
+    by_tool: dict[str, int]
+    context_per_action: float | None
+    mean_duration_seconds: float | None
+    seconds_to_exhaustion: float | None
+    active_session: str | None
+
+
+class SettingsView(Value):
+    project: str
+    home: str
+    db: str = Field(description="Without its password")
+    levels: Levels
+    context_window: int | None
+    compress_after_days: float
+    model: str | None
+    model_url: str | None
+    model_time_limit: float
+    on_exhaustion: str
+    version: str
+
+
+class Health(Value):
+    status: Literal["ok"]
+    version: str
+    database: str
+    workers: int = Field(description="Workers that are there to run what is queued")
+    seq: int
+    listeners: int = Field(description="Open WebSockets")
+
+
+# --- what /ws/events sends
+
+
+class EventsMessage(Value):
+    """One or more events, in order: replayed ones first, then those that happen."""
+
+    type: Literal["events"] = "events"
+    events: tuple[Event, ...]
+
+
+class LiveMessage(Value):
+    """Everything up to `seq` was replayed; what follows happens now."""
+
+    type: Literal["live"] = "live"
+    seq: int
+
+
+class BackfillExpiredMessage(Value):
+    """Some of what came after `since` is gone: load the state anew, then go on with what follows."""
+
+    type: Literal["backfill_expired"] = "backfill_expired"
+    since: int
+    oldest: int = Field(description="Lowest number that is still there")
+    newest: int
+
+
+class PingMessage(Value):
+    type: Literal["ping"] = "ping"
+    seq: int = Field(description="Number of the newest event")
+
+
+class SlowMessage(Value):
+    """You do not keep up. The connection closes (code 4008); connect again with `since=seq`."""
+
+    type: Literal["slow"] = "slow"
+    seq: int = Field(description="The last event you were sent")
+    newest: int
+
+
+SocketMessage = EventsMessage | LiveMessage | BackfillExpiredMessage | PingMessage | SlowMessage

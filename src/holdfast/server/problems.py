@@ -1,0 +1,152 @@
+"""Every answer that is no success has one shape, whoever found the fault."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from fastapi import FastAPI, Request
+from fastapi.exceptions import RequestValidationError
+from pydantic import Field
+from starlette.exceptions import HTTPException
+from starlette.responses import Response
+
+from holdfast.errors import HoldfastError, code_of, http_status
+from holdfast.model.base import Value
+
+log = logging.getLogger("holdfast.server")
+
+_MOST_FAULTS = 20
+
+
+class Fault(Value):
+    where: str = Field(description="The place in the request, as `body.tasks.3.id`")
+    what: str
+
+
+class ErrorDetail(Value):
+    code: str = Field(description="For programs: `not_found`, `illegal_transition`, `unauthorised`, …")
+    message: str = Field(description="What went wrong, for people")
+    hint: str | None = Field(default=None, description="What to do next")
+    faults: tuple[Fault, ...] = Field(default=(), description="What is off in the request, place by place")
+
+
+class ErrorResponse(Value):
+    error: ErrorDetail
+
+
+class RefusedError(Exception):
+    """Refused for what the request is, before anybody looked at what it wants."""
+
+    def __init__(self, status: int, code: str, message: str, hint: str | None = None) -> None:
+        super().__init__(message)
+        self.status = status
+        self.detail = ErrorDetail(code=code, message=message, hint=hint)
+
+
+_OWN = {
+    400: "the request is no HTTP that can be read, or its body is no JSON",
+    401: "no token, or a wrong one",
+    403: "the Host or Origin is not ours",
+    404: "there is no such thing",
+    405: "not with this method",
+    409: "it cannot be done now, or somebody else holds it",
+    413: "the body is too large",
+    415: "the body is not JSON",
+    422: "the request is off; `faults` says where",
+    500: "the stored data is damaged, or something unexpected happened",
+    503: "the database cannot be reached",
+}
+
+ANYWHERE = (400, 401, 403, 500, 503)
+WITH_BODY = (413, 415, 422)
+
+
+def documented(*statuses: int) -> dict[int | str, dict[str, Any]]:
+    """For a route's `responses`: these, and those that any request may meet."""
+    return {
+        status: {"model": ErrorResponse, "description": _OWN[status]}
+        for status in sorted({*statuses, *ANYWHERE})
+    }
+
+
+def answer(status: int, detail: ErrorDetail, headers: Mapping[str, str] | None = None) -> Response:
+    # A name in a message may hold half of a character: it is shown as it can be.
+    document = ErrorResponse(error=_sound(detail)).model_dump_json()
+    return Response(document, status, headers, media_type="application/json")
+
+
+def _sound(detail: ErrorDetail) -> ErrorDetail:
+    def mended(text: str) -> str:
+        return text.encode(errors="replace").decode()
+
+    return detail.model_copy(
+        update={
+            "message": mended(detail.message),
+            "hint": mended(detail.hint) if detail.hint else None,
+            "faults": tuple(Fault(where=mended(one.where), what=mended(one.what)) for one in detail.faults),
+        }
+    )
+
+
+def refusal(error: RefusedError) -> Response:
+    headers = {"WWW-Authenticate": "Bearer"} if error.status == 401 else None
+    return answer(error.status, error.detail, headers)
+
+
+def install(app: FastAPI) -> None:
+    """Every way a request can fail ends here."""
+
+    async def ours(_: Request, error: Exception) -> Response:
+        assert isinstance(error, HoldfastError)  # noqa: S101 - said to the type checker
+        detail = ErrorDetail(code=code_of(type(error)), message=error.message or "failed", hint=error.hint)
+        return answer(http_status(error), detail)
+
+    async def refused(_: Request, error: Exception) -> Response:
+        assert isinstance(error, RefusedError)  # noqa: S101
+        return refusal(error)
+
+    async def invalid(_: Request, error: Exception) -> Response:
+        assert isinstance(error, RequestValidationError)  # noqa: S101
+        return answer(422, _invalid(error.errors()))
+
+    async def http(_: Request, error: Exception) -> Response:
+        assert isinstance(error, HTTPException)  # noqa: S101
+        return answer(error.status_code, _of_http(error), error.headers)
+
+    async def unexpected(_: Request, error: Exception) -> Response:
+        log.error("unexpected: %s", error, exc_info=error)
+        detail = ErrorDetail(
+            code="unexpected", message="something went wrong here", hint="the server's log tells what"
+        )
+        return answer(500, detail)
+
+    app.add_exception_handler(HoldfastError, ours)
+    app.add_exception_handler(RefusedError, refused)
+    app.add_exception_handler(RequestValidationError, invalid)
+    app.add_exception_handler(HTTPException, http)
+    app.add_exception_handler(Exception, unexpected)
+
+
+def _invalid(errors: Sequence[Any]) -> ErrorDetail:
+    faults = tuple(
+        Fault(where=".".join(map(str, one["loc"])) or "request", what=one["msg"])
+        for one in errors[:_MOST_FAULTS]
+    )
+    told = "; ".join(f"{one.where}: {one.what}" for one in faults[:3])
+    return ErrorDetail(
+        code="invalid_input",
+        message=f"the request is off: {told}",
+        hint="see /api/openapi.json",
+        faults=faults,
+    )
+
+
+def _of_http(error: HTTPException) -> ErrorDetail:
+    known = {
+        404: ("not_found", "there is no such address here"),
+        405: ("method_not_allowed", "this address does not take that method"),
+    }
+    code, message = known.get(error.status_code, ("bad_request", str(error.detail)))
+    return ErrorDetail(code=code, message=message, hint="see /api/openapi.json")

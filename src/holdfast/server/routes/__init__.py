@@ -1,0 +1,1 @@
+"""One router a file; `app.py` puts them together."""

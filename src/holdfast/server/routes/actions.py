@@ -1,0 +1,164 @@
+"""What can be done with a workflow: pause, resume, cancel, approve, reject."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from typing import Annotated
+
+from fastapi import APIRouter, Body, Query, Response
+from starlette.concurrency import run_in_threadpool
+
+from holdfast.errors import IllegalTransitionError
+from holdfast.resume.compiler import DEFAULT_BUDGET
+from holdfast.server.contexts import Budget, MaxChars, Model, characters, compiled_for, context_fields
+from holdfast.server.desk import AtDesk, Desk
+from holdfast.server.feed import FellBehindError
+from holdfast.server.models import (
+    ActionResponse,
+    GiveReason,
+    PauseWorkflow,
+    ResumePreview,
+    ResumeResponse,
+    ResumeWorkflow,
+)
+from holdfast.server.problems import WITH_BODY, documented
+from holdfast.store.protocol import SnapshotSummary
+
+router = APIRouter(prefix="/api/workflows/{workflow_id}", tags=["actions"])
+
+_LOOK_AGAIN_SECONDS = 1.0
+_PAUSING = {"model": ActionResponse, "description": "Asked for; it pauses at the end of the running task"}
+
+
+@router.post("/pause", responses={**documented(404, 409, *WITH_BODY), 202: _PAUSING})
+async def pause_workflow(
+    workflow_id: str,
+    desk: AtDesk,
+    response: Response,
+    request: Annotated[PauseWorkflow | None, Body()] = None,
+) -> ActionResponse:
+    """Pause a running workflow at the next task boundary."""
+    wanted = request or PauseWorkflow()
+    async with _watched(desk, wanted.wait_seconds > 0):
+        position = desk.feed.newest
+        snapshot_id = await run_in_threadpool(
+            desk.service.pause_workflow,
+            workflow_id,
+            wanted.reason,
+            force_after=wanted.force_after,
+            wait=False,
+        )
+        desk.feed.nudge()
+        if snapshot_id is None and wanted.wait_seconds:
+            snapshot_id = await _paused(desk, workflow_id, position, wanted.wait_seconds)
+    if snapshot_id is None:
+        response.status_code = 202
+        return ActionResponse(status="pausing", workflow_id=workflow_id)
+    return ActionResponse(status="paused", workflow_id=workflow_id, snapshot_id=snapshot_id)
+
+
+def _watched(desk: Desk, watch: bool) -> contextlib.AbstractAsyncContextManager[None]:
+    return desk.feed.listening() if watch else contextlib.nullcontext()
+
+
+async def _paused(desk: Desk, workflow_id: str, position: int, seconds: float) -> str | None:
+    """The snapshot, when it is there in time. No thread waits for it: events tell when to look."""
+    with contextlib.suppress(TimeoutError):
+        async with asyncio.timeout(seconds):
+            while True:
+                workflow = await run_in_threadpool(desk.service.recovered, workflow_id)
+                if workflow.status == "paused":
+                    latest = await run_in_threadpool(desk.store.latest_snapshot, workflow_id)
+                    return latest.id if latest else None
+                if workflow.status != "in_progress":
+                    raise IllegalTransitionError(
+                        f"workflow {workflow_id} is {workflow.status}: it ended before the pause"
+                    )
+                position = await _next_change(desk, workflow_id, position)
+    return None
+
+
+async def _next_change(desk: Desk, workflow_id: str, position: int) -> int:
+    """Until something happens in the workflow, or so long that its runner may have died."""
+    with contextlib.suppress(TimeoutError):
+        async with asyncio.timeout(_LOOK_AGAIN_SECONDS):
+            while True:
+                try:
+                    batch = await desk.feed.next(position)
+                except FellBehindError:
+                    return desk.feed.newest
+                position = batch.last
+                if any(owner == workflow_id for _, owner, _ in batch.parts):
+                    return position
+    return position
+
+
+@router.post("/resume", responses=documented(404, 409, *WITH_BODY))
+def resume_workflow(
+    workflow_id: str, desk: AtDesk, request: Annotated[ResumeWorkflow | None, Body()] = None
+) -> ResumeResponse:
+    """Resume a paused workflow from its last snapshot, or from an older one. Of several who try, one does."""
+    wanted = request or ResumeWorkflow()
+    resumed = desk.service.resume_workflow(
+        workflow_id, snapshot_id=wanted.snapshot_id, message=wanted.message, strict=wanted.strict
+    )
+    desk.see_to_it()
+    return ResumeResponse(
+        status="resumed",
+        workflow_id=workflow_id,
+        snapshot_id=resumed.snapshot.id if resumed.snapshot else None,
+        session_number=resumed.workflow.session_count,
+        drift=resumed.drift,
+    )
+
+
+@router.get("/resume/preview", responses=documented(404, 409, 422))
+def preview_resume(
+    workflow_id: str,
+    desk: AtDesk,
+    snapshot_id: Annotated[str | None, Query(description="An older snapshot")] = None,
+    max_chars: MaxChars = DEFAULT_BUDGET,
+    budget: Budget = None,
+    model: Model = None,
+) -> ResumePreview:
+    """What a resume would go on from, before anything is spent: context, report, cost, drift."""
+    workflow = desk.store.workflow(workflow_id)
+    snapshot = (
+        desk.store.latest_snapshot(workflow_id)
+        if snapshot_id is None
+        else desk.snapshot_of(workflow_id, snapshot_id)
+    )
+    compiled, drift = compiled_for(workflow, snapshot, characters(max_chars, budget))
+    return ResumePreview(
+        **context_fields(compiled, drift, model),
+        workflow_id=workflow_id,
+        snapshot=SnapshotSummary.of(snapshot) if snapshot else None,
+        next_task_id=snapshot.next_task_id if snapshot else None,
+    )
+
+
+@router.post("/cancel", responses=documented(404, 409, *WITH_BODY))
+def cancel_workflow(
+    workflow_id: str, desk: AtDesk, request: Annotated[GiveReason | None, Body()] = None
+) -> ActionResponse:
+    """End a workflow for good; a task in flight is stopped."""
+    desk.service.cancel(workflow_id, request.reason if request else None)
+    return ActionResponse(status="cancelled", workflow_id=workflow_id)
+
+
+@router.post("/approve", responses=documented(404, 409, *WITH_BODY))
+def approve_workflow(workflow_id: str, desk: AtDesk) -> ActionResponse:
+    """Let the task start that waits for approval, and go on."""
+    desk.service.approve(workflow_id)
+    desk.see_to_it()
+    return ActionResponse(status="approved", workflow_id=workflow_id)
+
+
+@router.post("/reject", responses=documented(404, 409, *WITH_BODY))
+def reject_workflow(
+    workflow_id: str, desk: AtDesk, request: Annotated[GiveReason | None, Body()] = None
+) -> ActionResponse:
+    """Refuse the task that waits for approval; the workflow has failed."""
+    desk.service.reject(workflow_id, request.reason if request else None)
+    return ActionResponse(status="rejected", workflow_id=workflow_id)

@@ -1,0 +1,83 @@
+"""The sessions that coding agents keep on this machine, and a context out of each."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Annotated
+
+from fastapi import APIRouter, Query
+
+from holdfast.contexts import find_transcript, read_session
+from holdfast.errors import InvalidInputError
+from holdfast.redact import redact
+from holdfast.resume.compiler import DEFAULT_BUDGET, compile_context
+from holdfast.server.contexts import Budget, MaxChars, Model, characters, context_fields
+from holdfast.server.desk import AtDesk, Desk
+from holdfast.server.models import AgentSession, AgentSessionPage, ContextResponse
+from holdfast.server.paging import Cursor, Limit, offset_cursor, offset_of
+from holdfast.server.problems import documented
+from holdfast.transcripts.discover import FoundSession, SearchReport, find_sessions
+
+router = APIRouter(prefix="/api/sessions", tags=["sessions"])
+
+Project = Annotated[str | None, Query(max_length=4096, description="Of this folder; else the server's")]
+
+
+@router.get("", responses=documented(422))
+def list_sessions(
+    desk: AtDesk, project: Project = None, limit: Limit = 50, cursor: Cursor = None
+) -> AgentSessionPage:
+    """Sessions of Claude Code, Codex, Gemini CLI and OpenCode, newest first."""
+    report = SearchReport()
+    folder = _folder(desk, project)
+    found = list(find_sessions(folder, desk.home, desk.environ, report))
+    start = offset_of(cursor)
+    page = found[start : start + limit]
+    return AgentSessionPage(
+        project=_shown(folder),
+        sessions=tuple(map(_described, page)),
+        next_cursor=offset_cursor(start + limit) if len(found) > start + limit else None,
+        skipped=report.skipped,
+    )
+
+
+@router.get("/{session_id}/context", responses=documented(404, 422))
+def get_session_context(
+    session_id: str,
+    desk: AtDesk,
+    project: Project = None,
+    max_chars: MaxChars = DEFAULT_BUDGET,
+    budget: Budget = None,
+    model: Model = None,
+) -> ContextResponse:
+    """What a session reads that goes on with this one's work, in whichever agent."""
+    found = find_transcript(session_id, _folder(desk, project), desk.home, desk.environ)
+    session = read_session(found.path, found.agent, found.session_id)
+    source = f"--session {found.session_id}"
+    compiled = compile_context(session.found, characters(max_chars, budget), source)
+    return ContextResponse(**context_fields(compiled, (), model))
+
+
+def _folder(desk: Desk, project: str | None) -> Path:
+    if project is None:
+        return desk.settings.project
+    if "\0" in project or not Path(project).is_absolute():
+        raise InvalidInputError("the project must be a whole path", hint="`/api/projects` lists those known")
+    return Path(project)
+
+
+def _described(session: FoundSession) -> AgentSession:
+    return AgentSession(
+        agent=session.agent,
+        session_id=session.session_id,
+        path=_shown(session.path),
+        started=session.started,
+        updated=session.updated,
+        size=session.size,
+        title=redact(session.title)[0] if session.title else None,
+    )
+
+
+def _shown(path: Path) -> str:
+    return os.fsencode(path).decode(errors="replace")

@@ -1,0 +1,110 @@
+"""Workflows: list, look at, create."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Annotated
+
+from fastapi import APIRouter, Query
+
+from holdfast.errors import InvalidInputError
+from holdfast.model.task import REMAINING
+from holdfast.model.workflow import Workflow, WorkflowStatus
+from holdfast.orchestrator.plan import Plan, parse_plan
+from holdfast.server.desk import AtDesk
+from holdfast.server.models import CreateWorkflow, TaskList, WorkflowPage, WorkflowProgress
+from holdfast.server.paging import Cursor, Limit, cursor_after, workflow_position
+from holdfast.server.plans import plan_of
+from holdfast.server.problems import WITH_BODY, documented
+
+router = APIRouter(prefix="/api/workflows", tags=["workflows"])
+
+
+@router.get("", responses=documented(422))
+def list_workflows(
+    desk: AtDesk,
+    status: Annotated[list[WorkflowStatus] | None, Query(description="Only those in one of these")] = None,
+    search: Annotated[str | None, Query(max_length=200, description="In title, issue, id or folder")] = None,
+    worktree: Annotated[str | None, Query(max_length=4096, description="Only of this folder")] = None,
+    limit: Limit = 50,
+    cursor: Cursor = None,
+) -> WorkflowPage:
+    """Most recently changed first."""
+    _, newest = desk.store.event_range()
+    found = desk.store.workflows(
+        worktree=worktree,
+        statuses=status,
+        search=search,
+        before=workflow_position(cursor) if cursor is not None else None,
+        limit=limit + 1,
+    )
+    page = tuple(found[:limit])
+    return WorkflowPage(
+        workflows=page, next_cursor=cursor_after(page[-1]) if len(found) > limit else None, seq=newest
+    )
+
+
+@router.post("", status_code=201, responses=documented(404, 409, *WITH_BODY))
+def create_workflow(request: CreateWorkflow, desk: AtDesk) -> Workflow:
+    """Start a plan; a worker takes it up."""
+    workflow = desk.service.start(_plan(request), _folder(request.worktree))
+    desk.see_to_it()
+    return workflow
+
+
+def _plan(request: CreateWorkflow) -> Plan:
+    return parse_plan(request.plan) if isinstance(request.plan, str) else plan_of(request.plan)
+
+
+def _folder(worktree: str | None) -> Path | None:
+    if worktree is None:
+        return None
+    folder = Path(worktree)
+    if "\0" in worktree or not folder.is_absolute():
+        raise InvalidInputError("the worktree must be a whole path", hint="give it from the root on")
+    try:
+        os.fsencode(folder)
+    except UnicodeEncodeError:
+        raise InvalidInputError("the worktree is no path on this machine") from None
+    return folder
+
+
+@router.get("/{workflow_id}", responses=documented(404, 422))
+def get_workflow(workflow_id: str, desk: AtDesk) -> Workflow:
+    """What is recorded of it; `progress` and `tasks` tell where it stands."""
+    return desk.store.workflow(workflow_id)
+
+
+@router.get("/{workflow_id}/progress", responses=documented(404, 422))
+def get_progress(workflow_id: str, desk: AtDesk) -> WorkflowProgress:
+    """Tasks, usage and who waits for whom, right now."""
+    _, newest = desk.store.event_range()
+    workflow = desk.store.workflow(workflow_id)
+    standing = desk.standing(workflow)
+    snapshots = desk.store.snapshots(workflow_id)
+    latest = max(snapshots, key=lambda line: (line.created_at, line.session_number), default=None)
+    waiting = desk.service.waiting_for_approval(workflow)
+    tasks = standing.tasks
+    return WorkflowProgress(
+        workflow=workflow,
+        tasks_total=len(tasks.tasks),
+        tasks_completed=tasks.count("completed"),
+        tasks_remaining=tasks.count(*REMAINING),
+        tasks_failed=tasks.count("failed"),
+        current_task_id=standing.current_task_id if workflow.status == "in_progress" else None,
+        waiting_for_approval=waiting.id if waiting else None,
+        abandoned=desk.service.is_abandoned(workflow),
+        usage=standing.usage,
+        snapshots=len(snapshots),
+        latest_snapshot_id=latest.id if latest else None,
+        seq=newest,
+    )
+
+
+@router.get("/{workflow_id}/tasks", responses=documented(404, 422))
+def get_tasks(workflow_id: str, desk: AtDesk) -> TaskList:
+    """The whole graph with the statuses of now."""
+    _, newest = desk.store.event_range()
+    workflow = desk.store.workflow(workflow_id)
+    return TaskList(workflow_id=workflow_id, tasks=desk.standing(workflow).tasks.tasks, seq=newest)

@@ -1,0 +1,60 @@
+"""The one secret of a server: made at its first start, for its owner's eyes only."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import hmac
+import secrets
+from pathlib import Path
+
+from holdfast.durable import private_folder, storage_errors, write_new
+from holdfast.errors import DamagedDataError, InvalidInputError, NotFoundError
+
+_SHORTEST = 32
+
+
+def token_file(home: Path) -> Path:
+    return home / "server-token"
+
+
+def made_token(home: Path) -> str:
+    """The token; a new one where there is none yet. Of several first starts one makes it."""
+    private_folder(home)
+    path = token_file(home)
+    with storage_errors(f"write {path}"), contextlib.suppress(FileExistsError):
+        write_new(path, secrets.token_urlsafe(32).encode() + b"\n")
+    return read_token(home)
+
+
+def read_token(home: Path) -> str:
+    path = token_file(home)
+    try:
+        with path.open(encoding="ascii") as source:
+            others_may_read = path.stat().st_mode & 0o077
+            token = source.read(1000).strip()
+    except FileNotFoundError:
+        raise NotFoundError(
+            f"there is no token in {path}", hint="start `holdfast serve` once, or set HOLDFAST_SERVER_TOKEN"
+        ) from None
+    except (OSError, UnicodeDecodeError) as error:
+        raise DamagedDataError(
+            f"{path} cannot be read: {error}", hint="delete it: a new one is made"
+        ) from None
+    if others_may_read:
+        raise InvalidInputError(
+            f"{path} can be read by others", hint=f"delete it, so that a new one is made: rm {path}"
+        )
+    if len(token) < _SHORTEST:
+        raise DamagedDataError(f"{path} holds no token", hint="delete it: a new one is made")
+    return token
+
+
+def cookie_value(token: str) -> str:
+    """What a browser keeps. Other programs on this host may get to see cookies, so it is not the token."""
+    return hmac.digest(token.encode(), b"holdfast dashboard cookie", hashlib.sha256).hex()
+
+
+def same(given: str, expected: str) -> bool:
+    """In a time that does not depend on how much of it is right."""
+    return hmac.compare_digest(given.encode(errors="replace"), expected.encode())

@@ -1,0 +1,40 @@
+"""The document that the dashboard's types are made from is the server's own."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from holdfast.server.document import rendered
+
+KEPT = Path(__file__).parents[2] / "dashboard" / "openapi.json"
+DOCUMENT: dict[str, Any] = json.loads(KEPT.read_text(encoding="utf-8"))
+OPERATIONS = [
+    pytest.param(operation, id=f"{method} {path}")
+    for path, methods in DOCUMENT["paths"].items()
+    for method, operation in methods.items()
+]
+
+
+def test_the_kept_document_is_current() -> None:
+    assert KEPT.read_text(encoding="utf-8") == rendered(), "run: .venv/bin/python scripts/openapi.py"
+
+
+@pytest.mark.parametrize("operation", OPERATIONS)
+def test_every_error_has_the_one_shape(operation: dict[str, Any]) -> None:
+    errors = {status: answer for status, answer in operation["responses"].items() if status >= "400"}
+    assert set(errors) >= {"400", "401", "403", "500", "503"}
+    for answer in errors.values():
+        schema = answer["content"]["application/json"]["schema"]
+        assert schema == {"$ref": "#/components/schemas/ErrorResponse"}
+
+
+def test_what_a_websocket_sends_is_described() -> None:
+    kinds = {
+        option["$ref"].rpartition("/")[2]
+        for option in DOCUMENT["components"]["schemas"]["SocketMessage"]["anyOf"]
+    }
+    assert kinds == {"EventsMessage", "LiveMessage", "BackfillExpiredMessage", "PingMessage", "SlowMessage"}
