@@ -28,6 +28,7 @@ COMMANDS = {
     "remind": "Have agents in this project reminded of TEXT, once in each session.",
     "resume": "Resume a paused workflow from its last snapshot.",
     "run": "Run a plan, task by task, so that it can be paused and resumed.",
+    "serve": "Serve the dashboard and the API for this database.",
     "sessions": "The sessions that coding agents keep of this project.",
     "snapshot": "List, show, compare and delete snapshots.",
     "stats": "What the recorded actions tell: by type, by tool, time to exhaustion.",

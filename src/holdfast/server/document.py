@@ -31,7 +31,7 @@ def document(app: FastAPI) -> dict[str, Any]:
         components = found["components"]
         components["securitySchemes"] = {
             "token": {"type": "http", "scheme": "bearer"},
-            "cookie": {"type": "apiKey", "in": "cookie", "name": "holdfast"},
+            "cookie": {"type": "apiKey", "in": "cookie", "name": "holdfast-8421"},
         }
         found["security"] = [{"token": []}, {"cookie": []}]
         _add_socket_messages(components["schemas"])

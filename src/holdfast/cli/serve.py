@@ -1,0 +1,64 @@
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import click
+
+from holdfast.cli import common
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from holdfast.server.serve import Address
+
+_FILE = click.Path(path_type=Path, dir_okay=False)
+
+
+@click.command("serve")
+@click.option("--host", default="127.0.0.1", show_default=True, help="The address to listen on.")
+@click.option("--port", type=click.IntRange(0, 65535), default=8421, show_default=True, help="0: any free.")
+@click.option("--tls-cert", type=_FILE, help="Certificate, for an address that others can reach.")
+@click.option("--tls-key", type=_FILE, help="Its key.")
+@click.option("--insecure", is_flag=True, help="Listen on such an address without TLS.")
+@click.option("--allow-host", multiple=True, metavar="NAME", help="Another name it is reached by.")
+@click.option("--no-worker", is_flag=True, help="Leave it to others to run workers.")
+@common.json_option
+def command(
+    host: str,
+    port: int,
+    tls_cert: Path | None,
+    tls_key: Path | None,
+    insecure: bool,
+    allow_host: tuple[str, ...],
+    no_worker: bool,
+    as_json: bool,
+) -> None:
+    """Serve the dashboard and the API for this database.
+
+    Only this machine can reach it, and only with the token in the printed link; the browser keeps
+    a cookie afterwards. Ctrl-C ends it; what runs goes on in workers.
+
+    \b
+    Examples:
+      holdfast serve
+      holdfast serve --port 9000
+      holdfast serve --host 0.0.0.0 --tls-cert cert.pem --tls-key key.pem --allow-host box.example.org
+    """
+    from holdfast.server.serve import Options, serve
+
+    def announce(address: Address) -> None:
+        if as_json:
+            click.echo(json.dumps({"url": address.url, "link": address.link}))
+        else:
+            click.echo(f"Dashboard: {address.link}\nAPI:       {address.url}/api\nCtrl-C ends it.")
+
+    options = Options(
+        host=host,
+        port=port,
+        tls_cert=tls_cert,
+        tls_key=tls_key,
+        insecure=insecure,
+        allow_hosts=allow_host,
+        starts_workers=not no_worker,
+    )
+    serve(common.settings(), options, announce)

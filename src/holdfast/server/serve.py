@@ -1,0 +1,134 @@
+"""A server as a process: where it listens, whom it lets in, how it stops."""
+
+from __future__ import annotations
+
+import errno
+import signal
+import socket
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import uvicorn
+
+from holdfast.config import Settings
+from holdfast.errors import CannotDoError, HeldElsewhereError, InvalidInputError
+from holdfast.server.app import create_app
+from holdfast.server.gate import LOOPBACK_NAMES, Door, is_loopback
+from holdfast.server.tokens import made_token
+
+DEFAULT_PORT = 8421
+_BACKLOG = 2048
+_STOP_SECONDS = 5
+_MOST_SAID = 64 << 10
+"""Bytes a client may send in a WebSocket message; we listen to none of it."""
+
+
+@dataclass(frozen=True)
+class Options:
+    host: str = "127.0.0.1"
+    port: int = DEFAULT_PORT
+    tls_cert: Path | None = None
+    tls_key: Path | None = None
+    insecure: bool = False
+    allow_hosts: tuple[str, ...] = ()
+    starts_workers: bool = True
+
+    @property
+    def is_secure(self) -> bool:
+        return self.tls_cert is not None
+
+
+@dataclass(frozen=True)
+class Address:
+    """Where it can be reached, and the link that lets a browser in."""
+
+    url: str
+    token: str
+
+    @property
+    def link(self) -> str:
+        return f"{self.url}/login?token={self.token}"
+
+
+def serve(settings: Settings, options: Options, announce: Callable[[Address], None]) -> None:
+    """Until it is told to stop; `announce` is called when requests are answered."""
+    _check(options)
+    token = made_token(settings.home)
+    listener = _listen(options)
+    port = listener.getsockname()[1]
+    door = _door(options, token, port)
+    name = f"[{options.host}]" if ":" in options.host else options.host
+    address = Address(f"{door.scheme}://{name}:{port}", token)
+    app = create_app(settings, door, starts_workers=options.starts_workers)
+    config = uvicorn.Config(
+        app,
+        log_config=None,
+        log_level="warning",
+        access_log=False,  # it would hold the token of the link
+        server_header=False,
+        proxy_headers=False,
+        ws_max_size=_MOST_SAID,
+        ws_per_message_deflate=False,
+        timeout_graceful_shutdown=_STOP_SECONDS,
+        ssl_certfile=options.tls_cert,
+        ssl_keyfile=options.tls_key,
+    )
+    server = _Server(config, lambda: announce(address))
+    # uvicorn ends gracefully on these and then raises them again: ending was what was asked for.
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, lambda *_: None)
+    with listener:
+        server.run(sockets=[listener])
+    if not server.started:
+        raise CannotDoError("the server could not start", hint="what it says above tells why")
+
+
+class _Server(uvicorn.Server):
+    def __init__(self, config: uvicorn.Config, announce: Callable[[], None]) -> None:
+        super().__init__(config)
+        self._announce = announce
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        await super().startup(sockets)
+        if self.started:
+            self._announce()
+
+
+def _check(options: Options) -> None:
+    if (options.tls_cert is None) != (options.tls_key is None):
+        raise InvalidInputError("TLS needs both files", hint="give --tls-cert and --tls-key")
+    for path in (options.tls_cert, options.tls_key):
+        if path is not None and not path.is_file():
+            raise InvalidInputError(f"there is no file {path}")
+    if not is_loopback(options.host) and not options.is_secure and not options.insecure:
+        raise InvalidInputError(
+            f"{options.host} can be reached from other machines, and the token would travel in the clear",
+            hint="give --tls-cert and --tls-key, or --insecure where the network itself is safe",
+        )
+
+
+def _door(options: Options, token: str, port: int) -> Door:
+    names = {name.lower() for name in (*LOOPBACK_NAMES, options.host, *options.allow_hosts)}
+    return Door(
+        token=token,
+        names=frozenset(names),
+        any_address=not is_loopback(options.host),
+        secure=options.is_secure,
+        cookie=f"holdfast-{port}",
+    )
+
+
+def _listen(options: Options) -> socket.socket:
+    family = socket.AF_INET6 if ":" in options.host else socket.AF_INET
+    try:
+        return socket.create_server((options.host, options.port), family=family, backlog=_BACKLOG)
+    except OSError as error:
+        if error.errno == errno.EADDRINUSE:
+            raise HeldElsewhereError(
+                f"port {options.port} is taken", hint="another server runs there; or give --port N"
+            ) from None
+        raise CannotDoError(
+            f"cannot listen on {options.host} port {options.port}: {error.strerror or error}",
+            hint="give another --host or --port",
+        ) from None
