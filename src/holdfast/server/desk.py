@@ -23,6 +23,7 @@ from holdfast.model.task import TaskDAG
 from holdfast.model.usage import UsageMetrics
 from holdfast.model.workflow import Workflow
 from holdfast.orchestrator.background import start_worker
+from holdfast.orchestrator.presence import is_gone
 from holdfast.orchestrator.service import OrchestratorService
 from holdfast.pauses import known_projects
 from holdfast.server.feed import EventFeed
@@ -110,7 +111,11 @@ class Workers:
 
     def _work_waits(self) -> bool:
         store = self._service.store
-        return bool(store.queued(limit=1) or store.due(to_datetime(self._clock()), limit=1))
+        if store.queued(limit=1) or store.due(to_datetime(self._clock()), limit=1):
+            return True
+        claims = [flow.claim for flow in store.claimed() if flow.claim and flow.claim.startswith("worker-")]
+        leases = store.leases.all() if claims else ()
+        return any(is_gone(claim, leases) for claim in claims)
 
     def let_go(self) -> None:
         """The server ends; the worker goes on with what it has and ends by itself."""

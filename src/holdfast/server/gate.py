@@ -9,6 +9,7 @@ doing more than the dashboard needs.
 from __future__ import annotations
 
 import ipaddress
+import json
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field
@@ -234,6 +235,22 @@ def _check_json(content_type: str, body: bytes) -> None:
         )
     if body.count(b"[") + body.count(b"{") > MOST_JSON_DEPTH and _depth(body) > MOST_JSON_DEPTH:
         raise RefusedError(422, "invalid_input", f"JSON may be nested {MOST_JSON_DEPTH} deep at most")
+    if _SURROGATE in body.lower() and _has_half_a_character(body):
+        raise RefusedError(422, "invalid_input", "the body holds half a character (a lone surrogate)")
+
+
+_SURROGATE = b"\\ud"
+
+
+def _has_half_a_character(body: bytes) -> bool:
+    """JSON can spell what no text can hold; nothing behind us could write it down."""
+    try:
+        json.dumps(json.loads(body), ensure_ascii=False).encode()
+    except UnicodeEncodeError:
+        return True
+    except (ValueError, RecursionError):
+        return False  # no JSON at all: that is said elsewhere
+    return False
 
 
 _BRACKETS = re.compile(rb'"(?:[^"\\]|\\.)*"|[\[{]|[\]}]', re.DOTALL)

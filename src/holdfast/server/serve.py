@@ -77,11 +77,15 @@ def serve(settings: Settings, options: Options, announce: Callable[[Address], No
     server = _Server(config, lambda: announce(address))
     # uvicorn ends gracefully on these and then raises them again: ending was what was asked for.
     for number in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(number, lambda *_: None)
+        signal.signal(number, _nothing)
     with listener:
         server.run(sockets=[listener])
     if not server.started:
         raise CannotDoError("the server could not start", hint="what it says above tells why")
+
+
+def _nothing(_number: int, _frame: object) -> None:
+    pass
 
 
 class _Server(uvicorn.Server):

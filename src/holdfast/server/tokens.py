@@ -8,7 +8,7 @@ import hmac
 import secrets
 from pathlib import Path
 
-from holdfast.durable import private_folder, storage_errors, write_new
+from holdfast.durable import private_folder, storage_errors, sync_folder, write_new
 from holdfast.errors import DamagedDataError, InvalidInputError, NotFoundError
 
 _SHORTEST = 32
@@ -22,8 +22,17 @@ def made_token(home: Path) -> str:
     """The token; a new one where there is none yet. Of several first starts one makes it."""
     private_folder(home)
     path = token_file(home)
-    with storage_errors(f"write {path}"), contextlib.suppress(FileExistsError):
-        write_new(path, secrets.token_urlsafe(32).encode() + b"\n")
+    if not path.exists():
+        # Whole before it has its name, so that nobody reads half of it.
+        written = path.with_name(f".{path.name}.{secrets.token_hex(8)}.tmp")
+        with storage_errors(f"write {path}"):
+            try:
+                write_new(written, secrets.token_urlsafe(32).encode() + b"\n")
+                with contextlib.suppress(FileExistsError):
+                    path.hardlink_to(written)
+            finally:
+                written.unlink(missing_ok=True)
+            sync_folder(home)
     return read_token(home)
 
 

@@ -1,0 +1,32 @@
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from cli.harness import IDENTITY
+from holdfast.config import Settings, load_settings
+from holdfast.store.sql import SqlStore
+
+from .harness import Served, serving
+
+
+@pytest.fixture(autouse=True)
+def nothing_from_outside(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, value in IDENTITY.items():
+        monkeypatch.setenv(name, value)
+
+
+@pytest.fixture
+def settings(tmp_path: Path, sqlite_store: SqlStore) -> Settings:
+    project = tmp_path / "project"
+    project.mkdir()
+    return replace(load_settings(cwd=project), project=project, db=sqlite_store.database)
+
+
+@pytest.fixture
+def served(settings: Settings, sqlite_store: SqlStore, tmp_path: Path) -> Iterator[Served]:
+    with serving(settings, sqlite_store, home=tmp_path) as server:
+        yield server

@@ -1,0 +1,303 @@
+"""Who gets in: the token, the Host, the Origin; what is too large or too deep; what a browser is told."""
+
+from __future__ import annotations
+
+import json
+import stat
+import threading
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from websockets.exceptions import InvalidStatus
+
+from holdfast.config import Settings
+from holdfast.errors import DamagedDataError, InvalidInputError, NotFoundError
+from holdfast.server.gate import Door, _depth
+from holdfast.server.tokens import cookie_value, made_token, read_token, token_file
+from holdfast.store.sql import SqlStore
+
+from .harness import TOKEN, Served, serving
+from .test_document import DOCUMENT
+
+ROUTES = [
+    (method.upper(), path.replace("{workflow_id}", "wf_x").replace("{snapshot_id}", "snap_x"))
+    for path, methods in DOCUMENT["paths"].items()
+    for method in methods
+]
+COOKIE = {"Cookie": f"holdfast={cookie_value(TOKEN)}"}
+
+
+def test_every_address_without_a_token_is_401(served: Served) -> None:
+    for method, path in [*ROUTES, ("GET", "/api/openapi.json"), ("GET", "/api/nowhere"), ("GET", "/api")]:
+        for token in (None, "wrong", TOKEN[:-1], TOKEN + "x"):
+            answer = served.ask(method, path, token=token)
+            assert (answer.status, answer.code) == (401, "unauthorised"), (method, path, token)
+            assert answer.headers["www-authenticate"] == "Bearer"
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [
+        {"Authorization": f"Basic {TOKEN}"},
+        {"Authorization": TOKEN},
+        {"Authorization": ""},
+        {"Cookie": "holdfast=x"},
+        {"Cookie": f"holdfast={TOKEN}"},
+        {"Cookie": f"other={cookie_value(TOKEN)}"},
+        {"Cookie": 'holdfast="; ;;=;'},
+        {"Authorization": "Bearer wrong", **COOKIE},
+        {"X-Token": TOKEN},
+    ],
+)
+def test_what_is_no_token(served: Served, headers: dict[str, str]) -> None:
+    assert served.ask("GET", "/api/health", token=None, headers=headers).status == 401
+    assert served.ask("GET", f"/api/health?token={TOKEN}", token=None, headers=headers).status == 401
+
+
+FOREIGN_HOSTS = [
+    "evil.example",
+    "evil.example:80",
+    "127.0.0.1.evil.example",
+    "localhost.evil.example",
+    "user@127.0.0.1",
+    "127.0.0.1:80:80",
+    "127.0.0.1/x",
+    "192.168.1.7",
+    "0.0.0.0",  # noqa: S104
+    "[::1",
+    "",
+]
+
+
+@pytest.mark.parametrize("host", FOREIGN_HOSTS)
+def test_a_foreign_host_is_403_everywhere(served: Served, host: str) -> None:
+    for path in ("/api/health", "/", f"/login?token={TOKEN}", "/assets/x.js"):
+        answer = served.ask("GET", path, headers={"Host": host})
+        assert (answer.status, answer.code) == (403, "foreign_host"), path
+
+
+@pytest.mark.parametrize("host", ["127.0.0.1", "localhost:1", "LOCALHOST", "[::1]:99", "localhost."])
+def test_our_own_names(served: Served, host: str) -> None:
+    assert served.ask("GET", "/api/health", headers={"Host": host}).status == 200
+
+
+@pytest.mark.parametrize(
+    "origin", ["http://evil.example", "null", "http://127.0.0.1:1", "https://127.0.0.1:{port}", "", "file://"]
+)
+def test_a_foreign_origin_is_403(served: Served, origin: str) -> None:
+    sent = {"Origin": origin.format(port=served.port)}
+    for method, path in ROUTES:
+        answer = served.ask(method, path, headers=sent)
+        assert (answer.status, answer.code) == (403, "foreign_origin")
+    with pytest.raises(InvalidStatus) as refused, served.socket(**sent, **COOKIE):
+        pass
+    assert refused.value.response.status_code == 403
+
+
+@pytest.mark.parametrize(("site", "status"), [("cross-site", 403), ("same-site", 403), ("same-origin", 200)])
+def test_what_the_browser_says_of_itself(served: Served, site: str, status: int) -> None:
+    sent = {"Sec-Fetch-Site": site, **COOKIE}
+    assert served.ask("GET", "/api/health", token=None, headers=sent).status == status
+
+
+def test_a_cookie_changes_something_only_from_our_own_pages(served: Served) -> None:
+    ours = {"Origin": served.url, **COOKIE}
+    path = "/api/workflows/wf_x/cancel"
+    assert served.ask("POST", path, token=None, headers=ours).status == 404
+    assert served.ask("POST", path, token=None, headers=COOKIE).status == 403
+    assert served.ask("GET", "/api/health", token=None, headers=COOKIE).status == 200
+
+
+def test_a_websocket_needs_the_token(served: Served) -> None:
+    for headers in (
+        {"X": "y"},
+        {"Authorization": "Bearer no"},
+        {"Cookie": "holdfast=no", "Origin": served.url},
+    ):
+        with pytest.raises(InvalidStatus) as refused, served.socket(**headers):
+            pass
+        assert refused.value.response.status_code == 401
+        assert json.loads(refused.value.response.body or b"")["error"]["code"] == "unauthorised"
+    with served.socket(**COOKIE, Origin=served.url) as listener:
+        assert listener.next()["type"] == "live"
+
+
+def test_the_link_is_traded_for_a_cookie(served: Served) -> None:
+    answer = served.ask("GET", f"/login?token={TOKEN}", token=None)
+    assert (answer.status, answer.headers["location"]) == (303, "/")
+    cookie, *attributes = answer.headers["set-cookie"].split("; ")
+    assert {"HttpOnly", "SameSite=strict", "Path=/"} <= set(attributes)
+    assert TOKEN not in cookie
+    assert served.ask("GET", "/api/health", token=None, headers={"Cookie": cookie}).status == 200
+    refused = served.ask("GET", "/login?token=wrong", token=None)
+    assert (refused.status, "set-cookie" in refused.headers) == (401, False)
+
+
+def test_every_answer_keeps_a_browser_on_a_short_leash(served: Served) -> None:
+    for path, how in (("/", {}), ("/api/health", {}), ("/api/health", {"token": None}), ("/api/x", {})):
+        headers = served.ask("GET", path, **how).headers
+        policy = headers["content-security-policy"]
+        assert "default-src 'none'" in policy
+        assert "unsafe" not in policy
+        assert "frame-ancestors 'none'" in policy
+        assert headers["x-content-type-options"] == "nosniff"
+        assert headers["referrer-policy"] == "no-referrer"
+        assert path == "/" or headers["cache-control"] == "no-store"
+        assert "access-control-allow-origin" not in headers
+
+
+PLAN = {"issue": {"id": "a", "title": "t"}, "tasks": [{"id": "x", "run": "true"}]}
+
+
+def _chunks(size: int) -> Iterator[bytes]:
+    for _ in range(size >> 20):
+        yield b"x" * (1 << 20)
+
+
+BODIES: dict[str, tuple[Callable[[], Any], int]] = {
+    "64 MB": (lambda: b'{"plan": "' + b"x" * (64 << 20) + b'"}', 413),
+    "64 MB in pieces": (lambda: _chunks(64 << 20), 413),
+    "deep lists": (lambda: b'{"plan": ' + b"[" * 100_000 + b"]" * 100_000 + b"}", 422),
+    "deep objects": (lambda: b'{"a":' * 5_000 + b"1" + b"}" * 5_000, 422),
+    "deep and torn": (lambda: b"[" * 1_000_000, 422),
+    "half a character": (lambda: b'{"plan": "\\ud800", "worktree": "\\ud800"}', 422),
+    "half a character in a name": (lambda: b'{"\\ud800": 1}', 422),
+    "half a character in a plan": (lambda: json.dumps({"plan": {**PLAN, "driver": "\ud800"}}).encode(), 422),
+    "zero in a folder": (lambda: json.dumps({"plan": PLAN, "worktree": "/tmp\0x"}).encode(), 422),
+    "a folder that is not whole": (lambda: json.dumps({"plan": PLAN, "worktree": "../x"}).encode(), 422),
+    "a folder that is not there": (
+        lambda: json.dumps({"plan": PLAN, "worktree": "/no\U0001f525"}).encode(),
+        404,
+    ),
+    "no UTF-8": (lambda: b'{"plan": "\xff\xfe"}', 400),
+    "no JSON": (lambda: b"{plan: no}", 422),
+    "not a number": (lambda: json.dumps({"plan": {**PLAN, "timeout": float("nan")}}).encode(), 422),
+    "a huge number": (lambda: b'{"plan": ' + b"9" * 100_000 + b"}", 400),
+    "control characters in a plan": (lambda: json.dumps({"plan": "issue: \x01\x02\u202e"}).encode(), 422),
+    "nothing": (lambda: b"", 422),
+    "null": (lambda: b"null", 422),
+}
+
+
+@pytest.mark.parametrize(("body", "status"), BODIES.values(), ids=BODIES.keys())
+def test_odd_bodies_are_refused(served: Served, body: Callable[[], Any], status: int) -> None:
+    answer = served.ask("POST", "/api/workflows", raw=body())
+    assert (answer.status, bool(answer.code)) == (status, True), answer
+    assert served.get("/api/workflows")["workflows"] == []
+
+
+def test_a_body_must_say_that_it_is_json(served: Served) -> None:
+    for kind in ("text/plain", "application/x-www-form-urlencoded", "multipart/form-data; boundary=x", ""):
+        answer = served.ask("POST", "/api/workflows", PLAN, headers={"Content-Type": kind})
+        assert (answer.status, answer.code) == (415, "unsupported_media_type")
+
+
+ODD_NAMES = [
+    "%00",
+    "%ff",
+    "%F0%9F%94%A5",
+    "..%2f..%2fetc",
+    "%E2%80%AE",
+    "x" * 5_000,
+    "%0d%0aX:%20y",
+    "'%22;--",
+]
+
+
+@pytest.mark.parametrize("name", ODD_NAMES)
+def test_odd_names_are_not_found(served: Served, name: str) -> None:
+    for path in (f"/api/workflows/{name}", f"/api/snapshots/{name}", f"/api/sessions/{name}/context"):
+        answer = served.ask("GET", path)
+        assert 400 <= answer.status < 500
+        assert answer.code
+
+
+def test_depth_is_counted_outside_of_strings() -> None:
+    assert _depth(b'{"a": [1, {"b": []}]}') == 4
+    assert _depth(rb'["[[[[", "\"[[", "\\"]') == 1
+    assert _depth(b"[[[") == 3
+
+
+def test_unknown_addresses_and_methods(served: Served) -> None:
+    assert served.ask("GET", "/api/nowhere").code == "not_found"
+    answer = served.ask("PUT", "/api/workflows")
+    assert (answer.status, answer.code) == (405, "method_not_allowed")
+    assert set(answer.headers["allow"].split(", ")) & {"GET", "POST"}
+    assert served.ask("GET", "/api/workflows/x/pause").status == 405
+    assert served.ask("POST", "/").status == 405
+
+
+# --- the token's file
+
+
+def test_the_token_is_made_once_and_for_its_owner(tmp_path: Path) -> None:
+    home = tmp_path / "home"
+    with pytest.raises(NotFoundError):
+        read_token(home)
+    found: list[str] = []
+    starts = [threading.Thread(target=lambda: found.append(made_token(home))) for _ in range(8)]
+    for start in starts:
+        start.start()
+    for start in starts:
+        start.join()
+    assert len(found) == 8
+    assert set(found) == {read_token(home)}
+    assert stat.S_IMODE(token_file(home).stat().st_mode) == 0o600
+    assert len(found[0]) >= 40
+
+
+def test_a_token_that_others_can_read_is_refused(tmp_path: Path) -> None:
+    made_token(tmp_path)
+    token_file(tmp_path).chmod(0o644)
+    with pytest.raises(InvalidInputError, match="read by others"):
+        made_token(tmp_path)
+
+
+@pytest.mark.parametrize("content", [b"", b"short", b"\xff" * 50])
+def test_a_damaged_token_is_said(tmp_path: Path, content: bytes) -> None:
+    token_file(tmp_path).write_bytes(content)
+    token_file(tmp_path).chmod(0o600)
+    with pytest.raises(DamagedDataError):
+        read_token(tmp_path)
+
+
+# --- doors that lead outside
+
+
+def test_a_server_for_others_answers_to_addresses_and_to_its_names(
+    settings: Settings, sqlite_store: SqlStore, tmp_path: Path
+) -> None:
+    door = Door(TOKEN, names=frozenset({"box.example.org"}), any_address=True)
+    with serving(settings, sqlite_store, home=tmp_path, door=door) as served:
+        for host, status in (("192.168.1.7", 200), ("BOX.example.org:1", 200), ("evil.example", 403)):
+            assert served.ask("GET", "/api/health", headers={"Host": host}).status == status
+
+
+def test_the_dashboard_comes_from_its_folder_and_nothing_else_does(
+    settings: Settings, sqlite_store: SqlStore, tmp_path: Path
+) -> None:
+    files = tmp_path / "static"
+    (files / "assets").mkdir(parents=True)
+    (files / "index.html").write_text("<title>the dashboard</title>")
+    (files / "assets" / "app-1a2b.js").write_text("1")
+    (tmp_path / "secret").write_text("secret")
+    (files / "link").symlink_to(tmp_path / "secret")
+    with serving(settings, sqlite_store, home=tmp_path, files=files) as served:
+        page = served.ask("GET", "/", token=None)
+        assert (page.status, page.headers["content-type"]) == (200, "text/html; charset=utf-8")
+        assert served.ask("GET", "/workflows/wf_1", token=None).body == page.body
+        script = served.ask("GET", "/assets/app-1a2b.js", token=None)
+        assert "immutable" in script.headers["cache-control"]
+        assert "javascript" in script.headers["content-type"]
+        for path in ("/../secret", "/%2e%2e/secret", "/..%2fsecret", "/link", "//etc/passwd", "/assets/%00"):
+            assert b"secret" not in served.ask("GET", path, token=None).body
+            assert b"root:" not in served.ask("GET", path, token=None).body
+
+
+def test_without_a_dashboard_a_page_says_so(
+    settings: Settings, sqlite_store: SqlStore, tmp_path: Path
+) -> None:
+    with serving(settings, sqlite_store, home=tmp_path, files=tmp_path / "none") as served:
+        assert b"dashboard was not built" in served.ask("GET", "/", token=None).body
