@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from cli.harness import IDENTITY
+from cli.harness import IDENTITY, Place
 from holdfast.config import Settings, load_settings
 from holdfast.store.sql import SqlStore
 
@@ -28,5 +28,10 @@ def settings(tmp_path: Path, sqlite_store: SqlStore) -> Settings:
 
 @pytest.fixture
 def served(settings: Settings, sqlite_store: SqlStore, tmp_path: Path) -> Iterator[Served]:
-    with serving(settings, sqlite_store, home=tmp_path) as server:
+    with serving(settings, home=tmp_path) as server:
         yield server
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> Place:
+    return Place(tmp_path)

@@ -18,7 +18,6 @@ from websockets.sync.client import ClientConnection, connect
 from holdfast.config import Settings
 from holdfast.server.app import create_app
 from holdfast.server.gate import Door
-from holdfast.store.sql import SqlStore
 
 TOKEN = "token-of-the-tests-0123456789abcdefghijklmn"  # noqa: S105
 PATIENCE = 30.0
@@ -44,10 +43,10 @@ class Answer:
 
 
 class Served:
-    """A running server, seen from outside; `store` is the database behind it."""
+    """A running server, seen from outside."""
 
-    def __init__(self, port: int, store: SqlStore, settings: Settings, token: str = TOKEN) -> None:
-        self.port, self.store, self.settings, self.token = port, store, settings, token
+    def __init__(self, port: int, token: str = TOKEN) -> None:
+        self.port, self.token = port, token
         self.url = f"http://127.0.0.1:{port}"
 
     def ask(
@@ -83,13 +82,18 @@ class Served:
         return answer.data
 
     @contextmanager
-    def socket(self, query: str = "", **headers: str) -> Generator[Listener]:
-        sent = headers or {"Authorization": f"Bearer {self.token}"}
+    def socket(
+        self, query: str = "", headers: Mapping[str, str] | None = None, *, reads_ahead: int = 16
+    ) -> Generator[Listener]:
+        """`reads_ahead`: messages taken in before somebody asks for them."""
         with connect(
             f"ws://127.0.0.1:{self.port}/ws/events{query}",
-            additional_headers=sent,
+            additional_headers=headers or {"Authorization": f"Bearer {self.token}"},
             max_size=None,
+            max_queue=reads_ahead,
+            compression=None,
             open_timeout=PATIENCE,
+            proxy=None,
         ) as connection:
             yield Listener(connection)
 
@@ -121,9 +125,7 @@ class Listener:
 
 
 @contextmanager
-def serving(
-    settings: Settings, store: SqlStore, *, home: Path, door: Door | None = None, **options: Any
-) -> Generator[Served]:
+def serving(settings: Settings, *, home: Path, door: Door | None = None, **options: Any) -> Generator[Served]:
     """No worker is started unless asked for: what runs is the tests' own."""
     options.setdefault("starts_workers", False)
     app = create_app(settings, door or Door(TOKEN), home=home, environ={}, **options)
@@ -142,7 +144,7 @@ def serving(
     thread.start()
     try:
         _wait(thread, server)
-        yield Served(listener.getsockname()[1], store, settings, (door or Door(TOKEN)).token)
+        yield Served(listener.getsockname()[1], (door or Door(TOKEN)).token)
     finally:
         server.should_exit = True
         thread.join(PATIENCE)

@@ -91,7 +91,7 @@ def test_a_foreign_origin_is_403(served: Served, origin: str) -> None:
     for method, path in ROUTES:
         answer = served.ask(method, path, headers=sent)
         assert (answer.status, answer.code) == (403, "foreign_origin")
-    with pytest.raises(InvalidStatus) as refused, served.socket(**sent, **COOKIE):
+    with pytest.raises(InvalidStatus) as refused, served.socket(headers={**sent, **COOKIE}):
         pass
     assert refused.value.response.status_code == 403
 
@@ -116,11 +116,11 @@ def test_a_websocket_needs_the_token(served: Served) -> None:
         {"Authorization": "Bearer no"},
         {"Cookie": "holdfast=no", "Origin": served.url},
     ):
-        with pytest.raises(InvalidStatus) as refused, served.socket(**headers):
+        with pytest.raises(InvalidStatus) as refused, served.socket(headers=headers):
             pass
         assert refused.value.response.status_code == 401
         assert json.loads(refused.value.response.body or b"")["error"]["code"] == "unauthorised"
-    with served.socket(**COOKIE, Origin=served.url) as listener:
+    with served.socket(headers={**COOKIE, "Origin": served.url}) as listener:
         assert listener.next()["type"] == "live"
 
 
@@ -224,7 +224,7 @@ def test_unknown_addresses_and_methods(served: Served) -> None:
     assert served.ask("GET", "/api/nowhere").code == "not_found"
     answer = served.ask("PUT", "/api/workflows")
     assert (answer.status, answer.code) == (405, "method_not_allowed")
-    assert set(answer.headers["allow"].split(", ")) & {"GET", "POST"}
+    assert answer.headers["allow"] == "GET, POST"
     assert served.ask("GET", "/api/workflows/x/pause").status == 405
     assert served.ask("POST", "/").status == 405
 
@@ -270,7 +270,7 @@ def test_a_server_for_others_answers_to_addresses_and_to_its_names(
     settings: Settings, sqlite_store: SqlStore, tmp_path: Path
 ) -> None:
     door = Door(TOKEN, names=frozenset({"box.example.org"}), any_address=True)
-    with serving(settings, sqlite_store, home=tmp_path, door=door) as served:
+    with serving(settings, home=tmp_path, door=door) as served:
         for host, status in (("192.168.1.7", 200), ("BOX.example.org:1", 200), ("evil.example", 403)):
             assert served.ask("GET", "/api/health", headers={"Host": host}).status == status
 
@@ -284,7 +284,7 @@ def test_the_dashboard_comes_from_its_folder_and_nothing_else_does(
     (files / "assets" / "app-1a2b.js").write_text("1")
     (tmp_path / "secret").write_text("secret")
     (files / "link").symlink_to(tmp_path / "secret")
-    with serving(settings, sqlite_store, home=tmp_path, files=files) as served:
+    with serving(settings, home=tmp_path, files=files) as served:
         page = served.ask("GET", "/", token=None)
         assert (page.status, page.headers["content-type"]) == (200, "text/html; charset=utf-8")
         assert served.ask("GET", "/workflows/wf_1", token=None).body == page.body
@@ -299,5 +299,5 @@ def test_the_dashboard_comes_from_its_folder_and_nothing_else_does(
 def test_without_a_dashboard_a_page_says_so(
     settings: Settings, sqlite_store: SqlStore, tmp_path: Path
 ) -> None:
-    with serving(settings, sqlite_store, home=tmp_path, files=tmp_path / "none") as served:
+    with serving(settings, home=tmp_path, files=tmp_path / "none") as served:
         assert b"dashboard was not built" in served.ask("GET", "/", token=None).body

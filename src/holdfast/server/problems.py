@@ -6,11 +6,12 @@ import logging
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from fastapi import FastAPI, Request
-from fastapi.exceptions import RequestValidationError
+from fastapi import FastAPI, Request, WebSocket
+from fastapi.exceptions import RequestValidationError, WebSocketRequestValidationError
 from pydantic import Field
 from starlette.exceptions import HTTPException
 from starlette.responses import Response
+from starlette.routing import Match
 
 from holdfast.errors import HoldfastError, code_of, http_status
 from holdfast.model.base import Value
@@ -111,9 +112,14 @@ def install(app: FastAPI) -> None:
         assert isinstance(error, RequestValidationError)  # noqa: S101
         return answer(422, _invalid(error.errors()))
 
-    async def http(_: Request, error: Exception) -> Response:
+    async def unfit_socket(websocket: WebSocket, error: Exception) -> None:
+        assert isinstance(error, WebSocketRequestValidationError)  # noqa: S101
+        await websocket.send_denial_response(answer(422, _invalid(error.errors())))
+
+    async def http(request: Request, error: Exception) -> Response:
         assert isinstance(error, HTTPException)  # noqa: S101
-        return answer(error.status_code, _of_http(error), error.headers)
+        headers = {"Allow": ", ".join(sorted(_methods(app, request)))} if error.status_code == 405 else None
+        return answer(error.status_code, _of_http(error), headers)
 
     async def unexpected(_: Request, error: Exception) -> Response:
         log.error("unexpected: %s", error, exc_info=error)
@@ -125,6 +131,7 @@ def install(app: FastAPI) -> None:
     app.add_exception_handler(HoldfastError, ours)
     app.add_exception_handler(RefusedError, refused)
     app.add_exception_handler(RequestValidationError, invalid)
+    app.add_exception_handler(WebSocketRequestValidationError, unfit_socket)  # type: ignore[arg-type]
     app.add_exception_handler(HTTPException, http)
     app.add_exception_handler(Exception, unexpected)
 
@@ -141,6 +148,16 @@ def _invalid(errors: Sequence[Any]) -> ErrorDetail:
         hint="see /api/openapi.json",
         faults=faults,
     )
+
+
+def _methods(app: FastAPI, request: Request) -> set[str]:
+    """All that an address takes: the framework names those of its first route only."""
+
+    def is_taken(method: str) -> bool:
+        scope = {**request.scope, "method": method}
+        return any(route.matches(scope)[0] is Match.FULL for route in app.routes)
+
+    return {method for method in ("DELETE", "GET", "PATCH", "POST", "PUT") if is_taken(method)}
 
 
 def _of_http(error: HTTPException) -> ErrorDetail:

@@ -1,0 +1,66 @@
+"""The server as its users start it: a process of its own, that can be killed and started again."""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+from types import TracebackType
+from typing import Self
+from urllib.parse import parse_qs, urlsplit
+
+from cli.harness import PROGRAM, Place
+
+from .harness import PATIENCE, Served
+
+
+class ServerProgram:
+    """`with ServerProgram(place) as program:`; after `kill`, `start` is on the same port."""
+
+    def __init__(self, place: Place, *arguments: str) -> None:
+        self._place, self._arguments = place, arguments
+        self.port = 0
+        self.token = self.url = ""
+
+    def __enter__(self) -> Self:
+        self.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._process.poll() is None:
+            self.stop()
+
+    def start(self) -> None:
+        self._process = subprocess.Popen(
+            [*PROGRAM, "serve", "--port", str(self.port), "--json", *self._arguments],
+            cwd=self._place.project,
+            env=self._place.environment,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        assert self._process.stdout is not None
+        told = json.loads(self._process.stdout.readline())
+        link = urlsplit(told["link"])
+        assert link.port is not None
+        self.port, self.url = link.port, told["url"]
+        (self.token,) = parse_qs(link.query)["token"]
+
+    def kill(self) -> None:
+        self._process.send_signal(signal.SIGKILL)
+        self._end()
+
+    def stop(self) -> int:
+        self._process.send_signal(signal.SIGTERM)
+        return self._end()
+
+    def _end(self) -> int:
+        code = self._process.wait(PATIENCE)
+        assert self._process.stdout is not None
+        self._process.stdout.close()
+        return code
+
+    def served(self) -> Served:
+        return Served(self.port, self.token)
