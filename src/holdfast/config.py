@@ -45,6 +45,9 @@ class Settings:
     agent_model_url: str | None = None
     command_time_limit: float = 600.0
     """Seconds for one command of the driver `model`."""
+    server: str | None = None
+    """Address of a server that commands talk to, in place of the database."""
+    server_token: str | None = field(default=None, repr=False)
 
     @property
     def worktree(self) -> str:
@@ -126,6 +129,8 @@ _SETTINGS: dict[str, Callable[[Any], Any]] = {
     "agent_model": _text,
     "agent_model_url": _text,
     "command_time_limit": _positive,
+    "server": _text,
+    "server_token": _text,
     "levels.caution": _number,
     "levels.warning": _number,
     "levels.auto_pause": _number,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from holdfast.journal.archive import find_archive
@@ -33,7 +33,8 @@ def newest_actions(layout: ProjectLayout, session_id: str, most: int) -> tuple[l
     return [json.loads(line) for line in kept], total > most
 
 
-def history_data(snapshot: SessionSnapshot, category: str, layout: ProjectLayout) -> object:
+def history_data(snapshot: SessionSnapshot, category: str, actions: Iterable[str] = ()) -> object:
+    """`actions`: the lines of the wind-down's journal, for that category."""
     document: dict[str, Any] = snapshot.model_dump(mode="json")
     gathered: dict[str, Any] = document["gathered"] or {}
     views: dict[str, Callable[[], object]] = {
@@ -48,7 +49,7 @@ def history_data(snapshot: SessionSnapshot, category: str, layout: ProjectLayout
         "tasks": lambda: document["task_dag"]["tasks"] or gathered.get("todos", []),
         "tests": lambda: document["test_state"],
         "journal": lambda: {
-            "actions": [json.loads(line) for line in archived_lines(layout, snapshot.session_id)],
+            "actions": [json.loads(line) for line in actions],
             **_part(gathered, "turns"),
             **_part(gathered, "commands"),
         },

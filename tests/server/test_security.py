@@ -15,7 +15,7 @@ from websockets.exceptions import InvalidStatus
 from holdfast.config import Settings
 from holdfast.errors import DamagedDataError, InvalidInputError, NotFoundError
 from holdfast.server.gate import Door, _depth
-from holdfast.server.tokens import cookie_value, made_token, read_token, token_file
+from holdfast.server_token import cookie_value, made_token, read_token, token_file
 from holdfast.store.sql import SqlStore
 
 from .harness import TOKEN, Served, serving

@@ -17,12 +17,10 @@ def command(workflow_id: str, detach: bool, as_json: bool) -> int:
       holdfast approve wf_01k9…
     """
     from holdfast.cli.running import leave_to_workers, run_here
-    from holdfast.orchestrator.local import Here
-    from holdfast.orchestrator.service import OrchestratorService
 
     current = common.settings()
     if detach:
-        with OrchestratorService(current) as service:
+        with common.service_for(current) as service:
             workflow = service.approve(workflow_id)
             how = leave_to_workers(service, current)
         if as_json:
@@ -30,7 +28,7 @@ def command(workflow_id: str, detach: bool, as_json: bool) -> int:
         else:
             click.echo(f"✓ Approved: {how}")
         return 0
-    with Here(current) as here:
+    with common.runner_for(current) as here:
         workflow = here.service.approve(workflow_id, claim=here.claim)
         if not as_json:
             click.echo("✓ Approved")

@@ -16,9 +16,8 @@ def command(workflow_id: str, reason: str | None, as_json: bool) -> None:
     Examples:
       holdfast cancel wf_01k9… -r "done by hand"
     """
-    from holdfast.orchestrator.service import OrchestratorService
 
-    with OrchestratorService(common.settings()) as service:
+    with common.service_for(common.settings()) as service:
         workflow = service.cancel(workflow_id, reason)
     if as_json:
         common.print_json({"status": workflow.status, "workflow_id": workflow.id})

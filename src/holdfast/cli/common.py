@@ -15,8 +15,15 @@ from holdfast.errors import InvalidInputError, NotFoundError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from holdfast.client.service import RemoteService, There
+    from holdfast.client.store import RemoteStore
+    from holdfast.orchestrator.local import Here
+    from holdfast.orchestrator.service import OrchestratorService
     from holdfast.store.protocol import SnapshotSummary, Store
     from holdfast.store.sql import SqlStore
+
+    Service = OrchestratorService | RemoteService
+    Runner = Here | There
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -34,14 +41,40 @@ def settings() -> Settings:
 
 
 @contextlib.contextmanager
-def store_for(current: Settings) -> Generator[SqlStore]:
-    """The database, with what it missed of this project's sessions added first."""
+def store_for(current: Settings) -> Generator[SqlStore | RemoteStore]:
+    """The database, with what it missed of this project's sessions added first; or the server's."""
+    if current.server is not None:
+        with service_for(current) as service:
+            yield service.store
+        return
     from holdfast.pauses import open_store
     from holdfast.reindex import take_in_waiting
 
     with open_store(current) as store:
         take_in_waiting(store, current)
         yield store
+
+
+def service_for(current: Settings) -> Service:
+    """What workflows are paused, resumed and asked about with: here, or through `--server`."""
+    if current.server is not None:
+        from holdfast.client.service import RemoteService
+
+        return RemoteService(current)
+    from holdfast.orchestrator.service import OrchestratorService
+
+    return OrchestratorService(current)
+
+
+def runner_for(current: Settings) -> Runner:
+    """What runs a session while somebody watches: this process, or a worker of the server."""
+    if current.server is not None:
+        from holdfast.client.service import There
+
+        return There(current)
+    from holdfast.orchestrator.local import Here
+
+    return Here(current)
 
 
 def is_interactive() -> bool:

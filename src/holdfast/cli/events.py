@@ -30,10 +30,9 @@ def command(workflow_id: str | None, follow: bool, since: int, as_json: bool) ->
       holdfast events wf_01k9… --follow --since 120
     """
     from holdfast.cli.running import chosen_workflow
-    from holdfast.orchestrator.service import OrchestratorService
 
     current = common.settings()
-    with OrchestratorService(current) as service:
+    with common.service_for(current) as service:
         workflow = chosen_workflow(service, current, workflow_id, "known", _any_status())
         if as_json and not follow:
             common.print_json([_document(event) for event in service.events(workflow.id, since)])

@@ -4,6 +4,13 @@ import click
 
 from holdfast.cli import common
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from holdfast.client.store import RemoteStore
+    from holdfast.config import Settings
+    from holdfast.model.snapshot import SessionSnapshot
+    from holdfast.store.sql import SqlStore
+
 _CATEGORIES = ("decisions", "errors", "reviewer-feedback", "git-changes", "tasks", "tests", "journal")
 
 
@@ -22,15 +29,26 @@ def command(snapshot: str, category: str, as_json: bool) -> None:
       holdfast history session-20260106-120000 decisions --json
     """
     from holdfast.resume.history import history
-    from holdfast.retrieval import archived_lines, history_data
+    from holdfast.retrieval import history_data
 
     current = common.settings()
     with common.store_for(current) as store:
         found = store.snapshot(common.find_snapshot(store, current, snapshot).id)
+        actions = _actions(store, current, found) if category == "journal" else []
     if as_json:
-        common.print_json(history_data(found, category, current.layout))
+        common.print_json(history_data(found, category, actions))
         return
     text = history(found, category)
-    if category == "journal" and (actions := list(archived_lines(current.layout, found.session_id))):
+    if actions:
         text = ("" if text.startswith("No journal") else text) + "".join(f"- {line}\n" for line in actions)
     click.echo(text, nl=False)
+
+
+def _actions(store: SqlStore | RemoteStore, current: Settings, found: SessionSnapshot) -> list[str]:
+    """What the wind-down recorded, line by line, from where its journal is."""
+    from holdfast.retrieval import archived_lines
+    from holdfast.store.sql import SqlStore
+
+    if isinstance(store, SqlStore):
+        return list(archived_lines(current.layout, found.session_id))
+    return store.journal(found)

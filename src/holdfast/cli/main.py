@@ -41,6 +41,11 @@ COMMANDS = {
 """Name and one line for `--help`; the module has the same name. A test keeps the two together."""
 
 
+_LOOKING = ("context", "events", "history", "list", "snapshot", "status")
+OVER_HTTP = frozenset((*_LOOKING, "approve", "cancel", "pause", "reject", "resume", "run"))
+"""Commands that do with `--server` what they do without it."""
+
+
 class LazyCommands(click.Group):
     """Knows all commands by name and loads the one that is called."""
 
@@ -83,9 +88,11 @@ class LazyCommands(click.Group):
 @click.option(
     "--project", type=click.Path(file_okay=False), help="Project folder, instead of the one we are in."
 )
+@click.option("--server", metavar="URL", help="Talk to this server, instead of to the database.")
 @click.option("--debug", is_flag=True, help="Show the traceback of an error.")
 @click.version_option(__version__, message="holdfast %(version)s")
-def cli(project: str | None, debug: bool) -> None:  # noqa: ARG001 - `run` looks for it itself
+@click.pass_context
+def cli(ctx: click.Context, project: str | None, server: str | None, debug: bool) -> None:  # noqa: ARG001 - `run` looks for debug itself
     """Pause, snapshot and resume the work of AI agents.
 
     \b
@@ -97,6 +104,10 @@ def cli(project: str | None, debug: bool) -> None:  # noqa: ARG001 - `run` looks
     """
     if project is not None:
         os.environ["HOLDFAST_PROJECT"] = os.path.abspath(project)  # noqa: PTH100 - pathlib is not loaded yet
+    if server is not None:
+        if ctx.invoked_subcommand not in OVER_HTTP:
+            raise click.UsageError(f"{ctx.invoked_subcommand} works on this machine, not through --server.")
+        os.environ["HOLDFAST_SERVER"] = server
 
 
 def run(arguments: Sequence[str]) -> int:

@@ -26,10 +26,9 @@ def command(
     """
     from holdfast.cli.running import chosen_workflow
     from holdfast.model.workflow import ACTIVE
-    from holdfast.orchestrator.service import OrchestratorService
 
     current = common.settings()
-    with OrchestratorService(current) as service:
+    with common.service_for(current) as service:
         workflow = chosen_workflow(service, current, workflow_id, "active", ACTIVE)
         if not as_json:
             click.echo(f"Pausing workflow {workflow.id}...")

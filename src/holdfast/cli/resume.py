@@ -8,7 +8,6 @@ from holdfast.config import Settings
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from holdfast.model.workflow import Workflow
-    from holdfast.orchestrator.service import OrchestratorService
 
 
 @click.command("resume")
@@ -40,12 +39,10 @@ def command(
       holdfast resume --from session-20260106-120000
     """
     from holdfast.cli.running import leave_to_workers, run_here
-    from holdfast.orchestrator.local import Here
-    from holdfast.orchestrator.service import OrchestratorService
 
     current = common.settings()
     if detach:
-        with OrchestratorService(current) as service:
+        with common.service_for(current) as service:
             workflow = _chosen(service, current, workflow_id)
             resumed = service.resume_workflow(
                 workflow.id,
@@ -60,7 +57,7 @@ def command(
         else:
             click.echo(f"✓ Workflow resumed: {how}")
         return 0
-    with Here(current) as here:
+    with common.runner_for(current) as here:
         workflow = _chosen(here.service, current, workflow_id)
         snapshot_id = _snapshot(here.service, current, from_snapshot)
         if not as_json:
@@ -74,7 +71,7 @@ def command(
         return run_here(here, resumed.workflow, as_json=as_json)
 
 
-def _chosen(service: OrchestratorService, current: Settings, workflow_id: str | None) -> Workflow:
+def _chosen(service: common.Service, current: Settings, workflow_id: str | None) -> Workflow:
     from holdfast.cli.running import chosen_workflow
     from holdfast.model.workflow import OPEN
 
@@ -82,11 +79,11 @@ def _chosen(service: OrchestratorService, current: Settings, workflow_id: str | 
     return service.resumable(workflow.id)
 
 
-def _snapshot(service: OrchestratorService, current: Settings, name: str | None) -> str | None:
+def _snapshot(service: common.Service, current: Settings, name: str | None) -> str | None:
     return common.find_snapshot(service.store, current, name).id if name else None
 
 
-def _show(service: OrchestratorService, workflow: Workflow, snapshot_id: str | None, *, ask: bool) -> None:
+def _show(service: common.Service, workflow: Workflow, snapshot_id: str | None, *, ask: bool) -> None:
     """What it goes on from and what that costs, before anything is spent."""
     snapshot = service.snapshot(snapshot_id) if snapshot_id else service.store.latest_snapshot(workflow.id)
     if snapshot is not None:

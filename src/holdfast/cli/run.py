@@ -44,9 +44,7 @@ def command(plan: Path, cwd: Path | None, detach: bool, as_json: bool, **options
     current = common.settings()
     wanted = read_plan(plan, **options)
     if detach:
-        from holdfast.orchestrator.service import OrchestratorService
-
-        with OrchestratorService(current) as service:
+        with common.service_for(current) as service:
             workflow = service.start(wanted, cwd)
             how = leave_to_workers(service, current)
         if as_json:
@@ -55,9 +53,8 @@ def command(plan: Path, cwd: Path | None, detach: bool, as_json: bool, **options
             click.echo(f"Workflow {workflow.id} started: {how}")
             click.echo(f"  Watch with: holdfast events {workflow.id} --follow")
         return 0
-    from holdfast.orchestrator.local import Here
 
-    with Here(current) as here:
+    with common.runner_for(current) as here:
         workflow = here.service.start(wanted, cwd, claim=here.claim)
         if not as_json:
             click.echo(

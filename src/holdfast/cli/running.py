@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import signal
-import sys
 import threading
 import time
 from collections.abc import Generator
 from contextlib import contextmanager
-from pathlib import Path
 from typing import Any
 
 import click
@@ -21,12 +19,10 @@ from holdfast.errors import INTERRUPTED, CannotDoError, NotFoundError
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from holdfast.model.workflow import Workflow
-    from holdfast.orchestrator.local import Here
-    from holdfast.orchestrator.service import OrchestratorService
 
 
 def chosen_workflow(
-    service: OrchestratorService, current: Settings, workflow_id: str | None, wanted: str, statuses: Any
+    service: common.Service, current: Settings, workflow_id: str | None, wanted: str, statuses: Any
 ) -> Workflow:
     """The named one, or the one of this folder; `wanted` says what it should have been."""
     if workflow_id is not None:
@@ -39,7 +35,7 @@ def chosen_workflow(
     return found
 
 
-def run_here(here: Here, workflow: Workflow, *, as_json: bool) -> int:
+def run_here(here: common.Runner, workflow: Workflow, *, as_json: bool) -> int:
     """Run the session to its end and tell how it ended; the exit code."""
     from holdfast.cli.live import progress
 
@@ -53,7 +49,7 @@ def run_here(here: Here, workflow: Workflow, *, as_json: bool) -> int:
     return tell_end(here.service, ended, as_json=as_json, interrupted=interrupted.is_set())
 
 
-def _waited_for_quota(here: Here, workflow: Workflow) -> bool:
+def _waited_for_quota(here: common.Runner, workflow: Workflow) -> bool:
     """Whether it is time to go on with a workflow that was to go on by itself."""
     if workflow.status != "paused" or workflow.resume_at is None:
         return False
@@ -70,9 +66,7 @@ def _waited_for_quota(here: Here, workflow: Workflow) -> bool:
     return True
 
 
-def tell_end(
-    service: OrchestratorService, workflow: Workflow, *, as_json: bool, interrupted: bool = False
-) -> int:
+def tell_end(service: common.Service, workflow: Workflow, *, as_json: bool, interrupted: bool = False) -> int:
     if as_json:
         common.print_json(described(service, workflow))
     else:
@@ -86,7 +80,7 @@ def tell_end(
     return INTERRUPTED if interrupted else 0
 
 
-def described(service: OrchestratorService, workflow: Workflow) -> dict[str, Any]:
+def described(service: common.Service, workflow: Workflow) -> dict[str, Any]:
     latest = service.store.latest_snapshot(workflow.id)
     tasks = service.tasks(workflow.id)
     return {
@@ -96,7 +90,7 @@ def described(service: OrchestratorService, workflow: Workflow) -> dict[str, Any
     }
 
 
-def _print_end(service: OrchestratorService, workflow: Workflow) -> None:
+def _print_end(service: common.Service, workflow: Workflow) -> None:
     tasks = service.tasks(workflow.id)
     if workflow.status == "completed":
         click.echo(f"✓ Workflow completed ({tasks.count('completed')} tasks)")
@@ -118,13 +112,13 @@ def _print_end(service: OrchestratorService, workflow: Workflow) -> None:
         click.echo(f"Workflow {workflow.id} was cancelled")
 
 
-def _reason(service: OrchestratorService, workflow: Workflow) -> str:
+def _reason(service: common.Service, workflow: Workflow) -> str:
     failed = [task for task in service.tasks(workflow.id).tasks if task.status == "failed"]
     return "; ".join(f"task {task.id}: {task.result or 'failed'}" for task in failed) or "see its events"
 
 
 @contextmanager
-def _signals(here: Here, workflow: Workflow) -> Generator[threading.Event]:
+def _signals(here: common.Runner, workflow: Workflow) -> Generator[threading.Event]:
     """First Ctrl-C: pause at the task's end. Second, or a TERM: cut it off and pause. Third: out."""
     interrupted = threading.Event()
 
@@ -154,21 +148,13 @@ def _signals(here: Here, workflow: Workflow) -> Generator[threading.Event]:
         yield interrupted
 
 
-def leave_to_workers(service: OrchestratorService, current: Settings) -> str:
+def leave_to_workers(service: common.Service, current: Settings) -> str:
     """Who will run what was just queued: a worker that is there, or one that is started for it."""
+    if current.server is not None:
+        return "the server has it run"
     if service.has_workers():
         return "a worker takes it up"
-    import subprocess
+    from holdfast.orchestrator.background import start_worker
 
-    layout = current.layout.ensure()
-    log = layout.state / "worker.log"
-    with Path(log).open("ab") as output:
-        subprocess.Popen(
-            [sys.executable, "-m", "holdfast", "worker", "--until-idle"],
-            cwd=current.project,
-            stdin=subprocess.DEVNULL,
-            stdout=output,
-            stderr=output,
-            start_new_session=True,
-        )
+    start_worker(current)
     return "it runs in the background"

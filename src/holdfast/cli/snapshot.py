@@ -8,6 +8,10 @@ import click
 from holdfast.cli import common
 from holdfast.errors import NotFoundError
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from holdfast.store.protocol import SnapshotSummary
+
 
 @click.group("snapshot")
 def command() -> None:
@@ -138,18 +142,27 @@ def delete(snapshot: str, yes: bool, as_json: bool) -> None:
     from holdfast.core import Core
     from holdfast.model.workflow import Workflow
     from holdfast.store.session_files import SessionFiles
+    from holdfast.store.sql import SqlStore
 
     current = common.settings()
     with common.store_for(current) as store:
         line = common.find_snapshot(store, current, snapshot)
         if not yes and common.is_interactive():
             click.confirm(f"Delete {line.session_id} ({line.id}) and its journal?", abort=True, err=True)
+        if not isinstance(store, SqlStore):
+            store.delete_snapshot(line)  # and the server its files
+            _tell_deleted(line, as_json)
+            return
         workflow: Workflow = store.workflow(line.workflow_id)
         # Files first: should the database fail now, the next attempt still finds what to delete.
         if workflow.worktree == current.worktree and current.layout.sessions.is_dir():
             SessionFiles(current.layout.sessions).delete(line.session_id)
         with contextlib.suppress(NotFoundError):  # somebody else was faster; gone is what was asked for
             Core(store).delete_snapshot(line.id)
+    _tell_deleted(line, as_json)
+
+
+def _tell_deleted(line: SnapshotSummary, as_json: bool) -> None:
     if as_json:
         common.print_json({"deleted": line.id, "session_id": line.session_id})
     else:

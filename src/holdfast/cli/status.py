@@ -11,6 +11,7 @@ from holdfast.errors import HoldfastError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from holdfast.client.store import RemoteStore
     from holdfast.model.workflow import Workflow
     from holdfast.store.sql import SqlStore
 
@@ -50,7 +51,7 @@ def _workflow(current: Settings, workflow_id: str | None) -> dict[str, Any] | No
         return _described(store, chosen) if chosen else None
 
 
-def _described(store: SqlStore, workflow: Workflow) -> dict[str, Any]:
+def _described(store: SqlStore | RemoteStore, workflow: Workflow) -> dict[str, Any]:
     """As it stands now, not as it stood at the last pause."""
     from holdfast.core import Core
     from holdfast.model.task import REMAINING
@@ -71,11 +72,14 @@ def _described(store: SqlStore, workflow: Workflow) -> dict[str, Any]:
     }
 
 
-def _is_abandoned(store: SqlStore, workflow: Workflow) -> bool:
+def _is_abandoned(store: SqlStore | RemoteStore, workflow: Workflow) -> bool:
     if workflow.claim is None:
         return False
     from holdfast.orchestrator.presence import is_gone
+    from holdfast.store.sql import SqlStore
 
+    if not isinstance(store, SqlStore):
+        return store.is_abandoned(workflow.id)
     return is_gone(workflow.claim, store.leases.all())
 
 

@@ -20,7 +20,7 @@ from starlette.datastructures import Headers, MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from holdfast.server.problems import RefusedError, refusal
-from holdfast.server.tokens import cookie_value, same
+from holdfast.server_token import cookie_value, same
 
 MOST_BODY_BYTES = 16 << 20
 """As much as the largest plan."""

@@ -15,7 +15,7 @@ from holdfast.config import Settings
 from holdfast.errors import CannotDoError, HeldElsewhereError, InvalidInputError
 from holdfast.server.app import create_app
 from holdfast.server.gate import LOOPBACK_NAMES, Door, is_loopback
-from holdfast.server.tokens import made_token
+from holdfast.server_token import made_token
 
 DEFAULT_PORT = 8421
 _BACKLOG = 2048

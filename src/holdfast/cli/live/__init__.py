@@ -6,14 +6,15 @@ import sys
 from collections.abc import Generator
 from contextlib import contextmanager
 
+from holdfast.cli import common
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from holdfast.model.workflow import Workflow
-    from holdfast.orchestrator.local import Here
 
 
 @contextmanager
-def progress(here: Here, workflow: Workflow, *, quiet: bool) -> Generator[None]:
+def progress(here: common.Runner, workflow: Workflow, *, quiet: bool) -> Generator[None]:
     if quiet or not sys.stderr.isatty():
         yield
         return

@@ -9,7 +9,7 @@ from fastapi import APIRouter
 from starlette.responses import FileResponse, HTMLResponse, RedirectResponse, Response
 
 from holdfast.server.gate import Door
-from holdfast.server.tokens import cookie_value, same
+from holdfast.server_token import cookie_value, same
 
 FILES = Path(__file__).parents[1] / "static"
 """Where the built dashboard stands in the package."""

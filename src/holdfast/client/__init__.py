@@ -1,0 +1,1 @@
+"""What the command line does with `--server`: the same verbs and questions, over HTTP."""

@@ -1,0 +1,228 @@
+"""`OrchestratorService` over HTTP, and what follows a session that runs on a server."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+from holdfast.client.http import connection_for
+from holdfast.client.store import RemoteStore
+from holdfast.config import Settings
+from holdfast.errors import CannotDoError, IllegalTransitionError, StorageError
+from holdfast.model.entry import Entry, Event, UsageReported
+from holdfast.model.snapshot import SessionSnapshot
+from holdfast.model.task import Task, TaskDAG
+from holdfast.model.usage import UsageMetrics
+from holdfast.model.workflow import ACTIVE, OPEN, Workflow, WorkflowStatus
+from holdfast.orchestrator.plan import Plan
+from holdfast.orchestrator.service import Resumed
+from holdfast.store.protocol import SnapshotSummary
+
+_POLL_SECONDS = 0.2
+_WAIT_SECONDS = 30.0
+_SLACK_SECONDS = 30.0
+_PLAN_TASK = {"id", "description", "depends_on", "run", "prompt", "driver", "approval", "junit"}
+
+
+class RemoteService:
+    """`claim` is taken where the embedded service takes one, and means nothing: workers run it there."""
+
+    def __init__(self, settings: Settings) -> None:
+        self.settings = settings
+        self._connection = connection_for(settings)
+        self.store = RemoteStore(self._connection)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        self._connection.close()
+
+    # ── verbs ───────────────────────────────────────────────────────────────────────────────
+
+    def start(self, plan: Plan, worktree: Path | None = None, *, claim: str | None = None) -> Workflow:  # noqa: ARG002
+        folder = (worktree or self.settings.project).resolve()
+        body = {"plan": _document(plan), "worktree": str(folder)}
+        return Workflow.model_validate(self._connection.post("workflows", body=body))
+
+    def pause_workflow(
+        self,
+        workflow_id: str,
+        reason: str | None = None,
+        *,
+        force_after: float | None = None,
+        wait: bool = True,
+    ) -> str | None:
+        answer = self._act(
+            workflow_id,
+            "pause",
+            reason=reason,
+            force_after=force_after,
+            wait_seconds=_WAIT_SECONDS if wait else 0,
+        )
+        if answer["status"] == "paused" or not wait:
+            return answer["snapshot_id"]
+        return self._wait_for_pause(workflow_id, force_after)
+
+    def _wait_for_pause(self, workflow_id: str, force_after: float | None) -> str | None:
+        workflow = self.workflow(workflow_id)
+        limit = workflow.options.force_after if force_after is None else force_after
+        deadline = time.monotonic() + limit + _SLACK_SECONDS
+        while workflow.status == "in_progress":
+            if time.monotonic() > deadline:
+                raise CannotDoError(
+                    f"workflow {workflow_id} has not paused yet; the request stands",
+                    hint="`holdfast status` shows where it is",
+                )
+            time.sleep(_POLL_SECONDS)
+            workflow = self.workflow(workflow_id)
+        if workflow.status != "paused":
+            raise IllegalTransitionError(
+                f"workflow {workflow_id} is {workflow.status}: it ended before the pause"
+            )
+        latest = self.store.latest_snapshot(workflow_id)
+        return latest.id if latest else None
+
+    def resume_workflow(
+        self,
+        workflow_id: str,
+        *,
+        snapshot_id: str | None = None,
+        message: str | None = None,
+        strict: bool = False,
+        claim: str | None = None,  # noqa: ARG002
+    ) -> Resumed:
+        answer = self._act(workflow_id, "resume", snapshot_id=snapshot_id, message=message, strict=strict)
+        used = answer["snapshot_id"]
+        return Resumed(
+            self.workflow(workflow_id), self.store.snapshot(used) if used else None, tuple(answer["drift"])
+        )
+
+    def cancel(self, workflow_id: str, reason: str | None = None) -> Workflow:
+        self._act(workflow_id, "cancel", reason=reason)
+        return self.workflow(workflow_id)
+
+    def approve(self, workflow_id: str, *, claim: str | None = None) -> Workflow:  # noqa: ARG002
+        self._act(workflow_id, "approve")
+        return self.workflow(workflow_id)
+
+    def reject(self, workflow_id: str, reason: str | None = None) -> Workflow:
+        self._act(workflow_id, "reject", reason=reason)
+        return self.workflow(workflow_id)
+
+    def recovered(self, workflow_id: str) -> Workflow:
+        """As it is: what was left behind is seen to by the server, when it is resumed."""
+        return self.workflow(workflow_id)
+
+    def _act(self, workflow_id: str, verb: str, **given: Any) -> Any:
+        body = {name: value for name, value in given.items() if value is not None}
+        return self._connection.post("workflows", workflow_id, verb, body=body)
+
+    # ── questions ───────────────────────────────────────────────────────────────────────────
+
+    def workflow(self, workflow_id: str) -> Workflow:
+        return self.store.workflow(workflow_id)
+
+    def of_worktree(self, worktree: str, statuses: frozenset[WorkflowStatus] = OPEN) -> Workflow | None:
+        found = self.store.workflows(worktree=worktree, statuses=statuses, limit=20)
+        return next((flow for flow in found if flow.status in ACTIVE), found[0] if found else None)
+
+    def tasks(self, workflow_id: str) -> TaskDAG:
+        return TaskDAG.model_validate(
+            {"tasks": self._connection.get("workflows", workflow_id, "tasks")["tasks"]}
+        )
+
+    def waiting_for_approval(self, workflow: Workflow) -> Task | None:
+        waiting = self._progress(workflow.id)["waiting_for_approval"]
+        return self.tasks(workflow.id).by_id[waiting] if waiting else None
+
+    def is_abandoned(self, workflow: Workflow) -> bool:
+        return self.store.is_abandoned(workflow.id)
+
+    def has_workers(self) -> bool:
+        return self._connection.get("health")["workers"] > 0
+
+    def snapshots(self, workflow_id: str) -> Sequence[SnapshotSummary]:
+        return self.store.snapshots(workflow_id)
+
+    def snapshot(self, snapshot_id: str) -> SessionSnapshot:
+        return self.store.snapshot(snapshot_id)
+
+    def events(
+        self, workflow_id: str | None = None, since: int = 0, limit: int | None = None
+    ) -> Sequence[Event]:
+        return self.store.events(workflow_id=workflow_id, since=since, limit=limit)
+
+    def _progress(self, workflow_id: str) -> Any:
+        return self._connection.get("workflows", workflow_id, "progress")
+
+
+def _document(plan: Plan) -> dict[str, Any]:
+    return {
+        "issue": plan.issue.model_dump(),
+        "tasks": [task.model_dump(mode="json", include=_PLAN_TASK) for task in plan.tasks.tasks],
+        "constraints": list(plan.constraints),
+        **plan.options.model_dump(exclude_none=True),
+    }
+
+
+class There:
+    """What `Here` is for this process: a session that a server's worker runs, followed to its end."""
+
+    claim = None
+
+    def __init__(self, settings: Settings) -> None:
+        self._settings = settings
+        self.quit = threading.Event()
+        """Set it to cut off what runs."""
+        self._listener: Callable[[str, Entry | UsageMetrics | str], None] | None = None
+
+    def __enter__(self) -> Self:
+        self.service = RemoteService(self._settings)
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.service.close()
+
+    def listen(self, listener: Callable[[str, Entry | UsageMetrics | str], None]) -> None:
+        self._listener = listener
+
+    def run(self, workflow: Workflow) -> Workflow:
+        """Until it rests; a server that is away for a while is waited for."""
+        since, cut_off = 0, False
+        while True:
+            try:
+                if self.quit.is_set() and not cut_off:
+                    cut_off = True
+                    self.service.pause_workflow(workflow.id, force_after=0, wait=False)
+                now = self.service.workflow(workflow.id)
+                since = self._tell(workflow.id, since)
+            except StorageError:
+                if self.quit.is_set():
+                    raise
+            except IllegalTransitionError:
+                continue  # it ended in the moment it was to be cut off
+            else:
+                if now.status != "in_progress":
+                    return now
+            time.sleep(_POLL_SECONDS)
+
+    def _tell(self, workflow_id: str, since: int) -> int:
+        if self._listener is None:
+            return since
+        for event in self.service.events(workflow_id, since):
+            since = event.seq
+            entry = event.entry
+            self._listener(workflow_id, entry.usage if isinstance(entry, UsageReported) else entry)
+        return since
