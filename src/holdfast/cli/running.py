@@ -51,8 +51,8 @@ def run_here(here: common.Runner, workflow: Workflow, *, as_json: bool) -> int:
 
 def _waited_for_quota(here: common.Runner, workflow: Workflow) -> bool:
     """Whether it is time to go on with a workflow that was to go on by itself."""
-    if workflow.status != "paused" or workflow.resume_at is None:
-        return False
+    if workflow.status != "paused" or workflow.resume_at is None or here.claim is None:
+        return False  # with no claim of ours, a server's worker goes on with it
     click.echo(
         f"Paused: {workflow.pause_reason}. Going on by itself then; Ctrl-C leaves it paused.", err=True
     )
