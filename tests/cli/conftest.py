@@ -1,8 +1,11 @@
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+
+from server.program import ServerProgram
 
 from .harness import IDENTITY, Place
 
@@ -17,3 +20,14 @@ def nothing_from_outside(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture
 def place(tmp_path: Path) -> Place:
     return Place(tmp_path)
+
+
+@pytest.fixture(params=["embedded", "server"])
+def anywhere(request: pytest.FixtureRequest, place: Place) -> Iterator[None]:
+    """The same test twice: on the database itself, and through a server that has it run by workers."""
+    if request.param == "embedded":
+        yield
+        return
+    with ServerProgram(place) as program:
+        place.environment["HOLDFAST_SERVER"] = program.url
+        yield

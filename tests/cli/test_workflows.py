@@ -14,6 +14,10 @@ import pytest
 
 from .harness import CTRL_C, PATIENCE, PROGRAM, Place, Result, on_terminal
 
+# In the same words, whether the database is ours or a server's.
+pytestmark = pytest.mark.usefixtures("anywhere")
+embedded = pytest.mark.parametrize("anywhere", ["embedded"], indirect=True)
+"""What is about this very process: a server's worker outlives whoever watches it."""
 HEAD = "issue: {id: D, title: Demo}\ntasks:\n"
 
 
@@ -130,6 +134,7 @@ def _ends(process: subprocess.Popen[str], both: list[subprocess.Popen[str]]) -> 
     return process.poll() is not None
 
 
+@embedded
 def test_killed_and_resumed(place: Place, plan: Callable[..., Path]) -> None:
     command = "echo $HOLDFAST_ATTEMPT >> log; [ $HOLDFAST_ATTEMPT = 2 ] || { touch began; sleep 60; }"
     running = begin(place, "run", plan("true", command, "echo c >> log"))
@@ -287,6 +292,7 @@ def test_from_an_older_snapshot(place: Place, plan: Callable[..., Path]) -> None
     assert again.err == "warning: Changed on the disk since the pause: log.\n"
 
 
+@embedded
 def test_doctor_is_content(place: Place) -> None:
     well = place.ok("doctor")
     assert all(line.startswith("✓ ") for line in well.lines)

@@ -36,7 +36,7 @@ class ServerProgram:
         self._process = subprocess.Popen(
             [*PROGRAM, "serve", "--port", str(self.port), "--json", *self._arguments],
             cwd=self._place.project,
-            env=self._place.environment,
+            env={**self._place.environment, "HOLDFAST_SERVER": ""},
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             text=True,

@@ -21,7 +21,7 @@ from holdfast.errors import HoldfastError
 from holdfast.orchestrator.service import OrchestratorService
 from holdfast.reindex import take_in_waiting
 from holdfast.server import problems
-from holdfast.server.desk import Desk
+from holdfast.server.desk import Desk, Workers
 from holdfast.server.document import document
 from holdfast.server.feed import EventFeed
 from holdfast.server.gate import Door, Gate
@@ -52,15 +52,15 @@ def create_app(
     async def lifespan(app: FastAPI) -> AsyncGenerator[None]:
         anyio.to_thread.current_default_thread_limiter().total_tokens = _THREADS
         service = await run_in_threadpool(OrchestratorService, settings)
-        desk = app.state.desk = Desk(
-            settings,
-            service,
-            EventFeed(service.store),
-            home=home or Path.home(),
-            environ=os.environ if environ is None else environ,
-            starts_workers=starts_workers,
-        )
-        try:
+        with contextlib.closing(service), Workers(service, starts_any=starts_workers) as workers:
+            desk = app.state.desk = Desk(
+                settings,
+                service,
+                EventFeed(service.store),
+                home=home or Path.home(),
+                environ=os.environ if environ is None else environ,
+                workers=workers,
+            )
             await run_in_threadpool(take_in_waiting, service.store, settings)
             background = [asyncio.create_task(desk.feed.run()), asyncio.create_task(_look_for_work(desk))]
             try:
@@ -69,10 +69,6 @@ def create_app(
                 for task in background:
                     task.cancel()
                 await asyncio.gather(*background, return_exceptions=True)
-        finally:
-            if desk.workers is not None:
-                desk.workers.let_go()
-            service.close()
 
     pages = _application()
     pages.include_router(dashboard_router(door, files))
@@ -107,7 +103,7 @@ def _application(lifespan: Lifespan[FastAPI] | None = None) -> FastAPI:
 
 async def _look_for_work(desk: Desk) -> None:
     """What others queued, and what is due, gets a worker too."""
-    while desk.workers is not None:
+    while True:
         try:
             await run_in_threadpool(desk.workers.ensure)
         except HoldfastError as error:

@@ -9,7 +9,8 @@ from collections import OrderedDict
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated
+from types import TracebackType
+from typing import Annotated, Self
 
 from fastapi import Depends
 from starlette.requests import HTTPConnection
@@ -23,10 +24,11 @@ from holdfast.model.task import TaskDAG
 from holdfast.model.usage import UsageMetrics
 from holdfast.model.workflow import Workflow
 from holdfast.orchestrator.background import start_worker
-from holdfast.orchestrator.presence import is_gone
+from holdfast.orchestrator.presence import Presence, is_dead, is_gone
 from holdfast.orchestrator.service import OrchestratorService
 from holdfast.pauses import known_projects
 from holdfast.server.feed import EventFeed
+from holdfast.store.leases import Lease
 from holdfast.store.protocol import snapshot_not_found
 
 _KEPT_STANDINGS = 64
@@ -50,13 +52,13 @@ class Desk:
         *,
         home: Path,
         environ: Mapping[str, str],
-        starts_workers: bool,
+        workers: Workers,
     ) -> None:
         self.settings, self.service, self.feed = settings, service, feed
         self.store = service.store
         self.home, self.environ = home, environ
         """Where agents keep their sessions."""
-        self.workers = Workers(service) if starts_workers else None
+        self.workers = workers
         self._standings: OrderedDict[tuple[str, int], Standing] = OrderedDict()
         self._lock = threading.Lock()
 
@@ -88,25 +90,56 @@ class Desk:
         return sorted({self.settings.project, *known_projects(self.settings)})
 
     def see_to_it(self) -> None:
-        """Something was queued or changed here: have it run, and have it told."""
-        if self.workers is not None:
-            self.workers.ensure()
+        """Something was queued: have it run."""
+        self.workers.ensure()
 
 
 class Workers:
-    """Starts a worker where work waits and nobody is there to take it up."""
+    """Starts a worker where work waits and nobody is there to take it up.
 
-    def __init__(self, service: OrchestratorService, clock: Clock = system_clock) -> None:
-        self._service, self._clock = service, clock
+    Meanwhile the server itself counts as one: what it has queued is not taken for forgotten.
+    """
+
+    def __init__(
+        self, service: OrchestratorService, *, starts_any: bool, clock: Clock = system_clock
+    ) -> None:
+        self._service, self._starts_any, self._clock = service, starts_any, clock
         self._lock = threading.Lock()
         self._started: subprocess.Popen[bytes] | None = None
+        self._presence = Presence(service.store.leases, "worker")
+
+    def __enter__(self) -> Self:
+        if self._starts_any:
+            self._presence.__enter__()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """What was started goes on with what it has and ends by itself."""
+        if self._starts_any:
+            self._presence.__exit__(kind, error, trace)
+        with self._lock:
+            if self._started is not None and self._started.poll() is None:
+                self._started.returncode = 0  # not ours to wait for any more
+            self._started = None
+
+    def present(self) -> list[Lease]:
+        """Those that run work themselves."""
+        return [
+            lease
+            for lease in self._service.store.leases.all()
+            if lease.kind == "worker" and not is_dead(lease) and lease.id != self._presence.id
+        ]
 
     def ensure(self) -> None:
+        if not self._starts_any:
+            return
         with self._lock:
             if self._started is not None and self._started.poll() is None:
                 return  # it ends only when nothing is left to do
             self._started = None
-            if self._work_waits() and not self._service.has_workers():
+            if self._work_waits() and not self.present():
                 self._started = start_worker(self._service.settings)
 
     def _work_waits(self) -> bool:
@@ -116,13 +149,6 @@ class Workers:
         claims = [flow.claim for flow in store.claimed() if flow.claim and flow.claim.startswith("worker-")]
         leases = store.leases.all() if claims else ()
         return any(is_gone(claim, leases) for claim in claims)
-
-    def let_go(self) -> None:
-        """The server ends; the worker goes on with what it has and ends by itself."""
-        with self._lock:
-            if self._started is not None and self._started.poll() is None:
-                self._started.returncode = 0  # not ours to wait for any more
-            self._started = None
 
 
 async def _desk(connection: HTTPConnection) -> Desk:

@@ -18,12 +18,11 @@ router = APIRouter(prefix="/api", tags=["about"])
 def get_health(desk: AtDesk) -> Health:
     """Whether the database answers, and who is there to work."""
     _, newest = desk.store.event_range()
-    workers = [lease for lease in desk.store.leases.all() if lease.kind == "worker" and not lease.expired]
     return Health(
         status="ok",
         version=__version__,
         database=desk.store.shown,
-        workers=len(workers),
+        workers=len(desk.workers.present()),
         seq=newest,
         listeners=desk.feed.listeners,
     )
