@@ -28,6 +28,7 @@ TOPICS = (
     "hooks",
     "flow",
     "workflows",
+    "files",
 )
 RESULTS = Path(__file__).parent / "results"
 _PACKAGES = (

@@ -7,6 +7,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from holdfast._version import __version__ as __version__
     from holdfast.capacity.tracker import ContextUsageTracker as ContextUsageTracker
+    from holdfast.capture.files import FileTracker as FileTracker
     from holdfast.errors import HoldfastError as HoldfastError
     from holdfast.errors import SessionAlreadyRunningError as SessionAlreadyRunningError
     from holdfast.errors import SessionNotFoundError as SessionNotFoundError
@@ -39,6 +40,7 @@ _HOME = {
     "DecisionExtractor": "holdfast.findings.by_model",
     "ErrorRecord": "holdfast.model.findings",
     "Flow": "holdfast.flow.graph",
+    "FileTracker": "holdfast.capture.files",
     "GitState": "holdfast.model.git",
     "HoldfastError": "holdfast.errors",
     "Hub": "holdfast.flow.hub",

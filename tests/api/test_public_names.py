@@ -13,6 +13,7 @@ NAMES = [
     "DecisionExtractor",
     "ErrorRecord",
     "Flow",
+    "FileTracker",
     "GitState",
     "HoldfastError",
     "Hub",

@@ -6,11 +6,11 @@ import os
 from collections.abc import Iterator
 from pathlib import Path
 
-from holdfast.capture.files import fingerprint_files
+from holdfast.capture.files import FileTracker
 from holdfast.capture.git import capture_git_state
 from holdfast.errors import HoldfastError
 from holdfast.model.git import GitState, decode_path
-from holdfast.model.snapshot import FileFingerprint, SessionSnapshot
+from holdfast.model.snapshot import SessionSnapshot
 
 _MOST_FILES_NAMED = 10
 
@@ -51,14 +51,9 @@ def _commits(before: GitState, now: GitState) -> Iterator[str]:
 
 def _files(snapshot: SessionSnapshot, before: GitState, now: GitState, root: Path) -> Iterator[str]:
     """Those that were changed at the pause by their content, the others by what git says of them now."""
-    prints = {one.path: one for one in fingerprint_files(root, (one.path for one in snapshot.files))}
-    changed = [one.path for one in snapshot.files if _differs(one, prints.get(one.path))]
+    changed = FileTracker.compare({one.path: one for one in snapshot.files}, root=root).paths
     known = set(before.files_modified)
     changed += [path for path in now.files_modified if path not in known]
     if changed:
         more = f" and {len(changed) - _MOST_FILES_NAMED} more" if len(changed) > _MOST_FILES_NAMED else ""
         yield f"Changed on the disk since the pause: {', '.join(changed[:_MOST_FILES_NAMED])}{more}."
-
-
-def _differs(before: FileFingerprint, now: FileFingerprint | None) -> bool:
-    return now is None or before.hash != now.hash

@@ -1,18 +1,30 @@
-"""Fingerprints of files: what they held when a snapshot was taken."""
+"""What files held, and which of them hold something else now.
+
+`FileTracker` looks at a file's stamp first and reads only what the stamp cannot settle
+(`holdfast.stamps` says when it can). A link counts as what it points at, not as what is there.
+"""
 
 from __future__ import annotations
 
 import hashlib
 import os
 import stat
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, MutableMapping
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TypeVar
 
-from holdfast.model.git import decode_path
+from holdfast.clock import Clock, system_clock
+from holdfast.model.git import decode_path, encode_path
 from holdfast.model.snapshot import FileFingerprint
+from holdfast.stamps import feed, read_steadily, settled_ctime
 
 MOST_FILES = 2_000
 LARGEST_FILE = 64 << 20
+ABSENT = "absent"
+
+Item = TypeVar("Item")
+PathLike = str | bytes | os.PathLike[str]
 
 
 def fingerprint_files(root: Path, paths: Iterable[str]) -> tuple[FileFingerprint, ...]:
@@ -22,29 +34,175 @@ def fingerprint_files(root: Path, paths: Iterable[str]) -> tuple[FileFingerprint
     marked absent. Bounded in number and size, since a pause must not wait on a build folder.
     """
     found: list[FileFingerprint] = []
+    base = os.fsencode(root) + b"/"
     for path in paths:
         if len(found) == MOST_FILES:
             break
-        print_of = _fingerprint(os.fsencode(root) + b"/" + decode_path(path), path)
+        print_of = _fingerprint(base + decode_path(path), path, system_clock(), largest=LARGEST_FILE)
         if print_of is not None:
             found.append(print_of)
     return tuple(found)
 
 
-def _fingerprint(location: bytes, path: str) -> FileFingerprint | None:
+@dataclass
+class FileChanges:
+    """What became of the files of a snapshot; every list in the snapshot's order."""
+
+    modified: list[str] = field(default_factory=list[str])
+    deleted: list[str] = field(default_factory=list[str])
+    new: list[str] = field(default_factory=list[str])
+    unreadable: list[str] = field(default_factory=list[str])
+    """There, and not to be read now: what they hold is not known."""
+    refreshed: dict[str, FileFingerprint] = field(default_factory=dict[str, FileFingerprint])
+    """Touched, with the same content: their fingerprints with the stamp of today."""
+
+    @property
+    def paths(self) -> list[str]:
+        return [*self.modified, *self.deleted, *self.new, *self.unreadable]
+
+
+class FileTracker:
+    """Paths are relative to `root` (where we are, if none is given), or absolute."""
+
+    @staticmethod
+    def create_snapshot(
+        filepaths: Iterable[PathLike], *, root: Path | None = None, clock: Clock = system_clock
+    ) -> dict[str, FileFingerprint]:
+        """Fingerprints by path. What is no file or cannot be read is left out."""
+        base = _base(root)
+        prints: dict[str, FileFingerprint] = {}
+        for path in filepaths:
+            name = os.fsencode(path)
+            key = encode_path(name)
+            print_of = _fingerprint(base + name, key, clock())
+            if print_of is not None:
+                prints[key] = print_of
+        return prints
+
+    @staticmethod
+    def compare(
+        snapshot: Mapping[str, FileFingerprint],
+        filepaths: Iterable[PathLike] = (),
+        *,
+        root: Path | None = None,
+        clock: Clock = system_clock,
+    ) -> FileChanges:
+        """The difference to now. Of `filepaths`, those that are there and not in the snapshot are new."""
+        changes = FileChanges()
+        base = _base(root)
+        for path, location, status in _unsettled(snapshot, root):
+            before = snapshot[path]
+            if status is not None and _is_content(status) and status.st_size != before.size:
+                # Another size is another content; no need to read it.
+                (changes.new if before.hash == ABSENT else changes.modified).append(path)
+            else:
+                _sort_in(changes, before, _fingerprint(location, path, clock()))
+        for path in filepaths:
+            name = os.fsencode(path)
+            key = encode_path(name)
+            if key not in snapshot and os.path.lexists(base + name):
+                changes.new.append(key)
+        return changes
+
+    @staticmethod
+    def detect_changes(
+        snapshot: MutableMapping[str, FileFingerprint],
+        filepaths: Iterable[PathLike] = (),
+        *,
+        root: Path | None = None,
+        clock: Clock = system_clock,
+    ) -> list[str]:
+        """Paths whose content is another one, is gone or is new.
+
+        A file that was only touched is none of them; the snapshot gets its new stamp.
+        """
+        changes = FileTracker.compare(snapshot, filepaths, root=root, clock=clock)
+        snapshot.update(changes.refreshed)
+        return changes.paths
+
+    @staticmethod
+    def get_changed_items(changed_files: Iterable[PathLike], items: Iterable[Item]) -> list[Item]:
+        """Those items whose `filepath` (an attribute or a key) is among the changed files."""
+        changed = {os.fsencode(path) for path in changed_files}
+        changed |= {decode_path(os.fsdecode(path)) for path in changed if path.startswith(b'"')}
+        return [item for item in items if os.fsencode(_filepath(item)) in changed]
+
+
+def _filepath(item: object) -> PathLike:
+    return item["filepath"] if isinstance(item, Mapping) else item.filepath  # type: ignore[attr-defined, no-any-return]
+
+
+def _base(root: Path | None) -> bytes:
+    return os.fsencode(root) + b"/" if root else b""
+
+
+def _is_content(status: os.stat_result) -> bool:
+    return stat.S_ISREG(status.st_mode) or stat.S_ISLNK(status.st_mode)
+
+
+def _unsettled(
+    snapshot: Mapping[str, FileFingerprint], root: Path | None
+) -> list[tuple[str, bytes, os.stat_result | None]]:
+    """The files whose stamps differ; one system call a file, and little more, is what it costs."""
+    base = _base(root)
+    lstat = os.lstat
+    found: list[tuple[str, bytes, os.stat_result | None]] = []
+    for path, known in snapshot.items():
+        location = base + (decode_path(path) if path[:1] == '"' else path.encode())
+        try:
+            status = lstat(location)
+        except OSError:
+            found.append((path, location, None))
+            continue
+        if (
+            status.st_ctime_ns != known.ctime_ns
+            or status.st_mtime_ns != known.mtime_ns
+            or status.st_size != known.size
+        ):
+            found.append((path, location, status))
+    return found
+
+
+def _sort_in(changes: FileChanges, before: FileFingerprint, now: FileFingerprint | None) -> None:
+    if now is None:
+        changes.unreadable.append(before.path)
+    elif now.hash == before.hash:
+        if now.hash != ABSENT and now != before:
+            changes.refreshed[before.path] = now
+    elif now.hash == ABSENT:
+        changes.deleted.append(before.path)
+    elif before.hash == ABSENT:
+        changes.new.append(before.path)
+    else:
+        changes.modified.append(before.path)
+
+
+def _fingerprint(
+    location: bytes, path: str, now: float, *, largest: int | None = None
+) -> FileFingerprint | None:
+    """None for what is no file, cannot be read or is too large; gone before or while read is absent."""
     try:
         status = os.lstat(location)
         if stat.S_ISLNK(status.st_mode):
-            digest = hashlib.sha256(os.readlink(location))  # noqa: PTH115 - the name may be no text
-        elif stat.S_ISREG(status.st_mode) and status.st_size <= LARGEST_FILE:
-            with open(location, "rb") as file:  # noqa: PTH123 - the name may be no text
-                digest = hashlib.file_digest(file, "sha256")
+            digest, still = hashlib.sha256(os.readlink(location)).hexdigest(), True  # noqa: PTH115 - bytes
+        elif stat.S_ISREG(status.st_mode) and (largest is None or status.st_size <= largest):
+            digest, status, still = read_steadily(location, _sha256)
         else:
             return None
     except (FileNotFoundError, NotADirectoryError):
-        return FileFingerprint(path=path, hash="absent", mtime_ns=0, size=0)
+        return FileFingerprint(path=path, hash=ABSENT, mtime_ns=0, size=0)
     except OSError:
         return None
     return FileFingerprint(
-        path=path, hash=f"sha256:{digest.hexdigest()}", mtime_ns=status.st_mtime_ns, size=status.st_size
+        path=path,
+        hash=f"sha256:{digest}",
+        mtime_ns=status.st_mtime_ns,
+        size=status.st_size,
+        ctime_ns=settled_ctime(status, now) if still else None,
     )
+
+
+def _sha256(descriptor: int) -> str:
+    digest = hashlib.sha256()
+    feed(descriptor, digest.update)
+    return digest.hexdigest()

@@ -41,6 +41,9 @@ class FileFingerprint(Value):
     hash: str = Field(pattern=r"^(sha256:[0-9a-f]{64}|absent)$")
     mtime_ns: int
     size: int = Field(ge=0)
+    ctime_ns: int | None = Field(
+        default=None, description="Change time; none where the stamp alone does not prove the content"
+    )
 
 
 class SessionSnapshot(Value):
