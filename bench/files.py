@@ -42,7 +42,9 @@ def _measure(folder: Path, paths: list[str], repetitions: int) -> list[Figure]:
         assert FileTracker.detect_changes(snapshot, root=folder) == []
 
     def git_status() -> None:
-        done = subprocess.run(["git", "-C", folder, "status", "--porcelain"], stdout=subprocess.PIPE)
+        done = subprocess.run(
+            ["git", "-C", folder, "status", "--porcelain"], stdout=subprocess.PIPE, check=True
+        )
         assert done.stdout == b""
 
     def sha256sum() -> None:

@@ -88,8 +88,12 @@ def _start_mark(pid: int) -> str | None:
     fields = _stat_fields(pid)
     if len(fields) < 20:
         return None
+    return f"{boot_mark() or ''}:{fields[19]}"
+
+
+def boot_mark() -> str | None:
+    """Another one each time the machine starts; None where the system does not tell."""
     try:
-        boot = Path("/proc/sys/kernel/random/boot_id").read_text().strip()
+        return Path("/proc/sys/kernel/random/boot_id").read_text().strip()
     except OSError:
-        boot = ""
-    return f"{boot}:{fields[19]}"
+        return None

@@ -1,0 +1,86 @@
+"""Run git with nothing of the user's around it: no settings, hooks, filters or replaced objects."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from pathlib import Path
+
+from holdfast.errors import GitError
+
+TIME_LIMIT = 300.0
+_SCRUBBED = {
+    "LC_ALL": "C",
+    "HOME": os.devnull,
+    "XDG_CONFIG_HOME": os.devnull,
+    "GIT_CONFIG_NOSYSTEM": "1",
+    "GIT_CONFIG_GLOBAL": os.devnull,
+    "GIT_ATTR_NOSYSTEM": "1",
+    "GIT_NO_REPLACE_OBJECTS": "1",
+    "GIT_OPTIONAL_LOCKS": "0",
+    "GIT_TERMINAL_PROMPT": "0",
+}
+_NO_PROGRAMS = ("-c", "core.fsmonitor=false", "-c", f"core.hooksPath={os.devnull}")
+
+
+def environment() -> dict[str, str]:
+    return {**_SCRUBBED, "PATH": os.environ.get("PATH", os.defpath)}
+
+
+def git_command(folder: Path, *arguments: str) -> list[str]:
+    return ["git", "--no-pager", *_NO_PROGRAMS, f"--git-dir={folder}", *arguments]
+
+
+def run_git(folder: Path, *arguments: str, stdin: bytes = b"") -> bytes:
+    """In the repository at `folder`; a failure is a `GitError`."""
+    done = _run(git_command(folder, *arguments), folder, stdin)
+    if done.returncode != 0:
+        reason = done.stderr.decode(errors="replace").strip()
+        raise GitError(f"git {arguments[0]} failed: {reason}", hint="`holdfast doctor` looks at the set-up")
+    return done.stdout
+
+
+def list_unignored(root: Path) -> list[bytes] | None:
+    """What git would look at in the user's work tree, ignored files left out; None where it cannot say."""
+    names = ("ls-files", "-z", "--cached", "--others", "--exclude-standard")
+    done = _run(["git", "--no-pager", *_NO_PROGRAMS, "--literal-pathspecs", *names], root, b"")
+    if done.returncode != 0:
+        return None
+    return [name for name in done.stdout.split(b"\0") if name]
+
+
+def merge_texts(folder: Path, ours: bytes, base: bytes, theirs: bytes) -> bytes | None:
+    """The change from `base` to `theirs` made in `ours`; None where the two touch the same lines."""
+    if any(b"\0" in text for text in (ours, base, theirs)):
+        return None
+    names = ["ours", "base", "theirs"]
+    places = [folder / f"merge-{os.getpid()}-{name}" for name in names]
+    try:
+        for place, text in zip(places, (ours, base, theirs), strict=True):
+            place.write_bytes(text)
+        done = _run(["git", "merge-file", "-p", "-q", *map(str, places)], folder, b"")
+    finally:
+        for place in places:
+            place.unlink(missing_ok=True)
+    if done.returncode == 0:
+        return done.stdout
+    if 0 < done.returncode < 128:  # so many conflicts
+        return None
+    raise GitError(f"git merge-file failed: {done.stderr.decode(errors='replace').strip()}")
+
+
+def _run(command: list[str], folder: Path, stdin: bytes) -> subprocess.CompletedProcess[bytes]:
+    try:
+        return subprocess.run(
+            command,
+            cwd=folder,
+            env=environment(),
+            input=stdin,
+            capture_output=True,
+            check=False,
+            timeout=TIME_LIMIT,
+        )
+    except FileNotFoundError as error:
+        raise GitError("git is not installed", hint="install git, then run the same command") from error
+    except (OSError, subprocess.TimeoutExpired) as error:
+        raise GitError(f"git could not be run: {error}") from error

@@ -1,0 +1,170 @@
+"""Transactions as branches of entries: appended to, folded, never rewritten."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from holdfast.errors import ConflictError, NotFoundError
+from holdfast.faults import fault_point
+from holdfast.model.git import decode_path
+from holdfast.sidecar.manifest import Entry, FileState, PathChange, Status, from_message, to_message
+from holdfast.sidecar.repository import Repository, TreeEntry
+from holdfast.sidecar.state import Known, State
+
+log = logging.getLogger("holdfast.sidecar")
+
+_PUBLISH = "publish"
+
+
+@dataclass(frozen=True)
+class Transaction:
+    """A fold over the entries."""
+
+    id: str
+    session_id: str
+    status: Status
+    began: datetime
+    updated: datetime
+    entries: tuple[Entry, ...]
+    standing: tuple[str, ...]
+    """Ids of the entries whose effect was not taken back, in order."""
+    continued_from: str | None
+
+    @property
+    def changes(self) -> tuple[Entry, ...]:
+        """The changes that stand."""
+        return tuple(one for one in self.entries if one.kind == "change" and one.id in self.standing)
+
+
+def fold(entries: Sequence[Entry]) -> Transaction:
+    by_id = {entry.id: entry for entry in entries}
+    standing: dict[str, None] = {}
+    for entry in entries:
+        standing[entry.id] = None
+        for undone in entry.undoes:
+            standing.pop(undone, None)
+            # To take back an undoing is to bring its subjects back.
+            for revived in by_id[undone].undoes if undone in by_id else ():
+                standing[revived] = None
+    first, last = entries[0], entries[-1]
+    return Transaction(
+        first.transaction_id,
+        first.session_id,
+        last.status,
+        first.at,
+        last.at,
+        tuple(entries),
+        tuple(entry.id for entry in entries if entry.id in standing),
+        first.continued_from,
+    )
+
+
+def branch_of(transaction_id: str) -> str:
+    return f"session-{transaction_id}"
+
+
+class Ledger:
+    def __init__(self, repository: Repository, state: State) -> None:
+        self._repository = repository
+        self._state = state
+
+    def ids(self) -> list[str]:
+        return [name.removeprefix("session-") for name in self._repository.branches()]
+
+    def exists(self, transaction_id: str) -> bool:
+        return self._repository.branch(branch_of(transaction_id)) is not None
+
+    def last(self, transaction_id: str) -> Entry:
+        """The newest entry; it costs the same however many there are."""
+        return self._entry(transaction_id, self._tip(transaction_id))[1]
+
+    def read(self, transaction_id: str) -> Transaction:
+        oid: str | None = self._tip(transaction_id)
+        entries: list[Entry] = []
+        while oid is not None:
+            oid, entry = self._entry(transaction_id, oid)
+            entries.append(entry)
+        return fold(entries[::-1])
+
+    def _tip(self, transaction_id: str) -> str:
+        oid = self._repository.branch(branch_of(transaction_id))
+        if oid is None:
+            raise NotFoundError(
+                f"transaction branch not found: {transaction_id}; it may have been deleted by hand",
+                hint="`holdfast tx list` shows what there is; start afresh with --new",
+            )
+        return oid
+
+    def _entry(self, transaction_id: str, oid: str) -> tuple[str | None, Entry]:
+        parent, message = self._repository.read_commit(oid)
+        return parent, from_message(message, where=f"entry {oid[:12]} of transaction {transaction_id}")
+
+    def append(
+        self, entry: Entry, files: Mapping[bytes, Known | None], also: Callable[[], None] = lambda: None
+    ) -> None:
+        """Add an entry, and take over `files` as what is known, in one step that a crash cannot split."""
+        branch = branch_of(entry.transaction_id)
+        old = self._repository.branch(branch)
+        tree = self._repository.write_tree(_tree_of(entry.changes))
+        new = self._repository.write_commit(tree, old, entry.at.timestamp(), to_message(entry))
+        fault_point("sidecar.written")
+        with self._state.change():
+            for path, known in files.items():
+                self._state.put_file(path, known)
+            also()
+            self._state.put_branch(branch, new)
+            self._state.put_note(_PUBLISH, [branch, old, new])
+        fault_point("sidecar.promised")
+        self._repository.move_branch(branch, old, new)
+        fault_point("sidecar.published")
+
+    def after_power_cut(self) -> None:
+        """Write again what may not have reached the disk."""
+        for oid, packed in self._state.unsynced().items():
+            self._repository.write_loose(oid, packed)
+        for branch, oid in self._state.branches().items():
+            self._repository.set_branch(branch, oid)
+
+    def checkpoint(self) -> None:
+        """Sync what the state has been keeping for the disk's sake."""
+        self._repository.sync(self._state.unsynced())
+        with self._state.change():
+            self._state.all_synced()
+
+    def recover(self) -> None:
+        """Move the branch that a crash kept from being moved."""
+        promised = self._state.note(_PUBLISH)
+        if promised is None:
+            return
+        try:
+            self._repository.move_branch(*promised)
+        except ConflictError as error:
+            log.warning("%s", error.message)
+            with self._state.change():
+                self._state.put_note(_PUBLISH, None)
+
+    def delete(self, transaction_id: str) -> None:
+        with self._state.change():
+            self._state.unwatch(transaction_id)
+            self._state.put_note(_PUBLISH, None)
+            self._state.put_branch(branch_of(transaction_id), None)
+        self._repository.delete_branch(branch_of(transaction_id))
+
+
+def _tree_of(changes: Sequence[PathChange]) -> list[TreeEntry]:
+    """Every blob under a name of its own: numbered, since a path is no name, and easy on the eye."""
+    entries: list[TreeEntry] = []
+    for number, change in enumerate(changes):
+        sides: tuple[tuple[bytes, FileState | None], ...] = (
+            (b"before", change.before),
+            (b"after", change.after),
+        )
+        readable = decode_path(change.path).replace(b"/", b"%2F")[-150:]
+        for side, state in sides:
+            if state is not None and state.stored:
+                name = b"%06d.%s.%s" % (number, side, readable)
+                entries.append((state.git_mode, name, state.oid))
+    return entries

@@ -1,0 +1,213 @@
+"""`SideCar`: let an agent change files, and be able to take any of it back.
+
+    begin ─► watch ─► (the agent works) ─► record ─► … ─► commit | rollback
+                                              └─► undo one change
+
+`watch` before a task or a batch of tools, `record` after it: what differs in the files watched is the
+session's change, whoever's hand made it, an editor's or a shell's. What differed before was the
+user's, and is only remembered. All sessions share one memory of how each file was last seen, so a
+change is counted once, and to the one who watched that file.
+
+What cannot be told apart (two sessions watched the same file; a session crashed while watching) is
+recorded *in doubt*, and taken back only on request.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Generator, Iterable
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Literal
+
+from holdfast.clock import Clock, system_clock
+from holdfast.durable import lock_file, private_folder, storage_errors
+from holdfast.errors import CannotDoError, ConflictError, IllegalTransitionError
+from holdfast.faults import fault_point
+from holdfast.ids import new_id
+from holdfast.layout import ProjectLayout
+from holdfast.process import ProcessIdentity, identify
+from holdfast.sidecar.ledger import Transaction
+from holdfast.sidecar.manifest import Entry, PathChange
+from holdfast.sidecar.repository import Repository
+from holdfast.sidecar.state import WHOLE_TREE, State
+from holdfast.sidecar.work import Limits, Outcome, Work
+from holdfast.sidecar.worktree import Worktree, checked_path
+
+__all__ = ["Limits", "Outcome", "SideCar"]
+
+PATIENCE = 60.0
+"""Seconds to wait for another process that is at work in the same side-car."""
+
+AnyPath = str | bytes | os.PathLike[str]
+
+
+class SideCar:
+    def __init__(
+        self, project: Path | str, *, clock: Clock = system_clock, limits: Limits | None = None
+    ) -> None:
+        self._layout = ProjectLayout(Path(project).absolute())
+        self._clock = clock
+        self._limits = limits or Limits()
+        self.folder = self._layout.folder / "sidecar"
+        self._repository = Repository(self.folder)
+        self._stage = self.folder / "stage"
+        self._tree = Worktree(self._layout.root, self._stage, largest=self._limits.largest_file)
+        self._state: State | None = None
+
+    def close(self) -> None:
+        self._repository.close()
+        if self._state is not None:
+            self._state.close()
+            self._state = None
+
+    def __enter__(self) -> SideCar:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    # ── the life of a transaction ──────────────────────────────────────────────────────────
+
+    def begin(
+        self, session_id: str, *, transaction_id: str | None = None, continued_from: str | None = None
+    ) -> Transaction:
+        with self._at_work() as work:
+            if work.room_is_short():
+                work.collect()
+            name = transaction_id or new_id("tx", self._clock())
+            if work.ledger.exists(name):
+                raise ConflictError(
+                    f"there is a transaction {name} already", hint=f"`holdfast tx show {name}`"
+                )
+            return work.add(name, session_id, "begin", continued_from=continued_from)
+
+    def resume(self, transaction_id: str) -> Transaction:
+        """To go on with: itself while in progress, a new one that continues a committed one."""
+        with self._at_work() as work:
+            found = work.ledger.read(transaction_id)
+        if found.status == "rolled-back":
+            raise IllegalTransitionError(
+                f"cannot resume session {found.session_id}: transaction {found.id} has been rolled back",
+                hint="start afresh with --new",
+            )
+        if found.status == "committed":
+            return self.begin(found.session_id, continued_from=found.id)
+        return found
+
+    def watch(
+        self,
+        transaction_id: str,
+        paths: Iterable[AnyPath] | None = None,
+        *,
+        owner: ProcessIdentity | None = None,
+    ) -> None:
+        """From now on, what changes in these files (in all, if none are named) is this transaction's.
+
+        `owner` is the process whose end would leave the watch without anybody to end it.
+        """
+        names = self._names(paths)
+        with self._at_work() as work:
+            work.running(transaction_id)
+            who = owner or identify(os.getpid())
+            scope = [WHOLE_TREE] if names is None else names
+            work.settle(names, also=lambda: work.state.watch(transaction_id, scope, who))
+            fault_point("sidecar.watching")
+
+    def record(
+        self, transaction_id: str, description: str = "", paths: Iterable[AnyPath] | None = None
+    ) -> Entry | None:
+        """The change since `watch`, which ends with it; None where nothing differs.
+
+        With `paths`, of these alone; the others stay watched.
+        """
+        names = self._names(paths)
+        with self._at_work() as work:
+            work.running(transaction_id)
+            watched = next(
+                (one for one in work.state.watches() if one.transaction_id == transaction_id), None
+            )
+            if watched is None or (
+                names is not None and not names <= watched.paths and not watched.whole_tree
+            ):
+                raise CannotDoError(
+                    f"transaction {transaction_id} does not watch these files",
+                    hint="watch them before the change",
+                )
+            scope = names if names is not None else (None if watched.whole_tree else watched.paths)
+            return work.settle(scope, closing=transaction_id, description=description, ending=names)
+
+    def commit(self, transaction_id: str) -> Transaction:
+        """The changes are meant to stay. Any of them can still be undone."""
+        with self._at_work() as work:
+            found = work.running(transaction_id)
+            return work.add(transaction_id, found.session_id, "commit", status="committed", unwatch=True)
+
+    def undo(self, change_id: str, *, doubtful: bool = False) -> Outcome:
+        """Take one change back, and nothing else; what was undone can be undone itself."""
+        with self._at_work() as work:
+            transaction, entry = work.find_entry(change_id)
+            if entry.kind not in ("change", "undo", "rollback"):
+                raise IllegalTransitionError(f"{change_id} is a {entry.kind}: it changed no file")
+            if entry.id not in transaction.standing:
+                raise IllegalTransitionError(
+                    f"{change_id} was undone already", hint="undo the undoing instead"
+                )
+            return work.restore(transaction, "undo", [entry], partial=False, doubtful=doubtful)
+
+    def rollback(self, transaction_id: str, *, partial: bool = False, doubtful: bool = False) -> Outcome:
+        """Take all changes of a transaction back: all of them, or with `partial` those that can be."""
+        with self._at_work() as work:
+            transaction = work.ledger.read(transaction_id)
+            if transaction.status == "rolled-back":
+                raise IllegalTransitionError(f"transaction {transaction_id} has been rolled back already")
+            changes = transaction.changes[::-1]
+            return work.restore(transaction, "rollback", changes, partial=partial, doubtful=doubtful)
+
+    # ── questions ──────────────────────────────────────────────────────────────────────────
+
+    def transactions(self) -> list[Transaction]:
+        """The most recently changed first."""
+        if not self.folder.is_dir():
+            return []
+        with self._at_work() as work:
+            found = work.sound_transactions()
+        return sorted(found, key=lambda one: (one.updated, one.id), reverse=True)
+
+    def transaction(self, transaction_id: str) -> Transaction:
+        with self._at_work() as work:
+            return work.ledger.read(transaction_id)
+
+    def content(self, change: PathChange, side: Literal["before", "after"]) -> bytes | None:
+        """What a file held before or after a change; None where it was not there or was not kept."""
+        state = change.before if side == "before" else change.after
+        return self._repository.read(state.oid) if state is not None and state.stored else None
+
+    def collect(self) -> None:
+        """Drop what nobody needs any more, and old finished transactions where room is short."""
+        with self._at_work() as work:
+            work.collect()
+
+    # ── inside ─────────────────────────────────────────────────────────────────────────────
+
+    def _names(self, paths: Iterable[AnyPath] | None) -> frozenset[bytes] | None:
+        return None if paths is None else frozenset(checked_path(self._layout.root, path) for path in paths)
+
+    @contextmanager
+    def _at_work(self) -> Generator[Work]:
+        """The one who holds the lock first ends what a crashed one left."""
+        self._layout.ensure()
+        private_folder(self.folder)
+        with storage_errors("use the side-car"), lock_file(self.folder / "holdfast.lock", wait=PATIENCE):
+            self._repository.ensure()
+            self._repository.forget()
+            self._tree.forget()
+            self._stage.mkdir(mode=0o700, exist_ok=True)
+            fresh = self._state is None
+            if self._state is None:
+                self._state = State(
+                    self.folder / "holdfast-state.db", self._repository.take_unsynced, now=self._clock()
+                )
+            work = Work(self._repository, self._state, self._tree, self._clock, self._limits)
+            work.recover(fresh=fresh)
+            yield work

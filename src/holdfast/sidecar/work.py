@@ -1,0 +1,357 @@
+"""What is done under the side-car's lock: whose a change is, taking changes back, making room."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Literal
+
+from pydantic import ValidationError
+
+from holdfast.clock import Clock, to_datetime
+from holdfast.errors import ConflictError, HoldfastError, IllegalTransitionError, NotFoundError
+from holdfast.faults import fault_point
+from holdfast.ids import new_id
+from holdfast.model.base import invalid
+from holdfast.model.git import encode_path
+from holdfast.process import boot_mark
+from holdfast.redact import redact
+from holdfast.sidecar.ledger import Ledger, Transaction
+from holdfast.sidecar.manifest import Entry, Kind, PathChange, Status
+from holdfast.sidecar.repository import Repository
+from holdfast.sidecar.restore import Restoring
+from holdfast.sidecar.state import Known, State, Watch, same_content
+from holdfast.sidecar.worktree import UnreadableError, Worktree
+
+log = logging.getLogger("holdfast.sidecar")
+
+_MOST_UNSYNCED = 512
+
+
+@dataclass(frozen=True)
+class Limits:
+    largest_file: int = 16 << 20
+    """A larger file's change is recorded, its content is not kept."""
+    total: int = 2 << 30
+    collect_after: int = 64 << 20
+    keep_days: float = 30.0
+    """So long a finished transaction can be taken back."""
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What an undo or a rollback did."""
+
+    entry: Entry
+    restored: tuple[str, ...]
+    left: Mapping[str, str]
+    """Paths that stayed as they are, each with the reason."""
+
+
+class Work:
+    """One turn at the side-car; whoever holds the lock has one."""
+
+    def __init__(
+        self, repository: Repository, state: State, tree: Worktree, clock: Clock, limits: Limits
+    ) -> None:
+        self.repository = repository
+        self.state = state
+        self.tree = tree
+        self.ledger = Ledger(repository, state)
+        self._clock = clock
+        self._limits = limits
+        self._size = int(state.note("size") or 0)
+
+    def recover(self, *, fresh: bool) -> None:
+        """End what others began; with the state just opened, also what the machine's end may have taken."""
+        boot = boot_mark()
+        if fresh and (boot is None or boot != self.state.note("boot")):
+            self.ledger.after_power_cut()
+            with self.state.change():
+                self.state.put_note("boot", boot)
+        self.ledger.recover()
+        if self.state.unsynced_count() > _MOST_UNSYNCED:
+            self.ledger.checkpoint()
+        restoring = Restoring.unfinished(self.state)
+        if restoring is not None:
+            self._carry_out(restoring)
+        for watch in self.state.watches():
+            if watch.abandoned:
+                scope = None if watch.whole_tree else watch.paths
+                self.settle(scope, also=partial(self.state.unwatch, watch.transaction_id))
+
+    def running(self, transaction_id: str) -> Entry:
+        """The newest entry of a transaction that is in progress."""
+        found = self.ledger.last(transaction_id)
+        if found.status != "in-progress":
+            raise IllegalTransitionError(
+                f"transaction {transaction_id} is {found.status}", hint="begin a new one, or resume it"
+            )
+        return found
+
+    def sound_transactions(self) -> list[Transaction]:
+        """All that can be read; one that cannot is told about and does not hide the others."""
+        found: list[Transaction] = []
+        for name in self.ledger.ids():
+            try:
+                found.append(self.ledger.read(name))
+            except HoldfastError as error:
+                log.warning("%s", error.message)
+        return found
+
+    def find_entry(self, change_id: str) -> tuple[Transaction, Entry]:
+        for transaction in self.sound_transactions():
+            for entry in transaction.entries:
+                if entry.id == change_id:
+                    return transaction, entry
+        raise NotFoundError(
+            f"there is no change {change_id}", hint="`holdfast tx show last` lists the changes"
+        )
+
+    def add(
+        self,
+        transaction_id: str,
+        session_id: str,
+        kind: Kind,
+        *,
+        status: Status = "in-progress",
+        continued_from: str | None = None,
+        unwatch: bool = False,
+    ) -> Transaction:
+        entry = self._entry(transaction_id, session_id, kind, status=status, continued_from=continued_from)
+        self.ledger.append(entry, {}, lambda: self.state.unwatch(transaction_id) if unwatch else None)
+        return self.ledger.read(transaction_id)
+
+    def _entry(self, transaction_id: str, session_id: str, kind: Kind, **more: object) -> Entry:
+        now = self._clock()
+        document = {
+            "id": new_id("ch", now),
+            "kind": kind,
+            "transaction_id": transaction_id,
+            "session_id": session_id,
+            "at": to_datetime(now),
+            **more,
+        }
+        try:
+            return Entry.model_validate(document)
+        except ValidationError as error:
+            raise invalid("transaction", error) from error
+
+    # ── whose is it? ───────────────────────────────────────────────────────────────────────
+
+    def settle(
+        self,
+        scope: Iterable[bytes] | None,
+        *,
+        closing: str | None = None,
+        description: str = "",
+        ending: Iterable[bytes] | None = None,
+        also: Callable[[], None] = lambda: None,
+    ) -> Entry | None:
+        """Look at the files in scope, and put what differs down to whom it belongs.
+
+        Where `closing` names a transaction, its watch ends with this; returns its entry.
+        """
+        watches = [one for one in self.state.watches() if self._is_sound(one.transaction_id)]
+        differing, refreshed = self._compare(scope)
+        shares: dict[tuple[str, str], list[bytes]] = {}
+        for path in differing:
+            owner = _owner(path, watches, closing)
+            if owner is None:
+                refreshed[path] = differing[path][1]  # the user's own; we only remember it
+            else:
+                shares.setdefault(owner, []).append(path)
+        mine = [self._change(owner, paths, differing, description) for owner, paths in shares.items()]
+        mine.sort(key=lambda one: one[0].transaction_id == closing)  # its own comes last, with the rest
+
+        def rest() -> None:
+            for path, known in refreshed.items():
+                self.state.put_file(path, known)
+            if closing:
+                self.state.unwatch(closing, ending)
+            also()
+            self.state.put_note("size", self._size + self.repository.added)
+
+        for entry, files in mine[:-1]:
+            self.ledger.append(entry, files)
+            fault_point("sidecar.shared")
+        if mine:
+            self.ledger.append(*mine[-1], rest)
+        else:
+            with self.state.change():
+                rest()
+        return mine[-1][0] if mine and mine[-1][0].transaction_id == closing else None
+
+    def _is_sound(self, transaction_id: str) -> bool:
+        """A branch that was deleted or damaged by hand must not stand in everybody's way."""
+        try:
+            self.ledger.last(transaction_id)
+        except HoldfastError as error:
+            log.warning("%s", error.message)
+            return False
+        return True
+
+    def _compare(
+        self, scope: Iterable[bytes] | None
+    ) -> tuple[dict[bytes, tuple[Known | None, Known | None]], dict[bytes, Known | None]]:
+        """Files with another content than known (before, now), and those with only another stamp."""
+        if scope is None:
+            rows = self.state.all_files()
+            paths: Iterable[bytes] = {*self.tree.list_files(), *rows}
+        else:
+            paths = list(scope)
+            rows = {path: row for path in paths if (row := self.state.file(path)) is not None}
+        differing: dict[bytes, tuple[Known | None, Known | None]] = {}
+        refreshed: dict[bytes, Known | None] = {}
+        for path in sorted(paths):
+            before = rows.get(path)
+            try:
+                now = self.tree.look(path, before, self._clock(), self.keep)
+            except UnreadableError as error:
+                log.warning("not watched: %s", error.message)
+                continue
+            if now is not before:
+                if same_content(before, now):
+                    refreshed[path] = now
+                else:
+                    differing[path] = (before, now)
+        return differing, refreshed
+
+    def _change(
+        self,
+        owner: tuple[str, str],
+        paths: Sequence[bytes],
+        differing: Mapping[bytes, tuple[Known | None, Known | None]],
+        description: str,
+    ) -> tuple[Entry, dict[bytes, Known | None]]:
+        transaction_id, doubt = owner
+        changes = tuple(
+            PathChange(path=encode_path(path), before=before and before.state, after=now and now.state)
+            for path in paths
+            for before, now in (differing[path],)
+        )
+        last = self.ledger.last(transaction_id)
+        entry = self._entry(
+            transaction_id,
+            last.session_id,
+            "change",
+            status=last.status,
+            description=redact(description)[0],
+            changes=changes,
+            doubt=doubt,
+        )
+        return entry, {path: differing[path][1] for path in paths}
+
+    def keep(self, data: bytes) -> bool:
+        if self._size + self.repository.added + len(data) > self._limits.total:
+            return False
+        self.repository.write("blob", data)
+        return True
+
+    # ── taking back ────────────────────────────────────────────────────────────────────────
+
+    def restore(
+        self,
+        transaction: Transaction,
+        kind: Literal["undo", "rollback"],
+        entries: Sequence[Entry],
+        *,
+        partial: bool,
+        doubtful: bool,
+    ) -> Outcome:
+        unsure = {c.path: one.doubt for one in entries if one.doubt and not doubtful for c in one.changes}
+        if unsure and not partial:
+            raise ConflictError(
+                f"whose change it was cannot be told: {_told(unsure)}",
+                hint="look at it with `holdfast tx show`; --doubtful takes it back all the same",
+            )
+        status = _status_after(transaction, kind, entries)
+        restoring = Restoring.planned(
+            self,
+            self._entry(transaction.id, transaction.session_id, kind, status=status),
+            entries,
+            unsure,
+            status_before=transaction.status,
+            partial=partial,
+        )
+        if restoring.left and not partial:
+            raise ConflictError(
+                f"cannot be taken back without loss: {_told(restoring.left)}",
+                hint="nothing was changed; `holdfast tx rollback --partial` leaves these alone",
+            )
+        with self.state.change():
+            restoring.note(self.state)
+        fault_point("sidecar.intended")
+        return self._carry_out(restoring)
+
+    def _carry_out(self, restoring: Restoring) -> Outcome:
+        entry, files = restoring.carry_out(self.tree, self.repository, self._clock)
+
+        def forget() -> None:
+            restoring.forget(self.state)
+            if entry.kind == "rollback":
+                self.state.unwatch(entry.transaction_id)
+
+        self.ledger.append(entry, files, forget)
+        return Outcome(entry, tuple(change.path for change in entry.changes), restoring.left)
+
+    def look_again(self, paths: Iterable[bytes]) -> dict[bytes, Known | None]:
+        """How these files are now, with what the user did to them taken in."""
+        names = list(paths)
+        self.settle(names)
+        return {path: self.state.file(path) for path in names}
+
+    # ── room ───────────────────────────────────────────────────────────────────────────────
+
+    def room_is_short(self) -> bool:
+        collected = int(self.state.note("collected") or 0)
+        return self._size > self._limits.total * 0.9 or self._size - collected > self._limits.collect_after
+
+    def collect(self) -> None:
+        finished = [one for one in self.sound_transactions() if one.status != "in-progress"]
+        finished.sort(key=lambda one: one.updated)
+        oldest = self._clock() - self._limits.keep_days * 86_400
+        while finished and finished[0].updated.timestamp() < oldest:
+            self.ledger.delete(finished.pop(0).id)
+        self._repack()
+        while finished and self._size > self._limits.total * 0.8:
+            for one in finished[: (len(finished) + 1) // 2]:
+                self.ledger.delete(one.id)
+            del finished[: (len(finished) + 1) // 2]
+            self._repack()
+
+    def _repack(self) -> None:
+        self.repository.repack(known.oid for known in self.state.all_files().values() if known.stored)
+        self._size = self.repository.size()
+        with self.state.change():
+            self.state.put_note("size", self._size)
+            self.state.put_note("collected", self._size)
+
+
+def _status_after(transaction: Transaction, kind: str, undone: Sequence[Entry]) -> Status:
+    if kind == "rollback":
+        return "rolled-back"
+    return "in-progress" if any(entry.kind == "rollback" for entry in undone) else transaction.status
+
+
+def _owner(path: bytes, watches: Sequence[Watch], closing: str | None) -> tuple[str, str] | None:
+    """The transaction a change belongs to, and why that is in doubt, if it is.
+
+    Who named the file comes before who watches everything.
+    """
+    named = [one for one in watches if path in one.paths]
+    candidates = named or [one for one in watches if one.whole_tree]
+    if not candidates:
+        return None
+    chosen = next((one for one in candidates if one.transaction_id == closing), candidates[0])
+    others = [one.transaction_id for one in candidates if one is not chosen]
+    if chosen.abandoned:
+        return chosen.transaction_id, "its session had ended without a word"
+    return chosen.transaction_id, f"{', '.join(others)} watched it too" if others else ""
+
+
+def _told(reasons: Mapping[str, str], most: int = 3) -> str:
+    lines = [f"{path} ({reason})" for path, reason in list(reasons.items())[:most]]
+    return ", ".join(lines) + (f" and {len(reasons) - most} more" if len(reasons) > most else "")
