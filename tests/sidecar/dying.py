@@ -1,0 +1,51 @@
+"""One side-car command in a process that is killed at a fault point; for `test_kill`."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+from holdfast.process import identify
+from holdfast.sidecar.transactions import SideCar
+from holdfast.testing import die_at
+
+ALIVE = identify(1)
+"""A process that outlives every test; watches of the killed one are another test's matter."""
+
+
+def prepare(project: Path) -> None:
+    """A session with one change recorded and another one under way."""
+    with SideCar(project) as sidecar:
+        sidecar.begin("s1", transaction_id="tx")
+        sidecar.watch("tx", owner=ALIVE)
+        (project / "a").write_text("agent\n")
+        (project / "b").unlink()
+        (project / "d" / "new").write_text("agent\n")
+        sidecar.record("tx", "first")
+        sidecar.begin("s2", transaction_id="other")
+        sidecar.watch("tx", ["d/c"], owner=ALIVE)
+        (project / "d" / "c").write_text("agent, later\n")
+
+
+def change_id(sidecar: SideCar) -> str:
+    return sidecar.transaction("tx").changes[0].id
+
+
+COMMANDS: dict[str, Callable[[SideCar], object]] = {
+    "begin": lambda sidecar: sidecar.begin("s3", transaction_id="third"),
+    "watch": lambda sidecar: sidecar.watch("other", owner=ALIVE),
+    "record": lambda sidecar: sidecar.record("tx", "second"),
+    "commit": lambda sidecar: sidecar.commit("tx"),
+    "undo": lambda sidecar: sidecar.undo(change_id(sidecar)),
+    "rollback": lambda sidecar: sidecar.rollback("tx"),
+    "collect": lambda sidecar: sidecar.collect(),
+}
+
+if __name__ == "__main__":
+    folder, name, point, after = sys.argv[1:]
+    with SideCar(folder) as opened:
+        if name == "undo":
+            change_id(opened)  # so that the trap is in the undo itself
+        die_at(point, after=int(after))
+        COMMANDS[name](opened)

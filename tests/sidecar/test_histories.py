@@ -1,0 +1,388 @@
+"""Any interleaving of sessions, the user, undo, rollback, crash and resume loses nothing.
+
+Everybody writes lines that nobody else writes. Then, whatever happens:
+
+- what is not taken back leaves every file as it is;
+- taking back makes only those lines vanish that the changes taken back had brought in, touches only
+  their files, and keeps what it replaced;
+- a change put down to a session never brings in what the user, or another session alone, wrote;
+- the user's repository is the same to the byte.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, TypeVar
+
+import pytest
+from hypothesis import settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, rule
+
+from conftest import SOAK
+from holdfast.errors import ConflictError, HoldfastError, IllegalTransitionError
+from holdfast.sidecar import state as state_module
+from holdfast.sidecar.manifest import Entry
+from holdfast.sidecar.repository import object_id
+from holdfast.sidecar.transactions import Outcome, SideCar
+from holdfast.testing import FixedClock, SimulatedCrash, crash_at
+
+from .trees import git, git_folder_of, introduced, new_project, tokens_in, tree_of
+
+T = TypeVar("T")
+PATHS = ("a", "b", "d/c", "d/new", "b/inside")
+POINTS = (
+    "object", "written", "promised", "published", "shared", "watching", "intended", "staged",
+    "swapped", "aside", "step",
+)  # fmt: skip
+EDITS = (
+    "append", "prepend", "middle", "drop", "overwrite", "delete", "chmod", "binary", "link", "rename",
+)  # fmt: skip
+
+paths = st.sampled_from(PATHS)
+edits = st.sampled_from(EDITS)
+sessions = st.integers(0, 2)
+
+
+@pytest.fixture(autouse=True)
+def no_waiting_for_the_disk(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What a power cut keeps is not the question here."""
+    monkeypatch.setattr(os, "fsync", lambda _descriptor: None)
+    monkeypatch.setattr(state_module, "SYNCHRONOUS", "OFF")
+
+
+class Histories(RuleBasedStateMachine):
+    count = 0
+
+    def __init__(self) -> None:
+        super().__init__()
+        type(self).count += 1
+        self.root = new_project()
+        self.clock = FixedClock(4_000_000_000.0)
+        self.sidecar = SideCar(self.root, clock=self.clock)
+        self.git_before = git_folder_of(self.root)
+        self.open: dict[int, str] = {}
+        """Session to its transaction in progress."""
+        self.watching: dict[str, set[str] | None] = {}
+        """Transaction to what it watches; None is everything."""
+        self.known: dict[str, Entry] = {}
+        self.owners: dict[bytes, str | None] = {}
+        """Line to the transaction that alone can have written it; None is the user."""
+        self.trap: tuple[str, int] | None = None
+        self.crashed: Callable[[], None] | None = None
+        self.number = 0
+
+    # ── writers ────────────────────────────────────────────────────────────────────────────
+
+    @rule(path=paths, edit=edits)
+    def user_writes(self, path: str, edit: str) -> None:
+        watched = self._watchers(path)
+        self._write("user", path, edit, None if not watched else "?")
+
+    @rule(
+        session=sessions, edits=st.lists(st.tuples(paths, edits), min_size=1, max_size=3), whole=st.booleans()
+    )
+    def session_works(self, session: int, edits: list[tuple[str, str]], whole: bool) -> None:
+        """As an agent does: says what it will change, or that a shell may change anything; then does it."""
+        self.begin(session)
+        for path, edit in edits:
+            name = self.open.get(session)
+            if name is None:
+                return
+            if name not in self._watchers(path):
+                self.watch(session, None if whole else path)
+            if self.crashed is None and name in self._watchers(path):
+                alone = self._watchers(path) == [name]
+                self._write("abc"[session] * 4, path, edit, name if alone else "?")
+
+    @rule(session=sessions, path=paths, edit=edits, whole=st.booleans())
+    def session_works_and_says_so(self, session: int, path: str, edit: str, whole: bool) -> None:
+        self.session_works(session, [(path, edit)], whole)
+        self.record(session)
+
+    def _watchers(self, path: str) -> list[str]:
+        return [name for name, scope in self.watching.items() if scope is None or path in scope]
+
+    def _write(self, who: str, path: str, edit: str, owner: str | None) -> None:
+        self.number += 1
+        line = f"{who}-{self.number}".encode()
+        if edit_file(self.root / path, edit, line):
+            if owner != "?":
+                self.owners[line] = owner
+            self._note_user_loss()
+
+    def _note_user_loss(self) -> None:
+        """Lines that a writer has removed are no longer ours to look after."""
+        if self.crashed is not None:
+            self.before_crash &= tokens_in(tree_of(self.root))
+
+    # ── sessions ───────────────────────────────────────────────────────────────────────────
+
+    def begin(self, session: int) -> None:
+        if session not in self.open:
+            begun = self._quietly(lambda: self.sidecar.begin(f"session-{session}"))
+            if begun is not None:
+                self.open[session] = begun.id
+
+    def watch(self, session: int, path: str | None) -> None:
+        name = self.open.get(session)
+        if name is None:
+            return
+        before = self.watching.get(name, set())
+        # The watch may stand or not, should this crash: count it as standing, which claims less.
+        self.watching[name] = None if path is None or before is None else {*before, path}
+        self._quietly(lambda: self.sidecar.watch(name, None if path is None else [path]))
+
+    @rule(session=sessions)
+    def record(self, session: int) -> None:
+        name = self.open.get(session)
+        if name in self.watching:
+            self._quietly(lambda: self.sidecar.record(name, "worked"))
+            if self.crashed is None:
+                self.watching.pop(name, None)
+
+    @rule(session=sessions)
+    def commit(self, session: int) -> None:
+        name = self.open.get(session)
+        if name is not None and self._quietly(lambda: self.sidecar.commit(name)) is not None:
+            self._ended(session, name)
+
+    @rule(session=sessions)
+    def dies(self, session: int) -> None:
+        """The session's process is gone, its watch stays behind."""
+        name = self.open.get(session)
+        if name in self.watching and self.sidecar._state is not None:
+            self.sidecar._state._database.execute(
+                "UPDATE watches SET pid = 99999999 WHERE transaction_id = ?", (name,)
+            )
+
+    @rule(data=st.data())
+    def resume(self, data: st.DataObject) -> None:
+        found = self._quietly(self.sidecar.transactions)
+        if not found:
+            return
+        chosen = data.draw(st.sampled_from(found))
+        if chosen.status == "rolled-back":
+            with pytest.raises(IllegalTransitionError, match="rolled back"):
+                self.sidecar.resume(chosen.id)
+            return
+        resumed = self._quietly(lambda: self.sidecar.resume(chosen.id))
+        if resumed is not None and resumed.id != chosen.id:
+            assert (resumed.status, resumed.continued_from) == ("in-progress", chosen.id)
+
+    def _ended(self, session: int, name: str) -> None:
+        self.open.pop(session, None)
+        self.watching.pop(name, None)
+
+    # ── taking back ────────────────────────────────────────────────────────────────────────
+
+    @rule(data=st.data())
+    def undo(self, data: st.DataObject) -> None:
+        if self.known:
+            entry = self.known[data.draw(st.sampled_from(sorted(self.known)))]
+            self._take_back([entry], lambda: self.sidecar.undo(entry.id))
+
+    @rule()
+    def undo_the_latest(self) -> None:
+        if self.known:
+            entry = self.known[max(self.known)]
+            self._take_back([entry], lambda: self.sidecar.undo(entry.id))
+
+    @rule(session=sessions, partial=st.booleans())
+    def rollback(self, session: int, partial: bool) -> None:
+        name = self.open.get(session)
+        if name is None:
+            return
+        self._find_new_entries()
+        if self.crashed is not None:
+            return
+        subjects = [entry for entry in self.known.values() if entry.transaction_id == name]
+        done = self._take_back(subjects, lambda: self.sidecar.rollback(name, partial=partial))
+        if done is not None:
+            assert self.sidecar.transaction(name).status == "rolled-back"
+            self._ended(session, name)
+
+    def _take_back(self, subjects: list[Entry], action: Callable[[], Outcome]) -> Outcome | None:
+        self._after_crash()
+        before = tree_of(self.root)
+        allowed = {token for entry in subjects for token in introduced(self.sidecar, entry)}
+        touched = {change.path for entry in subjects for change in entry.changes}
+        try:
+            outcome = self._run(action)
+        except (ConflictError, IllegalTransitionError):
+            assert tree_of(self.root) == before
+            self._find_new_entries()
+            return None
+        except SimulatedCrash:
+            self._crash(before, allowed, touched)
+            return None
+        self._check_loss(tokens_in(before), allowed)
+        after = tree_of(self.root)
+        for path in {*before, *after}:
+            if before.get(path) != after.get(path):
+                assert path in touched
+                assert path not in before or self._is_kept(before[path][1])
+        self._find_new_entries()
+        return outcome
+
+    def _check_loss(self, before: set[bytes], allowed: set[bytes]) -> None:
+        lost = before - tokens_in(tree_of(self.root)) - allowed
+        assert not lost, f"lost: {lost}"
+
+    def _is_kept(self, data: bytes) -> bool:
+        return self.sidecar._repository.has(object_id("blob", data))
+
+    # ── crashes ────────────────────────────────────────────────────────────────────────────
+
+    @rule(point=st.sampled_from(POINTS), after=st.integers(0, 2))
+    def crash_soon(self, point: str, after: int) -> None:
+        self.trap = (f"sidecar.{point}", after)
+
+    def _run(self, action: Callable[[], T]) -> T:
+        self.clock.advance(1)
+        if self.trap is None:
+            return action()
+        try:
+            with crash_at(self.trap[0], after=self.trap[1]):
+                return action()
+        except SimulatedCrash:
+            self.trap = None
+            raise
+
+    def _crash(self, before: Any, allowed: set[bytes], touched: set[str]) -> None:
+        """The process is gone; another one comes, perhaps after others have written."""
+        self.sidecar.close()
+        self.sidecar = SideCar(self.root, clock=self.clock)
+        self.before_crash = tokens_in(before)
+
+        def check() -> None:
+            self._check_loss(self.before_crash, allowed)
+            after = tree_of(self.root)
+            for path in touched:
+                if path in before and before[path] != after.get(path):
+                    assert self._is_kept(before[path][1])
+
+        self.crashed = check
+
+    def _after_crash(self) -> None:
+        """The next command, whichever, has recovered."""
+        if self.crashed is not None:
+            check, self.crashed = self.crashed, None
+            self.sidecar.transactions()
+            check()
+            self._catch_up()
+        self._find_new_entries()
+
+    def _catch_up(self) -> None:
+        """What a crashed command has brought about or not."""
+        found = {one.id: one for one in self.sidecar.transactions()}
+        for session, name in list(self.open.items()):
+            if found[name].status != "in-progress":
+                self._ended(session, name)
+        self.watching = {
+            watch.transaction_id: None if watch.whole_tree else {os.fsdecode(path) for path in watch.paths}
+            for watch in self.sidecar._state.watches()  # type: ignore[union-attr]
+        }
+
+    def _quietly(self, action: Callable[[], T]) -> T | None:
+        """Something that must not change a single file."""
+        self._after_crash()
+        before = tree_of(self.root)
+        try:
+            result = self._run(action)
+        except SimulatedCrash:
+            self._crash(before, set(), set())
+            assert tree_of(self.root) == before
+            return None
+        except HoldfastError as error:
+            assert (
+                isinstance(error, ConflictError | IllegalTransitionError) or "does not watch" in error.message
+            )
+            result = None
+        assert tree_of(self.root) == before
+        self._find_new_entries()
+        return result
+
+    def _find_new_entries(self) -> None:
+        if self.crashed is not None:
+            return
+        for transaction in self.sidecar.transactions():
+            standing = set(transaction.standing)
+            for entry in transaction.entries:
+                if entry.kind in ("begin", "commit") or entry.id in self.known:
+                    continue
+                self.known[entry.id] = entry
+                if entry.kind == "change" and not entry.doubt:
+                    self._check_attribution(entry)
+            for entry in transaction.entries:
+                if entry.id not in standing:
+                    self.known.pop(entry.id, None)
+
+    def _check_attribution(self, entry: Entry) -> None:
+        for token in introduced(self.sidecar, entry):
+            owner = self.owners.get(token, entry.transaction_id)
+            assert owner == entry.transaction_id, f"{token!r} is of {owner or 'the user'}"
+
+    def teardown(self) -> None:
+        self._after_crash()
+        assert git_folder_of(self.root) == self.git_before
+        if self.number % 10 == 9:  # a process each: not every time
+            assert ".holdfast" not in git(self.root, "status", "--porcelain", "--untracked-files=all")
+            checked = subprocess.run(
+                ["git", f"--git-dir={self.sidecar.folder}", "fsck", "--strict", "--no-dangling"],
+                capture_output=True,
+                text=True,
+                check=False,
+            )
+            assert checked.returncode == 0, checked.stderr
+        self.sidecar.close()
+        shutil.rmtree(self.root.parent)
+
+
+def edit_file(path: Path, edit: str, line: bytes) -> bool:  # noqa: C901, PLR0911, PLR0912 - a table of edits
+    """Whether there was something to do."""
+    if any(parent.is_file() or parent.is_symlink() for parent in path.parents) or path.is_dir():
+        return False
+    if edit in ("overwrite", "binary", "link"):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.unlink(missing_ok=True)
+        if edit == "link":
+            path.symlink_to(line.decode())
+        else:
+            path.write_bytes(line + (b"\0\xff" if edit == "binary" else b"\n"))
+        return True
+    if not path.exists() or path.is_symlink():
+        return False
+    if edit == "delete":
+        path.unlink()
+        return True
+    if edit == "chmod":
+        path.chmod(path.stat().st_mode ^ 0o111)
+        return True
+    if edit == "rename":
+        other = path.with_name("moved")
+        if other.exists() or other.is_symlink():
+            return False
+        path.rename(other)
+        return True
+    lines = path.read_bytes().splitlines(keepends=True)
+    if edit == "drop" and lines:
+        del lines[len(lines) // 2]
+    else:
+        where = {"append": len(lines), "prepend": 0}.get(edit, len(lines) // 2)
+        lines.insert(where, line + b"\n")
+    path.write_bytes(b"".join(lines))
+    return True
+
+
+HISTORIES = 500 * SOAK
+
+_some = settings(max_examples=HISTORIES, stateful_step_count=24, deadline=None, print_blob=True)
+TestOne = type("TestOne", (Histories.TestCase,), {"settings": _some})
+TestTwo = type("TestTwo", (Histories.TestCase,), {"settings": _some})
+TestThree = type("TestThree", (Histories.TestCase,), {"settings": _some})
+TestFour = type("TestFour", (Histories.TestCase,), {"settings": _some})

@@ -1,0 +1,111 @@
+"""`kill -9` inside every side-car command, at every fault point: the next command recovers."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from holdfast.sidecar.transactions import SideCar
+from holdfast.testing import points_passed
+
+from . import dying
+from .trees import git, git_folder_of, new_project, tree_of
+
+TESTS = Path(__file__).parents[1]
+POINTS = {
+    "begin": ["object", "written", "promised", "published"],
+    "watch": ["object", "written", "promised", "published", "watching"],
+    "record": ["object", "written", "promised", "published"],
+    "commit": ["object", "written", "promised", "published"],
+    "undo": ["object", "written", "promised", "published", "intended", "staged", "swapped", "aside", "step"],
+    "rollback": [
+        "object",
+        "written",
+        "promised",
+        "published",
+        "intended",
+        "staged",
+        "swapped",
+        "aside",
+        "step",
+    ],
+    "collect": ["object", "repacked"],
+}
+CASES = [(name, point, after) for name, points in POINTS.items() for point in points for after in (0, 1)]
+
+
+@pytest.fixture(scope="module")
+def prepared(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    project = new_project()
+    dying.prepare(project)
+    return project
+
+
+@pytest.mark.parametrize("name", POINTS)
+def test_these_are_all_the_points(name: str, prepared: Path, tmp_path: Path) -> None:
+    project = copy_of(prepared, tmp_path)
+    with SideCar(project) as sidecar:
+        sidecar.transactions()
+        with points_passed() as seen:
+            dying.COMMANDS[name](sidecar)
+    assert seen == {f"sidecar.{point}" for point in POINTS[name]}
+
+
+@pytest.mark.parametrize(("name", "point", "after"), CASES)
+def test_killed(name: str, point: str, after: int, prepared: Path, tmp_path: Path) -> None:
+    untouched = copy_of(prepared, tmp_path / "untouched")
+    finished = copy_of(prepared, tmp_path / "finished")
+    project = copy_of(prepared, tmp_path / "killed")
+    with SideCar(finished) as sidecar:
+        dying.COMMANDS[name](sidecar)
+    was_killed = run_and_kill(project, name, f"sidecar.{point}", after)
+    assert was_killed or after > 0  # not every point is passed twice
+    with SideCar(project) as sidecar:
+        found = {one.id: one for one in sidecar.transactions()}
+        assert tree_of(project) in (tree_of(untouched), tree_of(finished))
+        assert list((sidecar.folder / "stage").iterdir()) == []
+        assert not (sidecar.folder / "kept").exists()
+        done = tree_of(project) == tree_of(finished)
+        if name == "rollback":
+            assert found["tx"].status == ("rolled-back" if done else "in-progress")
+        if not was_killed or (name in ("undo", "rollback") and done):
+            return
+        repeat(sidecar, name)
+        assert tree_of(project) == tree_of(finished)
+    assert git_folder_of(project) == git_folder_of(untouched)
+    git(project, f"--git-dir={project}/.holdfast/sidecar", "fsck", "--strict", "--no-dangling")
+
+
+def repeat(sidecar: SideCar, name: str) -> None:
+    """The same command once more: it may have been done already, and says so then."""
+    found = {one.id: one for one in sidecar.transactions()}
+    if name == "begin" and "third" in found:
+        return
+    if name == "commit" and found["tx"].status == "committed":
+        return
+    if name == "record" and len(found["tx"].changes) == 2:
+        return
+    dying.COMMANDS[name](sidecar)
+
+
+def copy_of(project: Path, folder: Path) -> Path:
+    return Path(shutil.copytree(project, folder / "project", symlinks=True))
+
+
+def run_and_kill(project: Path, name: str, point: str, after: int) -> bool:
+    script = Path(dying.__file__)
+    done = subprocess.run(
+        [sys.executable, script, project, name, point, str(after)],
+        capture_output=True,
+        text=True,
+        check=False,
+        env={**os.environ, "PYTHONPATH": str(TESTS)},
+    )
+    assert done.returncode in (0, -signal.SIGKILL), done.stderr
+    return done.returncode != 0

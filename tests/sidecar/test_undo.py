@@ -1,0 +1,357 @@
+"""Taking changes back, as the one whose files they are sees it."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from holdfast.errors import (
+    CannotDoError,
+    ConflictError,
+    IllegalTransitionError,
+    InvalidInputError,
+    NotFoundError,
+)
+from holdfast.sidecar.manifest import Entry
+from holdfast.sidecar.transactions import Limits, SideCar
+from holdfast.testing import FixedClock
+
+from .trees import START, git, git_folder_of, tree_of
+
+DEAD = {"pid": 99_999_999, "started": "long ago"}
+
+
+def changed(sidecar: SideCar, transaction_id: str, *paths: str) -> Entry:
+    entry = sidecar.record(transaction_id, "worked", paths or None)
+    assert entry is not None
+    return entry
+
+
+@pytest.fixture
+def tx(sidecar: SideCar) -> str:
+    return sidecar.begin("s1").id
+
+
+def test_everything_a_shell_did_is_taken_back(sidecar: SideCar, project: Path, tx: str) -> None:
+    (project / "blob").write_bytes(bytes(range(256)))
+    (project / "link").symlink_to("a")
+    (project / "secret").write_text("mine\n")
+    (project / "secret").chmod(0o600)
+    before = tree_of(project)
+    sidecar.watch(tx)
+    (project / "a").write_text("other\n")
+    (project / "b").unlink()
+    (project / "d" / "c").rename(project / "d" / "moved")
+    (project / "blob").write_bytes(b"\0\1\2")
+    (project / "link").unlink()
+    (project / "link").symlink_to("b")
+    (project / "secret").chmod(0o644)
+    (project / "deep" / "er").mkdir(parents=True)
+    (project / "deep" / "er" / "new").write_text("new\n")
+    entry = changed(sidecar, tx)
+    assert {change.path for change in entry.changes} == {
+        "a", "b", "d/c", "d/moved", "blob", "link", "secret", "deep/er/new",
+    }  # fmt: skip
+    assert entry.renames == {"d/moved": "d/c"}
+    sidecar.rollback(tx)
+    assert tree_of(project) == before
+    assert not (project / "deep").exists()
+    assert sidecar.transaction(tx).status == "rolled-back"
+
+
+def test_an_undo_can_be_undone(sidecar: SideCar, project: Path, tx: str) -> None:
+    sidecar.watch(tx, ["a"])
+    (project / "a").write_text("other\n")
+    after = tree_of(project)
+    entry = changed(sidecar, tx)
+    undoing = sidecar.undo(entry.id).entry
+    assert (project / "a").read_text() == START["a"]
+    with pytest.raises(IllegalTransitionError, match="undone already"):
+        sidecar.undo(entry.id)
+    sidecar.undo(undoing.id)
+    assert tree_of(project) == after
+    assert [one.id for one in sidecar.transaction(tx).changes] == [entry.id]
+
+
+def test_a_rollback_can_be_undone(sidecar: SideCar, project: Path, tx: str) -> None:
+    sidecar.watch(tx, ["a"])
+    (project / "a").write_text("other\n")
+    changed(sidecar, tx)
+    rollback = sidecar.rollback(tx).entry
+    sidecar.undo(rollback.id)
+    assert (project / "a").read_text() == "other\n"
+    assert sidecar.transaction(tx).status == "in-progress"
+
+
+def test_what_the_user_added_since_stays(sidecar: SideCar, project: Path, tx: str) -> None:
+    sidecar.watch(tx, ["a"])
+    (project / "a").write_text("agent\n" + START["a"])
+    entry = changed(sidecar, tx)
+    (project / "a").write_text("agent\n" + START["a"] + "user\n")
+    assert sidecar.undo(entry.id).restored == ("a",)
+    assert (project / "a").read_text() == START["a"] + "user\n"
+
+
+@pytest.mark.parametrize(
+    ("agent", "user", "reason"),
+    [
+        ("x\n", "y\n", "same places"),
+        (None, "y\n", "another file was made"),
+        ("x\n", None, "deleted since"),
+        ("\0x", "\0y", "same places"),
+    ],
+)
+def test_what_cannot_be_told_apart_is_refused(
+    sidecar: SideCar, project: Path, tx: str, agent: str | None, user: str | None, reason: str
+) -> None:
+    sidecar.watch(tx)
+    _set(project / "b", agent)
+    (project / "other").write_text("fine\n")
+    entry = changed(sidecar, tx)
+    _set(project / "b", user)
+    before = tree_of(project)
+    for action in (lambda: sidecar.undo(entry.id), lambda: sidecar.rollback(tx)):
+        with pytest.raises(ConflictError, match=reason):
+            action()
+        assert tree_of(project) == before
+    outcome = sidecar.rollback(tx, partial=True)
+    assert (outcome.restored, list(outcome.left)) == (("other",), ["b"])
+    assert tree_of(project) == {path: held for path, held in before.items() if path != "other"}
+
+
+def test_a_new_file_that_was_changed_since_is_kept(sidecar: SideCar, project: Path, tx: str) -> None:
+    sidecar.watch(tx)
+    (project / "new").write_text("agent\n")
+    entry = changed(sidecar, tx)
+    (project / "new").write_text("agent\nuser\n")
+    with pytest.raises(ConflictError, match="changed since it was made"):
+        sidecar.undo(entry.id)
+    assert (project / "new").read_text() == "agent\nuser\n"
+
+
+def _set(path: Path, text: str | None) -> None:
+    if text is None:
+        path.unlink()
+    else:
+        path.write_text(text)
+
+
+def test_two_sessions_keep_each_others_files(sidecar: SideCar, project: Path) -> None:
+    one, two = sidecar.begin("s1").id, sidecar.begin("s2").id
+    sidecar.watch(one, ["a"])
+    sidecar.watch(two)
+    (project / "a").write_text("one\n" + START["a"])
+    (project / "b").write_text("two\n")
+    (project / "made").write_text("two\n")
+    first, second = changed(sidecar, one), changed(sidecar, two)
+    assert [change.path for change in first.changes] == ["a"]
+    assert [change.path for change in second.changes] == ["b", "made"]
+    sidecar.rollback(one)
+    assert (project / "a").read_text() == START["a"]
+    assert (project / "made").read_text() == (project / "b").read_text() == "two\n"
+
+
+def test_what_two_watched_is_in_doubt(sidecar: SideCar, project: Path) -> None:
+    one, two = sidecar.begin("s1").id, sidecar.begin("s2").id
+    sidecar.watch(one)
+    sidecar.watch(two)
+    (project / "b").unlink()
+    entry = changed(sidecar, one)
+    assert two in entry.doubt
+    with pytest.raises(ConflictError, match="whose change it was cannot be told"):
+        sidecar.undo(entry.id)
+    sidecar.undo(entry.id, doubtful=True)
+    assert (project / "b").read_text() == START["b"]
+
+
+def test_what_the_user_did_before_and_between_is_not_the_sessions(
+    sidecar: SideCar, project: Path, tx: str
+) -> None:
+    (project / "b").write_text("user\n")
+    sidecar.watch(tx)
+    assert sidecar.record(tx) is None
+    (project / "b").write_text("user again\n")
+    sidecar.watch(tx)
+    (project / "a").unlink()
+    entry = changed(sidecar, tx)
+    assert [change.path for change in entry.changes] == ["a"]
+    sidecar.rollback(tx)
+    assert (project / "b").read_text() == "user again\n"
+
+
+def test_a_session_that_died_while_watching(sidecar: SideCar, project: Path, tx: str) -> None:
+    sidecar.watch(tx, owner=DEAD)
+    (project / "b").write_text("the session, or the user after it?\n")
+    [found] = sidecar.transactions()
+    [entry] = found.changes
+    assert "ended without a word" in entry.doubt
+    with pytest.raises(ConflictError):
+        sidecar.rollback(tx)
+    with pytest.raises(CannotDoError, match="does not watch"):
+        sidecar.record(tx)
+
+
+def test_resume_rules(sidecar: SideCar, tx: str) -> None:
+    assert sidecar.resume(tx).id == tx
+    sidecar.commit(tx)
+    after = sidecar.resume(tx)
+    assert (after.id != tx, after.continued_from, after.session_id) == (True, tx, "s1")
+    sidecar.rollback(tx)
+    with pytest.raises(IllegalTransitionError, match=f"cannot resume session s1: transaction {tx} has been"):
+        sidecar.resume(tx)
+    with pytest.raises(NotFoundError, match="transaction branch not found: gone"):
+        sidecar.resume("gone")
+
+
+def test_a_branch_that_was_deleted_stands_in_nobodys_way(
+    sidecar: SideCar, project: Path, tx: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    sidecar.watch(tx)
+    other = sidecar.begin("s2").id
+    (sidecar.folder / "refs" / "heads" / "holdfast" / f"session-{tx}").unlink()
+    sidecar.watch(other)
+    (project / "b").unlink()
+    changed(sidecar, other)
+    assert [one.id for one in sidecar.transactions()] == [other]
+    assert "transaction branch not found" in caplog.text
+
+
+def test_files_too_large_are_recorded_and_not_kept(project: Path, clock: FixedClock) -> None:
+    with SideCar(project, clock=clock, limits=Limits(largest_file=100)) as sidecar:
+        tx = sidecar.begin("s1").id
+        (project / "large").write_bytes(b"x" * 101)
+        sidecar.watch(tx)
+        (project / "large").write_bytes(b"y" * 102)
+        (project / "b").write_text("small\n")
+        entry = changed(sidecar, tx)
+        assert [change.path for change in entry.changes] == ["b", "large"]
+        with pytest.raises(ConflictError, match="too large to be kept"):
+            sidecar.undo(entry.id)
+        assert sidecar.rollback(tx, partial=True).restored == ("b",)
+        assert (project / "large").read_bytes() == b"y" * 102
+
+
+def test_room_is_made_by_dropping_old_finished_transactions(project: Path, clock: FixedClock) -> None:
+    with SideCar(project, clock=clock, limits=Limits(keep_days=7)) as sidecar:
+        old, young = sidecar.begin("s1").id, sidecar.begin("s2").id
+        sidecar.watch(old, ["a"])
+        (project / "a").write_text("one\n")
+        changed(sidecar, old)
+        sidecar.commit(old)
+        clock.advance(8 * 86_400)
+        sidecar.watch(young, ["b"])
+        (project / "b").write_text("two\n")
+        entry = changed(sidecar, young)
+        sidecar.collect()
+        assert [one.id for one in sidecar.transactions()] == [young]
+        sidecar.undo(entry.id)
+        assert (project / "b").read_text() == START["b"]
+    assert git(project, f"--git-dir={sidecar.folder}", "fsck", "--strict", "--no-dangling") == ""
+
+
+def test_beyond_the_limit_nothing_is_kept(project: Path, clock: FixedClock) -> None:
+    with SideCar(project, clock=clock, limits=Limits(total=300)) as sidecar:
+        tx = sidecar.begin("s1").id
+        (project / "b").write_bytes(os.urandom(400))
+        sidecar.watch(tx)
+        (project / "b").write_bytes(b"x")
+        entry = changed(sidecar, tx)
+        with pytest.raises(ConflictError, match="too large to be kept"):
+            sidecar.undo(entry.id)
+
+
+def test_the_users_repository_and_settings_are_left_alone(
+    sidecar: SideCar, project: Path, tx: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """Filters, attributes and hooks of the project neither run nor change a byte."""
+    (project / ".gitattributes").write_text("* text eol=crlf filter=shout ident\n")
+    mark = tmp_path / "ran"
+    git(project, "config", "filter.shout.clean", f"touch {mark}; cat")
+    git(project, "config", "core.fsmonitor", f"touch {mark}")
+    git(project, "config", "core.hooksPath", str(tmp_path))
+    monkeypatch.setenv("GIT_DIR", str(tmp_path / "elsewhere"))
+    monkeypatch.setenv("GIT_INDEX_FILE", str(tmp_path / "index"))
+    before = git_folder_of(project)
+    (project / "a").write_bytes(b"one\r\n$Id$\n")
+    sidecar.watch(tx)
+    (project / "a").unlink()
+    changed(sidecar, tx)
+    sidecar.rollback(tx)
+    assert (project / "a").read_bytes() == b"one\r\n$Id$\n"
+    assert git_folder_of(project) == before
+    assert not mark.exists()
+
+
+def test_ignored_files_are_covered_where_they_are_named(sidecar: SideCar, project: Path, tx: str) -> None:
+    (project / ".gitignore").write_text("*.log\n")
+    (project / "x.log").write_text("one\n")
+    sidecar.watch(tx)
+    (project / "x.log").unlink()
+    assert sidecar.record(tx) is None
+    (project / "x.log").write_text("one\n")
+    sidecar.watch(tx, ["x.log"])
+    (project / "x.log").unlink()
+    changed(sidecar, tx)
+    sidecar.rollback(tx)
+    assert (project / "x.log").read_text() == "one\n"
+
+
+def test_a_folder_that_became_a_link_is_not_followed(
+    sidecar: SideCar, project: Path, tx: str, tmp_path: Path
+) -> None:
+    sidecar.watch(tx)
+    (project / "d" / "c").write_text("agent\n")
+    entry = changed(sidecar, tx)
+    (tmp_path / "c").write_text("agent\n")
+    (project / "d" / "c").unlink()
+    (project / "d").rmdir()
+    (project / "d").symlink_to(tmp_path)
+    with pytest.raises(ConflictError):
+        sidecar.undo(entry.id)
+    assert (tmp_path / "c").read_text() == "agent\n"
+
+
+def test_a_file_that_made_room_for_a_folder(sidecar: SideCar, project: Path, tx: str) -> None:
+    before = tree_of(project)
+    sidecar.watch(tx)
+    (project / "b").unlink()
+    (project / "b").mkdir()
+    (project / "b" / "inside").write_text("x\n")
+    (project / "d" / "c").unlink()
+    (project / "d").rmdir()
+    (project / "d").write_text("a file now\n")
+    changed(sidecar, tx)
+    sidecar.rollback(tx)
+    assert tree_of(project) == before
+
+
+@pytest.mark.parametrize(
+    "path", ["../out", "/etc/passwd", ".git/config", ".holdfast/x", "sub/.git/config", "."]
+)
+def test_paths_that_are_not_the_projects(sidecar: SideCar, tx: str, path: str) -> None:
+    with pytest.raises(InvalidInputError):
+        sidecar.watch(tx, [path])
+
+
+def test_names_that_are_no_text(sidecar: SideCar, project: Path, tx: str) -> None:
+    name = b"caf\xe9\n.py"
+    place = Path(os.fsdecode(os.fsencode(project) + b"/" + name))
+    place.write_text("one\n")
+    sidecar.watch(tx)
+    place.unlink()
+    changed(sidecar, tx)
+    sidecar.rollback(tx)
+    assert place.read_text() == "one\n"
+
+
+def test_without_git_every_file_is_watched(tmp_path: Path, clock: FixedClock) -> None:
+    (tmp_path / "a").write_text("one\n")
+    with SideCar(tmp_path, clock=clock) as sidecar:
+        tx = sidecar.begin("s1").id
+        sidecar.watch(tx)
+        (tmp_path / "a").unlink()
+        changed(sidecar, tx)
+        sidecar.rollback(tx)
+    assert (tmp_path / "a").read_text() == "one\n"

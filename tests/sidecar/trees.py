@@ -1,0 +1,100 @@
+"""A small project with a git repository of the user's, made fast, and looked at closely."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import stat
+import subprocess
+import tempfile
+from functools import cache
+from pathlib import Path
+
+from holdfast.sidecar.ledger import Transaction
+from holdfast.sidecar.manifest import Entry
+from holdfast.sidecar.transactions import SideCar
+
+START = {
+    "a": "".join(f"start-a{number}\n" for number in range(9)),
+    "b": "start-b\n",
+    "d/c": "".join(f"start-c{number}\n" for number in range(5)),
+}
+FAST = Path("/dev/shm")  # in memory, where there is such a place
+
+Tree = dict[str, tuple[int, bytes]]
+"""Every file and link outside of git's folder and ours: its mode and what it holds."""
+
+_TOKEN = re.compile(rb"[a-z]+-[a-z]?\d+")
+
+
+@cache
+def _template() -> Path:
+    folder = Path(tempfile.mkdtemp(prefix="holdfast-template-")) / "project"
+    for name, text in START.items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text(text)
+    author = ("-c", "user.name=Ada", "-c", "user.email=ada@example.org")
+    for arguments in (
+        ("init", "--quiet", "--template="),
+        ("add", "."),
+        (*author, "commit", "--quiet", "-m", "Start"),
+    ):
+        git(folder, *arguments)
+    return folder
+
+
+def git(folder: Path, *arguments: str) -> str:
+    environment = {"PATH": os.environ["PATH"], "GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_NOSYSTEM": "1"}
+    return subprocess.run(
+        ["git", *arguments], cwd=folder, env=environment, capture_output=True, text=True, check=True
+    ).stdout
+
+
+def new_project() -> Path:
+    """In memory where that can be; the caller removes it."""
+    place = Path(tempfile.mkdtemp(prefix="holdfast-", dir=FAST if FAST.is_dir() else None)) / "project"
+    shutil.copytree(_template(), place, symlinks=True)
+    return place
+
+
+def tree_of(root: Path) -> Tree:
+    found: Tree = {}
+    for folder, folders, names in os.walk(root):
+        folders[:] = [name for name in folders if name not in (".git", ".holdfast")]
+        for name in [*names, *(one for one in folders if (Path(folder) / one).is_symlink())]:
+            path = Path(folder) / name
+            status = path.lstat()
+            data = os.fsencode(path.readlink()) if stat.S_ISLNK(status.st_mode) else path.read_bytes()
+            found[str(path.relative_to(root))] = (status.st_mode, data)
+    return found
+
+
+def git_folder_of(root: Path) -> dict[str, tuple[int, bytes]]:
+    """The user's repository to the byte, with the time of each file."""
+    return {
+        str(path.relative_to(root)): (path.stat().st_mtime_ns, path.read_bytes())
+        for path in (root / ".git").rglob("*")
+        if path.is_file()
+    }
+
+
+def tokens_in(tree: Tree) -> set[bytes]:
+    return {token for _, data in tree.values() for token in _TOKEN.findall(data)}
+
+
+def introduced(sidecar: SideCar, entry: Entry) -> set[bytes]:
+    """Tokens that an entry brought into the tree."""
+    sides = {
+        side: {
+            token
+            for change in entry.changes
+            for token in _TOKEN.findall(sidecar.content(change, side) or b"")
+        }
+        for side in ("before", "after")
+    }
+    return sides["after"] - sides["before"]
+
+
+def entry_of(transaction: Transaction, entry_id: str) -> Entry:
+    return next(entry for entry in transaction.entries if entry.id == entry_id)
