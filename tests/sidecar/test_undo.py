@@ -14,13 +14,14 @@ from holdfast.errors import (
     InvalidInputError,
     NotFoundError,
 )
+from holdfast.process import ProcessIdentity
 from holdfast.sidecar.manifest import Entry
 from holdfast.sidecar.transactions import Limits, SideCar
 from holdfast.testing import FixedClock
 
 from .trees import START, git, git_folder_of, tree_of
 
-DEAD = {"pid": 99_999_999, "started": "long ago"}
+DEAD: ProcessIdentity = {"pid": 99_999_999, "started": "long ago"}
 
 
 def changed(sidecar: SideCar, transaction_id: str, *paths: str) -> Entry:

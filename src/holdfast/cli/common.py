@@ -81,6 +81,18 @@ def is_interactive() -> bool:
     return sys.stdin.isatty() and sys.stderr.isatty()
 
 
+def passphrase(*, confirm: bool = False) -> str | None:
+    """From HOLDFAST_PASSPHRASE, else asked for on a terminal; None where there is neither."""
+    import os
+
+    given = os.environ.get("HOLDFAST_PASSPHRASE")
+    if given is not None or not is_interactive():
+        if given is None and confirm:
+            raise InvalidInputError("no passphrase was given", hint="set HOLDFAST_PASSPHRASE")
+        return given
+    return click.prompt("Passphrase", hide_input=True, confirmation_prompt=confirm, err=True)
+
+
 def print_json(document: Any) -> None:
     click.echo(json.dumps(document, ensure_ascii=False, indent=2, default=str))
 

@@ -1,16 +1,14 @@
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
 from holdfast.cli import common
 from holdfast.errors import InvalidInputError, NotFoundError
-
-if TYPE_CHECKING:
-    from holdfast.sidecar.ledger import Transaction
-    from holdfast.sidecar.manifest import Entry, PathChange
-    from holdfast.sidecar.transactions import Outcome, SideCar
+from holdfast.sidecar.ledger import Transaction
+from holdfast.sidecar.manifest import Entry, PathChange
+from holdfast.sidecar.transactions import Outcome, SideCar
 
 
 @click.group("tx")
@@ -106,8 +104,6 @@ def rollback(name: str, partial: bool, doubtful: bool, yes: bool, as_json: bool)
 
 
 def _sidecar() -> SideCar:
-    from holdfast.sidecar.transactions import SideCar
-
     return SideCar(common.settings().project)
 
 

@@ -1,7 +1,7 @@
 """A bare git repository: objects, one branch a transaction, and nothing checked out, ever.
 
 Objects and branches are written here and not by a git process: a change is four small files, and
-four processes would cost several times as much (`docs/decisions/0008-sidecar.md`). The format is git's
+four processes would cost several times as much (`docs/decisions/0013-sidecar.md`). The format is git's
 own, so every git can read, check and repack it; reading packs and repacking is left to git.
 """
 

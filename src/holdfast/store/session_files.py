@@ -85,11 +85,11 @@ class SessionFiles:
     def free_session_id(self, seconds: float) -> str:
         """A name nobody has, for a pause that starts now. Call with the lock held."""
         attempt = 1
-        while self._is_taken(name := ids.session_id(seconds, attempt)):
+        while self.is_taken(name := ids.session_id(seconds, attempt)):
             attempt += 1
         return name
 
-    def _is_taken(self, name: str) -> bool:
+    def is_taken(self, name: str) -> bool:
         # `name.` and `name-incremental` are its own files; `name-2` is another session.
         return any(self.folder.glob(f"{name}.*")) or any(self.folder.glob(f"{name}-incremental*"))
 

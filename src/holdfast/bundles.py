@@ -1,0 +1,220 @@
+"""Sessions of a project into a bundle, and out of one into another project."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from dataclasses import dataclass, field
+from typing import Any
+
+from pydantic import ValidationError
+
+from holdfast.clock import Clock, system_clock, to_datetime
+from holdfast.config import Settings
+from holdfast.durable import storage_errors, write_new
+from holdfast.errors import DamagedDataError, NotFoundError
+from holdfast.ids import new_id
+from holdfast.model.base import explain
+from holdfast.model.item_session import STATE_CLASSES, ItemSessionState, SessionType
+from holdfast.model.schema import ITEM_SESSION_SCHEMA
+from holdfast.model.snapshot import SessionSnapshot
+from holdfast.model.workflow import ACTIVE, Workflow
+from holdfast.pauses import remember_project
+from holdfast.store.bundle import pack, unpack
+from holdfast.store.item_sessions import SessionStateManager
+from holdfast.store.protocol import Store
+from holdfast.store.session_document import read_session_document, render_files
+from holdfast.store.session_files import FileSet, SessionFiles
+
+
+@dataclass
+class ImportReport:
+    sessions: list[str] = field(default_factory=list[str])
+    items: list[str] = field(default_factory=list[str])
+    renamed: dict[str, str] = field(default_factory=dict[str, str])
+    already_there: list[str] = field(default_factory=list[str])
+
+
+def export_bundle(
+    settings: Settings,
+    only: tuple[str, ...] = (),
+    *,
+    passphrase: str | None = None,
+    clock: Clock = system_clock,
+) -> tuple[bytes, list[str]]:
+    """The bundle, and the names of the sessions in it."""
+    folder = settings.layout.sessions
+    files = SessionFiles(folder)
+    sessions = files.session_ids() if folder.is_dir() else []
+    items = sorted(path.name for kind in STATE_CLASSES for path in folder.glob(f"{kind}-session-*.json"))
+    for name in only:
+        if name not in sessions and not any(item.endswith(f"-session-{name}.json") for item in items):
+            raise NotFoundError(
+                f"there is no session {name} here", hint="`holdfast snapshot list` shows them"
+            )
+    sessions = [name for name in sessions if not only or name in only]
+    items = [
+        item for item in items if not only or any(item.endswith(f"-session-{name}.json") for name in only)
+    ]
+    if not sessions and not items:
+        raise NotFoundError("there is no session to export here", hint="`holdfast snapshot list --all`")
+    members: dict[str, bytes] = {}
+    with storage_errors("read the sessions"):
+        for name in sessions:
+            members[f"sessions/{name}.json"] = (folder / f"{name}.json").read_bytes()
+            journal = _journal(settings, name)
+            if journal is not None:
+                members[f"journals/{name}.jsonl"] = journal
+        for item in items:
+            members[f"items/{item}"] = (folder / item).read_bytes()
+    return pack(members, to_datetime(clock()), passphrase), [*sessions, *items]
+
+
+def _journal(settings: Settings, name: str) -> bytes | None:
+    plain = settings.layout.sessions / f"{name}-incremental.jsonl"
+    packed = plain.with_name(f"{plain.name}.gz")
+    if plain.exists():
+        return plain.read_bytes()
+    return gzip.decompress(packed.read_bytes()) if packed.exists() else None
+
+
+def import_bundle(
+    settings: Settings,
+    store: Store,
+    data: bytes,
+    *,
+    passphrase: str | None = None,
+    clock: Clock = system_clock,
+) -> ImportReport:
+    """All of it is checked before the first file is written; what is here already is not written again."""
+    members = unpack(data, passphrase)
+    sessions = [_session(name, content) for name, content in members.items() if name.startswith("sessions/")]
+    items = [_item(name, content) for name, content in members.items() if name.startswith("items/")]
+    names = {snapshot.session_id for snapshot, _ in sessions}
+    for name in members:
+        if name.startswith("journals/") and name[len("journals/") : -len(".jsonl")] not in names:
+            raise _refused(f"{name} belongs to no session in it")
+    report = ImportReport()
+    settings.layout.ensure()
+    _place_sessions(settings, store, sessions, members, report, clock)
+    _place_items(settings, items, report, clock)
+    remember_project(settings)
+    return report
+
+
+def _session(name: str, content: bytes) -> tuple[SessionSnapshot, Workflow]:
+    snapshot, workflow = read_session_document(_document(name, content), where=name)
+    if name != f"sessions/{snapshot.session_id}.json" or snapshot.workflow_id != workflow.id:
+        raise _refused(f"{name} holds another session than it says")
+    return snapshot.without_secrets(), workflow.without_secrets()
+
+
+def _item(name: str, content: bytes) -> tuple[SessionType, ItemSessionState]:
+    kind: SessionType = "audit" if name.startswith("items/audit-") else "improve"
+    upgraded = ITEM_SESSION_SCHEMA.upgrade(_document(name, content), where=name)
+    try:
+        state = STATE_CLASSES[kind].model_validate(upgraded)
+    except ValidationError as error:
+        raise _refused(f"{name}: {explain(error)}") from error
+    if name != f"items/{kind}-session-{state.session_id}.json":
+        raise _refused(f"{name} holds another session than it says")
+    return kind, state
+
+
+def _document(name: str, content: bytes) -> dict[str, Any]:
+    try:
+        document = json.loads(content.decode("utf-8"))
+    except (ValueError, RecursionError) as error:
+        raise _refused(f"{name} is no JSON in UTF-8: {error}") from None
+    if not isinstance(document, dict):
+        raise _refused(f"{name} is no JSON object")
+    return document  # type: ignore[return-value]
+
+
+def _place_sessions(
+    settings: Settings,
+    store: Store,
+    sessions: list[tuple[SessionSnapshot, Workflow]],
+    members: dict[str, bytes],
+    report: ImportReport,
+    clock: Clock,
+) -> None:
+    files = SessionFiles(settings.layout.sessions)
+    workflows: dict[str, str] = {}
+    with files.locked():
+        here = {_snapshot_id(files, name): name for name in files.session_ids()}
+        for snapshot, workflow in sorted(sessions, key=lambda one: one[0].created_at):
+            old = snapshot.session_id
+            if snapshot.id in here:
+                report.already_there.append(here[snapshot.id])
+                continue
+            fresh, owner = _renamed(files, store, snapshot, workflow, workflows, clock)
+            owner = owner.changed(worktree=settings.worktree)
+            journal = members.get(f"journals/{old}.jsonl")
+            if journal is not None:
+                write_new(files.folder / f"{fresh.session_id}-incremental.jsonl", journal)
+            latest = files.latest() is None
+            files.place(
+                FileSet(
+                    fresh.session_id, render_files(fresh, owner), becomes_latest=latest, to_be_indexed=True
+                )
+            )
+            report.sessions.append(fresh.session_id)
+            if fresh.session_id != old:
+                report.renamed[old] = fresh.session_id
+
+
+def _snapshot_id(files: SessionFiles, name: str) -> str:
+    try:
+        return str(files.read(name).get("id"))
+    except DamagedDataError:
+        return name
+
+
+def _renamed(
+    files: SessionFiles,
+    store: Store,
+    snapshot: SessionSnapshot,
+    workflow: Workflow,
+    workflows: dict[str, str],
+    clock: Clock,
+) -> tuple[SessionSnapshot, Workflow]:
+    """With new ids where the old ones are taken, on this machine or in this folder."""
+    if workflow.id not in workflows:
+        workflows[workflow.id] = new_id("wf", clock()) if _is_known(store, workflow.id) else workflow.id
+    changes: dict[str, Any] = {"workflow_id": workflows[workflow.id]}
+    if store.find_snapshots(snapshot.id):
+        changes["id"] = new_id("snap", clock())
+    if files.is_taken(snapshot.session_id):
+        changes["session_id"] = files.free_session_id(snapshot.created_at.timestamp())
+    status = "paused" if workflow.status in ACTIVE else workflow.status  # nobody runs it here
+    return snapshot.changed(**changes), workflow.changed(id=workflows[workflow.id], status=status)
+
+
+def _is_known(store: Store, workflow_id: str) -> bool:
+    try:
+        store.workflow(workflow_id)
+    except NotFoundError:
+        return False
+    return True
+
+
+def _place_items(
+    settings: Settings, items: list[tuple[SessionType, ItemSessionState]], report: ImportReport, clock: Clock
+) -> None:
+    manager = SessionStateManager(settings.project, clock=clock)
+    for kind, state in items:
+        known = {one.session_id: one for one in manager.list_sessions(kind)}
+        if known.get(state.session_id) == state:
+            report.already_there.append(state.session_id)
+            continue
+        fresh = state
+        if state.session_id in known:
+            fresh = state.changed(session_id=new_id("item", clock()))
+            report.renamed[state.session_id] = fresh.session_id
+        manager.save_session_state(fresh, kind)
+        report.items.append(fresh.session_id)
+
+
+def _refused(reason: str) -> DamagedDataError:
+    return DamagedDataError(f"the bundle was refused: {reason}", hint="nothing was written")

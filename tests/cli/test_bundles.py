@@ -1,0 +1,233 @@
+"""`holdfast export` and `import`: sessions in a file that anybody may have made."""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import json
+import zipfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from .harness import Place
+
+NAME = "session-20260106-120000"
+WHEN = 1_767_700_800.0
+
+
+@pytest.fixture
+def bundle(place: Place) -> Path:
+    assert place.paused("tool_call", "user_message", reason="context is full", at=WHEN) == NAME
+    file = place.root / "work.holdfast"
+    place.ok("export", file)
+    return file
+
+
+def test_there_and_back(place: Place, bundle: Path) -> None:
+    other = place.beside("other")
+    assert other.ok("import", bundle).lines[0] == "Imported 1 sessions"
+    shown = other.ok("snapshot", "show", NAME).out
+    assert "context is full" in shown
+    assert {f"{NAME}.json", f"{NAME}.yaml", f"{NAME}.md", f"{NAME}-incremental.jsonl"} <= set(
+        other.session_files()
+    )
+    journal = f"{NAME}-incremental.jsonl"
+    assert (other.sessions / journal).read_bytes() == (place.sessions / journal).read_bytes()
+    # This machine's database knows the original: the copy has ids of its own.
+    ids = {one.json("snapshot", "list")[0]["id"] for one in (place, other)}
+    assert len(ids) == 2
+    assert "context is full" in other.ok("context", "latest").out
+
+
+def test_importing_twice_changes_nothing(place: Place, bundle: Path) -> None:
+    before = place.session_files()
+    report = place.json("import", bundle)
+    assert (report["sessions"], report["already_there"]) == ([], [NAME])
+    assert place.session_files() == before
+
+
+def test_a_name_that_is_taken_is_replaced(place: Place, bundle: Path) -> None:
+    other = place.beside("other")
+    other.paused("tool_call", reason="mine", at=WHEN)
+    report = other.json("import", bundle)
+    assert report["renamed"] == {NAME: f"{NAME}-2"}
+    assert "mine" in other.ok("snapshot", "show", NAME).out
+    assert "context is full" in other.ok("snapshot", "show", f"{NAME}-2").out
+
+
+def test_encrypted(place: Place, bundle: Path) -> None:
+    secret = {"HOLDFAST_PASSPHRASE": "correct horse"}
+    file = place.root / "secret.holdfast"
+    place.ok("export", file, "--encrypt", env=secret)
+    assert file.read_bytes().startswith(b"age-encryption.org/v1")
+    assert b"context is full" not in file.read_bytes()
+    other = place.beside("other")
+    other.run("import", file).failed(1, error="encrypted", hint="HOLDFAST_PASSPHRASE")
+    other.run("import", file, env={"HOLDFAST_PASSPHRASE": "wrong"}).failed(
+        1, error="decrypted", hint="passphrase"
+    )
+    assert not (other.project / ".holdfast" / "sessions").exists() or other.session_files() == []
+    assert other.json("import", file, env=secret)["sessions"] == [NAME]
+    place.run("export", place.root / "x", "--encrypt").failed(2, error="no passphrase")
+
+
+def test_export_says_what_it_cannot_do(place: Place, bundle: Path) -> None:
+    place.run("export", bundle).failed(1, error="is there already", hint="--force")
+    place.ok("export", bundle, "--force", "--session", NAME)
+    place.run("export", place.root / "x", "--session", "gone").failed(1, error="no session gone")
+    place.beside("empty").run("export", place.root / "y").failed(1, error="no session to export")
+    place.run("import", place.root / "nowhere").failed(1, error="could not read")
+
+
+# ── hostile bundles ────────────────────────────────────────────────────────────────────────────
+
+Members = dict[str, bytes]
+
+
+def built(
+    members: Members,
+    *,
+    manifest: Any = None,
+    infos: dict[str, Callable[[zipfile.ZipInfo], None]] | None = None,
+) -> bytes:
+    """A bundle as a careful enemy makes one: everything right but for one thing."""
+    listed = {
+        "schema_version": 1,
+        "made_at": "2026-01-06T12:00:00Z",
+        "members": [
+            {"name": name, "size": len(data), "sha256": hashlib.sha256(data).hexdigest()}
+            for name, data in members.items()
+        ],
+    }
+    target = io.BytesIO()
+    with zipfile.ZipFile(target, "w", zipfile.ZIP_DEFLATED) as archive:
+        written = json.dumps(listed).encode() if manifest is None else manifest(listed)
+        archive.writestr("manifest.json", written)
+        for name, data in members.items():
+            info = zipfile.ZipInfo(name)
+            info.compress_type = zipfile.ZIP_DEFLATED
+            (infos or {}).get(name, lambda _: None)(info)
+            archive.writestr(info, data)
+    return target.getvalue()
+
+
+def with_changed(members: Members, change: Callable[[dict[str, Any]], None]) -> Members:
+    document = json.loads(members[f"sessions/{NAME}.json"])
+    change(document)
+    return {**members, f"sessions/{NAME}.json": json.dumps(document).encode()}
+
+
+def as_link(info: zipfile.ZipInfo) -> None:
+    info.external_attr = 0o120777 << 16
+
+
+def dumped(change: Callable[[dict[str, Any]], object]) -> Callable[[dict[str, Any]], bytes]:
+    def write(listed: dict[str, Any]) -> bytes:
+        change(listed)
+        return json.dumps(listed).encode()
+
+    return write
+
+
+SESSION = f"sessions/{NAME}.json"
+
+
+def _twice(members: Members) -> bytes:
+    import warnings
+
+    target = io.BytesIO(built(members))
+    with warnings.catch_warnings(), zipfile.ZipFile(target, "a") as archive:
+        warnings.simplefilter("ignore")
+        archive.writestr(SESSION, b"{}")
+    return target.getvalue()
+
+
+HOSTILE: dict[str, Callable[[Members], bytes]] = {
+    "not a bundle": lambda _: b"PK nonsense",
+    "empty": lambda _: b"",
+    "cut short": lambda members: built(members)[:-40],
+    "a path upwards": lambda members: built({**members, "sessions/../../evil.json": b"{}"}),
+    "an absolute path": lambda members: built({**members, "/tmp/evil": b"{}"}),
+    "a backslash path": lambda members: built({**members, "sessions\\..\\evil.json": b"{}"}),
+    "another kind of file": lambda members: built({**members, "sessions/config.toml": b"db = 'x'"}),
+    "a name with a newline": lambda members: built({**members, f"{SESSION}\n": b"{}"}),
+    "a name in other digits": lambda members: built(
+        {**members, "sessions/session-\uff12\uff10\uff12\uff160106-120000.json": b"{}"}
+    ),
+    "a link": lambda members: built(members, infos={SESSION: as_link}),
+    "a folder": lambda members: built({**members, "sessions/": b""}),
+    "a member twice": _twice,
+    "a wrong hash": lambda members: built(
+        members, manifest=dumped(lambda m: m["members"][0].update(sha256="0" * 64))
+    ),
+    "a wrong size": lambda members: built(members, manifest=dumped(lambda m: m["members"][0].update(size=3))),
+    "a huge size": lambda members: built(
+        members, manifest=dumped(lambda m: m["members"][0].update(size=1 << 40))
+    ),
+    "a bomb": lambda members: built({**members, SESSION: b" " * (257 << 20)}),
+    "a bomb that lies": lambda members: built(
+        {**members, SESSION: b" " * (20 << 20)}, manifest=dumped(lambda m: m["members"][0].update(size=10))
+    ),
+    "a member nobody names": lambda members: built(members, manifest=dumped(lambda m: m["members"].pop())),
+    "no manifest": lambda members: built(members).replace(b"manifest.json", b"manifest.jsom"),
+    "a manifest of the future": lambda members: built(
+        members, manifest=dumped(lambda m: m.update(schema_version=9))
+    ),
+    "a manifest that is a list": lambda members: built(members, manifest=lambda _: b"[]"),
+    "a manifest in UTF-16": lambda members: built(members, manifest=lambda m: json.dumps(m).encode("utf-16")),
+    "a session in UTF-16": lambda members: built(
+        {**members, SESSION: members[SESSION].decode().encode("utf-16")}
+    ),
+    "a session in Latin-1": lambda members: built({**members, SESSION: b'{"caf\xe9": 1}'}),
+    "a session that is deep": lambda members: built({**members, SESSION: b"[" * 100_000}),
+    "a session that is none": lambda members: built({**members, SESSION: b"{}"}),
+    "a session under another name": lambda members: built(
+        with_changed(members, lambda d: d.update(session_id="session-20200101-000000"))
+    ),
+    "a session that names a path": lambda members: built(
+        with_changed(members, lambda d: d.update(session_id="../../evil"))
+    ),
+    "a session of the future": lambda members: built(
+        with_changed(members, lambda d: d.update(schema_version=9))
+    ),
+    "a session of another workflow": lambda members: built(
+        with_changed(members, lambda d: d["workflow"].update(id="wf_other"))
+    ),
+    "a journal of nobody": lambda members: built(
+        {**members, "journals/session-20200101-000000.jsonl": b"{}\n"}
+    ),
+    "an item session that is none": lambda members: built({**members, "items/audit-session-x.json": b"{}"}),
+    "an item session elsewhere": lambda members: built({**members, "items/audit-session-...json": b"{}"}),
+}
+
+
+@pytest.fixture
+def members(bundle: Path) -> Members:
+    with zipfile.ZipFile(bundle) as archive:
+        return {name: archive.read(name) for name in archive.namelist() if name != "manifest.json"}
+
+
+def test_the_enemys_workshop_makes_good_bundles_too(place: Place, members: Members) -> None:
+    file = place.root / "good"
+    file.write_bytes(built(members))
+    assert place.beside("other").json("import", file)["sessions"] == [NAME]
+
+
+def test_hostile_bundles_are_refused_and_nothing_is_written(place: Place, members: Members) -> None:
+    other = place.beside("other")
+    lines: list[list[str]] = []
+    for number, make in enumerate(HOSTILE.values()):
+        file = place.root / f"hostile-{number}"
+        file.write_bytes(make(members))
+        lines.append(["import", str(file)])
+    other.ok("status")
+    for result, name in zip(other.many(*lines), HOSTILE, strict=True):
+        assert (name, result.code) == (name, 4), result
+        assert (name, result.err.startswith("error: ")) == (name, True), result
+        assert "unexpected" not in result.err, result
+    assert other.session_files() == []
+    assert sorted(path.name for path in place.root.iterdir() if "evil" in path.name) == []
+    assert not (place.root.parent / "evil.json").exists()

@@ -1,0 +1,108 @@
+"""`holdfast tx`: what sessions changed in the files, and taking it back."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from holdfast.sidecar.transactions import SideCar
+
+from .harness import Place
+
+
+@pytest.fixture
+def changed(place: Place) -> Place:
+    """A session that changed, made, renamed and deleted files."""
+    for name in ("changed", "renamed", "deleted"):
+        (place.project / name).write_text(f"{name}\n")
+    with SideCar(place.project) as sidecar:
+        sidecar.begin("s1", transaction_id="first")
+        sidecar.watch("first")
+        (place.project / "changed").write_text("agent\n")
+        (place.project / "made").write_text("agent\n")
+        (place.project / "renamed").rename(place.project / "moved")
+        (place.project / "deleted").unlink()
+        sidecar.record("first", "sed -i … token=ghp_0123456789abcdefghijABCDEFGHIJ012345")
+    return place
+
+
+def test_nothing_yet(place: Place) -> None:
+    assert place.ok("tx", "list").out == "No session has changed files here yet.\n"
+    assert place.json("tx", "list") == []
+    place.run("tx", "show").failed(1, error="no session has changed files")
+    place.run("tx", "undo", "gone").failed(1, error="transaction branch not found: gone", hint="tx list")
+    place.run("tx", "rollback", "../x").failed(1, error="not found")
+
+
+def test_list_and_show(changed: Place) -> None:
+    head, line = changed.ok("tx", "list").lines
+    assert re.split(r"  +", head) == ["TRANSACTION", "SESSION", "STATUS", "CHANGES", "FILES", "UPDATED (UTC)"]
+    assert re.split(r"  +", line)[:5] == ["first", "s1", "in-progress", "1", "5"]
+    shown = changed.ok("tx", "show", "fir").out
+    assert "  M changed\n" in shown
+    assert "  A made\n" in shown
+    assert "  R renamed -> moved\n" in shown
+    assert "  D deleted\n" in shown
+    assert "ghp_" not in shown
+    found = changed.json("tx", "show", "last")
+    assert (found["status"], [entry["kind"] for entry in found["entries"]]) == (
+        "in-progress",
+        ["begin", "change"],
+    )
+
+
+def test_undo_and_undo_the_undo(changed: Place) -> None:
+    assert changed.ok("tx", "undo").lines[0] == "Undone: 5 files"
+    assert (changed.project / "deleted").read_text() == "deleted\n"
+    assert not (changed.project / "made").exists()
+    changed.run("tx", "undo").failed(1, error="no change that stands")
+    undoing = changed.json("tx", "show", "last")["entries"][-1]["id"]
+    assert sorted(changed.json("tx", "undo", undoing)["restored"]) == [
+        "changed", "deleted", "made", "moved", "renamed",
+    ]  # fmt: skip
+    assert (changed.project / "made").read_text() == "agent\n"
+
+
+def test_rollback(changed: Place) -> None:
+    before = changed.git("status", "--porcelain")
+    assert changed.ok("tx", "rollback", "first").lines[0] == "Rolled back: 5 files"
+    assert changed.json("tx", "list")[0]["status"] == "rolled-back"
+    assert (changed.project / "renamed").read_text() == "renamed\n"
+    assert changed.git("status", "--porcelain") != before
+    assert ".holdfast" not in changed.git("status", "--porcelain", "--untracked-files=all")
+    changed.run("tx", "rollback", "first").failed(1, error="has been rolled back already")
+
+
+def test_what_the_user_changed_since_is_refused(changed: Place) -> None:
+    (changed.project / "changed").write_text("user\n")
+    before = changed.tree()
+    changed.run("tx", "rollback").failed(
+        3, error=r"changed \(it was changed since in the same places\)", hint="--partial"
+    )
+    assert {path: held for path, held in changed.tree().items() if ".holdfast" not in path} == {
+        path: held for path, held in before.items() if ".holdfast" not in path
+    }
+    result = changed.run("tx", "rollback", "--partial")
+    assert (result.code, result.lines[0]) == (3, "Rolled back: 4 files")
+    assert result.err == "left as it is: changed: it was changed since in the same places\n"
+    assert (changed.project / "changed").read_text() == "user\n"
+
+
+def test_an_entry_from_the_future(changed: Place) -> None:
+    from holdfast.sidecar.repository import Repository
+
+    repository = Repository(changed.project / ".holdfast" / "sidecar")
+    old = repository.branch("session-first")
+    tree = repository.write_tree([])
+    new = repository.write_commit(tree, old, 0, 'change\n\n{"schema_version": 99}')
+    (repository.folder / "refs/heads/holdfast/session-first").write_text(f"{new}\n")
+    refused = changed.run("tx", "rollback", "first")
+    assert refused.code == 4
+    *warnings, error, hint = refused.err.splitlines()
+    assert all(line.startswith("warning: ") for line in warnings)
+    assert re.match(r"error: .* of version 99", error)
+    assert hint.startswith("hint: upgrade holdfast")
+    listed = changed.run("tx", "list")
+    assert (listed.code, listed.out) == (0, "No session has changed files here yet.\n")
+    assert re.match(r"warning: .* of version 99", listed.err)
