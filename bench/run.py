@@ -29,6 +29,7 @@ TOPICS = (
     "flow",
     "workflows",
     "files",
+    "server",
 )
 RESULTS = Path(__file__).parent / "results"
 _PACKAGES = (

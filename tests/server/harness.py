@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import http.client
 import json
-import socket
 import threading
 from collections.abc import Generator, Iterator, Mapping
 from contextlib import contextmanager
@@ -18,6 +17,7 @@ from websockets.sync.client import ClientConnection, connect
 from holdfast.config import Settings
 from holdfast.server.app import create_app
 from holdfast.server.gate import Door
+from holdfast.server.serve import listening_socket
 
 TOKEN = "token-of-the-tests-0123456789abcdefghijklmn"  # noqa: S105
 PATIENCE = 30.0
@@ -129,7 +129,7 @@ def serving(settings: Settings, *, home: Path, door: Door | None = None, **optio
     """No worker is started unless asked for: what runs is the tests' own."""
     options.setdefault("starts_workers", False)
     app = create_app(settings, door or Door(TOKEN), home=home, environ={}, **options)
-    listener = socket.create_server(("127.0.0.1", 0), backlog=1024)
+    listener = listening_socket("127.0.0.1", 0)
     server = uvicorn.Server(
         uvicorn.Config(
             app,

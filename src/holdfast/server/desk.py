@@ -27,6 +27,7 @@ from holdfast.orchestrator.background import start_worker
 from holdfast.orchestrator.presence import Presence, is_dead, is_gone
 from holdfast.orchestrator.service import OrchestratorService
 from holdfast.pauses import known_projects
+from holdfast.server.copies import Copies
 from holdfast.server.feed import EventFeed
 from holdfast.store.leases import Lease
 from holdfast.store.protocol import snapshot_not_found
@@ -59,6 +60,7 @@ class Desk:
         self.home, self.environ = home, environ
         """Where agents keep their sessions."""
         self.workers = workers
+        self.copies = Copies(self.store)
         self._standings: OrderedDict[tuple[str, int], Standing] = OrderedDict()
         self._lock = threading.Lock()
 

@@ -77,6 +77,8 @@ class SqlStore:
         self._engine = open_engine(database)
         self._writing = writing(self._engine)
         self.leases = Leases(self._engine, self._writing, database)
+        self._glance: Any = None
+        self._has_marks = self._engine.dialect.name == "sqlite"
 
     @property
     def shown(self) -> str:
@@ -84,7 +86,24 @@ class SqlStore:
         return shown(self.database)
 
     def close(self) -> None:
+        if self._glance is not None:
+            self._glance.close()
+            self._glance = None
         self._engine.dispose()
+
+    def change_mark(self) -> int | None:
+        """A number that is another one after any commit of anybody; none where the database has no such.
+
+        It takes some microseconds and never waits. Call it from one thread.
+        """
+        if not self._has_marks:
+            return None
+        if self._glance is None:
+            with database_errors(self.database):
+                self._glance = self._engine.raw_connection()
+                mode = self._glance.driver_connection.execute("PRAGMA journal_mode").fetchone()[0]
+            self._has_marks = mode == "wal"  # else it would wait for writers
+        return self._glance.driver_connection.execute("PRAGMA data_version").fetchone()[0]
 
     def verify(self) -> None:
         """Look through the whole database; raises `DamagedDataError` where something is broken."""

@@ -6,7 +6,7 @@ import os
 from pathlib import Path
 from typing import Annotated
 
-from fastapi import APIRouter, Query
+from fastapi import APIRouter, Query, Request, Response
 
 from holdfast.errors import InvalidInputError
 from holdfast.model.task import REMAINING
@@ -21,28 +21,32 @@ from holdfast.server.problems import WITH_BODY, documented
 router = APIRouter(prefix="/api/workflows", tags=["workflows"])
 
 
-@router.get("", responses=documented(422))
-def list_workflows(
+@router.get("", response_model=WorkflowPage, responses=documented(422))
+async def list_workflows(
+    request: Request,
     desk: AtDesk,
     status: Annotated[list[WorkflowStatus] | None, Query(description="Only those in one of these")] = None,
     search: Annotated[str | None, Query(max_length=200, description="In title, issue, id or folder")] = None,
     worktree: Annotated[str | None, Query(max_length=4096, description="Only of this folder")] = None,
     limit: Limit = 50,
     cursor: Cursor = None,
-) -> WorkflowPage:
+) -> Response:
     """Most recently changed first."""
-    _, newest = desk.store.event_range()
-    found = desk.store.workflows(
-        worktree=worktree,
-        statuses=status,
-        search=search,
-        before=workflow_position(cursor) if cursor is not None else None,
-        limit=limit + 1,
-    )
-    page = tuple(found[:limit])
-    return WorkflowPage(
-        workflows=page, next_cursor=cursor_after(page[-1]) if len(found) > limit else None, seq=newest
-    )
+    before = workflow_position(cursor) if cursor is not None else None
+
+    def page() -> WorkflowPage:
+        _, newest = desk.store.event_range()
+        found = desk.store.workflows(
+            worktree=worktree, statuses=status, search=search, before=before, limit=limit + 1
+        )
+        more = len(found) > limit
+        return WorkflowPage(
+            workflows=tuple(found[:limit]),
+            next_cursor=cursor_after(found[limit - 1]) if more else None,
+            seq=newest,
+        )
+
+    return await desk.copies.answer(request, page)
 
 
 @router.post("", status_code=201, responses=documented(404, 409, *WITH_BODY))
@@ -70,10 +74,10 @@ def _folder(worktree: str | None) -> Path | None:
     return folder
 
 
-@router.get("/{workflow_id}", responses=documented(404, 422))
-def get_workflow(workflow_id: str, desk: AtDesk) -> Workflow:
+@router.get("/{workflow_id}", response_model=Workflow, responses=documented(404, 422))
+async def get_workflow(request: Request, workflow_id: str, desk: AtDesk) -> Response:
     """What is recorded of it; `progress` and `tasks` tell where it stands."""
-    return desk.store.workflow(workflow_id)
+    return await desk.copies.answer(request, lambda: desk.store.workflow(workflow_id))
 
 
 @router.get("/{workflow_id}/progress", responses=documented(404, 422))

@@ -1,0 +1,38 @@
+"""A share of the crowd that `make bench ARGS=server` puts before the server: many listeners, many events."""
+
+from __future__ import annotations
+
+import os
+import threading
+
+from holdfast.store.sql import SqlStore
+
+from .harness import Served
+from .test_live import Writer
+
+SOAK = int(os.environ.get("HOLDFAST_SOAK", "1"))
+CLIENTS = min(200, 30 * SOAK)
+EVENTS = 2_000 * SOAK
+
+
+def test_no_event_is_lost_or_doubled_for_anybody(served: Served, sqlite_store: SqlStore) -> None:
+    writer = Writer(sqlite_store)
+    everybody = threading.Barrier(CLIENTS + 1)
+    found: list[list[int]] = []
+
+    def listen() -> None:
+        with served.socket() as listener:
+            listener.until("live")
+            everybody.wait()
+            found.append(listener.events(EVENTS))
+
+    threads = [threading.Thread(target=listen) for _ in range(CLIENTS)]
+    for thread in threads:
+        thread.start()
+    everybody.wait()
+    written = writer.write(EVENTS, at_once=20)
+    for thread in threads:
+        thread.join()
+    assert len(found) == CLIENTS
+    assert all(seqs == written for seqs in found)
+    assert served.get("/api/health")["seq"] == written[-1]

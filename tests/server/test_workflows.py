@@ -1,0 +1,206 @@
+"""Workflows over REST: what a dashboard does, from the first plan to the last snapshot."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from cli.harness import Place
+from holdfast.errors import HTTP_STATUSES, HoldfastError, kinds
+from holdfast.store.sql import SqlStore
+from store.samples import at, full_snapshot, full_workflow, new, numbered, snapshot, workflow
+
+from .harness import Served
+from .program import ServerProgram
+
+
+def plan(*commands: str, **more: Any) -> dict[str, Any]:
+    tasks = [
+        {"id": f"t{number}", "run": command, "depends_on": [f"t{number - 1}"] if number > 1 else []}
+        for number, command in enumerate(commands, start=1)
+    ]
+    return {"issue": {"id": "W", "title": "Work"}, "tasks": tasks, **more}
+
+
+@pytest.fixture
+def program(place: Place) -> Iterator[Served]:
+    """A real server, which starts workers."""
+    with ServerProgram(place) as running:
+        yield running.served()
+
+
+WAITS = "touch began; while [ ! -e go ]; do sleep 0.01; done"
+
+
+def test_create_watch_pause_resume_finish(program: Served, place: Place) -> None:
+    with program.socket() as listener:
+        listener.until("live")
+        made = program.ask("POST", "/api/workflows", {"plan": plan(WAITS, "echo b >> log")})
+        assert made.status == 201, made
+        flow = made.data["id"]
+        _until_entry(listener, "task_started")
+        asked = program.ask("POST", f"/api/workflows/{flow}/pause", {"reason": "going home"})
+        assert (asked.status, asked.data["status"]) == (202, "pausing")
+        (place.project / "go").touch()
+        paused = _until_entry(listener, "workflow_paused")
+        assert paused["reason"] == "going home"
+        preview = program.get(f"/api/workflows/{flow}/resume/preview?model=claude-sonnet-4")
+        assert preview["snapshot"]["id"] == paused["snapshot_id"]
+        assert preview["next_task_id"] == "t2"
+        assert "going home" in preview["context"]
+        assert preview["cost"]["dollars"] > 0
+        assert preview["fidelity"]["characters"] == len(preview["context"])
+        resumed = program.ask("POST", f"/api/workflows/{flow}/resume", {"message": "go on"})
+        assert (resumed.status, resumed.data["session_number"]) == (200, 2), resumed
+        again = program.ask("POST", f"/api/workflows/{flow}/resume")
+        assert (again.status, again.code) == (409, "session_already_running")
+        while _until_entry(listener, "workflow_status_changed")["status"] != "completed":
+            pass
+    progress = program.get(f"/api/workflows/{flow}/progress")
+    assert (progress["tasks_completed"], progress["workflow"]["status"]) == (2, "completed")
+    assert (place.project / "log").read_text() == "b\n"
+
+
+def _until_entry(listener: Any, kind: str) -> dict[str, Any]:
+    while True:
+        message = listener.next()
+        for event in message.get("events", ()):
+            if event["entry"]["type"] == kind:
+                return event["entry"]
+
+
+def test_a_pause_can_be_waited_for(program: Served, place: Place) -> None:
+    flow = program.ask("POST", "/api/workflows", {"plan": plan("sleep 0.2", "sleep 60")}).data["id"]
+    with program.socket(f"?since=0&workflow_id={flow}") as listener:
+        _until_entry(listener, "task_started")
+    answer = program.ask("POST", f"/api/workflows/{flow}/pause", {"wait_seconds": 30, "force_after": 0.5})
+    assert (answer.status, answer.data["status"]) == (200, "paused"), answer
+    snapshots = program.get(f"/api/workflows/{flow}/snapshots")["snapshots"]
+    assert [line["id"] for line in snapshots] == [answer.data["snapshot_id"]]
+
+
+def test_approve_reject_cancel(program: Served, place: Place) -> None:
+    yaml = "issue: {id: A, title: Ask}\ntasks:\n  - {id: a, run: 'true', approval: true}\n"
+    for verb, status in (("reject", "failed"), ("approve", "completed"), ("cancel", "cancelled")):
+        flow = program.ask("POST", "/api/workflows", {"plan": yaml}).data["id"]
+        with program.socket(f"?since=0&workflow_id={flow}") as listener:
+            while _until_entry(listener, "workflow_status_changed")["status"] != "blocked":
+                pass
+            assert program.get(f"/api/workflows/{flow}/progress")["waiting_for_approval"] == "a"
+            assert program.ask("POST", f"/api/workflows/{flow}/{verb}").status == 200
+            while _until_entry(listener, "workflow_status_changed")["status"] != status:
+                pass
+
+
+BAD_PLANS: dict[str, tuple[Any, str]] = {
+    "circle": (plan("true") | {"tasks": [{"id": "a", "run": "x", "depends_on": ["a"]}]}, "circle"),
+    "doubled": (plan("true") | {"tasks": [{"id": "a", "run": "x"}] * 2}, "two tasks"),
+    "unknown": (plan("true") | {"tasks": [{"id": "a", "run": "x", "depends_on": ["b"]}]}, "does not exist"),
+    "no command": (plan("true") | {"tasks": [{"id": "a"}]}, "no command"),
+    "no driver": (plan("true") | {"driver": "magic", "tasks": [{"id": "a", "prompt": "x"}]}, "no driver"),
+    "line of a text": ("issue: {id: a, title: b}\ntasks:\n  - {id: a, runs: x}\n", "plan:3: "),
+}
+
+
+@pytest.mark.parametrize(("given", "error"), BAD_PLANS.values(), ids=BAD_PLANS.keys())
+def test_bad_plans_start_nothing(served: Served, given: Any, error: str) -> None:
+    answer = served.ask("POST", "/api/workflows", {"plan": given})
+    assert (answer.status, answer.code) == (422, "invalid_input")
+    assert error in answer.data["error"]["message"]
+    assert served.get("/api/workflows")["workflows"] == []
+
+
+def test_pages_filter_and_search(served: Served, sqlite_store: SqlStore) -> None:
+    for number in range(25):
+        status = "paused" if number % 5 == 0 else "completed"
+        sqlite_store.apply(new(workflow(f"wf_{number:02}", status=status, updated_at=at(number // 2))))
+    whole = [flow["id"] for flow in served.get("/api/workflows?limit=500")["workflows"]]
+    assert len(whole) == 25
+    paged: list[str] = []
+    cursor = ""
+    while True:
+        page = served.get(f"/api/workflows?limit=4{cursor}")
+        paged += [flow["id"] for flow in page["workflows"]]
+        if page["next_cursor"] is None:
+            break
+        cursor = f"&cursor={page['next_cursor']}"
+    assert paged == whole
+    paused = served.get("/api/workflows?status=paused&status=failed")["workflows"]
+    assert {flow["id"] for flow in paused} == {f"wf_{number:02}" for number in range(0, 25, 5)}
+    assert [flow["id"] for flow in served.get("/api/workflows?search=WF_07")["workflows"]] == ["wf_07"]
+    assert served.ask("GET", "/api/workflows?status=odd").status == 422
+    assert served.ask("GET", "/api/workflows?cursor=AAAA").code == "invalid_input"
+
+
+def test_what_was_read_is_told_again_only_while_it_is_true(served: Served, sqlite_store: SqlStore) -> None:
+    flow = workflow()
+    sqlite_store.apply(new(flow))
+    for number in range(1, 6):
+        assert served.get("/api/workflows/wf_1")["revision"] == number
+        assert served.get("/api/workflows")["workflows"][0]["revision"] == number
+        from store.samples import next_of
+
+        change = next_of(flow, numbered(number))
+        sqlite_store.apply(change)  # by another connection, as a worker would
+        flow = change.workflow
+
+
+@pytest.fixture
+def stored(served: Served, sqlite_store: SqlStore) -> Served:
+    sqlite_store.apply(new(full_workflow(), save=full_snapshot()))
+    sqlite_store.apply(new(workflow("wf_2"), save=snapshot("snap_2", of="wf_2")))
+    return served
+
+
+KINDS = ("decisions", "errors", "reviewer-feedback", "git-changes", "tasks", "tests", "journal", "context")
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_all_of_a_kind(stored: Served, kind: str) -> None:
+    path = "/api/workflows/wf_1/snapshots/snap_1"
+    whole = stored.get(path)
+    found = stored.get(f"{path}/{kind}")
+    same = {
+        "decisions": whole["decisions"],
+        "errors": whole["errors"],
+        "reviewer-feedback": whole["reviewer_feedback"],
+        "tasks": whole["task_dag"]["tasks"],
+        "tests": whole["test_state"],
+    }
+    assert found == same.get(kind, found)
+    assert found
+    foreign = stored.ask("GET", f"/api/workflows/wf_2/snapshots/snap_1/{kind}")
+    assert (foreign.status, foreign.code) == (404, "not_found")
+
+
+def test_diff_find_delete(stored: Served) -> None:
+    assert stored.get("/api/snapshots?name=snap_")["snapshots"][0]["workflow_id"] in ("wf_1", "wf_2")
+    changes = stored.get("/api/snapshots/diff?before=snap_1&after=snap_2")
+    assert changes["facts"]
+    assert stored.ask("DELETE", "/api/workflows/wf_2/snapshots/snap_1").status == 404
+    assert stored.ask("DELETE", "/api/workflows/wf_2/snapshots/snap_2").data["status"] == "deleted"
+    assert stored.ask("GET", "/api/snapshots/snap_2").status == 404
+
+
+def test_sessions_of_this_machine(stored: Served, tmp_path: Path) -> None:
+    assert stored.get("/api/sessions")["sessions"] == []
+    assert stored.ask("GET", "/api/sessions?project=relative").status == 422
+    assert stored.ask("GET", "/api/sessions/none/context").code == "not_found"
+
+
+def test_about(stored: Served) -> None:
+    assert stored.get("/api/health")["status"] == "ok"
+    told = stored.get("/api/settings")
+    assert told["project"] in stored.get("/api/projects")["projects"]
+    assert "token" not in str(told)
+    assert stored.get("/api/stats")["actions"] == 0
+    assert stored.get("/api/stats/workflows")["pauses"] == {}
+
+
+def test_every_error_of_ours_has_a_status_and_a_name() -> None:
+    assert set(HTTP_STATUSES) <= set(kinds().values())
+    assert kinds()["session_already_running"].__name__ == "SessionAlreadyRunningError"
+    assert kinds()["holdfast"] is HoldfastError
