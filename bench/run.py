@@ -30,6 +30,7 @@ TOPICS = (
     "workflows",
     "files",
     "server",
+    "sidecar",
 )
 RESULTS = Path(__file__).parent / "results"
 _PACKAGES = (

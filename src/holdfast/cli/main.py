@@ -31,7 +31,7 @@ COMMANDS = {
     "resume": "Resume a paused workflow from its last snapshot.",
     "run": "Run a plan, task by task, so that it can be paused and resumed.",
     "serve": "Serve the dashboard and the API for this database.",
-    "sessions": "The sessions that coding agents keep of this project.",
+    "sessions": "The sessions that coding agents keep of this project, and your own.",
     "snapshot": "List, show, compare and delete snapshots.",
     "stats": "What the recorded actions tell: by type, by tool, time to exhaustion.",
     "status": "Where the work in this folder stands.",

@@ -8,16 +8,21 @@ from typing import Any
 import click
 
 from holdfast.cli import common
+from holdfast.clock import to_datetime
+from holdfast.errors import InvalidInputError, SessionNotFoundError
 
 
 @click.group("sessions")
 def command() -> None:
-    """The sessions that coding agents keep of this project.
+    """The sessions that coding agents keep of this project, and your own.
+
+    Your own are those of audits and improvements; only they can be deleted here.
 
     \b
     Examples:
       holdfast sessions list
       holdfast sessions list --json
+      holdfast sessions delete --all --force
     """
 
 
@@ -25,7 +30,7 @@ def command() -> None:
 @click.option("--limit", type=click.IntRange(1), default=20, show_default=True, help="How many at most.")
 @common.json_option
 def list_sessions(limit: int, as_json: bool) -> None:
-    """List the sessions of Claude Code, Codex, Gemini CLI and OpenCode, newest first."""
+    """List the sessions of Claude Code, Codex, Gemini CLI and OpenCode and your own, newest first."""
     from holdfast.transcripts.discover import SearchReport, find_sessions
 
     report = SearchReport()
@@ -33,14 +38,98 @@ def list_sessions(limit: int, as_json: bool) -> None:
     found = sorted(
         find_sessions(project, Path.home(), os.environ, report), key=lambda one: one.updated, reverse=True
     )
+    own = _own_sessions()
     if as_json:
-        common.print_json([_described(one) for one in found[:limit]])
-    elif not found:
+        described = [_described(one) for one in found] + [_own_described(*one) for one in own]
+        described.sort(key=lambda one: one["updated"], reverse=True)
+        common.print_json(described[:limit])
+    elif not found and not own:
         click.echo("No agent keeps a session of this project.")
     else:
-        _print(found, limit)
+        if found:
+            _print(found, limit)
+        if own:
+            _print_own(own[:limit])
     if report.skipped:
         click.echo(f"warning: {report.skipped} files could not be read and were passed over", err=True)
+
+
+@command.command()
+@click.argument("session_ids", metavar="[ID]...", nargs=-1)
+@click.option("--all", "everything", is_flag=True, help="All of this project's own sessions.")
+@click.option("--force", is_flag=True, help="Do not ask.")
+@common.json_option
+def delete(session_ids: tuple[str, ...], everything: bool, force: bool, as_json: bool) -> None:
+    """Delete sessions of audits and improvements; what agents keep is theirs and stays."""
+    if bool(session_ids) == everything:
+        raise InvalidInputError("name the sessions to delete, or say --all")
+    own = {state.session_id: kind for kind, state in _own_sessions()}
+    if unknown := [name for name in session_ids if name not in own]:
+        raise SessionNotFoundError(
+            f"there is no session {unknown[0]} of yours here", hint="`holdfast sessions list` shows them"
+        )
+    chosen = list(own) if everything else list(dict.fromkeys(session_ids))
+    if chosen and not force:
+        if not common.is_interactive():
+            raise InvalidInputError("deleting wants a yes", hint="--force says it")
+        click.confirm(f"Delete {len(chosen)} sessions?", abort=True, err=True)
+    manager = _manager()
+    for name in chosen:
+        manager.delete_session_state(name, own[name])
+    if as_json:
+        common.print_json({"deleted": chosen})
+    else:
+        click.echo(f"Deleted: {', '.join(chosen) or 'nothing'}")
+
+
+def _manager() -> Any:
+    from holdfast.store.item_sessions import SessionStateManager
+
+    return SessionStateManager(common.settings().project)
+
+
+def _own_sessions() -> list[tuple[Any, Any]]:
+    """Kind and state, newest first; the values' library is loaded only where there are any."""
+    if not any(common.settings().layout.sessions.glob("*-session-*.json")):
+        return []
+    manager = _manager()
+    found = [(kind, state) for kind in ("audit", "improve") for state in manager.list_sessions(kind)]
+    return sorted(found, key=lambda one: one[1].started_at, reverse=True)
+
+
+def _progress(state: Any) -> str:
+    total = state.total_items if hasattr(state, "total_items") else len(state.plan_items)
+    return f"{state.current_index}/{total}"
+
+
+def _own_described(kind: str, state: Any) -> dict[str, Any]:
+    path = common.settings().layout.sessions / f"{kind}-session-{state.session_id}.json"
+    status = path.stat()
+    return {
+        "agent": kind,
+        "session_id": state.session_id,
+        "path": str(path),
+        "started": state.started_at,
+        "updated": to_datetime(status.st_mtime),
+        "size": status.st_size,
+        "title": f"{'completed' if state.completed_at else 'in progress'}, {_progress(state)}",
+    }
+
+
+def _print_own(own: list[tuple[Any, Any]]) -> None:
+    common.print_table(
+        ("KIND", "SESSION", "STARTED", "PROGRESS", "STATE"),
+        [
+            (
+                kind,
+                state.session_id,
+                common.ago(time.time() - state.started_at.timestamp()),
+                _progress(state),
+                "completed" if state.completed_at else "in progress",
+            )
+            for kind, state in own
+        ],
+    )
 
 
 def _described(session: Any) -> dict[str, Any]:

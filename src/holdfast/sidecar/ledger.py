@@ -66,10 +66,17 @@ def branch_of(transaction_id: str) -> str:
     return f"session-{transaction_id}"
 
 
+Cache = dict[str, tuple[str | None, Entry]]
+"""Commit to parent and entry: a commit never changes, so what was read once is good for ever."""
+
+_MOST_CACHED = 1_000
+
+
 class Ledger:
-    def __init__(self, repository: Repository, state: State) -> None:
+    def __init__(self, repository: Repository, state: State, cache: Cache) -> None:
         self._repository = repository
         self._state = state
+        self._cache = cache
 
     def ids(self) -> list[str]:
         return [name.removeprefix("session-") for name in self._repository.branches()]
@@ -99,8 +106,16 @@ class Ledger:
         return oid
 
     def _entry(self, transaction_id: str, oid: str) -> tuple[str | None, Entry]:
-        parent, message = self._repository.read_commit(oid)
-        return parent, from_message(message, where=f"entry {oid[:12]} of transaction {transaction_id}")
+        if oid not in self._cache:
+            parent, message = self._repository.read_commit(oid)
+            entry = from_message(message, where=f"entry {oid[:12]} of transaction {transaction_id}")
+            self._remember(oid, parent, entry)
+        return self._cache[oid]
+
+    def _remember(self, oid: str, parent: str | None, entry: Entry) -> None:
+        if len(self._cache) >= _MOST_CACHED:
+            self._cache.clear()
+        self._cache[oid] = (parent, entry)
 
     def append(
         self, entry: Entry, files: Mapping[bytes, Known | None], also: Callable[[], None] = lambda: None
@@ -119,6 +134,7 @@ class Ledger:
             self._state.put_note(_PUBLISH, [branch, old, new])
         fault_point("sidecar.promised")
         self._repository.move_branch(branch, old, new)
+        self._remember(new, old, entry)
         fault_point("sidecar.published")
 
     def after_power_cut(self) -> None:

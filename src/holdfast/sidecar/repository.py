@@ -78,7 +78,6 @@ class Repository:
 
     def write_loose(self, oid: str, packed: bytes) -> None:
         place = self._place(oid)
-        place.parent.mkdir(mode=0o700, exist_ok=True)
         temporary = self._objects / f"tmp_obj_{os.getpid()}_{time.monotonic_ns()}"
         descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, PRIVATE_FILE)
         try:
@@ -86,7 +85,11 @@ class Repository:
         finally:
             os.close(descriptor)
         fault_point("sidecar.object")
-        temporary.replace(place)
+        try:
+            temporary.replace(place)
+        except FileNotFoundError:
+            place.parent.mkdir(mode=0o700, exist_ok=True)
+            temporary.replace(place)
 
     def take_unsynced(self) -> dict[str, bytes]:
         """Objects that a power cut would take, for the caller to keep; many or large ones are synced here."""

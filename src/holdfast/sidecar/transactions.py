@@ -27,7 +27,7 @@ from holdfast.faults import fault_point
 from holdfast.ids import new_id
 from holdfast.layout import ProjectLayout
 from holdfast.process import ProcessIdentity, identify
-from holdfast.sidecar.ledger import Transaction
+from holdfast.sidecar.ledger import Cache, Transaction
 from holdfast.sidecar.manifest import Entry, PathChange
 from holdfast.sidecar.repository import Repository
 from holdfast.sidecar.state import WHOLE_TREE, State
@@ -54,6 +54,7 @@ class SideCar:
         self._stage = self.folder / "stage"
         self._tree = Worktree(self._layout.root, self._stage, largest=self._limits.largest_file)
         self._state: State | None = None
+        self._cache: Cache = {}
 
     def close(self) -> None:
         self._repository.close()
@@ -208,6 +209,6 @@ class SideCar:
                 self._state = State(
                     self.folder / "holdfast-state.db", self._repository.take_unsynced, now=self._clock()
                 )
-            work = Work(self._repository, self._state, self._tree, self._clock, self._limits)
+            work = Work(self._repository, self._state, self._tree, self._clock, self._limits, self._cache)
             work.recover(fresh=fresh)
             yield work

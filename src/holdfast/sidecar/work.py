@@ -18,7 +18,7 @@ from holdfast.model.base import invalid
 from holdfast.model.git import encode_path
 from holdfast.process import boot_mark
 from holdfast.redact import redact
-from holdfast.sidecar.ledger import Ledger, Transaction
+from holdfast.sidecar.ledger import Cache, Ledger, Transaction
 from holdfast.sidecar.manifest import Entry, Kind, PathChange, Status
 from holdfast.sidecar.repository import Repository
 from holdfast.sidecar.restore import Restoring
@@ -54,12 +54,18 @@ class Work:
     """One turn at the side-car; whoever holds the lock has one."""
 
     def __init__(
-        self, repository: Repository, state: State, tree: Worktree, clock: Clock, limits: Limits
+        self,
+        repository: Repository,
+        state: State,
+        tree: Worktree,
+        clock: Clock,
+        limits: Limits,
+        cache: Cache,
     ) -> None:
         self.repository = repository
         self.state = state
         self.tree = tree
-        self.ledger = Ledger(repository, state)
+        self.ledger = Ledger(repository, state, cache)
         self._clock = clock
         self._limits = limits
         self._size = int(state.note("size") or 0)
