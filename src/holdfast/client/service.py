@@ -19,7 +19,7 @@ from holdfast.model.task import Task, TaskDAG
 from holdfast.model.usage import UsageMetrics
 from holdfast.model.workflow import ACTIVE, OPEN, Workflow, WorkflowStatus
 from holdfast.orchestrator.plan import Plan
-from holdfast.orchestrator.service import Resumed
+from holdfast.orchestrator.service import Resumed, check_resumable
 from holdfast.store.protocol import SnapshotSummary
 
 _POLL_SECONDS = 0.2
@@ -107,6 +107,13 @@ class RemoteService:
             self.workflow(workflow_id), self.store.snapshot(used) if used else None, tuple(answer["drift"])
         )
 
+    def resumable(self, workflow_id: str) -> Workflow:
+        """The workflow, if it can be resumed; what crashed the server pauses when it resumes it."""
+        workflow = self.workflow(workflow_id)
+        if not self.is_abandoned(workflow):
+            check_resumable(workflow)
+        return workflow
+
     def cancel(self, workflow_id: str, reason: str | None = None) -> Workflow:
         self._act(workflow_id, "cancel", reason=reason)
         return self.workflow(workflow_id)
@@ -184,6 +191,7 @@ class There:
         self._settings = settings
         self.quit = threading.Event()
         """Set it to cut off what runs."""
+        self.resting = threading.Event()
         self._listener: Callable[[str, Entry | UsageMetrics | str], None] | None = None
 
     def __enter__(self) -> Self:

@@ -11,7 +11,7 @@ from pydantic import TypeAdapter
 
 from holdfast.client.http import Connection
 from holdfast.errors import CannotDoError
-from holdfast.model.entry import Event
+from holdfast.model.entry import Entry, Event
 from holdfast.model.snapshot import SessionSnapshot
 from holdfast.model.workflow import Workflow, WorkflowStatus
 from holdfast.store.protocol import Change, SnapshotSummary
@@ -113,6 +113,9 @@ class RemoteStore:
             found += [Event.model_validate(one) for one in page["events"]]
             position = page["next_since"]
         return [event for event in found if types is None or event.entry.type in types][:limit]
+
+    def recent_entries(self, kind: str, limit: int) -> Sequence[Entry]:  # noqa: ARG002
+        raise _servers_own(f"told by all {kind} entries")
 
     def event_range(self) -> tuple[int, int]:
         page = self._connection.get("events", limit=1)

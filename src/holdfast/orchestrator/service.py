@@ -169,14 +169,7 @@ class OrchestratorService:
     def resumable(self, workflow_id: str) -> Workflow:
         """The workflow, if it can be resumed; what crashed is paused for that."""
         workflow = self.recovered(workflow_id)
-        if workflow.status == "blocked":
-            raise IllegalTransitionError(
-                f"workflow {workflow_id} waits for approval",
-                hint=f"`holdfast approve {workflow_id}` or `holdfast reject {workflow_id}`",
-            )
-        if workflow.status in ACTIVE:
-            raise SessionAlreadyRunningError(f"workflow {workflow_id} is already running")
-        workflow.moved("in_progress", workflow.updated_at)
+        check_resumable(workflow)
         return workflow
 
     def cancel(self, workflow_id: str, reason: str | None = None) -> Workflow:
@@ -348,3 +341,15 @@ class OrchestratorService:
 
 
 _DIED = "its process ended without a pause"
+
+
+def check_resumable(workflow: Workflow) -> None:
+    """Refuse in words what cannot be resumed as it stands."""
+    if workflow.status == "blocked":
+        raise IllegalTransitionError(
+            f"workflow {workflow.id} waits for approval",
+            hint=f"`holdfast approve {workflow.id}` or `holdfast reject {workflow.id}`",
+        )
+    if workflow.status in ACTIVE:
+        raise SessionAlreadyRunningError(f"workflow {workflow.id} is already running")
+    workflow.moved("in_progress", workflow.updated_at)

@@ -15,6 +15,7 @@ from holdfast.model.snapshot import FileFingerprint
 from holdfast.model.task import Task
 from holdfast.model.usage import UsageMetrics
 from holdfast.model.workflow import Issue, Workflow
+from holdfast.orchestrator.experience import DriverRecord
 from holdfast.policy import Levels
 from holdfast.store.protocol import SnapshotSummary
 
@@ -237,6 +238,13 @@ class ProjectStats(Value):
     mean_duration_seconds: float | None
     seconds_to_exhaustion: float | None
     active_session: str | None
+
+
+class WorkflowStats(Value):
+    """What the tasks of all workflows tell."""
+
+    drivers: tuple[DriverRecord, ...]
+    pauses: dict[str, int] = Field(description="What ended sessions, by trigger")
 
 
 class SettingsView(Value):

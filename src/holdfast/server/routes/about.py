@@ -6,8 +6,9 @@ from fastapi import APIRouter
 
 from holdfast import __version__
 from holdfast.model.git import encode_path
+from holdfast.orchestrator.experience import Experience, pauses_by_trigger
 from holdfast.server.desk import AtDesk
-from holdfast.server.models import Health, ProjectList, ProjectStats, SettingsView
+from holdfast.server.models import Health, ProjectList, ProjectStats, SettingsView, WorkflowStats
 from holdfast.server.problems import documented
 from holdfast.stats import journal_stats
 
@@ -57,3 +58,9 @@ def list_projects(desk: AtDesk) -> ProjectList:
 def get_stats(desk: AtDesk) -> ProjectStats:
     """What the recorded actions of the server's project tell."""
     return ProjectStats(project=desk.settings.worktree, **vars(journal_stats(desk.settings.layout)))
+
+
+@router.get("/stats/workflows", responses=documented())
+def get_workflow_stats(desk: AtDesk) -> WorkflowStats:
+    """How long tasks take, how much of the window they need, and what ends sessions."""
+    return WorkflowStats(drivers=Experience.of(desk.store).drivers, pauses=pauses_by_trigger(desk.store))
