@@ -11,7 +11,7 @@ import pytest
 from cli.harness import Place
 from holdfast.errors import HTTP_STATUSES, HoldfastError, kinds
 from holdfast.store.sql import SqlStore
-from store.samples import at, full_snapshot, full_workflow, new, numbered, snapshot, workflow
+from store.samples import at, full_snapshot, full_workflow, new, next_of, numbered, snapshot, workflow
 
 from .harness import Served
 from .program import ServerProgram
@@ -141,8 +141,6 @@ def test_what_was_read_is_told_again_only_while_it_is_true(served: Served, sqlit
     for number in range(1, 6):
         assert served.get("/api/workflows/wf_1")["revision"] == number
         assert served.get("/api/workflows")["workflows"][0]["revision"] == number
-        from store.samples import next_of
-
         change = next_of(flow, numbered(number))
         sqlite_store.apply(change)  # by another connection, as a worker would
         flow = change.workflow
