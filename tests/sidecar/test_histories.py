@@ -88,6 +88,8 @@ class Histories(RuleBasedStateMachine):
         self.known: dict[str, Entry] = {}
         self.owners: dict[bytes, str | None] = {}
         """Line to the transaction that alone can have written it; None is the user."""
+        self.written_since: set[str] = set()
+        """Paths that somebody wrote to since the last crash."""
         self.trap: tuple[str, int] | None = None
         self.crashed: Callable[[], None] | None = None
         self.number = 0
@@ -130,6 +132,7 @@ class Histories(RuleBasedStateMachine):
             # The other name may be watched by others, or at another time: its lines are anybody's now.
             for token in tokens_in(tree_of(self.root)):
                 self.owners.pop(token, None)
+        self.written_since |= {path, str(Path(path).with_name("moved"))}
         if edit_file(self.root / path, edit, line):
             if owner != "?":
                 self.owners[line] = owner
@@ -156,6 +159,9 @@ class Histories(RuleBasedStateMachine):
     def watch(self, session: int, path: str | None) -> None:
         name = self.open.get(session)
         if name is None:
+            return
+        self._after_crash()
+        if self.open.get(session) != name:
             return
         before = self.watching.get(name, set())
         # The watch may stand or not, should this crash: count it as standing, which claims less.
@@ -283,11 +289,12 @@ class Histories(RuleBasedStateMachine):
         self.sidecar.close()
         self.sidecar = SideCar(self.root, clock=self.clock)
         self.before_crash = tokens_in(before)
+        self.written_since = set()
 
         def check() -> None:
             self._check_loss(self.before_crash, allowed)
             after = tree_of(self.root)
-            for path in touched:
+            for path in touched - self.written_since:
                 if path in before and before[path] != after.get(path):
                     assert self._is_kept(before[path][1])
 
