@@ -145,21 +145,22 @@ def _unsettled(
 ) -> list[tuple[str, bytes, os.stat_result | None]]:
     """The files whose stamps differ; one system call a file, and little more, is what it costs."""
     base = _base(root)
+    prefix = os.fsdecode(base)
     lstat = os.lstat
     found: list[tuple[str, bytes, os.stat_result | None]] = []
     for path, known in snapshot.items():
-        location = base + (decode_path(path) if path[:1] == '"' else path.encode())
+        place = base + decode_path(path) if path[:1] == '"' else prefix + path
         try:
-            status = lstat(location)
+            status = lstat(place)
+            if (
+                status.st_ctime_ns == known.ctime_ns
+                and status.st_mtime_ns == known.mtime_ns
+                and status.st_size == known.size
+            ):
+                continue
         except OSError:
-            found.append((path, location, None))
-            continue
-        if (
-            status.st_ctime_ns != known.ctime_ns
-            or status.st_mtime_ns != known.mtime_ns
-            or status.st_size != known.size
-        ):
-            found.append((path, location, status))
+            status = None
+        found.append((path, os.fsencode(place), status))
     return found
 
 
