@@ -1,0 +1,55 @@
+/** The server's API, typed by its own document. */
+import createClient from "openapi-fetch";
+import type { ErrorDetail, paths } from "./schema";
+
+/** What the server said when it said no, or that nobody answered. */
+export class ApiError extends Error {
+  readonly status: number;
+  readonly code: string;
+  readonly hint: string | null;
+  readonly faults: ErrorDetail["faults"];
+
+  constructor(status: number, detail: Partial<ErrorDetail>) {
+    super(detail.message ?? `The server answered with ${status}.`);
+    this.name = "ApiError";
+    this.status = status;
+    this.code = detail.code ?? "unknown";
+    this.hint = detail.hint ?? null;
+    this.faults = detail.faults ?? [];
+  }
+
+  /** Nobody answered: worth another try, unlike a clear no. */
+  get isUnreachable(): boolean {
+    return this.status === 0;
+  }
+}
+
+export const api = createClient<paths>({ baseUrl: globalThis.location?.origin ?? "" });
+
+interface Answer<T> {
+  data?: T;
+  error?: unknown;
+  response: Response;
+}
+
+/** The data of an answer, or the server's own words as an `ApiError`. */
+export async function answered<T>(call: Promise<Answer<T>>): Promise<T> {
+  let answer: Answer<T>;
+  try {
+    answer = await call;
+  } catch (problem) {
+    if (problem instanceof DOMException && problem.name === "AbortError") throw problem;
+    throw new ApiError(0, {
+      code: "unreachable",
+      message: "The server cannot be reached.",
+      hint: "Is `holdfast serve` still running? This page tries again by itself.",
+    });
+  }
+  if (!answer.response.ok) throw new ApiError(answer.response.status, detailOf(answer.error));
+  return answer.data as T;
+}
+
+function detailOf(body: unknown): Partial<ErrorDetail> {
+  const found = typeof body === "object" && body !== null && "error" in body ? body.error : null;
+  return typeof found === "object" && found !== null ? (found as Partial<ErrorDetail>) : {};
+}

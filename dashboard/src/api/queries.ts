@@ -1,0 +1,192 @@
+/** Every question the pages ask, each under one key. */
+import { infiniteQueryOptions, type QueryClient, queryOptions } from "@tanstack/react-query";
+import { answered, api } from "./client";
+import type { WorkflowStatus } from "./types";
+
+const PAGE = 50;
+
+export interface ListFilter {
+  search: string;
+  status: WorkflowStatus[];
+}
+
+export const keys = {
+  lists: ["workflows"] as const,
+  workflow: (id: string) => ["workflow", id] as const,
+};
+
+export const workflowPages = (filter: ListFilter) =>
+  infiniteQueryOptions({
+    queryKey: [...keys.lists, filter],
+    queryFn: ({ pageParam, signal }) =>
+      answered(
+        api.GET("/api/workflows", {
+          params: {
+            query: {
+              limit: PAGE,
+              ...(filter.search ? { search: filter.search } : {}),
+              ...(filter.status.length ? { status: filter.status } : {}),
+              ...(pageParam ? { cursor: pageParam } : {}),
+            },
+          },
+          signal,
+        }),
+      ),
+    initialPageParam: null as string | null,
+    getNextPageParam: (page) => page.next_cursor,
+  });
+
+const of = (workflow_id: string) => ({ params: { path: { workflow_id } } });
+const within = (workflow_id: string, snapshot_id: string) => ({
+  params: { path: { workflow_id, snapshot_id } },
+});
+
+export const progressOf = (id: string) =>
+  queryOptions({
+    queryKey: [...keys.workflow(id), "progress"],
+    queryFn: ({ signal }) =>
+      answered(api.GET("/api/workflows/{workflow_id}/progress", { ...of(id), signal })),
+  });
+
+export const tasksOf = (id: string) =>
+  queryOptions({
+    queryKey: [...keys.workflow(id), "tasks"],
+    queryFn: ({ signal }) => answered(api.GET("/api/workflows/{workflow_id}/tasks", { ...of(id), signal })),
+    // Events keep it current; a plan of thousands of tasks is not loaded again for each of them.
+    staleTime: Number.POSITIVE_INFINITY,
+  });
+
+export const usageOf = (id: string) =>
+  queryOptions({
+    queryKey: [...keys.workflow(id), "usage"],
+    queryFn: ({ signal }) => answered(api.GET("/api/workflows/{workflow_id}/usage", { ...of(id), signal })),
+  });
+
+export const snapshotsOf = (id: string) =>
+  queryOptions({
+    queryKey: [...keys.workflow(id), "snapshots"],
+    queryFn: ({ signal }) =>
+      answered(api.GET("/api/workflows/{workflow_id}/snapshots", { ...of(id), signal })),
+  });
+
+export const snapshot = (id: string, snapshotId: string) =>
+  queryOptions({
+    queryKey: [...keys.workflow(id), "snapshot", snapshotId],
+    queryFn: ({ signal }) =>
+      answered(
+        api.GET("/api/workflows/{workflow_id}/snapshots/{snapshot_id}", {
+          ...within(id, snapshotId),
+          signal,
+        }),
+      ),
+  });
+
+export const contextOf = (id: string, snapshotId: string) =>
+  queryOptions({
+    queryKey: [...keys.workflow(id), "snapshot", snapshotId, "context"],
+    queryFn: ({ signal }) =>
+      answered(
+        api.GET("/api/workflows/{workflow_id}/snapshots/{snapshot_id}/context", {
+          ...within(id, snapshotId),
+          signal,
+        }),
+      ),
+  });
+
+export const journalOf = (id: string, snapshotId: string) =>
+  queryOptions({
+    queryKey: [...keys.workflow(id), "snapshot", snapshotId, "journal"],
+    queryFn: ({ signal }) =>
+      answered(
+        api.GET("/api/workflows/{workflow_id}/snapshots/{snapshot_id}/journal", {
+          ...within(id, snapshotId),
+          signal,
+        }),
+      ),
+  });
+
+export const resumePreview = (id: string, options: { snapshotId: string | null; model: string }) =>
+  queryOptions({
+    queryKey: [...keys.workflow(id), "resume-preview", options],
+    queryFn: ({ signal }) =>
+      answered(
+        api.GET("/api/workflows/{workflow_id}/resume/preview", {
+          params: {
+            path: { workflow_id: id },
+            query: {
+              ...(options.snapshotId ? { snapshot_id: options.snapshotId } : {}),
+              ...(options.model ? { model: options.model } : {}),
+            },
+          },
+          signal,
+        }),
+      ),
+    // Files may change under a paused workflow at any moment.
+    staleTime: 0,
+    gcTime: 0,
+  });
+
+export const diffOf = (before: string, after: string) =>
+  queryOptions({
+    queryKey: ["diff", before, after],
+    queryFn: ({ signal }) =>
+      answered(api.GET("/api/snapshots/diff", { params: { query: { before, after } }, signal })),
+  });
+
+export const agentSessions = (project: string | null) =>
+  infiniteQueryOptions({
+    queryKey: ["sessions", project],
+    queryFn: ({ pageParam, signal }) =>
+      answered(
+        api.GET("/api/sessions", {
+          params: {
+            query: {
+              limit: PAGE,
+              ...(project ? { project } : {}),
+              ...(pageParam ? { cursor: pageParam } : {}),
+            },
+          },
+          signal,
+        }),
+      ),
+    initialPageParam: null as string | null,
+    getNextPageParam: (page) => page.next_cursor,
+  });
+
+export const sessionContext = (sessionId: string, project: string | null) =>
+  queryOptions({
+    queryKey: ["sessions", project, sessionId, "context"],
+    queryFn: ({ signal }) =>
+      answered(
+        api.GET("/api/sessions/{session_id}/context", {
+          params: { path: { session_id: sessionId }, query: project ? { project } : {} },
+          signal,
+        }),
+      ),
+  });
+
+export const projects = queryOptions({
+  queryKey: ["projects"],
+  queryFn: ({ signal }) => answered(api.GET("/api/projects", { signal })),
+});
+
+export const health = queryOptions({
+  queryKey: ["health"],
+  queryFn: ({ signal }) => answered(api.GET("/api/health", { signal })),
+});
+
+export const serverSettings = queryOptions({
+  queryKey: ["settings"],
+  queryFn: ({ signal }) => answered(api.GET("/api/settings", { signal })),
+});
+
+export const stats = queryOptions({
+  queryKey: ["stats"],
+  queryFn: ({ signal }) => answered(api.GET("/api/stats", { signal })),
+});
+
+/** After something happened to a workflow: what shows it is asked for again. */
+export function refresh(client: QueryClient, id: string): void {
+  void client.invalidateQueries({ queryKey: keys.workflow(id) });
+  void client.invalidateQueries({ queryKey: keys.lists });
+}

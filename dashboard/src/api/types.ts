@@ -1,0 +1,48 @@
+/** The API's values under the names this code uses. */
+import type {
+  IncrementalPause,
+  Event as WireEvent,
+  SessionSnapshot as WireSnapshot,
+  Workflow,
+} from "./schema";
+
+export type {
+  AgentSession,
+  Carried,
+  ContextResponse,
+  Cost,
+  Decision,
+  ErrorRecord,
+  Fidelity,
+  Health,
+  Journal,
+  ProjectStats,
+  ResumePreview,
+  SettingsView,
+  SnapshotDiff,
+  SnapshotSummary,
+  SocketMessage,
+  Task,
+  UsageHistory,
+  UsageMetrics,
+  UsageSample,
+  Workflow,
+  WorkflowPage,
+  WorkflowProgress,
+} from "./schema";
+
+type Loose<Value, Key extends keyof Value> = Omit<Value, Key> & { [Name in Key]: readonly number[] };
+/** The client makes a list of the pair in a wind-down's range. */
+export type SessionSnapshot = Omit<WireSnapshot, "incremental_pause"> & {
+  incremental_pause?: Loose<IncrementalPause, "context_range"> | null;
+};
+export type WorkflowEvent = WireEvent;
+/** A kind that this build knows; anything newer shows under its bare name. */
+export type KnownEntry = Named<WireEvent["entry"]>;
+type Named<Entry> = Entry extends { type: infer Name } ? (string extends Name ? never : Entry) : never;
+export type WorkflowStatus = NonNullable<Workflow["status"]>;
+
+/** One that somebody newer wrote falls through every case: its `type` is none of these. */
+export function known(event: WorkflowEvent): KnownEntry {
+  return event.entry as KnownEntry;
+}

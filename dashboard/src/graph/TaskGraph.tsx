@@ -1,0 +1,195 @@
+/** The plan as a graph. Only what is in view is drawn, so that thousands of tasks stay light. */
+import {
+  Background,
+  Controls,
+  type Edge,
+  Handle,
+  type Node,
+  type NodeProps,
+  Position,
+  ReactFlow,
+  type ReactFlowInstance,
+} from "@xyflow/react";
+import "@xyflow/react/dist/style.css";
+import { memo, useCallback, useMemo, useRef, useState } from "react";
+import type { Task } from "../api/types";
+import { words } from "../lib/format";
+import { useTheme } from "../lib/use-theme";
+import { Facts, Status } from "../parts/bits";
+import { Empty } from "../parts/states";
+import { layOut, NODE_HEIGHT, NODE_WIDTH, type Shape } from "./layout";
+
+type TaskNode = Node<{ task: Task }, "task">;
+
+/** More than fits on a screen in readable size: start where the work is, not with all of it. */
+const SMALL = 60;
+
+const HANDLES = [
+  { type: "target" as const, position: Position.Left, x: 0, y: NODE_HEIGHT / 2, width: 1, height: 1 },
+  {
+    type: "source" as const,
+    position: Position.Right,
+    x: NODE_WIDTH,
+    y: NODE_HEIGHT / 2,
+    width: 1,
+    height: 1,
+  },
+];
+const NODE_TYPES = { task: memo(TaskBox) };
+const OPTIONS = { hideAttribution: true };
+
+export default function TaskGraph({ tasks }: { tasks: readonly Task[] }) {
+  const theme = useTheme();
+  const [chosen, setChosen] = useState<string | null>(null);
+  const layout = useLayout(tasks);
+  const nodes = useNodes(tasks, layout, chosen);
+  const edges = useEdges(layout);
+  const isSmall = tasks.length <= SMALL;
+  const start = useCallback(
+    (flow: ReactFlowInstance<TaskNode, Edge>) => {
+      const focus = focused(tasks);
+      const place = focus ? layout.places.get(focus.id) : null;
+      if (place && !isSmall) void flow.setCenter(place.x + NODE_WIDTH, place.y, { zoom: 0.8 });
+    },
+    [tasks, layout, isSmall],
+  );
+  if (tasks.length === 0) return <Empty title="This workflow has no plan of tasks." />;
+  const shown = tasks.find((task) => task.id === chosen);
+  return (
+    <div className="graph-box">
+      <section
+        className="graph"
+        aria-label={`Graph of ${tasks.length} tasks. The tab Tasks has them as a list.`}
+      >
+        <ReactFlow
+          nodes={nodes}
+          edges={edges}
+          nodeTypes={NODE_TYPES}
+          onlyRenderVisibleElements
+          nodesDraggable={false}
+          nodesConnectable={false}
+          edgesFocusable={false}
+          elementsSelectable
+          minZoom={0.15}
+          maxZoom={1.5}
+          fitView={isSmall}
+          fitViewOptions={{ maxZoom: 1, padding: 0.12 }}
+          onInit={start}
+          onNodeClick={(_, node) => setChosen(node.id)}
+          onPaneClick={() => setChosen(null)}
+          onSelectionChange={({ nodes: [node] }) => node && setChosen(node.id)}
+          colorMode={theme}
+          proOptions={OPTIONS}
+          ariaLabelConfig={{ "node.a11yDescription.default": "Press Enter to see the task." }}
+        >
+          <Background gap={24} />
+          <Controls showInteractive={false} position="bottom-right" />
+        </ReactFlow>
+      </section>
+      {shown && <TaskPanel task={shown} onClose={() => setChosen(null)} />}
+    </div>
+  );
+}
+
+/** Where somebody wants to look first: at what runs, else at what failed, else at what comes next. */
+function focused(tasks: readonly Task[]): Task | undefined {
+  const first = (status: string) => tasks.find((task) => task.status === status);
+  return first("in_progress") ?? first("failed") ?? first("blocked") ?? first("pending") ?? tasks[0];
+}
+
+/** Statuses change all the time, the shape of a plan does not. */
+function useLayout(tasks: readonly Task[]) {
+  const shape = useRef<readonly Task[]>([]);
+  if (!sameShape(shape.current, tasks)) shape.current = tasks;
+  const current = shape.current;
+  return useMemo(() => layOut(current), [current]);
+}
+
+function sameShape(one: readonly Shape[], other: readonly Shape[]): boolean {
+  return (
+    one.length === other.length &&
+    one.every((task, index) => {
+      const twin = other[index] as Shape;
+      return (
+        task.id === twin.id &&
+        (task.depends_on === twin.depends_on || String(task.depends_on) === String(twin.depends_on))
+      );
+    })
+  );
+}
+
+/** A task that did not change keeps its node, so that React Flow has nothing to do for it. */
+function useNodes(
+  tasks: readonly Task[],
+  layout: ReturnType<typeof layOut>,
+  chosen: string | null,
+): TaskNode[] {
+  const made = useRef({ layout, nodes: new Map<string, TaskNode>() });
+  return useMemo(() => {
+    if (made.current.layout !== layout) made.current = { layout, nodes: new Map() };
+    const known = made.current.nodes;
+    return tasks.map((task) => {
+      const before = known.get(task.id);
+      const selected = task.id === chosen;
+      if (before && before.data.task === task && before.selected === selected) return before;
+      const { x, y } = layout.places.get(task.id) ?? { x: 0, y: 0 };
+      const node: TaskNode = {
+        id: task.id,
+        type: "task",
+        position: { x, y },
+        data: { task },
+        width: NODE_WIDTH,
+        height: NODE_HEIGHT,
+        handles: HANDLES,
+        selected,
+        ariaLabel: `${task.id}: ${words(task.status ?? "pending")}. ${task.description}`,
+      };
+      known.set(task.id, node);
+      return node;
+    });
+  }, [tasks, layout, chosen]);
+}
+
+function useEdges(layout: ReturnType<typeof layOut>): Edge[] {
+  return useMemo(
+    () => layout.edges.map((edge) => ({ ...edge, focusable: false, selectable: false })),
+    [layout],
+  );
+}
+
+function TaskBox({ data: { task } }: NodeProps<TaskNode>) {
+  return (
+    <div className={`node node-${task.status ?? "pending"}`}>
+      <Handle type="target" position={Position.Left} isConnectable={false} />
+      <span className="node-id">{task.id}</span>
+      <span className="node-text">{task.description}</span>
+      <Handle type="source" position={Position.Right} isConnectable={false} />
+    </div>
+  );
+}
+
+function TaskPanel({ task, onClose }: { task: Task; onClose: () => void }) {
+  return (
+    <aside className="task-panel" aria-label={`Task ${task.id}`}>
+      <div className="row spread">
+        <h2>{task.id}</h2>
+        <button type="button" className="quiet" aria-label="Close" onClick={onClose}>
+          ×
+        </button>
+      </div>
+      <Status status={task.status ?? "pending"} />
+      <p>{task.description}</p>
+      <Facts
+        facts={[
+          ["Result", task.result],
+          ["Attempts", (task.attempts ?? 0) > 1 ? task.attempts : null],
+          ["Approval", task.approval ? "needed before it starts" : null],
+          ["After", task.depends_on?.join(", ")],
+          ["Driver", task.driver],
+          ["Command", task.run && <code>{task.run}</code>],
+          ["Prompt", task.prompt],
+        ]}
+      />
+    </aside>
+  );
+}

@@ -1,0 +1,89 @@
+/** Numbers, moments and names as people read them. */
+
+const UNITS: [Intl.RelativeTimeFormatUnit, number][] = [
+  ["year", 365 * 86_400],
+  ["month", 30 * 86_400],
+  ["week", 7 * 86_400],
+  ["day", 86_400],
+  ["hour", 3_600],
+  ["minute", 60],
+];
+const relative = new Intl.RelativeTimeFormat("en", { numeric: "auto" });
+const whole = new Intl.NumberFormat("en");
+const compact = new Intl.NumberFormat("en", { notation: "compact", maximumFractionDigits: 1 });
+const dateTime = new Intl.DateTimeFormat(undefined, { dateStyle: "medium", timeStyle: "medium" });
+const clock = new Intl.DateTimeFormat(undefined, { hour: "2-digit", minute: "2-digit", second: "2-digit" });
+
+export function ago(moment: string, now: number): string {
+  const seconds = (Date.parse(moment) - now) / 1000;
+  for (const [unit, size] of UNITS) {
+    if (Math.abs(seconds) >= size) return relative.format(Math.trunc(seconds / size), unit);
+  }
+  return "just now";
+}
+
+export function moment(at: string): string {
+  return dateTime.format(new Date(at));
+}
+
+export function timeOfDay(at: string): string {
+  return clock.format(new Date(at));
+}
+
+export function duration(seconds: number): string {
+  if (seconds < 1) return `${Math.round(seconds * 1000)} ms`;
+  if (seconds < 10) return `${seconds.toFixed(1)} s`;
+  const rounded = Math.round(seconds);
+  if (rounded < 60) return `${rounded} s`;
+  const minutes = Math.floor(rounded / 60);
+  if (minutes < 60) return joined(minutes, "min", rounded % 60, "s");
+  const hours = Math.floor(minutes / 60);
+  if (hours < 24) return joined(hours, "h", minutes % 60, "min");
+  return joined(Math.floor(hours / 24), "d", hours % 24, "h");
+}
+
+function joined(large: number, largeUnit: string, small: number, smallUnit: string): string {
+  return small ? `${large} ${largeUnit} ${small} ${smallUnit}` : `${large} ${largeUnit}`;
+}
+
+export function count(number: number): string {
+  return whole.format(number);
+}
+
+export function counted(number: number, one: string, many = `${one}s`): string {
+  return `${whole.format(number)} ${number === 1 ? one : many}`;
+}
+
+export function short(number: number): string {
+  return compact.format(number);
+}
+
+export function percent(share: number): string {
+  return `${Math.round(share * 100)} %`;
+}
+
+export function dollars(amount: number): string {
+  if (amount === 0) return "$0";
+  return amount < 0.01 ? `$${amount.toPrecision(2)}` : `$${amount.toFixed(2)}`;
+}
+
+export function bytes(size: number): string {
+  if (size < 1024) return `${size} B`;
+  if (size < 1024 ** 2) return `${(size / 1024).toFixed(0)} kB`;
+  return `${(size / 1024 ** 2).toFixed(1)} MB`;
+}
+
+/** The last parts of a path: the start is the same for everything on a machine. */
+export function folder(path: string): string {
+  const parts = path.split("/").filter(Boolean);
+  return parts.length <= 2 ? path : `…/${parts.slice(-2).join("/")}`;
+}
+
+export function words(name: string): string {
+  const text = name.replaceAll("_", " ");
+  return text.charAt(0).toUpperCase() + text.slice(1);
+}
+
+export function shortId(id: string): string {
+  return id.length > 12 ? id.slice(0, 8) : id;
+}

@@ -1,0 +1,35 @@
+import { QueryClient, QueryClientProvider } from "@tanstack/react-query";
+import { StrictMode } from "react";
+import { createRoot } from "react-dom/client";
+import { ApiError } from "./api/client";
+import { App } from "./app";
+import "./styles/base.css";
+import "./styles/controls.css";
+import "./styles/page.css";
+import "./styles/workflow.css";
+import "./styles/lists.css";
+import "./styles/phone.css";
+
+const MOST_TRIES = 4;
+
+const client = new QueryClient({
+  defaultOptions: {
+    queries: {
+      staleTime: 2_000,
+      // A clear no stays no; a server that is being restarted is asked again.
+      retry: (failures, error) =>
+        failures < MOST_TRIES && (!(error instanceof ApiError) || error.isUnreachable || error.status >= 500),
+      retryDelay: (failures) => Math.min(4_000, 400 * 2 ** failures),
+      networkMode: "always",
+    },
+    mutations: { networkMode: "always" },
+  },
+});
+
+createRoot(document.getElementById("root") as HTMLElement).render(
+  <StrictMode>
+    <QueryClientProvider client={client}>
+      <App />
+    </QueryClientProvider>
+  </StrictMode>,
+);

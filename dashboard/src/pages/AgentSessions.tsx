@@ -1,0 +1,130 @@
+import { useInfiniteQuery, useQuery } from "@tanstack/react-query";
+import { useState } from "react";
+import { useSearchParams } from "wouter";
+import { agentSessions, projects, sessionContext } from "../api/queries";
+import type { AgentSession } from "../api/types";
+import { bytes, counted, words } from "../lib/format";
+import { useTitle } from "../lib/use-title";
+import { Ago } from "../parts/bits";
+import { ContextView, CostLine } from "../parts/ContextView";
+import { Empty, Failed, Loading, Shown } from "../parts/states";
+
+export default function AgentSessions() {
+  useTitle("Agent sessions");
+  const [params, setParams] = useSearchParams();
+  const project = params.get("project");
+  const known = useQuery(projects);
+  const query = useInfiniteQuery(agentSessions(project));
+  const [open, setOpen] = useState<string | null>(null);
+  const found = query.data?.pages.flatMap((page) => page.sessions) ?? [];
+  const first = query.data?.pages[0];
+  return (
+    <div className="stack">
+      <div className="head">
+        <div className="head-title">
+          <h1>Agent sessions</h1>
+          <p className="muted">
+            What Claude Code, Codex, Gemini CLI and OpenCode keep on this machine. Any of it can be carried on
+            in another session.
+          </p>
+        </div>
+        <label className="inline">
+          <span>Project</span>
+          <select
+            value={project ?? ""}
+            onChange={(event) =>
+              setParams(event.target.value ? { project: event.target.value } : {}, { replace: true })
+            }
+          >
+            <option value="">the server's own</option>
+            {known.data?.projects.map((one) => (
+              <option key={one} value={one}>
+                {one}
+              </option>
+            ))}
+          </select>
+        </label>
+      </div>
+      {query.isPending && <Loading what="sessions" />}
+      {query.isError && <Failed error={query.error} retry={() => void query.refetch()} />}
+      {first && found.length === 0 && (
+        <Empty title="No agent has a session in this project.">
+          <p>
+            Looked for in <code>{first.project}</code>.
+          </p>
+        </Empty>
+      )}
+      {found.length > 0 && (
+        <ul className="session-list">
+          {found.map((session) => {
+            const name = `${session.agent}-${session.session_id}`;
+            return (
+              <SessionItem
+                key={name}
+                session={session}
+                project={project}
+                isOpen={open === name}
+                onToggle={() => setOpen(open === name ? null : name)}
+              />
+            );
+          })}
+        </ul>
+      )}
+      {first && first.skipped > 0 && (
+        <p className="muted">{counted(first.skipped, "file")} could not be read and were passed over.</p>
+      )}
+      {query.hasNextPage && (
+        <button type="button" className="more" onClick={() => void query.fetchNextPage()}>
+          Show more
+        </button>
+      )}
+    </div>
+  );
+}
+
+function SessionItem({
+  session,
+  project,
+  isOpen,
+  onToggle,
+}: {
+  session: AgentSession;
+  project: string | null;
+  isOpen: boolean;
+  onToggle: () => void;
+}) {
+  return (
+    <li className="card">
+      <div className="row spread wrap">
+        <div className="session-title">
+          <span className="tag">{words(session.agent)}</span>{" "}
+          <strong>{session.title ?? session.session_id}</strong>
+          <p className="muted">
+            <code>{session.session_id}</code> · changed <Ago at={session.updated} />
+            {session.size != null && ` · ${bytes(session.size)}`}
+          </p>
+        </div>
+        <button type="button" aria-expanded={isOpen} onClick={onToggle}>
+          {isOpen ? "Hide the context" : "Context"}
+        </button>
+      </div>
+      {isOpen && <SessionContext session={session} project={project} />}
+    </li>
+  );
+}
+
+function SessionContext({ session, project }: { session: AgentSession; project: string | null }) {
+  const query = useQuery(sessionContext(session.session_id, project));
+  return (
+    <Shown query={query} what="context">
+      {(answer) => (
+        <div className="stack">
+          <p className="muted">
+            <CostLine cost={answer.cost} />
+          </p>
+          <ContextView answer={answer} />
+        </div>
+      )}
+    </Shown>
+  );
+}

@@ -1,0 +1,194 @@
+import { keepPreviousData, useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
+import { type FormEvent, useState } from "react";
+import { Link, useLocation } from "wouter";
+import { ApiError, answered, api } from "../api/client";
+import { progressOf, refresh, resumePreview, serverSettings, snapshotsOf } from "../api/queries";
+import type { ResumePreview } from "../api/types";
+import { moment } from "../lib/format";
+import { useTitle } from "../lib/use-title";
+import { Facts } from "../parts/bits";
+import { ContextText, CostLine, FidelityReport } from "../parts/ContextView";
+import { Drift } from "../parts/Drift";
+import { Shown } from "../parts/states";
+import { say } from "../parts/toasts";
+
+const MODELS = [
+  "claude-opus-4-5",
+  "claude-sonnet-4-5",
+  "claude-haiku-4-5",
+  "gpt-5",
+  "gpt-5-mini",
+  "gemini-2.5-pro",
+];
+
+export default function ResumePage({ id }: { id: string }) {
+  const [snapshotId, setSnapshotId] = useState<string | null>(null);
+  const [model, setModel] = useState<string | null>(null);
+  const settings = useQuery(serverSettings);
+  const progress = useQuery(progressOf(id));
+  const snapshots = useQuery(snapshotsOf(id));
+  const reader = model ?? settings.data?.model ?? "";
+  const preview = useQuery({
+    ...resumePreview(id, { snapshotId, model: reader }),
+    placeholderData: keepPreviousData,
+  });
+  const title = progress.data?.workflow.issue.title;
+  useTitle(title ? `Resume ${title}` : "Resume");
+  const status = progress.data?.workflow.status;
+  return (
+    <div className="stack">
+      <nav aria-label="Breadcrumb" className="crumbs">
+        <Link href="/">Workflows</Link> / <Link href={`/workflows/${id}`}>{title ?? "Workflow"}</Link>
+      </nav>
+      <h1>Resume</h1>
+      {status && status !== "paused" && !progress.data?.abandoned && (
+        <p className="notice warn" role="status">
+          This workflow is not paused (it is {status.replace("_", " ")}): this shows what a resume would read.
+        </p>
+      )}
+      <Shown query={preview} what="what the next session will read">
+        {(data) => (
+          <div className="columns">
+            <div className="stack">
+              <Drift drift={data.drift} />
+              <Plan data={data} />
+              <ResumeForm id={id} data={data} snapshotId={snapshotId}>
+                <label>
+                  <span>Go on from</span>
+                  <select
+                    value={snapshotId ?? ""}
+                    onChange={(event) => setSnapshotId(event.target.value || null)}
+                  >
+                    <option value="">the latest snapshot</option>
+                    {[...(snapshots.data?.snapshots ?? [])].reverse().map((one) => (
+                      <option key={one.id} value={one.id}>
+                        session {one.session_number}, {moment(one.created_at)}
+                      </option>
+                    ))}
+                  </select>
+                </label>
+                <label>
+                  <span>Price it for</span>
+                  <input
+                    list="models"
+                    value={reader}
+                    placeholder="a model's name"
+                    maxLength={200}
+                    onChange={(event) => setModel(event.target.value)}
+                  />
+                  <datalist id="models">
+                    {MODELS.map((name) => (
+                      <option key={name} value={name} />
+                    ))}
+                  </datalist>
+                </label>
+              </ResumeForm>
+            </div>
+            <div className="stack">
+              <FidelityReport fidelity={data.fidelity} />
+              <ContextText text={data.context} />
+            </div>
+          </div>
+        )}
+      </Shown>
+    </div>
+  );
+}
+
+function Plan({ data }: { data: ResumePreview }) {
+  return (
+    <section className="card" aria-label="What a resume does">
+      <h2>What happens</h2>
+      <Facts
+        facts={[
+          [
+            "Goes on from",
+            data.snapshot
+              ? `session ${data.snapshot.session_number}, ${moment(data.snapshot.created_at)}`
+              : "the beginning: nothing was paused yet",
+          ],
+          ["Next task", data.next_task_id],
+          [
+            "Done, left",
+            data.snapshot && `${data.snapshot.tasks_completed}, ${data.snapshot.tasks_remaining}`,
+          ],
+          ["Cost", <CostLine key="cost" cost={data.cost} />],
+        ]}
+      />
+    </section>
+  );
+}
+
+function ResumeForm({
+  id,
+  data,
+  snapshotId,
+  children,
+}: {
+  id: string;
+  data: ResumePreview;
+  snapshotId: string | null;
+  children: React.ReactNode;
+}) {
+  const [message, setMessage] = useState("");
+  const [strict, setStrict] = useState(false);
+  const [, go] = useLocation();
+  const client = useQueryClient();
+  const resume = useMutation({
+    mutationFn: () =>
+      answered(
+        api.POST("/api/workflows/{workflow_id}/resume", {
+          params: { path: { workflow_id: id } },
+          body: { snapshot_id: snapshotId, message: message.trim() || null, strict },
+        }),
+      ),
+    onSuccess: (answer) => {
+      say(`Resumed as session ${answer.session_number}.`);
+      go(`/workflows/${id}`);
+    },
+    onSettled: () => refresh(client, id),
+  });
+  const submit = (event: FormEvent) => {
+    event.preventDefault();
+    resume.mutate();
+  };
+  const hint = resume.error instanceof ApiError ? resume.error.hint : null;
+  return (
+    <form className="card stack" onSubmit={submit}>
+      {children}
+      <label>
+        <span>Message to the next session</span>
+        <textarea
+          rows={3}
+          maxLength={10_000}
+          value={message}
+          placeholder="What it should know from you"
+          onChange={(event) => setMessage(event.target.value)}
+        />
+      </label>
+      <label className="check">
+        <input type="checkbox" checked={strict} onChange={(event) => setStrict(event.target.checked)} />
+        Refuse if the folder is not as it was at the pause
+      </label>
+      {strict && data.drift.length > 0 && (
+        <p className="muted">It is not: this resume would be refused now.</p>
+      )}
+      {resume.isError && (
+        <div className="notice bad" role="alert">
+          <p>
+            <strong>Not resumed.</strong> {resume.error.message}
+          </p>
+          {hint && <p className="muted">{hint}</p>}
+        </div>
+      )}
+      <div className="row">
+        <button type="submit" className="primary" disabled={resume.isPending}>
+          {resume.isPending ? "Resuming…" : "Resume"}
+        </button>
+        <Link href={`/workflows/${id}`} className="button">
+          Back
+        </Link>
+      </div>
+    </form>
+  );
+}

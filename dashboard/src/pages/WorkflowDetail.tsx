@@ -1,0 +1,264 @@
+import { useQuery, useQueryClient } from "@tanstack/react-query";
+import { type KeyboardEvent, lazy, Suspense, useMemo } from "react";
+import { Link, useLocation } from "wouter";
+import { keys, progressOf, snapshotsOf, tasksOf, usageOf } from "../api/queries";
+import type { WorkflowEvent, WorkflowProgress } from "../api/types";
+import { countByStatus, tasksNow } from "../graph/tasks";
+import { count, dollars, duration, folder, short } from "../lib/format";
+import { useTitle } from "../lib/use-title";
+import { useEvents, useNews } from "../live/use-events";
+import { Actions } from "../parts/Actions";
+import { Ago, ContextGauge, ProgressBar, Status } from "../parts/bits";
+import { EventList } from "../parts/EventList";
+import { SessionTimeline } from "../parts/SessionTimeline";
+import { SnapshotList } from "../parts/SnapshotList";
+import { Failed, Loading, Shown } from "../parts/states";
+import { TaskTable } from "../parts/TaskTable";
+
+const TaskGraph = lazy(() => import("../graph/TaskGraph"));
+const UsagePlot = lazy(() => import("../parts/UsagePlot"));
+
+const TABS = [
+  ["graph", "Graph"],
+  ["tasks", "Tasks"],
+  ["events", "Events"],
+  ["sessions", "Sessions"],
+  ["snapshots", "Snapshots"],
+  ["usage", "Usage"],
+] as const;
+type Tab = (typeof TABS)[number][0];
+
+/** After these the tasks may stand anywhere: they are loaded again. */
+const RELOADS = new Set(["workflow_paused", "workflow_resumed", "snapshot_imported"]);
+const OF_SNAPSHOTS = new Set([
+  "workflow_paused",
+  "snapshot_enriched",
+  "snapshot_deleted",
+  "snapshot_imported",
+]);
+
+export default function WorkflowDetail({ id, tab }: { id: string; tab: string | undefined }) {
+  const progress = useQuery(progressOf(id));
+  const tasks = useQuery(tasksOf(id));
+  const client = useQueryClient();
+  // From the first event on: the same stream tells the past and the present.
+  const following = useEvents(id, progress.data ? 0 : null);
+  useNews(following, (news, isGap) => {
+    const knownSeq = tasks.data?.seq ?? 0;
+    const has = (types: ReadonlySet<string>) =>
+      news.some((event) => event.seq > knownSeq && types.has(event.entry.type));
+    if (isGap) void client.invalidateQueries({ queryKey: keys.workflow(id) });
+    if (news.some((event) => event.seq > (progress.data?.seq ?? 0))) {
+      void client.invalidateQueries({ queryKey: progressOf(id).queryKey });
+      void client.invalidateQueries({ queryKey: keys.lists });
+    }
+    if (has(RELOADS)) void client.invalidateQueries({ queryKey: tasksOf(id).queryKey });
+    if (has(OF_SNAPSHOTS)) void client.invalidateQueries({ queryKey: snapshotsOf(id).queryKey });
+    if (has(new Set(["usage_reported"]))) void client.invalidateQueries({ queryKey: usageOf(id).queryKey });
+  });
+  const now = useMemo(
+    () => (tasks.data ? tasksNow(tasks.data.tasks, tasks.data.seq, following.stream.events) : null),
+    [tasks.data, following.stream.events],
+  );
+  useTitle(progress.data?.workflow.issue.title ?? "Workflow");
+  if (!progress.data) {
+    if (progress.isError) return <Failed error={progress.error} retry={() => void progress.refetch()} />;
+    return <Loading what="workflow" />;
+  }
+  const shown = TABS.some(([name]) => name === tab) ? (tab as Tab) : "graph";
+  const counts = now ? countByStatus(now) : null;
+  return (
+    <>
+      <Head
+        progress={progress.data}
+        done={counts?.completed ?? progress.data.tasks_completed}
+        failed={counts?.failed ?? progress.data.tasks_failed}
+      />
+      {progress.isError && <Failed error={progress.error} retry={() => void progress.refetch()} />}
+      <Tabs
+        id={id}
+        shown={shown}
+        events={following.stream.events.length}
+        snapshots={progress.data.snapshots}
+      />
+      <div role="tabpanel" id="tab-panel" aria-labelledby={`tab-${shown}`} className="panel">
+        {(shown === "graph" || shown === "tasks") &&
+          (now ? (
+            <Suspense fallback={<Loading what="graph" />}>
+              {shown === "graph" ? <TaskGraph tasks={now} /> : <TaskTable tasks={now} />}
+            </Suspense>
+          ) : (
+            <Shown query={tasks} what="tasks">
+              {() => null}
+            </Shown>
+          ))}
+        {shown === "events" && <EventList stream={following.stream} state={following.state} />}
+        {shown === "sessions" && (
+          <SessionTimeline
+            id={id}
+            events={following.stream.events as WorkflowEvent[]}
+            isRunning={progress.data.workflow.status === "in_progress"}
+          />
+        )}
+        {shown === "snapshots" && <SnapshotList id={id} />}
+        {shown === "usage" && <UsageTab id={id} />}
+      </div>
+    </>
+  );
+}
+
+function Head({ progress, done, failed }: { progress: WorkflowProgress; done: number; failed: number }) {
+  const { workflow, usage } = progress;
+  const status = workflow.status ?? "pending";
+  return (
+    <>
+      <div className="head">
+        <div className="head-title">
+          <h1>{workflow.issue.title || workflow.issue.id}</h1>
+          <p className="muted">
+            {workflow.issue.id} · <span title={workflow.worktree}>{folder(workflow.worktree)}</span> · session{" "}
+            {workflow.session_count} · changed <Ago at={workflow.updated_at} />
+          </p>
+        </div>
+        <Actions progress={progress} />
+      </div>
+      <Notices progress={progress} />
+      <div className="tiles">
+        <div className="tile">
+          <span className="tile-name">Status</span>
+          <span className="tile-value">
+            <Status status={status} />
+          </span>
+          <span className="muted">
+            {workflow.pause_request ? "pausing at the end of the running task" : runs(progress)}
+          </span>
+        </div>
+        <div className="tile">
+          <span className="tile-name">Tasks</span>
+          <span className="tile-value">
+            {count(done)} <small>of {count(progress.tasks_total)}</small>
+          </span>
+          <ProgressBar done={done} failed={failed} total={progress.tasks_total} />
+        </div>
+        <div className="tile">
+          <span className="tile-name">Context window</span>
+          <ContextGauge
+            share={usage.context_utilization ?? null}
+            pausesAt={workflow.options?.exhaustion_at ?? 0.85}
+          />
+          <span className="muted">
+            pauses at {Math.round((workflow.options?.exhaustion_at ?? 0.85) * 100)} %
+          </span>
+        </div>
+        <div className="tile">
+          <span className="tile-name">This session</span>
+          <span className="tile-value">
+            {short(usage.tokens_used ?? 0)} <small>tokens</small>
+          </span>
+          <span className="muted">
+            {[
+              usage.cost_usd == null ? null : dollars(usage.cost_usd),
+              usage.session_duration_seconds ? duration(usage.session_duration_seconds) : null,
+              usage.tool_calls ? `${count(usage.tool_calls)} tool calls` : null,
+            ]
+              .filter(Boolean)
+              .join(" · ") || "nothing reported yet"}
+          </span>
+        </div>
+      </div>
+    </>
+  );
+}
+
+function runs({ current_task_id, workflow }: WorkflowProgress): string {
+  if (current_task_id) return `working on ${current_task_id}`;
+  return `driver ${workflow.options?.driver ?? "shell"}`;
+}
+
+function Notices({ progress }: { progress: WorkflowProgress }) {
+  const { workflow } = progress;
+  return (
+    <>
+      {progress.abandoned && (
+        <p className="notice warn" role="status">
+          Whoever ran this is gone. Resume it: nothing that was finished is lost.
+        </p>
+      )}
+      {progress.waiting_for_approval && (
+        <p className="notice warn" role="status">
+          Task <strong>{progress.waiting_for_approval}</strong> waits for your approval.
+        </p>
+      )}
+      {workflow.status === "paused" && (
+        <p className="notice warn">
+          Paused {workflow.paused_at && <Ago at={workflow.paused_at} />}
+          {workflow.pause_reason && <>: {workflow.pause_reason}</>}
+          {progress.latest_snapshot_id && (
+            <>
+              {" "}
+              <Link href={`/workflows/${workflow.id}/snapshots/${progress.latest_snapshot_id}`}>
+                See the snapshot
+              </Link>
+            </>
+          )}
+        </p>
+      )}
+    </>
+  );
+}
+
+function Tabs({
+  id,
+  shown,
+  events,
+  snapshots,
+}: {
+  id: string;
+  shown: Tab;
+  events: number;
+  snapshots: number;
+}) {
+  const [, go] = useLocation();
+  const counts: Partial<Record<Tab, number>> = { events, snapshots };
+  const move = (event: KeyboardEvent) => {
+    const step = { ArrowRight: 1, ArrowLeft: -1 }[event.key];
+    if (!step) return;
+    event.preventDefault();
+    const at = TABS.findIndex(([name]) => name === shown);
+    const [next] = TABS[(at + step + TABS.length) % TABS.length] as (typeof TABS)[number];
+    go(`/workflows/${id}/${next}`, { replace: true });
+    document.getElementById(`tab-${next}`)?.focus();
+  };
+  return (
+    <div className="tabs" role="tablist" aria-label="Parts of the workflow" onKeyDown={move}>
+      {TABS.map(([name, title]) => (
+        <button
+          key={name}
+          id={`tab-${name}`}
+          type="button"
+          role="tab"
+          aria-selected={name === shown}
+          aria-controls="tab-panel"
+          tabIndex={name === shown ? 0 : -1}
+          onClick={() => go(`/workflows/${id}/${name}`, { replace: true })}
+        >
+          {title}
+          {counts[name] ? <span className="count">{count(counts[name])}</span> : null}
+        </button>
+      ))}
+    </div>
+  );
+}
+
+function UsageTab({ id }: { id: string }) {
+  const usage = useQuery(usageOf(id));
+  return (
+    <Shown query={usage} what="usage">
+      {(data) => (
+        <Suspense fallback={<Loading what="plot" />}>
+          <UsagePlot usage={data} />
+        </Suspense>
+      )}
+    </Shown>
+  );
+}

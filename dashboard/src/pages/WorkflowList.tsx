@@ -1,0 +1,231 @@
+import { useInfiniteQuery, useQuery, useQueryClient } from "@tanstack/react-query";
+import { type KeyboardEvent, useDeferredValue, useEffect, useRef, useState } from "react";
+import { Link, useLocation, useSearchParams } from "wouter";
+import { keys, type ListFilter, progressOf, workflowPages } from "../api/queries";
+import type { Workflow, WorkflowStatus } from "../api/types";
+import { folder, words } from "../lib/format";
+import { useTitle } from "../lib/use-title";
+import { useEvents, useNews } from "../live/use-events";
+import { Ago, ProgressBar, Status } from "../parts/bits";
+import { Empty, Failed, Loading } from "../parts/states";
+
+const STATUSES: readonly WorkflowStatus[] = [
+  "in_progress",
+  "paused",
+  "blocked",
+  "pending",
+  "completed",
+  "failed",
+  "cancelled",
+];
+const OPEN = new Set<string>(["in_progress", "paused", "blocked", "pending"]);
+
+export function WorkflowList() {
+  useTitle("Workflows");
+  const [filter, setFilter] = useFilter();
+  const asked = useDeferredValue(filter);
+  const query = useInfiniteQuery({ ...workflowPages(asked), placeholderData: (before) => before });
+  useLiveList(query.data?.pages[0]?.seq);
+  const workflows = query.data?.pages.flatMap((page) => page.workflows) ?? [];
+  const isFiltered = filter.search !== "" || filter.status.length > 0;
+  return (
+    <>
+      <h1 className="hidden">Workflows</h1>
+      <Filters filter={filter} onChange={setFilter} />
+      {query.isError && <Failed error={query.error} retry={() => void query.refetch()} />}
+      {query.isPending && <Loading what="workflows" />}
+      {query.data && workflows.length === 0 && <NoWorkflows isFiltered={isFiltered} />}
+      {workflows.length > 0 && <WorkflowTable workflows={workflows} />}
+      {query.hasNextPage && (
+        <button
+          type="button"
+          className="more"
+          disabled={query.isFetchingNextPage}
+          onClick={() => void query.fetchNextPage()}
+        >
+          {query.isFetchingNextPage ? "Loading…" : "Show more"}
+        </button>
+      )}
+    </>
+  );
+}
+
+/** In the address, so that a filtered list can be kept and shared. */
+function useFilter(): [ListFilter, (filter: ListFilter) => void] {
+  const [params, setParams] = useSearchParams();
+  const status = params
+    .getAll("status")
+    .filter((one): one is WorkflowStatus => STATUSES.includes(one as WorkflowStatus));
+  const filter = { search: params.get("q") ?? "", status };
+  const change = (next: ListFilter) =>
+    setParams(
+      () => {
+        const made = new URLSearchParams();
+        if (next.search) made.set("q", next.search);
+        for (const one of next.status) made.append("status", one);
+        return made;
+      },
+      { replace: true },
+    );
+  return [filter, change];
+}
+
+/** Any event may change any line: the pages that show are asked for again, once a second at most. */
+function useLiveList(seq: number | undefined): void {
+  const [since, setSince] = useState<number | null>(null);
+  useEffect(() => setSince((known) => known ?? seq ?? null), [seq]);
+  const client = useQueryClient();
+  useNews(
+    useEvents(null, since),
+    (news, isGap) => {
+      if (news.length === 0 && !isGap) return;
+      void client.invalidateQueries({ queryKey: keys.lists });
+      for (const id of new Set(news.map((event) => event.workflow_id))) {
+        void client.invalidateQueries({ queryKey: progressOf(id).queryKey });
+      }
+    },
+    1000,
+  );
+}
+
+function Filters({ filter, onChange }: { filter: ListFilter; onChange: (filter: ListFilter) => void }) {
+  const [text, setText] = useState(filter.search);
+  const input = useRef<HTMLInputElement>(null);
+  useEffect(() => {
+    const focus = (event: globalThis.KeyboardEvent) => {
+      const isTyping =
+        event.target instanceof HTMLElement && /^(INPUT|TEXTAREA|SELECT)$/.test(event.target.tagName);
+      if (event.key === "/" && !isTyping) {
+        event.preventDefault();
+        input.current?.focus();
+      }
+    };
+    window.addEventListener("keydown", focus);
+    return () => window.removeEventListener("keydown", focus);
+  }, []);
+  const search = (next: string) => {
+    setText(next);
+    onChange({ ...filter, search: next.trim() });
+  };
+  const toggle = (status: WorkflowStatus) => {
+    const has = filter.status.includes(status);
+    onChange({
+      ...filter,
+      status: has ? filter.status.filter((one) => one !== status) : [...filter.status, status],
+    });
+  };
+  return (
+    <search className="filters">
+      <input
+        ref={input}
+        type="search"
+        value={text}
+        placeholder="Search title, issue, id or folder"
+        aria-label="Search workflows"
+        aria-keyshortcuts="/"
+        onChange={(event) => search(event.target.value)}
+      />
+      <fieldset className="chips">
+        <legend className="hidden">Status</legend>
+        {STATUSES.map((status) => (
+          <button
+            key={status}
+            type="button"
+            className={`chip chip-${status}`}
+            aria-pressed={filter.status.includes(status)}
+            onClick={() => toggle(status)}
+          >
+            {words(status)}
+          </button>
+        ))}
+      </fieldset>
+    </search>
+  );
+}
+
+function NoWorkflows({ isFiltered }: { isFiltered: boolean }) {
+  if (isFiltered) return <Empty title="No workflow matches." />;
+  return (
+    <Empty title="No workflows yet.">
+      <p>
+        <Link href="/new">Create one from a plan</Link>, or run <code>holdfast run plan.yaml</code> in a
+        project.
+      </p>
+    </Empty>
+  );
+}
+
+function WorkflowTable({ workflows }: { workflows: readonly Workflow[] }) {
+  return (
+    <table className="table workflows">
+      <thead>
+        <tr>
+          <th scope="col">Status</th>
+          <th scope="col">Workflow</th>
+          <th scope="col">Progress</th>
+          <th scope="col">Folder</th>
+          <th scope="col" className="number">
+            Session
+          </th>
+          <th scope="col">Changed</th>
+        </tr>
+      </thead>
+      <tbody>
+        {workflows.map((workflow) => (
+          <WorkflowRow key={workflow.id} workflow={workflow} />
+        ))}
+      </tbody>
+    </table>
+  );
+}
+
+function WorkflowRow({ workflow }: { workflow: Workflow }) {
+  const [, go] = useLocation();
+  const status = workflow.status ?? "pending";
+  const href = `/workflows/${workflow.id}`;
+  const open = (event: KeyboardEvent | React.MouseEvent) => {
+    if (!(event.target as HTMLElement).closest("a")) go(href);
+  };
+  return (
+    // The link in the row is what keyboards and screen readers use; the row is a larger target for a mouse.
+    <tr onClick={open}>
+      <td data-label="Status">
+        <Status status={status} />
+        {workflow.pause_request && <span className="note">pausing…</span>}
+      </td>
+      <td className="title">
+        <Link href={href}>{workflow.issue.title || workflow.issue.id}</Link>
+        <span className="muted">
+          {workflow.issue.id}
+          {workflow.pause_reason && status === "paused" && <> · {workflow.pause_reason}</>}
+        </span>
+      </td>
+      <td data-label="Progress">
+        {OPEN.has(status) ? <RowProgress id={workflow.id} /> : <span className="muted">–</span>}
+      </td>
+      <td data-label="Folder" title={workflow.worktree}>
+        <span className="path">{folder(workflow.worktree)}</span>
+      </td>
+      <td data-label="Session" className="number">
+        {workflow.session_count}
+      </td>
+      <td data-label="Changed" className="nowrap">
+        <Ago at={workflow.updated_at} />
+      </td>
+    </tr>
+  );
+}
+
+/** Only for what is not over: a list of ended ones asks for nothing more. */
+function RowProgress({ id }: { id: string }) {
+  const { data } = useQuery({ ...progressOf(id), staleTime: 30_000 });
+  if (!data) return <span className="muted">…</span>;
+  return (
+    <span className="row-progress">
+      <ProgressBar done={data.tasks_completed} failed={data.tasks_failed} total={data.tasks_total} />
+      <span className="muted">
+        {data.tasks_completed}/{data.tasks_total}
+      </span>
+    </span>
+  );
+}

@@ -1,0 +1,97 @@
+/** A context as the agent will read it, with what it leaves out and what it costs to read. */
+import { useState } from "react";
+import type { Carried, ContextResponse, Cost, Fidelity } from "../api/types";
+import { count, counted, dollars, percent, words } from "../lib/format";
+
+export function ContextView({ answer }: { answer: ContextResponse }) {
+  return (
+    <>
+      <FidelityReport fidelity={answer.fidelity} />
+      <ContextText text={answer.context} />
+    </>
+  );
+}
+
+export function ContextText({ text }: { text: string }) {
+  const [copied, setCopied] = useState(false);
+  const copy = () => {
+    void navigator.clipboard.writeText(text).then(() => setCopied(true));
+  };
+  return (
+    <section className="card" aria-label="The context as the agent will read it">
+      <div className="row spread">
+        <h2>As the agent will read it</h2>
+        <button type="button" className="small" onClick={copy}>
+          {copied ? "Copied" : "Copy"}
+        </button>
+      </div>
+      {/* biome-ignore lint/a11y/noNoninteractiveTabindex: a box that scrolls must be reachable by keyboard */}
+      <pre className="context" tabIndex={0} role="region" aria-label="Context text">
+        {text}
+      </pre>
+    </section>
+  );
+}
+
+export function CostLine({ cost }: { cost: Cost }) {
+  const price = cost.dollars == null ? null : `about ${dollars(cost.dollars)} with ${cost.model}`;
+  return (
+    <>
+      about {counted(cost.tokens, "token")} to read{price ? `, ${price}` : ""}
+      {cost.model && cost.dollars == null && `; the price of ${cost.model} is not known`}
+    </>
+  );
+}
+
+export function FidelityReport({ fidelity }: { fidelity: Fidelity }) {
+  const isWhole = fidelity.categories.every((one) => one.left_out === 0 && one.shortened === 0);
+  return (
+    <section className="card" aria-label="Fidelity report">
+      <h2>What it carries</h2>
+      <p className="muted">
+        {count(fidelity.characters)} of {count(fidelity.budget)} characters (
+        {percent(fidelity.characters / fidelity.budget)}), {counted(fidelity.redacted ?? 0, "secret")} taken
+        out. {isWhole ? "Nothing is left out." : "What is left out can be fetched as shown."}
+      </p>
+      {fidelity.categories.length > 0 && (
+        <div className="scroll-x">
+          <table className="table">
+            <thead>
+              <tr>
+                <th scope="col">Part</th>
+                <th scope="col" className="number">
+                  Carried
+                </th>
+                <th scope="col" className="number">
+                  Shortened
+                </th>
+                <th scope="col" className="number">
+                  Left out
+                </th>
+                <th scope="col">Where the rest is</th>
+              </tr>
+            </thead>
+            <tbody>
+              {fidelity.categories.map((one) => (
+                <CarriedRow key={one.category} one={one} />
+              ))}
+            </tbody>
+          </table>
+        </div>
+      )}
+    </section>
+  );
+}
+
+function CarriedRow({ one }: { one: Carried }) {
+  const isWhole = one.left_out === 0 && one.shortened === 0;
+  return (
+    <tr>
+      <th scope="row">{words(one.category)}</th>
+      <td className="number">{count(one.carried)}</td>
+      <td className="number">{one.shortened ? count(one.shortened) : "–"}</td>
+      <td className={one.left_out ? "number warn" : "number"}>{one.left_out ? count(one.left_out) : "–"}</td>
+      <td>{!isWhole && one.fetch && <code>{one.fetch}</code>}</td>
+    </tr>
+  );
+}

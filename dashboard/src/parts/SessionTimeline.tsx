@@ -1,0 +1,107 @@
+import { useMemo } from "react";
+import { Link } from "wouter";
+import type { WorkflowEvent } from "../api/types";
+import { TRIGGERS } from "../lib/describe";
+import { counted, duration, moment } from "../lib/format";
+import { type SessionSpan, sessionsOf, type TaskRun } from "../lib/timeline";
+import { Status, useNow } from "./bits";
+import { Loading } from "./states";
+
+const MOST_BARS = 400;
+const MOST_LANES = 12;
+
+export function SessionTimeline({
+  id,
+  events,
+  isRunning,
+}: {
+  id: string;
+  events: readonly WorkflowEvent[];
+  isRunning: boolean;
+}) {
+  const sessions = useMemo(() => sessionsOf(events), [events]);
+  const now = useNow();
+  if (sessions.length === 0) return <Loading what="sessions" />;
+  return (
+    <ol className="sessions">
+      {[...sessions].reverse().map((session, index) => (
+        <Session
+          key={`${session.number}-${session.from}`}
+          id={id}
+          session={session}
+          end={
+            session.to ??
+            (isRunning && index === 0 ? Math.max(now, lastMoment(session)) : lastMoment(session))
+          }
+        />
+      ))}
+    </ol>
+  );
+}
+
+function lastMoment(session: SessionSpan): number {
+  return session.runs.reduce((latest, run) => Math.max(latest, run.to ?? run.from), session.from);
+}
+
+function Session({ id, session, end }: { id: string; session: SessionSpan; end: number }) {
+  const finished = session.runs.filter((run) => run.outcome === "completed").length;
+  const failed = session.runs.filter((run) => run.outcome === "failed").length;
+  return (
+    <li className="card session">
+      <div className="row spread wrap">
+        <h2>Session {session.number}</h2>
+        <Status status={session.ending ?? "in_progress"} />
+      </div>
+      <p className="muted">
+        {moment(new Date(session.from).toISOString())} · {duration((end - session.from) / 1000)} ·{" "}
+        {counted(finished, "task")} completed{failed > 0 && `, ${failed} failed`}
+        {session.takeovers > 0 && `, taken over ${counted(session.takeovers, "time")}`}
+      </p>
+      <Lanes runs={session.runs} from={session.from} to={end} />
+      {session.ending === "paused" && (
+        <p>
+          Paused because {TRIGGERS[session.trigger ?? ""] ?? session.trigger}
+          {session.reason && <>: {session.reason}</>}{" "}
+          {session.snapshotId && (
+            <Link href={`/workflows/${id}/snapshots/${session.snapshotId}`}>Snapshot</Link>
+          )}
+        </p>
+      )}
+      {session.ending && session.ending !== "paused" && session.reason && <p>{session.reason}</p>}
+    </li>
+  );
+}
+
+/** Tasks as bars over time, each in the first lane that is free. */
+function Lanes({ runs, from, to }: { runs: readonly TaskRun[]; from: number; to: number }) {
+  const shown = runs.slice(-MOST_BARS);
+  if (shown.length === 0) return <p className="muted">No task was started.</p>;
+  const span = Math.max(1, to - from);
+  const lanes: number[] = [];
+  const bars = shown.map((run) => {
+    const end = run.to ?? to;
+    let lane = lanes.findIndex((free) => free <= run.from);
+    if (lane < 0) lane = Math.min(lanes.length, MOST_LANES - 1);
+    lanes[lane] = end;
+    return { run, lane, left: (100 * (run.from - from)) / span, width: (100 * (end - run.from)) / span };
+  });
+  return (
+    <div
+      className="lanes"
+      role="img"
+      aria-label={`${counted(runs.length, "task run")} over ${duration(span / 1000)}`}
+      style={{ height: `${lanes.length * 22}px` }}
+    >
+      {bars.map(({ run, lane, left, width }) => (
+        <span
+          key={`${run.taskId}-${run.attempt}-${run.from}`}
+          className={`lane-bar lane-${run.outcome ?? "in_progress"}`}
+          title={`${run.taskId}: ${run.outcome ?? "running"}, ${duration(((run.to ?? to) - run.from) / 1000)}`}
+          style={{ top: `${lane * 22}px`, left: `${left}%`, width: `max(3px, calc(${width}% - 1px))` }}
+        >
+          {width > 4 && run.taskId}
+        </span>
+      ))}
+    </div>
+  );
+}

@@ -1,0 +1,79 @@
+/** Loading, empty and failed: what a page shows when there is nothing to show. */
+import type { UseQueryResult } from "@tanstack/react-query";
+import type { ReactNode } from "react";
+import { ApiError } from "../api/client";
+
+export function Loading({ what }: { what: string }) {
+  return (
+    <div className="state" role="status">
+      <span className="spinner" aria-hidden="true" />
+      Loading {what}…
+    </div>
+  );
+}
+
+export function Empty({ title, children }: { title: string; children?: ReactNode }) {
+  return (
+    <div className="state state-empty">
+      <p className="state-title">{title}</p>
+      {children}
+    </div>
+  );
+}
+
+export function Failed({ error, retry }: { error: unknown; retry?: () => void }) {
+  const told = error instanceof ApiError ? error : null;
+  if (told?.status === 401) return <NotLetIn />;
+  return (
+    <div className="state state-failed" role="alert">
+      <p className="state-title">{error instanceof Error ? error.message : "Something went wrong."}</p>
+      {told?.hint && <p>{told.hint}</p>}
+      <Faults error={told} />
+      {retry && (
+        <button type="button" onClick={retry}>
+          Try again
+        </button>
+      )}
+    </div>
+  );
+}
+
+export function Faults({ error }: { error: ApiError | null }) {
+  if (!error?.faults?.length) return null;
+  return (
+    <ul className="faults">
+      {error.faults.map((fault) => (
+        <li key={fault.where}>
+          <code>{fault.where}</code>: {fault.what}
+        </li>
+      ))}
+    </ul>
+  );
+}
+
+function NotLetIn() {
+  return (
+    <div className="state state-failed" role="alert">
+      <p className="state-title">This browser has not been let in yet.</p>
+      <p>
+        Open the link that <code>holdfast serve</code> printed in its terminal. It works once for this
+        browser; afterwards this address does.
+      </p>
+    </div>
+  );
+}
+
+/** The answer to one question, or the state it is in. What is shown stays while it is asked again. */
+export function Shown<T>({
+  query,
+  what,
+  children,
+}: {
+  query: UseQueryResult<T>;
+  what: string;
+  children: (data: T) => ReactNode;
+}) {
+  if (query.data !== undefined) return <>{children(query.data)}</>;
+  if (query.isError) return <Failed error={query.error} retry={() => void query.refetch()} />;
+  return <Loading what={what} />;
+}
