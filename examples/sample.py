@@ -81,7 +81,7 @@ def make_project(folder: Path) -> Path:
 
 
 class History:
-    """An agent's work on refunds, hours ago: two sessions and a wind-down."""
+    """An agent's work on refunds, hours ago: two sessions and between them a wind-down."""
 
     def __init__(self, settings: Settings, project: Path, hours_ago: float = 5) -> None:
         self.clock = FixedClock(system_clock() - hours_ago * 3600)
@@ -126,6 +126,7 @@ class History:
                 started,
             ),
         )
+        self._wind_down()
         self.clock.advance(1500)
 
         core.claim(workflow.id, "The payout sandbox is back; go on with the API.")
@@ -147,13 +148,12 @@ class History:
                 started,
             ),
         )
-        self._wind_down()
         return workflow.id
 
     def _wind_down(self) -> None:
         """The agent itself went on for a while, ran out, and recorded its last steps."""
         winding = IncrementalPauseManager(settings=self._settings, clock=self.clock)
-        self.clock.advance(2400)
+        self.clock.advance(900)
         winding.start_incremental_pause(0.90, {"model": "claude-sonnet-4-5"})
         winding.append_action("tool_call", {"tool": "Read", "path": "worker.py"}, 0.905)
         winding.append_action("tool_call", {"tool": "Edit", "path": "refunds.py"}, 0.915)

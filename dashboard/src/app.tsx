@@ -96,7 +96,7 @@ function Header({ path }: { path: string }) {
       <Liveness />
       <ThemeSwitch />
       <Link href="/new" className="button primary">
-        New<span className="wide-only"> workflow</span>
+        New <span className="wide-only">workflow</span>
       </Link>
     </header>
   );

@@ -5,6 +5,7 @@ import {
   type Edge,
   Handle,
   type Node,
+  type NodeChange,
   type NodeProps,
   Position,
   ReactFlow,
@@ -21,9 +22,10 @@ import { layOut, NODE_HEIGHT, NODE_WIDTH, type Shape } from "./layout";
 
 type TaskNode = Node<{ task: Task }, "task">;
 
-/** More than fits on a screen in readable size: start where the work is, not with all of it. */
-const SMALL = 60;
+/** Smaller than this nobody reads it: start where the work is, not with all of it. */
+const READABLE = 0.6;
 
+const SIZE = { width: NODE_WIDTH, height: NODE_HEIGHT };
 const HANDLES = [
   { type: "target" as const, position: Position.Left, x: 0, y: NODE_HEIGHT / 2, width: 1, height: 1 },
   {
@@ -44,20 +46,30 @@ export default function TaskGraph({ tasks }: { tasks: readonly Task[] }) {
   const layout = useLayout(tasks);
   const nodes = useNodes(tasks, layout, chosen);
   const edges = useEdges(layout);
-  const isSmall = tasks.length <= SMALL;
+  const box = useRef<HTMLElement>(null);
   const start = useCallback(
     (flow: ReactFlowInstance<TaskNode, Edge>) => {
+      const { clientWidth, clientHeight } = box.current as HTMLElement;
+      const whole = 0.9 * Math.min(clientWidth / layout.width, clientHeight / layout.height);
       const focus = focused(tasks);
-      const place = focus ? layout.places.get(focus.id) : null;
-      if (place && !isSmall) void flow.setCenter(place.x + NODE_WIDTH, place.y, { zoom: 0.8 });
+      const place = focus && layout.places.get(focus.id);
+      if (whole >= READABLE || !place) void flow.fitView({ maxZoom: 1, padding: 0.05 });
+      else void flow.setCenter(place.x + NODE_WIDTH / 2, place.y + NODE_HEIGHT / 2, { zoom: 0.8 });
     },
-    [tasks, layout, isSmall],
+    [tasks, layout],
   );
+  const select = useCallback((changes: readonly NodeChange<TaskNode>[]) => {
+    for (const change of changes) {
+      if (change.type !== "select") continue;
+      setChosen((before) => (change.selected ? change.id : before === change.id ? null : before));
+    }
+  }, []);
   if (tasks.length === 0) return <Empty title="This workflow has no plan of tasks." />;
   const shown = tasks.find((task) => task.id === chosen);
   return (
     <div className="graph-box">
       <section
+        ref={box}
         className="graph"
         aria-label={`Graph of ${tasks.length} tasks. The tab Tasks has them as a list.`}
       >
@@ -72,12 +84,8 @@ export default function TaskGraph({ tasks }: { tasks: readonly Task[] }) {
           elementsSelectable
           minZoom={0.15}
           maxZoom={1.5}
-          fitView={isSmall}
-          fitViewOptions={{ maxZoom: 1, padding: 0.12 }}
           onInit={start}
-          onNodeClick={(_, node) => setChosen(node.id)}
-          onPaneClick={() => setChosen(null)}
-          onSelectionChange={({ nodes: [node] }) => node && setChosen(node.id)}
+          onNodesChange={select}
           colorMode={theme}
           proOptions={OPTIONS}
           ariaLabelConfig={{ "node.a11yDescription.default": "Press Enter to see the task." }}
@@ -140,6 +148,7 @@ function useNodes(
         data: { task },
         width: NODE_WIDTH,
         height: NODE_HEIGHT,
+        measured: SIZE,
         handles: HANDLES,
         selected,
         ariaLabel: `${task.id}: ${words(task.status ?? "pending")}. ${task.description}`,

@@ -84,6 +84,7 @@ export function words(name: string): string {
   return text.charAt(0).toUpperCase() + text.slice(1);
 }
 
+/** The end of an id: its start is the time, the same for everything of an hour. */
 export function shortId(id: string): string {
-  return id.length > 12 ? id.slice(0, 8) : id;
+  return id.length > 12 ? `…${id.slice(-8)}` : id;
 }

@@ -3,9 +3,9 @@ import type { ReactNode } from "react";
 import { Link, useLocation } from "wouter";
 import { diffOf, snapshotsOf } from "../api/queries";
 import type { SnapshotDiff, SnapshotSummary } from "../api/types";
-import { moment, percent, words } from "../lib/format";
+import { count, moment, percent, words } from "../lib/format";
 import { useTitle } from "../lib/use-title";
-import { Section, Status } from "../parts/bits";
+import { Section, Status, Wide } from "../parts/bits";
 import { Empty, Shown } from "../parts/states";
 import { DecisionItem, ErrorItem } from "./SnapshotPage";
 
@@ -143,7 +143,7 @@ function Difference({ diff }: { diff: SnapshotDiff }) {
 
 function SideBySide({ rows }: { rows: readonly (readonly [string, ReactNode, ReactNode])[] }) {
   return (
-    <div className="scroll-x">
+    <Wide label="Before and after">
       <table className="table diff">
         <thead>
           <tr>
@@ -162,7 +162,7 @@ function SideBySide({ rows }: { rows: readonly (readonly [string, ReactNode, Rea
           ))}
         </tbody>
       </table>
-    </div>
+    </Wide>
   );
 }
 
@@ -174,7 +174,8 @@ function status(value: string | null): ReactNode {
 
 function shown(what: string, value: unknown): ReactNode {
   if (value === null || value === undefined || value === "") return "–";
-  if (Array.isArray(value)) return value.length ? value.map(String).join(", ") : "none";
+  if (Array.isArray(value))
+    return value.length ? value.map((one) => <div key={String(one)}>{String(one)}</div>) : "none";
   if (what === "context used" && typeof value === "number") return percent(value);
-  return String(value);
+  return typeof value === "number" ? count(value) : String(value);
 }

@@ -85,8 +85,8 @@ export default function ResumePage({ id }: { id: string }) {
               </ResumeForm>
             </div>
             <div className="stack">
-              <FidelityReport fidelity={data.fidelity} />
               <ContextText text={data.context} />
+              <FidelityReport fidelity={data.fidelity} />
             </div>
           </div>
         )}

@@ -1,10 +1,10 @@
 import { useQuery, useQueryClient } from "@tanstack/react-query";
-import { type KeyboardEvent, lazy, Suspense, useMemo } from "react";
+import { type KeyboardEvent, lazy, Suspense, useEffect, useMemo } from "react";
 import { Link, useLocation } from "wouter";
 import { keys, progressOf, snapshotsOf, tasksOf, usageOf } from "../api/queries";
-import type { WorkflowEvent, WorkflowProgress } from "../api/types";
+import type { UsageHistory, WorkflowEvent, WorkflowProgress } from "../api/types";
 import { countByStatus, tasksNow } from "../graph/tasks";
-import { count, dollars, duration, folder, short } from "../lib/format";
+import { count, dollars, duration, folder, percent, short } from "../lib/format";
 import { useTitle } from "../lib/use-title";
 import { useEvents, useNews } from "../live/use-events";
 import { Actions } from "../parts/Actions";
@@ -40,6 +40,7 @@ const OF_SNAPSHOTS = new Set([
 export default function WorkflowDetail({ id, tab }: { id: string; tab: string | undefined }) {
   const progress = useQuery(progressOf(id));
   const tasks = useQuery(tasksOf(id));
+  const usage = useQuery(usageOf(id));
   const client = useQueryClient();
   // From the first event on: the same stream tells the past and the present.
   const following = useEvents(id, progress.data ? 0 : null);
@@ -71,6 +72,7 @@ export default function WorkflowDetail({ id, tab }: { id: string; tab: string | 
     <>
       <Head
         progress={progress.data}
+        usage={latestUsage(progress.data, usage.data)}
         done={counts?.completed ?? progress.data.tasks_completed}
         failed={counts?.failed ?? progress.data.tasks_failed}
       />
@@ -107,8 +109,43 @@ export default function WorkflowDetail({ id, tab }: { id: string; tab: string | 
   );
 }
 
-function Head({ progress, done, failed }: { progress: WorkflowProgress; done: number; failed: number }) {
-  const { workflow, usage } = progress;
+interface Used {
+  readonly context: number | null;
+  readonly tokens: number;
+  readonly details: readonly (string | null)[];
+  readonly untilPause: number | null;
+}
+
+/** Of the session that runs, or of the one that was paused last: its own record is closed then. */
+function latestUsage({ usage, workflow }: WorkflowProgress, history: UsageHistory | undefined): Used {
+  const last = history?.samples.at(-1);
+  const sample = last?.session_number === workflow.session_count ? last : undefined;
+  const cost = usage.cost_usd ?? sample?.cost_usd;
+  return {
+    context: usage.context_utilization ?? sample?.context_utilization ?? null,
+    tokens: usage.tokens_used || sample?.tokens_used || 0,
+    details: [
+      cost == null ? null : dollars(cost),
+      usage.session_duration_seconds ? duration(usage.session_duration_seconds) : null,
+      usage.tool_calls ? `${count(usage.tool_calls)} tool calls` : null,
+    ],
+    untilPause: workflow.status === "in_progress" ? (history?.seconds_until_pause ?? null) : null,
+  };
+}
+
+function Head({
+  progress,
+  usage,
+  done,
+  failed,
+}: {
+  progress: WorkflowProgress;
+  usage: Used;
+  done: number;
+  failed: number;
+}) {
+  const { workflow } = progress;
+  const pausesAt = workflow.options?.exhaustion_at ?? 0.85;
   const status = workflow.status ?? "pending";
   return (
     <>
@@ -142,27 +179,22 @@ function Head({ progress, done, failed }: { progress: WorkflowProgress; done: nu
         </div>
         <div className="tile">
           <span className="tile-name">Context window</span>
-          <ContextGauge
-            share={usage.context_utilization ?? null}
-            pausesAt={workflow.options?.exhaustion_at ?? 0.85}
-          />
+          <ContextGauge share={usage.context} pausesAt={pausesAt} />
           <span className="muted">
-            pauses at {Math.round((workflow.options?.exhaustion_at ?? 0.85) * 100)} %
+            {usage.untilPause === null
+              ? `pauses at ${percent(pausesAt)}`
+              : `pauses at ${percent(pausesAt)}, in about ${duration(usage.untilPause)}`}
           </span>
         </div>
         <div className="tile">
-          <span className="tile-name">This session</span>
+          <span className="tile-name">
+            {workflow.status === "in_progress" ? "This session" : "Last session"}
+          </span>
           <span className="tile-value">
-            {short(usage.tokens_used ?? 0)} <small>tokens</small>
+            {short(usage.tokens)} <small>tokens</small>
           </span>
           <span className="muted">
-            {[
-              usage.cost_usd == null ? null : dollars(usage.cost_usd),
-              usage.session_duration_seconds ? duration(usage.session_duration_seconds) : null,
-              usage.tool_calls ? `${count(usage.tool_calls)} tool calls` : null,
-            ]
-              .filter(Boolean)
-              .join(" · ") || "nothing reported yet"}
+            {usage.details.filter(Boolean).join(" · ") || "nothing more reported"}
           </span>
         </div>
       </div>
@@ -220,6 +252,9 @@ function Tabs({
 }) {
   const [, go] = useLocation();
   const counts: Partial<Record<Tab, number>> = { events, snapshots };
+  useEffect(() => {
+    document.getElementById(`tab-${shown}`)?.scrollIntoView({ block: "nearest", inline: "center" });
+  }, [shown]);
   const move = (event: KeyboardEvent) => {
     const step = { ArrowRight: 1, ArrowLeft: -1 }[event.key];
     if (!step) return;

@@ -157,7 +157,7 @@ function NoWorkflows({ isFiltered }: { isFiltered: boolean }) {
 
 function WorkflowTable({ workflows }: { workflows: readonly Workflow[] }) {
   return (
-    <table className="table workflows">
+    <table className="table cards workflows">
       <thead>
         <tr>
           <th scope="col">Status</th>

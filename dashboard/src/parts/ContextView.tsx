@@ -2,12 +2,13 @@
 import { useState } from "react";
 import type { Carried, ContextResponse, Cost, Fidelity } from "../api/types";
 import { count, counted, dollars, percent, words } from "../lib/format";
+import { Wide } from "./bits";
 
 export function ContextView({ answer }: { answer: ContextResponse }) {
   return (
     <>
-      <FidelityReport fidelity={answer.fidelity} />
       <ContextText text={answer.context} />
+      <FidelityReport fidelity={answer.fidelity} />
     </>
   );
 }
@@ -54,8 +55,8 @@ export function FidelityReport({ fidelity }: { fidelity: Fidelity }) {
         out. {isWhole ? "Nothing is left out." : "What is left out can be fetched as shown."}
       </p>
       {fidelity.categories.length > 0 && (
-        <div className="scroll-x">
-          <table className="table">
+        <Wide label="What the context carries">
+          <table className="table dense">
             <thead>
               <tr>
                 <th scope="col">Part</th>
@@ -68,22 +69,22 @@ export function FidelityReport({ fidelity }: { fidelity: Fidelity }) {
                 <th scope="col" className="number">
                   Left out
                 </th>
-                <th scope="col">Where the rest is</th>
+                {!isWhole && <th scope="col">Where the rest is</th>}
               </tr>
             </thead>
             <tbody>
               {fidelity.categories.map((one) => (
-                <CarriedRow key={one.category} one={one} />
+                <CarriedRow key={one.category} one={one} withRest={!isWhole} />
               ))}
             </tbody>
           </table>
-        </div>
+        </Wide>
       )}
     </section>
   );
 }
 
-function CarriedRow({ one }: { one: Carried }) {
+function CarriedRow({ one, withRest }: { one: Carried; withRest: boolean }) {
   const isWhole = one.left_out === 0 && one.shortened === 0;
   return (
     <tr>
@@ -91,7 +92,7 @@ function CarriedRow({ one }: { one: Carried }) {
       <td className="number">{count(one.carried)}</td>
       <td className="number">{one.shortened ? count(one.shortened) : "–"}</td>
       <td className={one.left_out ? "number warn" : "number"}>{one.left_out ? count(one.left_out) : "–"}</td>
-      <td>{!isWhole && one.fetch && <code>{one.fetch}</code>}</td>
+      {withRest && <td>{!isWhole && one.fetch && <code>{one.fetch}</code>}</td>}
     </tr>
   );
 }

@@ -41,7 +41,7 @@ function Snapshots({ id, snapshots }: { id: string; snapshots: readonly Snapshot
           Compare
         </button>
       </div>
-      <table className="table">
+      <table className="table cards">
         <thead>
           <tr>
             <th scope="col">
@@ -61,7 +61,7 @@ function Snapshots({ id, snapshots }: { id: string; snapshots: readonly Snapshot
         <tbody>
           {[...snapshots].reverse().map((one) => (
             <tr key={one.id}>
-              <td>
+              <td className="check-cell">
                 <input
                   type="checkbox"
                   aria-label={`Compare the snapshot of session ${one.session_number}`}

@@ -6,7 +6,7 @@ import type { UsageHistory } from "../api/types";
 import { count, dollars, duration, moment, percent } from "../lib/format";
 import { curves, MEASURES, type Measure } from "../lib/usage";
 import { useTheme } from "../lib/use-theme";
-import { ContextGauge } from "./bits";
+import { ContextGauge, Wide } from "./bits";
 import { Empty } from "./states";
 
 const HEIGHT = 300;
@@ -155,7 +155,7 @@ function SampleTable({ usage }: { usage: UsageHistory }) {
   return (
     <details>
       <summary>As a table</summary>
-      <div className="scroll-x">
+      <Wide label="Usage as a table">
         <table className="table">
           <thead>
             <tr>
@@ -188,7 +188,7 @@ function SampleTable({ usage }: { usage: UsageHistory }) {
             ))}
           </tbody>
         </table>
-      </div>
+      </Wide>
     </details>
   );
 }

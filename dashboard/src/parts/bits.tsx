@@ -55,12 +55,6 @@ export function ProgressBar({ done, failed, total }: { done: number; failed: num
   );
 }
 
-export interface GaugeLevels {
-  readonly caution: number;
-  readonly warning: number;
-  readonly critical: number;
-}
-
 /** How full the context window is, with the mark at which the session pauses by itself. */
 export function ContextGauge({ share, pausesAt }: { share: number | null; pausesAt: number }) {
   const level =
@@ -119,6 +113,16 @@ export function Facts({ facts }: { facts: readonly (readonly [string, ReactNode]
         </div>
       ))}
     </dl>
+  );
+}
+
+/** A table that may be wider than the screen: it scrolls by itself, by keyboard too. */
+export function Wide({ label, children }: { label: string; children: ReactNode }) {
+  return (
+    // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reachable by keyboard
+    <div className="scroll-x" role="region" aria-label={label} tabIndex={0}>
+      {children}
+    </div>
   );
 }
 

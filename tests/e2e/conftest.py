@@ -1,0 +1,55 @@
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from e2e.browser import PATIENCE, ROOT, Complaints, Server, chromium
+from playwright.sync_api import Browser, Page
+
+sys.path.insert(0, str(ROOT / "examples"))
+
+from sample import make_project  # noqa: E402 - it stands beside the example that uses it
+
+
+@pytest.fixture(scope="session")
+def browser() -> Iterator[Browser]:
+    with chromium() as browser:
+        yield browser
+
+
+@pytest.fixture
+def served(tmp_path: Path) -> Iterator[Server]:
+    server = Server(project=make_project(tmp_path / "project"), home=tmp_path / "home")
+    server.start()
+    yield server
+    server.cancel_all()
+    server.stop()
+
+
+@pytest.fixture
+def complaints() -> Iterator[Complaints]:
+    """Nothing the browser complains about goes unnoticed; a test says what it expects."""
+    complaints = Complaints()
+    yield complaints
+    assert complaints.found == []
+
+
+@pytest.fixture
+def open_page(browser: Browser, complaints: Complaints) -> Iterator[Callable[..., Page]]:
+    """A tab in a browser profile of this test, let in by the printed link."""
+    context = browser.new_context(viewport={"width": 1280, "height": 860})
+    context.set_default_timeout(PATIENCE)
+
+    def open_one(server: Server, path: str = "/") -> Page:
+        page = context.new_page()
+        complaints.watch(page)
+        if not context.cookies(server.url):
+            page.goto(server.link)
+        if path != "/" or page.url != f"{server.url}/":
+            page.goto(f"{server.url}{path}")
+        return page
+
+    yield open_one
+    context.close()
