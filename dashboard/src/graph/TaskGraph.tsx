@@ -25,6 +25,9 @@ type TaskNode = Node<{ task: Task }, "task">;
 /** Smaller than this nobody reads it: start where the work is, not with all of it. */
 const READABLE = 0.6;
 
+/** From here on zooming out stops earlier: all of it at once would be neither readable nor light. */
+const LARGE = 500;
+
 const SIZE = { width: NODE_WIDTH, height: NODE_HEIGHT };
 const HANDLES = [
   { type: "target" as const, position: Position.Left, x: 0, y: NODE_HEIGHT / 2, width: 1, height: 1 },
@@ -82,7 +85,7 @@ export default function TaskGraph({ tasks }: { tasks: readonly Task[] }) {
           nodesConnectable={false}
           edgesFocusable={false}
           elementsSelectable
-          minZoom={0.15}
+          minZoom={tasks.length > LARGE ? 0.3 : 0.15}
           maxZoom={1.5}
           onInit={start}
           onNodesChange={select}

@@ -1,0 +1,98 @@
+import { describe, expect, test } from "vitest";
+import type { Task } from "../src/api/types";
+import { layOut, NODE_HEIGHT, NODE_WIDTH, type Shape } from "../src/graph/layout";
+import { countByStatus, tasksNow } from "../src/graph/tasks";
+import { event, finished, randomly, started } from "./make";
+
+const task = (id: string, depends_on: string[] = []): Task => ({
+  id,
+  description: id,
+  depends_on,
+  status: "pending",
+  approval: false,
+  attempts: 0,
+  driver: null,
+  junit: null,
+  prompt: null,
+  result: null,
+  run: null,
+});
+
+function overlaps(places: ReturnType<typeof layOut>["places"]): boolean {
+  const taken = new Set([...places.values()].map(({ x, y }) => `${x}/${y}`));
+  return taken.size !== places.size;
+}
+
+describe("the layout", () => {
+  test("puts a task behind everything it needs", () => {
+    const { places } = layOut([task("d", ["b", "c"]), task("a"), task("b", ["a"]), task("c", ["b"])]);
+    expect(["a", "b", "c", "d"].map((id) => places.get(id)?.layer)).toEqual([0, 1, 2, 3]);
+  });
+
+  test("of nothing is nothing", () => {
+    expect(layOut([])).toMatchObject({ width: 0, height: 0, edges: [] });
+  });
+
+  test.each([1, 2, 3, 4, 5])("of any plan is in order and without overlap (%i)", (seed) => {
+    const below = randomly(seed);
+    const shapes: Shape[] = Array.from({ length: 300 }, (_, index) => ({
+      id: `t${index}`,
+      depends_on: [...new Set(Array.from({ length: below(4) }, () => below(Math.max(1, index))))]
+        .filter((needed) => needed < index)
+        .map((needed) => `t${needed}`),
+    }));
+    const { places, edges } = layOut(shapes.toReversed());
+    expect(places.size).toBe(300);
+    expect(overlaps(places)).toBe(false);
+    for (const { source, target } of edges) {
+      const [from, to] = [places.get(source), places.get(target)];
+      expect((from?.x ?? 0) + NODE_WIDTH).toBeLessThan(to?.x ?? 0);
+    }
+  });
+
+  test("breaks a layer of thousands into columns", () => {
+    const { places, height, width } = layOut(Array.from({ length: 5000 }, (_, index) => task(`t${index}`)));
+    expect(places.size).toBe(5000);
+    expect(overlaps(places)).toBe(false);
+    expect(height).toBeLessThan(90 * (NODE_HEIGHT + 18));
+    expect(width).toBeGreaterThan(50 * NODE_WIDTH);
+  });
+
+  test("does the same work for each of many tasks", () => {
+    // A chain is the worst case for anything that walks back over what it has done.
+    const chain = Array.from({ length: 20_000 }, (_, index) =>
+      task(`t${index}`, index ? [`t${index - 1}`] : []),
+    );
+    expect(layOut(chain).places.get("t19999")?.layer).toBe(19_999);
+  });
+});
+
+describe("tasks now", () => {
+  const tasks = [task("a"), task("b", ["a"])];
+
+  test("are as loaded where nothing happened since", () => {
+    expect(tasksNow(tasks, 10, [started(4, "a")])).toBe(tasks);
+  });
+
+  test("are changed by what happened since, and only those", () => {
+    const now = tasksNow(tasks, 3, [started(2, "b"), started(4, "a"), finished(5, "a", "completed", "fine")]);
+    expect(now[0]).toMatchObject({ status: "completed", result: "fine", attempts: 1 });
+    expect(now[1]).toBe(tasks[1]);
+  });
+
+  test("an interrupted task waits again", () => {
+    expect(tasksNow(tasks, 0, [started(1, "a"), finished(2, "a", "interrupted")])[0]?.status).toBe("pending");
+  });
+
+  test("an approved one asks no more", () => {
+    const asking = [{ ...task("a"), approval: true }];
+    expect(tasksNow(asking, 0, [event(1, { type: "task_approved", task_id: "a" })])[0]?.approval).toBe(false);
+  });
+
+  test("are counted", () => {
+    expect(countByStatus(tasksNow(tasks, 0, [started(1, "a")]))).toMatchObject({
+      pending: 1,
+      in_progress: 1,
+    });
+  });
+});

@@ -1,0 +1,256 @@
+"""What people do with the dashboard, in a real browser against the real program.
+
+Tasks wait for a file before they end, so that a test decides when something happens.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+
+import pytest
+from e2e.browser import PATIENCE, Complaints, Server
+from playwright.sync_api import Page, Route, expect
+
+expect.set_options(timeout=PATIENCE)
+
+Open = Callable[..., Page]
+
+GATE = "while [ ! -e {0}.go ]; do sleep 0.05; done"
+CHAIN = ("first", "second", "third")
+
+
+def plan_of(*names: str, **more: object) -> str:
+    tasks = [
+        {"id": name, "run": GATE.format(name), "depends_on": list(names[index - 1 : index])}
+        for index, name in enumerate(names)
+    ]
+    return json.dumps({"issue": {"id": "E2E-1", "title": "A chain of tasks"}, "tasks": tasks, **more})
+
+
+def let_go(server: Server, *names: str) -> None:
+    for name in names:
+        (server.project / f"{name}.go").touch()
+
+
+def status(page: Page) -> str:
+    return page.locator(".tiles .status").inner_text()
+
+
+def sees(page: Page, told: str) -> None:
+    expect(page.locator(".tiles .status")).to_have_text(told)
+
+
+def task_is(page: Page, name: str, status: str) -> None:
+    expect(page.locator(f'.react-flow__node[data-id="{name}"] .node')).to_have_class(f"node node-{status}")
+
+
+def is_live(page: Page) -> None:
+    expect(page.locator(".liveness")).to_have_text("Live")
+
+
+def shown_events(page: Page) -> list[int]:
+    return page.evaluate("() => [...document.querySelectorAll('[data-seq]')].map((one) => +one.dataset.seq)")
+
+
+def recorded_events(server: Server, workflow_id: str) -> list[int]:
+    events = server.ask(f"/api/workflows/{workflow_id}/events?limit=2000")["events"]
+    return [event["seq"] for event in events if event["entry"]["type"] != "usage_reported"]
+
+
+def test_create_watch_pause_resume_finish(served: Server, open_page: Open) -> None:
+    page = open_page(served)
+    page.get_by_role("link", name="New workflow").click()
+    page.get_by_label("Plan").fill(plan_of(*CHAIN))
+    page.get_by_role("button", name="Create and run").click()
+
+    expect(page.get_by_role("heading", name="A chain of tasks")).to_be_visible()
+    task_is(page, "first", "in_progress")
+    task_is(page, "second", "pending")
+    let_go(served, "first")
+    task_is(page, "first", "completed")
+    task_is(page, "second", "in_progress")
+
+    page.get_by_role("button", name="Pause").click()
+    page.get_by_label("Reason").fill("Lunch, with ümlauts & <tags>")
+    page.get_by_role("dialog").get_by_role("button", name="Pause").click()
+    expect(page.get_by_role("button", name="Pausing…")).to_be_disabled()
+    let_go(served, "second")
+    sees(page, "Paused")
+    task_is(page, "second", "completed")
+    expect(page.get_by_text("Lunch, with ümlauts & <tags>")).to_be_visible()
+
+    page.get_by_role("link", name="See the snapshot").click()
+    expect(page.get_by_role("heading", name="Snapshot of session 1")).to_be_visible()
+    expect(page.get_by_text("Lunch, with ümlauts & <tags>").first).to_be_visible()
+    expect(page.locator('[data-task="third"] .status')).to_have_text("Pending")
+    expect(page.get_by_label("Context text")).to_contain_text("E2E-1")
+
+    page.get_by_role("link", name="Workflow", exact=True).click()
+    page.get_by_role("link", name="Resume…").click()
+    expect(page.get_by_label("Context text")).to_contain_text("A chain of tasks")
+    expect(page.get_by_text("tokens to read")).to_be_visible()
+    page.get_by_label("Price it for").fill("gpt-5")
+    expect(page.get_by_text("with gpt-5")).to_be_visible()
+    page.get_by_label("Message to the next session").fill("Now the third one")
+    page.get_by_role("button", name="Resume").click()
+    sees(page, "In progress")
+    let_go(served, "third")
+    sees(page, "Completed")
+    task_is(page, "third", "completed")
+    expect(page.get_by_role("button", name="Pause")).to_have_count(0)
+
+    page.get_by_role("tab", name="Events").click()
+    expect(page.get_by_text("Now the third one")).to_be_visible()
+    page.get_by_role("tab", name="Sessions").click()
+    expect(page.get_by_role("heading", name="Session 2")).to_be_visible()
+    expect(page.get_by_text("Paused because somebody asked")).to_be_visible()
+
+
+def test_server_killed_and_restarted_under_an_open_page(
+    served: Server, open_page: Open, complaints: Complaints
+) -> None:
+    complaints.expected = ("ERR_CONNECTION", "WebSocket")
+    workflow_id = served.create(plan_of(*CHAIN))
+    page = open_page(served, f"/workflows/{workflow_id}/events")
+    is_live(page)
+    expect(page.get_by_text("Task first started")).to_be_visible()
+    page.evaluate("() => { window.sameVisit = true }")
+
+    for name in CHAIN[:2]:
+        served.kill()
+        expect(page.locator(".liveness")).to_have_text("Reconnecting…")
+        let_go(served, name)  # its worker goes on; what happens now is heard after the restart
+        served.start()
+        is_live(page)
+        expect(page.get_by_text(f"Task {name} completed")).to_be_visible()
+    let_go(served, CHAIN[-1])
+    sees(page, "Completed")
+    expect(page.get_by_text("Workflow is completed")).to_be_visible()
+
+    assert page.evaluate("() => window.sameVisit"), "the page was loaded again"
+    assert shown_events(page) == recorded_events(served, workflow_id)
+
+
+def test_two_tabs(served: Server, open_page: Open, complaints: Complaints) -> None:
+    workflow_id = served.create(plan_of(*CHAIN))
+    one, other = (open_page(served, f"/workflows/{workflow_id}") for _ in range(2))
+    overview = open_page(served)
+    expect(overview.locator("tbody .status")).to_have_text("In progress")
+    task_is(other, "first", "in_progress")
+    one.get_by_role("button", name="Pause").click()
+    one.get_by_role("dialog").get_by_role("button", name="Pause").click()
+    expect(other.get_by_role("button", name="Pausing…")).to_be_disabled()
+    let_go(served, "first")
+    for tab in (one, other):
+        sees(tab, "Paused")
+    expect(overview.locator("tbody .status")).to_have_text("Paused")
+
+    for tab in (one, other):
+        tab.get_by_role("link", name="Resume…").click()
+        expect(tab.get_by_label("Context text")).to_be_visible()
+    one.get_by_role("button", name="Resume").click()
+    sees(one, "In progress")
+    complaints.expected = ("409",)
+    other.get_by_role("button", name="Resume").click()
+    expect(other.get_by_role("alert")).to_contain_text("Not resumed")
+    expect(other.get_by_role("alert")).to_contain_text("already running")
+    let_go(served, "second", "third")
+    sees(one, "Completed")
+    expect(overview.locator("tbody .status")).to_have_text("Completed")
+
+
+def test_refused_plan(served: Server, open_page: Open, complaints: Complaints) -> None:
+    complaints.expected = ("422",)
+    page = open_page(served, "/new")
+    page.get_by_label("Plan").fill("issue: {id: X, title: Y}\ntasks:\n  - {id: a, run: ls, depends_on: [b]}\n")
+    page.get_by_role("button", name="Create and run").click()
+    alert = page.get_by_role("alert")
+    expect(alert).to_contain_text("refused the plan")
+    expect(alert).to_contain_text("plan:3: task 'a' depends on 'b'")
+    assert page.get_by_label("Plan").input_value().startswith("issue"), "what was typed is kept"
+
+
+def test_pause_that_is_refused_is_taken_back(served: Server, open_page: Open, complaints: Complaints) -> None:
+    complaints.expected = ("409",)
+    page = open_page(served, f"/workflows/{served.create(plan_of(*CHAIN))}")
+    task_is(page, "first", "in_progress")
+
+    def refuse(route: Route) -> None:
+        error = {"code": "illegal_transition", "message": "It has just ended.", "hint": None, "faults": []}
+        route.fulfill(status=409, json={"error": error})
+
+    page.route("**/pause", refuse)
+    page.get_by_role("button", name="Pause").click()
+    page.get_by_role("dialog").get_by_role("button", name="Pause").click()
+    expect(page.get_by_text("It has just ended.")).to_be_visible()
+    expect(page.get_by_role("button", name="Pause", exact=True)).to_be_enabled()
+
+
+def test_approve(served: Server, open_page: Open) -> None:
+    tasks = [{"id": "ship", "run": "true", "approval": True}]
+    plan = json.dumps({"issue": {"id": "E2E-2", "title": "Ship it"}, "tasks": tasks})
+    page = open_page(served, f"/workflows/{served.create(plan)}")
+    expect(page.get_by_text("waits for your approval")).to_be_visible()
+    page.get_by_role("button", name="Approve").click()
+    sees(page, "Completed")
+
+
+def test_cancel(served: Server, open_page: Open) -> None:
+    page = open_page(served, f"/workflows/{served.create(plan_of(*CHAIN))}")
+    task_is(page, "first", "in_progress")
+    page.get_by_role("button", name="Cancel").click()
+    page.get_by_label("Reason").fill("Not needed any more")
+    page.get_by_role("button", name="Cancel the workflow").click()
+    sees(page, "Cancelled")
+
+
+def test_search_and_filter(served: Server, open_page: Open) -> None:
+    for number, title in enumerate(("Mend the roof", "Paint the door")):
+        tasks = [{"id": "only", "run": "true"}]
+        served.create(json.dumps({"issue": {"id": f"H-{number}", "title": title}, "tasks": tasks}))
+        page = open_page(served)
+        expect(page.locator("tbody tr", has_text=title).locator(".status")).to_have_text("Completed")
+    rows = page.locator("tbody tr")
+    expect(rows).to_have_count(2)
+    page.keyboard.press("/")
+    page.keyboard.type("roof")
+    expect(rows).to_have_count(1)
+    expect(page).to_have_url(f"{served.url}/?q=roof")
+    page.reload()
+    expect(page.get_by_label("Search workflows")).to_have_value("roof")
+    page.get_by_role("button", name="Failed").click()
+    expect(page.get_by_text("No workflow matches.")).to_be_visible()
+    page.get_by_role("button", name="Failed").click()
+    page.get_by_role("button", name="Completed").click()
+    expect(rows).to_have_count(1)
+
+
+def test_by_keyboard_alone(served: Server, open_page: Open) -> None:
+    page = open_page(served, f"/workflows/{served.create(plan_of(*CHAIN))}")
+    task_is(page, "first", "in_progress")
+    page.keyboard.press("Tab")
+    expect(page.get_by_role("link", name="Skip to content")).to_be_focused()
+    page.get_by_role("tab", name="Graph").focus()
+    page.keyboard.press("ArrowRight")
+    expect(page.get_by_role("tab", name="Tasks")).to_be_focused()
+    expect(page.locator('[data-task="first"]')).to_be_visible()
+    page.keyboard.press("ArrowLeft")
+    node = page.locator('.react-flow__node[data-id="second"]')
+    node.focus()
+    page.keyboard.press("Enter")
+    expect(page.get_by_role("complementary", name="Task second")).to_be_visible()
+    page.get_by_role("button", name="Pause").focus()
+    page.keyboard.press("Enter")
+    expect(page.get_by_label("Reason")).to_be_focused()
+    page.keyboard.press("Escape")
+    expect(page.get_by_role("dialog")).to_have_count(0)
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_theme_is_kept(theme: str, served: Server, open_page: Open) -> None:
+    page = open_page(served)
+    for _ in range(("system", "light", "dark").index(theme)):
+        page.get_by_role("button", name="Theme").click()
+    page.reload()
+    assert page.evaluate("() => document.documentElement.dataset.theme") == theme
