@@ -50,7 +50,7 @@ $(DASHBOARD_STAMP): dashboard/package.json dashboard/package-lock.json scripts/d
 	@touch $@
 
 pictures: setup dashboard chromium ## take the dashboard's picture for the README, and of every page into .cache/pictures
-	@$(PYTHON_BIN) scripts/pictures.py
+	@scripts/pictures
 
 test: setup postgresql dashboard chromium ## set up, then run every test, in parallel and in random order
 	@$(PYTEST) --timeout 300 $(ARGS)

@@ -14,9 +14,8 @@ import urllib.request
 from pathlib import Path
 from typing import Any
 
-from sample import PLAN, History, make_project
-
 from holdfast.config import load_settings
+from sample import PLAN, History, make_project
 
 PROGRAM = Path(sys.executable).with_name("holdfast")
 FOLDER = Path(__file__).resolve().parents[1] / ".cache" / "sample"

@@ -73,7 +73,9 @@ def make_project(folder: Path) -> Path:
     """A small git repository to work in."""
     folder.mkdir(parents=True)
     who = {"NAME": "Sample", "EMAIL": "sample@example.org"}
-    env = os.environ | {f"GIT_{role}_{key}": value for role in ("AUTHOR", "COMMITTER") for key, value in who.items()}
+    env = os.environ | {
+        f"GIT_{role}_{key}": value for role in ("AUTHOR", "COMMITTER") for key, value in who.items()
+    }
     (folder / "app.py").write_text("def routes():\n    return []\n")
     for command in (["init", "-q", "-b", "main"], ["add", "."], ["commit", "-q", "-m", "First"]):
         subprocess.run(["git", *command], cwd=folder, env=env, check=True)
@@ -143,7 +145,11 @@ class History:
         core.settle(
             workflow.id,
             with_world(
-                Facts(trigger="pause", reason="Waiting for a word from finance on rounding", usage=say.usage(0.58)),
+                Facts(
+                    trigger="pause",
+                    reason="Waiting for a word from finance on rounding",
+                    usage=say.usage(0.58),
+                ),
                 self._project,
                 started,
             ),

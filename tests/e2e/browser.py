@@ -8,13 +8,13 @@ import signal
 import subprocess
 import sys
 import urllib.request
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from playwright.sync_api import Browser, ConsoleMessage, Page, sync_playwright
+from playwright.sync_api import Browser, ConsoleMessage, Error, Page, sync_playwright
 
 ROOT = Path(__file__).parents[2]
 PROGRAM = Path(sys.executable).with_name("holdfast")
@@ -34,7 +34,7 @@ _FLAGS = [
 
 
 @contextmanager
-def chromium() -> Iterator[Browser]:
+def chromium() -> Generator[Browser]:
     found = subprocess.run(
         [ROOT / "scripts" / "find-chromium"], stdout=subprocess.PIPE, text=True, check=False
     ).stdout.strip()
@@ -117,7 +117,10 @@ class Complaints:
 
     def watch(self, page: Page) -> None:
         page.on("console", self._console)
-        page.on("pageerror", lambda error: self.found.append(str(error)))
+        page.on("pageerror", self._fault)
+
+    def _fault(self, error: Error) -> None:
+        self.found.append(str(error))
 
     def _console(self, message: ConsoleMessage) -> None:
         if message.type == "error" and not any(part in message.text for part in self.expected):
@@ -135,5 +138,3 @@ def faults_by_axe(page: Page) -> list[str]:
         if found["impact"] in ("serious", "critical")
         for node in found["nodes"]
     ]
-
-

@@ -1,16 +1,13 @@
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from e2e.browser import PATIENCE, ROOT, Complaints, Server, chromium
 from playwright.sync_api import Browser, Page
 
-sys.path.insert(0, str(ROOT / "examples"))
-
-from sample import make_project  # noqa: E402 - it stands beside the example that uses it
+from e2e.browser import PATIENCE, Complaints, Server, chromium
+from sample import make_project
 
 
 @pytest.fixture(scope="session")

@@ -9,8 +9,9 @@ import json
 from collections.abc import Callable
 
 import pytest
-from e2e.browser import PATIENCE, Complaints, Server
 from playwright.sync_api import Page, Route, expect
+
+from e2e.browser import PATIENCE, Complaints, Server
 
 expect.set_options(timeout=PATIENCE)
 
@@ -31,10 +32,6 @@ def plan_of(*names: str, **more: object) -> str:
 def let_go(server: Server, *names: str) -> None:
     for name in names:
         (server.project / f"{name}.go").touch()
-
-
-def status(page: Page) -> str:
-    return page.locator(".tiles .status").inner_text()
 
 
 def sees(page: Page, told: str) -> None:
@@ -150,7 +147,7 @@ def test_two_tabs(served: Server, open_page: Open, complaints: Complaints) -> No
         tab.get_by_role("link", name="Resume…").click()
         expect(tab.get_by_label("Context text")).to_be_visible()
     one.get_by_role("button", name="Resume").click()
-    sees(one, "In progress")
+    task_is(one, "second", "in_progress")
     complaints.expected = ("409",)
     other.get_by_role("button", name="Resume").click()
     expect(other.get_by_role("alert")).to_contain_text("Not resumed")
@@ -163,7 +160,9 @@ def test_two_tabs(served: Server, open_page: Open, complaints: Complaints) -> No
 def test_refused_plan(served: Server, open_page: Open, complaints: Complaints) -> None:
     complaints.expected = ("422",)
     page = open_page(served, "/new")
-    page.get_by_label("Plan").fill("issue: {id: X, title: Y}\ntasks:\n  - {id: a, run: ls, depends_on: [b]}\n")
+    page.get_by_label("Plan").fill(
+        "issue: {id: X, title: Y}\ntasks:\n  - {id: a, run: ls, depends_on: [b]}\n"
+    )
     page.get_by_role("button", name="Create and run").click()
     alert = page.get_by_role("alert")
     expect(alert).to_contain_text("refused the plan")
@@ -206,10 +205,10 @@ def test_cancel(served: Server, open_page: Open) -> None:
 
 
 def test_search_and_filter(served: Server, open_page: Open) -> None:
+    page = open_page(served)
     for number, title in enumerate(("Mend the roof", "Paint the door")):
         tasks = [{"id": "only", "run": "true"}]
         served.create(json.dumps({"issue": {"id": f"H-{number}", "title": title}, "tasks": tasks}))
-        page = open_page(served)
         expect(page.locator("tbody tr", has_text=title).locator(".status")).to_have_text("Completed")
     rows = page.locator("tbody tr")
     expect(rows).to_have_count(2)

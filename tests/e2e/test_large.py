@@ -7,8 +7,9 @@ import random
 from collections.abc import Callable
 from typing import Any
 
-from e2e.browser import Server
 from playwright.sync_api import Page, expect
+
+from e2e.browser import Server
 
 TASKS = 5_000
 MOST_DRAWN = 600

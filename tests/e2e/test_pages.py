@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import json
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-from e2e.browser import PATIENCE, ROOT, Complaints, Server, faults_by_axe
 from playwright.sync_api import Browser, Page, expect
-from sample import PLAN, History, make_project
 
+from e2e.browser import PATIENCE, ROOT, Complaints, Server, faults_by_axe
 from holdfast.config import load_settings
+from sample import PLAN, History, make_project
 
 PICTURES = ROOT / ".cache" / "pictures"
 
@@ -45,6 +47,7 @@ class Sample:
             "snapshot-journal": f"{past}/snapshots/{self.snapshots[1]}",
             "diff": f"{past}/diff/{self.snapshots[0]}/{self.snapshots[2]}",
             "agent-sessions": "/sessions",
+            "agent-sessions-none": f"/sessions?project={self.server.project.parent}",
             "server": "/server",
             "no-workflow": "/workflows/no-such-one",
             "no-page": "/no/such/page",
@@ -64,6 +67,7 @@ READY = {
     "snapshot-journal": ".journal li",
     "diff": ".diff",
     "server": ".facts dd code",
+    "agent-sessions": ".session-list li",
 }
 
 
@@ -77,11 +81,35 @@ def sample(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Sample]:
     server.start()
     running = server.create(PLAN.replace("sleep 4", "sleep 600"))
     found = server.ask(f"/api/workflows/{history}/snapshots")["snapshots"]
+    write_agent_session(folder / "home", project)
     # Somebody touched a file since the pause: the resume must warn of it.
     (folder / "shop" / "refunds.py").write_text("class Refund: ...\n")
     yield Sample(server, history, running, [one["id"] for one in found])
     server.cancel_all()
     server.stop()
+
+
+def write_agent_session(home: Path, project: Path) -> None:
+    """As Claude Code keeps one."""
+    said = [
+        ("user", "Add a health endpoint. Never touch the public API."),
+        ("assistant", "I decided to answer from a cache, because the checks are slow."),
+    ]
+    lines = [
+        {
+            "type": who,
+            "sessionId": "0b8f5c1e-6a4f-4a53-9f0e-0d6f3a1c2b4d",
+            "cwd": str(project),
+            "timestamp": f"2026-01-06T12:00:0{number}Z",
+            "uuid": f"m{number}",
+            "message": {"role": who, "content": [{"type": "text", "text": text}]},
+        }
+        for number, (who, text) in enumerate(said)
+    ]
+    folder = home / ".claude" / "projects" / re.sub(r"[^A-Za-z0-9]", "-", str(project))
+    folder.mkdir(parents=True)
+    path = folder / "0b8f5c1e-6a4f-4a53-9f0e-0d6f3a1c2b4d.jsonl"
+    path.write_text("".join(json.dumps(line) + "\n" for line in lines))
 
 
 @pytest.fixture(scope="session")
@@ -94,46 +122,69 @@ def shown(page: Page, name: str) -> None:
     """Until the page is there: its heading, its main part, and nothing that still loads."""
     expect(page.locator("h1, .state-title").first).to_be_attached(timeout=PATIENCE)
     page.locator(READY.get(name, "main")).first.wait_for(timeout=PATIENCE)
+    expect(page.locator(".liveness-connecting")).to_have_count(0, timeout=PATIENCE)
+    expect(page.get_by_text("…", exact=True)).to_have_count(0, timeout=PATIENCE)
     expect(page.get_by_text("Loading")).to_have_count(0, timeout=PATIENCE)
 
 
-@pytest.mark.parametrize("theme", ["light", "dark", "phone"])
+@pytest.fixture(scope="module", params=["light", "dark", "phone"])
+def tab(request: pytest.FixtureRequest, sample: Sample, browser: Browser) -> Iterator[tuple[str, Page]]:
+    """A look and a tab that has it, let in by the link."""
+    look = request.param
+    with browser.new_context(
+        viewport={"width": 390 if look == "phone" else 1280, "height": 860},
+        color_scheme="dark" if look == "dark" else "light",
+    ) as context:
+        context.set_default_timeout(PATIENCE)
+        page = context.new_page()
+        page.goto(sample.server.link)
+        yield look, page
+
+
 @pytest.mark.parametrize("name", PAGES)
 def test_page(
-    name: str, theme: str, sample: Sample, browser: Browser, complaints: Complaints, pictures: Path
+    name: str, tab: tuple[str, Page], sample: Sample, complaints: Complaints, pictures: Path
 ) -> None:
+    look, page = tab
     if name == "no-workflow":
         complaints.expected = ("404",)
-    width = 390 if theme == "phone" else 1280
-    with browser.new_context(
-        viewport={"width": width, "height": 860}, color_scheme="dark" if theme == "dark" else "light"
-    ) as context:
-        page = context.new_page()
-        complaints.watch(page)
-        page.goto(sample.server.link)
-        page.goto(f"{sample.server.url}{sample.paths[name]}")
-        shown(page, name)
-        page.screenshot(path=pictures / f"{name}-{theme}.png")
-        assert faults_by_axe(page) == []
-        wider = page.evaluate("() => document.documentElement.scrollWidth - window.innerWidth")
-        assert wider <= 0, "the page is wider than the screen"
+    complaints.watch(page)
+    page.goto(f"{sample.server.url}{sample.paths[name]}")
+    shown(page, name)
+    page.screenshot(path=pictures / f"{name}-{look}.png")
+    assert faults_by_axe(page) == []
+    wider = page.evaluate("() => document.documentElement.scrollWidth - window.innerWidth")
+    assert wider <= 0, "the page is wider than the screen"
 
 
-def test_dialogs(sample: Sample, browser: Browser, complaints: Complaints, pictures: Path) -> None:
-    for theme in ("light", "dark"):
-        with browser.new_context(
-            viewport={"width": 1280, "height": 860}, color_scheme="dark" if theme == "dark" else "light"
-        ) as context:
-            page = context.new_page()
-            complaints.watch(page)
-            page.goto(sample.server.link)
-            page.goto(f"{sample.server.url}/workflows/{sample.running}")
-            page.get_by_role("button", name="Pause").click(timeout=PATIENCE)
-            expect(page.get_by_role("dialog")).to_be_visible()
-            page.screenshot(path=pictures / f"pause-{theme}.png")
-            assert faults_by_axe(page) == []
-            page.keyboard.press("Escape")
-            expect(page.get_by_role("dialog")).to_have_count(0)
+def test_dialog(tab: tuple[str, Page], sample: Sample, complaints: Complaints, pictures: Path) -> None:
+    look, page = tab
+    complaints.watch(page)
+    page.goto(f"{sample.server.url}/workflows/{sample.running}")
+    page.get_by_role("button", name="Pause").click()
+    expect(page.get_by_role("dialog")).to_be_visible()
+    page.screenshot(path=pictures / f"pause-{look}.png")
+    assert faults_by_axe(page) == []
+    page.keyboard.press("Escape")
+    expect(page.get_by_role("dialog")).to_have_count(0)
+
+
+def test_axe_would_complain(tab: tuple[str, Page], sample: Sample) -> None:
+    """The judge is awake: a button without a name and grey on grey are found."""
+    _, page = tab
+    page.goto(f"{sample.server.url}/no/such/page")
+    page.get_by_text("There is no such page.").wait_for()
+    page.evaluate(
+        """() => {
+          const button = document.body.appendChild(document.createElement("button"));
+          const text = document.body.appendChild(document.createElement("p"));
+          text.textContent = "Hardly to be read";
+          Object.assign(text.style, { color: "#777", background: "#888" });
+        }"""
+    )
+    found = " ".join(faults_by_axe(page))
+    assert "button-name" in found
+    assert "color-contrast" in found
 
 
 def test_no_link_no_entry(sample: Sample, browser: Browser, complaints: Complaints, pictures: Path) -> None:

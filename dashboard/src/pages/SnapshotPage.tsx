@@ -177,7 +177,7 @@ function Git({ snapshot: shown }: { snapshot: SessionSnapshot }) {
       />
       {files.length > 0 && (
         <details>
-          <summary>{count(files.length)} changed paths</summary>
+          <summary>{counted(files.length, "changed path")}</summary>
           <ul className="paths">
             {files.slice(0, MOST_FILES).map((path) => (
               <li key={path}>

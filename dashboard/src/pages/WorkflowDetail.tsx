@@ -103,7 +103,9 @@ export default function WorkflowDetail({ id, tab }: { id: string; tab: string | 
           />
         )}
         {shown === "snapshots" && <SnapshotList id={id} />}
-        {shown === "usage" && <UsageTab id={id} />}
+        {shown === "usage" && (
+          <UsageTab id={id} isRunning={progress.data.workflow.status === "in_progress"} />
+        )}
       </div>
     </>
   );
@@ -285,13 +287,13 @@ function Tabs({
   );
 }
 
-function UsageTab({ id }: { id: string }) {
+function UsageTab({ id, isRunning }: { id: string; isRunning: boolean }) {
   const usage = useQuery(usageOf(id));
   return (
     <Shown query={usage} what="usage">
       {(data) => (
         <Suspense fallback={<Loading what="plot" />}>
-          <UsagePlot usage={data} />
+          <UsagePlot usage={data} isRunning={isRunning} />
         </Suspense>
       )}
     </Shown>

@@ -17,7 +17,7 @@ const SHOWN: Record<Measure, (value: number) => string> = {
   cost: dollars,
 };
 
-export default function UsagePlot({ usage }: { usage: UsageHistory }) {
+export default function UsagePlot({ usage, isRunning }: { usage: UsageHistory; isRunning: boolean }) {
   const available = MEASURES.filter((one) => curves(usage, one).samples > 0);
   const [wanted, setWanted] = useState<Measure>("context");
   const measure = available.includes(wanted) ? wanted : available[0];
@@ -32,7 +32,7 @@ export default function UsagePlot({ usage }: { usage: UsageHistory }) {
   return (
     <div className="stack">
       <div className="row spread wrap">
-        <Forecast usage={usage} />
+        <Forecast usage={usage} isRunning={isRunning} />
         <fieldset className="chips">
           <legend className="hidden">What to plot</legend>
           {available.map((one) => (
@@ -55,10 +55,19 @@ export default function UsagePlot({ usage }: { usage: UsageHistory }) {
   );
 }
 
-function Forecast({ usage }: { usage: UsageHistory }) {
+function Forecast({ usage, isRunning }: { usage: UsageHistory; isRunning: boolean }) {
   const { seconds_until_pause: pause, seconds_until_full: full } = usage;
   if (pause == null && full == null) {
     return <p className="muted">No forecast: the window of this session is not filling.</p>;
+  }
+  if (!isRunning) {
+    return (
+      <p className="muted">
+        {pause == null
+          ? "Its last session had reached the mark at which it pauses by itself."
+          : `At its last pace it had ${duration(pause)} left until it would have paused by itself.`}
+      </p>
+    );
   }
   return (
     <p>
