@@ -11,9 +11,10 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
+from holdfast.changes import Facts
 from holdfast.clock import system_clock
 from holdfast.config import Settings
-from holdfast.core import Core, Facts
+from holdfast.core import Core
 from holdfast.model.entry import (
     ConstraintPinned,
     DecisionRecorded,

@@ -185,6 +185,11 @@ export const stats = queryOptions({
   queryFn: ({ signal }) => answered(api.GET("/api/stats", { signal })),
 });
 
+export const workflowStats = queryOptions({
+  queryKey: ["stats", "workflows"],
+  queryFn: ({ signal }) => answered(api.GET("/api/stats/workflows", { signal })),
+});
+
 /** After something happened to a workflow: what shows it is asked for again. */
 export function refresh(client: QueryClient, id: string): void {
   void client.invalidateQueries({ queryKey: keys.workflow(id) });

@@ -204,6 +204,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/stats/workflows": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Get Workflow Stats
+         * @description How long tasks take, how much of the window they need, and what ends sessions.
+         */
+        get: operations["get_workflow_stats"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/workflows": {
         parameters: {
             query?: never;
@@ -885,6 +905,26 @@ export interface components {
             type: "decision_recorded";
         };
         /**
+         * DriverRecord
+         * @description How tasks of one driver went.
+         */
+        DriverRecord: {
+            /** Driver */
+            driver: string;
+            /** Failed */
+            failed: number;
+            /** Seconds High */
+            seconds_high: number;
+            /** Seconds Median */
+            seconds_median: number;
+            /** Share High */
+            share_high: number | null;
+            /** Share Median */
+            share_median: number | null;
+            /** Tasks */
+            tasks: number;
+        };
+        /**
          * Edit
          * @description The text that an edit put into a file.
          */
@@ -977,7 +1017,7 @@ export interface components {
              */
             at: string;
             /** Entry */
-            entry: (components["schemas"]["WorkflowCreated"] | components["schemas"]["WorkflowStatusChanged"] | components["schemas"]["SessionTaken"] | components["schemas"]["Warned"] | components["schemas"]["TaskApproved"] | components["schemas"]["AgentSessionReported"] | components["schemas"]["TaskStarted"] | components["schemas"]["TaskFinished"] | components["schemas"]["DecisionRecorded"] | components["schemas"]["ErrorRecorded"] | components["schemas"]["FeedbackRecorded"] | components["schemas"]["TestsRun"] | components["schemas"]["UsageReported"] | components["schemas"]["ConstraintPinned"] | components["schemas"]["PauseRequested"] | components["schemas"]["WorkflowPaused"] | components["schemas"]["WorkflowResumed"] | components["schemas"]["SnapshotEnriched"] | components["schemas"]["SnapshotDeleted"] | components["schemas"]["SnapshotImported"] | components["schemas"]["WorkflowMoved"]) | components["schemas"]["UnknownEntry"];
+            entry: (components["schemas"]["WorkflowCreated"] | components["schemas"]["WorkflowStatusChanged"] | components["schemas"]["SessionTaken"] | components["schemas"]["Warned"] | components["schemas"]["TaskApproved"] | components["schemas"]["AgentSessionReported"] | components["schemas"]["WorkCommitted"] | components["schemas"]["TaskStarted"] | components["schemas"]["TaskFinished"] | components["schemas"]["DecisionRecorded"] | components["schemas"]["ErrorRecorded"] | components["schemas"]["FeedbackRecorded"] | components["schemas"]["TestsRun"] | components["schemas"]["UsageReported"] | components["schemas"]["ConstraintPinned"] | components["schemas"]["PauseRequested"] | components["schemas"]["WorkflowPaused"] | components["schemas"]["WorkflowResumed"] | components["schemas"]["SnapshotEnriched"] | components["schemas"]["SnapshotDeleted"] | components["schemas"]["SnapshotImported"] | components["schemas"]["WorkflowMoved"]) | components["schemas"]["UnknownEntry"];
             /** Seq */
             seq: number;
             /** Workflow Id */
@@ -1956,6 +1996,8 @@ export interface components {
              *     }
              */
             usage: components["schemas"]["UsageMetrics"];
+            /** @description The commit other machines go on from */
+            work: components["schemas"]["WorkCommitted"] | null;
             /** Workflow Id */
             workflow_id: string;
         };
@@ -2180,6 +2222,12 @@ export interface components {
              */
             result: string | null;
             /**
+             * Review
+             * @description Whether its result is a review of the work so far
+             * @default false
+             */
+            review: boolean;
+            /**
              * Run
              * @description Shell command, for the shell driver
              */
@@ -2230,6 +2278,11 @@ export interface components {
              * @default 1
              */
             attempt: number;
+            /**
+             * Context Share
+             * @description What it added to the window
+             */
+            context_share: number | null;
             /** Driver */
             driver: string | null;
             /**
@@ -2248,7 +2301,7 @@ export interface components {
             task_id: string;
             /**
              * Tokens
-             * @description What it added to the window
+             * @description What its model calls used
              */
             tokens: number | null;
             /**
@@ -2490,6 +2543,26 @@ export interface components {
              * @enum {string}
              */
             type: "warned";
+        };
+        /**
+         * WorkCommitted
+         * @description What a task changed is a commit that other machines can fetch.
+         */
+        WorkCommitted: {
+            /** Commit */
+            commit: string;
+            /**
+             * Ref
+             * @description Where in the workflow's repository it is
+             */
+            ref: string;
+            /** Task Id */
+            task_id: string;
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            type: "work_committed";
         };
         /** Workflow */
         Workflow: {
@@ -2740,6 +2813,21 @@ export interface components {
             type: "workflow_resumed";
         };
         /**
+         * WorkflowStats
+         * @description What the tasks of all workflows tell.
+         */
+        WorkflowStats: {
+            /** Drivers */
+            drivers: components["schemas"]["DriverRecord"][];
+            /**
+             * Pauses
+             * @description What ended sessions, by trigger
+             */
+            pauses: {
+                [key: string]: number;
+            };
+        };
+        /**
          * WorkflowStatusChanged
          * @description Started, blocked, completed, failed or cancelled; a pause and a resume have entries of their own.
          */
@@ -2780,6 +2868,7 @@ export type Cost = components['schemas']['Cost'];
 export type CreateWorkflow = components['schemas']['CreateWorkflow'];
 export type Decision = components['schemas']['Decision'];
 export type DecisionRecorded = components['schemas']['DecisionRecorded'];
+export type DriverRecord = components['schemas']['DriverRecord'];
 export type Edit = components['schemas']['Edit'];
 export type ErrorDetail = components['schemas']['ErrorDetail'];
 export type ErrorRecord = components['schemas']['ErrorRecord'];
@@ -2856,6 +2945,7 @@ export type UsageMetrics = components['schemas']['UsageMetrics'];
 export type UsageReported = components['schemas']['UsageReported'];
 export type UsageSample = components['schemas']['UsageSample'];
 export type Warned = components['schemas']['Warned'];
+export type WorkCommitted = components['schemas']['WorkCommitted'];
 export type Workflow = components['schemas']['Workflow'];
 export type WorkflowCreated = components['schemas']['WorkflowCreated'];
 export type WorkflowMoved = components['schemas']['WorkflowMoved'];
@@ -2864,6 +2954,7 @@ export type WorkflowPage = components['schemas']['WorkflowPage'];
 export type WorkflowPaused = components['schemas']['WorkflowPaused'];
 export type WorkflowProgress = components['schemas']['WorkflowProgress'];
 export type WorkflowResumed = components['schemas']['WorkflowResumed'];
+export type WorkflowStats = components['schemas']['WorkflowStats'];
 export type WorkflowStatusChanged = components['schemas']['WorkflowStatusChanged'];
 export type $defs = Record<string, never>;
 export interface operations {
@@ -3582,6 +3673,71 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["ProjectStats"];
+                };
+            };
+            /** @description the request is no HTTP that can be read, or its body is no JSON */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorResponse"];
+                };
+            };
+            /** @description no token, or a wrong one */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorResponse"];
+                };
+            };
+            /** @description the Host or Origin is not ours */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorResponse"];
+                };
+            };
+            /** @description the stored data is damaged, or something unexpected happened */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorResponse"];
+                };
+            };
+            /** @description the database cannot be reached */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorResponse"];
+                };
+            };
+        };
+    };
+    get_workflow_stats: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["WorkflowStats"];
                 };
             };
             /** @description the request is no HTTP that can be read, or its body is no JSON */

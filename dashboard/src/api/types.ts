@@ -29,6 +29,7 @@ export type {
   Workflow,
   WorkflowPage,
   WorkflowProgress,
+  WorkflowStats,
 } from "./schema";
 
 type Loose<Value, Key extends keyof Value> = Omit<Value, Key> & { [Name in Key]: readonly number[] };

@@ -54,6 +54,8 @@ export function describe(event: WorkflowEvent): Line {
       return line(`Task ${entry.task_id} approved`, null, "good");
     case "agent_session_reported":
       return line(`${entry.agent} works on ${entry.task_id}`, entry.agent_session_id);
+    case "work_committed":
+      return line(`Work on ${entry.task_id} committed`, `${entry.commit.slice(0, 12)} on ${entry.ref}`);
     case "decision_recorded":
       return line(`Decided: ${entry.decision.description}`, entry.decision.rationale);
     case "error_recorded":

@@ -1,9 +1,9 @@
 import { useQuery } from "@tanstack/react-query";
-import { health, serverSettings, stats } from "../api/queries";
-import type { ProjectStats } from "../api/types";
+import { health, serverSettings, stats, workflowStats } from "../api/queries";
+import type { ProjectStats, WorkflowStats } from "../api/types";
 import { count, duration, percent, words } from "../lib/format";
 import { useTitle } from "../lib/use-title";
-import { Facts, Section } from "../parts/bits";
+import { Facts, Section, Wide } from "../parts/bits";
 import { Shown } from "../parts/states";
 
 export default function ServerPage() {
@@ -11,6 +11,7 @@ export default function ServerPage() {
   const well = useQuery({ ...health, refetchInterval: 5_000 });
   const settings = useQuery(serverSettings);
   const recorded = useQuery(stats);
+  const experience = useQuery(workflowStats);
   return (
     <div className="stack">
       <h1>Server</h1>
@@ -59,6 +60,11 @@ export default function ServerPage() {
             )}
           </Shown>
         </Section>
+        <Section title="What tasks took so far">
+          <Shown query={experience} what="statistics">
+            {(data) => <Experience data={data} />}
+          </Shown>
+        </Section>
         <Section title="Recorded actions">
           <Shown query={recorded} what="statistics">
             {(data) => <Recorded data={data} />}
@@ -66,6 +72,48 @@ export default function ServerPage() {
         </Section>
       </div>
     </div>
+  );
+}
+
+function Experience({ data }: { data: WorkflowStats }) {
+  const pauses = Object.entries(data.pauses).map(([trigger, number]) => `${words(trigger)} ${count(number)}`);
+  if (data.drivers.length === 0) return <p className="muted">No task has been finished yet.</p>;
+  return (
+    <>
+      <Wide label="Tasks by driver">
+        <table className="table dense">
+          <thead>
+            <tr>
+              <th scope="col">Driver</th>
+              <th scope="col" className="number">
+                Tasks
+              </th>
+              <th scope="col" className="number">
+                Failed
+              </th>
+              <th scope="col" className="number">
+                Median time
+              </th>
+              <th scope="col" className="number">
+                Median context
+              </th>
+            </tr>
+          </thead>
+          <tbody>
+            {data.drivers.map((one) => (
+              <tr key={one.driver}>
+                <th scope="row">{one.driver}</th>
+                <td className="number">{count(one.tasks)}</td>
+                <td className="number">{count(one.failed)}</td>
+                <td className="number">{duration(one.seconds_median)}</td>
+                <td className="number">{one.share_median == null ? "–" : percent(one.share_median)}</td>
+              </tr>
+            ))}
+          </tbody>
+        </table>
+      </Wide>
+      {pauses.length > 0 && <p className="muted">Sessions ended by: {pauses.join(", ")}.</p>}
+    </>
   );
 }
 
