@@ -26,7 +26,7 @@ help: ## list these targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' Makefile
 
 run: setup dashboard ## set up, then serve the dashboard with a sample workflow
-	@$(PYTHON_BIN) examples/dashboard.py
+	@$(PYTHON_BIN) examples/dashboard/run.py
 
 tour: setup ## a tour in the terminal: wind a session down, crash it, recover it
 	@$(PYTHON_BIN) examples/tour.py

@@ -18,7 +18,7 @@ from holdfast.config import load_settings
 from sample import PLAN, History, make_project
 
 PROGRAM = Path(sys.executable).with_name("holdfast")
-FOLDER = Path(__file__).resolve().parents[1] / ".cache" / "sample"
+FOLDER = Path(__file__).resolve().parents[2] / ".cache" / "sample"
 
 
 def main() -> None:
