@@ -368,6 +368,7 @@ EXPECTED = {
 }
 
 
+@pytest.mark.usefixtures("anywhere")
 def test_stats_as_json(place: Place) -> None:
     recorded(place)
     stats = place.json("stats")
@@ -376,6 +377,7 @@ def test_stats_as_json(place: Place) -> None:
     assert stats["context_per_action"] == pytest.approx((0.06 / 3 + 0.02 / 3 + 0.05) / 3)
 
 
+@pytest.mark.usefixtures("anywhere")
 def test_stats(place: Place) -> None:
     assert place.ok("stats").out == "No actions were recorded in this project yet.\n"
     recorded(place)

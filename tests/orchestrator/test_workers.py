@@ -14,9 +14,11 @@ import pytest
 
 from cli.harness import Place
 from holdfast.changes import Facts
+from holdfast.errors import SessionAlreadyRunningError
 from holdfast.model.entry import SessionTaken, TaskFinished, TaskStarted
 from holdfast.model.workflow import Workflow
 from holdfast.orchestrator.presence import is_gone
+from holdfast.orchestrator.service import OrchestratorService
 from holdfast.orchestrator.worker import Worker
 from holdfast.store.leases import Lease
 
@@ -130,6 +132,21 @@ def _program() -> tuple[str, ...]:
     from cli.harness import PROGRAM
 
     return PROGRAM
+
+
+def test_what_was_just_queued_is_left_to_the_worker_that_comes(workshop: Workshop) -> None:
+    """One was started for it and is not there yet: a second resume is one too many."""
+    workflow = start(workshop, "echo a >> log")
+    with workshop.service() as service, pytest.raises(SessionAlreadyRunningError):
+        service.resume_workflow(workflow.id)
+
+
+def test_what_nobody_took_up_can_be_resumed(workshop: Workshop) -> None:
+    workflow = start(workshop, "echo a >> log")
+    in_a_while = workflow.updated_at.timestamp() + 60
+    with OrchestratorService(workshop.settings, clock=lambda: in_a_while) as service:
+        assert service.resume_workflow(workflow.id).workflow.session_count == 2
+        assert service.workflow(workflow.id).status == "in_progress"
 
 
 def test_a_lease_is_judged_by_the_databases_clock(any_workshop: Workshop) -> None:

@@ -20,14 +20,14 @@ def nothing_from_outside(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture
-def settings(tmp_path: Path, sqlite_store: SqlStore) -> Settings:
+def settings(tmp_path: Path, sql_store: SqlStore) -> Settings:
     project = tmp_path / "project"
     project.mkdir()
-    return replace(load_settings(cwd=project), project=project, db=sqlite_store.database)
+    return replace(load_settings(cwd=project), project=project, db=sql_store.database)
 
 
 @pytest.fixture
-def served(settings: Settings, sqlite_store: SqlStore, tmp_path: Path) -> Iterator[Served]:
+def served(settings: Settings, sql_store: SqlStore, tmp_path: Path) -> Iterator[Served]:
     with serving(settings, home=tmp_path) as server:
         yield server
 

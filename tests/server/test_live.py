@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import sqlalchemy as sa
 from websockets.exceptions import ConnectionClosed, InvalidHandshake, InvalidStatus
 
 from cli.harness import Place
@@ -18,6 +17,7 @@ from holdfast.model.entry import Warned
 from holdfast.model.workflow import Workflow
 from holdfast.server import feed as feeds
 from holdfast.server.routes import live
+from holdfast.store.engine import open_engine
 from holdfast.store.sql import SqlStore
 from holdfast.store.tables import workflow_events
 from store.samples import new, next_of, workflow
@@ -48,8 +48,8 @@ class Writer:
 
 
 @pytest.fixture
-def writer(sqlite_store: SqlStore) -> Writer:
-    return Writer(sqlite_store)
+def writer(sql_store: SqlStore) -> Writer:
+    return Writer(sql_store)
 
 
 def test_live_from_now_on(served: Served, writer: Writer) -> None:
@@ -59,26 +59,26 @@ def test_live_from_now_on(served: Served, writer: Writer) -> None:
         assert listener.events(5) == written
 
 
-@pytest.mark.parametrize("since", [0, 3, 7])
-def test_replay_then_live_without_a_seam(served: Served, writer: Writer, since: int) -> None:
+@pytest.mark.parametrize("known", [0, 3, 7])
+def test_replay_then_live_without_a_seam(served: Served, writer: Writer, known: int) -> None:
     writer.write(6)
-    assert writer.seqs[-1] == 7
+    since = writer.seqs[0] - 1 + known
     with served.socket(f"?since={since}") as listener:
         messages = listener.until("live")
         replayed = [event["seq"] for message in messages[:-1] for event in message["events"]]
         assert replayed == [seq for seq in writer.seqs if seq > since]
-        assert messages[-1]["seq"] == 7
+        assert messages[-1]["seq"] == writer.seqs[6]
         assert writer.write(3) == listener.events(3)
 
 
 def test_an_event_looks_the_same_over_rest_and_socket(served: Served, writer: Writer) -> None:
     writer.write(2)
-    with served.socket("?since=0") as listener:
+    with served.socket(f"?since={writer.seqs[0] - 1}") as listener:
         assert listener.next()["events"] == served.get("/api/events")["events"]
 
 
-def test_only_one_workflow(served: Served, writer: Writer, sqlite_store: SqlStore) -> None:
-    other = Writer(sqlite_store, "wf_2")
+def test_only_one_workflow(served: Served, writer: Writer, sql_store: SqlStore) -> None:
+    other = Writer(sql_store, "wf_2")
     writer.write(3)
     with served.socket("?since=0&workflow_id=wf_2") as listener:
         assert listener.events(1) == other.seqs
@@ -111,16 +111,22 @@ def test_many_join_while_events_come(served: Served, writer: Writer) -> None:
     assert all(seqs == writer.seqs for seqs in found.values())
 
 
-def test_a_gap_that_is_gone_is_said(served: Served, writer: Writer, sqlite_store: SqlStore) -> None:
+def test_a_gap_that_is_gone_is_said(served: Served, writer: Writer, sql_store: SqlStore) -> None:
     writer.write(9)
-    engine = sa.create_engine(f"sqlite:///{sqlite_store.database}")
+    gone, kept = writer.seqs[:5], writer.seqs[5:]
+    engine = open_engine(sql_store.database)
     with engine.begin() as connection:
-        connection.execute(workflow_events.delete().where(workflow_events.c.seq <= 5))
+        connection.execute(workflow_events.delete().where(workflow_events.c.seq <= gone[-1]))
     engine.dispose()
-    with served.socket("?since=2") as listener:
-        assert listener.next() == {"type": "backfill_expired", "since": 2, "oldest": 6, "newest": 10}
-        assert listener.events(5) == [6, 7, 8, 9, 10]
-    with served.socket("?since=5") as listener:
+    with served.socket(f"?since={gone[1]}") as listener:
+        assert listener.next() == {
+            "type": "backfill_expired",
+            "since": gone[1],
+            "oldest": kept[0],
+            "newest": kept[-1],
+        }
+        assert listener.events(5) == kept
+    with served.socket(f"?since={gone[-1]}") as listener:
         assert listener.next()["type"] == "events"
 
 
@@ -155,10 +161,10 @@ def small_feed(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.usefixtures("small_feed")
 def test_a_slow_client_is_told_and_holds_nobody_up(
-    settings: Settings, sqlite_store: SqlStore, tmp_path: Path
+    settings: Settings, sql_store: SqlStore, tmp_path: Path
 ) -> None:
     with serving(settings, home=tmp_path) as served:
-        writer = Writer(sqlite_store)
+        writer = Writer(sql_store)
         with served.socket(reads_ahead=1) as slow, served.socket() as quick:
             slow.until("live")
             quick.until("live")

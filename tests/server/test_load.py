@@ -15,8 +15,8 @@ CLIENTS = min(200, 30 * SOAK)
 EVENTS = 2_000 * SOAK
 
 
-def test_no_event_is_lost_or_doubled_for_anybody(served: Served, sqlite_store: SqlStore) -> None:
-    writer = Writer(sqlite_store)
+def test_no_event_is_lost_or_doubled_for_anybody(served: Served, sql_store: SqlStore) -> None:
+    writer = Writer(sql_store)
     everybody = threading.Barrier(CLIENTS + 1)
     found: list[list[int]] = []
 

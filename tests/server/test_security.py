@@ -29,6 +29,12 @@ ROUTES = [
 COOKIE = {"Cookie": f"holdfast={cookie_value(TOKEN)}"}
 
 
+@pytest.fixture
+def sql_store(sqlite_store: SqlStore) -> SqlStore:
+    """Who gets in has nothing to do with the database."""
+    return sqlite_store
+
+
 def test_every_address_without_a_token_is_401(served: Served) -> None:
     for method, path in [*ROUTES, ("GET", "/api/openapi.json"), ("GET", "/api/nowhere"), ("GET", "/api")]:
         for token in (None, "wrong", TOKEN[:-1], TOKEN + "x"):
@@ -267,7 +273,7 @@ def test_a_damaged_token_is_said(tmp_path: Path, content: bytes) -> None:
 
 
 def test_a_server_for_others_answers_to_addresses_and_to_its_names(
-    settings: Settings, sqlite_store: SqlStore, tmp_path: Path
+    settings: Settings, sql_store: SqlStore, tmp_path: Path
 ) -> None:
     door = Door(TOKEN, names=frozenset({"box.example.org"}), any_address=True)
     with serving(settings, home=tmp_path, door=door) as served:
@@ -276,7 +282,7 @@ def test_a_server_for_others_answers_to_addresses_and_to_its_names(
 
 
 def test_the_dashboard_comes_from_its_folder_and_nothing_else_does(
-    settings: Settings, sqlite_store: SqlStore, tmp_path: Path
+    settings: Settings, sql_store: SqlStore, tmp_path: Path
 ) -> None:
     files = tmp_path / "static"
     (files / "assets").mkdir(parents=True)
@@ -296,8 +302,6 @@ def test_the_dashboard_comes_from_its_folder_and_nothing_else_does(
             assert b"root:" not in served.ask("GET", path, token=None).body
 
 
-def test_without_a_dashboard_a_page_says_so(
-    settings: Settings, sqlite_store: SqlStore, tmp_path: Path
-) -> None:
+def test_without_a_dashboard_a_page_says_so(settings: Settings, sql_store: SqlStore, tmp_path: Path) -> None:
     with serving(settings, home=tmp_path, files=tmp_path / "none") as served:
         assert b"dashboard was not built" in served.ask("GET", "/", token=None).body

@@ -26,8 +26,9 @@ def plan(*commands: str, **more: Any) -> dict[str, Any]:
 
 
 @pytest.fixture
-def program(place: Place) -> Iterator[Served]:
-    """A real server, which starts workers."""
+def program(place: Place, database: str) -> Iterator[Served]:
+    """A real server, which starts workers; on SQLite, and on PostgreSQL."""
+    place.environment["HOLDFAST_DB"] = database
     with ServerProgram(place) as running:
         yield running.served()
 
@@ -113,10 +114,10 @@ def test_bad_plans_start_nothing(served: Served, given: Any, error: str) -> None
     assert served.get("/api/workflows")["workflows"] == []
 
 
-def test_pages_filter_and_search(served: Served, sqlite_store: SqlStore) -> None:
+def test_pages_filter_and_search(served: Served, sql_store: SqlStore) -> None:
     for number in range(25):
         status = "paused" if number % 5 == 0 else "completed"
-        sqlite_store.apply(new(workflow(f"wf_{number:02}", status=status, updated_at=at(number // 2))))
+        sql_store.apply(new(workflow(f"wf_{number:02}", status=status, updated_at=at(number // 2))))
     whole = [flow["id"] for flow in served.get("/api/workflows?limit=500")["workflows"]]
     assert len(whole) == 25
     paged: list[str] = []
@@ -135,21 +136,21 @@ def test_pages_filter_and_search(served: Served, sqlite_store: SqlStore) -> None
     assert served.ask("GET", "/api/workflows?cursor=AAAA").code == "invalid_input"
 
 
-def test_what_was_read_is_told_again_only_while_it_is_true(served: Served, sqlite_store: SqlStore) -> None:
+def test_what_was_read_is_told_again_only_while_it_is_true(served: Served, sql_store: SqlStore) -> None:
     flow = workflow()
-    sqlite_store.apply(new(flow))
+    sql_store.apply(new(flow))
     for number in range(1, 6):
         assert served.get("/api/workflows/wf_1")["revision"] == number
         assert served.get("/api/workflows")["workflows"][0]["revision"] == number
         change = next_of(flow, numbered(number))
-        sqlite_store.apply(change)  # by another connection, as a worker would
+        sql_store.apply(change)  # by another connection, as a worker would
         flow = change.workflow
 
 
 @pytest.fixture
-def stored(served: Served, sqlite_store: SqlStore) -> Served:
-    sqlite_store.apply(new(full_workflow(), save=full_snapshot()))
-    sqlite_store.apply(new(workflow("wf_2"), save=snapshot("snap_2", of="wf_2")))
+def stored(served: Served, sql_store: SqlStore) -> Served:
+    sql_store.apply(new(full_workflow(), save=full_snapshot()))
+    sql_store.apply(new(workflow("wf_2"), save=snapshot("snap_2", of="wf_2")))
     return served
 
 
@@ -172,6 +173,12 @@ def test_all_of_a_kind(stored: Served, kind: str) -> None:
     assert found
     foreign = stored.ask("GET", f"/api/workflows/wf_2/snapshots/snap_1/{kind}")
     assert (foreign.status, foreign.code) == (404, "not_found")
+
+
+def test_a_resting_workflow_tells_the_usage_of_its_last_session(stored: Served) -> None:
+    progress = stored.get(f"/api/workflows/{full_workflow().id}/progress")
+    assert progress["workflow"]["status"] == "blocked"
+    assert progress["usage"]["tokens_used"] == full_snapshot().usage.tokens_used > 0
 
 
 def test_diff_find_delete(stored: Served) -> None:

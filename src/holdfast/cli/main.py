@@ -44,7 +44,7 @@ COMMANDS = {
 """Name and one line for `--help`; the module has the same name. A test keeps the two together."""
 
 
-_LOOKING = ("context", "events", "history", "list", "snapshot", "status")
+_LOOKING = ("context", "events", "history", "list", "snapshot", "stats", "status")
 OVER_HTTP = frozenset((*_LOOKING, "approve", "cancel", "pause", "reject", "resume", "run"))
 """Commands that do with `--server` what they do without it."""
 

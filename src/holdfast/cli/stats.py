@@ -1,9 +1,16 @@
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import click
 
 from holdfast.cli import common
+from holdfast.config import Settings
 from holdfast.stats import JournalStats, journal_stats
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from holdfast.orchestrator.experience import DriverRecord
 
 
 @click.command("stats")
@@ -20,7 +27,7 @@ def command(workflows: bool, as_json: bool) -> None:
     if workflows:
         _workflows(as_json)
         return
-    stats = journal_stats(common.settings().layout)
+    stats = _of_journals(common.settings())
     if as_json:
         common.print_json(vars(stats))
     elif not stats.journals:
@@ -29,14 +36,33 @@ def command(workflows: bool, as_json: bool) -> None:
         _print(stats)
 
 
+def _of_journals(current: Settings) -> JournalStats:
+    if current.server is None:
+        return journal_stats(current.layout)
+    from holdfast.client.service import RemoteService
+
+    with RemoteService(current) as service:
+        return service.journal_stats()
+
+
+def _of_workflows(current: Settings) -> tuple[Sequence[DriverRecord], dict[str, int]]:
+    if current.server is not None:
+        from holdfast.client.service import RemoteService
+
+        with RemoteService(current) as service:
+            return service.workflow_stats()
+    from holdfast.orchestrator.experience import Experience, pauses_by_trigger
+    from holdfast.pauses import open_store
+
+    with open_store(current) as store:
+        return Experience.of(store).drivers, pauses_by_trigger(store)
+
+
 def _workflows(as_json: bool) -> None:
     """How long tasks take, how much of the window they need, and what ends sessions."""
     from dataclasses import asdict
 
-    from holdfast.orchestrator.experience import Experience, pauses_by_trigger
-
-    with common.store_for(common.settings()) as store:
-        drivers, pauses = Experience.of(store).drivers, pauses_by_trigger(store)
+    drivers, pauses = _of_workflows(common.settings())
     if as_json:
         common.print_json({"drivers": [asdict(one) for one in drivers], "pauses": pauses})
         return

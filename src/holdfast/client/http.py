@@ -73,6 +73,11 @@ class Connection:
                 self._connection.request(method, address, data, headers)
                 response = self._connection.getresponse()
                 return response.status, json.loads(response.read())
+            except ssl.SSLCertVerificationError as error:
+                raise CannotDoError(
+                    f"the certificate of {self._url} is not trusted: {error.verify_message}",
+                    hint="set SSL_CERT_FILE to the certificate of the authority that signed it",
+                ) from None
             except ValueError:
                 raise CannotDoError(f"what answers at {self._url} is no Holdfast server") from None
             except (OSError, http.client.HTTPException) as error:

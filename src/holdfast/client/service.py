@@ -9,6 +9,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
+from pydantic import TypeAdapter
+
 from holdfast.client.http import connection_for
 from holdfast.client.store import RemoteStore
 from holdfast.config import Settings
@@ -18,14 +20,18 @@ from holdfast.model.snapshot import SessionSnapshot
 from holdfast.model.task import Task, TaskDAG
 from holdfast.model.usage import UsageMetrics
 from holdfast.model.workflow import ACTIVE, OPEN, Workflow, WorkflowStatus
+from holdfast.orchestrator.experience import DriverRecord
 from holdfast.orchestrator.plan import Plan
 from holdfast.orchestrator.service import Resumed, check_resumable
+from holdfast.stats import JournalStats
 from holdfast.store.protocol import SnapshotSummary
 
 _POLL_SECONDS = 0.2
 _WAIT_SECONDS = 30.0
 _SLACK_SECONDS = 30.0
 _PLAN_TASK = {"id", "description", "depends_on", "run", "prompt", "driver", "approval", "junit"}
+
+_journal_stats: TypeAdapter[JournalStats] = TypeAdapter(JournalStats)
 
 
 class RemoteService:
@@ -168,6 +174,17 @@ class RemoteService:
         self, workflow_id: str | None = None, since: int = 0, limit: int | None = None
     ) -> Sequence[Event]:
         return self.store.events(workflow_id=workflow_id, since=since, limit=limit)
+
+    def journal_stats(self) -> JournalStats:
+        """Of the server's own project."""
+        told = self._connection.get("stats")
+        del told["project"]
+        return _journal_stats.validate_python(told)
+
+    def workflow_stats(self) -> tuple[Sequence[DriverRecord], dict[str, int]]:
+        """How tasks went, by driver; and what ended sessions."""
+        told = self._connection.get("stats", "workflows")
+        return [DriverRecord(**one) for one in told["drivers"]], told["pauses"]
 
     def _progress(self, workflow_id: str) -> Any:
         return self._connection.get("workflows", workflow_id, "progress")

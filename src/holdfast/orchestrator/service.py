@@ -41,6 +41,8 @@ from holdfast.store.protocol import Change, SnapshotSummary
 from holdfast.store.sql import SqlStore
 
 _POLL_SECONDS = 0.05
+_TO_TAKE_UP_SECONDS = 10.0
+"""A worker that was started for a workflow needs some of them before it is there."""
 _SLACK_SECONDS = 30.0
 _T = TypeVar("_T")
 
@@ -279,14 +281,15 @@ class OrchestratorService:
     def _recovered(self, workflow: Workflow) -> Workflow:
         if self.is_abandoned(workflow):
             return self._settle(workflow, "crash", _DIED)
-        if (
-            workflow.status == "in_progress"
-            and workflow.run_id
-            and not workflow.claim
-            and not self.has_workers()
-        ):
+        if self._is_forgotten(workflow):
             return self._settle(workflow, "pause", "no worker was there to run it")
         return workflow
+
+    def _is_forgotten(self, workflow: Workflow) -> bool:
+        """Whether it waits in the queue, and nobody has come, or is there, to take it up."""
+        is_queued = workflow.status == "in_progress" and workflow.run_id and not workflow.claim
+        waited = self._clock() - workflow.updated_at.timestamp()
+        return bool(is_queued) and waited > _TO_TAKE_UP_SECONDS and not self.has_workers()
 
     def _settle_if_abandoned(self, worktree: str) -> None:
         for workflow in self.store.workflows(worktree=worktree, statuses=ACTIVE, limit=5):

@@ -10,9 +10,10 @@ from fastapi import APIRouter, Query, Request, Response
 
 from holdfast.errors import InvalidInputError
 from holdfast.model.task import REMAINING
+from holdfast.model.usage import UsageMetrics
 from holdfast.model.workflow import Workflow, WorkflowStatus
 from holdfast.orchestrator.plan import Plan, parse_plan
-from holdfast.server.desk import AtDesk
+from holdfast.server.desk import AtDesk, Desk
 from holdfast.server.models import CreateWorkflow, TaskList, WorkflowPage, WorkflowProgress
 from holdfast.server.paging import Cursor, Limit, cursor_after, workflow_position
 from holdfast.server.plans import plan_of
@@ -99,11 +100,19 @@ def get_progress(workflow_id: str, desk: AtDesk) -> WorkflowProgress:
         current_task_id=standing.current_task_id if workflow.status == "in_progress" else None,
         waiting_for_approval=waiting.id if waiting else None,
         abandoned=desk.service.is_abandoned(workflow),
-        usage=standing.usage,
+        usage=_usage(desk, workflow, standing.usage),
         snapshots=len(snapshots),
         latest_snapshot_id=latest.id if latest else None,
         seq=newest,
     )
+
+
+def _usage(desk: Desk, workflow: Workflow, since_pause: UsageMetrics) -> UsageMetrics:
+    """Of the session that runs; of the last one where none does."""
+    if workflow.status == "in_progress" or since_pause != UsageMetrics():
+        return since_pause
+    latest = desk.store.latest_snapshot(workflow.id)
+    return latest.usage if latest else since_pause
 
 
 @router.get("/{workflow_id}/tasks", responses=documented(404, 422))
