@@ -10,8 +10,9 @@ from e2e.browser import PATIENCE, Complaints, Server, chromium
 from sample import make_project
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
+    """As long as it lives, an event loop runs in this thread: other tests would not get theirs."""
     with chromium() as browser:
         yield browser
 

@@ -107,7 +107,7 @@ def test_create_watch_pause_resume_finish(served: Server, open_page: Open) -> No
 def test_server_killed_and_restarted_under_an_open_page(
     served: Server, open_page: Open, complaints: Complaints
 ) -> None:
-    complaints.expected = ("ERR_CONNECTION", "WebSocket")
+    complaints.expected = ("ERR_CONNECTION", "ERR_EMPTY_RESPONSE", "WebSocket")
     workflow_id = served.create(plan_of(*CHAIN))
     page = open_page(served, f"/workflows/{workflow_id}/events")
     is_live(page)

@@ -1141,6 +1141,11 @@ export interface components {
         };
         /** FileFingerprint */
         FileFingerprint: {
+            /**
+             * Ctime Ns
+             * @description Change time; none where the stamp alone does not prove the content
+             */
+            ctime_ns: number | null;
             /** Hash */
             hash: string;
             /** Mtime Ns */
