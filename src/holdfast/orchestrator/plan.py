@@ -16,7 +16,7 @@ from holdfast.model.base import Value, explain
 from holdfast.model.task import Task, TaskDAG
 from holdfast.model.workflow import Issue, WorkflowOptions
 
-_T = TypeVar("_T", bound=Value)
+_T = TypeVar("_T", bound=Value | Task)
 
 _ISSUE_KEYS = ("id", "title", "description")
 _TASK_KEYS = ("id", "description", "depends_on", "run", "prompt", "driver", "approval", "review", "junit")
