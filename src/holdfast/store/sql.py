@@ -15,7 +15,8 @@ from holdfast.errors import DamagedDataError
 from holdfast.model.entry import Entry, Event, entry_from_json
 from holdfast.model.snapshot import SessionSnapshot
 from holdfast.model.workflow import Issue, PauseRequest, Workflow, WorkflowOptions, WorkflowStatus
-from holdfast.store.documents import snapshot_from_json, snapshot_to_json
+from holdfast.store.direct import Connection, Direct, Ordinary
+from holdfast.store.documents import snapshot_from_columns, snapshot_to_columns
 from holdfast.store.engine import database_errors, open_engine, shown, writing
 from holdfast.store.leases import Leases
 from holdfast.store.protocol import (
@@ -54,7 +55,10 @@ def _put_snapshot(insert: Any) -> Any:
 _PUT_SNAPSHOT = {"sqlite": _put_snapshot(sqlite.insert), "postgresql": _put_snapshot(postgresql.insert)}
 
 
-_READ_SNAPSHOTS = sa.select(session_snapshots.c.id, session_snapshots.c.snapshot_json)
+_DELETE_SNAPSHOT = session_snapshots.delete().where(session_snapshots.c.id == sa.bindparam("which"))
+_READ_SNAPSHOTS = sa.select(
+    session_snapshots.c.id, session_snapshots.c.snapshot_json, session_snapshots.c.tasks
+)
 _ONE_SNAPSHOT = _READ_SNAPSHOTS.where(session_snapshots.c.id == sa.bindparam("which"))
 _LATEST_SNAPSHOT = (
     _READ_SNAPSHOTS.where(session_snapshots.c.workflow_id == sa.bindparam("which"))
@@ -76,6 +80,7 @@ class SqlStore:
         self.database = database
         self._engine = open_engine(database)
         self._writing = writing(self._engine)
+        self._direct = Direct(self._engine) if self._engine.dialect.name == "sqlite" else None
         self.leases = Leases(self._engine, self._writing, database)
         self._glance: Any = None
         self._has_marks = self._engine.dialect.name == "sqlite"
@@ -116,15 +121,27 @@ class SqlStore:
     def apply(self, change: Change) -> Sequence[Event]:
         snapshot = _snapshot_row(change.save) if change.save else None
         try:
-            with database_errors(self.database), self._writing.begin() as connection:
+            with database_errors(self.database), self._transaction() as connection:
                 self._write_workflow(connection, change)
-                if change.delete is not None:
-                    self._delete_snapshot(connection, change.delete)
+                if (
+                    change.delete is not None
+                    and connection.run(_DELETE_SNAPSHOT, {"which": change.delete}) != 1
+                ):
+                    raise snapshot_not_found(change.delete)
                 if snapshot is not None:
-                    connection.execute(_PUT_SNAPSHOT[connection.dialect.name], snapshot)
+                    connection.run(_PUT_SNAPSHOT[self._engine.dialect.name], snapshot)
                 return self._write_entries(connection, change)
         except exc.IntegrityError as error:
             raise self._refused(change, str(error.orig)) from error
+
+    @contextlib.contextmanager
+    def _transaction(self) -> Generator[Connection]:
+        if self._direct is not None:
+            with self._direct.writing() as direct:
+                yield direct
+            return
+        with self._writing.begin() as connection:
+            yield Ordinary(connection)
 
     def _refused(self, change: Change, complaint: str) -> Exception:
         # PostgreSQL names the index, SQLite its column.
@@ -132,26 +149,24 @@ class SqlStore:
             return worktree_taken(change.workflow.worktree)
         return changed_elsewhere(change.workflow.id)
 
-    def _write_workflow(self, connection: sa.Connection, change: Change) -> None:
+    def _write_workflow(self, connection: Connection, change: Change) -> None:
         row = _workflow_row(change.workflow)
         if change.seen is None:
-            connection.execute(_ADD_WORKFLOW, row)
+            connection.run(_ADD_WORKFLOW, row)
             return
-        done = connection.execute(_CHANGE_WORKFLOW, {**row, "which": change.workflow.id, "seen": change.seen})
-        if done.rowcount != 1:
+        met = connection.run(_CHANGE_WORKFLOW, {**row, "which": change.workflow.id, "seen": change.seen})
+        if met != 1:
             raise changed_elsewhere(change.workflow.id)
 
-    def _delete_snapshot(self, connection: sa.Connection, snapshot_id: str) -> None:
-        table = session_snapshots
-        done = connection.execute(table.delete().where(table.c.id == snapshot_id))
-        if done.rowcount != 1:
+    def _delete_snapshot(self, connection: Connection, snapshot_id: str) -> None:
+        if connection.run(_DELETE_SNAPSHOT, {"which": snapshot_id}) != 1:
             raise snapshot_not_found(snapshot_id)
 
-    def _write_entries(self, connection: sa.Connection, change: Change) -> list[Event]:
-        if connection.dialect.name == "postgresql":
+    def _write_entries(self, connection: Connection, change: Change) -> list[Event]:
+        if self._engine.dialect.name == "postgresql":
             # Numbers must become visible in their order, or a reader who saw 6 would never ask for 5.
             # Taken last and held to the commit, so it orders commits and little else.
-            connection.execute(_ORDER_EVENTS)
+            connection.run(_ORDER_EVENTS, {})
         workflow_id, at = change.workflow.id, change.workflow.updated_at
         rows = [
             {"workflow_id": workflow_id, "at": at, "type": entry.type, "entry_json": entry.model_dump_json()}
@@ -159,7 +174,7 @@ class SqlStore:
         ]
         if not rows:
             return []
-        numbers = connection.execute(_ADD_EVENTS, rows).scalars().all()
+        numbers = connection.add(_ADD_EVENTS, rows)
         return [
             Event(seq=seq, workflow_id=workflow_id, at=at, entry=entry)
             for seq, entry in zip(numbers, change.entries, strict=True)
@@ -230,10 +245,20 @@ class SqlStore:
     def latest_snapshot(self, workflow_id: str) -> SessionSnapshot | None:
         return self._read_snapshot(_LATEST_SNAPSHOT, workflow_id)
 
-    def _read_snapshot(self, query: sa.Select[Any, Any], which: str) -> SessionSnapshot | None:
+    def _read_snapshot(self, query: sa.Select[Any, Any, Any], which: str) -> SessionSnapshot | None:
+        row = self._one(query, {"which": which})
+        if row is None:
+            return None
+        snapshot_id, text, tasks = row
+        return snapshot_from_columns(text, tasks, where=f"snapshot {snapshot_id}")
+
+    def _one(self, query: sa.Select[Any, Any, Any], values: dict[str, Any]) -> Sequence[Any] | None:
+        """For columns that need no conversion."""
+        if self._direct is not None:
+            with database_errors(self.database):
+                return self._direct.one(query, values)
         with self._reading() as connection:
-            row = connection.execute(query, {"which": which}).one_or_none()
-        return None if row is None else snapshot_from_json(row.snapshot_json, where=f"snapshot {row.id}")
+            return connection.execute(query, values).one_or_none()
 
     def snapshots(self, workflow_id: str) -> Sequence[SnapshotSummary]:
         table = session_snapshots
@@ -351,4 +376,5 @@ def _workflow(row: Any) -> Workflow:
 def _snapshot_row(snapshot: SessionSnapshot) -> dict[str, Any]:
     summary = SnapshotSummary.of(snapshot)
     row = {name: getattr(summary, name) for name in SnapshotSummary.__dataclass_fields__}
-    return {**row, "snapshot_json": snapshot_to_json(snapshot)}
+    text, tasks = snapshot_to_columns(snapshot)
+    return {**row, "snapshot_json": text, "tasks": tasks}

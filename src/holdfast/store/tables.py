@@ -107,6 +107,7 @@ session_snapshots = sa.Table(
     sa.Column("tasks_completed", sa.Integer, nullable=False),
     sa.Column("tasks_remaining", sa.Integer, nullable=False),
     sa.Column("snapshot_json", sa.Text, nullable=False),
+    sa.Column("tasks", sa.LargeBinary),  # none in rows whose snapshot_json has them
     sa.UniqueConstraint("workflow_id", "session_number"),
     sa.Index("ix_session_snapshots_session_id", "session_id"),
     sa.Index("ix_session_snapshots_workflow_id_created_at", "workflow_id", "created_at"),
