@@ -47,7 +47,7 @@ print(json.dumps(sorted(set(sys.modules) - before)))
 """
 
 DATABASE = {"sqlalchemy", "alembic", "pysqlite3", "psycopg"}
-HEAVY = DATABASE | {"pydantic", "yaml", "logging", "asyncio", "gzip", "subprocess", "tomllib"}
+HEAVY = DATABASE | {"msgspec", "pydantic", "yaml", "logging", "asyncio", "gzip", "subprocess", "tomllib"}
 
 LIGHT: dict[str, tuple[Sequence[str], set[str]]] = {
     "--help": (["--help"], HEAVY),
@@ -57,8 +57,8 @@ LIGHT: dict[str, tuple[Sequence[str], set[str]]] = {
     "import": (["import"], HEAVY | {"click", "holdfast.errors"}),
     "winddown append": (["winddown", "append", "tool_call", "--percent", "0.9"], DATABASE | {"yaml"}),
     "winddown summary": (["winddown", "summary"], DATABASE | {"yaml"}),
-    "usage": (["usage"], DATABASE | {"pydantic", "yaml"}),
-    "stats": (["stats"], DATABASE | {"pydantic", "yaml"}),
+    "usage": (["usage"], DATABASE | {"msgspec", "pydantic", "yaml"}),
+    "stats": (["stats"], DATABASE | {"msgspec", "pydantic", "yaml"}),
 }
 
 

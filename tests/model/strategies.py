@@ -131,6 +131,11 @@ def plans(draw: st.DrawFn) -> TaskDAG:
             depends_on=tuple(draw(st.sets(st.sampled_from(names[:position])))) if position else (),
             run=draw(st.none() | TEXT),
             prompt=draw(st.none() | TEXT),
+            driver=draw(st.none() | TEXT),
+            approval=draw(st.booleans()),
+            review=draw(st.booleans()),
+            junit=draw(st.none() | TEXT),
+            attempts=draw(COUNT),
             result=draw(st.none() | TEXT),
         )
         for position, name in enumerate(names)

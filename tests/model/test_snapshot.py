@@ -15,7 +15,12 @@ from holdfast.model.snapshot import ActionGlimpse, FileFingerprint, IncrementalP
 from holdfast.model.task import TaskDAG
 from holdfast.model.usage import UsageMetadata, UsageMetrics
 from holdfast.model.workflow import Workflow
-from holdfast.store.documents import snapshot_from_json, snapshot_to_json
+from holdfast.store.documents import (
+    snapshot_from_columns,
+    snapshot_from_json,
+    snapshot_to_columns,
+    snapshot_to_json,
+)
 from holdfast.store.session_document import markdown, read_session_document, render_files, session_document
 from model.strategies import snapshots, workflows
 from store.samples import PLAN, full_snapshot, full_workflow, snapshot, workflow
@@ -24,6 +29,12 @@ from store.samples import PLAN, full_snapshot, full_workflow, snapshot, workflow
 @given(value=snapshots())
 def test_a_snapshot_is_the_same_after_json(value: SessionSnapshot) -> None:
     assert snapshot_from_json(snapshot_to_json(value), where="here") == value
+
+
+@given(value=snapshots())
+def test_a_snapshot_is_the_same_after_its_columns_old_and_new(value: SessionSnapshot) -> None:
+    assert snapshot_from_columns(*snapshot_to_columns(value), where="here") == value
+    assert snapshot_from_columns(snapshot_to_json(value), None, where="here") == value
 
 
 @given(value=snapshots(), flow=workflows)

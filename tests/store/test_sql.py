@@ -31,11 +31,13 @@ from holdfast.errors import (
     StorageError,
 )
 from holdfast.model.entry import UnknownEntry
+from holdfast.model.task import TaskDAG
 from holdfast.store import engine as engines
-from holdfast.store.migrations.runner import known_versions
-from holdfast.store.sql import SqlStore
-from holdfast.store.tables import metadata
-from store.samples import full_snapshot, new, next_of, numbered, snapshot, workflow
+from holdfast.store.documents import snapshot_to_json
+from holdfast.store.migrations.runner import known_versions, upgrade
+from holdfast.store.sql import SqlStore, _workflow_row
+from holdfast.store.tables import metadata, session_snapshots, workflows
+from store.samples import at, full_snapshot, new, next_of, numbered, snapshot, workflow
 
 if TYPE_CHECKING:
     from postgres import PostgresServer
@@ -98,6 +100,24 @@ class TestNewerVersions:
         with pytest.raises(DamagedDataError, match="snap_1"):
             sql_store.snapshot("snap_1")
 
+    @pytest.mark.parametrize(
+        "tasks",
+        [b"", b"\xc1", b"\x00", b"[]", b"\x91\x92\xa1a\xa2\xff\xff", b"\x91\x92\xa0\xa0", b"\x91" * 100_000],
+        ids=lambda data: repr(data[:9]),
+    )
+    def test_a_snapshot_with_damaged_tasks_is_told_by_name(self, sql_store: SqlStore, tasks: bytes) -> None:
+        sql_store.apply(new(workflow(), save=snapshot()))
+        sql(sql_store.database, "UPDATE session_snapshots SET tasks = :tasks", tasks=tasks)
+        with pytest.raises(DamagedDataError, match="snap_1"):
+            sql_store.snapshot("snap_1")
+        assert [line.id for line in sql_store.snapshots("wf_1")] == ["snap_1"]
+
+    def test_a_snapshot_whose_next_task_is_not_among_its_tasks_is_told(self, sql_store: SqlStore) -> None:
+        sql_store.apply(new(workflow(), save=full_snapshot()))
+        sql(sql_store.database, "UPDATE session_snapshots SET tasks = :tasks", tasks=TaskDAG().packed())
+        with pytest.raises(DamagedDataError, match="'t2', which is no task of the plan"):
+            sql_store.snapshot("snap_1")
+
     def test_a_database_from_the_future_is_refused_and_left_as_it_is(self, database: str) -> None:
         SqlStore(database).close()
         sql(database, "UPDATE alembic_version SET version_num = '9999'")
@@ -140,6 +160,35 @@ class TestMigrations:
         created = described(engine)
         engine.dispose()
         assert migrated == created
+
+    def test_snapshots_from_before_tasks_had_a_column_stay_and_are_read(self, database: str) -> None:
+        old = full_snapshot()
+        text = snapshot_to_json(old)
+        columns = [column.name for column in session_snapshots.c if column.name != "tasks"]
+        row = {name: getattr(old, name, None) for name in columns} | {"snapshot_json": text}
+        engine = engines.open_bare_engine(database)
+        upgrade(engine, to="0003")
+        with engine.begin() as connection:
+            connection.execute(workflows.insert(), _workflow_row(workflow()))
+            connection.execute(session_snapshots.insert().values(row))
+        engine.dispose()
+
+        store = SqlStore(database)
+        try:
+            assert store.snapshot(old.id) == old == store.latest_snapshot("wf_1")
+            assert sql(database, "SELECT snapshot_json FROM session_snapshots") == text
+            assert sql(database, "SELECT tasks FROM session_snapshots") is None
+            later = old.changed(id="snap_2", session_number=2, created_at=at(60))
+            store.apply(next_of(store.workflow("wf_1"), save=later))
+            assert store.snapshot(old.id) == old
+            assert store.latest_snapshot("wf_1") == later
+            store.apply(next_of(store.workflow("wf_1"), save=old.changed(pause_reason="again")))
+            assert store.snapshot(old.id) == old.changed(pause_reason="again")
+            assert "task_dag" not in sql(
+                database, "SELECT snapshot_json FROM session_snapshots WHERE id = 'snap_1'"
+            )
+        finally:
+            store.close()
 
     def test_opening_again_changes_nothing(self, sqlite_database: str) -> None:
         filled(sqlite_database, 2).close()

@@ -8,11 +8,14 @@ from datetime import timedelta, timezone
 from typing import get_args
 
 import pytest
+from hypothesis import HealthCheck, given, settings
 
 from holdfast.errors import ConflictError, HeldElsewhereError, HoldfastError, NotFoundError
 from holdfast.model.entry import AnyEntry
+from holdfast.model.snapshot import SessionSnapshot
 from holdfast.model.workflow import VALID_TRANSITIONS, Issue, WorkflowStatus
 from holdfast.store.protocol import Change, SnapshotSummary, Store
+from model.strategies import snapshots
 from store.samples import (
     NOON,
     NOTE,
@@ -49,6 +52,18 @@ def test_a_change_replaces_every_field_of_the_workflow(store: Store) -> None:
 def test_a_snapshot_comes_back_with_every_field(store: Store) -> None:
     store.apply(new(workflow(), save=full_snapshot()))
     assert store.snapshot("snap_1") == full_snapshot()
+
+
+@settings(max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+@given(drawn=snapshots())
+def test_any_snapshot_comes_back_as_it_was(store: Store, drawn: SessionSnapshot) -> None:
+    # What stands in columns of its own is text to PostgreSQL, which has no zero character.
+    saved = drawn.changed(
+        id="snap_1", workflow_id="wf_1", session_number=1, session_id="session", pause_reason=None
+    )
+    known = store.workflows()
+    store.apply(next_of(known[0], save=saved) if known else new(workflow(), save=saved))
+    assert store.snapshot("snap_1") == saved == store.latest_snapshot("wf_1")
 
 
 def test_an_entry_of_each_kind_comes_back_with_every_field(store: Store) -> None:

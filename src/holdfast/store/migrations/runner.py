@@ -20,11 +20,11 @@ def known_versions() -> set[str]:
     return {script.revision for script in ScriptDirectory.from_config(_config()).walk_revisions()}
 
 
-def upgrade(engine: sa.Engine) -> None:
+def upgrade(engine: sa.Engine, to: str = "head") -> None:
     """All missing steps in one transaction."""
     from holdfast.store.engine import writing
 
     config = _config()
     with writing(engine).begin() as connection:
         config.attributes["connection"] = connection
-        command.upgrade(config, "head")
+        command.upgrade(config, to)
