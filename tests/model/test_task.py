@@ -223,6 +223,9 @@ class TestATaskIsAValueLikeAnyOther:
     def test_only_what_every_task_needs_is_required(self) -> None:
         assert Task.model_json_schema()["required"] == ["id", "description"]
 
+    def test_what_is_written_leaves_nothing_out(self) -> None:
+        assert Task.model_json_schema(mode="serialization")["required"] == list(FULL.model_dump())
+
 
 @given(dag=plans())
 def test_a_plan_survives_being_packed_and_being_written(dag: TaskDAG) -> None:

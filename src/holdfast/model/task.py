@@ -14,7 +14,14 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, NotRequired, Self, ge
 
 import msgspec
 from msgspec import Meta, structs
-from pydantic import ConfigDict, Field, GetCoreSchemaHandler, TypeAdapter, model_validator
+from pydantic import (
+    ConfigDict,
+    Field,
+    GetCoreSchemaHandler,
+    GetJsonSchemaHandler,
+    TypeAdapter,
+    model_validator,
+)
 from pydantic_core import CoreSchema, core_schema
 from typing_extensions import TypedDict
 
@@ -130,7 +137,17 @@ def _document_type() -> Any:
     document = make("Task", fields)
     document.__pydantic_config__ = Value.model_config
     document.__module__ = __name__
+    document.__get_pydantic_json_schema__ = _whole_where_written
     return document
+
+
+def _whole_where_written(schema: CoreSchema, handler: GetJsonSchemaHandler) -> dict[str, Any]:
+    """What is read may leave fields out; what is written has them all, as pydantic says of its own."""
+    found = handler(schema)
+    described = handler.resolve_ref_schema(found)
+    if handler.mode == "serialization":
+        described["required"] = list(described["properties"])
+    return found
 
 
 def _described(annotation: Any, field: structs.FieldInfo) -> Any:
