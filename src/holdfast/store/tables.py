@@ -68,6 +68,7 @@ workflows = sa.Table(
     sa.Column("resume_at", Moment),
     sa.Index("ix_workflows_updated_at", "updated_at", "id"),
     sa.Index("ix_workflows_worktree_updated_at", "worktree", "updated_at"),
+    sa.Index("ix_workflows_status_updated_at", "status", "updated_at", "id"),
     # One active workflow a worktree, held by the database, so that no two processes can race past it.
     sa.Index(
         "uq_workflows_active_worktree",
