@@ -295,7 +295,9 @@ def test_from_an_older_snapshot(place: Place, plan: Callable[..., Path]) -> None
 @embedded
 def test_doctor_is_content(place: Place) -> None:
     well = place.ok("doctor")
-    assert all(line.startswith("✓ ") for line in well.lines)
+    assert "✓ driver shell: usable" in well.lines
+    assert [line for line in well.lines if line.startswith("✗ ")] == []
+    assert "· driver model: not usable: no model is set for the driver `model`" in well.lines
     assert {finding["name"] for finding in place.json("doctor")} >= {
         "python",
         "git",

@@ -19,6 +19,12 @@ class Finding:
     ok: bool
     told: str
     hint: str | None = None
+    optional: bool = False
+    """Not there, and nothing is amiss: who does without it needs nothing more."""
+
+    @property
+    def mark(self) -> str:
+        return "·" if self.optional else "✓" if self.ok else "✗"
 
 
 @click.command("doctor")
@@ -37,8 +43,8 @@ def command(as_json: bool) -> None:
         common.print_json([asdict(finding) for finding in findings])
     else:
         for finding in findings:
-            click.echo(f"{'✓' if finding.ok else '✗'} {finding.name}: {finding.told}")
-            if finding.hint and not finding.ok:
+            click.echo(f"{finding.mark} {finding.name}: {finding.told}")
+            if finding.hint and (finding.optional or not finding.ok):
                 click.echo(f"    {finding.hint}")
     bad = [finding.name for finding in findings if not finding.ok]
     if bad:
@@ -112,8 +118,8 @@ def _drivers(current: Settings) -> Iterator[Finding]:
         try:
             driver_named(name, current).check(probe)
         except HoldfastError as error:
-            told = f"{error.message} ({error.hint})" if error.hint else error.message
-            yield Finding(f"driver {name}", True, f"not usable: {told}")
+            told = f"not usable: {error.message}"
+            yield Finding(f"driver {name}", True, told, error.hint, optional=True)
         else:
             yield Finding(f"driver {name}", True, "usable")
 
