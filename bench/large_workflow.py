@@ -4,9 +4,14 @@ from __future__ import annotations
 
 import random
 from datetime import UTC, datetime, timedelta
+from types import GenericAlias
+from typing import Any
 
 from journals import words
+from msgspec import structs
+from pydantic import create_model
 
+from holdfast.model.base import Value
 from holdfast.model.findings import Decision, ErrorRecord
 from holdfast.model.git import GitState
 from holdfast.model.snapshot import SessionSnapshot
@@ -107,3 +112,22 @@ def _git() -> GitState:
         has_uncommitted_changes=True,
         uncommitted_summary="3 files changed",
     )
+
+
+def _as_pydantic_would() -> type[SessionSnapshot]:
+    fields: dict[str, Any] = {
+        field.name: (field.type, ... if field.required else field.default) for field in structs.fields(Task)
+    }
+    task: Any = create_model("PydanticTask", __base__=Value, **fields)
+    tasks: Any = GenericAlias(tuple, (task, ...))
+    plan = create_model("PydanticDAG", __base__=TaskDAG, tasks=(tasks, ()))
+    return create_model(
+        "PydanticSnapshot", __base__=SessionSnapshot, __module__=__name__, task_dag=(plan, plan())
+    )
+
+
+PydanticSnapshot = _as_pydantic_would()
+"""The same snapshot made of pydantic's values throughout, as a user of LangGraph would have it.
+
+Our own tasks are another kind of value, which pydantic takes somewhat longer for.
+"""
