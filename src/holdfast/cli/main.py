@@ -15,6 +15,7 @@ COMMANDS = {
     "approve": "Let the task start that waits for approval, and go on.",
     "cancel": "End a workflow for good; a task in flight is stopped.",
     "context": "Print what the next session should read.",
+    "docs": "Rate, rank and improve the documentation of your code.",
     "doctor": "Look whether everything Holdfast needs is there and well.",
     "events": "Show what happened in a workflow, in order.",
     "export": "Put this project's sessions into a bundle FILE.",

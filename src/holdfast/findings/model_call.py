@@ -54,6 +54,10 @@ class Question:
     schema: dict[str, Any]
     answer_tokens: int
     is_answer: Callable[[object], bool]
+    name: str = "findings"
+    """What the model is told that its answer is called."""
+    lacking: str = "the answer held neither decisions nor errors"
+    """Said where `is_answer` finds that it is none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -195,7 +199,7 @@ async def _in_any_form(
     """A schema that the server enforces; where that fails, one that the prompt asks for."""
     from pydantic_ai import NativeOutput, PromptedOutput, StructuredDict
 
-    shape = StructuredDict(question.schema, name="findings")
+    shape = StructuredDict(question.schema, name=question.name)
     native, prompted = NativeOutput(shape, strict=strict), PromptedOutput(shape)
     try:
         return await _patiently(lambda: _run(model, question, native, usage), deadline)
@@ -219,7 +223,7 @@ async def _run(model: Model, question: Question, form: Any, usage: RunUsage) -> 
         infer_name=False,
     )
     if not question.is_answer(result.output):
-        raise NotAnAnswerError
+        raise NotAnAnswerError(question.lacking)
     return result.output
 
 

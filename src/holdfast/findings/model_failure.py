@@ -118,7 +118,7 @@ def _happened(error: Exception) -> str:
 
 def _unforeseen(error: Exception) -> str:
     if type(error).__name__ == "NotAnAnswerError":
-        return "the answer held neither decisions nor errors"
+        return str(error)
     return f"failed with {type(error).__name__}"
 
 

@@ -32,7 +32,7 @@ from holdfast.sidecar.manifest import Entry, PathChange
 from holdfast.sidecar.repository import Repository
 from holdfast.sidecar.state import WHOLE_TREE, State
 from holdfast.sidecar.work import Limits, Outcome, Work
-from holdfast.sidecar.worktree import Worktree, checked_path
+from holdfast.sidecar.worktree import Worktree, blob_id, checked_path
 
 __all__ = ["Limits", "Outcome", "SideCar"]
 
@@ -137,6 +137,41 @@ class SideCar:
                 )
             scope = names if names is not None else (None if watched.whole_tree else watched.paths)
             return work.settle(scope, closing=transaction_id, description=description, ending=names)
+
+    def write(
+        self, transaction_id: str, path: AnyPath, before: bytes, after: bytes, description: str = ""
+    ) -> Entry:
+        """Exchange the content of one file, if it still is `before`, and record it with that.
+
+        A `ConflictError` where somebody changed the file; then it is as they left it.
+        """
+        name = checked_path(self._layout.root, path)
+        with self._at_work() as work:
+            work.running(transaction_id)
+            who = identify(os.getpid())
+            work.settle([name], also=lambda: work.state.watch(transaction_id, [name], who))
+            try:
+                self._exchange(work, name, before, after)
+            except BaseException:
+                with work.state.change():
+                    work.state.unwatch(transaction_id, [name])
+                raise
+            entry = work.settle([name], closing=transaction_id, description=description, ending=[name])
+            if entry is None:
+                raise CannotDoError(f"{os.fsdecode(name)} holds that already", hint="nothing was changed")
+            return entry
+
+    def _exchange(self, work: Work, name: bytes, before: bytes, after: bytes) -> None:
+        fault_point("sidecar.watching")
+        known = work.state.file(name)
+        if known is None or known.link or known.oid != blob_id(before):
+            raise ConflictError(
+                f"{os.fsdecode(name)} changed under you; it was left as it is",
+                hint="look at it again, then repeat your last step",
+            )
+        target = known.state.changed(oid=blob_id(after), size=len(after))
+        self._tree.put(name, known.state, target, after)
+        fault_point("sidecar.exchanged")
 
     def commit(self, transaction_id: str) -> Transaction:
         """The changes are meant to stay. Any of them can still be undone."""

@@ -1,0 +1,238 @@
+from __future__ import annotations
+
+import shlex
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, TypeVar
+
+import click
+
+from holdfast.cli import common
+from holdfast.errors import InvalidInputError, SessionNotFoundError
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from holdfast.docs.sessions import ItemSessions
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+NOT_GIVEN = None
+LATEST = ""
+"""`--resume` without an id."""
+
+
+@click.group("docs")
+def command() -> None:
+    """Rate, rank and improve the documentation of your code.
+
+    Functions, classes and methods of Python, JavaScript and TypeScript. Every answer is saved at once: stop
+    with q or Ctrl-C whenever you like and go on later.
+
+    \b
+    Examples:
+      holdfast docs audit src
+      holdfast docs plan src --limit 10
+      holdfast docs improve src
+      holdfast tx undo last
+    """
+
+
+def _session_options(function: F) -> F:
+    for option in (
+        click.argument("path", required=False),
+        click.option(
+            "--resume",
+            metavar="[ID]",
+            is_flag=False,
+            flag_value=LATEST,
+            default=NOT_GIVEN,
+            help="Go on with session ID, or with the latest one.",
+        ),
+        click.option("--new", is_flag=True, help="Start afresh, whatever sessions there are."),
+        click.option(
+            "--clear-session", is_flag=True, help="Delete the sessions of PATH, and do nothing else."
+        ),
+        common.json_option,
+    ):
+        function = option(function)
+    return function
+
+
+@command.command()
+@_session_options
+@click.option(
+    "--max-lines", type=click.IntRange(1), default=20, show_default=True, help="Lines of code shown."
+)
+def audit(
+    path: str | None, resume: str | None, new: bool, clear_session: bool, as_json: bool, max_lines: int
+) -> None:
+    """Rate the documentation of every function, class and method in PATH.
+
+    On a terminal you are shown one item after the other and press 1 (missing or misleading) to 4 (excellent),
+    s to skip, u to undo, ? for help. Files that changed since are asked about again. With --json, or where
+    there is no terminal, the items are only listed, with the ratings there are.
+
+    \b
+    Examples:
+      holdfast docs audit src
+      holdfast docs audit src --resume
+      holdfast docs audit src --json
+    """
+    sessions, resume = _sessions("audit", path, resume)
+    if _cleared(sessions, resume, clear_session, as_json):
+        return
+    _only_one(resume, new)
+    if as_json or not common.is_interactive():
+        _list_items(sessions, resume, new, as_json)
+        return
+    from holdfast.cli.dialogue.audit import AuditDialogue
+    from holdfast.cli.dialogue.screen import Screen
+    from holdfast.docs.audit import Audit
+
+    screen = Screen()
+    state = _chosen(sessions, resume, new, "rated")
+    if state is None:
+        session = Audit.start(sessions, {"showCodeMode": "truncated", "maxLines": max_lines})
+    else:
+        session, notices = Audit.resume(sessions, state)
+        screen.say(f"Resuming session {state.session_id[:8]}…")
+        screen.notices(notices)
+    _tell_skipped(session.analysis.skipped)
+    AuditDialogue(session, screen, _again(sessions, session.state.session_id)).run()
+    _print_summary(session.summary())
+    if session.current is None and session.items:
+        click.echo(f"Next: holdfast docs plan {shlex.quote(sessions.scope)}")
+
+
+def _sessions(kind: Any, path: str | None, resume: str | None) -> tuple[ItemSessions, str | None]:
+    from holdfast.docs.search import scope_of
+    from holdfast.docs.sessions import ItemSessions
+
+    if path is None and resume and Path(resume).exists():
+        path, resume = resume, LATEST  # `--resume src`: the path was taken for an id
+    if path is None:
+        raise click.UsageError("Missing argument 'PATH'.")
+    project = common.settings().project
+    return ItemSessions(project, kind, scope_of(project, path)), resume
+
+
+def _only_one(resume: str | None, new: bool) -> None:
+    if new and resume is not NOT_GIVEN:
+        raise InvalidInputError("--new starts afresh and --resume goes on", hint="say one of them")
+
+
+def _cleared(sessions: ItemSessions, resume: str | None, clear: bool, as_json: bool) -> bool:
+    if not clear:
+        return False
+    deleted = sessions.delete(resume or None)
+    if as_json:
+        common.print_json({"deleted": deleted})
+    else:
+        click.echo(f"Deleted: {', '.join(deleted) or 'nothing'}")
+    return True
+
+
+def _chosen(sessions: ItemSessions, resume: str | None, new: bool, word: str) -> Any | None:
+    """The session to go on with: named, the latest, or the one found and agreed to."""
+    if new:
+        return None
+    if resume is not NOT_GIVEN:
+        return sessions.named(resume) if resume else sessions.latest()
+    found = sessions.unfinished()
+    if found is None:
+        return None
+    total = found.total_items if hasattr(found, "total_items") else len(found.plan_items)
+    age = common.ago(time.time() - found.started_at.timestamp())
+    told = f"Found session {found.session_id[:8]} ({found.current_index}/{total} {word}, started {age})."
+    return sessions.load(found.session_id) if _agreed(f"{told} Resume? [Y/n]") else None
+
+
+def _agreed(question: str) -> bool:
+    """A single key; Enter is yes."""
+    from holdfast.cli.dialogue.keys import Keys
+
+    click.echo(f"{question} ", nl=False, err=True)
+    with Keys() as keys:
+        while True:
+            key = keys.read().lower()
+            if key in "yn\r\n":
+                click.echo("n" if key == "n" else "y", err=True)
+                return key != "n"
+
+
+def _again(sessions: ItemSessions, session_id: str) -> str:
+    return f"holdfast docs {sessions.kind} {shlex.quote(sessions.scope)} --resume {session_id[:8]}"
+
+
+def _tell_skipped(skipped: dict[str, str]) -> None:
+    for reason in list(skipped.values())[:5]:
+        click.echo(f"warning: left out: {reason}", err=True)
+    if len(skipped) > 5:
+        click.echo(f"warning: and {len(skipped) - 5} more files were left out", err=True)
+
+
+def _list_items(sessions: ItemSessions, resume: str | None, new: bool, as_json: bool) -> None:
+    from holdfast.docs.audit import summarise
+    from holdfast.docs.search import analyse_files, find_files
+
+    analysis = analyse_files(sessions.project, find_files(sessions.project, sessions.scope))
+    state, ratings = _ratings(sessions, resume, new)
+    summary = summarise(analysis.items, ratings)
+    if as_json:
+        common.print_json(
+            {
+                "path": sessions.scope,
+                "session_id": state.session_id if state else None,
+                "completed": bool(state and state.completed_at),
+                "summary": vars(summary),
+                "items": [
+                    {**_described(item), "rating": ratings.get(item.filepath, {}).get(item.name)}
+                    for item in analysis.items
+                ],
+                "skipped": analysis.skipped,
+            }
+        )
+        return
+    _tell_skipped(analysis.skipped)
+    _print_summary(summary)
+    click.echo("Rating them needs a terminal.", err=True)
+
+
+def _ratings(sessions: ItemSessions, resume: str | None, new: bool) -> tuple[Any, Any]:
+    """An audit session and what still holds of its ratings."""
+    from holdfast.docs.audit import ratings_of
+
+    if new:
+        return None, {}
+    if resume:
+        state = sessions.named(resume)
+    else:
+        found = sessions.found()
+        if resume == LATEST and not found:
+            raise SessionNotFoundError(f"there is no audit of {sessions.scope}", hint=sessions.hint_new)
+        state = found[0] if found else None
+    return state, ratings_of(sessions, state) if state else {}
+
+
+def _described(item: Any) -> dict[str, Any]:
+    return {
+        "filepath": item.filepath,
+        "name": item.name,
+        "kind": item.kind,
+        "language": item.language,
+        "line": item.line,
+        "end_line": item.end_line,
+        "branches": item.branches,
+        "documentation": item.documentation,
+    }
+
+
+def _print_summary(summary: Any) -> None:
+    share = 100 * summary.documented // summary.total if summary.total else 100
+    click.echo(f"{summary.total} items, {summary.documented} documented ({share} %)")
+    if summary.rated or summary.skipped:
+        average = f", {summary.average:.1f} on average" if summary.average is not None else ""
+        click.echo(f"{summary.rated} rated{average}, {summary.skipped} skipped")
+    sys.stdout.flush()
