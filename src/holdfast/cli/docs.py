@@ -14,10 +14,12 @@ from holdfast.errors import InvalidInputError, SessionNotFoundError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from holdfast.docs.improve import Improvement
     from holdfast.docs.sessions import ItemSessions
 
 F = TypeVar("F", bound=Callable[..., Any])
 
+STYLES = ("google", "numpy", "sphinx", "tags", "plain")
 NOT_GIVEN = None
 LATEST = ""
 """`--resume` without an id."""
@@ -106,6 +108,187 @@ def audit(
         click.echo(f"Next: holdfast docs plan {shlex.quote(sessions.scope)}")
 
 
+@command.command()
+@_session_options
+@click.option("--limit", type=click.IntRange(1), help="Only so many, the first ones.")
+def plan(
+    path: str | None, resume: str | None, new: bool, clear_session: bool, as_json: bool, limit: int | None
+) -> None:
+    """Rank what to document first in PATH: what is missing or rated low, and matters.
+
+    Takes the ratings of the latest audit, or with --resume those of audit ID; with --new it takes none and
+    ranks what has no documentation at all.
+
+    \b
+    Examples:
+      holdfast docs plan src
+      holdfast docs plan src --limit 10 --json
+    """
+    sessions, resume = _sessions("audit", path, resume)
+    if _cleared(sessions, resume, clear_session, as_json):
+        return
+    _only_one(resume, new)
+    state, analysis, ranked = _ranked(sessions, resume, new)
+    shown = ranked[:limit]
+    if as_json:
+        common.print_json(
+            {
+                "path": sessions.scope,
+                "audit_session_id": state.session_id if state else None,
+                "total": len(ranked),
+                "items": [
+                    one.model_dump(
+                        include={"filepath", "name", "kind", "language", "line", "score", "reason"}
+                    )
+                    for one in shown
+                ],
+                "skipped": analysis.skipped,
+            }
+        )
+        return
+    _tell_skipped(analysis.skipped)
+    if not ranked:
+        click.echo("Nothing to improve: all is documented, and nothing is rated below 4.")
+        return
+    common.print_table(
+        ("SCORE", "KIND", "ITEM", "WHERE", "WHY"),
+        [(one.score, one.kind, one.name, f"{one.filepath}:{one.line}", one.reason) for one in shown],
+    )
+    if len(shown) < len(ranked):
+        click.echo(f"… and {len(ranked) - len(shown)} more; --limit {len(ranked)} shows all")
+    if state is None:
+        click.echo(
+            f"Ranked without ratings; give some with: holdfast docs audit {shlex.quote(sessions.scope)}"
+        )
+
+
+@command.command()
+@_session_options
+@click.option("--limit", type=click.IntRange(1), help="Only so many, the first ones of the plan.")
+@click.option("--style", type=click.Choice(STYLES), help="Instead of the one that the project has.")
+@click.option("--tone", help="In words, as: terse and technical.")
+@click.option("--yes", "-y", is_flag=True, help="Accept every proposal without asking.")
+def improve(
+    path: str | None,
+    resume: str | None,
+    new: bool,
+    clear_session: bool,
+    as_json: bool,
+    limit: int | None,
+    yes: bool,
+    **preferences: str | None,
+) -> None:
+    """Have documentation for PATH proposed by a model; you accept, edit, skip or undo.
+
+    Goes through the plan (see `holdfast docs plan`). The model is that of HOLDFAST_MODEL; it writes in the
+    style of your project. A file is only written if it parses afterwards and every other byte is kept.
+    `holdfast tx` lists and takes back what was written.
+
+    \b
+    Examples:
+      holdfast docs improve src
+      holdfast docs improve src --limit 5 --style google
+      holdfast docs improve src --resume
+      holdfast docs improve src --yes --json
+    """
+    sessions, resume = _sessions("improve", path, resume)
+    if _cleared(sessions, resume, clear_session, as_json):
+        return
+    _only_one(resume, new)
+    if not yes and (as_json or not common.is_interactive()):
+        raise InvalidInputError(
+            "improving asks about every proposal, and there is no terminal",
+            hint="--yes accepts them all; `holdfast docs plan` only looks",
+        )
+    from holdfast.docs.propose import Proposer
+    from holdfast.sidecar.transactions import SideCar
+
+    with SideCar(sessions.project) as sidecar:
+        state = _chosen(sessions, resume, new, "decided", ask=not yes)
+        wanted = {name: value for name, value in preferences.items() if value is not None}
+        session = _improvement(sessions, sidecar, state, limit, wanted)
+        if session is None:
+            _nothing_to_improve(as_json)
+            return
+        proposer = Proposer(common.settings(), tone=session.state.user_preferences.get("tone"))
+        failures: dict[str, str] = {}
+        if yes:
+            from holdfast.docs.improve import accept_all
+
+            failures = accept_all(session, proposer)
+        else:
+            from holdfast.cli.dialogue.improve import ImproveDialogue
+            from holdfast.cli.dialogue.screen import Screen
+
+            ImproveDialogue(session, proposer, Screen(), _again(sessions, session.state.session_id)).run()
+        session.finish()
+    _report_improvement(session, failures, as_json)
+
+
+def _improvement(
+    sessions: ItemSessions, sidecar: Any, state: Any, limit: int | None, preferences: dict[str, Any]
+) -> Improvement | None:
+    """The session to work in; None where there is nothing to do."""
+    from holdfast.docs.improve import Improvement
+    from holdfast.docs.sessions import ItemSessions as Sessions
+
+    if state is not None:
+        session, notices = Improvement.resume(sessions, sidecar, state)
+        click.echo(f"Resuming session {state.session_id[:8]}…", err=True)
+        for line in notices:
+            click.echo(f"• {line}", err=True)
+        return session
+    audits = Sessions(sessions.project, "audit", sessions.scope)
+    _, analysis, ranked = _ranked(audits, NOT_GIVEN, new=False)
+    _tell_skipped(analysis.skipped)
+    if not ranked:
+        return None
+    return Improvement.start(sessions, sidecar, analysis, ranked[:limit], preferences)
+
+
+def _nothing_to_improve(as_json: bool) -> None:
+    if as_json:
+        common.print_json({"session_id": None, "accepted": 0, "skipped": 0, "items": []})
+    else:
+        click.echo("Nothing to improve: all is documented, and nothing is rated below 4.")
+
+
+def _report_improvement(session: Improvement, failures: dict[str, str], as_json: bool) -> None:
+    state = session.state
+    if as_json:
+        common.print_json(
+            {
+                "session_id": state.session_id,
+                "transaction_id": state.transaction_id,
+                "completed": state.completed_at is not None,
+                "accepted": session.count("accepted"),
+                "skipped": session.count("skipped"),
+                "items": [
+                    one.model_dump(include={"filepath", "name", "kind", "outcome", "change_id", "proposal"})
+                    for one in session.plan
+                ],
+                "failures": failures,
+            }
+        )
+        return
+    for where, reason in failures.items():
+        click.echo(f"warning: {where}: {reason}", err=True)
+    accepted, skipped = session.count("accepted"), session.count("skipped")
+    click.echo(f"{accepted} written, {skipped} skipped, {len(session.plan) - accepted - skipped} left")
+    if accepted:
+        click.echo(f"See it with: holdfast tx show {state.transaction_id}")
+
+
+def _ranked(audits: ItemSessions, resume: str | None, new: bool) -> tuple[Any, Any, list[Any]]:
+    """The audit that was taken into account, the analysis, and the plan."""
+    from holdfast.docs.ranking import rank
+    from holdfast.docs.search import analyse_files, find_files
+
+    state, ratings = _ratings(audits, resume, new)
+    analysis = analyse_files(audits.project, find_files(audits.project, audits.scope))
+    return state, analysis, rank(analysis.items, ratings)
+
+
 def _sessions(kind: Any, path: str | None, resume: str | None) -> tuple[ItemSessions, str | None]:
     from holdfast.docs.search import scope_of
     from holdfast.docs.sessions import ItemSessions
@@ -134,7 +317,9 @@ def _cleared(sessions: ItemSessions, resume: str | None, clear: bool, as_json: b
     return True
 
 
-def _chosen(sessions: ItemSessions, resume: str | None, new: bool, word: str) -> Any | None:
+def _chosen(
+    sessions: ItemSessions, resume: str | None, new: bool, word: str, *, ask: bool = True
+) -> Any | None:
     """The session to go on with: named, the latest, or the one found and agreed to."""
     if new:
         return None
@@ -146,7 +331,9 @@ def _chosen(sessions: ItemSessions, resume: str | None, new: bool, word: str) ->
     total = found.total_items if hasattr(found, "total_items") else len(found.plan_items)
     age = common.ago(time.time() - found.started_at.timestamp())
     told = f"Found session {found.session_id[:8]} ({found.current_index}/{total} {word}, started {age})."
-    return sessions.load(found.session_id) if _agreed(f"{told} Resume? [Y/n]") else None
+    if ask and not _agreed(f"{told} Resume? [Y/n]"):
+        return None
+    return sessions.load(found.session_id)
 
 
 def _agreed(question: str) -> bool:

@@ -12,7 +12,7 @@ import os
 import select
 import signal
 import sys
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from typing import Any
 
 import click
@@ -83,6 +83,22 @@ class Keys:
                 if os.read(self._terminal, 1) in _ENDS_SEQUENCE:
                     break
         return block.decode("latin-1")
+
+    def read_line(self, echo: Callable[[str], None]) -> str:
+        """A line of words, up to Enter; backspace takes a character back."""
+        typed = b""
+        while (key := self.read()) not in "\r\n":
+            if key in "\x7f\b":
+                before = typed.decode(errors="ignore")[:-1].encode()
+                if before != typed:
+                    echo("\b \b")
+                typed = before
+            elif key >= " ":
+                typed += key.encode("latin-1")
+                if len(typed.decode(errors="ignore").encode()) == len(typed):  # a whole character
+                    echo(typed.decode()[-1])
+        echo("\n")
+        return typed.decode(errors="replace").strip()
 
     def _wait(self) -> None:
         """Until there is a key. A signal's Python side (KeyboardInterrupt) runs when it has woken us."""

@@ -56,13 +56,13 @@ class Screen:
         else:
             self.console.print(Padding(Text(harmless(text), style="green"), (0, 0, 0, 2)))
 
-    def proposal(self, text: str, source: Source) -> None:
+    def proposal(self, text: str, language: str) -> None:
         """As it would stand in the file."""
-        form = as_docstring if source.language == "python" else as_jsdoc
+        form = as_docstring if language == "python" else as_jsdoc
         self.console.print(Text("proposal", style="bold cyan"))
         code = harmless(form(text, "", Form()))
         self.console.print(
-            Padding(Syntax(code, _LEXERS[source.language], theme="ansi_dark", word_wrap=True), (0, 0, 0, 2))
+            Padding(Syntax(code, _LEXERS[language], theme="ansi_dark", word_wrap=True), (0, 0, 0, 2))
         )
 
     def code(self, item: CodeItem, source: Source, most: int | None) -> None:
@@ -89,3 +89,8 @@ class Screen:
 
     def answered(self, key: str) -> None:
         self.console.print(key if key.isprintable() else "")
+
+    def echo(self, typed: str) -> None:
+        """What a user types, as it is typed."""
+        self.console.file.write(typed)
+        self.console.file.flush()
