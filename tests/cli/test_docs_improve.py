@@ -316,7 +316,7 @@ def test_a_session_whose_branch_is_gone_cannot_be_resumed(shop: Place) -> None:
     name = started(shop)
     transaction = state(shop)["transaction_id"]
     sidecar = shop.project / ".holdfast" / "sidecar"
-    shop.git(f"--git-dir={sidecar}", "update-ref", "-d", f"refs/heads/session-{transaction}")
+    shop.git(f"--git-dir={sidecar}", "update-ref", "-d", f"refs/heads/holdfast/session-{transaction}")
     code, shown = refused(shop, "--resume", name[:8])
     assert code == 1
     assert f"transaction branch not found: {transaction}" in shown

@@ -36,6 +36,7 @@ COMMANDS: dict[str, Callable[[SideCar], object]] = {
     "begin": lambda sidecar: sidecar.begin("s3", transaction_id="third"),
     "watch": lambda sidecar: sidecar.watch("other", owner=ALIVE),
     "record": lambda sidecar: sidecar.record("tx", "second"),
+    "write": lambda sidecar: sidecar.write("other", "a", b"agent\n", b"agent\nwritten\n"),
     "commit": lambda sidecar: sidecar.commit("tx"),
     "undo": lambda sidecar: sidecar.undo(change_id(sidecar)),
     "rollback": lambda sidecar: sidecar.rollback("tx"),

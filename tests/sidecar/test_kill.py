@@ -22,6 +22,7 @@ POINTS = {
     "begin": ["object", "written", "promised", "published"],
     "watch": ["object", "written", "promised", "published", "watching"],
     "record": ["object", "written", "promised", "published"],
+    "write": ["object", "written", "promised", "published", "watching", "staged", "swapped", "exchanged"],
     "commit": ["object", "written", "promised", "published"],
     "undo": ["object", "written", "promised", "published", "intended", "staged", "swapped", "aside", "step"],
     "rollback": [
@@ -90,6 +91,8 @@ def repeat(sidecar: SideCar, name: str) -> None:
     if name == "commit" and found["tx"].status == "committed":
         return
     if name == "record" and len(found["tx"].changes) == 2:
+        return
+    if name == "write" and found["other"].changes:
         return
     dying.COMMANDS[name](sidecar)
 

@@ -26,7 +26,13 @@ class Form:
 def clean(text: str) -> str:
     """As documentation is compared: no control characters, no common indentation, no blank ends."""
     plain = _CONTROL.sub("", text.replace("\r\n", "\n").replace("\r", "\n"))
-    return "\n".join(line.rstrip() for line in inspect.cleandoc(plain).split("\n")).strip()
+    while (cleaned := _dedented(plain)) != plain:  # a first line that was blank changes what is common
+        plain = cleaned
+    return cleaned
+
+
+def _dedented(text: str) -> str:
+    return "\n".join(line.rstrip() for line in inspect.cleandoc(text).split("\n")).strip()
 
 
 def text_of_docstring(literal: str) -> str:

@@ -118,7 +118,10 @@ def _javascript(source: Source, tree: Tree, item: Found, text: str) -> _Insertio
     literal = as_jsdoc(text, indent.decode(), form).encode()
     if old is not None:
         return _Insertion(start, old.end_byte, b"", literal, b"")
-    return _Insertion(start, start, b"", literal, form.newline.encode() + indent)
+    own_line = form.newline.encode() + indent
+    shares_line = data[:start].rpartition(b"\n")[2].removeprefix(BOM).strip() != b""
+    # On the line of something else, the grammar would take the comment for a part of that.
+    return _Insertion(start, start, own_line if shares_line else b"", literal, own_line)
 
 
 def form_of(source: Source, tree: Tree, near: int) -> Form:

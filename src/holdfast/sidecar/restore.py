@@ -8,7 +8,7 @@ by somebody meanwhile and stays.
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -123,7 +123,7 @@ class Restoring:
         self, tree: Worktree, repository: Repository, clock: Clock
     ) -> tuple[Entry, dict[bytes, Known | None]]:
         """Returns the entry with what was done, and the files as they are known from now on."""
-        self._rescue(tree, repository)
+        rescue(tree, repository, (decode_path(step.path) for step in self.steps), self.entry.id)
         files: dict[bytes, Known | None] = {}
         done: list[PathChange] = []
         for step in self.steps:
@@ -149,16 +149,17 @@ class Restoring:
             status=self.entry.status if self.partial or not self.left else self.status_before,
         )
 
-    def _rescue(self, tree: Worktree, repository: Repository) -> None:
-        """What a crash left in the middle of an exchange: ours can go, anything else is the user's."""
-        for leftover in tree.leftovers(decode_path(step.path) for step in self.steps):
-            found = tree.state_at(leftover)
-            if found is None or repository.has(found.oid):
-                leftover.unlink()
-                continue
-            kept = private_folder(repository.folder / "kept") / f"{self.entry.id}-{leftover.name.lstrip('.')}"
-            leftover.rename(kept)
-            log.warning("a file that somebody changed during a crash was kept as %s", kept)
+
+def rescue(tree: Worktree, repository: Repository, paths: Iterable[bytes], mark: str) -> None:
+    """What a crash left in the middle of an exchange: ours can go, anything else is the user's."""
+    for leftover in tree.leftovers(paths):
+        found = tree.state_at(leftover)
+        if found is None or repository.has(found.oid):
+            leftover.unlink()
+            continue
+        kept = private_folder(repository.folder / "kept") / f"{mark}-{leftover.name.lstrip('.')}"
+        leftover.rename(kept)
+        log.warning("a file that somebody changed during a crash was kept as %s", kept)
 
 
 def _do(step: Step, name: bytes, tree: Worktree, repository: Repository) -> str | None:

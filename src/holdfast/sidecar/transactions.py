@@ -169,6 +169,7 @@ class SideCar:
                 f"{os.fsdecode(name)} changed under you; it was left as it is",
                 hint="look at it again, then repeat your last step",
             )
+        work.keep(after)  # so that a crash leaves nothing behind that nobody knows
         target = known.state.changed(oid=blob_id(after), size=len(after))
         self._tree.put(name, known.state, target, after)
         fault_point("sidecar.exchanged")

@@ -21,7 +21,7 @@ from holdfast.redact import redact
 from holdfast.sidecar.ledger import Cache, Ledger, Transaction
 from holdfast.sidecar.manifest import Entry, Kind, PathChange, Status
 from holdfast.sidecar.repository import Repository
-from holdfast.sidecar.restore import Restoring
+from holdfast.sidecar.restore import Restoring, rescue
 from holdfast.sidecar.state import Known, State, Watch, same_content
 from holdfast.sidecar.worktree import UnreadableError, Worktree
 
@@ -86,6 +86,8 @@ class Work:
         for watch in self.state.watches():
             if watch.abandoned:
                 scope = None if watch.whole_tree else watch.paths
+                if scope is not None:
+                    rescue(self.tree, self.repository, scope, watch.transaction_id)
                 self.settle(scope, also=partial(self.state.unwatch, watch.transaction_id))
 
     def running(self, transaction_id: str) -> Entry:
