@@ -31,6 +31,7 @@ TOPICS = (
     "files",
     "server",
     "sidecar",
+    "docs",
 )
 RESULTS = Path(__file__).parent / "results"
 _PACKAGES = (

@@ -54,6 +54,8 @@ LIGHT: dict[str, tuple[Sequence[str], set[str]]] = {
     "quiet status": (["quiet", "status", "--session-id", "a"], HEAVY),
     "quiet on": (["quiet", "on", "--session-id", "a"], HEAVY),
     "--version": (["--version"], HEAVY | {"click"}),
+    "docs --help": (["docs", "improve", "--help"], HEAVY | {"tree_sitter", "rich", "pydantic_ai"}),
+    "docs plan": (["docs", "plan", "."], DATABASE | {"rich", "pydantic_ai", "asyncio"}),
     "import": (["import"], HEAVY | {"click", "holdfast.errors"}),
     "winddown append": (["winddown", "append", "tool_call", "--percent", "0.9"], DATABASE | {"yaml"}),
     "winddown summary": (["winddown", "summary"], DATABASE | {"yaml"}),

@@ -67,7 +67,7 @@ def as_docstring(text: str, indent: str, form: Form) -> str:
     raw = "\\" in text and quotes not in text and not (alone and text.endswith(("\\", quotes[0])))
     if not raw:
         text = text.replace("\\", "\\\\").replace(quotes, "\\" + "\\".join(quotes))
-        if alone and text.endswith(quotes[0]):
+        if alone and text.endswith(quotes[0]) and not _is_escaped(text):
             text = f"{text[:-1]}\\{quotes[0]}"
     lines = text.split("\n")
     opening = ("r" if raw else "") + quotes
@@ -76,6 +76,12 @@ def as_docstring(text: str, indent: str, form: Form) -> str:
     first = [opening, lines[0]] if form.summary_below else [opening + lines[0]]
     every = [*first, *lines[1:], quotes]
     return form.newline.join([every[0], *(indent + line if line else line for line in every[1:])])
+
+
+def _is_escaped(text: str) -> bool:
+    """Whether an odd number of backslashes stands before the last character."""
+    before = text[:-1]
+    return (len(before) - len(before.rstrip("\\"))) % 2 == 1
 
 
 def as_jsdoc(text: str, indent: str, form: Form) -> str:

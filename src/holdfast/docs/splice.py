@@ -52,6 +52,8 @@ class _Insertion:
 def splice(source: Source, name: str, text: str) -> Spliced:
     """The file with `text` as the documentation of the item of that name."""
     wanted = clean(text)
+    if source.language != "python":
+        wanted = wanted.replace("*\\/", "*/")  # a comment cannot tell these two apart
     if not wanted:
         raise InvalidInputError("the documentation is empty", hint="skip the item instead")
     checked(source.data, source.language, source.filepath)

@@ -1,0 +1,81 @@
+"""An improvement run without terminal and model; as a program, one that is killed at a fault point."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+from holdfast.docs.improve import Improvement, accept_all
+from holdfast.docs.items import CodeItem
+from holdfast.docs.propose import Proposal
+from holdfast.docs.ranking import rank
+from holdfast.docs.search import analyse_files, find_files
+from holdfast.docs.sessions import ItemSessions
+from holdfast.docs.source import Source
+from holdfast.docs.style import Style
+from holdfast.sidecar.transactions import SideCar
+from holdfast.testing import die_at
+
+FILES = {
+    "a.py": "def first(a):\n    if a:\n        return 1\n\ndef second():\n    return 2\n",
+    "b.js": "function third() {}\r\n",
+}
+DOCUMENTED = {
+    "a.py": 'def first(a):\n    """Documents first."""\n    if a:\n        return 1\n\n'
+    'def second():\n    """Documents second."""\n    return 2\n',
+    "b.js": "/** Documents third. */\r\nfunction third() {}\r\n",
+}
+
+
+class Scripted:
+    """Says the same of everything."""
+
+    def __init__(self) -> None:
+        self.asked: list[str] = []
+
+    def propose(
+        self,
+        item: CodeItem,
+        source: Source,  # noqa: ARG002
+        style: Style,  # noqa: ARG002
+        *,
+        before: str | None = None,  # noqa: ARG002
+        wish: str = "",  # noqa: ARG002
+    ) -> Proposal:
+        self.asked.append(item.name)
+        return Proposal(f"Documents {item.name}.")
+
+
+def make_project(folder: Path) -> None:
+    for name, text in FILES.items():
+        (folder / name).write_bytes(text.encode())
+
+
+def contents(folder: Path) -> dict[str, str]:
+    return {name: (folder / name).read_bytes().decode() for name in FILES}
+
+
+def sessions_of(project: Path) -> ItemSessions:
+    return ItemSessions(project, "improve", ".")
+
+
+def begin(project: Path, sidecar: SideCar) -> Improvement:
+    analysis = analyse_files(project, find_files(project, "."))
+    return Improvement.start(sessions_of(project), sidecar, analysis, rank(analysis.items, {}), {})
+
+
+def go_on(project: Path, sidecar: SideCar) -> tuple[Improvement, list[str]]:
+    sessions = sessions_of(project)
+    return Improvement.resume(sessions, sidecar, sessions.latest())
+
+
+if __name__ == "__main__":
+    root, point, after, undo = Path(sys.argv[1]), sys.argv[2], int(sys.argv[3]), sys.argv[4] == "undo"
+    with SideCar(root) as opened:
+        session, _ = go_on(root, opened)
+        die_at(point, after=after)
+        if undo:
+            session.undo()
+        else:
+            accept_all(session, Scripted())
+            session.finish()
