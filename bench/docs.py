@@ -1,8 +1,8 @@
-"""Finding everything that can be documented in CPython's `Lib`, against tree-sitter parsing it and nothing else.
+"""Finding all that can be documented in CPython's `Lib`, against tree-sitter parsing it and nothing else.
 
 The tree is the standard library of the Python that runs this. The bar is the least that a second must
 do; the ratio says how much of the time is not the parser's. `holdfast docs` shares large trees out to a
-process for each processor, and that is what has the bar; the floor and the line without one are of one process.
+process for each processor, and that is what has the bar; the floor and the other line are of one process.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ def run(quick: bool) -> list[Figure]:
         Subject("analyse, one process", lambda: analyse_files(library, files, processes=1)),
         Subject("analyse, as `docs audit` does", lambda: analyse_files(library, files)),
     ]
-    floor, alone, audit = interleave(subjects, 3 if quick else 7, warmup=1).values()
+    floor, alone, audit = interleave(subjects, 3 if quick else 5, warmup=1).values()
     return [
         _speed(floor, size),
         _speed(alone, size, floor),
