@@ -45,6 +45,8 @@ class Settings:
     agent_model_url: str | None = None
     command_time_limit: float = 600.0
     """Seconds for one command of the driver `model`."""
+    record_files: bool = True
+    """Whether what workflows and agents change in files is recorded, so that it can be taken back."""
     server: str | None = None
     """Address of a server that commands talk to, in place of the database."""
     server_token: str | None = field(default=None, repr=False)
@@ -101,6 +103,15 @@ def _positive(value: Any) -> float:
     return number
 
 
+def _yes_or_no(value: Any) -> bool:
+    """A boolean in a file; in a variable, as people write it."""
+    known = {"true": True, "yes": True, "on": True, "1": True, "false": False, "no": False, "off": False}
+    found = {**known, "0": False}.get(str(value).lower())
+    if found is None:
+        raise ValueError("true or false is expected")
+    return found
+
+
 def _advise_or_stop(value: Any) -> str:
     if value not in ("advise", "stop"):
         raise ValueError('"advise" or "stop" is expected')
@@ -129,6 +140,7 @@ _SETTINGS: dict[str, Callable[[Any], Any]] = {
     "agent_model": _text,
     "agent_model_url": _text,
     "command_time_limit": _positive,
+    "record_files": _yes_or_no,
     "server": _text,
     "server_token": _text,
     "levels.caution": _number,

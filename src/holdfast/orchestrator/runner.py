@@ -57,6 +57,7 @@ from holdfast.orchestrator.experience import Experience
 from holdfast.orchestrator.plan import driver_of
 from holdfast.orchestrator.recorder import Recorder, RunOverError
 from holdfast.orchestrator.surroundings import Surroundings
+from holdfast.orchestrator.trail import Trail
 from holdfast.orchestrator.workplace import OwnFolder, Workplace, workplace_for
 from holdfast.policy import PauseCause, Situation, does_not_fit, pause_cause
 
@@ -86,6 +87,8 @@ class SessionRun:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self._around.active.discard(self._run_id)
+        if self._open is not None:
+            self._open.close()
 
     def advance(self) -> Verdict:
         """To the next boundary."""
@@ -99,6 +102,8 @@ class SessionRun:
             workflow = over.workflow
             if workflow.run_id == self._run_id and workflow.status == "in_progress":
                 raise  # somebody else has the claim: this is a zombie, whose result must not count either
+            if self._open is not None and workflow.run_id == self._run_id:
+                self._open.end_trail()
             return "over"
 
 
@@ -120,6 +125,18 @@ class _OpenSession:
         self._no_place: str | None = None
         self._place = self._placed(fold)
         self._attempts = Attempts(around, self._recorder, fold, self._place, self._request_at_once)
+        self._trail = Trail(self._recorded_folder(), workflow, around.clock)
+
+    def close(self) -> None:
+        self._trail.close()
+
+    def end_trail(self) -> None:
+        self._trail.end()
+
+    def _recorded_folder(self) -> Path | None:
+        """A clone's changes are commits already."""
+        is_own = isinstance(self._place, OwnFolder) and self._no_place is None
+        return self._place.folder if is_own and self._around.settings.record_files else None
 
     def _placed(self, fold: SessionFold) -> Workplace:
         try:
@@ -181,6 +198,8 @@ class _OpenSession:
         cause = next((cause for one in ended if (cause := self._cause_of(one)) is not None), None)
         for one in ended:
             self._note_end(one)
+        self._trail.record([one.task for one in ended], self._running.values())
+        entries += self._trail.warnings()
         while True:
             verdict = self._try_boundary(entries, cause)
             if verdict is not None:
@@ -225,6 +244,9 @@ class _OpenSession:
             return self._ended("blocked", [*entries, blocked])
         started = [task.changed(status="in_progress", attempts=task.attempts + 1) for task in chosen]
         starts = [TaskStarted(task_id=task.id, attempt=task.attempts) for task in started]
+        if starts:
+            self._trail.begin()
+            entries = [*entries, *self._trail.warnings()]
         if (entries or starts) and not self._commit(*entries, *starts):
             return None
         for task in started:
@@ -355,8 +377,9 @@ class _OpenSession:
         return status if self._told(self._recorder.commit(*entries, to=status), entries) else None
 
     def _brought_home(self) -> list[Entry]:
+        self._trail.end()
         warning = self._place.leave()
-        return [] if warning is None else [Warned(text=warning)]
+        return [*self._trail.warnings(), *([] if warning is None else [Warned(text=warning)])]
 
     def _pause(self, entries: list[Entry], cause: PauseCause) -> Verdict | None:
         entries = [*entries, *self._brought_home()]

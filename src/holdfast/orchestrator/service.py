@@ -27,6 +27,7 @@ from holdfast.errors import (
     NotFoundError,
     SessionAlreadyRunningError,
 )
+from holdfast.layout import ProjectLayout
 from holdfast.model.entry import Event
 from holdfast.model.git import decode_path, encode_path
 from holdfast.model.snapshot import SessionSnapshot
@@ -160,6 +161,7 @@ class OrchestratorService:
         workflow = self.resumable(workflow_id)
         snapshot = self._snapshot_to_resume(workflow, snapshot_id)
         drift = self._drift(workflow, snapshot)
+        self._refuse_if_rolled_back(workflow, snapshot)
         if drift and strict:
             raise CannotDoError(
                 f"the worktree is not as it was at the pause: {' '.join(drift)}",
@@ -332,6 +334,21 @@ class OrchestratorService:
                 hint="bring the folder back, then resume; nothing that was recorded is lost",
             )
         return find_drift(snapshot, folder) if snapshot is not None and folder.is_dir() else ()
+
+    def _refuse_if_rolled_back(self, workflow: Workflow, snapshot: SessionSnapshot | None) -> None:
+        """Tasks that count as completed, and whose files were taken back, are no place to go on from."""
+        folder = ProjectLayout(Path(os.fsdecode(decode_path(workflow.worktree)))).folder / "sidecar"
+        if snapshot is None or workflow.options.repository is not None or not folder.is_dir():
+            return
+        from holdfast.orchestrator.trail import rolled_back_since
+
+        found = rolled_back_since(folder.parents[1], workflow.id, snapshot.session_number)
+        if found is not None:
+            raise IllegalTransitionError(
+                f"cannot resume session {snapshot.session_id}: transaction {found.id} has been rolled back",
+                hint=f"`holdfast tx undo {found.entries[-1].id}` brings its changes back; or go on from a "
+                "snapshot before it with --from, or run the plan anew",
+            )
 
     def _again_on_conflict(self, action: Callable[[], _T]) -> _T:
         """Somebody else changed the workflow in the same moment: look again and decide anew."""

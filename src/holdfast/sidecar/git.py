@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import subprocess
+from collections.abc import Iterable
 from pathlib import Path
 
 from holdfast.errors import GitError
@@ -42,11 +43,30 @@ def run_git(folder: Path, *arguments: str, stdin: bytes = b"") -> bytes:
 
 def list_unignored(root: Path) -> list[bytes] | None:
     """What git would look at in the user's work tree, ignored files left out; None where it cannot say."""
-    names = ("ls-files", "-z", "--cached", "--others", "--exclude-standard")
-    done = _run(["git", "--no-pager", *_NO_PROGRAMS, "--literal-pathspecs", *names], root, b"")
-    if done.returncode != 0:
-        return None
-    return [name for name in done.stdout.split(b"\0") if name]
+    done = _ask(root, "ls-files", "-z", "--cached", "--others", "--exclude-standard")
+    return _names(done.stdout) if done.returncode == 0 else None
+
+
+def find_ignored(root: Path, folders: Iterable[bytes]) -> set[bytes]:
+    """Those of these folders that git would not look into."""
+    done = _ask(root, "check-ignore", "-z", "--stdin", stdin=b"\0".join(folders))
+    return set(_names(done.stdout))
+
+
+def ignore_sources(root: Path) -> list[Path]:
+    """Files outside of the tree that have a say in what git lists."""
+    words = [word for name in ("index", "info/exclude", "config") for word in ("--git-path", name)]
+    done = _ask(root, "rev-parse", *words)
+    return [root / os.fsdecode(name) for name in done.stdout.splitlines()]
+
+
+def _ask(root: Path, *arguments: str, stdin: bytes = b"") -> subprocess.CompletedProcess[bytes]:
+    """A question about the user's work tree."""
+    return _run(["git", "--no-pager", *_NO_PROGRAMS, "--literal-pathspecs", *arguments], root, stdin)
+
+
+def _names(output: bytes) -> list[bytes]:
+    return [name for name in output.split(b"\0") if name]
 
 
 def merge_texts(folder: Path, ours: bytes, base: bytes, theirs: bytes) -> bytes | None:

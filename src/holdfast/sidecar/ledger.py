@@ -81,6 +81,11 @@ class Ledger:
     def ids(self) -> list[str]:
         return [name.removeprefix("session-") for name in self._repository.branches()]
 
+    def family(self, name: str) -> list[str]:
+        """Ids that are this name or begin with it and a dash, the one begun last at the end."""
+        found = [one for one in self.ids() if one == name or one.startswith(f"{name}-")]
+        return sorted(found, key=lambda one: (self.last(one).at, len(one), one))
+
     def exists(self, transaction_id: str) -> bool:
         return self._repository.branch(branch_of(transaction_id)) is not None
 

@@ -14,6 +14,7 @@ import sqlite3
 from collections.abc import Callable, Generator, Iterable
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -75,7 +76,7 @@ class Watch:
     paths: frozenset[bytes]
     owners: tuple[ProcessIdentity, ...]
 
-    @property
+    @cached_property
     def abandoned(self) -> bool:
         """Nobody is left who could end it."""
         return not any(is_alive(owner) for owner in self.owners)
@@ -153,6 +154,14 @@ class State:
             [(transaction_id, path, owner["pid"], owner["started"]) for path in paths],
         )
 
+    def is_watched_by(self, transaction_id: str, owner: ProcessIdentity) -> bool:
+        """Whether the watch is that process's, and not one that another has taken over."""
+        row = self._database.execute(
+            "SELECT 1 FROM watches WHERE transaction_id = ? AND pid = ? AND started IS ?",
+            (transaction_id, owner["pid"], owner["started"]),
+        ).fetchone()
+        return row is not None
+
     def unwatch(self, transaction_id: str, paths: Iterable[bytes] | None = None) -> None:
         if paths is None:
             self._database.execute("DELETE FROM watches WHERE transaction_id = ?", (transaction_id,))
@@ -193,7 +202,8 @@ class State:
 
 
 def _opened(path: Path) -> sqlite3.Connection:
-    database = sqlite3.connect(path, isolation_level=None, timeout=30)
+    # Threads take turns: whoever is at work holds the side-car's lock.
+    database = sqlite3.connect(path, isolation_level=None, timeout=30, check_same_thread=False)
     try:
         (version,) = database.execute("PRAGMA user_version").fetchone()
         if version > VERSION:

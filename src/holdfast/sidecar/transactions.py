@@ -17,6 +17,7 @@ from __future__ import annotations
 import os
 from collections.abc import Generator, Iterable
 from contextlib import contextmanager
+from itertools import count
 from pathlib import Path
 from typing import Literal
 
@@ -27,6 +28,7 @@ from holdfast.faults import fault_point
 from holdfast.ids import new_id
 from holdfast.layout import ProjectLayout
 from holdfast.process import ProcessIdentity, identify
+from holdfast.sidecar.glance import Glance
 from holdfast.sidecar.ledger import Cache, Transaction
 from holdfast.sidecar.manifest import Entry, PathChange
 from holdfast.sidecar.repository import Repository
@@ -37,15 +39,20 @@ from holdfast.sidecar.worktree import Worktree, blob_id, checked_path
 __all__ = ["Limits", "Outcome", "SideCar"]
 
 PATIENCE = 60.0
-"""Seconds to wait for another process that is at work in the same side-car."""
 
 AnyPath = str | bytes | os.PathLike[str]
 
 
 class SideCar:
     def __init__(
-        self, project: Path | str, *, clock: Clock = system_clock, limits: Limits | None = None
+        self,
+        project: Path | str,
+        *,
+        clock: Clock = system_clock,
+        limits: Limits | None = None,
+        patience: float = PATIENCE,
     ) -> None:
+        """`patience`: seconds to wait for another process that is at work in the same side-car."""
         self._layout = ProjectLayout(Path(project).absolute())
         self._clock = clock
         self._limits = limits or Limits()
@@ -55,6 +62,8 @@ class SideCar:
         self._tree = Worktree(self._layout.root, self._stage, largest=self._limits.largest_file)
         self._state: State | None = None
         self._cache: Cache = {}
+        self._glance = Glance(self._tree)
+        self._patience = patience
 
     def close(self) -> None:
         self._repository.close()
@@ -82,6 +91,55 @@ class SideCar:
                     f"there is a transaction {name} already", hint=f"`holdfast tx show {name}`"
                 )
             return work.add(name, session_id, "begin", continued_from=continued_from)
+
+    def take_up(self, family: str, name: str | None = None, *, owner: ProcessIdentity | None = None) -> str:
+        """Watch all files for whoever works in sessions of one kind, a family of transactions.
+
+        Its last transaction, if that is in progress; else a new one of that `name`, which continues a
+        committed one. Returns its id.
+        """
+        wanted = name or family
+        with self._at_work() as work:
+            if work.room_is_short():
+                work.collect()
+            known = work.ledger.family(family)
+            last = work.ledger.last(known[-1]) if known else None
+            who = owner or identify(os.getpid())
+            if last is not None and last.status == "in-progress":
+                work.settle(None, also=lambda: work.state.watch(last.transaction_id, [WHOLE_TREE], who))
+                return last.transaction_id
+            work.settle(None)
+            chosen = wanted
+            for number in count(2):
+                if not work.ledger.exists(chosen):
+                    break
+                chosen = f"{wanted}-{number}"
+            work.begin_watching(
+                chosen,
+                wanted,
+                who,
+                continued_from=last.transaction_id if last and last.status == "committed" else None,
+            )
+            fault_point("sidecar.watching")
+            return chosen
+
+    def finish(self, transaction_id: str) -> Transaction | None:
+        """Record what is left to record, end the watch and commit; None where nothing was ever changed,
+        and the transaction is dropped."""
+        with self._at_work() as work:
+            found = work.running(transaction_id)
+            work.settle(self._suspects(), closing=transaction_id)
+            found = work.ledger.read(transaction_id)
+            if all(entry.kind == "begin" for entry in found.entries):
+                work.ledger.delete(transaction_id)
+                return None
+            return work.add(transaction_id, found.session_id, "commit", status="committed", unwatch=True)
+
+    def let_go(self, transaction_id: str, description: str = "") -> None:
+        """Record and end the watch, if it is this process's; the transaction stays in progress."""
+        with self._at_work() as work:
+            if work.state.is_watched_by(transaction_id, identify(os.getpid())):
+                work.settle(self._suspects(), closing=transaction_id, description=description)
 
     def resume(self, transaction_id: str) -> Transaction:
         """To go on with: itself while in progress, a new one that continues a committed one."""
@@ -116,13 +174,25 @@ class SideCar:
             fault_point("sidecar.watching")
 
     def record(
-        self, transaction_id: str, description: str = "", paths: Iterable[AnyPath] | None = None
+        self,
+        transaction_id: str,
+        description: str = "",
+        paths: Iterable[AnyPath] | None = None,
+        *,
+        keeps_watching: bool = False,
+        doubt: str = "",
     ) -> Entry | None:
-        """The change since `watch`, which ends with it; None where nothing differs.
+        """The change since `watch`, which ends with it unless it `keeps_watching`; None where there is none.
 
-        With `paths`, of these alone; the others stay watched.
+        With `paths`, of these alone; the others stay watched. `doubt` says why it may be somebody else's.
         """
         names = self._names(paths)
+        if keeps_watching and names is None and self._glance.complete:
+            suspects = self._suspects()
+            if not suspects:
+                return None  # nothing was touched: not even the lock is needed to say so
+        else:
+            suspects = None
         with self._at_work() as work:
             work.running(transaction_id)
             watched = next(
@@ -135,8 +205,15 @@ class SideCar:
                     f"transaction {transaction_id} does not watch these files",
                     hint="watch them before the change",
                 )
-            scope = names if names is not None else (None if watched.whole_tree else watched.paths)
-            return work.settle(scope, closing=transaction_id, description=description, ending=names)
+            scope = names if names is not None else (suspects if watched.whole_tree else watched.paths)
+            return work.settle(
+                scope,
+                closing=transaction_id,
+                description=description,
+                ending=names,
+                keeps_watching=keeps_watching,
+                doubt=doubt,
+            )
 
     def write(
         self, transaction_id: str, path: AnyPath, before: bytes, after: bytes, description: str = ""
@@ -225,17 +302,40 @@ class SideCar:
         with self._at_work() as work:
             work.collect()
 
+    def family(self, name: str) -> list[Transaction]:
+        """The transactions of one kind of sessions, the one that changed last at the end."""
+        if not self.folder.is_dir():
+            return []
+        with self._at_work() as work:
+            return [work.ledger.read(one) for one in work.ledger.family(name)]
+
     # ── inside ─────────────────────────────────────────────────────────────────────────────
 
     def _names(self, paths: Iterable[AnyPath] | None) -> frozenset[bytes] | None:
         return None if paths is None else frozenset(checked_path(self._layout.root, path) for path in paths)
 
+    def _suspects(self) -> set[bytes] | None:
+        """Files that may differ from how this very object last saw them; None where that means all."""
+        return self._glance.suspects(self._clock()) if self._glance.complete else None
+
     @contextmanager
     def _at_work(self) -> Generator[Work]:
         """The one who holds the lock first ends what a crashed one left."""
+        try:
+            with self._locked() as work:
+                yield work
+        except BaseException:
+            self._glance.forget()
+            raise
+
+    @contextmanager
+    def _locked(self) -> Generator[Work]:
         self._layout.ensure()
         private_folder(self.folder)
-        with storage_errors("use the side-car"), lock_file(self.folder / "holdfast.lock", wait=PATIENCE):
+        with (
+            storage_errors("use the side-car"),
+            lock_file(self.folder / "holdfast.lock", wait=self._patience),
+        ):
             self._repository.ensure()
             self._repository.forget()
             self._tree.forget()
@@ -245,6 +345,14 @@ class SideCar:
                 self._state = State(
                     self.folder / "holdfast-state.db", self._repository.take_unsynced, now=self._clock()
                 )
-            work = Work(self._repository, self._state, self._tree, self._clock, self._limits, self._cache)
+            work = Work(
+                self._repository,
+                self._state,
+                self._tree,
+                self._clock,
+                self._limits,
+                self._cache,
+                self._glance,
+            )
             work.recover(fresh=fresh)
             yield work

@@ -11,18 +11,19 @@ from typing import Literal
 from pydantic import ValidationError
 
 from holdfast.clock import Clock, to_datetime
-from holdfast.errors import ConflictError, HoldfastError, IllegalTransitionError, NotFoundError
+from holdfast.errors import CannotDoError, ConflictError, HoldfastError, IllegalTransitionError, NotFoundError
 from holdfast.faults import fault_point
 from holdfast.ids import new_id
 from holdfast.model.base import invalid
 from holdfast.model.git import encode_path
-from holdfast.process import boot_mark
+from holdfast.process import ProcessIdentity, boot_mark
 from holdfast.redact import redact
+from holdfast.sidecar.glance import Glance
 from holdfast.sidecar.ledger import Cache, Ledger, Transaction
 from holdfast.sidecar.manifest import Entry, Kind, PathChange, Status
 from holdfast.sidecar.repository import Repository
 from holdfast.sidecar.restore import Restoring, rescue
-from holdfast.sidecar.state import Known, State, Watch, same_content
+from holdfast.sidecar.state import WHOLE_TREE, Known, State, Watch, same_content
 from holdfast.sidecar.worktree import UnreadableError, Worktree
 
 log = logging.getLogger("holdfast.sidecar")
@@ -35,6 +36,8 @@ class Limits:
     largest_file: int = 16 << 20
     """A larger file's change is recorded, its content is not kept."""
     total: int = 2 << 30
+    largest_tree: int = 8 << 30
+    """A project with more in it is not watched as a whole."""
     collect_after: int = 64 << 20
     keep_days: float = 30.0
     """So long a finished transaction can be taken back."""
@@ -61,6 +64,7 @@ class Work:
         clock: Clock,
         limits: Limits,
         cache: Cache,
+        glance: Glance,
     ) -> None:
         self.repository = repository
         self.state = state
@@ -68,6 +72,7 @@ class Work:
         self.ledger = Ledger(repository, state, cache)
         self._clock = clock
         self._limits = limits
+        self.glance = glance
         self._size = int(state.note("size") or 0)
 
     def recover(self, *, fresh: bool) -> None:
@@ -132,6 +137,12 @@ class Work:
         self.ledger.append(entry, {}, lambda: self.state.unwatch(transaction_id) if unwatch else None)
         return self.ledger.read(transaction_id)
 
+    def begin_watching(
+        self, transaction_id: str, session_id: str, owner: ProcessIdentity, continued_from: str | None
+    ) -> None:
+        entry = self._entry(transaction_id, session_id, "begin", continued_from=continued_from)
+        self.ledger.append(entry, {}, lambda: self.state.watch(transaction_id, [WHOLE_TREE], owner))
+
     def _entry(self, transaction_id: str, session_id: str, kind: Kind, **more: object) -> Entry:
         now = self._clock()
         document = {
@@ -156,11 +167,14 @@ class Work:
         closing: str | None = None,
         description: str = "",
         ending: Iterable[bytes] | None = None,
-        also: Callable[[], None] = lambda: None,
+        keeps_watching: bool = False,
+        doubt: str = "",
+        also: Callable[[], None] | None = None,
     ) -> Entry | None:
         """Look at the files in scope, and put what differs down to whom it belongs.
 
-        Where `closing` names a transaction, its watch ends with this; returns its entry.
+        Where `closing` names a transaction, its watch ends with this, unless it `keeps_watching`; returns
+        its entry.
         """
         watches = [one for one in self.state.watches() if self._is_sound(one.transaction_id)]
         differing, refreshed = self._compare(scope)
@@ -171,15 +185,19 @@ class Work:
                 refreshed[path] = differing[path][1]  # the user's own; we only remember it
             else:
                 shares.setdefault(owner, []).append(path)
-        mine = [self._change(owner, paths, differing, description) for owner, paths in shares.items()]
+        mine = [
+            self._change((name, why or doubt), paths, differing, description)
+            for (name, why), paths in shares.items()
+        ]
         mine.sort(key=lambda one: one[0].transaction_id == closing)  # its own comes last, with the rest
 
         def rest() -> None:
             for path, known in refreshed.items():
                 self.state.put_file(path, known)
-            if closing:
+            if closing and not keeps_watching:
                 self.state.unwatch(closing, ending)
-            also()
+            if also is not None:
+                also()
             self.state.put_note("size", self._size + self.repository.added)
 
         for entry, files in mine[:-1]:
@@ -187,7 +205,7 @@ class Work:
             fault_point("sidecar.shared")
         if mine:
             self.ledger.append(*mine[-1], rest)
-        else:
+        elif refreshed or also is not None or (closing and not keeps_watching) or self.repository.added:
             with self.state.change():
                 rest()
         return mine[-1][0] if mine and mine[-1][0].transaction_id == closing else None
@@ -205,9 +223,13 @@ class Work:
         self, scope: Iterable[bytes] | None
     ) -> tuple[dict[bytes, tuple[Known | None, Known | None]], dict[bytes, Known | None]]:
         """Files with another content than known (before, now), and those with only another stamp."""
-        if scope is None:
+        whole = scope is None
+        if whole:
+            self.glance.forget()
             rows = self.state.all_files()
-            paths: Iterable[bytes] = {*self.tree.list_files(), *rows}
+            paths: Iterable[bytes] = {*self.glance.list_files(self._clock()), *rows}
+            if not rows:
+                self._refuse_the_enormous(paths)
         else:
             paths = list(scope)
             rows = {path: row for path in paths if (row := self.state.file(path)) is not None}
@@ -220,12 +242,23 @@ class Work:
             except UnreadableError as error:
                 log.warning("not watched: %s", error.message)
                 continue
-            if now is not before:
+            self.glance.saw(path, now)
+            if now is not before and now != before:
                 if same_content(before, now):
                     refreshed[path] = now
                 else:
                     differing[path] = (before, now)
+        self.glance.complete |= whole
         return differing, refreshed
+
+    def _refuse_the_enormous(self, paths: Iterable[bytes]) -> None:
+        """Before all of it is read for the first time."""
+        total = sum(self.tree.size_of(path) for path in paths)
+        if total > self._limits.largest_tree:
+            raise CannotDoError(
+                f"{self.tree.root} holds {total >> 20:,} MiB: too much to watch as a whole",
+                hint="have git ignore what is not your work, or name the paths to watch",
+            )
 
     def _change(
         self,

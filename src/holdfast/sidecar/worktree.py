@@ -49,10 +49,14 @@ class Worktree:
     def location(self, path: bytes) -> bytes:
         return self._base + path
 
+    @property
+    def in_git(self) -> bool:
+        """Whether the user's own git may have a say in which files count."""
+        return any((folder / ".git").exists() for folder in (self.root, *self.root.parents))
+
     def list_files(self) -> list[bytes]:
         """Every file that git does not ignore; where there is no git, every file."""
-        inside_git = any((folder / ".git").exists() for folder in (self.root, *self.root.parents))
-        names = list_unignored(self.root) if inside_git else None
+        names = list_unignored(self.root) if self.in_git else None
         found = [name for name in (self._walk() if names is None else names) if _is_ours(name)]
         if len(found) > MOST_FILES:
             raise CannotDoError(
@@ -66,6 +70,12 @@ class Worktree:
             for name in names + [one for one in folders if os.path.islink(folder + b"/" + one)]:  # noqa: PTH114 - bytes
                 yield (folder.rstrip(b"/") + b"/" + name)[len(self._base) :]
 
+    def size_of(self, path: bytes) -> int:
+        try:
+            return os.lstat(self.location(path)).st_size
+        except OSError:
+            return 0
+
     # ── looking ────────────────────────────────────────────────────────────────────────────
 
     def look(self, path: bytes, known: Known | None, now: float, keep: Keep) -> Known | None:
@@ -75,7 +85,7 @@ class Worktree:
             if self._kind_of_folder(path) == "link":
                 return None  # what is behind it is another place's
             status = os.lstat(location)
-            if known is not None and _same_stamp(known, status):
+            if known is not None and same_stamp(known, status):
                 return known
             return self._read(location, status, now, keep)
         except (FileNotFoundError, NotADirectoryError):
@@ -272,7 +282,7 @@ def _is_ours(name: bytes) -> bool:
     return b".git" not in parts and parts[0] != os.fsencode(FOLDER) and not name.endswith(b"/")
 
 
-def _same_stamp(known: Known, status: os.stat_result) -> bool:
+def same_stamp(known: Known, status: os.stat_result) -> bool:
     return (
         status.st_ctime_ns == known.ctime_ns
         and status.st_mtime_ns == known.mtime_ns
