@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
 from typing import Self
@@ -34,12 +35,16 @@ class NoopDriver:
     name = "noop"
 
     def __init__(self, _settings: Settings) -> None:
-        pass
+        self.changes = False
+        self._number = 0
 
     def check(self, task: Task) -> None:
         pass
 
     def run(self, assignment: Assignment, report: Report) -> Outcome:  # noqa: ARG002
+        if self.changes:
+            self._number += 1
+            (assignment.worktree / "file0").write_text(f"{self._number}\n")
         return Done()
 
 
@@ -52,8 +57,10 @@ def plan(tasks: int) -> Plan:
 
 
 def _settings(database: str, folder: Path) -> Settings:
-    folder.mkdir(parents=True, exist_ok=True)
-    return load_settings({"HOLDFAST_HOME": str(folder / "home"), "HOLDFAST_DB": database}, folder)
+    """The worktree is a folder of its own: what peers write beside it is not the workflow's."""
+    project = folder / "project"
+    project.mkdir(parents=True, exist_ok=True)
+    return load_settings({"HOLDFAST_HOME": str(folder / "home"), "HOLDFAST_DB": database}, project)
 
 
 def _nothing() -> str:
@@ -72,10 +79,10 @@ class Shop:
 
     def __init__(self, database: str, folder: Path) -> None:
         self._settings = _settings(database, folder)
-        self._folder = folder
+        self._folder = self._settings.project
         self._store = SqlStore(database)
         self._service = OrchestratorService(self._settings, store=self._store)
-        driver = NoopDriver(self._settings)
+        self._driver = driver = NoopDriver(self._settings)
         self._around = Surroundings(
             Core(self._store), self._settings, drivers=lambda _name: driver, claim=lambda: _CLAIM
         )
@@ -97,8 +104,12 @@ class Shop:
         self._around.watch.close()
         self._store.close()
 
-    def start(self, tasks: int) -> None:
-        self._next = self._service.start(plan(tasks), self._folder, claim=_CLAIM)
+    def start(
+        self, tasks: int, folder: Path | None = None, *, recorded: bool = True, changes: bool = False
+    ) -> None:
+        self._around.settings = replace(self._settings, record_files=recorded)
+        self._driver.changes = changes
+        self._next = self._service.start(plan(tasks), folder or self._folder, claim=_CLAIM)
 
     def run(self) -> None:
         assert self._next is not None

@@ -13,7 +13,7 @@ import sys
 from collections.abc import Callable, Generator
 from pathlib import Path
 
-from measure import Figure, Subject, in_fresh_process, interleave, scratch_folder
+from measure import Figure, Subject, in_fresh_process, interleave, make_project, scratch_folder
 
 TOPIC = "workflows"
 BAR = 1.5
@@ -27,6 +27,7 @@ def run(quick: bool) -> list[Figure]:
     with scratch_folder() as folder, _postgres() as new_database:
         for kind, database in (("SQLite", str(folder / "h.db")), ("PostgreSQL", new_database())):
             figures += _overhead(kind, database, folder, 20 if quick else 1_000)
+        figures += _recorded(folder, 20 if quick else 300)
         for kind, database in (("SQLite", str(folder / "flat.db")), ("PostgreSQL", new_database())):
             figures += _flat(kind, database, folder, 1_000 if quick else 10_000)
         figures += _throughput(new_database, 40 if quick else 100)
@@ -47,6 +48,24 @@ def _overhead(kind: str, database: str, folder: Path, rounds: int) -> list[Figur
         Figure(TOPIC, names["langgraph"], langgraph, against=names["bare"], ratio=langgraph / bare),
         Figure(TOPIC, names["ours"], ours, against=names["bare"], ratio=ours / bare, bar=BAR),
         Figure(TOPIC, names["ours"], ours, against=names["langgraph"], ratio=ours / langgraph),
+    ]
+
+
+def _recorded(folder: Path, rounds: int) -> list[Figure]:
+    """What comparing a worktree of 1,000 files after every task adds, and what a change of a file does."""
+    found = in_fresh_process(HERE, "recorded", str(folder / "r.db"), str(folder / "recorded"), str(rounds))
+    bare = Figure(TOPIC, "SQLite: a bare DBOS step, beside these", found["bare"])
+    names = {
+        "off": ("SQLite: a task, files not recorded", None),
+        "still": ("SQLite: a task, 1,000 files compared", BAR),
+        "changing": ("SQLite: a task, a changed file recorded", None),
+    }
+    return [
+        bare,
+        *(
+            Figure(TOPIC, words, found[name], against=bare.name, ratio=found[name] / bare.value, bar=bar)
+            for name, (words, bar) in names.items()
+        ),
     ]
 
 
@@ -121,6 +140,24 @@ def _overhead_here(database: str, folder: str, rounds: str) -> dict[str, float]:
         return {name: timing.median / TASKS for name, timing in timings.items()}
 
 
+def _recorded_here(database: str, folder: str, rounds: str) -> dict[str, float]:
+    from noop_plans import Shop
+
+    with Shop(database, Path(folder)) as shop:
+        off, still, changing = (make_project(Path(folder) / name) for name in ("off", "still", "changing"))
+        for project in (off, still, changing):
+            for number in range(1_000):
+                (project / f"file{number}").write_text(f"{number}\n" * 100)
+        subjects = [
+            Subject("bare", lambda: shop.bare(TASKS)),
+            Subject("off", shop.run, prepare=lambda: shop.start(TASKS, off, recorded=False)),
+            Subject("still", shop.run, prepare=lambda: shop.start(TASKS, still)),
+            Subject("changing", shop.run, prepare=lambda: shop.start(TASKS, changing, changes=True)),
+        ]
+        timings = interleave(subjects, int(rounds))
+        return {name: timing.median / TASKS for name, timing in timings.items()}
+
+
 def _flat_here(database: str, folder: str, many: str) -> dict[str, float]:
     from noop_plans import Shop
 
@@ -150,7 +187,13 @@ def _work_here(database: str, folder: str) -> dict[str, float]:
     return {"first": first, "last": last}
 
 
-_PARTS = {"overhead": _overhead_here, "flat": _flat_here, "queue": _queue_here, "work": _work_here}
+_PARTS = {
+    "overhead": _overhead_here,
+    "recorded": _recorded_here,
+    "flat": _flat_here,
+    "queue": _queue_here,
+    "work": _work_here,
+}
 
 if __name__ == "__main__":
     print(json.dumps(_PARTS[sys.argv[1]](*sys.argv[2:])))  # type: ignore[operator]

@@ -198,7 +198,8 @@ class _OpenSession:
         cause = next((cause for one in ended if (cause := self._cause_of(one)) is not None), None)
         for one in ended:
             self._note_end(one)
-        self._trail.record([one.task for one in ended], self._running.values())
+        seconds = sum(one.seconds for one in ended)
+        self._trail.record([one.task for one in ended], self._running.values(), seconds)
         entries += self._trail.warnings()
         while True:
             verdict = self._try_boundary(entries, cause)

@@ -24,6 +24,8 @@ from holdfast.sidecar.transactions import SideCar
 log = logging.getLogger("holdfast.runner")
 
 PATIENCE = 10.0
+_INSTANT = 0.002
+"""Seconds: shorter than starting any command takes."""
 
 
 def transaction_name(workflow_id: str, session_number: int) -> str:
@@ -56,6 +58,8 @@ class Trail:
         self._name = transaction_name(workflow.id, workflow.session_count)
         self._sidecar: SideCar | None = None
         self._transaction: str | None = None
+        self._unlooked: list[Task] = []
+        self._unlooked_seconds = 0.0
         self._warnings: dict[str, bool] = {}
         """What could not be done, and whether it was told."""
 
@@ -72,17 +76,25 @@ class Trail:
 
         self._attempt("what tasks change in files is not recorded", take_up)
 
-    def record(self, ended: Iterable[Task], running: Iterable[Task]) -> None:
-        """What was changed since the last time, when these tasks have ended and those still run."""
-        tasks = list(ended)
-        if not tasks or self._transaction is None:
+    def record(self, ended: Iterable[Task], running: Iterable[Task], seconds: float) -> None:
+        """What was changed since the last time, when these tasks have ended and those still run.
+
+        `seconds` is how long they took: those of no time at all share one look at the tree.
+        """
+        self._unlooked += ended
+        self._unlooked_seconds += seconds
+        if self._transaction is None or self._unlooked_seconds < _INSTANT or not self._unlooked:
             return
         beside = ", ".join(task.id for task in running)
-        words = "; ".join(_named(task) for task in tasks)
-        description = f"{words} (beside {beside})" if beside else words
+        description = f"{self._told()} (beside {beside})" if beside else self._told()
+        first = self._unlooked[0].id
+        self._unlooked, self._unlooked_seconds = [], 0.0
         self._attempt(
-            f"what task {tasks[0].id} changed in files is not recorded", lambda: self._record(description)
+            f"what task {first} changed in files is not recorded", lambda: self._record(description)
         )
+
+    def _told(self) -> str:
+        return "; ".join(_named(task) for task in self._unlooked)
 
     def _record(self, description: str) -> None:
         if self._sidecar is None or self._transaction is None:
@@ -99,7 +111,9 @@ class Trail:
         if sidecar is None or transaction is None:
             return
         self._transaction = None
-        self._attempt(f"transaction {transaction} was not ended", lambda: sidecar.finish(transaction))
+        self._attempt(
+            f"transaction {transaction} was not ended", lambda: sidecar.finish(transaction, self._told())
+        )
 
     def close(self) -> None:
         """The runner leaves. A session that was not ended goes on elsewhere, or was killed there."""
@@ -108,7 +122,9 @@ class Trail:
         if sidecar is None:
             return
         if transaction is not None:
-            self._attempt(f"transaction {transaction} was not left", lambda: sidecar.let_go(transaction))
+            self._attempt(
+                f"transaction {transaction} was not left", lambda: sidecar.let_go(transaction, self._told())
+            )
         sidecar.close()
 
     def warnings(self) -> list[Warned]:

@@ -55,7 +55,10 @@ def find_ignored(root: Path, folders: Iterable[bytes]) -> set[bytes]:
 
 def ignore_sources(root: Path) -> list[Path]:
     """Files outside of the tree that have a say in what git lists."""
-    words = [word for name in ("index", "info/exclude", "config") for word in ("--git-path", name)]
+    names = ("index", "info/exclude", "config")
+    if (root / ".git").is_dir():
+        return [root / ".git" / name for name in names]
+    words = [word for name in names for word in ("--git-path", name)]
     done = _ask(root, "rev-parse", *words)
     return [root / os.fsdecode(name) for name in done.stdout.splitlines()]
 

@@ -16,7 +16,7 @@ from typing import NamedTuple
 from holdfast.layout import FOLDER
 from holdfast.sidecar.git import find_ignored, ignore_sources
 from holdfast.sidecar.state import Known, same_content
-from holdfast.sidecar.worktree import UnreadableError, Worktree, same_stamp
+from holdfast.sidecar.worktree import UnreadableError, Worktree
 from holdfast.stamps import settled_ctime
 
 _QUICKLY_READ = 1 << 20
@@ -54,11 +54,14 @@ class Glance:
         else:
             self._files[path] = known
 
-    def list_files(self, now: float) -> list[bytes]:
-        """Every name that counts, with stamps of all folders from before it was listed."""
+    def list_files(self, now: float, expected: Iterable[bytes] = ()) -> list[bytes]:
+        """Every name that counts, with stamps of all folders from before it was listed.
+
+        With the names to be expected it mostly takes one round.
+        """
         self._in_git = self._tree.in_git
         self._sources = ignore_sources(self._tree.root) if self._in_git else []
-        folders = {b"", *self._folders}
+        folders = {*_folders_of(expected), *self._folders}
         names: list[bytes] = []
         for _ in range(_ROUNDS):
             self._source_stamps = self._look_at_sources(now)
@@ -86,12 +89,14 @@ class Glance:
     # ── files ──────────────────────────────────────────────────────────────────────────────
 
     def _suspect_files(self, now: float) -> set[bytes]:
-        lstat, location = os.lstat, self._tree.location
+        lstat, base = os.lstat, self._tree.location(b"")
         found: set[bytes] = set()
         young: list[tuple[bytes, Known]] = []
-        for path, known in self._files.items():
+        for path, known in self._files.items():  # often thousands: little more than a system call each
             try:
-                if same_stamp(known, lstat(location(path))):
+                status = lstat(base + path)
+                # Whoever changes the mode or the size changes this time, too.
+                if status.st_ctime_ns == known.ctime_ns and status.st_mtime_ns == known.mtime_ns:
                     continue
             except OSError:
                 found.add(path)
@@ -165,13 +170,7 @@ class Glance:
 
     def _folders_that_count(self, names: Iterable[bytes]) -> set[bytes]:
         """Those that hold a file that counts, and those that may come to hold one."""
-        above = {b""}
-        for name in names:
-            folder = name.rpartition(b"/")[0]
-            while folder not in above:
-                above.add(folder)
-                folder = folder.rpartition(b"/")[0]
-        counted = {name for name in above if self._is_folder(name)}
+        counted = {name for name in _folders_of(names) if self._is_folder(name)}
         unclear = self._inside(counted) - counted
         while unclear:
             candidates = [path for path in unclear if not self._is_repository(path)]
@@ -210,3 +209,14 @@ class Glance:
             settled = settled_ctime(status, now) is not None
             found.append((status.st_mtime_ns, status.st_ctime_ns, status.st_ino) if settled else None)
         return found
+
+
+def _folders_of(names: Iterable[bytes]) -> set[bytes]:
+    """All folders on the way to these files, the root among them."""
+    found = {b""}
+    for name in names:
+        folder = name.rpartition(b"/")[0]
+        while folder not in found:
+            found.add(folder)
+            folder = folder.rpartition(b"/")[0]
+    return found

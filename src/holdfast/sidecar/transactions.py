@@ -123,12 +123,12 @@ class SideCar:
             fault_point("sidecar.watching")
             return chosen
 
-    def finish(self, transaction_id: str) -> Transaction | None:
+    def finish(self, transaction_id: str, description: str = "") -> Transaction | None:
         """Record what is left to record, end the watch and commit; None where nothing was ever changed,
         and the transaction is dropped."""
         with self._at_work() as work:
-            found = work.running(transaction_id)
-            work.settle(self._suspects(), closing=transaction_id)
+            work.running(transaction_id)
+            work.settle(self._suspects(), closing=transaction_id, description=description)
             found = work.ledger.read(transaction_id)
             if all(entry.kind == "begin" for entry in found.entries):
                 work.ledger.delete(transaction_id)

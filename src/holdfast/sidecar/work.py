@@ -227,7 +227,7 @@ class Work:
         if whole:
             self.glance.forget()
             rows = self.state.all_files()
-            paths: Iterable[bytes] = {*self.glance.list_files(self._clock()), *rows}
+            paths: Iterable[bytes] = {*self.glance.list_files(self._clock(), rows), *rows}
             if not rows:
                 self._refuse_the_enormous(paths)
         else:

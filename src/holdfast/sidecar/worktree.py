@@ -85,7 +85,7 @@ class Worktree:
             if self._kind_of_folder(path) == "link":
                 return None  # what is behind it is another place's
             status = os.lstat(location)
-            if known is not None and same_stamp(known, status):
+            if known is not None and _same_stamp(known, status):
                 return known
             return self._read(location, status, now, keep)
         except (FileNotFoundError, NotADirectoryError):
@@ -282,7 +282,7 @@ def _is_ours(name: bytes) -> bool:
     return b".git" not in parts and parts[0] != os.fsencode(FOLDER) and not name.endswith(b"/")
 
 
-def same_stamp(known: Known, status: os.stat_result) -> bool:
+def _same_stamp(known: Known, status: os.stat_result) -> bool:
     return (
         status.st_ctime_ns == known.ctime_ns
         and status.st_mtime_ns == known.mtime_ns
