@@ -10,6 +10,7 @@ import json
 import os
 import subprocess
 import sys
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -37,7 +38,11 @@ def run(quick: bool) -> list[Figure]:
 
 def _measure(folder: Path, repetitions: int) -> list[Figure]:
     short, long = Place(folder / "short", 200 * 1024), Place(folder / "long", LONG)
-    bare = Subject("python -I -S -c pass", _started([sys.executable, "-I", "-S", "-c", "pass"], b"", short))
+    bare = Subject(
+        "python -I -S -c pass",
+        _started([sys.executable, "-I", "-S", "-c", "pass"], b"", short),
+        lambda: (short.rest(), long.rest()),
+    )
     subjects = [bare]
     for name, (event, session) in _EVENTS.items():
         subjects.append(Subject(name, short.fires(event, session), short.prepares(event, session)))
@@ -89,12 +94,20 @@ class Place:
         """Before a prompt, the model has answered, and every nudge may speak again."""
 
         def prepare() -> None:
+            self.rest()
             if event == "UserPromptSubmit":
                 with self._transcript(session).open("a") as file:
                     file.write(_line(60_000 + file.tell() % 1000))
                 (self.project / ".holdfast" / "state" / "hooks" / session / "told").unlink(missing_ok=True)
 
         return prepare
+
+    def rest(self) -> None:
+        """Until what earlier events left to other processes is done: an agent waits for its model then."""
+        notes = self.project / ".holdfast" / "state" / "hooks"
+        deadline = time.monotonic() + 30
+        while any(notes.glob("*/turning")) and time.monotonic() < deadline:
+            time.sleep(0.005)
 
     def check(self) -> None:
         log = self.project / ".holdfast" / "state" / "hook-errors.log"

@@ -1,7 +1,8 @@
 """The heavy work behind the hooks: `background.py TASK AGENT SESSION PROJECT [WORD…]`.
 
 Tasks: `settings` (read the settings files), `begin` (a wind-down), `settle` (make a snapshot of the
-session), `recover` (what killed sessions left), `contexts` (prepare a session's contexts).
+session), `recover` (what killed sessions left), `contexts` (prepare a session's contexts), `look`, `watch`,
+`record` and `finish` (what its turns change in files).
 """
 
 from __future__ import annotations

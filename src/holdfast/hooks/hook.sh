@@ -63,6 +63,7 @@ fi
 
 if [ $moment = before ]; then
     [ -e "$notes/$session/full" ] && hand_over
+    [ -e "$notes/$session/turning" ] && hand_over
     case $payload in
     *'"command":'*'"command":'*) hand_over ;;
     *'"command":'*)

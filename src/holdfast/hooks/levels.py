@@ -16,7 +16,15 @@ _LEVELS = ("caution", "warning", "auto_pause", "critical")
 
 
 class HookSettings:
-    __slots__ = ("auto_pause", "caution", "context_window", "critical", "on_exhaustion", "warning")
+    __slots__ = (
+        "auto_pause",
+        "caution",
+        "context_window",
+        "critical",
+        "on_exhaustion",
+        "record_files",
+        "warning",
+    )
 
     def __init__(self) -> None:
         self.caution = 0.70
@@ -24,6 +32,7 @@ class HookSettings:
         self.auto_pause = 0.90
         self.critical = 0.95
         self.on_exhaustion = "advise"
+        self.record_files = True
         self.context_window = 0
         """0: as the agent or the model's name tells."""
 
@@ -32,6 +41,8 @@ class HookSettings:
             setattr(self, name, float(value))
         elif name == "context_window":
             self.context_window = int(value)
+        elif name == "record_files":
+            self.record_files = value.lower() not in ("false", "no", "off", "0")
         elif name == "on_exhaustion" and value in ("advise", "stop"):
             self.on_exhaustion = value
 
@@ -86,7 +97,7 @@ def _read_again(event: "Event", note: str) -> list[str]:
 
 def _from_environ(event: "Event") -> list[str]:
     found: list[str] = []
-    for name in (*_LEVELS, "on_exhaustion", "context_window"):
+    for name in (*_LEVELS, "on_exhaustion", "record_files", "context_window"):
         variable = f"HOLDFAST_{'LEVELS_' if name in _LEVELS else ''}{name.upper()}"
         value = event.environ.get(variable)
         if value:

@@ -20,11 +20,14 @@ HOUSEKEEPING = {
     "usage": ("start", "prompt", "after_tool", "batch", "model", "response", "status", "before_tool"),
     "journal": ("prompt", "after_tool", "response", "incident", "compact"),
     "wind_down": ("prompt", "before_tool", "after_tool", "batch"),
+    "file_changes": ("start", "prompt", "before_tool", "response", "incident", "end"),
     "snapshot": ("compact", "end"),
     "resume_context": ("start", "compacted"),
     "status_line": ("status",),
 }
-RUNNERS_OWN = frozenset(("prompt_count", "journal", "wind_down", "snapshot", "resume_context"))
+RUNNERS_OWN = frozenset(
+    ("prompt_count", "journal", "wind_down", "file_changes", "snapshot", "resume_context")
+)
 """Housekeeping that the runner of a workflow does itself: the pause of its tasks is not the agent's."""
 GUARDS = {
     "dangerous_commands": ("before_tool",),

@@ -82,7 +82,7 @@ def note_settings(work: Work) -> bool:
         lines += [
             f"{name}={getattr(levels, name)}" for name in ("caution", "warning", "auto_pause", "critical")
         ]
-        lines += [f"on_exhaustion={settings.on_exhaustion}"]
+        lines += [f"on_exhaustion={settings.on_exhaustion}", f"record_files={settings.record_files}"]
         lines += [f"context_window={settings.context_window}"] if settings.context_window else []
     notes.write(str(work.state / "hooks" / "settings"), "\n".join(lines).encode("utf-8", "surrogateescape"))
     return True
@@ -275,7 +275,12 @@ def recover(work: Work) -> bool:
         notes.write(str(folder / "ended"), b"killed")
         if len(lines) == 5:
             agent, session, transcript = lines[:3]
-            settle(Work(agent, session, str(work.project)), "crash", transcript)
+            killed_one = Work(agent, session, str(work.project))
+            settle(killed_one, "crash", transcript)
+            if os.path.exists(killed_one.note("transaction")):
+                from holdfast.hooks.turns import finish_killed
+
+                finish_killed(killed_one)
     if manager.is_orphaned():
         name = _finalise_orphan(manager)
         if name:
@@ -288,10 +293,22 @@ def _finalise_orphan(manager: IncrementalPauseManager) -> str | None:
     return path.stem if path else None
 
 
+def _of_turns(name: str) -> Callable[..., bool]:
+    """The side-car is loaded by nobody else."""
+
+    def task(work: Work, *words: str) -> bool:
+        from holdfast.hooks import turns
+
+        return getattr(turns, name)(work, *words)
+
+    return task
+
+
 TASKS: dict[str, Callable[..., bool]] = {
     "settings": note_settings,
     "begin": begin,
     "settle": settle,
     "recover": recover,
     "contexts": prepare_contexts,
+    **{name: _of_turns(name) for name in ("look", "watch", "record", "finish")},
 }

@@ -123,6 +123,11 @@ class SideCar:
             fault_point("sidecar.watching")
             return chosen
 
+    def look(self) -> None:
+        """Take in how all files are now, with nobody's name on it."""
+        with self._at_work() as work:
+            work.settle(None)
+
     def finish(self, transaction_id: str, description: str = "") -> Transaction | None:
         """Record what is left to record, end the watch and commit; None where nothing was ever changed,
         and the transaction is dropped."""
@@ -301,6 +306,11 @@ class SideCar:
         """Drop what nobody needs any more, and old finished transactions where room is short."""
         with self._at_work() as work:
             work.collect()
+
+    def is_in_progress(self, transaction_id: str) -> bool:
+        with self._at_work() as work:
+            known = work.ledger.exists(transaction_id)
+            return known and work.ledger.last(transaction_id).status == "in-progress"
 
     def family(self, name: str) -> list[Transaction]:
         """The transactions of one kind of sessions, the one that changed last at the end."""

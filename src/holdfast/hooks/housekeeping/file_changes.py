@@ -1,0 +1,74 @@
+"""Record what a turn of the agent changes in files, beside it; a tool waits for the look before at most."""
+
+import os
+import time
+
+from holdfast.hooks import notes
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from holdfast.hooks.answer import Answer
+    from holdfast.hooks.event import Event
+
+KIND = "housekeeping"
+
+TURNING = "turning"
+"""There while the tree is looked at before a turn. The shell in front of us knows the name, too."""
+RECORDING = "recording"
+"""There while a turn's changes are watched; says which turn."""
+ENDING = "ending"
+"""The same, from the turn's end until it is recorded."""
+TRANSACTION = "transaction"
+
+_LONGEST_WAIT = 5.0
+_STALE = 60.0
+
+
+def run(event: "Event", answer: "Answer") -> None:  # noqa: ARG001
+    if event.moment == "before_tool":
+        _wait_for_the_look(event)
+    elif event.moment in ("response", "incident"):
+        if os.path.exists(event.note(RECORDING)):
+            os.replace(event.note(RECORDING), event.note(ENDING))
+            _leave_to_others(event, "record")
+    elif event.moment == "end":
+        if os.path.exists(event.note(TRANSACTION)):
+            _leave_to_others(event, "finish")
+    elif event.settings.record_files and _in_git(event.project):
+        if event.moment == "start":
+            _leave_to_others(event, "look")
+        elif notes.create(event.note(TURNING)) or _is_stale(event.note(TURNING)):
+            _leave_to_others(event, "watch", str(event.prompts))
+
+
+def _leave_to_others(event: "Event", task: str, *words: str) -> None:
+    from holdfast.hooks import spawn
+
+    spawn.detach(event, task, *words)
+
+
+def _wait_for_the_look(event: "Event") -> None:
+    """It has the time in which the model thinks; hardly ever is any of it left to wait for."""
+    deadline = time.monotonic() + _LONGEST_WAIT
+    while os.path.exists(event.note(TURNING)) and time.monotonic() < deadline:
+        if _is_stale(event.note(TURNING)):
+            notes.remove(event.note(TURNING))
+        time.sleep(0.01)
+
+
+def _is_stale(path: str) -> bool:
+    """Left by a process that was killed."""
+    try:
+        return time.time() - os.stat(path).st_mtime > _STALE
+    except FileNotFoundError:
+        return True
+
+
+def _in_git(project: str) -> bool:
+    """Elsewhere nobody says which files are work, and reading all there are may take for ever."""
+    while not os.path.exists(f"{project}/.git"):
+        parent = os.path.dirname(project)
+        if parent == project:
+            return False
+        project = parent
+    return True

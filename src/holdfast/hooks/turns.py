@@ -1,0 +1,119 @@
+"""An agent's turns as changes of one transaction a session, recorded in processes of their own.
+
+A turn is watched from its prompt to its end. What was changed between two turns is the user's.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+import time
+from typing import TYPE_CHECKING
+
+from holdfast.errors import HoldfastError, IllegalTransitionError
+from holdfast.hooks import notes, trouble
+from holdfast.hooks.housekeeping.file_changes import ENDING, RECORDING, TRANSACTION, TURNING
+from holdfast.process import ProcessIdentity
+from holdfast.sidecar.transactions import SideCar
+
+if TYPE_CHECKING:
+    from holdfast.hooks.settling import Work
+
+_PATIENCE = 120.0
+_GONE = "the turn had no end: it may have been changed by somebody else since"
+_PLAIN = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,70}")
+
+
+def look(work: Work) -> bool:
+    """Take the tree in, so that the first turn needs to look only at what changed since."""
+    os.nice(10)
+    with SideCar(work.project) as sidecar:
+        sidecar.look()
+    return True
+
+
+def watch(work: Work, turn: str) -> bool:
+    try:
+        _wait_while_there(work.note(ENDING))
+        with SideCar(work.project) as sidecar:
+            unended = _read(work, RECORDING)
+            if unended:
+                _record(work, sidecar, unended, doubt=_GONE)
+            name = sidecar.take_up(_name(work), owner=_agent(work))
+        notes.write(work.note(TRANSACTION), name.encode())
+        notes.write(work.note(RECORDING), turn.encode() or b"0")
+    finally:
+        notes.remove(work.note(TURNING))
+    return True
+
+
+def record(work: Work) -> bool:
+    """The end of a turn."""
+    try:
+        with SideCar(work.project) as sidecar:
+            _record(work, sidecar, _read(work, ENDING))
+    finally:
+        notes.remove(work.note(ENDING))
+    return True
+
+
+def finish(work: Work) -> bool:
+    """The end of the session: its changes are meant to stay."""
+    _wait_while_there(work.note(TURNING))
+    _wait_while_there(work.note(ENDING))
+    name = _read(work, TRANSACTION)
+    if name:
+        with SideCar(work.project) as sidecar:
+            turn = _read(work, RECORDING)
+            if sidecar.is_in_progress(name):
+                sidecar.finish(name, f"turn {turn}" if turn else "")
+    for note in (TRANSACTION, RECORDING):
+        notes.remove(work.note(note))
+    return True
+
+
+def finish_killed(work: Work) -> None:
+    """Of a session that ended without a word: what it did is in doubt, and stays."""
+    for note in (TURNING, ENDING):
+        notes.remove(work.note(note))
+    try:
+        finish(work)
+    except HoldfastError as error:
+        trouble.note(str(work.state), f"what {work.session} changed is not recorded: {error.message}")
+
+
+def _record(work: Work, sidecar: SideCar, turn: str, doubt: str = "") -> None:
+    name = _read(work, TRANSACTION)
+    if not name:
+        return
+    try:
+        sidecar.record(name, f"turn {turn}", doubt=doubt)
+    except IllegalTransitionError as error:
+        trouble.note(str(work.state), f"turn {turn} of {work.session} is not recorded: {error.message}")
+
+
+def _name(work: Work) -> str:
+    """Of the transaction; ids of sessions may hold other signs, or be longer."""
+    if _PLAIN.fullmatch(work.session):
+        return f"{work.agent}-{work.session}"
+    return f"{work.agent}-{hashlib.sha256(work.session.encode()).hexdigest()[:32]}"
+
+
+def _agent(work: Work) -> ProcessIdentity | None:
+    """The process whose end leaves the watch without anybody to end it."""
+    lines = work.read("who")
+    if len(lines) != 5 or not lines[3].isdigit():
+        return None
+    return {"pid": int(lines[3]), "started": lines[4] or None}
+
+
+def _read(work: Work, name: str) -> str:
+    return (notes.read(work.note(name), 200) or b"").decode("ascii", "replace")
+
+
+def _wait_while_there(path: str) -> None:
+    """For the process that is at it; one that was killed is not waited for for ever."""
+    deadline = time.monotonic() + _PATIENCE
+    while os.path.exists(path) and time.monotonic() < deadline:
+        time.sleep(0.02)

@@ -1,0 +1,184 @@
+"""What an agent changes in files, turn by turn: recorded beside it, and the user's own edits are not."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+
+import pytest
+
+from holdfast.sidecar.ledger import Transaction
+from holdfast.sidecar.transactions import SideCar
+from hooks.harness import AgentSession
+
+ENDS = {"claude": "Stop", "codex": "Stop", "gemini": "AfterAgent", "opencode": "session.idle"}
+STARTS = {"opencode": "session.created"}
+OVER = {"opencode": "session.deleted"}
+
+
+@pytest.fixture(params=["claude"])
+def agent(request: pytest.FixtureRequest, session: AgentSession) -> AgentSession:
+    """In a git worktree."""
+    subprocess.run(["git", "init", "--quiet", session.project], check=True)
+    (session.project / "mine").write_text("mine\n")
+    session.agent = request.param
+    return session
+
+
+every_agent = pytest.mark.parametrize("agent", list(ENDS), indirect=True)
+
+
+def start(agent: AgentSession) -> None:
+    assert agent.fire(STARTS.get(agent.agent, "SessionStart"), source="startup").code == 0
+
+
+def begin_turn(agent: AgentSession) -> None:
+    agent.prompt("change something")
+    agent.wait_for(lambda: not (agent.notes / "turning").exists())
+
+
+def end_turn(agent: AgentSession) -> None:
+    agent.fire(ENDS[agent.agent])
+    agent.wait_for(lambda: not (agent.notes / "ending").exists())
+
+
+def end(agent: AgentSession) -> None:
+    agent.fire(OVER.get(agent.agent, "SessionEnd"), reason="other")
+    agent.wait_for(lambda: not (agent.notes / "transaction").exists())
+
+
+def transactions(agent: AgentSession) -> list[Transaction]:
+    with SideCar(agent.project) as sidecar:
+        return sidecar.transactions()
+
+
+def told(transaction: Transaction) -> list[tuple[str, list[str], str]]:
+    return [
+        (one.description, [change.path for change in one.changes], one.doubt) for one in transaction.changes
+    ]
+
+
+@every_agent
+def test_every_turn_is_a_change_and_what_the_user_does_between_is_not(agent: AgentSession) -> None:
+    start(agent)
+    begin_turn(agent)
+    (agent.project / "made").write_text("by a shell\n")
+    end_turn(agent)
+    (agent.project / "mine").write_text("mine, between two turns\n")
+    begin_turn(agent)
+    (agent.project / "made").unlink()
+    (agent.project / "other").write_text("x\n")
+    end_turn(agent)
+    (found,) = transactions(agent)
+    assert (found.id, found.status) == (f"{agent.agent}-{agent.session_id}", "in-progress")
+    assert told(found) == [("turn 1", ["made"], ""), ("turn 2", ["made", "other"], "")]
+    end(agent)
+    (found,) = transactions(agent)
+    assert found.status == "committed"
+    with SideCar(agent.project) as sidecar:
+        sidecar.rollback(found.id)
+    assert sorted(path.name for path in agent.project.iterdir()) == [".git", ".holdfast", "mine"]
+    assert (agent.project / "mine").read_text() == "mine, between two turns\n"
+    assert agent.errors == ""
+
+
+def test_no_tool_starts_before_the_tree_was_looked_at(agent: AgentSession) -> None:
+    """However soon it comes: the hook before it waits."""
+    for number in range(200):
+        (agent.project / f"file{number}").write_text(f"{number}\n")
+    agent.prompt("at once")
+    agent.before_tool("true")
+    assert not (agent.notes / "turning").exists()
+    (agent.project / "file7").write_text("by the tool\n")
+    end_turn(agent)
+    assert told(transactions(agent)[0]) == [("turn 1", ["file7"], "")]
+
+
+def test_a_mark_that_a_killed_look_left_holds_nothing_up(agent: AgentSession) -> None:
+    start(agent)
+    begin_turn(agent)
+    mark = agent.notes / "turning"
+    mark.touch()
+    os.utime(mark, (0, 0))
+    assert agent.before_tool("true").code == 0
+    assert not mark.exists()
+
+
+def test_a_turn_without_an_end_is_in_doubt(agent: AgentSession) -> None:
+    start(agent)
+    begin_turn(agent)
+    (agent.project / "made").write_text("agent, or the user after the interruption\n")
+    begin_turn(agent)
+    end_turn(agent)
+    ((name, paths, doubt),) = told(transactions(agent)[0])
+    assert (name, paths) == ("turn 1", ["made"])
+    assert "had no end" in doubt
+
+
+def test_a_session_that_was_killed_is_recorded_in_doubt_by_the_next_one(agent: AgentSession) -> None:
+    with subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE) as process:
+        agent.variables["CLAUDE_PID"] = str(process.pid)
+        start(agent)
+        begin_turn(agent)
+        (agent.project / "made").write_text("agent\n")
+        process.kill()
+    following = AgentSession(agent.project, agent.home, session_id="the-next-one")
+    following.start()
+    following.wait_for(lambda: not (agent.notes / "transaction").exists())
+    (found,) = transactions(agent)
+    assert (found.status, [paths for _, paths, _ in told(found)]) == ("committed", [["made"]])
+    assert told(found)[0][2] == "its session had ended without a word"
+
+
+def test_resumed_after_its_end_a_session_continues_in_a_new_transaction(agent: AgentSession) -> None:
+    for number in (1, 2):
+        start(agent)
+        begin_turn(agent)
+        (agent.project / f"made{number}").write_text("x\n")
+        end_turn(agent)
+        end(agent)
+    later, first = transactions(agent)
+    assert (later.id, later.continued_from) == (f"{first.id}-2", first.id)
+
+
+def test_a_session_that_changes_nothing_leaves_no_transaction(agent: AgentSession) -> None:
+    start(agent)
+    begin_turn(agent)
+    end_turn(agent)
+    end(agent)
+    assert transactions(agent) == []
+
+
+@pytest.mark.parametrize("how", ["variable", "file", "no git", "task of a workflow"])
+def test_where_nothing_is_recorded(agent: AgentSession, how: str) -> None:
+    if how == "variable":
+        agent.variables["HOLDFAST_RECORD_FILES"] = "off"
+    elif how == "task of a workflow":
+        agent.variables["HOLDFAST_WORKFLOW"] = "wf_1"
+    elif how == "no git":
+        (agent.project / ".git").rename(agent.home / "git")
+    else:
+        folder = agent.project / ".holdfast"
+        folder.mkdir(mode=0o700)
+        (folder / "config.toml").write_text("record_files = false\n")
+    start(agent)
+    agent.prompt("work")
+    assert not (agent.notes / "turning").exists()
+    agent.fire("Stop")
+    agent.fire("SessionEnd", reason="other")
+    assert not (agent.project / ".holdfast" / "sidecar").exists()
+
+
+def test_a_side_car_in_trouble_is_noted_and_not_felt(agent: AgentSession) -> None:
+    start(agent)
+    begin_turn(agent)
+    with SideCar(agent.project) as sidecar:
+        sidecar.rollback(f"claude-{agent.session_id}")
+    (agent.project / "made").write_text("x\n")
+    end_turn(agent)
+    assert "rolled-back" in agent.errors
+    begin_turn(agent)
+    (agent.project / "made2").write_text("x\n")
+    end_turn(agent)
+    assert told(transactions(agent)[0]) == [("turn 2", ["made2"], "")]
