@@ -38,17 +38,23 @@ def run(quick: bool) -> list[Figure]:
 
 def _measure(folder: Path, repetitions: int) -> list[Figure]:
     short, long = Place(folder / "short", 200 * 1024), Place(folder / "long", LONG)
+
+    def rest() -> None:
+        short.rest()
+        long.rest()
+
     bare = Subject(
         "python -I -S -c pass",
         _started([sys.executable, "-I", "-S", "-c", "pass"], b"", short),
-        lambda: (short.rest(), long.rest()),
+        rest,
     )
     subjects = [bare]
     for name, (event, session) in _EVENTS.items():
-        subjects.append(Subject(name, short.fires(event, session), short.prepares(event, session)))
-        subjects.append(
-            Subject(f"{name}, 100 MB transcript", long.fires(event, session), long.prepares(event, session))
-        )
+        for place, words in ((short, name), (long, f"{name}, 100 MB transcript")):
+            prepare = place.prepares(event, session)
+            subjects.append(
+                Subject(words, place.fires(event, session), lambda prepare=prepare: (rest(), prepare()))
+            )
     subjects += _peer(short)
     timings = interleave(subjects, repetitions)
     for place in (short, long):
@@ -94,7 +100,6 @@ class Place:
         """Before a prompt, the model has answered, and every nudge may speak again."""
 
         def prepare() -> None:
-            self.rest()
             if event == "UserPromptSubmit":
                 with self._transcript(session).open("a") as file:
                     file.write(_line(60_000 + file.tell() % 1000))
@@ -106,8 +111,12 @@ class Place:
         """Until what earlier events left to other processes is done: an agent waits for its model then."""
         notes = self.project / ".holdfast" / "state" / "hooks"
         deadline = time.monotonic() + 30
+        seen = False
         while any(notes.glob("*/turning")) and time.monotonic() < deadline:
+            seen = True
             time.sleep(0.005)
+        if seen:
+            time.sleep(0.1)  # it has done its work and ends
 
     def check(self) -> None:
         log = self.project / ".holdfast" / "state" / "hook-errors.log"
