@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import logging
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -15,22 +16,27 @@ from holdfast.durable import storage_errors, write_new
 from holdfast.errors import DamagedDataError, NotFoundError
 from holdfast.ids import new_id
 from holdfast.model.base import explain
-from holdfast.model.item_session import STATE_CLASSES, ItemSessionState, SessionType
+from holdfast.model.item_session import STATE_CLASSES, ImproveSessionState, ItemSessionState, SessionType
 from holdfast.model.schema import ITEM_SESSION_SCHEMA
 from holdfast.model.snapshot import SessionSnapshot
 from holdfast.model.workflow import ACTIVE, Workflow
 from holdfast.pauses import remember_project
-from holdfast.store.bundle import pack, unpack
+from holdfast.sidecar.carry import Carried, from_document
+from holdfast.sidecar.transactions import Limits, SideCar
+from holdfast.store.bundle import LARGEST_MEMBER, pack, unpack
 from holdfast.store.item_sessions import SessionStateManager
 from holdfast.store.protocol import Store
 from holdfast.store.session_document import read_session_document, render_files
 from holdfast.store.session_files import FileSet, SessionFiles
+
+log = logging.getLogger("holdfast.bundles")
 
 
 @dataclass
 class ImportReport:
     sessions: list[str] = field(default_factory=list[str])
     items: list[str] = field(default_factory=list[str])
+    transactions: list[str] = field(default_factory=list[str])
     renamed: dict[str, str] = field(default_factory=dict[str, str])
     already_there: list[str] = field(default_factory=list[str])
 
@@ -67,7 +73,35 @@ def export_bundle(
                 members[f"journals/{name}.jsonl"] = journal
         for item in items:
             members[f"items/{item}"] = (folder / item).read_bytes()
+    members |= _transactions(settings, members if only else None)
     return pack(members, to_datetime(clock()), passphrase), [*sessions, *items]
+
+
+def _transactions(settings: Settings, only_of: dict[str, bytes] | None) -> dict[str, bytes]:
+    """What these sessions changed in files; of all sessions, if none are named."""
+    found: dict[str, bytes] = {}
+    with SideCar(settings.project) as sidecar:
+        for one in sidecar.transactions():
+            if only_of is None or any(_is_linked(one.id, *member) for member in only_of.items()):
+                content = sidecar.carry_out(one.id)
+                if len(content) > LARGEST_MEMBER:
+                    log.warning("transaction %s is too large for a bundle and was left out", one.id)
+                else:
+                    found[f"transactions/{one.id}.json"] = content
+    return found
+
+
+def _is_linked(transaction_id: str, name: str, content: bytes) -> bool:
+    if name.startswith("journals/"):
+        return False
+    document = _document(name, content)
+    if name.startswith("items/"):
+        return document.get("transaction_id") == transaction_id
+    families = [f"{document.get('workflow_id')}-s{document.get('session_number')}"]
+    agent = document.get("agent_session")
+    if isinstance(agent, dict):
+        families.append(f"{agent.get('agent')}-{agent.get('agent_session_id')}")  # pyright: ignore
+    return any(transaction_id == one or transaction_id.startswith(f"{one}-") for one in families)
 
 
 def _journal(settings: Settings, name: str) -> bytes | None:
@@ -90,14 +124,22 @@ def import_bundle(
     members = unpack(data, passphrase)
     sessions = [_session(name, content) for name, content in members.items() if name.startswith("sessions/")]
     items = [_item(name, content) for name, content in members.items() if name.startswith("items/")]
+    carried = [
+        _carried(settings, name, content)
+        for name, content in members.items()
+        if name.startswith("transactions/")
+    ]
+    if sum(one.size for one in carried) > Limits().total:
+        raise _refused("its transactions are too large")
     names = {snapshot.session_id for snapshot, _ in sessions}
     for name in members:
         if name.startswith("journals/") and name[len("journals/") : -len(".jsonl")] not in names:
             raise _refused(f"{name} belongs to no session in it")
     report = ImportReport()
     settings.layout.ensure()
-    _place_sessions(settings, store, sessions, members, report, clock)
-    _place_items(settings, items, report, clock)
+    workflows = _place_sessions(settings, store, sessions, members, report, clock)
+    transactions = _place_transactions(settings, carried, workflows, report, clock)
+    _place_items(settings, items, transactions, report, clock)
     remember_project(settings)
     return report
 
@@ -107,6 +149,16 @@ def _session(name: str, content: bytes) -> tuple[SessionSnapshot, Workflow]:
     if name != f"sessions/{snapshot.session_id}.json" or snapshot.workflow_id != workflow.id:
         raise _refused(f"{name} holds another session than it says")
     return snapshot.without_secrets(), workflow.without_secrets()
+
+
+def _carried(settings: Settings, name: str, content: bytes) -> Carried:
+    try:
+        found = from_document(_document(name, content), settings.project, where=name)
+    except DamagedDataError as error:
+        raise _refused(error.message) from error
+    if name != f"transactions/{found.id}.json":
+        raise _refused(f"{name} holds another transaction than it says")
+    return found
 
 
 def _item(name: str, content: bytes) -> tuple[SessionType, ItemSessionState]:
@@ -138,7 +190,8 @@ def _place_sessions(
     members: dict[str, bytes],
     report: ImportReport,
     clock: Clock,
-) -> None:
+) -> dict[str, str]:
+    """Returns the ids of workflows, old to new."""
     files = SessionFiles(settings.layout.sessions)
     workflows: dict[str, str] = {}
     with files.locked():
@@ -162,6 +215,33 @@ def _place_sessions(
             report.sessions.append(fresh.session_id)
             if fresh.session_id != old:
                 report.renamed[old] = fresh.session_id
+    return workflows
+
+
+def _place_transactions(
+    settings: Settings,
+    carried: list[Carried],
+    workflows: dict[str, str],
+    report: ImportReport,
+    clock: Clock,
+) -> dict[str, str]:
+    """Returns the ids of those that have another one here, old to new."""
+    ids: dict[str, str] = {}
+    if not carried:
+        return ids
+    with SideCar(settings.project, clock=clock) as sidecar:
+        for one in sorted(carried, key=lambda one: one.entries[0].at):
+            wanted = one.id
+            for old, new in workflows.items():
+                wanted = wanted.replace(old, new, 1) if wanted.startswith(f"{old}-s") else wanted
+            placed = sidecar.bring_in(one, wanted, ids)
+            if placed is None:
+                report.already_there.append(one.id)
+                continue
+            report.transactions.append(placed)
+            if placed != one.id:
+                ids[one.id] = report.renamed[one.id] = placed
+    return ids
 
 
 def _snapshot_id(files: SessionFiles, name: str) -> str:
@@ -200,7 +280,11 @@ def _is_known(store: Store, workflow_id: str) -> bool:
 
 
 def _place_items(
-    settings: Settings, items: list[tuple[SessionType, ItemSessionState]], report: ImportReport, clock: Clock
+    settings: Settings,
+    items: list[tuple[SessionType, ItemSessionState]],
+    transactions: dict[str, str],
+    report: ImportReport,
+    clock: Clock,
 ) -> None:
     manager = SessionStateManager(settings.project, clock=clock)
     for kind, state in items:
@@ -209,8 +293,10 @@ def _place_items(
             report.already_there.append(state.session_id)
             continue
         fresh = state
+        if isinstance(state, ImproveSessionState) and state.transaction_id in transactions:
+            fresh = state.changed(transaction_id=transactions[state.transaction_id])
         if state.session_id in known:
-            fresh = state.changed(session_id=new_id("item", clock()))
+            fresh = fresh.changed(session_id=new_id("item", clock()))
             report.renamed[state.session_id] = fresh.session_id
         manager.save_session_state(fresh, kind)
         report.items.append(fresh.session_id)

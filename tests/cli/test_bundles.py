@@ -12,6 +12,8 @@ from typing import Any
 
 import pytest
 
+from holdfast.sidecar.transactions import SideCar
+
 from .harness import Place
 
 NAME = "session-20260106-120000"
@@ -21,6 +23,12 @@ WHEN = 1_767_700_800.0
 @pytest.fixture
 def bundle(place: Place) -> Path:
     assert place.paused("tool_call", "user_message", reason="context is full", at=WHEN) == NAME
+    (place.project / "a").write_text("start\n")
+    with SideCar(place.project) as sidecar:
+        sidecar.take_up("s1")
+        (place.project / "a").write_text("agent\n")
+        (place.project / "made").write_bytes(b"\0\xff")
+        sidecar.finish("s1", "worked")
     file = place.root / "work.holdfast"
     place.ok("export", file)
     return file
@@ -45,8 +53,29 @@ def test_there_and_back(place: Place, bundle: Path) -> None:
 def test_importing_twice_changes_nothing(place: Place, bundle: Path) -> None:
     before = place.session_files()
     report = place.json("import", bundle)
-    assert (report["sessions"], report["already_there"]) == ([], [NAME])
+    assert (report["sessions"], report["already_there"]) == ([], [NAME, "s1"])
     assert place.session_files() == before
+
+
+def test_what_a_session_changed_in_files_goes_with_it(place: Place, bundle: Path) -> None:
+    other = place.beside("other")
+    assert other.json("import", bundle)["transactions"] == ["s1"]
+    assert not (other.project / "made").exists()
+    before, after = (one.json("tx", "show", "s1") for one in (place, other))
+    assert after == before
+    for name in ("a", "made"):
+        (other.project / name).write_bytes((place.project / name).read_bytes())
+    other.ok("tx", "rollback", "s1", "--yes")
+    assert ((other.project / "a").read_text(), (other.project / "made").exists()) == ("start\n", False)
+    report = other.json("import", bundle)
+    assert report["renamed"]["s1"] == report["transactions"][0]
+    assert place.json("import", bundle)["already_there"] == [NAME, "s1"]
+
+
+def test_one_session_alone_goes_with_its_own_changes(place: Place, bundle: Path) -> None:
+    alone = place.root / "alone.holdfast"
+    place.ok("export", alone, "--session", NAME)
+    assert place.beside("other").json("import", alone)["transactions"] == []
 
 
 def test_a_name_that_is_taken_is_replaced(place: Place, bundle: Path) -> None:
@@ -145,6 +174,49 @@ def _twice(members: Members) -> bytes:
     return target.getvalue()
 
 
+CHANGE = "transactions/s1.json"
+
+
+def with_transaction(members: Members, change: Callable[[dict[str, Any]], object]) -> bytes:
+    document = json.loads(members[CHANGE])
+    change(document)
+    return built({**members, CHANGE: json.dumps(document).encode()})
+
+
+def _other_path(path: str) -> Callable[[dict[str, Any]], object]:
+    return lambda document: document["entries"][1]["changes"][0].update(path=path)
+
+
+def _state(**fields: Any) -> Callable[[dict[str, Any]], object]:
+    return lambda document: document["entries"][1]["changes"][0]["after"].update(fields)
+
+
+HOSTILE_TRANSACTIONS: dict[str, Callable[[dict[str, Any]], object]] = {
+    "a path upwards": _other_path("../evil"),
+    "an absolute path": _other_path("/etc/passwd"),
+    "a path into git": _other_path(".git/hooks/post-commit"),
+    "a path into git, quoted": _other_path('".gi\\164/config"'),
+    "a path into our folder": _other_path(".holdfast/config.toml"),
+    "a path with a detour": _other_path("a/../b"),
+    "a path that is no text": _other_path("a\0b"),
+    "another content": lambda d: d["blobs"].update({next(iter(d["blobs"])): "ZXZpbA=="}),
+    "a content that is missing": lambda d: d["blobs"].popitem(),
+    "a content too many": lambda d: d["blobs"].update({"0" * 40: ""}),
+    "no base64": lambda d: d["blobs"].update({next(iter(d["blobs"])): "!"}),
+    "another size": _state(size=1),
+    "a file that runs as somebody else": _state(permissions=0o4755),
+    "no beginning": lambda d: d["entries"].pop(0),
+    "no entries": lambda d: d.update(entries=[]),
+    "entries that are none": lambda d: d.update(entries=[1]),
+    "the same entry twice": lambda d: d["entries"].append(d["entries"][1]),
+    "undoing what is not there": lambda d: d["entries"][1].update(undoes=["ch_x"]),
+    "another transaction": lambda d: [one.update(transaction_id="other") for one in d["entries"]],
+    "two transactions": lambda d: d["entries"][1].update(transaction_id="other"),
+    "a name that leads elsewhere": lambda d: [one.update(transaction_id="../x") for one in d["entries"]],
+    "an entry of the future": lambda d: d["entries"][1].update(schema_version=9),
+    "a document of the future": lambda d: d.update(schema_version=9),
+}
+
 HOSTILE: dict[str, Callable[[Members], bytes]] = {
     "not a bundle": lambda _: b"PK nonsense",
     "empty": lambda _: b"",
@@ -202,6 +274,14 @@ HOSTILE: dict[str, Callable[[Members], bytes]] = {
     "an item session that is none": lambda members: built({**members, "items/audit-session-x.json": b"{}"}),
     "an item session elsewhere": lambda members: built({**members, "items/audit-session-...json": b"{}"}),
 }
+
+
+HOSTILE.update(
+    {
+        f"a transaction: {name}": lambda members, change=change: with_transaction(members, change)
+        for name, change in HOSTILE_TRANSACTIONS.items()
+    }
+)
 
 
 @pytest.fixture

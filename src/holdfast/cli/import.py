@@ -40,6 +40,8 @@ def command(file: Path, as_json: bool) -> None:
         common.print_json(vars(report))
         return
     click.echo(f"Imported {len(report.sessions) + len(report.items)} sessions")
+    if report.transactions:
+        click.echo(f"  with {len(report.transactions)} transactions: `holdfast tx list`")
     for old, new in report.renamed.items():
         click.echo(f"  {old} is {new} here")
     if report.already_there:

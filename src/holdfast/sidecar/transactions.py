@@ -15,7 +15,7 @@ recorded *in doubt*, and taken back only on request.
 from __future__ import annotations
 
 import os
-from collections.abc import Generator, Iterable
+from collections.abc import Generator, Iterable, Mapping
 from contextlib import contextmanager
 from itertools import count
 from pathlib import Path
@@ -28,6 +28,7 @@ from holdfast.faults import fault_point
 from holdfast.ids import new_id
 from holdfast.layout import ProjectLayout
 from holdfast.process import ProcessIdentity, identify
+from holdfast.sidecar.carry import Carried, to_document
 from holdfast.sidecar.glance import Glance
 from holdfast.sidecar.ledger import Cache, Transaction
 from holdfast.sidecar.manifest import Entry, PathChange
@@ -301,6 +302,33 @@ class SideCar:
         """What a file held before or after a change; None where it was not there or was not kept."""
         state = change.before if side == "before" else change.after
         return self._repository.read(state.oid) if state is not None and state.stored else None
+
+    def carry_out(self, transaction_id: str) -> bytes:
+        """As a document for another project."""
+        with self._at_work() as work:
+            return to_document(work.ledger.read(transaction_id), self._repository.read)
+
+    def bring_in(self, carried: Carried, wanted: str, ids: Mapping[str, str]) -> str | None:
+        """Take another project's transaction in, under a new name where that one is taken.
+
+        None where this very one is here already. No file of the project is touched.
+        """
+        with self._at_work() as work:
+            if work.ledger.exists(wanted):
+                if [one.at for one in work.ledger.read(wanted).entries] == [
+                    one.at for one in carried.entries
+                ]:
+                    return None
+                wanted = new_id("tx", self._clock())
+            if wanted != carried.id:
+                carried = carried.renamed(wanted, lambda: new_id("ch", self._clock()), ids)
+            if not all(work.keep(data) for data in carried.blobs.values()):
+                raise CannotDoError(
+                    "there is no room for the files of this transaction", hint="`holdfast tx list`"
+                )
+            for entry in carried.entries:
+                work.ledger.append(entry, {})
+            return wanted
 
     def collect(self) -> None:
         """Drop what nobody needs any more, and old finished transactions where room is short."""

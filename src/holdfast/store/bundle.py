@@ -1,7 +1,7 @@
 """A bundle: sessions of a project in one file, to keep or to take to another machine.
 
 A zip archive with `manifest.json` first, which names every other member with its size and SHA-256. A bundle
-may come from anybody, so nothing in it is believed: member names are of three known forms, sizes are
+may come from anybody, so nothing in it is believed: member names are of four known forms, sizes are
 bounded before and while unpacking, hashes must agree, and the whole is read and checked before the caller
 gets any of it. Perhaps encrypted with a passphrase, in the format of `age`.
 """
@@ -23,7 +23,11 @@ from holdfast.errors import CannotDoError, DamagedDataError, InvalidInputError
 from holdfast.model.base import Value, explain
 from holdfast.model.schema import Schema
 
-BUNDLE_SCHEMA = Schema("bundle", {1: "session documents, their journals, item sessions"})
+BUNDLE_SCHEMA = Schema(
+    "bundle",
+    {1: "session documents, their journals, item sessions", 2: "transactions, too"},
+    steps={1: lambda document: document},
+)
 
 LARGEST_MEMBER = 256 << 20
 LARGEST_BUNDLE = 1 << 30
@@ -33,6 +37,7 @@ _MANIFEST = "manifest.json"
 _NAME = re.compile(
     r"sessions/session-\d{8}-\d{6}(?:-\d{1,6})?\.json"
     r"|journals/session-\d{8}-\d{6}(?:-\d{1,6})?\.jsonl"
+    r"|transactions/[A-Za-z0-9][A-Za-z0-9_-]{0,99}\.json"
     r"|items/(?:audit|improve)-session-[A-Za-z0-9][A-Za-z0-9._-]{0,127}\.json",
     re.ASCII,
 )
@@ -47,7 +52,7 @@ class Member(Value):
 
 
 class Manifest(Value):
-    schema_version: Literal[1] = BUNDLE_SCHEMA.current
+    schema_version: Literal[2] = BUNDLE_SCHEMA.current
     made_at: AwareDatetime
     members: tuple[Member, ...] = Field(max_length=MOST_MEMBERS)
 
