@@ -13,7 +13,7 @@ from pydantic import ValidationError
 from holdfast.clock import Clock, system_clock, to_datetime
 from holdfast.config import Settings
 from holdfast.durable import storage_errors, write_new
-from holdfast.errors import DamagedDataError, NotFoundError
+from holdfast.errors import CannotDoError, DamagedDataError, NotFoundError
 from holdfast.ids import new_id
 from holdfast.model.base import explain
 from holdfast.model.item_session import STATE_CLASSES, ImproveSessionState, ItemSessionState, SessionType
@@ -65,6 +65,12 @@ def export_bundle(
     if not sessions and not items:
         raise NotFoundError("there is no session to export here", hint="`holdfast snapshot list --all`")
     members: dict[str, bytes] = {}
+    manager = SessionStateManager(settings.project, passphrase=lambda: passphrase)
+    if items and manager.is_encrypted and passphrase is None:
+        raise CannotDoError(
+            "the sessions are stored encrypted; a bundle in the clear would give them away",
+            hint="--encrypt, with the same passphrase",
+        )
     with storage_errors("read the sessions"):
         for name in sessions:
             members[f"sessions/{name}.json"] = (folder / f"{name}.json").read_bytes()
@@ -72,7 +78,7 @@ def export_bundle(
             if journal is not None:
                 members[f"journals/{name}.jsonl"] = journal
         for item in items:
-            members[f"items/{item}"] = (folder / item).read_bytes()
+            members[f"items/{item}"] = manager.document(item)
     members |= _transactions(settings, members if only else None)
     return pack(members, to_datetime(clock()), passphrase), [*sessions, *items]
 

@@ -25,7 +25,8 @@ def command(file: Path, as_json: bool) -> None:
     """
     from holdfast.bundles import import_bundle
     from holdfast.reindex import take_in_waiting
-    from holdfast.store.bundle import LARGEST_BUNDLE, is_encrypted
+    from holdfast.store.bundle import LARGEST_BUNDLE
+    from holdfast.store.sealing import is_encrypted
 
     current = common.settings()
     with storage_errors(f"read {file}"):

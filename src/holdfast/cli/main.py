@@ -33,6 +33,7 @@ COMMANDS = {
     "run": "Run a plan, task by task, so that it can be paused and resumed.",
     "serve": "Serve the dashboard and the API for this database.",
     "sessions": "The sessions that coding agents keep of this project, and your own.",
+    "share": "Share this project's sessions through a git remote.",
     "snapshot": "List, show, compare and delete snapshots.",
     "stats": "What the recorded actions tell: by type, by tool, time to exhaustion.",
     "status": "Where the work in this folder stands.",

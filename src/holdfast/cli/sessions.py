@@ -23,6 +23,7 @@ def command() -> None:
       holdfast sessions list
       holdfast sessions list --json
       holdfast sessions delete --all --force
+      holdfast sessions encrypt
     """
 
 
@@ -82,10 +83,27 @@ def delete(session_ids: tuple[str, ...], everything: bool, force: bool, as_json:
         click.echo(f"Deleted: {', '.join(chosen) or 'nothing'}")
 
 
+@command.command()
+def encrypt() -> None:
+    """Store the sessions of audits and improvements encrypted, from now on and those that are there.
+
+    With a passphrase: HOLDFAST_PASSPHRASE, or asked for. It is needed to read them, not to go on writing.
+    In the format of age; without the passphrase nobody can read them again.
+    """
+    number = _manager().encrypt(common.passphrase(confirm=True))
+    click.echo(f"Encrypted {number} sessions; the key is .holdfast/key.age, locked by your passphrase")
+
+
+@command.command()
+def decrypt() -> None:
+    """Store the sessions of audits and improvements in the clear again."""
+    click.echo(f"Decrypted {_manager().decrypt()} sessions")
+
+
 def _manager() -> Any:
     from holdfast.store.item_sessions import SessionStateManager
 
-    return SessionStateManager(common.settings().project)
+    return SessionStateManager(common.settings().project, passphrase=common.passphrase)
 
 
 def _own_sessions() -> list[tuple[Any, Any]]:

@@ -19,9 +19,10 @@ from typing import Any, Literal
 
 from pydantic import AwareDatetime, Field, ValidationError
 
-from holdfast.errors import CannotDoError, DamagedDataError, InvalidInputError
+from holdfast.errors import DamagedDataError, InvalidInputError
 from holdfast.model.base import Value, explain
 from holdfast.model.schema import Schema
+from holdfast.store.sealing import decrypt, encrypt, is_encrypted
 
 BUNDLE_SCHEMA = Schema(
     "bundle",
@@ -41,7 +42,6 @@ _NAME = re.compile(
     r"|items/(?:audit|improve)-session-[A-Za-z0-9][A-Za-z0-9._-]{0,127}\.json",
     re.ASCII,
 )
-_AGE = b"age-encryption.org/"
 _PLAIN = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
 
 
@@ -72,13 +72,13 @@ def pack(members: Mapping[str, bytes], made_at: AwareDatetime, passphrase: str |
         archive.writestr(_MANIFEST, manifest.model_dump_json(indent=2))
         for name, data in members.items():
             archive.writestr(name, data)
-    return target.getvalue() if passphrase is None else _encrypted(target.getvalue(), passphrase)
+    return target.getvalue() if passphrase is None else encrypt(target.getvalue(), passphrase)
 
 
 def unpack(data: bytes, passphrase: str | None = None) -> dict[str, bytes]:
     """Every member by name, checked; a bundle with anything wrong about it is refused as a whole."""
     if is_encrypted(data):
-        data = _decrypted(data, passphrase)
+        data = decrypt(data, passphrase, "the bundle")
     try:
         with zipfile.ZipFile(io.BytesIO(data)) as archive:
             return _members(archive)
@@ -86,10 +86,6 @@ def unpack(data: bytes, passphrase: str | None = None) -> dict[str, bytes]:
         raise _refused(f"it is no bundle, or a damaged one ({error})") from error
     except (UnicodeError, ValueError, RecursionError) as error:
         raise _refused(str(error)) from error
-
-
-def is_encrypted(data: bytes) -> bool:
-    return data.startswith(_AGE)
 
 
 def _members(archive: zipfile.ZipFile) -> dict[str, bytes]:
@@ -145,41 +141,6 @@ def _read(archive: zipfile.ZipFile, name: str, most: int) -> bytes:
     if len(data) > most:
         raise _refused(f"{name} is larger than it says")
     return data
-
-
-def _encrypted(data: bytes, passphrase: str) -> bytes:
-    return _age().passphrase.encrypt(data, _not_empty(passphrase))
-
-
-def _decrypted(data: bytes, passphrase: str | None) -> bytes:
-    if passphrase is None:
-        raise CannotDoError(
-            "the bundle is encrypted",
-            hint="give its passphrase: HOLDFAST_PASSPHRASE, or asked for on a terminal",
-        )
-    age = _age()
-    try:
-        return age.passphrase.decrypt(data, _not_empty(passphrase))
-    except age.DecryptError as error:
-        raise CannotDoError(
-            f"the bundle could not be decrypted: {error}", hint="check the passphrase; nothing was changed"
-        ) from None
-
-
-def _not_empty(passphrase: str) -> str:
-    if not passphrase:
-        raise InvalidInputError("the passphrase is empty", hint="an empty one protects nothing")
-    return passphrase
-
-
-def _age() -> Any:
-    try:
-        import pyrage  # pyright: ignore[reportMissingTypeStubs]
-    except ImportError:
-        raise CannotDoError(
-            "encryption needs the package pyrage", hint="pip install 'holdfast[encryption]'"
-        ) from None
-    return pyrage
 
 
 def _refused(reason: str) -> DamagedDataError:

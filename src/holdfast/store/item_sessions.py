@@ -10,6 +10,7 @@ from __future__ import annotations
 import hashlib
 import json
 import logging
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,7 @@ from pydantic import ValidationError
 from holdfast.clock import Clock, system_clock
 from holdfast.durable import lock_file, replace_file, set_aside, storage_errors, sync_folder
 from holdfast.errors import (
+    CannotDoError,
     ConflictError,
     DamagedDataError,
     InvalidInputError,
@@ -28,6 +30,7 @@ from holdfast.layout import ProjectLayout, find_project
 from holdfast.model.base import explain
 from holdfast.model.item_session import SESSION_ID, STATE_CLASSES, ItemSessionState, SessionType
 from holdfast.model.schema import ITEM_SESSION_SCHEMA
+from holdfast.store.sealing import Passphrase, Seal, passphrase_from_environment
 
 log = logging.getLogger("holdfast.sessions")
 
@@ -36,11 +39,18 @@ _MALFORMED = (ValueError, KeyError, TypeError, AttributeError, OverflowError, Re
 
 
 class SessionStateManager:
-    def __init__(self, project_path: Path | str | None = None, *, clock: Clock = system_clock) -> None:
+    def __init__(
+        self,
+        project_path: Path | str | None = None,
+        *,
+        clock: Clock = system_clock,
+        passphrase: Passphrase = passphrase_from_environment,
+    ) -> None:
         root = Path(project_path) if project_path else find_project(Path.cwd())
         self._layout = ProjectLayout(root)
         self._clock = clock
         self._seen: dict[Path, str] = {}
+        self._seal = Seal(self._layout.folder, passphrase)
 
     def save_session_state(self, state: ItemSessionState, session_type: SessionType) -> str:
         """Write the whole state; returns the session's id. Refuses if the file changed under us."""
@@ -58,9 +68,48 @@ class SessionStateManager:
                     f"session {state.session_id} changed under you: another process saved it",
                     hint="load it again, then repeat your last step",
                 )
-            replace_file(path, data)
-            self._seen[path] = _hash(data)
+            sealed = self._seal.close(data)
+            replace_file(path, sealed)
+            self._seen[path] = _hash(sealed)
         return state.session_id
+
+    @property
+    def is_encrypted(self) -> bool:
+        return self._seal.is_on
+
+    def encrypt(self, passphrase: str) -> int:
+        """From now on sessions are stored encrypted, and those that are there; how many these were."""
+        if self.is_encrypted:
+            raise CannotDoError(
+                "the sessions are encrypted already", hint="`holdfast sessions decrypt` first"
+            )
+        self._layout.ensure()
+        self._seal.turn_on(passphrase)
+        return self._rewrite(self._seal.close)
+
+    def decrypt(self) -> int:
+        """Store sessions in the clear again; needs the passphrase."""
+        if not self.is_encrypted:
+            raise CannotDoError("the sessions are not encrypted")
+        number = self._rewrite(lambda data: data)
+        self._seal.turn_off()
+        return number
+
+    def _rewrite(self, change: Callable[[bytes], bytes]) -> int:
+        paths = [
+            path for kind in STATE_CLASSES for path in self._layout.sessions.glob(f"{kind}-session-*.json")
+        ]
+        with storage_errors("rewrite the sessions"), lock_file(self._lock):
+            for path in paths:
+                data = change(self._seal.open(path.read_bytes()))
+                replace_file(path, data)
+                self._seen[path] = _hash(data)
+        return len(paths)
+
+    def document(self, name: str) -> bytes:
+        """A session's file as it is without encryption."""
+        with storage_errors("read the session"):
+            return self._seal.open((self._layout.sessions / name).read_bytes())
 
     def load_session_state(self, session_id: str, session_type: SessionType) -> ItemSessionState:
         state, path, data = self._read(session_id, session_type)
@@ -75,7 +124,7 @@ class SessionStateManager:
             )
         with storage_errors("read the session"):
             data = path.read_bytes()
-        return self._parse(data, path, session_type), path, data
+        return self._parse(self._seal.open(data), path, session_type), path, data
 
     def list_sessions(self, session_type: SessionType) -> list[ItemSessionState]:
         """Newest first. A damaged file is set aside and told about, and does not hide the others."""

@@ -1,0 +1,73 @@
+"""Sessions of audits and improvements, stored encrypted."""
+
+from __future__ import annotations
+
+import pytest
+
+from holdfast import SessionStateManager
+from holdfast.errors import CannotDoError
+from holdfast.model.item_session import AuditSessionState
+
+from .harness import Place
+from .test_own_sessions import MONDAY, own
+
+__all__ = ["own"]
+SECRET = {"HOLDFAST_PASSPHRASE": "correct horse"}
+
+
+def stored(place: Place) -> list[bytes]:
+    return [path.read_bytes() for path in sorted(place.sessions.glob("*-session-*.json"))]
+
+
+def test_encrypted_and_decrypted_again(own: Place) -> None:
+    plain = stored(own)
+    assert own.run("sessions", "encrypt", env=SECRET).out.startswith("Encrypted 2 sessions")
+    assert all(data.startswith(b"age-encryption.org/") for data in stored(own))
+    own.run("sessions", "list").failed(1, error="is encrypted", hint="HOLDFAST_PASSPHRASE")
+    own.run("sessions", "list", env={"HOLDFAST_PASSPHRASE": "wrong"}).failed(
+        1, error="could not be decrypted"
+    )
+    assert "improve" in own.run("sessions", "list", env=SECRET).out
+    own.run("sessions", "encrypt", env=SECRET).failed(1, error="encrypted already")
+    assert own.run("sessions", "decrypt", env=SECRET).out == "Decrypted 2 sessions\n"
+    assert stored(own) == plain
+    own.run("sessions", "decrypt", env=SECRET).failed(1, error="not encrypted")
+
+
+def test_writing_needs_no_passphrase_and_reading_asks_once(
+    own: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[int] = []
+
+    def passphrase() -> str:
+        asked.append(1)
+        return "correct horse"
+
+    SessionStateManager(own.project).encrypt("correct horse")
+    manager = SessionStateManager(own.project)
+    state = AuditSessionState(session_id="third", started_at=MONDAY, total_items=1)
+    manager.save_session_state(state, "audit")
+    with pytest.raises(CannotDoError, match="is encrypted"):
+        manager.load_session_state("third", "audit")
+    reading = SessionStateManager(own.project, passphrase=passphrase)
+    assert {one.session_id for one in reading.list_sessions("audit")} == {"first", "third"}
+    assert reading.load_session_state("third", "audit") == state
+    assert asked == [1]
+    assert not list(own.sessions.glob("*damaged*"))
+
+
+def test_a_bundle_does_not_give_them_away(own: Place) -> None:
+    own.run("sessions", "encrypt", env=SECRET)
+    file = own.root / "b.holdfast"
+    own.run("export", file).failed(1, error="stored encrypted", hint="--encrypt")
+    assert own.run("export", file, "--encrypt", env=SECRET).code == 0
+    other = own.beside("other")
+    assert other.run("import", file, env=SECRET).lines[0] == "Imported 2 sessions"
+
+
+def test_without_its_key_a_session_is_not_taken_for_damaged(own: Place) -> None:
+    own.run("sessions", "encrypt", env=SECRET)
+    (own.project / ".holdfast" / "key.age").unlink()
+    before = stored(own)
+    own.run("sessions", "list", env=SECRET).failed(1, error=r"key.age is gone")
+    assert stored(own) == before

@@ -1,0 +1,85 @@
+"""`holdfast share`: sessions through a git remote, and nothing of the user's repository changed by it."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from .harness import Place
+
+
+@pytest.fixture
+def remote(place: Place) -> Path:
+    folder = place.root / "remote.git"
+    subprocess.run(["git", "init", "--quiet", "--bare", folder], check=True)
+    place.git("remote", "add", "origin", str(folder))
+    place.paused("tool_call", reason="context is full")
+    return folder
+
+
+@pytest.fixture
+def colleague(remote: Path, tmp_path: Path) -> Place:
+    """On another machine: with a database of their own."""
+    (tmp_path / "elsewhere").mkdir()
+    other = Place(tmp_path / "elsewhere")
+    other.git("remote", "add", "origin", str(remote))
+    return other
+
+
+def test_there_and_back(place: Place, colleague: Place, remote: Path) -> None:
+    before = place.git("for-each-ref"), place.git("status", "--porcelain")
+    assert place.ok("share", "push").out.startswith("Shared 1 sessions through origin")
+    assert (place.git("for-each-ref"), place.git("status", "--porcelain")) == before
+    (report,) = colleague.json("share", "pull")
+    assert len(report["sessions"]) == 1
+    assert "context is full" in colleague.ok("context", "latest").out
+    assert colleague.json("share", "pull") == []
+    assert place.json("share", "pull") == []  # one's own is no news
+
+
+def test_everybody_has_a_place_of_their_own(place: Place, colleague: Place, remote: Path) -> None:
+    place.ok("share", "push")
+    colleague.paused("tool_call", reason="theirs")
+    colleague.ok("share", "push", str(remote))
+    place.ok("share", "push")
+    (report,) = place.json("share", "pull")
+    assert len(report["sessions"]) == 1
+    listed = subprocess.run(
+        ["git", "-C", remote, "ls-tree", "refs/holdfast/sessions"], capture_output=True, text=True, check=True
+    )
+    assert len(listed.stdout.splitlines()) == 2
+
+
+def test_encrypted(place: Place, colleague: Place) -> None:
+    secret = {"HOLDFAST_PASSPHRASE": "correct horse"}
+    place.run("share", "push", "--encrypt", env=secret)
+    colleague.run("share", "pull").failed(1, error="is encrypted", hint="PASSPHRASE")
+    colleague.run("share", "pull", env={"HOLDFAST_PASSPHRASE": "wrong"}).failed(1, error="decrypted")
+    assert colleague.run("share", "pull", env=secret).out == "Took in 1 sessions of 1 others\n"
+
+
+def test_what_cannot_be_done(place: Place, remote: Path) -> None:
+    place.run("share", "pull").failed(1, error="nobody has shared")
+    place.run("share", "push", "nowhere").failed(1, error="no git remote nowhere")
+    place.run("share", "push", "--", "--upload-pack=x").failed(2, error="is no remote")
+    place.run("share", "push", str(place.root / "gone")).failed(1, error="gone")
+
+
+def test_rubbish_on_the_remote_is_refused_and_nothing_is_written(place: Place, colleague: Place) -> None:
+    place.ok("share", "push")
+    share = place.project / ".holdfast" / "share"
+    rubbish = share / "rubbish"
+    rubbish.write_text("no bundle")
+
+    def git(*arguments: str) -> str:
+        done = subprocess.run(["git", "-C", share, *arguments], capture_output=True, text=True, check=True)
+        return done.stdout.strip()
+
+    blob = git("hash-object", "-w", "rubbish")
+    git("update-index", "--add", "--cacheinfo", f"100644,{blob},copy_0000000000000.holdfast")
+    git("update-index", "--add", "--cacheinfo", f"120000,{blob},evil")
+    commit = git("-c", "user.name=E", "-c", "user.email=e@x", "commit-tree", git("write-tree"), "-m", "x")
+    git("push", "--quiet", "--force", str(place.root / "remote.git"), f"{commit}:refs/holdfast/sessions")
+    assert colleague.run("share", "pull").code == 4
