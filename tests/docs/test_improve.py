@@ -45,9 +45,8 @@ def run_and_kill(project: Path, point: str, after: int, what: str = "improve") -
     return done.returncode != 0
 
 
-POINTS = ["docs.pending", "docs.written", "docs.committed"]
-POINTS += [f"sidecar.{name}" for name in ("watching", "object", "staged", "swapped", "exchanged")]
-POINTS += [f"sidecar.{name}" for name in ("written", "promised", "published")]
+SIDECAR = ("watching", "object", "staged", "swapped", "exchanged", "written", "promised", "published")
+POINTS = ["docs.pending", "docs.written", "docs.committed", *(f"sidecar.{name}" for name in SIDECAR)]
 
 
 @pytest.mark.parametrize("point", POINTS)
