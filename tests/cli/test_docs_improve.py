@@ -139,6 +139,7 @@ def test_accepted_proposals_are_written_and_every_other_byte_is_kept(
         shown = terminal.wait(PROMPT)
         assert "method Shop.sell  src/shop.py:8  undocumented; 4 lines, 1 branch" in shown
         assert '"""Documents Shop.sell."""' in shown
+        assert "pydantic" not in shown  # nobody else talks here
         terminal.type("a")
         terminal.answer(PROMPT, "a")
         terminal.answer(PROMPT, "a")

@@ -7,11 +7,12 @@ from pathlib import Path
 
 import pytest
 
+from holdfast.cli.docs import STYLES as OFFERED
 from holdfast.docs.items import CodeItem
 from holdfast.docs.propose import unwrapped
 from holdfast.docs.ranking import rank
 from holdfast.docs.search import analyse_files, find_files, scope_of
-from holdfast.docs.style import style_of
+from holdfast.docs.style import STYLES, style_of
 from holdfast.errors import InvalidInputError, NotFoundError
 
 
@@ -60,6 +61,14 @@ def test_shared_out_to_processes_it_is_the_same(tmp_path: Path) -> None:
     assert alone.skipped == {"bad.py": "bad.py is not UTF-8 (line 1)"}
 
 
+def test_a_file_made_to_be_too_deep_costs_only_itself(tmp_path: Path) -> None:
+    (tmp_path / "deep.js").write_text("class A { x = " * 2_000 + "class {}" + " }" * 2_000)
+    tree(tmp_path, "a.py")
+    analysis = analyse_files(tmp_path, ["a.py", "deep.js"])
+    assert [one.name for one in analysis.items if one.filepath == "a.py"] == ["f"]
+    assert set(analysis.skipped) <= {"deep.js"}
+
+
 def item(name: str, documentation: str | None, *, language: str = "python", branches: int = 0) -> CodeItem:
     return CodeItem("a.py", name, "function", language, 1, 9, branches, documentation)
 
@@ -76,6 +85,7 @@ def test_the_style_is_that_of_the_project() -> None:
     assert style_of(items[1:], asked).name == "plain"
     assert style_of(items, asked, chosen="sphinx").name == "sphinx"
     assert style_of([], item("new", None, language="tsx")).name == "tags"
+    assert set(STYLES) == set(OFFERED)
     assert style_of([item("n", "Does.\n\nParameters\n----------\na")], asked).name == "numpy"
     assert style_of([item("s", "Does.\n\n:param a: what")], asked).name == "sphinx"
     assert "usually one line" in style_of(items[1:], asked).description()

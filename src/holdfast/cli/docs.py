@@ -42,8 +42,8 @@ def command() -> None:
 
 
 def _session_options(function: F) -> F:
-    for option in (
-        click.argument("path", required=False),
+    options = (
+        click.argument("path", metavar="PATH", required=False),
         click.option(
             "--resume",
             metavar="[ID]",
@@ -57,7 +57,8 @@ def _session_options(function: F) -> F:
             "--clear-session", is_flag=True, help="Delete the sessions of PATH, and do nothing else."
         ),
         common.json_option,
-    ):
+    )
+    for option in reversed(options):  # the last one stands on top
         function = option(function)
     return function
 

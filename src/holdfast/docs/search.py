@@ -113,6 +113,8 @@ def analyse_each(project: Path, files: Iterable[str]) -> Iterator[tuple[str, lis
             yield filepath, analyse(read_source(project, filepath))
         except SourceError as error:
             yield filepath, error.message
+        except RecursionError:
+            yield filepath, f"{filepath} is nested too deeply"
 
 
 def _processors() -> int:

@@ -80,6 +80,7 @@ async def ask(choice: ModelChoice, question: Question, deadline: float) -> Answe
     made in vain; holding to it is for the caller, who can stop waiting.
     """
     usage: RunUsage | None = None
+    os.environ.setdefault("PYDANTIC_AI_NO_BANNER", "1")  # an advertisement, in the midst of a conversation
     try:
         from pydantic_ai.usage import RunUsage
 

@@ -82,7 +82,7 @@ class Screen:
 
     def help(self, keys: Mapping[str, str]) -> None:
         for key, meaning in keys.items():
-            self.console.print(Text.assemble("  ", (f"{key:<6}", "bold"), meaning))
+            self.console.print(Text.assemble("  ", (f"{key:<8}", "bold"), meaning))
 
     def prompt(self, text: str) -> None:
         self.console.print(Text(text, style="bold"), end=" ", soft_wrap=True)
