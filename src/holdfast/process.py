@@ -91,9 +91,14 @@ def _start_mark(pid: int) -> str | None:
     return f"{boot_mark() or ''}:{fields[19]}"
 
 
+_boot: list[str | None] = []
+
+
 def boot_mark() -> str | None:
     """Another one each time the machine starts; None where the system does not tell."""
-    try:
-        return Path("/proc/sys/kernel/random/boot_id").read_text().strip()
-    except OSError:
-        return None
+    if not _boot:  # no process lives to see another one
+        try:
+            _boot.append(Path("/proc/sys/kernel/random/boot_id").read_text().strip())
+        except OSError:
+            _boot.append(None)
+    return _boot[0]

@@ -177,6 +177,13 @@ class Histories(RuleBasedStateMachine):
                 self.watching.pop(name, None)
 
     @rule(session=sessions)
+    def record_and_go_on(self, session: int) -> None:
+        """As a workflow does between two tasks."""
+        name = self.open.get(session)
+        if name in self.watching:
+            self._quietly(lambda: self.sidecar.record(name, "worked", keeps_watching=True))
+
+    @rule(session=sessions)
     def commit(self, session: int) -> None:
         name = self.open.get(session)
         if name is not None and self._quietly(lambda: self.sidecar.commit(name)) is not None:
@@ -307,7 +314,7 @@ class Histories(RuleBasedStateMachine):
             self.sidecar.transactions()
             check()
             self._catch_up()
-        self._find_new_entries()
+            self._find_new_entries()
 
     def _catch_up(self) -> None:
         """What a crashed command has brought about or not."""

@@ -368,8 +368,9 @@ class SideCar:
 
     @contextmanager
     def _locked(self) -> Generator[Work]:
-        self._layout.ensure()
-        private_folder(self.folder)
+        if not self._stage.is_dir():  # it is made last
+            self._layout.ensure()
+            private_folder(self.folder)
         with (
             storage_errors("use the side-car"),
             lock_file(self.folder / "holdfast.lock", wait=self._patience),

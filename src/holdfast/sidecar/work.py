@@ -77,8 +77,7 @@ class Work:
 
     def recover(self, *, fresh: bool) -> None:
         """End what others began; with the state just opened, also what the machine's end may have taken."""
-        boot = boot_mark()
-        if fresh and (boot is None or boot != self.state.note("boot")):
+        if fresh and ((boot := boot_mark()) is None or boot != self.state.note("boot")):
             self.ledger.after_power_cut()
             with self.state.change():
                 self.state.put_note("boot", boot)
