@@ -356,3 +356,32 @@ def test_without_git_every_file_is_watched(tmp_path: Path, clock: FixedClock) ->
         changed(sidecar, tx)
         sidecar.rollback(tx)
     assert (tmp_path / "a").read_text() == "one\n"
+
+
+def test_a_renamed_file_stays_where_its_old_place_is_taken(sidecar: SideCar, project: Path, tx: str) -> None:
+    """Taken back by half, the file would be in neither place."""
+    text = (project / "a").read_text()
+    sidecar.watch(tx)
+    (project / "a").rename(project / "moved")
+    (project / "b").write_text("the session's\n")
+    changed(sidecar, tx)
+    (project / "a").write_text("the user's\n")
+    outcome = sidecar.rollback(tx, partial=True)
+    assert (project / "a").read_text() == "the user's\n"
+    assert (project / "moved").read_text() == text
+    assert (project / "b").read_text() == START["b"]
+    assert outcome.left == {
+        "a": "another file was made there since",
+        "moved": "it holds what was in a, which is left as it is",
+    }
+
+
+def test_lines_that_moved_between_files_stay_together(sidecar: SideCar, project: Path, tx: str) -> None:
+    first, *others = (project / "a").read_text().splitlines(keepends=True)
+    sidecar.watch(tx)
+    (project / "a").write_text("".join(others))
+    (project / "b").write_text(START["b"] + first)
+    changed(sidecar, tx)
+    (project / "a").write_text("the user's\n")
+    sidecar.rollback(tx, partial=True)
+    assert (project / "b").read_text() == START["b"] + first

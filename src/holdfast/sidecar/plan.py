@@ -53,6 +53,34 @@ def plan_undo(changes: Iterable[PathChange], current: Mapping[str, FileState | N
     return plan
 
 
+def held_back(
+    steps: Iterable[Step],
+    changes: Iterable[PathChange],
+    left: Iterable[str],
+    current: Mapping[str, FileState | None],
+    lines_of: Callable[[FileState | None], frozenset[bytes]],
+) -> dict[str, str]:
+    """Steps that would remove what a file in `left` had before, and will not get back: path to reason.
+
+    A session that renames a file, or moves lines into another one, makes two changes of one: where
+    the one stays, so must the other, or the lines are in neither.
+    """
+    before: dict[str, set[bytes]] = {}
+    for change in changes:
+        before.setdefault(change.path, set()).update(lines_of(change.before))
+    held: dict[str, str] = {}
+    waiting, remaining = list(left), list(steps)
+    while waiting:
+        path = waiting.pop()
+        missing = before[path] - lines_of(current[path])
+        for step in list(remaining):
+            if missing & (lines_of(step.expected) - lines_of(step.target)):
+                held[step.path] = f"it holds what was in {path}, which is left as it is"
+                remaining.remove(step)
+                waiting.append(step.path)
+    return held
+
+
 Outcome = tuple[FileState | None]
 
 

@@ -8,8 +8,9 @@ by somebody meanwhile and stays.
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from holdfast.clock import Clock
@@ -19,7 +20,7 @@ from holdfast.faults import fault_point
 from holdfast.model.git import decode_path
 from holdfast.sidecar.git import merge_texts
 from holdfast.sidecar.manifest import Entry, FileState, PathChange, Status, same
-from holdfast.sidecar.plan import Step, plan_undo
+from holdfast.sidecar.plan import Step, held_back, plan_undo
 from holdfast.sidecar.repository import Repository
 from holdfast.sidecar.state import Known, State
 from holdfast.sidecar.worktree import Worktree
@@ -57,7 +58,7 @@ class Restoring:
         """`subjects` the newest first; files in `unsure` are left alone."""
         changes = [change for one in subjects for change in reversed(one.changes)]
         wanted = [change for change in changes if change.path not in unsure]
-        names = {change.path: decode_path(change.path) for change in wanted}
+        names = {change.path: decode_path(change.path) for change in changes}
         known = work.look_again(names.values())
         current = {path: row.state if (row := known[name]) else None for path, name in names.items()}
 
@@ -75,10 +76,14 @@ class Restoring:
             if reason:
                 plan.conflicts[step.path] = reason
                 plan.steps.remove(step)
+        left = {**unsure, **plan.conflicts}
+        if left:
+            left |= held_back(plan.steps, changes, left, current, _lines_in(work.repository))
+            plan.steps = [step for step in plan.steps if step.path not in left]
         # Removals first: a file may have to make room for a folder of its name, and the other way round.
         steps = sorted(plan.steps, key=lambda step: (step.target is not None, step.path))
         named = {one.id: [change.path for change in one.changes] for one in subjects}
-        return cls(entry, steps, named, status_before, partial, {**unsure, **plan.conflicts})
+        return cls(entry, steps, named, status_before, partial, left)
 
     @classmethod
     def unfinished(cls, state: State) -> Restoring | None:
@@ -148,6 +153,21 @@ class Restoring:
             undoes=tuple(whole),
             status=self.entry.status if self.partial or not self.left else self.status_before,
         )
+
+
+def _lines_in(repository: Repository) -> Callable[[FileState | None], frozenset[bytes]]:
+    """The lines of a file that say something; what was not kept is one line of its own."""
+
+    @cache
+    def lines_in(oid: str) -> frozenset[bytes]:
+        return frozenset(line for line in repository.read(oid).splitlines() if line.strip())
+
+    def lines_of(state: FileState | None) -> frozenset[bytes]:
+        if state is None:
+            return frozenset()
+        return lines_in(state.oid) if state.stored else frozenset([state.oid.encode()])
+
+    return lines_of
 
 
 def rescue(tree: Worktree, repository: Repository, paths: Iterable[bytes], mark: str) -> None:
