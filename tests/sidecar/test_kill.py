@@ -23,6 +23,9 @@ POINTS = {
     "watch": ["object", "written", "promised", "published", "watching"],
     "record": ["object", "written", "promised", "published"],
     "write": ["object", "written", "promised", "published", "watching", "staged", "swapped", "exchanged"],
+    "go on": ["object", "written", "promised", "published"],
+    "take up": ["object", "written", "promised", "published", "watching"],
+    "finish": ["object", "written", "promised", "published"],
     "commit": ["object", "written", "promised", "published"],
     "undo": ["object", "written", "promised", "published", "intended", "staged", "swapped", "aside", "step"],
     "rollback": [
@@ -88,9 +91,9 @@ def repeat(sidecar: SideCar, name: str) -> None:
     found = {one.id: one for one in sidecar.transactions()}
     if name == "begin" and "third" in found:
         return
-    if name == "commit" and found["tx"].status == "committed":
+    if name in ("commit", "finish") and found["tx"].status == "committed":
         return
-    if name == "record" and len(found["tx"].changes) == 2:
+    if name in ("record", "go on") and len(found["tx"].changes) == 2:
         return
     if name == "write" and found["other"].changes:
         return
