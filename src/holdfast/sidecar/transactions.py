@@ -125,9 +125,10 @@ class SideCar:
             return chosen
 
     def look(self) -> None:
-        """Take in how all files are now, with nobody's name on it."""
+        """Take in how all files are now, with nobody's name on it; who watches them does it anyway."""
         with self._at_work() as work:
-            work.settle(None)
+            if not work.state.watches():
+                work.settle(None)
 
     def finish(self, transaction_id: str, description: str = "") -> Transaction | None:
         """Record what is left to record, end the watch and commit; None where nothing was ever changed,
