@@ -16,7 +16,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from holdfast.capture.files import fingerprint_files
-from holdfast.capture.git import BEFORE_FIRST_COMMIT, capture_git_state, commit_files
+from holdfast.capture.git import BEFORE_FIRST_COMMIT, capture_git_state
+from holdfast.capture.git_commit import commit_files
 from holdfast.changes import Facts, Settled, going_on, opening, opening_pause
 from holdfast.clock import Clock, system_clock, to_datetime
 from holdfast.config import Settings, project_settings

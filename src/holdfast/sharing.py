@@ -12,7 +12,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from holdfast.capture.git import change_repository
+from holdfast.capture.git_commit import change_repository
 from holdfast.durable import private_folder, replace_file, storage_errors
 from holdfast.errors import ConflictError, GitError, InvalidInputError, NotFoundError
 from holdfast.ids import new_id

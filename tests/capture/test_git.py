@@ -13,8 +13,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from holdfast.capture import git as capture
-from holdfast.capture.git import BEFORE_FIRST_COMMIT, capture_git_state, commit_files, head_commit
+from holdfast.capture import git_program
+from holdfast.capture.git import BEFORE_FIRST_COMMIT, capture_git_state, head_commit
+from holdfast.capture.git_commit import commit_files
 from holdfast.errors import GitError, InvalidInputError
 from holdfast.model.git import GitState
 
@@ -843,7 +844,7 @@ def test_git_that_does_not_end_is_ended(
     repo: Repository, wrap_git: Callable[[str], None], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     wrap_git("sleep 600 & wait")
-    monkeypatch.setattr(capture, "TIME_LIMIT", 0.2)
+    monkeypatch.setattr(git_program, "TIME_LIMIT", 0.2)
 
     with pytest.raises(GitError, match=r"`git rev-parse` took more than 0\.2 seconds"):
         capture_git_state(repo.folder)
@@ -1160,7 +1161,7 @@ def test_no_commit_past_a_locked_index(project: Repository) -> None:
 
 def test_a_hook_that_hangs_is_ended(project: Repository, monkeypatch: pytest.MonkeyPatch) -> None:
     project.hook("pre-commit", "sleep 600")
-    monkeypatch.setattr(capture, "TIME_LIMIT", 1.0)
+    monkeypatch.setattr(git_program, "TIME_LIMIT", 1.0)
 
     refused(project, "`git commit` took more than 1 seconds")
 
@@ -1172,7 +1173,7 @@ def test_a_hook_that_hangs_after_the_commit_does_not_undo_it(
 ) -> None:
     before = everything(project)
     project.hook("post-commit", "sleep 600")
-    monkeypatch.setattr(capture, "TIME_LIMIT", 1.0)
+    monkeypatch.setattr(git_program, "TIME_LIMIT", 1.0)
 
     commit = commit_files(project.folder, [SNAPSHOT], "Pause")
 

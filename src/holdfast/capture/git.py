@@ -1,43 +1,25 @@
-"""The state of a git repository, read without ever writing to it; and one optional commit.
+"""The state of a git repository, read without ever writing to it.
 
 A capture is two processes, three when HEAD has moved since the workflow began:
 
     git rev-parse     where the repository is
     git status        branch, upstream, every uncommitted change
     git diff-tree     what was committed since
-
-`commit_files` is the only function here that changes the user's repository.
 """
 
 from __future__ import annotations
 
 import os
 import re
-import signal
-import subprocess
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from holdfast.capture.git_program import failure, output, run_git
 from holdfast.errors import GitError, InvalidInputError
-from holdfast.model.git import GitOperation, GitState, decode_path, encode_path
-
-__all__ = [
-    "BEFORE_FIRST_COMMIT",
-    "TIME_LIMIT",
-    "capture_git_state",
-    "change_repository",
-    "commit_files",
-    "decode_path",
-    "encode_path",
-    "head_commit",
-]
-
-TIME_LIMIT = 60.0
-"""Seconds that one git process gets."""
+from holdfast.model.git import GitOperation, GitState, encode_path
 
 BEFORE_FIRST_COMMIT: Final = "before-first-commit"
 """`since` of a workflow that began in an empty repository: all that is committed is new."""
@@ -53,7 +35,7 @@ def capture_git_state(folder: Path, *, since: str | None = None) -> GitState | N
     it the start is unknown, and only uncommitted changes count as modified.
     """
     _check_start(since)
-    place = _locate(folder)
+    place = locate(folder)
     if place is None:
         return None
     status = _read_status(folder)
@@ -68,7 +50,7 @@ def capture_git_state(folder: Path, *, since: str | None = None) -> GitState | N
         has_uncommitted_changes=bool(status.changes),
         uncommitted_summary=_summary(status.changes),
         start_commit_missing=committed is None,
-        operation=_operation(place.git_dir),
+        operation=operation_in(place.git_dir),
         upstream=status.upstream,
         ahead=status.ahead,
         behind=status.behind,
@@ -79,37 +61,20 @@ def capture_git_state(folder: Path, *, since: str | None = None) -> GitState | N
 
 def head_commit(folder: Path) -> str | None:
     """The commit checked out; None before the first one, and where there is no repository."""
-    answer = _git(folder, "rev-parse", "--verify", "--quiet", "HEAD")
+    answer = run_git(folder, "rev-parse", "--verify", "--quiet", "HEAD")
     if answer.code == 0:
         return answer.out.decode().strip()
-    if _locate(folder) is None:
+    if locate(folder) is None:
         return None
     # rev-parse gives the same answer for a branch without commits and for a damaged one.
     return _read_status(folder).commit
-
-
-def commit_files(folder: Path, paths: Sequence[Path], message: str) -> str:
-    """Commit exactly these files, ignored ones too, and return the commit.
-
-    Whatever else is staged or changed stays as it is. Files that HEAD already holds as they
-    are make no new commit. On failure the index holds what it held before.
-    """
-    if not paths:
-        raise InvalidInputError("no file to commit")
-    try:
-        return _commit_files(folder, paths, message)
-    except GitError as error:
-        raise GitError(
-            f"the snapshot was not committed to git: {error.message}",
-            hint=f"the snapshot itself is safe; {error.hint}",
-        ) from error
 
 
 # ── where ──────────────────────────────────────────────────────────────────────────────────
 
 
 @dataclass(frozen=True)
-class _Place:
+class Place:
     git_dir: Path
     top: Path
     """Root of the work tree."""
@@ -118,8 +83,8 @@ class _Place:
 _LOCATION = re.compile(rb"(?P<git_dir>.+)\n(?:true\n(?P<top>.+)|false(?:\n.+)?)\n", re.DOTALL)
 
 
-def _locate(folder: Path) -> _Place | None:
-    answer = _git(folder, "rev-parse", "--absolute-git-dir", "--is-inside-work-tree", "--show-toplevel")
+def locate(folder: Path) -> Place | None:
+    answer = run_git(folder, "rev-parse", "--absolute-git-dir", "--is-inside-work-tree", "--show-toplevel")
     # Without a work tree the last question fails; the other two are answered.
     found = _LOCATION.fullmatch(answer.out)
     if found is not None:
@@ -129,11 +94,11 @@ def _locate(folder: Path) -> _Place | None:
         return None
     if b"cannot use bare repository" in answer.err:
         return None
-    raise _failure(folder, answer)
+    raise failure(folder, answer)
 
 
-def _inside(folder: Path, git_dir: bytes, top: bytes) -> _Place:
-    place = _Place(Path(os.fsdecode(git_dir)), Path(os.fsdecode(top)))
+def _inside(folder: Path, git_dir: bytes, top: bytes) -> Place:
+    place = Place(Path(os.fsdecode(git_dir)), Path(os.fsdecode(top)))
     _refuse_damaged(folder, below=place.top)
     return place
 
@@ -148,7 +113,7 @@ def _refuse_damaged(folder: Path, *, below: Path | None) -> None:
         if parent == below:
             return
         dot_git = parent / ".git"
-        if _holds_a_repository(dot_git) and _git(folder, "--git-dir", str(dot_git), "rev-parse").code != 0:
+        if _holds_a_repository(dot_git) and run_git(folder, "--git-dir", str(dot_git), "rev-parse").code != 0:
             raise GitError(
                 f"the git repository at {parent} is damaged, not readable, or its `.git` points nowhere",
                 hint="check its permissions; `git fsck` looks for damage; `git worktree repair`, run in "
@@ -165,7 +130,7 @@ def _holds_a_repository(dot_git: Path) -> bool:
     return any((dot_git / name).exists() for name in ("HEAD", "config", "objects"))
 
 
-def _operation(git_dir: Path) -> GitOperation | None:
+def operation_in(git_dir: Path) -> GitOperation | None:
     # A rebase goes through merges and cherry-picks of its own, so it is asked about first.
     if (git_dir / "rebase-merge").is_dir():
         return "rebase"
@@ -184,7 +149,7 @@ def _has_ref(git_dir: Path, name: str) -> bool:
     """A ref is a file, unless the repository keeps them in a table that only git can read."""
     if not (git_dir / "reftable").is_dir():
         return (git_dir / name).exists()
-    return _git(git_dir, "--git-dir=.", "rev-parse", "--verify", "--quiet", name).code == 0
+    return run_git(git_dir, "--git-dir=.", "rev-parse", "--verify", "--quiet", name).code == 0
 
 
 def _sequence(git_dir: Path) -> GitOperation | None:
@@ -220,7 +185,7 @@ class _Status:
 
 
 def _read_status(folder: Path) -> _Status:
-    answer = _git(
+    answer = run_git(
         folder,
         "status",
         *("--porcelain=v2", "--branch", "-z", "--untracked-files=normal"),
@@ -228,7 +193,7 @@ def _read_status(folder: Path) -> _Status:
         "--find-renames=100%",
     )
     if answer.code != 0:
-        raise _failure(folder, answer)
+        raise failure(folder, answer)
     headers, changes = _parse_status(answer.out)
     head = headers[b"branch.head"]
     if head == b"(unknown)":
@@ -331,12 +296,12 @@ def _committed_since(folder: Path, since: str | None, head: str | None) -> tuple
     if since is None or head is None or since == head:
         return ()
     if since == BEFORE_FIRST_COMMIT:
-        answer = _git(folder, "ls-tree", "-r", "-z", "--full-tree", head)
-        return _parse_tree(_output(folder, answer))
-    answer = _git(folder, "diff-tree", "-r", "-z", "--raw", "--no-renames", since, head, "--")
-    if answer.code != 0 and _git(folder, "cat-file", "-e", f"{since}^{{commit}}").code != 0:
+        answer = run_git(folder, "ls-tree", "-r", "-z", "--full-tree", head)
+        return _parse_tree(output(folder, answer))
+    answer = run_git(folder, "diff-tree", "-r", "-z", "--raw", "--no-renames", since, head, "--")
+    if answer.code != 0 and run_git(folder, "cat-file", "-e", f"{since}^{{commit}}").code != 0:
         return None
-    return _parse_tree_difference(_output(folder, answer))
+    return _parse_tree_difference(output(folder, answer))
 
 
 _SUBMODULE = b"160000"
@@ -355,241 +320,3 @@ def _parse_tree_difference(output: bytes) -> tuple[_Change, ...]:
         _Change((path,), _KINDS[facts[-1:]], submodule=_SUBMODULE in facts[1:].split()[:2])
         for facts, path in zip(records[::2], records[1::2], strict=True)
     )
-
-
-# ── the one commit ─────────────────────────────────────────────────────────────────────────
-
-
-def _commit_files(folder: Path, paths: Sequence[Path], message: str) -> str:
-    top = _place_to_commit_in(folder).top
-    names = [_name_in_tree(top, folder / path) for path in paths]
-    before = _index_entries(top, names)
-    try:
-        _add(top, names)
-        _commit(top, names, message)
-    except BaseException:
-        with suppress(GitError):  # the failure that led here is the one worth telling
-            _take_back(top, names, before)
-        raise
-    return _write(top, "rev-parse", "--verify", "HEAD").decode().strip()
-
-
-def _place_to_commit_in(folder: Path) -> _Place:
-    place = _locate(folder)
-    if place is None:
-        raise GitError(f"{folder} is in no git work tree", hint="run `git init` there first")
-    operation = _operation(place.git_dir)
-    if operation is not None:
-        raise GitError(f"a {operation} is in progress", hint=f"finish or abort the {operation} first")
-    return place
-
-
-def _name_in_tree(top: Path, path: Path) -> bytes:
-    """The name as the index has it. Symlinks on the way are followed, a link itself is not."""
-    if path.is_dir() and not path.is_symlink():
-        raise InvalidInputError(f"{path} is a folder; name the files in it")
-    try:
-        relative = (path.parent.resolve() / path.name).relative_to(top)
-    except ValueError as error:
-        raise InvalidInputError(f"{path} lies outside of the repository at {top}") from error
-    return os.fsencode(relative.as_posix())
-
-
-def _index_entries(top: Path, names: Sequence[bytes]) -> bytes:
-    """In the form that `update-index --index-info` takes."""
-    return _write(top, "ls-files", "--stage", "-z", "--", *map(_literal, names))
-
-
-def _literal(name: bytes) -> str:
-    """A pathspec that matches this name alone.
-
-    Not `--literal-pathspecs`, which would reach the user's hooks through the environment.
-    """
-    return ":(top,literal)" + os.fsdecode(name)
-
-
-def _add(top: Path, names: Sequence[bytes]) -> None:
-    # Unlike `git add -f` this takes names as they are, and in a sparse checkout too.
-    _write(top, "update-index", "--add", "-z", "--stdin", stdin=_listed(names))
-
-
-def _listed(names: Sequence[bytes]) -> bytes:
-    return b"".join(name + b"\0" for name in names)
-
-
-def _commit(top: Path, names: Sequence[bytes], message: str) -> None:
-    """A failure is none where HEAD holds the files all the same.
-
-    They did not change since the last commit, or a hook that runs after it hangs.
-    """
-    try:
-        _write(
-            top,
-            *("-c", "gc.auto=0", "-c", "maintenance.auto=false"),  # a pause is no time for housekeeping
-            *("commit", "--quiet", "--cleanup=whitespace", "--file=-"),
-            *("--only", "--", *map(_literal, names)),
-            stdin=message.encode(errors="replace"),
-        )
-    except GitError:
-        if not _head_holds(top, names):
-            raise
-
-
-def _head_holds(top: Path, names: Sequence[bytes]) -> bool:
-    """HEAD and index agree on these files."""
-    pathspecs = map(_literal, names)
-    return _git(top, "diff-index", "--cached", "--quiet", "HEAD", "--", *pathspecs).code == 0
-
-
-def _take_back(top: Path, names: Sequence[bytes], before: bytes) -> None:
-    """Give these files the index entries they had, or none."""
-    if _head_holds(top, names):
-        return
-    _write(top, "update-index", "-z", "--force-remove", "--stdin", stdin=_listed(names))
-    if before:
-        _write(top, "update-index", "-z", "--index-info", stdin=before)
-
-
-_ADVICE = (
-    (b"index.lock", "another git process is at work here; if none is, remove the lock file it names"),
-    (b"tell me who you are", "set `git config user.name` and `user.email`"),
-    (b"empty ident name", "set `git config user.name` and `user.email`"),
-    (b"failed to sign", "unlock your signing key first"),
-)
-
-
-def change_repository(folder: Path, *arguments: str) -> str:
-    """Run a git command that changes a repository of our own; `GitError` in git's words where it fails."""
-    return _write(folder, *arguments).decode(errors="replace")
-
-
-def _write(top: Path, *arguments: str, stdin: bytes = b"") -> bytes:
-    answer = _git(top, *arguments, stdin=stdin, environment=_UNATTENDED)
-    if answer.code == 0:
-        return answer.out
-    advice = next((advice for sign, advice in _ADVICE if sign in answer.err), None)
-    raise GitError(
-        _reason(answer),
-        hint=advice or "see to what git says, then commit the files yourself with `git add -f`",
-    )
-
-
-# ── running git ────────────────────────────────────────────────────────────────────────────
-
-
-@dataclass(frozen=True)
-class _Answer:
-    code: int
-    out: bytes
-    err: bytes
-
-
-_KEPT = (
-    # Everything else that starts with GIT_ goes: a hook or an alias that started us may have
-    # set GIT_DIR, GIT_INDEX_FILE and more of another repository, and new ones are invented.
-    *("GIT_CONFIG_GLOBAL", "GIT_CONFIG_SYSTEM", "GIT_CONFIG_NOSYSTEM"),
-    *("GIT_CONFIG_COUNT", "GIT_CONFIG_KEY_", "GIT_CONFIG_VALUE_"),  # containers set safe.directory so
-    *("GIT_CEILING_DIRECTORIES", "GIT_DISCOVERY_ACROSS_FILESYSTEM", "GIT_EXEC_PATH"),
-    *("GIT_AUTHOR_NAME", "GIT_AUTHOR_EMAIL", "GIT_COMMITTER_NAME", "GIT_COMMITTER_EMAIL"),
-)
-_PROMPTERS = {"DISPLAY", "WAYLAND_DISPLAY", "GPG_TTY", "SSH_ASKPASS"}
-_ALWAYS = {"LC_ALL": "C", "GIT_OPTIONAL_LOCKS": "0", "GIT_TERMINAL_PROMPT": "0"}
-# A partial clone downloads what it misses unless it is told not to; older versions of git
-# know only the second way.
-_READ_ONLY = {"GIT_NO_LAZY_FETCH": "1", "GIT_ALLOW_PROTOCOL": "none"}
-_UNATTENDED = {"SSH_ASKPASS_REQUIRE": "never"}
-
-
-def _environment(more: Mapping[str, str]) -> dict[str, str]:
-    kept = {
-        name: value
-        for name, value in os.environ.items()
-        if name not in _PROMPTERS and (not name.startswith("GIT_") or name.startswith(_KEPT))
-    }
-    return {**kept, **_ALWAYS, **more}
-
-
-def _git(
-    folder: Path, *arguments: str, stdin: bytes = b"", environment: Mapping[str, str] = _READ_ONLY
-) -> _Answer:
-    """Run git to its end, whatever its exit code."""
-    try:
-        process = subprocess.Popen(
-            ["git", "--no-pager", "-c", "core.fsmonitor=false", *arguments],
-            cwd=folder,
-            env=_environment(environment),
-            stdin=subprocess.PIPE if stdin else subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            # No terminal to ask on, and one group to end with all that git started.
-            start_new_session=True,
-        )
-    except OSError as error:
-        raise _not_started(folder, error) from error
-    with process:
-        try:
-            out, err = process.communicate(stdin or None, timeout=TIME_LIMIT)
-        except subprocess.TimeoutExpired as error:
-            _end(process)
-            raise _too_slow(folder, arguments) from error
-        except BaseException:
-            _end(process)
-            raise
-    return _Answer(process.returncode, out, err)
-
-
-def _end(process: subprocess.Popen[bytes]) -> None:
-    """Asked first, for git then takes its lock files with it."""
-    if os.name == "nt":
-        process.kill()
-        return
-    with suppress(ProcessLookupError):
-        os.killpg(process.pid, signal.SIGTERM)
-    with suppress(subprocess.TimeoutExpired):
-        process.wait(2)
-    with suppress(ProcessLookupError):
-        os.killpg(process.pid, signal.SIGKILL)
-
-
-def _output(folder: Path, answer: _Answer) -> bytes:
-    if answer.code != 0:
-        raise _failure(folder, answer)
-    return answer.out
-
-
-def _not_started(folder: Path, error: OSError) -> GitError:
-    if not folder.is_dir():
-        return GitError(f"no such folder: {folder}", hint="was it moved or deleted?")
-    if isinstance(error, FileNotFoundError):
-        return GitError("git is not installed, or not on PATH", hint="install it from https://git-scm.com")
-    return GitError(f"git could not be started in {folder}: {error.strerror}", hint="check the permissions")
-
-
-def _too_slow(folder: Path, arguments: Sequence[str]) -> GitError:
-    command = next(word for word in arguments if re.fullmatch("[a-z][a-z-]+", word))
-    return GitError(
-        f"`git {command}` took more than {TIME_LIMIT:g} seconds in {folder}",
-        hint="try it by hand: a slow disk, a filter, a hook or a signing key that asks may hold it up",
-    )
-
-
-def _failure(folder: Path, answer: _Answer) -> GitError:
-    if b"dubious ownership" in answer.err or b"unsafe repository" in answer.err:
-        command = re.search(rb"git config --global --add safe\.directory \S.*", answer.err)
-        advice = os.fsdecode(command[0]) if command else "git config --global --add safe.directory FOLDER"
-        return GitError(
-            f"the git repository at {folder} belongs to another user, so git does not read it",
-            hint=f"if you trust it: `{advice}`",
-        )
-    return GitError(
-        f"git cannot read the repository at {folder}: {_reason(answer)}",
-        hint="`git status` there shows the same; `git fsck` looks for damage",
-    )
-
-
-def _reason(answer: _Answer) -> str:
-    """The line that says it: git's own, else the last, which is where hooks put it."""
-    lines = [line.strip() for line in answer.err.decode(errors="replace").splitlines() if line.strip()]
-    spoken = [line for line in lines if line.startswith(("fatal: ", "error: "))]
-    reason = (spoken or lines[-1:] or [f"exit code {answer.code}"])[0]
-    return reason.removeprefix("fatal: ").removeprefix("error: ")[:300]

@@ -16,7 +16,7 @@ import threading
 from pathlib import Path
 from typing import Protocol
 
-from holdfast.capture.git import change_repository
+from holdfast.capture.git_commit import change_repository
 from holdfast.config import Settings
 from holdfast.durable import private_folder
 from holdfast.errors import GitError
