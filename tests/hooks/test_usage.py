@@ -10,6 +10,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from holdfast.capacity.tracker import ContextUsageTracker, UsageState
+from holdfast.hooks import usage as reading
+from holdfast.hooks.event import Event
 from holdfast.hooks.usage import claude_usage, codex_usage, newest_in_transcript
 from hooks.harness import AgentSession, said
 
@@ -198,3 +200,39 @@ def test_a_damaged_state_is_set_aside(session: AgentSession, damage: bytes) -> N
     assert usage(session).total_tokens == 20_000
     kept = list(session.state.glob("usage-*.damaged-*"))
     assert [one.read_bytes() for one in kept] == [damage]
+
+
+def test_a_report_that_is_written_late_is_waited_for(
+    session: AgentSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Claude Code's transcript lags behind: a quick tool has ended before its call stands there."""
+    session.use(100_000)
+    session.after_tool()
+    late = said("ls", "assistant", "m2", 185_000, "claude-sonnet-4-5")
+    late["message"]["content"] = [{"type": "tool_use", "id": "t2", "name": "Bash", "input": {}}]
+    payload = session.payload("PostToolUse", tool_name="Bash", tool_input={}, tool_use_id="t2")
+    event = Event("claude", "PostToolUse", payload, session.environment)
+    monkeypatch.setattr(reading.time, "sleep", lambda _seconds: session.write(late))
+    found = reading.measured(event, event.settings)
+    assert found is not None
+    assert found.tokens == 185_000
+
+
+@pytest.mark.parametrize(
+    "fields", [{"tool_use_id": "t9", "agent_id": "a1"}, {}], ids=["of another file", "unnamed"]
+)
+def test_what_will_not_come_is_not_waited_for(
+    session: AgentSession, monkeypatch: pytest.MonkeyPatch, fields: dict[str, str]
+) -> None:
+    session.use(100_000)
+    session.after_tool()
+
+    def never(_seconds: float) -> None:
+        raise AssertionError("waited")
+
+    monkeypatch.setattr(reading.time, "sleep", never)
+    payload = session.payload("PostToolUse", tool_name="Bash", tool_input={}, **fields)
+    event = Event("claude", "PostToolUse", payload, session.environment)
+    found = reading.measured(event, event.settings)
+    assert found is not None
+    assert found.tokens == 100_000

@@ -101,21 +101,25 @@ case $payload in *git*commit*) hand_over ;; esac
 [ -r "$notes/$session/gauge" ] || hand_over
 limit=
 read -r limit <"$notes/$session/gauge" || hand_over
+call=
+case $payload in *'"agent_id":'*) ;; *) member tool_use_id && call=$value ;; esac
 member transcript_path || hand_over
-# Certainly below the limit if every report near the end is; the first line may be cut.
-tail -c 32768 "$value" 2>/dev/null | awk -v limit="$limit" '
+# Certainly below the limit if every report near the end is; the first line may be cut. The transcript is written a
+# little late: where the next report may matter, this tool's call must be among its lines.
+tail -c 32768 "$value" 2>/dev/null | awk -v limit="$limit" -v call="$call" '
     function count(name) {
         if (!match($0, "\"" name "\": ?[0-9]+")) return 0
         text = substr($0, RSTART, RLENGTH)
         sub(/.*: ?/, "", text)
         return text + 0
     }
+    call != "" && index($0, call) { written = 1 }
     NR > 1 && /"usage"/ && /"type": ?"assistant"/ {
         seen = 1
         total = count("input_tokens") + count("output_tokens")
         total += count("cache_read_input_tokens") + count("cache_creation_input_tokens")
         if (total >= limit) full = 1
     }
-    END { exit(seen && !full ? 0 : 1) }
+    END { exit(seen && !full && (written || call == "" || total < limit / 2) ? 0 : 1) }
 ' && exit 0
 hand_over

@@ -5,6 +5,7 @@ the window. The state is the tracker's own file (`holdfast.capacity.tracker`), u
 """
 
 import os
+import time
 
 from holdfast.hooks import notes
 from holdfast.hooks.payload import NotAnObjectError, members, number, quoted, text
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
 _FIRST_LOOK = 1 << 16
 _LARGEST_LOOK = 1 << 24
 _MILLION = 1_000_000
+_LONGEST_LAG = 0.25
 
 
 class Usage:
@@ -52,6 +54,8 @@ class Gauge:
 def measured(event: "Event", settings: "HookSettings") -> Gauge | None:
     """Take in what is new and say how full the window is; None where nothing was ever reported."""
     offset, known, window = _remembered(event)
+    if known is not None and settings.auto_pause / 2 <= known.share < settings.auto_pause:
+        _wait_for_the_report(event)
     found, end = _report(event, offset)
     if found is None:
         return known
@@ -61,6 +65,37 @@ def measured(event: "Event", settings: "HookSettings") -> Gauge | None:
     _remember(event, end, gauge)
     _tell_wrapper(event, gauge, settings)
     return gauge
+
+
+def _wait_for_the_report(event: "Event") -> None:
+    """Claude Code writes its transcript a tenth of a second late: a quick tool's hook is there before.
+
+    The report stands in the same line as the call of the tool. `hook.sh` leaves it to us to wait,
+    and lets tools pass while the window is not even half as full as matters.
+    """
+    if event.agent != "claude" or event.moment not in ("after_tool", "batch") or event.is_subagent:
+        return
+    call = _call_of(event)
+    deadline = time.monotonic() + _LONGEST_LAG
+    while call and not _is_near_the_end(call, event.text("transcript_path")) and time.monotonic() < deadline:
+        time.sleep(0.01)
+
+
+def _call_of(event: "Event") -> bytes:
+    """The id of the tool's call, or of the last one of several."""
+    _, name, rest = event.data.rpartition(b'"tool_use_id":')
+    return rest.split(b'"', 2)[1] if name and rest.count(b'"') > 1 else b""
+
+
+def _is_near_the_end(call: bytes, path: str) -> bool:
+    size = _size(path)
+    if not size:
+        return True  # there is none, so nothing will come
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        return call in os.pread(descriptor, _FIRST_LOOK, max(0, size - _FIRST_LOOK))
+    finally:
+        os.close(descriptor)
 
 
 def _tell_wrapper(event: "Event", gauge: Gauge, settings: "HookSettings") -> None:
