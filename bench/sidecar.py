@@ -1,12 +1,14 @@
 """Recording a session's change of a file, against the least that git itself can do with one.
 
 `git hash-object -w` stores the blob alone: no before, no tree, no commit, no branch, and it does not
-wait for the disk. With `core.fsync` it does, as we do.
+wait for the disk. With `core.fsync` it does, as we do. What it leaves unsynced is put on the disk before
+the next one is timed: whoever syncs first would pay for it.
 """
 
 from __future__ import annotations
 
 import itertools
+import os
 import subprocess
 from pathlib import Path
 
@@ -28,6 +30,7 @@ class _Ours:
     def prepare(self) -> None:
         self._sidecar.watch(self._transaction, ["file.txt"])
         self._file.write_text(f"{next(self._number)} ours\n" * 200)
+        os.sync()
 
     def record(self) -> None:
         assert self._sidecar.record(self._transaction, "Edit") is not None
@@ -44,6 +47,7 @@ class _Theirs:
 
     def prepare(self) -> None:
         (self._project / "file.txt").write_text(f"{next(self._number)} theirs\n" * 200)
+        os.sync()
 
     def store(self) -> None:
         subprocess.run(self._command, cwd=self._project, stdout=subprocess.DEVNULL, check=True)
