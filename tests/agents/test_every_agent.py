@@ -58,6 +58,23 @@ def _injected(request: Seen) -> str:
     return next(piece for piece in request.pieces if "[holdfast] Work in this folder" in piece)
 
 
+def test_what_a_turn_changed_is_recorded_and_can_be_taken_back(agent: Driver) -> None:
+    project = agent.workshop.project
+    agent.model.then(agent.shell("echo made > made.txt; echo more >> README.md"), say("Done."))
+    agent.ask("Change two files")
+
+    notes = project / ".holdfast" / "state" / "hooks"
+    pending = ("turning", "recording", "ending")
+    wait_for(
+        lambda: not any(path.name in pending for path in notes.glob("*/*")), told=agent.workshop.hook_errors
+    )
+    (transaction,) = agent.workshop.holdfast_json("tx", "list")
+    assert transaction["files"] == ["README.md", "made.txt"]
+    agent.workshop.holdfast("tx", "rollback", transaction["id"], "--yes").check()
+    assert not (project / "made.txt").exists()
+    assert (project / "README.md").read_text() == "# A project to work in\n"
+
+
 def test_a_killed_session_is_found_and_offered_at_the_next_start(agent: Driver) -> None:
     agent.model.then(agent.shell("touch started; sleep 20"))
     started = agent.start("Begin something long")

@@ -385,3 +385,12 @@ def test_lines_that_moved_between_files_stay_together(sidecar: SideCar, project:
     (project / "a").write_text("the user's\n")
     sidecar.rollback(tx, partial=True)
     assert (project / "b").read_text() == START["b"] + first
+
+
+def test_whoever_ends_a_watch_is_no_crash(sidecar: SideCar, project: Path, tx: str) -> None:
+    """An agent may be gone by the time what it did in its last turn is recorded."""
+    sidecar.watch(tx, owner=DEAD)
+    (project / "a").write_text("the session's\n")
+    assert changed(sidecar, tx).doubt == ""
+    sidecar.rollback(tx)
+    assert (project / "a").read_text() == START["a"]

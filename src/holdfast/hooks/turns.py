@@ -58,7 +58,7 @@ def record(work: Work) -> bool:
     return True
 
 
-def finish(work: Work) -> bool:
+def finish(work: Work, doubt: str = "") -> bool:
     """The end of the session: its changes are meant to stay."""
     _wait_while_there(work.note(TURNING))
     _wait_while_there(work.note(ENDING))
@@ -67,7 +67,7 @@ def finish(work: Work) -> bool:
         with SideCar(work.project) as sidecar:
             turn = _read(work, RECORDING)
             if sidecar.is_in_progress(name):
-                sidecar.finish(name, f"turn {turn}" if turn else "")
+                sidecar.finish(name, f"turn {turn}" if turn else "", doubt=doubt)
     for note in (TRANSACTION, RECORDING):
         notes.remove(work.note(note))
     return True
@@ -78,7 +78,7 @@ def finish_killed(work: Work) -> None:
     for note in (TURNING, ENDING):
         notes.remove(work.note(note))
     try:
-        finish(work)
+        finish(work, _GONE)
     except HoldfastError as error:
         trouble.note(str(work.state), f"what {work.session} changed is not recorded: {error.message}")
 

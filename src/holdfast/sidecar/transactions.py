@@ -130,12 +130,12 @@ class SideCar:
             if not work.state.watches():
                 work.settle(None)
 
-    def finish(self, transaction_id: str, description: str = "") -> Transaction | None:
+    def finish(self, transaction_id: str, description: str = "", *, doubt: str = "") -> Transaction | None:
         """Record what is left to record, end the watch and commit; None where nothing was ever changed,
-        and the transaction is dropped."""
-        with self._at_work() as work:
+        and the transaction is dropped. `doubt` as with `record`."""
+        with self._at_work(transaction_id) as work:
             work.running(transaction_id)
-            work.settle(self._suspects(), closing=transaction_id, description=description)
+            work.settle(self._suspects(), closing=transaction_id, description=description, doubt=doubt)
             found = work.ledger.read(transaction_id)
             if all(entry.kind == "begin" for entry in found.entries):
                 work.ledger.delete(transaction_id)
@@ -200,7 +200,7 @@ class SideCar:
                 return None  # nothing was touched: not even the lock is needed to say so
         else:
             suspects = None
-        with self._at_work() as work:
+        with self._at_work(transaction_id) as work:
             work.running(transaction_id)
             watched = next(
                 (one for one in work.state.watches() if one.transaction_id == transaction_id), None
@@ -337,7 +337,7 @@ class SideCar:
             work.collect()
 
     def is_in_progress(self, transaction_id: str) -> bool:
-        with self._at_work() as work:
+        with self._at_work(transaction_id) as work:
             known = work.ledger.exists(transaction_id)
             return known and work.ledger.last(transaction_id).status == "in-progress"
 
@@ -358,17 +358,21 @@ class SideCar:
         return self._glance.suspects(self._clock()) if self._glance.complete else None
 
     @contextmanager
-    def _at_work(self) -> Generator[Work]:
-        """The one who holds the lock first ends what a crashed one left."""
+    def _at_work(self, ending: str | None = None) -> Generator[Work]:
+        """The one who holds the lock first ends what a crashed one left.
+
+        Not the watch of a transaction that is about to be ended: whoever speaks for it is no crash, even
+        where the process it watched for is gone.
+        """
         try:
-            with self._locked() as work:
+            with self._locked(ending) as work:
                 yield work
         except BaseException:
             self._glance.forget()
             raise
 
     @contextmanager
-    def _locked(self) -> Generator[Work]:
+    def _locked(self, ending: str | None) -> Generator[Work]:
         if not self._stage.is_dir():  # it is made last
             self._layout.ensure()
             private_folder(self.folder)
@@ -394,5 +398,5 @@ class SideCar:
                 self._cache,
                 self._glance,
             )
-            work.recover(fresh=fresh)
+            work.recover(fresh=fresh, ending=ending)
             yield work

@@ -75,7 +75,7 @@ class Work:
         self.glance = glance
         self._size = int(state.note("size") or 0)
 
-    def recover(self, *, fresh: bool) -> None:
+    def recover(self, *, fresh: bool, ending: str | None) -> None:
         """End what others began; with the state just opened, also what the machine's end may have taken."""
         if fresh and ((boot := boot_mark()) is None or boot != self.state.note("boot")):
             self.ledger.after_power_cut()
@@ -88,7 +88,7 @@ class Work:
         if restoring is not None:
             self._carry_out(restoring)
         for watch in self.state.watches():
-            if watch.abandoned:
+            if watch.abandoned and watch.transaction_id != ending:
                 scope = None if watch.whole_tree else watch.paths
                 if scope is not None:
                     rescue(self.tree, self.repository, scope, watch.transaction_id)
@@ -387,7 +387,7 @@ def _owner(path: bytes, watches: Sequence[Watch], closing: str | None) -> tuple[
         return None
     chosen = next((one for one in candidates if one.transaction_id == closing), candidates[0])
     others = [one.transaction_id for one in candidates if one is not chosen]
-    if chosen.abandoned:
+    if chosen.abandoned and chosen.transaction_id != closing:
         return chosen.transaction_id, "its session had ended without a word"
     return chosen.transaction_id, f"{', '.join(others)} watched it too" if others else ""
 
