@@ -27,7 +27,7 @@ EXAMPLE = ROOT / "examples" / "flow.py"
 PATIENCE = 60.0
 
 HOLDS_ON = """
-import asyncio, signal, sys, time
+import asyncio, os, signal, sys, time
 from holdfast import Flow, Hub
 from holdfast.flow.terminal import pause_on_interrupt
 
@@ -47,7 +47,8 @@ def then(step):
 def blocks(step):
     if sys.argv[1] == "blocks":
         handle = signal.getsignal(signal.SIGINT)
-        signal.signal(signal.SIGINT, lambda *what: (print("pressed", flush=True), handle(*what)))
+        # Not by `print`: the signal may come while that writes the next line.
+        signal.signal(signal.SIGINT, lambda *what: (os.write(1, b"pressed\\n"), handle(*what)))
         print("blocking", flush=True)
         time.sleep(600)
 
