@@ -12,7 +12,7 @@ from pydantic import ValidationError
 
 from holdfast.clock import Clock, system_clock, to_datetime
 from holdfast.config import Settings
-from holdfast.durable import storage_errors, write_new
+from holdfast.durable import read_file, storage_errors, write_new
 from holdfast.errors import CannotDoError, DamagedDataError, NotFoundError
 from holdfast.ids import new_id
 from holdfast.model.base import explain
@@ -73,7 +73,7 @@ def export_bundle(
         )
     with storage_errors("read the sessions"):
         for name in sessions:
-            members[f"sessions/{name}.json"] = (folder / f"{name}.json").read_bytes()
+            members[f"sessions/{name}.json"] = read_file(folder / f"{name}.json")
             journal = _journal(settings, name)
             if journal is not None:
                 members[f"journals/{name}.jsonl"] = journal
@@ -114,8 +114,8 @@ def _journal(settings: Settings, name: str) -> bytes | None:
     plain = settings.layout.sessions / f"{name}-incremental.jsonl"
     packed = plain.with_name(f"{plain.name}.gz")
     if plain.exists():
-        return plain.read_bytes()
-    return gzip.decompress(packed.read_bytes()) if packed.exists() else None
+        return read_file(plain)
+    return gzip.decompress(read_file(packed)) if packed.exists() else None
 
 
 def import_bundle(

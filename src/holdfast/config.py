@@ -1,5 +1,8 @@
 """Settings: flags, then `HOLDFAST_*`, then `.holdfast/config.toml`, then the user's config file.
 
+A project's file may set levels, windows, budgets and recording. Addresses, databases, models, tokens,
+notifications and programs are the user's to choose: a project is often somebody else's work.
+
 Resolved once by a door and passed down. Standard library only, and TOML is read only
 where a file is there, since every command comes through here.
 """
@@ -16,6 +19,7 @@ from typing import Any
 from holdfast.errors import InvalidInputError
 from holdfast.layout import ProjectLayout, find_project
 from holdfast.policy import Levels
+from holdfast.trust import data_home
 
 
 @dataclass(frozen=True)
@@ -60,7 +64,7 @@ class Settings:
 
     @property
     def layout(self) -> ProjectLayout:
-        return ProjectLayout(self.project)
+        return ProjectLayout(self.project, self.home)
 
 
 def _positive_int(value: Any) -> int:
@@ -149,24 +153,38 @@ _SETTINGS: dict[str, Callable[[Any], Any]] = {
     "levels.critical": _number,
 }
 
+_OF_A_PROJECT = frozenset(
+    (
+        *("context_window", "compress_after_days", "model_time_limit", "command_time_limit"),
+        *("on_exhaustion", "record_files"),
+        *(name for name in _SETTINGS if name.startswith("levels.")),
+    )
+)
+"""What the file in a project's folder may set."""
+
 
 def load_settings(
-    environ: Mapping[str, str] | None = None, cwd: Path | None = None, **flags: Any
+    environ: Mapping[str, str] | None = None,
+    cwd: Path | None = None,
+    *,
+    project_file: bool = True,
+    **flags: Any,
 ) -> Settings:
-    """Settings for work in `cwd`. `flags` are the command line's, by setting name; None means not given."""
+    """Settings for work in `cwd`. `flags` are the command line's, by setting name; None means not given.
+
+    Without `project_file`, what the project's own file says is left out.
+    """
     environ = os.environ if environ is None else environ
     given = environ.get("HOLDFAST_PROJECT")
     project = Path(given).resolve() if given else find_project((cwd or Path.cwd()).resolve())
     if not project.is_dir():
         raise InvalidInputError(f"there is no folder {project}", hint="see --project and HOLDFAST_PROJECT")
-    home = (
-        Path(environ["HOLDFAST_HOME"]).absolute() if environ.get("HOLDFAST_HOME") else _default_home("data")
-    )
+    home = Path(environ["HOLDFAST_HOME"]).absolute() if environ.get("HOLDFAST_HOME") else Path(data_home())
     user_file = user_config(environ)
     values: dict[str, Any] = {}
     for source in (
         _from_file(user_file),
-        _from_file(ProjectLayout(project).config),
+        _from_project(ProjectLayout(project, home).config, user_file) if project_file else {},
         _from_environ(environ),
         {name: value for name, value in flags.items() if value is not None},
     ):
@@ -181,7 +199,11 @@ def load_settings(
 def user_config(environ: Mapping[str, str]) -> Path:
     """The user's own settings, for all projects."""
     home = environ.get("HOLDFAST_HOME")
-    return (Path(home).absolute() if home else _default_home("config")) / "config.toml"
+    if home:
+        return Path(home).absolute() / "config.toml"
+    from platformdirs import user_config_path
+
+    return user_config_path("holdfast", appauthor=False) / "config.toml"
 
 
 def project_settings(project_path: Path | str | None, settings: Settings | None = None) -> Settings:
@@ -194,13 +216,6 @@ def project_settings(project_path: Path | str | None, settings: Settings | None 
     return replace(load_settings(cwd=root), project=root)
 
 
-def _default_home(kind: str) -> Path:
-    from platformdirs import PlatformDirs
-
-    folders = PlatformDirs("holdfast", appauthor=False)
-    return folders.user_data_path if kind == "data" else folders.user_config_path
-
-
 def _from_environ(environ: Mapping[str, str]) -> dict[str, Any]:
     found: dict[str, Any] = {}
     for name in _SETTINGS:
@@ -208,6 +223,17 @@ def _from_environ(environ: Mapping[str, str]) -> dict[str, Any]:
         if environ.get(variable):
             found[name] = _checked(name, environ[variable], variable)
     return found
+
+
+def _from_project(path: Path, user_file: Path) -> dict[str, Any]:
+    if path.is_symlink():
+        raise InvalidInputError(f"{path} is a symbolic link", hint="put a file there, or remove it")
+    values = _from_file(path)
+    for name in values.keys() - _OF_A_PROJECT:
+        raise InvalidInputError(
+            f"{path}: a project may not set {name}", hint=f"set it in {user_file}, for all your projects"
+        )
+    return values
 
 
 def _from_file(path: Path) -> dict[str, Any]:
@@ -218,7 +244,7 @@ def _from_file(path: Path) -> dict[str, Any]:
     try:
         document = tomllib.loads(path.read_text(encoding="utf-8"))
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise InvalidInputError(f"{path}: {error}", hint="mend the file; nothing was changed") from None
+        raise InvalidInputError(f"{path}: {error}", hint="fix the file; nothing was changed") from None
     except OSError as error:
         raise InvalidInputError(f"{path} cannot be read: {error.strerror}") from None
     values = {name: _checked(name, value, str(path)) for name, value in _flattened(document).items()}

@@ -12,6 +12,7 @@ import os
 import time
 from collections.abc import Generator
 from pathlib import Path
+from typing import BinaryIO
 
 from holdfast.errors import HeldElsewhereError, StorageError
 
@@ -22,6 +23,8 @@ except ImportError:  # Windows: one process at a time, unlocked
 
 PRIVATE_FILE = 0o600
 PRIVATE_FOLDER = 0o700
+NO_FOLLOW = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0)
+"""For every file of ours that is opened by its name: a link in its place would lead to somebody else's."""
 
 
 @contextlib.contextmanager
@@ -36,10 +39,27 @@ def storage_errors(doing: str) -> Generator[None]:
 
 
 def private_folder(path: Path) -> Path:
-    """Make the folder for us alone; leave an existing one as it is."""
+    """Make the folder for us alone; leave an existing one as it is. A link to a folder is none."""
     with storage_errors(f"make the folder {path}"):
         path.mkdir(mode=PRIVATE_FOLDER, parents=True, exist_ok=True)
+        if path.is_symlink():
+            raise OSError(errno.ELOOP, "it is a symbolic link")
     return path
+
+
+def open_file(path: Path) -> BinaryIO:
+    """A file of ours, to be read."""
+    return open(os.open(path, os.O_RDONLY | NO_FOLLOW), "rb")  # noqa: PTH123 - the caller closes it
+
+
+def open_to_append(path: Path) -> BinaryIO:
+    flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | NO_FOLLOW
+    return open(os.open(path, flags, PRIVATE_FILE), "ab")  # noqa: PTH123 - the caller closes it
+
+
+def read_file(path: Path) -> bytes:
+    with open_file(path) as file:
+        return file.read()
 
 
 def sync_folder(path: Path) -> None:
@@ -116,7 +136,7 @@ def lock_file(path: Path, *, wait: float | None = None) -> Generator[None]:
     The file itself stays: removing a lock file while others wait on it would let two in.
     With `wait`, gives up after that many seconds.
     """
-    descriptor = os.open(path, os.O_RDWR | os.O_CREAT | getattr(os, "O_CLOEXEC", 0), PRIVATE_FILE)
+    descriptor = os.open(path, os.O_RDWR | os.O_CREAT | NO_FOLLOW, PRIVATE_FILE)
     try:
         _acquire(descriptor, path, wait)
         yield

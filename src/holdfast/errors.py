@@ -9,6 +9,7 @@
     │   ├── IllegalTransitionError
     │   ├── FlowChangedError         a run of a flow that looks different now
     │   ├── NodeFailedError
+    │   ├── ForeignFolderError       a `.holdfast/` that came from elsewhere
     │   ├── StorageError             the disk or the database would not take or give it
     │   └── GitError
     ├── HeldElsewhereError           3  somebody else holds it, or changed it first
@@ -68,6 +69,13 @@ class NodeFailedError(CannotDoError):
     """The run stopped at this node; what was completed stays so."""
 
     default_hint = "mend the cause, then resume the session: the node is tried again"
+
+
+class ForeignFolderError(CannotDoError):
+    default_hint = (
+        "`holdfast trust` shows what it holds and asks whether you trust it; "
+        "if you do not, move the folder away"
+    )
 
 
 class StorageError(CannotDoError):

@@ -2,24 +2,31 @@
 
 from __future__ import annotations
 
-import contextlib
+import os
 from dataclasses import dataclass
+from hashlib import sha256
 from pathlib import Path
 
-from holdfast.durable import private_folder, storage_errors, write_new
-
-FOLDER = ".holdfast"
+from holdfast.durable import private_folder, storage_errors
+from holdfast.errors import ForeignFolderError
+from holdfast.trust import FOLDER, Trust, anchors, data_home
 
 
 @dataclass(frozen=True)
 class ProjectLayout:
-    """Names only; nothing is made until `ensure`."""
+    """Names only; nothing is made until `ensure`. A foreign folder is as good as none (`holdfast.trust`)."""
 
     root: Path
+    home: Path | None = None
+    """The data folder of the user whose mark counts; the environment's where none is given."""
+
+    @property
+    def trust(self) -> Trust:
+        return Trust(str(self.home or ""))
 
     @property
     def folder(self) -> Path:
-        return self.root / FOLDER
+        return Path(self.trust.folder_of(str(self.root)))
 
     @property
     def sessions(self) -> Path:
@@ -37,22 +44,38 @@ class ProjectLayout:
     def journal(self) -> Path:
         return self.sessions / "ACTIVE-PAUSE.jsonl"
 
+    @property
+    def foreign_because(self) -> str | None:
+        return self.trust.foreign_because(str(self.root))
+
     def ensure(self) -> ProjectLayout:
-        """Make the folders; the ignore file comes first, so git never sees what follows."""
-        private_folder(self.folder)
-        ignore = self.folder / ".gitignore"
-        if not ignore.exists():
-            # FileExistsError: another process was faster
-            with storage_errors(f"write {ignore}"), contextlib.suppress(FileExistsError):
-                write_new(ignore, b"*\n")
+        """Make the folders. Raises where the folder is foreign: nothing is written into it either."""
+        with storage_errors(f"make the folder {self.root / FOLDER}"):
+            self.trust.make_own(str(self.root))
+            reason = self.foreign_because
+        if reason:
+            raise ForeignFolderError(f"{self.root / FOLDER} is ignored: {reason}")
         private_folder(self.sessions)
         private_folder(self.state)
         return self
 
+    def ensure_scratch(self, name: str) -> Path:
+        """A folder for what the running work itself needs, such as an agent's conversation.
+
+        Work in a folder whose `.holdfast` is foreign goes on: it is in the user's data folder then.
+        """
+        if not self.foreign_because:
+            return private_folder(self.ensure().state / name)
+        digest = sha256(os.fsencode(self.root.absolute())).hexdigest()[:16]
+        return private_folder((self.home or Path(data_home())) / "scratch" / digest / name)
+
 
 def find_project(start: Path) -> Path:
-    """The nearest folder upwards that holds `.holdfast` or `.git`; else the folder itself."""
+    """The nearest folder upwards that holds this user's `.holdfast`, or `.git`; else the folder itself."""
     for candidate in (start, *start.parents):
-        if (candidate / FOLDER).is_dir() or (candidate / ".git").exists():
+        if anchors(str(candidate)):
             return candidate
     return start
+
+
+__all__ = ["FOLDER", "ProjectLayout", "find_project"]

@@ -137,7 +137,9 @@ class SessionPauseManager:
     def commit(self, session_id: str) -> str:
         """Commit a session's files to the project's repository; everything else stays as it was."""
         paths = [self.files.folder / f"{session_id}{kind}" for kind in (".json", ".yaml", ".md")]
-        return commit_files(self.settings.project, paths, f"Pause {session_id}")
+        commit = commit_files(self.settings.project, paths, f"Pause {session_id}")
+        self.layout.trust.accept(str(self.layout.root))  # git tracks these now because the user said so
+        return commit
 
     def load_session(self, session_id: str) -> dict[str, Any]:
         return self.files.read(session_id)

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from holdfast.capture.git_commit import change_repository
-from holdfast.durable import private_folder, replace_file, storage_errors
+from holdfast.durable import private_folder, read_file, replace_file, storage_errors
 from holdfast.errors import ConflictError, GitError, InvalidInputError, NotFoundError
 from holdfast.ids import new_id
 
@@ -111,7 +111,7 @@ class Shared:
         if not place.exists():
             with storage_errors("name this copy"):
                 replace_file(place, new_id("copy", clock()).encode())
-        return f"{place.read_text().strip()}.holdfast"
+        return f"{read_file(place).decode().strip()}.holdfast"
 
     def _git(self, *arguments: str) -> str:
         return change_repository(self._folder, *arguments)

@@ -11,7 +11,7 @@ from typing import Any, cast
 from holdfast.capacity.windows import context_window
 from holdfast.clock import Clock, iso, seconds_between, system_clock
 from holdfast.config import Settings, project_settings
-from holdfast.durable import replace_file, storage_errors
+from holdfast.durable import open_file, read_file, replace_file, storage_errors
 from holdfast.errors import HeldElsewhereError, HoldfastError, InvalidInputError
 from holdfast.ids import is_session_id, session_id
 from holdfast.journal import archive, log
@@ -188,7 +188,7 @@ class IncrementalPauseManager:
     def _owner_of(self, name: str) -> ProcessIdentity:
         """Who started or took over that wind-down; nobody (process 0) where it is not known."""
         try:
-            record = json.loads(self._owner_file.read_bytes())
+            record = json.loads(read_file(self._owner_file))
             if record["session_id"] == name:
                 return {"pid": int(record["pid"]), "started": record["started"]}
         except (OSError, ValueError, KeyError, TypeError):
@@ -209,7 +209,7 @@ class IncrementalPauseManager:
     def _session_id(self) -> str:
         """The active wind-down's id, from its first line; a journal without one is named by its age."""
         try:
-            with self._journal.open("rb") as file:
+            with open_file(self._journal) as file:
                 return self._valid_name(log.session_of(file.read(log.HEAD)))
         except FileNotFoundError:
             raise log.NotActiveError("no wind-down is active here") from None

@@ -94,11 +94,12 @@ class Workshop:
 
     def configure(self, **values: str | float | bool) -> None:
         """Holdfast's settings for this project."""
-        folder = self.project / ".holdfast"
-        folder.mkdir(mode=0o700, exist_ok=True)
-        (folder / ".gitignore").write_text("*\n")
+        making = (
+            "from pathlib import Path; from holdfast.layout import ProjectLayout as L; L(Path.cwd()).ensure()"
+        )
+        self.run([sys.executable, "-c", making]).check()
         lines = [f"{name} = {json.dumps(value)}\n" for name, value in values.items()]
-        (folder / "config.toml").write_text("".join(lines))
+        (self.project / ".holdfast" / "config.toml").write_text("".join(lines))
 
     @property
     def sessions(self) -> list[Path]:

@@ -104,6 +104,8 @@ class Place:
         }
         for folder in (self.project, root / "home", root / "tmp", self.home):
             folder.mkdir(exist_ok=True)
+        # What a test makes in this process is the same user's; the `home` of every test puts it back.
+        os.environ["HOLDFAST_HOME"] = str(self.home)
         self.git("init", "--quiet", "--initial-branch=main")
 
     def beside(self, name: str) -> Place:

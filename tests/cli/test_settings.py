@@ -7,6 +7,7 @@ from collections.abc import Mapping
 import pytest
 
 from holdfast.capacity.tracker import ContextUsageTracker
+from holdfast.layout import ProjectLayout
 
 from .harness import Place
 
@@ -15,7 +16,7 @@ def configure(place: Place, *, user: str | None = None, project: str | None = No
     if user is not None:
         (place.home / "config.toml").write_text(user)
     if project is not None:
-        (place.project / ".holdfast").mkdir(exist_ok=True)
+        ProjectLayout(place.project).ensure()
         (place.project / ".holdfast" / "config.toml").write_text(project)
 
 
@@ -53,10 +54,10 @@ WRONG: dict[str, tuple[str | None, str | None, Mapping[str, str], str]] = {
     "zero": (None, "context_window = 0", {}, "a whole number above 0 is expected"),
     "truth": (None, "compress_after_days = true", {}, "a number is expected"),
     "infinite": (None, "context_window = inf", {}, "context_window = inf"),
-    "words that are none": (None, "claude_args = [1]", {}, "a list of words is expected"),
+    "words that are none": ("claude_args = [1]", None, {}, "a list of words is expected"),
     "an open quote": (None, None, {"HOLDFAST_CODEX_ARGS": "--model 'x"}, "No closing quotation"),
     "no time": (None, "command_time_limit = 0", {}, "a number above 0 is expected"),
-    "db is no text": (None, "db = 5", {}, "db = 5: text is expected"),
+    "db is no text": ("db = 5", None, {}, "db = 5: text is expected"),
     "variable": (
         None,
         None,
@@ -97,7 +98,7 @@ def test_levels_decide_the_trigger(place: Place) -> None:
 
 
 def test_a_database_by_path(place: Place) -> None:
-    configure(place, project=f'db = "{place.home}/other.db"\n')
+    configure(place, user=f'db = "{place.home}/other.db"\n')
     place.ok("list")
     assert (place.home / "other.db").exists()
     place.ok("list", env={"HOLDFAST_DB": f"sqlite:///{place.home}/third.db"})

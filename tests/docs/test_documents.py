@@ -13,6 +13,7 @@ import pytest
 
 from holdfast.cli.main import COMMANDS
 from holdfast.config import _SETTINGS, load_settings
+from holdfast.layout import ProjectLayout
 
 ROOT = Path(__file__).parents[2]
 DOCUMENTS = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md"), ROOT / "bench" / "README.md"])
@@ -95,7 +96,7 @@ def test_every_setting_stands_in_the_documents() -> None:
 
 def test_the_example_of_a_settings_file_is_one(project: Path) -> None:
     (example,) = blocks(ROOT / "docs" / "settings.md", "toml")
-    (project / ".holdfast").mkdir()
+    ProjectLayout(project).ensure()
     (project / ".holdfast" / "config.toml").write_text(example)
     assert load_settings({"HOLDFAST_HOME": os.environ["HOLDFAST_HOME"]}, project).context_window == 1_000_000
 

@@ -43,6 +43,10 @@ class AgentSession:
     variables: dict[str, str] = field(default_factory=dict[str, str])
     prompts: int = 0
 
+    def __post_init__(self) -> None:
+        # What a test makes in this process is the same user's; the `home` of every test puts it back.
+        os.environ["HOLDFAST_HOME"] = str(self.home / "data")
+
     @property
     def transcript(self) -> Path:
         return self.home / f"{self.session_id}.jsonl"

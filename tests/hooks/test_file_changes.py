@@ -8,6 +8,7 @@ import sys
 
 import pytest
 
+from holdfast.layout import ProjectLayout
 from holdfast.sidecar.ledger import Transaction
 from holdfast.sidecar.transactions import SideCar
 from hooks.harness import AgentSession
@@ -159,9 +160,7 @@ def test_where_nothing_is_recorded(agent: AgentSession, how: str) -> None:
     elif how == "no git":
         (agent.project / ".git").rename(agent.home / "git")
     else:
-        folder = agent.project / ".holdfast"
-        folder.mkdir(mode=0o700)
-        (folder / "config.toml").write_text("record_files = false\n")
+        (ProjectLayout(agent.project).ensure().folder / "config.toml").write_text("record_files = false\n")
     start(agent)
     agent.prompt("work")
     assert not (agent.notes / "turning").exists()

@@ -12,6 +12,7 @@ import pytest
 
 from holdfast import IncrementalPauseManager, SessionPauseManager
 from holdfast.hooks.context import LIMITS
+from holdfast.layout import ProjectLayout
 from hooks.harness import AgentSession, said
 
 DECISION = "We decided to use SQLite instead of PostgreSQL because there is only one writer."
@@ -221,6 +222,7 @@ def test_ending_twice_makes_one_session(session: AgentSession) -> None:
 def test_old_notes_are_cleaned_up(session: AgentSession) -> None:
     import os
 
+    ProjectLayout(session.project).ensure()
     old = session.state / "hooks" / "long-ago"
     old.mkdir(parents=True)
     marker = session.state / "quiet-long-ago"

@@ -13,6 +13,7 @@ import pytest
 from holdfast.hooks.command import WRAPPER, hook_command
 from holdfast.hooks.events import EVENTS
 from holdfast.hooks.trouble import note
+from holdfast.layout import ProjectLayout
 from hooks.harness import AgentSession, Result
 
 
@@ -85,7 +86,7 @@ def test_damaged_notes(session: AgentSession, name: str, damage: bytes) -> None:
 
 
 def test_a_damaged_settings_file_leaves_the_defaults(session: AgentSession) -> None:
-    (session.project / ".holdfast").mkdir()
+    ProjectLayout(session.project).ensure()
     (session.project / ".holdfast" / "config.toml").write_text("levels = [")
     session.use(182_000)
     assert "91% full" in session.after_tool().context

@@ -13,6 +13,7 @@ from holdfast import IncrementalPauseManager
 from holdfast.hooks.command import hook_command
 from holdfast.hooks.settling import Work, settle
 from holdfast.journal.action import PauseAction
+from holdfast.layout import ProjectLayout
 from hooks.harness import AgentSession
 
 
@@ -166,7 +167,7 @@ def test_a_sub_agent_is_never_stopped_nor_advised(session: AgentSession) -> None
 
 def test_a_settings_file_is_heeded_and_a_change_of_it_too(session: AgentSession) -> None:
     fill(session, 120_000)
-    (session.project / ".holdfast").mkdir()
+    ProjectLayout(session.project).ensure()
     config = session.project / ".holdfast" / "config.toml"
     config.write_text('on_exhaustion = "stop"\n[levels]\ncaution = 0.3\nwarning = 0.4\nauto_pause = 0.5\n')
     session.start()

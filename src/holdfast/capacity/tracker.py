@@ -17,7 +17,7 @@ from typing import Any, Literal, cast
 
 from holdfast.capacity.windows import context_window
 from holdfast.clock import Clock, iso, system_clock
-from holdfast.durable import lock_file, replace_file, set_aside, storage_errors
+from holdfast.durable import lock_file, read_file, replace_file, set_aside, storage_errors
 from holdfast.errors import DamagedDataError, InvalidInputError, NewerSchemaError
 from holdfast.ids import UNKNOWN_SESSION, file_name_for
 from holdfast.layout import ProjectLayout, find_project
@@ -178,7 +178,7 @@ class ContextUsageTracker:
         if not self._path.exists():
             return self._empty()
         try:
-            return parse_state(self._path.read_bytes())
+            return parse_state(read_file(self._path))
         except DamagedDataError as error:
             kept = set_aside(self._path, self._clock())
             log.warning("usage of session %s: %s; kept as %s", self.session_id, error.message, kept.name)
@@ -198,7 +198,7 @@ def tracked_sessions(layout: ProjectLayout) -> Iterator[str]:
     paths = sorted(layout.state.glob("usage-*.json"), key=lambda path: path.stat().st_mtime, reverse=True)
     for path in paths:
         try:
-            yield parse_state(path.read_bytes()).session_id
+            yield parse_state(read_file(path)).session_id
         except DamagedDataError:
             yield path.name.removeprefix("usage-").removesuffix(".json")
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import json
 import sys
 from collections.abc import Callable, Generator, Sequence
@@ -12,6 +13,7 @@ import click
 
 from holdfast.config import Settings, load_settings
 from holdfast.errors import InvalidInputError, NotFoundError
+from holdfast.trust import FOLDER
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -37,7 +39,16 @@ def yes_option(function: F) -> F:
 
 
 def settings() -> Settings:
-    return load_settings()
+    current = load_settings()
+    if reason := current.layout.foreign_because:
+        _warn_of_foreign_folder(str(current.project / FOLDER), reason)
+    return current
+
+
+@functools.cache
+def _warn_of_foreign_folder(where: str, reason: str) -> None:
+    """Once in a command, however often it asks for the settings."""
+    click.echo(f"warning: ignoring {where}: {reason}; `holdfast trust` shows what it holds", err=True)
 
 
 @contextlib.contextmanager

@@ -37,6 +37,7 @@ COMMANDS = {
     "snapshot": "List, show, compare and delete snapshots.",
     "stats": "What the recorded actions tell: by type, by tool, time to exhaustion.",
     "status": "Where the work in this folder stands.",
+    "trust": "Show what a .holdfast folder from elsewhere holds, and accept it.",
     "tx": "What sessions changed in your files, and taking it back.",
     "uninstall": "Take Holdfast's hooks out of a coding agent again.",
     "usage": "How full the context window is, by agent session.",

@@ -6,7 +6,7 @@ import click
 
 from holdfast.cli import common
 from holdfast.clock import iso, system_clock
-from holdfast.durable import lock_file, replace_file, storage_errors
+from holdfast.durable import lock_file, read_file, replace_file, storage_errors
 from holdfast.errors import InvalidInputError
 
 
@@ -41,7 +41,7 @@ def command(text: tuple[str, ...], done: bool, as_json: bool) -> None:
 
 def _pending(path: Path) -> list[str]:
     try:
-        return [line for line in path.read_text(encoding="utf-8", errors="replace").split("\n") if line]
+        return [line for line in read_file(path).decode(errors="replace").split("\n") if line]
     except FileNotFoundError:
         return []
 

@@ -22,6 +22,9 @@ TASK_OF = "HOLDFAST_WORKFLOW"
 
 def dispatch(event: "Event") -> Answer:
     answer = Answer()
+    if event.foreign:
+        _without_folder(event, answer)
+        return answer
     is_task = bool(event.environ.get(TASK_OF))
     for name in _due(HOUSEKEEPING, event):
         if is_task and name in RUNNERS_OWN:
@@ -34,6 +37,19 @@ def dispatch(event: "Event") -> Answer:
     if event.moment in _WITH_NUDGES:
         _nudge(event, answer)
     return answer
+
+
+def _without_folder(event: "Event", answer: Answer) -> None:
+    """Guards need no notes. Everything else would read or write a folder that came from elsewhere."""
+    for name in _due(GUARDS, event):
+        _attempt(event, "guards", name, lambda module: _guard(event, answer, module))
+    if event.moment == "status":
+        answer.status = "holdfast: not trusted here"
+    elif event.moment == "start":
+        answer.context.append(
+            f"[holdfast] The folder .holdfast here is ignored, and nothing is recorded: {event.foreign}. "
+            "Only the user may accept it, with `holdfast trust` in a terminal. Do not run that yourself."
+        )
 
 
 _WITH_NUDGES = frozenset(moment for moments in NUDGES.values() for moment in moments)

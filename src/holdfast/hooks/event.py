@@ -3,6 +3,7 @@
 import os
 import time
 
+from holdfast import trust
 from holdfast.hooks.payload import members, text
 
 TYPE_CHECKING = False
@@ -60,7 +61,6 @@ MOMENTS = {
 }
 """What an agent's event means to us. The moments are the same for all agents."""
 
-FOLDER = ".holdfast"
 UNKNOWN_SESSION = "session-unknown"
 _SAFE_SIGNS = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-")
 
@@ -79,7 +79,11 @@ class Event:
         self.session = text(self.fields.get("session_id")) or UNKNOWN_SESSION
         self.project = project_of(agent, text(self.fields.get("cwd")), environ)
         self.key = file_name_for(self.session)
-        self.state = os.path.join(self.project, FOLDER, "state")
+        marks = trust.Trust()
+        self.foreign = marks.foreign_because(self.project)
+        """Why the project's `.holdfast` is ignored, if it is."""
+        own = os.path.join(self.project, trust.FOLDER)
+        self.state = os.path.join(marks.nowhere if self.foreign else own, "state")
         self.folder = os.path.join(self.state, "hooks", self.key)
         """Notes on this agent session alone."""
         self.gauge: Gauge | None = None
@@ -138,12 +142,16 @@ def project_of(agent: str, cwd: str, environ: "Mapping[str, str]") -> str:
     start = os.path.realpath((agent == "claude" and environ.get("CLAUDE_PROJECT_DIR")) or cwd or os.getcwd())
     candidate = start
     while True:
-        if os.path.isdir(f"{candidate}/{FOLDER}") or os.path.exists(f"{candidate}/.git"):
+        if trust.anchors(candidate):
             return candidate
         parent = os.path.dirname(candidate)
         if parent == candidate:
             return start
         candidate = parent
+
+
+def state_folder(project: str) -> str:
+    return os.path.join(trust.Trust().folder_of(project), "state")
 
 
 def file_name_for(session: str) -> str:

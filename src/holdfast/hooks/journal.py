@@ -32,7 +32,7 @@ def append(event: "Event", kind: str, data: str, share: float) -> bool:
     path = journal_path(event)
     while True:
         try:
-            descriptor = os.open(path, os.O_RDWR | os.O_APPEND | getattr(os, "O_CLOEXEC", 0))
+            descriptor = os.open(path, os.O_RDWR | os.O_APPEND | notes.NO_FOLLOW)
         except FileNotFoundError:
             return _is_over(event)
         try:

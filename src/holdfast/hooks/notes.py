@@ -2,12 +2,16 @@
 
 import os
 
+from holdfast.trust import Trust
+
 try:
     import fcntl
 except ImportError:  # Windows: one process at a time, unlocked
     fcntl = None
 
-_READABLE = os.O_RDONLY | getattr(os, "O_CLOEXEC", 0)
+NO_FOLLOW = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0)
+"""As `holdfast.durable` has it."""
+_READABLE = os.O_RDONLY | NO_FOLLOW
 _NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL
 
 
@@ -15,13 +19,10 @@ def ensure_folder(folder: str) -> None:
     """Private from the start; `.holdfast` itself ignores itself for git."""
     if os.path.isdir(folder):
         return
-    root = folder[: folder.index("/.holdfast/") + len("/.holdfast")]
-    if not os.path.isdir(root):
-        os.mkdir(root, 0o700)
+    project = folder[: folder.index("/.holdfast/")]
+    Trust().make_own(project)
     for part in ("sessions", "state"):
-        if not os.path.isdir(f"{root}/{part}"):
-            os.makedirs(f"{root}/{part}", 0o700, exist_ok=True)
-    create(f"{root}/.gitignore", b"*\n")
+        os.makedirs(f"{project}/.holdfast/{part}", 0o700, exist_ok=True)
     os.makedirs(folder, 0o700, exist_ok=True)
 
 
@@ -54,7 +55,7 @@ def create(path: str, data: bytes = b"") -> bool:
 def write(path: str, data: bytes) -> None:
     """The whole new content or the whole old one. Not synced: notes may be lost with the power."""
     temporary = f"{path}.{os.getpid()}.tmp"
-    descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+    descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | NO_FOLLOW, 0o600)
     try:
         try:
             written = os.write(descriptor, data)
@@ -81,7 +82,7 @@ class Locked:
 
     def __init__(self, path: str, flags: int = os.O_RDWR | os.O_CREAT) -> None:
         self._path = path
-        self._flags = flags | getattr(os, "O_CLOEXEC", 0)
+        self._flags = flags | NO_FOLLOW
         self.descriptor = -1
 
     def __enter__(self) -> int:

@@ -72,9 +72,9 @@ def _give_up_after(seconds: int) -> None:
 def _give_up(*_: object) -> None:
     try:
         from holdfast.hooks import trouble
-        from holdfast.hooks.event import FOLDER, project_of
+        from holdfast.hooks.event import project_of, state_folder
 
-        state = os.path.join(project_of(sys.argv[1], "", os.environ), FOLDER, "state")
+        state = state_folder(project_of(sys.argv[1], "", os.environ))
         trouble.note(state, f"{' '.join(sys.argv[1:3])}: gave up waiting")
     finally:
         os._exit(0)
@@ -82,10 +82,10 @@ def _give_up(*_: object) -> None:
 
 def _note(error: Exception, agent: str, name: str) -> None:
     from holdfast.hooks import trouble
-    from holdfast.hooks.event import FOLDER, project_of
+    from holdfast.hooks.event import project_of, state_folder
 
     try:
-        state = os.path.join(project_of(agent, "", os.environ), FOLDER, "state")
+        state = state_folder(project_of(agent, "", os.environ))
     except OSError:
         return
     trouble.note(state, trouble.describe(error, f"{agent} {name}"))

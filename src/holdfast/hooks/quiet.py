@@ -24,7 +24,7 @@ def is_quiet(marker: str) -> bool:
 def prompts_since(marker: str) -> int | None:
     """Prompts since it became quiet; None where it is not."""
     try:
-        descriptor = os.open(marker, os.O_RDONLY)
+        descriptor = os.open(marker, os.O_RDONLY | notes.NO_FOLLOW)
     except FileNotFoundError:
         return None
     try:
@@ -38,7 +38,7 @@ def turn_on(marker: str) -> None:
     """Quiet from now on; where it is quiet already, the counter starts again."""
     temporary = f"{marker}.{os.getpid()}.tmp"
     try:
-        descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+        descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | notes.NO_FOLLOW, 0o600)
         os.write(descriptor, b"0")
         os.close(descriptor)
         os.replace(temporary, marker)
@@ -83,7 +83,7 @@ def reminder(marker: str, remembered: str, prompt: str) -> str | None:
 def _count_prompt(marker: str) -> int | None:
     """One prompt more in the marker; None where it is gone."""
     try:
-        descriptor = os.open(marker, os.O_RDWR)
+        descriptor = os.open(marker, os.O_RDWR | notes.NO_FOLLOW)
     except FileNotFoundError:
         return None
     try:

@@ -18,6 +18,7 @@ from holdfast.hooks.levels import look
 from holdfast.journal import log
 from holdfast.pauses import SessionPauseManager
 from holdfast.policy import Trigger
+from holdfast.trust import data_home
 from holdfast.winddown import IncrementalPauseManager
 
 _CAUSES: dict[str, tuple[Trigger, str]] = {
@@ -52,7 +53,7 @@ class Work:
             return project_settings(self.project)
         except HoldfastError as error:
             trouble.note(str(self.state), f"settings cannot be read, defaults are used: {error.message}")
-            home = user_config(os.environ).parent
+            home = Path(data_home())
             return Settings(self.project, home, os.environ.get("HOLDFAST_DB") or str(home / "holdfast.db"))
 
     def listen_to_warnings(self) -> None:

@@ -2,6 +2,8 @@
 
 import os
 
+from holdfast.hooks import notes
+
 _BOUND = 256 * 1024
 
 
@@ -14,7 +16,7 @@ def note(state: str, words: str) -> None:
                 os.replace(path, path + ".1")
         except FileNotFoundError:
             pass
-        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | notes.NO_FOLLOW, 0o600)
         try:
             os.write(descriptor, words.encode("utf-8", "backslashreplace")[: _BOUND // 16] + b"\n")
         finally:

@@ -8,7 +8,7 @@ import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
-from holdfast.durable import PRIVATE_FILE, sync_folder
+from holdfast.durable import NO_FOLLOW, PRIVATE_FILE, open_file, sync_folder
 
 SUFFIX = "-incremental.jsonl"
 
@@ -41,11 +41,11 @@ def compress_older(folder: Path, before: float) -> list[Path]:
 def _compress(path: Path) -> Path:
     target = path.with_name(f"{path.name}.gz")
     temporary = path.with_name(f".{target.name}.{os.getpid()}.tmp")
-    descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, PRIVATE_FILE)
+    descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | NO_FOLLOW, PRIVATE_FILE)
     try:
         with os.fdopen(descriptor, "wb") as raw:
             with (
-                path.open("rb") as source,
+                open_file(path) as source,
                 gzip.GzipFile(path.name, "wb", 6, raw, path.stat().st_mtime) as packed,
             ):
                 shutil.copyfileobj(source, packed, 1 << 20)

@@ -21,8 +21,10 @@ from pathlib import Path
 from typing import BinaryIO, cast
 
 from holdfast.durable import (
+    NO_FOLLOW,
     append_or_undo,
     lock_descriptor,
+    open_file,
     storage_errors,
     sync_folder,
     unlock_descriptor,
@@ -77,7 +79,7 @@ def locked(path: Path) -> Generator[tuple[int, int]]:
     """The journal open for appending and locked, with its size. Raises `NotActiveError` if there is none."""
     while True:
         try:
-            descriptor = os.open(path, os.O_RDWR | os.O_APPEND | getattr(os, "O_CLOEXEC", 0))
+            descriptor = os.open(path, os.O_RDWR | os.O_APPEND | NO_FOLLOW)
         except FileNotFoundError:
             raise NotActiveError("no wind-down is active here") from None
         try:
@@ -128,7 +130,7 @@ def _size_of_whole_lines(path: Path, descriptor: int, size: int) -> int:
     if PauseAction.try_parse(tail) is not None:
         write_whole(descriptor, b"\n")  # only the newline was missing
         return size + 1
-    aside = os.open(torn_path(path), os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+    aside = os.open(torn_path(path), os.O_WRONLY | os.O_CREAT | os.O_APPEND | NO_FOLLOW, 0o600)
     try:
         write_whole(aside, tail + b"\n")
         os.fsync(aside)
@@ -159,8 +161,11 @@ def last_line(descriptor: int, end: int) -> tuple[int, bytes]:
 def open_log(path: Path) -> BinaryIO:
     """The journal for reading; an archived one may be compressed."""
     if path.suffix == ".gz":
-        return cast("BinaryIO", gzip.open(path, "rb"))
-    return path.open("rb")
+        plain = open_file(path)
+        packed = gzip.GzipFile(fileobj=plain, mode="rb")
+        packed.myfileobj = plain  # type: ignore[assignment] # closed along with it
+        return cast("BinaryIO", packed)
+    return open_file(path)
 
 
 class Reader:

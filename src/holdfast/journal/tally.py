@@ -10,6 +10,7 @@ import os
 from dataclasses import dataclass
 from pathlib import Path
 
+from holdfast.durable import NO_FOLLOW
 from holdfast.journal.action import PauseAction
 from holdfast.journal.log import last_line, read_head
 
@@ -27,7 +28,7 @@ class Tally:
 
     def advance(self) -> Tally:
         """Take in what was added; start afresh if the journal is another one, or has shrunk."""
-        descriptor = os.open(self.path, os.O_RDONLY)
+        descriptor = os.open(self.path, os.O_RDONLY | NO_FOLLOW)
         try:
             status = os.fstat(descriptor)
             # The head, too: the number of a file that is gone is soon given to the next one.

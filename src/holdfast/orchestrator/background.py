@@ -5,9 +5,9 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-from pathlib import Path
 
 from holdfast.config import Settings
+from holdfast.durable import open_to_append
 
 
 def start_worker(settings: Settings) -> subprocess.Popen[bytes]:
@@ -15,7 +15,7 @@ def start_worker(settings: Settings) -> subprocess.Popen[bytes]:
     layout = settings.layout.ensure()
     environ = {**os.environ, "HOLDFAST_DB": settings.db, "HOLDFAST_HOME": str(settings.home)}
     environ.pop("HOLDFAST_SERVER", None)  # a worker works on the database itself
-    with Path(layout.state / "worker.log").open("ab") as output:
+    with open_to_append(layout.state / "worker.log") as output:
         return subprocess.Popen(
             [sys.executable, "-m", "holdfast", "worker", "--until-idle"],
             cwd=settings.project,

@@ -17,7 +17,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from holdfast.clock import Clock, system_clock
-from holdfast.durable import lock_file, replace_file, set_aside, storage_errors, sync_folder
+from holdfast.durable import lock_file, read_file, replace_file, set_aside, storage_errors, sync_folder
 from holdfast.errors import (
     CannotDoError,
     ConflictError,
@@ -101,7 +101,7 @@ class SessionStateManager:
         ]
         with storage_errors("rewrite the sessions"), lock_file(self._lock):
             for path in paths:
-                data = change(self._seal.open(path.read_bytes()))
+                data = change(self._seal.open(read_file(path)))
                 replace_file(path, data)
                 self._seen[path] = _hash(data)
         return len(paths)
@@ -109,7 +109,7 @@ class SessionStateManager:
     def document(self, name: str) -> bytes:
         """A session's file as it is without encryption."""
         with storage_errors("read the session"):
-            return self._seal.open((self._layout.sessions / name).read_bytes())
+            return self._seal.open(read_file(self._layout.sessions / name))
 
     def load_session_state(self, session_id: str, session_type: SessionType) -> ItemSessionState:
         state, path, data = self._read(session_id, session_type)
@@ -123,7 +123,7 @@ class SessionStateManager:
                 f"there is no {session_type} session {session_id}", hint="`holdfast sessions list` shows them"
             )
         with storage_errors("read the session"):
-            data = path.read_bytes()
+            data = read_file(path)
         return self._parse(self._seal.open(data), path, session_type), path, data
 
     def list_sessions(self, session_type: SessionType) -> list[ItemSessionState]:
@@ -205,6 +205,6 @@ def _hash(data: bytes) -> str:
 
 def _fingerprint(path: Path) -> str | None:
     try:
-        return _hash(path.read_bytes())
+        return _hash(read_file(path))
     except FileNotFoundError:
         return None

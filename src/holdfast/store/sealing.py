@@ -12,7 +12,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from holdfast.durable import replace_file, storage_errors, sync_folder
+from holdfast.durable import read_file, replace_file, storage_errors, sync_folder
 from holdfast.errors import CannotDoError, DamagedDataError, InvalidInputError
 
 _AGE = b"age-encryption.org/"
@@ -79,7 +79,7 @@ class Seal:
             return data
         age = _age()
         try:
-            recipient = age.x25519.Recipient.from_str(self._public.read_text().strip())
+            recipient = age.x25519.Recipient.from_str(read_file(self._public).decode().strip())
         except (OSError, ValueError, age.RecipientError) as error:
             raise DamagedDataError(
                 f"the key of the sessions cannot be read: {error}", hint=f"see {self._public}"
@@ -103,7 +103,7 @@ class Seal:
     def _unlocked(self) -> Any:
         if self._identity is None:
             try:
-                sealed = self._secret.read_bytes()
+                sealed = read_file(self._secret)
             except FileNotFoundError:
                 raise CannotDoError(
                     "the session is encrypted, and its key .holdfast/key.age is gone",

@@ -24,9 +24,11 @@ from typing import Any
 
 from holdfast import ids
 from holdfast.durable import (
+    NO_FOLLOW,
     append_or_undo,
     lock_descriptor,
     lock_file,
+    read_file,
     replace_file,
     storage_errors,
     sync_folder,
@@ -140,7 +142,7 @@ class SessionFiles:
     def _take_back(self, staging: Path, *, journal_locked: bool) -> None:
         """Undo a placing that was not committed: the journal's last line, then the staged files."""
         with contextlib.suppress(OSError, ValueError, KeyError):  # not so far yet, or taken back already
-            closing = json.loads((staging / _MANIFEST).read_bytes())["closing"]
+            closing = json.loads(read_file(staging / _MANIFEST))["closing"]
             if closing is not None:
                 self._reopen_journal(closing, journal_locked=journal_locked)
         shutil.rmtree(staging, ignore_errors=True)
@@ -155,7 +157,7 @@ class SessionFiles:
                 os.ftruncate(descriptor, closing["size"])
 
     def _roll_forward(self, commit: Path) -> None:
-        manifest = json.loads((commit / _MANIFEST).read_bytes())
+        manifest = json.loads(read_file(commit / _MANIFEST))
         closing = manifest["closing"]
         if closing is not None:
             with contextlib.suppress(FileNotFoundError):  # done before the crash
@@ -188,7 +190,7 @@ class SessionFiles:
 
     def latest(self) -> str | None:
         try:
-            named = (self.folder / LATEST).read_text(errors="replace").strip()
+            named = read_file(self.folder / LATEST).decode(errors="replace").strip()
         except FileNotFoundError:
             return None
         return named if (self.folder / f"{named}.json").exists() else None
@@ -201,7 +203,7 @@ class SessionFiles:
                 f"there is no session {session_id} here", hint="`holdfast snapshot list` shows them"
             )
         with storage_errors("read the session"):
-            data = path.read_bytes()
+            data = read_file(path)
         try:
             document = json.loads(data)
         except (ValueError, RecursionError) as error:
@@ -247,7 +249,7 @@ class SessionFiles:
 
 @contextlib.contextmanager
 def _opened(journal: Path) -> Generator[int]:
-    descriptor = os.open(journal, os.O_RDWR | os.O_APPEND)
+    descriptor = os.open(journal, os.O_RDWR | os.O_APPEND | NO_FOLLOW)
     try:
         yield descriptor
     finally:

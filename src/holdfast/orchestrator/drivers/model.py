@@ -83,7 +83,7 @@ class ModelDriver:
         if self._choice is None:
             raise CannotDoError(
                 "no model is set for the driver `model`",
-                hint='set agent_model in .holdfast/config.toml, e.g. agent_model = "openai:gpt-4o"',
+                hint='set agent_model in your config file, e.g. agent_model = "openai:gpt-4o"',
             )
         if importlib.util.find_spec("pydantic_ai") is None:
             raise CannotDoError("pydantic-ai is not installed", hint="pip install 'holdfast[models]'")

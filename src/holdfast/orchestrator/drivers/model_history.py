@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from holdfast.clock import Clock
-from holdfast.durable import private_folder, replace_file, storage_errors
+from holdfast.durable import read_file, replace_file, storage_errors
 from holdfast.ids import new_id
 from holdfast.layout import ProjectLayout
 from holdfast.orchestrator.drivers.protocol import AgentSession
@@ -29,10 +29,8 @@ class ModelHistory:
         """The conversation of that session, or a new one; and whether it is that one."""
         if session and session.transcript and (messages := _read(session.transcript)):
             return cls(session, session.transcript, messages), True
-        layout = ProjectLayout(worktree)
-        layout.ensure()
         name = new_id("model", clock())
-        path = private_folder(layout.state / _FOLDER) / f"{name}.json"
+        path = ProjectLayout(worktree).ensure_scratch(_FOLDER) / f"{name}.json"
         return cls(AgentSession(name, "model", path), path, []), False
 
     def write(self, messages: list[ModelMessage], response: ModelResponse | None = None) -> None:
@@ -50,7 +48,7 @@ def _read(path: Path) -> list[ModelMessage]:
     from pydantic_ai.messages import ModelMessagesTypeAdapter, ModelResponse
 
     try:
-        messages = ModelMessagesTypeAdapter.validate_json(path.read_bytes())
+        messages = ModelMessagesTypeAdapter.validate_json(read_file(path))
     except (OSError, ValidationError):
         return []
     while messages and isinstance(messages[-1], ModelResponse) and messages[-1].tool_calls:

@@ -17,7 +17,7 @@ from pathlib import Path, PurePath
 
 from holdfast.capture.tests import TestResults, merged, read_junit, state_after
 from holdfast.clock import Clock, system_clock, to_datetime
-from holdfast.durable import private_folder, replace_file
+from holdfast.durable import open_file, replace_file
 from holdfast.errors import HoldfastError, InvalidInputError
 from holdfast.ids import file_name_for
 from holdfast.layout import ProjectLayout
@@ -70,7 +70,7 @@ class _TestReports:
     def __init__(self, assignment: Assignment) -> None:
         self._assignment = assignment
         self._worktree = assignment.worktree
-        self._folder = ProjectLayout(self._worktree).state / "tests"
+        self._folder = ProjectLayout(self._worktree).ensure_scratch("tests")
         self._own = (
             self._folder / f"{file_name_for(assignment.workflow_id)}-{file_name_for(assignment.task.id)}.xml"
         )
@@ -81,8 +81,6 @@ class _TestReports:
         given = self._assignment.environ
         if self._assignment.task.junit:
             return given
-        ProjectLayout(self._worktree).ensure()
-        private_folder(self._folder)
         options = given.get(_PYTEST_OPTIONS) or os.environ.get(_PYTEST_OPTIONS, "")
         # First, so that a report that the user asks for wins.
         return {**given, _PYTEST_OPTIONS: f"--junitxml={shlex.quote(str(self._own))} {options}".strip()}
@@ -115,7 +113,7 @@ class _TestReports:
 
     def _recorded(self) -> TestResults | None:
         try:
-            with self._latest.open("rb") as source:
+            with open_file(self._latest) as source:
                 found = json.loads(source.read(_LARGEST_RECORD))
             return TestResults(frozenset(found["passed"]), dict(found["failed"]), int(found["skipped"]))
         except (OSError, ValueError, KeyError, TypeError):
@@ -123,8 +121,6 @@ class _TestReports:
 
     def _record(self, results: TestResults) -> None:
         document = {"passed": sorted(results.passed), "failed": results.failed, "skipped": results.skipped}
-        ProjectLayout(self._worktree).ensure()
-        private_folder(self._folder)
         replace_file(self._latest, json.dumps(document).encode())
         self._own.unlink(missing_ok=True)
 
