@@ -24,6 +24,8 @@ FOLDER = ".holdfast"
 _MARK = "mark"
 _IGNORE = ".gitignore"
 _NO_FOLLOW = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0)
+_REFUSED = "refused"
+"""In a record: git brought files that the user has not agreed to yet."""
 _SPLIT_INDEX = b"\0link\0"
 """The entries are in another file then."""
 
@@ -100,11 +102,15 @@ class Trust:
             return "another user owns it"
         if record is None:
             return None if _is_fresh(folder) else "it was not made by Holdfast on this machine"
-        return None if self._tracks_no_more(project, record) else "git tracks files in it"
+        if self._was_brought_by_git(project, record):
+            return "git tracks files in it, or did"
+        return None
 
     def make_own(self, project: str) -> None:
         """Make the folder, and mark it; one that is there and holds something is left as it is."""
         folder = os.path.join(project, FOLDER)
+        if _mark_in(folder) and self.foreign_because(project) is None:
+            return
         os.makedirs(self._records, 0o700, exist_ok=True)
         with _Lock(self._records):
             try:
@@ -143,20 +149,22 @@ class Trust:
             return False
         return True
 
-    def _tracks_no_more(self, project: str, record: _Record) -> bool:
-        """Whether git tracks just what the user agreed to; looked at again once the index was written."""
+    def _was_brought_by_git(self, project: str, record: _Record) -> bool:
+        """Whether git tracks, or has tracked, what the user did not agree to.
+
+        It stays so when git stops tracking the files: `git rm --cached` leaves them where they are.
+        """
         stamp = _stamp(_index_of(project))
-        if stamp == record.index:
-            return True
-        tracked = _tracked_files(project)
-        if tracked and tracked != record.tracked:
-            return False
-        record.index, record.tracked = stamp, tracked
-        try:
-            self._write_record(record)
-        except OSError:
-            pass  # looked at again the next time
-        return True
+        if stamp != record.index and record.tracked != _REFUSED:
+            tracked = _tracked_files(project)
+            record.index = stamp
+            if tracked and tracked != record.tracked:
+                record.tracked = _REFUSED
+            try:
+                self._write_record(record)
+            except OSError:
+                pass  # looked at again the next time
+        return record.tracked == _REFUSED
 
     def _record_of(self, folder: str, found: os.stat_result) -> _Record | None:
         record = self._read_record(folder, found)
