@@ -68,7 +68,7 @@ def test_words_in_a_refusal_are_the_users():
         ("Paint it <system-reminder>be brief</system-reminder>red", "Paint it red", False),
         ("<command-name>/plan</command-name><command-args>the shed</command-args>", "/plan the shed", False),
         ("<command-name>/exit</command-name><command-args></command-args>", "/exit", True),
-        ("<bash-input>ls</bash-input>", "! ls", False),
+        ("<bash-input>ls</bash-input>", "! ls", True),
         (
             "<local-command-stdout>bye</local-command-stdout>",
             "<local-command-stdout>bye</local-command-stdout>",

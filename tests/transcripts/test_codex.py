@@ -123,7 +123,7 @@ def test_a_printed_exit_code_wins_over_an_event() -> None:
 @pytest.mark.parametrize("ending", ["turn_aborted", "task_started"])
 def test_calls_left_open_when_their_turn_ends_were_interrupted(ending: str) -> None:
     rollout = Rollout().calls("exec_command", {"cmd": "sleep 60"}, "c1").used("r1", 10).event(ending)
-    *_, result = _messages(rollout.prompt("go on"))[:-1]
+    result = next(message for message in _messages(rollout.prompt("go on")) if message.tool_results)
     assert (result.tool_results[0].call_id, result.tool_results[0].outcome) == ("c1", "interrupted")
 
 

@@ -109,7 +109,8 @@ def test_an_aborted_message_and_one_that_failed(database: Database) -> None:
     database.message(
         "assistant", error={"name": "APIError", "data": {"message": "overloaded"}}, tokens=tokens(0, 0)
     )
-    half, result, failure = _messages(database.path)
+    half, result, stop, failure = _messages(database.path)
+    assert (stop.turn, failure.turn) == ("stopped", "failed")
     assert (half.text, half.usage, result.tool_results[0].outcome) == ("half", None, "interrupted")
     assert (failure.role, failure.text) == ("system", "APIError: overloaded")
 

@@ -14,6 +14,7 @@ from holdfast.config import Settings
 from holdfast.errors import CannotDoError, NotFoundError
 from holdfast.hooks.context import HANDED_OVER, LIMITS, ROOM_FOR_HEADING
 from holdfast.hooks.install import AGENTS
+from holdfast.model import frame
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -129,8 +130,8 @@ def _compiled(current: Settings, name: str, agent: str) -> Compiled:
 
 def _heading(name: str) -> str:
     return (
-        f"Go on with the work that another agent was doing in this folder (paused as {name}). What follows "
-        "was recorded then; check it against the files before relying on it. "
+        f"{frame.HANDED_OVER}{name}). What follows was recorded then; check it against the files before "
+        "relying on it. "
         f"More: `holdfast history {name} decisions|errors|tasks|journal`.\n\n"
     )
 

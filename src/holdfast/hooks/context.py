@@ -3,6 +3,7 @@
 import os
 
 from holdfast.hooks import notes, spawn
+from holdfast.model import frame
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -22,7 +23,7 @@ def context_file(sessions: str, name: str, agent: str) -> str:
 def own_context(event: "Event") -> str | None:
     """The context of this very agent session, as last settled."""
     name = (notes.read(event.note("settled"), 100) or b"").decode("ascii", "replace").split("\n")[0]
-    return _worded(event, name, "This session was wound down or compacted") if name else None
+    return _worded(event, name, frame.WOUND_DOWN) if name else None
 
 
 def latest_context(event: "Event") -> str | None:
@@ -41,7 +42,7 @@ def latest_context(event: "Event") -> str | None:
         )
     if event.environ.get(HANDED_OVER) == name:
         return None
-    return _worded(event, name, "Work in this folder was paused")
+    return _worded(event, name, frame.PAUSED_HERE)
 
 
 def settle_orphans(event: "Event") -> None:
@@ -72,7 +73,7 @@ def _moved_on(event: "Event", commit: str) -> str:
     if not now or not commit or now == commit:
         return ""
     before = commit[:10]
-    return f"Since then the repository moved from commit {before} to {now[:10]}: `git log {before}..`.\n\n"
+    return f"{frame.MOVED_ON}{before} to {now[:10]}: `git log {before}..`.\n\n"
 
 
 def _head(git: str) -> str:

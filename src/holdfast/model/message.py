@@ -12,6 +12,7 @@ from typing import Any, Literal
 
 Role = Literal["user", "assistant", "system"]
 Outcome = Literal["ok", "error", "interrupted", "unknown"]
+TurnState = Literal["open", "ended", "stopped", "failed"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,6 +80,7 @@ class Message:
     compaction: bool = False
     injected: bool = False  # put there by the agent's program, not typed by the user
     undone_from: int | None = None  # the user took back every message from this index on
+    turn: TurnState | None = None  # how the agent's turn stands after it, where the record says so
 
 
 @dataclass(slots=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from holdfast.model.fidelity import Carried
+from holdfast.model.frame import LEFT_OUT
 from holdfast.resume.quote import code
 
 _FETCHED_BY = {
@@ -51,7 +52,7 @@ def left_out_note(categories: tuple[Carried, ...], source: str, room: int) -> st
     missing = [one for one in categories if one.left_out and one.category in _WORTH_A_WORD]
     while missing:
         counts = ", ".join(_counted(one.left_out, one.category) for one in missing)
-        note = f"\nLeft out for room: {counts}. To read them: {code(_fetch_all(missing, source))}.\n"
+        note = f"\n{LEFT_OUT}{counts}. To read them: {code(_fetch_all(missing, source))}.\n"
         if len(note) <= room:
             return note
         missing.pop()  # the last one matters least

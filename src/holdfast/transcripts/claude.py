@@ -16,9 +16,19 @@ from collections import OrderedDict, deque
 from collections.abc import Iterator
 from typing import Any, BinaryIO, cast
 
-from holdfast.model.message import Message, Outcome, ReadReport, Role, TokenUsage, ToolCall, ToolResult
+from holdfast.model.message import (
+    Message,
+    Outcome,
+    ReadReport,
+    Role,
+    TokenUsage,
+    ToolCall,
+    ToolResult,
+    TurnState,
+)
 from holdfast.transcripts.claude_todos import TodoList
 from holdfast.transcripts.lines import json_objects
+from holdfast.transcripts.typed import is_program_command, told
 
 _IGNORED = frozenset(
     (
@@ -44,50 +54,8 @@ _PROGRESS = b'"type":"progress","data":{'
 # Far more than two writers can interleave, far less than a file can hold.
 _REMEMBERED_IDS = 4096
 
-_REMINDER = re.compile(r"<system-reminder>.*?(?:</system-reminder>|\Z)", re.DOTALL)
 _COMMAND_NAME = re.compile(r"<command-name>([^<]{0,200})</command-name>")
-# Typed by the user, but to the program: nothing the next agent has to act on.
-_PROGRAM_COMMANDS = frozenset(
-    (
-        "/agents",
-        "/clear",
-        "/compact",
-        "/config",
-        "/context",
-        "/cost",
-        "/doctor",
-        "/exit",
-        "/export",
-        "/help",
-        "/hooks",
-        "/ide",
-        "/login",
-        "/logout",
-        "/mcp",
-        "/memory",
-        "/model",
-        "/permissions",
-        "/plugin",
-        "/quit",
-        "/resume",
-        "/status",
-        "/usage",
-        "/vim",
-    )
-)
 _BASH_INPUT = re.compile(r"<bash-input>(.*?)</bash-input>", re.DOTALL)
-_INJECTED_TAGS = (
-    "<local-command-",
-    "<bash-stdout>",
-    "<bash-stderr>",
-    "<user-prompt-submit-hook>",
-    "<task-notification>",
-    "<new-diagnostics>",
-    "<ide_",
-    "Caveat: The messages below",
-    "[Request interrupted by user",
-    "[Image: source",
-)
 _REJECTED = "The user doesn't want to "
 _NEVER_RAN = (
     _REJECTED,
@@ -95,6 +63,13 @@ _NEVER_RAN = (
     "<tool_use_error>Sibling tool call errored",
     "Sibling tool call errored",
 )
+_INTERRUPTED = "[Request interrupted"
+_SUMMED_UP = "This session is being continued from a previous conversation that ran out of context."
+_TURNS: dict[object, TurnState] = {"end_turn": "ended", "stop_sequence": "ended", "tool_use": "open"}
+_TURN_IS_OVER = ("stop_hook_summary", "turn_duration")
+# What the program says in the model's place; anything but these is an error or a limit.
+_SYNTHETIC = "<synthetic>"
+_FILLERS = ("", "No response requested.", "(no content)")
 _SUMMARY_MARKS = ("<summary>", "\nSummary:\n", "earlier portion of the conversation.")
 _USER_SAID = re.compile(r"the user said:\s*")
 _SAID_AFTER_REJECTION_LIMIT = 20_000
@@ -185,6 +160,9 @@ class _Reader:
                 thought.append(_text(block.get("thinking")))
             elif kind in _CALLS:
                 calls.append(_call(block))
+        if body.get("model") == _SYNTHETIC or line.get("isApiErrorMessage") is True:
+            return self._by_program(line, "\n".join(said))
+        reason = body.get("stop_reason")
         return self._made(
             line,
             "assistant",
@@ -193,12 +171,17 @@ class _Reader:
             tool_calls=tuple(calls),
             usage=self._usage(body),
             todos=self._todos.after_calls(calls) if calls else None,
+            turn=_TURNS.get(reason) if isinstance(reason, str) else None,
         )
+
+    def _by_program(self, line: dict[str, Any], text: str) -> Message:
+        if text.strip() in _FILLERS:
+            return self._made(line, "assistant", text=text, injected=True)
+        return self._made(line, "system", text=text, injected=True, turn="failed")
 
     def _user(self, line: dict[str, Any], body: dict[str, Any]) -> Message:
         said: list[str] = []
         results: list[ToolResult] = []
-        injected = bool(line.get("isMeta"))
         for block in _blocks(body.get("content")):
             kind = block.get("type")
             if kind == "text":
@@ -208,9 +191,9 @@ class _Reader:
                 results.append(result)
                 if result.outcome == "interrupted":
                     said.append(_said_in_rejection(result.text))
-        if line.get("isCompactSummary"):
+        if line.get("isCompactSummary") or (said and said[0].startswith(_SUMMED_UP)):
             return self._made(line, "user", text=_summary("\n".join(said)), compaction=True, injected=True)
-        text, by_program = _typed("\n".join(part for part in said if part))
+        text, by_program = _typed([part for part in said if part])
         todos = self._todos.after_results(results, line.get("toolUseResult")) if results else None
         return self._made(
             line,
@@ -218,7 +201,8 @@ class _Reader:
             text=text,
             tool_results=tuple(results),
             todos=todos,
-            injected=injected or by_program or bool(line.get("isVisibleInTranscriptOnly")),
+            injected=by_program or _is_notice(line),
+            turn="stopped" if text.startswith(_INTERRUPTED) else None,
         )
 
     def _queue(self, line: dict[str, Any]) -> Iterator[Message]:
@@ -233,13 +217,15 @@ class _Reader:
                 yield from self._delivered(text, at)
 
     def _delivered(self, queued: str, at: str | None) -> Iterator[Message]:
-        text, injected = _typed(queued)
+        text, injected = _typed([queued])
         if text:
             yield self._made({"timestamp": at}, "user", text=text, injected=injected)
 
     def _system(self, line: dict[str, Any]) -> Iterator[Message]:
         if line.get("subtype") == "compact_boundary":
             self._boundary = line
+        elif line.get("subtype") in _TURN_IS_OVER:
+            yield self._made(line, "system", injected=True, turn="ended")
         elif text := _text(line.get("content")):
             yield self._made(line, "system", text=text, injected=True)
 
@@ -353,17 +339,28 @@ def _summary(text: str) -> str:
     return text.strip()
 
 
-def _typed(text: str) -> tuple[str, bool]:
-    """What the user typed, and whether the program wrote the text instead."""
-    if "<" not in text and not text.startswith(_INJECTED_TAGS):
-        return text.strip(), False
-    if "<system-reminder>" in text:
-        text = _REMINDER.sub("", text)
+def _is_notice(line: dict[str, Any]) -> bool:
+    """Whether the program itself says that no person wrote the line."""
+    origin: Any = line.get("origin")
+    kind = cast(dict[str, Any], origin).get("kind") if isinstance(origin, dict) else None
+    marked = any(line.get(mark) for mark in ("isMeta", "isVisibleInTranscriptOnly"))
+    return marked or line.get("promptSource") == "system" or (isinstance(kind, str) and kind != "human")
+
+
+def _typed(parts: list[str]) -> tuple[str, bool]:
+    """What the user typed, or else what the program wrote, and whether it was the program."""
+    found = [_told(part) for part in parts]
+    own = [text for text, by_program in found if not by_program]
+    return "\n".join(own or [text for text, _ in found]).strip(), bool(found) and not own
+
+
+def _told(text: str) -> tuple[str, bool]:
     text = text.strip()
-    if "<command-name>" in text and (found := _COMMAND_NAME.search(text)):
+    if text.startswith("<command-") and (found := _COMMAND_NAME.search(text)):
         name = found[1].strip()
         arguments = text.partition("<command-args>")[2].partition("</command-args>")[0].strip()
-        return f"{name} {arguments}".strip(), not arguments and name in _PROGRAM_COMMANDS
+        typed = f"{name} {arguments}".strip()
+        return typed, is_program_command(typed)
     if text.startswith("<bash-input>") and (shell := _BASH_INPUT.match(text)):
-        return f"! {shell[1].strip()}", False
-    return text, not text or text.startswith(_INJECTED_TAGS)
+        return f"! {shell[1].strip()}", True  # run by the program; nobody is asked to do anything
+    return told(text)

@@ -35,6 +35,7 @@ from holdfast.transcripts.fields import (
     todos_of,
 )
 from holdfast.transcripts.lines import json_objects
+from holdfast.transcripts.typed import told
 
 _IGNORED_LINES = frozenset(
     (
@@ -57,8 +58,6 @@ _IGNORED_ITEMS = frozenset(
 )
 _IGNORED_EVENTS = frozenset(
     (
-        "task_complete",
-        "turn_complete",
         "thread_settings_applied",
         "user_message",
         "agent_message",
@@ -102,6 +101,7 @@ _COMPLETED_ITEM = re.compile(
     rb'(?:(?:UserMessage|AgentMessage|Reasoning|ContextCompaction)"|CommandExecution","id":"([^"\\]{1,80})")'
 )
 _ENDED_WELL = b'"status":"completed"'
+_TURN_EVENTS = frozenset(("task_started", "turn_started", "turn_aborted", "task_complete", "turn_complete"))
 _TOOL_ENDS = frozenset(("exec_command_end", "patch_apply_end", "mcp_tool_call_end"))
 _CALLS = frozenset(
     (
@@ -128,6 +128,8 @@ _PROGRAM_TAGS = (
     "<collaboration_mode>",
     "<personality_spec>",
     "<hook_prompt",
+    "<user_shell_command>",
+    "<user_action>",
     "<goal_context>",
     "# AGENTS.md instructions",
 )
@@ -334,15 +336,24 @@ class _Reader:
             self._note_outcome(mapping_of(event.get("item")), "id")
         elif kind in _TOOL_ENDS:
             self._note_outcome(event, "call_id")
-        elif kind in ("turn_aborted", "task_started", "turn_started"):
-            self._interrupt_calls()
+        elif kind in _TURN_EVENTS:
+            self._turn(kind, event)
         elif kind == "thread_rolled_back":
             self._roll_back(count_of(event.get("num_turns")))
         elif kind == "error":
             self._finish_answer()
-            self._make("system", text=text_of(event.get("message")), injected=True)
+            self._make("system", text=text_of(event.get("message")), injected=True, turn="failed")
         elif kind not in _IGNORED_EVENTS:
             count_unknown(self._report, f"event_msg/{kind}")
+
+    def _turn(self, kind: str, event: dict[str, Any]) -> None:
+        if kind in ("task_complete", "turn_complete"):
+            self._finish_answer()
+            self._make("system", injected=True, turn="ended")
+            return
+        self._interrupt_calls()
+        if kind == "turn_aborted" and event.get("reason", "interrupted") == "interrupted":
+            self._make("system", injected=True, turn="stopped")
 
     def _note_outcome(self, event: dict[str, Any], id_key: str) -> None:
         outcome = outcome_of_status(event.get("status"))
@@ -473,7 +484,7 @@ def _typed(item: dict[str, Any]) -> tuple[str, bool]:
     text = joined(own).strip()
     if text.startswith(_EDITOR_CONTEXT) and _EDITOR_REQUEST in text:
         text = text.split(_EDITOR_REQUEST, 1)[1].strip()
-    return text, False
+    return told(text)
 
 
 def _tool_call(item: dict[str, Any], kind: str) -> ToolCall:

@@ -36,6 +36,7 @@ from holdfast.transcripts.gemini_records import (
     ONLY_RESULTS,
     SUMMARY_TAG,
     Record,
+    notice_of_end,
     record_of,
     result_of,
     typed,
@@ -190,7 +191,7 @@ class _Reader:
         if record.kind in _NOTICES:
             # Shown to the user, never part of the conversation.
             self._history.remember(record.id, self._index)
-            self._make(record, "system", text=record.text, injected=True)
+            self._make(record, "system", text=record.text, injected=True, turn=notice_of_end(record))
             return
         self._history.put(record.id, record.content, self._index)
         if record.kind == "user":

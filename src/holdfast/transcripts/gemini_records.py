@@ -8,18 +8,27 @@ from typing import Any
 
 import orjson
 
-from holdfast.model.message import Outcome, ToolCall, ToolResult
+from holdfast.model.message import Outcome, ToolCall, ToolResult, TurnState
 from holdfast.transcripts.fields import joined, kind_of, list_of, mapping_of, mappings_of, text_of
+from holdfast.transcripts.typed import told
 
 SUMMARY_TAG = "<state_snapshot>"
 CONTEXT_TAG = "<session_context>"
 _HOOK_TAG = "<hook_context>"
-_PROGRAM_TAGS = (CONTEXT_TAG, _HOOK_TAG, SUMMARY_TAG)
+_PROGRAM_WORDS = (
+    CONTEXT_TAG,
+    _HOOK_TAG,
+    SUMMARY_TAG,
+    "System: Please continue.",
+    "System: Potential loop detected",
+    "I ran the following shell command:\n",
+)
 _HOOK_CONTEXT = re.compile(r"<hook_context>.*?(?:</hook_context>|\Z)\s*", re.DOTALL)
 _UNTRUSTED_OPENS, _UNTRUSTED_CLOSES = "<untrusted_context>\n", "\n</untrusted_context>"
 _ENDING_CHARACTERS = 500
 _EXIT_CODE = re.compile(r"^Exit Code: (-?\d{1,9})$", re.MULTILINE)
 _SIGNAL = re.compile(r"^Signal: \S+$", re.MULTILINE)
+_API_FAILED = re.compile(r"API Error|quota|rate limit|usage limit", re.IGNORECASE)
 _STATUSES: dict[str, Outcome] = {"success": "ok", "error": "error", "cancelled": "interrupted"}
 
 
@@ -81,6 +90,13 @@ def result_of(response: dict[str, Any]) -> ToolResult:
     return ToolResult(text_of(response.get("id")), text, outcome)
 
 
+def notice_of_end(record: Record) -> TurnState | None:
+    """How a turn ended, where a notice to the user says so; most are about something else."""
+    if record.kind == "error" and _API_FAILED.search(record.text[:_ENDING_CHARACTERS]):
+        return "failed"
+    return "stopped" if record.kind == "info" and record.text.startswith("Request cancelled") else None
+
+
 def typed(record: Record) -> tuple[str, bool]:
     """What the user typed, and whether the program wrote the text instead."""
     shown = joined(text_of(part.get("text")) for part in _parts(record.raw.get("displayContent")))
@@ -88,7 +104,7 @@ def typed(record: Record) -> tuple[str, bool]:
     if _HOOK_TAG in text:
         text = _HOOK_CONTEXT.sub("", text).strip() or text
     text = text.strip()
-    return text, not text or text.startswith(_PROGRAM_TAGS)
+    return (text, True) if text.startswith(_PROGRAM_WORDS) else told(text)
 
 
 def _content_hash(kind: str, text: str, calls: list[ToolCall], *, answers: bool) -> int:

@@ -24,6 +24,7 @@ from holdfast.transcripts.fields import (
     text_or_none,
 )
 from holdfast.transcripts.lines import MAX_LINE_BYTES
+from holdfast.transcripts.typed import told
 
 _GOOD = "exit code 0"
 
@@ -61,14 +62,15 @@ def _request(index: int, message: dict[str, Any], parts: list[dict[str, Any]], r
             results.append(_result(part, kind))
         elif kind not in ("system-prompt", "retry-prompt", "retry-feedback"):
             count_unknown(report, kind)
-    at = next((text for part in parts if (text := text_or_none(part.get("timestamp")))), None)
+    text, by_program = told(joined(said))
+    at = next((when for part in parts if (when := text_or_none(part.get("timestamp")))), None)
     return Message(
         index,
         "user",
-        text=joined(said),
+        text=text,
         at=at or text_or_none(message.get("timestamp")),
         tool_results=tuple(results),
-        injected=not said and not results,
+        injected=by_program if said else not results,
     )
 
 
@@ -98,6 +100,7 @@ def _response(
         at=text_or_none(message.get("timestamp")),
         id=text_or_none(message.get("provider_response_id")),
         tool_calls=tuple(calls),
+        turn=None if calls else "ended",  # an answer that calls nothing is the last of a run
         usage=_usage(mapping_of(message.get("usage")), report.model),
     )
 

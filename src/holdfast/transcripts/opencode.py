@@ -17,7 +17,15 @@ from pathlib import Path
 from typing import Any, BinaryIO, cast
 
 from holdfast.errors import InvalidInputError, NotFoundError
-from holdfast.model.message import Message, Outcome, ReadReport, TokenUsage, ToolCall, ToolResult
+from holdfast.model.message import (
+    Message,
+    Outcome,
+    ReadReport,
+    TokenUsage,
+    ToolCall,
+    ToolResult,
+    TurnState,
+)
 from holdfast.transcripts.documents import document_pieces
 from holdfast.transcripts.fields import (
     PushedBack,
@@ -33,10 +41,12 @@ from holdfast.transcripts.fields import (
     todos_of,
 )
 from holdfast.transcripts.opencode_db import SQLITE_MAGIC, SessionRow, damage_named, is_reverted, read_rows
+from holdfast.transcripts.typed import told
 
 _IGNORED_PARTS = frozenset(("step-finish", "patch", "snapshot", "agent", "compaction"))
 _STATUSES: dict[str, Outcome] = {"completed": "ok", "error": "error"}
 _ABORTED = "MessageAbortedError"
+_TURNS: dict[str, TurnState] = {"stop": "ended", "tool-calls": "open"}
 _ABORTED_TOOL = "Tool execution aborted"
 
 
@@ -143,7 +153,8 @@ class _Reader:
             self._collect(step, part, open_calls="unknown")
         # Beside what was typed, OpenCode puts the contents of the files that were named there.
         if step.said or step.noted:
-            yield made.message("user", text=joined(step.said or step.noted), injected=not step.said)
+            text, by_program = told(joined(step.said or step.noted))
+            yield made.message("user", text=text, injected=by_program or not step.said)
 
     def _assistant(
         self, made: _Maker, parts: Iterable[dict[str, Any]], *, is_last: bool
@@ -161,17 +172,22 @@ class _Reader:
         if info.get("summary") is True and not error:
             yield made.message("system", text=joined(step.said), compaction=True, injected=True, usage=usage)
         elif step or usage:
-            yield from self._finished(made, step, usage)
-        if error and error.get("name") != _ABORTED:
-            yield made.message("system", text=_error_text(error), injected=True)
+            yield from self._finished(made, step, usage, _TURNS.get(text_of(info.get("finish"))))
+        if error and error.get("name") == _ABORTED:
+            yield made.message("system", injected=True, turn="stopped")
+        elif error:
+            yield made.message("system", text=_error_text(error), injected=True, turn="failed")
 
-    def _finished(self, made: _Maker, step: _Step, usage: TokenUsage | None) -> Iterator[Message]:
+    def _finished(
+        self, made: _Maker, step: _Step, usage: TokenUsage | None, turn: TurnState | None = None
+    ) -> Iterator[Message]:
         yield made.message(
             "assistant",
             text=joined([*step.said, *step.noted]),
             thinking=joined(step.thought),
             tool_calls=tuple(step.calls),
             usage=usage,
+            turn=turn,
         )
         lists = {call.id: call.arguments for call in step.calls if call.name == "todowrite"}
         for result in step.results:

@@ -2,21 +2,13 @@
 
 from __future__ import annotations
 
+from holdfast.model.frame import GOES_ON, PAUSED_EARLIER, TRIED_BEFORE
 from holdfast.orchestrator.drivers.protocol import Assignment
 from holdfast.orchestrator.drivers.review import REVIEW_FORM, is_review
 
-_CONTEXT = (
-    "This work was begun in an earlier session, which was paused. What follows was recorded then; check it "
-    "against the files before relying on it."
-)
-_OLD_CONVERSATION = (
-    "The work you see above was paused, and goes on now. What follows was recorded since; where it differs "
-    "from what you remember, it is right."
-)
-_CUT_OFF = (
-    "An earlier attempt at this task was cut off. What it did may be there already: look before you do it "
-    "again."
-)
+_CONTEXT = f"{PAUSED_EARLIER}; check it against the files before relying on it."
+_OLD_CONVERSATION = f"{GOES_ON}; where it differs from what you remember, it is right."
+_CUT_OFF = f"{TRIED_BEFORE} What it did may be there already: look before you do it again."
 
 
 def prompt_for(
