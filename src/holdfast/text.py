@@ -51,6 +51,10 @@ def sentences(text: str) -> list[str]:
     return found
 
 
+def is_list_item(line: str) -> bool:
+    return _LIST_MARK.match(line) is not None
+
+
 def same_command(command: str) -> str:
     """What two runs of one command have in common, whatever was done with the output."""
     line = one_line(command[:_COMMAND_COMPARED])

@@ -10,6 +10,7 @@ import pytest
 
 from findings.sessions import Session
 from holdfast.contexts import read_session
+from holdfast.model.frame import HANDED_OVER
 from holdfast.model.message import ReadReport
 from holdfast.model.task import Task
 from holdfast.model.workflow import Issue
@@ -189,3 +190,13 @@ def test_of_a_workflows_prompt_the_task_is_left(agent: str, goes_on: bool, tmp_p
         "Your task now (t2). Do this task and nothing beyond it.",
         "Hang the door.",
     ]
+
+
+def test_a_session_that_took_over_names_the_one_before(tmp_path: Path) -> None:
+    text = f"{HANDED_OVER}session-0007). What follows was recorded then.\n\n{briefing()}"
+    path = tmp_path / "session.jsonl"
+    path.write_bytes(claude.file_of(claude.typed(text), claude.said("Going on.")))
+    context = compile_context(read_session(path, "claude").found, 9000).text
+    assert "`holdfast context session-0007` prints it" in context
+    assert "Latest request" not in context
+    assert context.count("# Handover") == 1

@@ -1268,6 +1268,7 @@ export interface components {
              * @default []
              */
             steps: components["schemas"]["holdfast__model__gathered__Step"][];
+            stop: components["schemas"]["StoppingPoint"];
             /**
              * Stopped Because
              * @default
@@ -1281,6 +1282,11 @@ export interface components {
              * @default []
              */
             todos: components["schemas"]["TodoItem"][];
+            /**
+             * Took Over
+             * @default
+             */
+            took_over: string;
             /**
              * Turns
              * @default []
@@ -2183,6 +2189,42 @@ export interface components {
             workflow_id: string;
         };
         SocketMessage: components["schemas"]["EventsMessage"] | components["schemas"]["LiveMessage"] | components["schemas"]["BackfillExpiredMessage"] | components["schemas"]["PingMessage"] | components["schemas"]["SlowMessage"];
+        /**
+         * StoppingPoint
+         * @description Where the record of a session ends, no more than the record tells.
+         *
+         *     answered    the agent had had its say, and its turn was over
+         *     asked       the agent had asked the user something
+         *     spoke       the agent's words come last; nothing tells whether its turn was over
+         *     in_flight   a call had no result yet
+         *     working     the agent was between two steps
+         *     unanswered  the user spoke last
+         *     stopped     by the user, in mid-turn
+         *     failed      the turn was ended by a notice of the agent's program: an API error, a limit
+         */
+        StoppingPoint: {
+            /**
+             * Calls
+             * @default []
+             */
+            calls: components["schemas"]["LastStep"][];
+            /**
+             * Compacted
+             * @default false
+             */
+            compacted: boolean;
+            /**
+             * Kind
+             * @default unknown
+             * @enum {string}
+             */
+            kind: "answered" | "asked" | "spoke" | "in_flight" | "working" | "unanswered" | "stopped" | "failed" | "unknown";
+            /**
+             * Words
+             * @default
+             */
+            words: string;
+        };
         /** Task */
         Task: {
             /**
@@ -2932,6 +2974,7 @@ export type SnapshotListResponse = components['schemas']['SnapshotListResponse']
 export type SnapshotMatches = components['schemas']['SnapshotMatches'];
 export type SnapshotSummary = components['schemas']['SnapshotSummary'];
 export type SocketMessage = components['schemas']['SocketMessage'];
+export type StoppingPoint = components['schemas']['StoppingPoint'];
 export type Task = components['schemas']['Task'];
 export type TaskApproved = components['schemas']['TaskApproved'];
 export type TaskChange = components['schemas']['TaskChange'];

@@ -6,7 +6,8 @@ import re
 from dataclasses import dataclass
 from typing import Any, Literal, cast
 
-from holdfast.model.message import ToolCall
+from holdfast.model.gathered import LastStep
+from holdfast.model.message import Outcome, ToolCall
 
 Kind = Literal["shell", "edit", "write", "delete", "read", "search", "agent", "todo", "other"]
 
@@ -78,6 +79,7 @@ _NEW_KEYS = (
 _OLD_KEYS = ("old_string", "oldString", "old_str", "old")
 _PATCHED = re.compile(r"^\*\*\* (Update|Add|Delete) File: (.+)$", re.MULTILINE)
 _PATCH_SCAN = 200_000
+_STEP_ABOUT = 300
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,6 +92,11 @@ class Action:
     old: str = ""
     about: str = ""
     patched: tuple[tuple[str, str], ...] = ()
+
+
+def step_of(action: Action, outcome: Outcome) -> LastStep:
+    on = action.about[:_STEP_ABOUT] if action.kind in ("search", "agent", "other") else ""
+    return LastStep(action.kind, action.tool, action.command or on or action.path, outcome)
 
 
 def is_absolute(path: str) -> bool:

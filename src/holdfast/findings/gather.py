@@ -6,7 +6,7 @@ from collections import OrderedDict
 from collections.abc import Iterable
 from dataclasses import replace
 
-from holdfast.findings.actions import Action, action_of, is_absolute
+from holdfast.findings.actions import Action, action_of, is_absolute, step_of
 from holdfast.findings.commands import Commands
 from holdfast.findings.failures import Failures
 from holdfast.findings.files import TouchedFiles
@@ -14,8 +14,10 @@ from holdfast.findings.git import GitWork
 from holdfast.findings.names import Names, Source
 from holdfast.findings.reviews import Reviews
 from holdfast.findings.shellfiles import files_read
+from holdfast.findings.stopping import Stopping, stopped_by_user
 from holdfast.findings.talk import Talk
 from holdfast.findings.testruns import TestRuns, is_test_command
+from holdfast.model.frame import handed_over
 from holdfast.model.gathered import Edit, Gathered, LastStep
 from holdfast.model.message import Message, ReadReport, TodoItem, ToolCall, ToolResult
 
@@ -51,10 +53,12 @@ class _Gatherer:
         self._tests = TestRuns()
         self._reviews = Reviews()
         self._names = Names()
+        self._stopping = Stopping()
         self._waiting: OrderedDict[str, Action] = OrderedDict()
         self._todos: tuple[TodoItem, ...] = ()
         self._summary = ""
         self._compactions = 0
+        self._took_over = ""
         self._newest = -1
         self._last_step: LastStep | None = None
         self._last_edit: Edit | None = None
@@ -62,6 +66,7 @@ class _Gatherer:
     def take(self, message: Message) -> None:
         index = message.index
         self._newest = index
+        self._follow(message)
         if message.compaction:
             self._compacted(message)
             return
@@ -74,7 +79,17 @@ class _Gatherer:
         if message.thinking:
             self._names.met(index, "thought", message.thinking)
         for call in message.tool_calls:
-            self._call(index, call)
+            self._call(index, call, message.subagent is not None)
+
+    def _follow(self, message: Message) -> None:
+        """Where things stand after it."""
+        if message.subagent is None:
+            self._stopping.take(message)
+            if message.turn == "stopped":
+                self._talk.interrupted()
+        if message.undone_from is not None:
+            self._talk.taken_back(message.undone_from)
+            self._stopping = Stopping()  # how things stood at that earlier point is not known
 
     def _compacted(self, message: Message) -> None:
         self._compactions += 1
@@ -85,6 +100,8 @@ class _Gatherer:
     def _text(self, message: Message) -> None:
         index, text = message.index, message.text
         if message.role == "assistant":
+            if message.injected:
+                return  # the program's words in the agent's mouth
             self._talk.agent_said(index, text)
             self._failures.commented(index, text)
             self._names.met(index, "said", text)
@@ -96,12 +113,16 @@ class _Gatherer:
             self._names.met(index, "user", text)
         elif text.startswith("[Request interrupted"):
             self._talk.interrupted()
+        else:
+            self._took_over = handed_over(text) or self._took_over
 
-    def _call(self, index: int, call: ToolCall) -> None:
+    def _call(self, index: int, call: ToolCall, by_subagent: bool) -> None:
         action = action_of(call)
         if action.path and not is_absolute(action.path):
             action = replace(action, path=self._located(action.path))
         self._waiting[call.id] = action
+        if not by_subagent:
+            self._stopping.called(call, action)
         if len(self._waiting) > _MOST_WAITING:
             self._waiting.popitem(last=False)
         if action.kind == "todo":
@@ -119,13 +140,15 @@ class _Gatherer:
         if result.outcome != "ok":
             self._files.not_touched(index, action)
         if result.outcome == "interrupted":
-            self._talk.interrupted()
-            self._last_step = LastStep(action.kind, action.tool, action.command or action.path, "interrupted")
+            by_user = stopped_by_user(result)
+            if by_user:
+                self._talk.interrupted()
+            self._last_step = step_of(action, "interrupted" if by_user else "unknown")
             return
         self._talk.went_on()
         if action.kind == "todo":
             return
-        self._last_step = LastStep(action.kind, action.tool, action.command or action.path, result.outcome)
+        self._last_step = step_of(action, result.outcome)
         if failed:
             self._failures.failed(index, action, result.text)
         else:
@@ -167,6 +190,7 @@ class _Gatherer:
         talk = self._talk
         steps, choices, insights = talk.reasoning()
         return Gathered(
+            took_over=self._took_over,
             messages=self._newest + 1,
             cwd=report.cwd,
             title=report.title,
@@ -188,4 +212,5 @@ class _Gatherer:
             last_words=talk.last_words,
             last_step=self._last_step,
             last_edit=self._last_edit,
+            stop=self._stopping.found(),
         )

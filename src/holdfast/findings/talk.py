@@ -49,6 +49,14 @@ class Talk:
         if self._open:
             self._open.cut_short = True
 
+    def taken_back(self, first: int) -> None:
+        """The user undid everything from this message on."""
+        self._first = [said for said in self._first if said.index < first]
+        self._last = deque((said for said in self._last if said.index < first), maxlen=_LAST_KEPT)
+        self._texts = deque((text for text in self._texts if text[0] < first), maxlen=_TEXTS_KEPT)
+        if self._open and self._open.index >= first:
+            self._open = None
+
     def went_on(self) -> None:
         if self._open:
             self._open.cut_short = False
@@ -77,8 +85,7 @@ class Talk:
 
     @property
     def last_words(self) -> str:
-        newest = (text for _, text in reversed(self._texts) if len(text) > 30)
-        return next(newest, self._texts[-1][1] if self._texts else "")
+        return self._texts[-1][1] if self._texts else ""
 
     def turns(self) -> tuple[Turn, ...]:
         still_open = [self._open] if self._open else []

@@ -13,6 +13,9 @@ from holdfast.model.message import Outcome, TodoItem
 Resolution = Literal["fixed", "workaround", "deferred", "unresolved"]
 ChoiceKind = Literal["approach", "library", "architecture", "workaround", "skip", "clarification"]
 Deed = Literal["created", "edited", "deleted", "read"]
+Stop = Literal[
+    "answered", "asked", "spoke", "in_flight", "working", "unanswered", "stopped", "failed", "unknown"
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,6 +111,26 @@ class LastStep:
 
 
 @dataclass(frozen=True, slots=True)
+class StoppingPoint:
+    """Where the record of a session ends, no more than the record tells.
+
+    answered    the agent had had its say, and its turn was over
+    asked       the agent had asked the user something
+    spoke       the agent's words come last; nothing tells whether its turn was over
+    in_flight   a call had no result yet
+    working     the agent was between two steps
+    unanswered  the user spoke last
+    stopped     by the user, in mid-turn
+    failed      the turn was ended by a notice of the agent's program: an API error, a limit
+    """
+
+    kind: Stop = "unknown"
+    words: str = ""  # the question, or the notice
+    calls: tuple[LastStep, ...] = ()  # those without a result
+    compacted: bool = False  # the window was compacted, and nothing followed
+
+
+@dataclass(frozen=True, slots=True)
 class TestRun:
     index: int
     command: str
@@ -166,6 +189,7 @@ class Gathered:
     stopped_because: str = ""
     drift: tuple[str, ...] = ()  # how the world has changed since
     next_task: str = ""
+    took_over: str = ""  # the session whose handover this one began with
     messages: int = 0
     cwd: str | None = None
     title: str | None = None
@@ -187,3 +211,4 @@ class Gathered:
     last_words: str = ""
     last_step: LastStep | None = None
     last_edit: Edit | None = None
+    stop: StoppingPoint = field(default_factory=StoppingPoint)

@@ -11,6 +11,7 @@ PINNED = 40.0
 LATEST_REQUEST = 40.0
 ISSUE = 30.0
 ISSUE_TEXT = 4.0
+TOOK_OVER = 20.0
 DRIFT = 20.0  # what has changed since misleads most
 STOPPED_BECAUSE = 6.0
 FIRST_REQUEST = 3.5
@@ -50,7 +51,8 @@ VALUE = 0.6
 GLOSS = 0.12
 
 LAST_STEP = 1.6
-LAST_WORDS = 2.0
+OPEN_CALL = 6.0  # what it did, nobody has seen
+LAST_WORDS = 6.0  # they are where things stand
 LAST_EDIT = 2.6
 STEP = 0.45
 NEXT_STEP = 1.4

@@ -6,6 +6,7 @@ from holdfast.model.gathered import Failure, LastStep
 from holdfast.model.message import TodoItem
 from holdfast.resume import worth
 from holdfast.resume.outline import Block, Item
+from holdfast.resume.parts import stopping
 from holdfast.resume.paths import short_path
 from holdfast.resume.quote import code, fenced, prose, quoted
 from holdfast.resume.setting import Setting, counted, ranked, times
@@ -182,6 +183,10 @@ def next_steps(setting: Setting) -> list[Block]:
         words = quoted(found.last_words, max(110, min(1200, setting.room // 10)))
         label = setting.label("The agent's last words", "Last words")
         blocks.append(Block(label, [Item("state", words, worth.LAST_WORDS)], bullets=False))
+    if found.stop.calls:
+        running = (_last_step(setting, call).rstrip(".") for call in found.stop.calls[-3:])
+        label = setting.label("Called, with no result recorded", "No result yet")
+        blocks.append(Block(label, ranked("state", running, worth.OPEN_CALL, 5), bullets=False))
     if found.last_step:
         step = _last_step(setting, found.last_step)
         label = setting.label("Its last step", "Last step")
@@ -210,7 +215,8 @@ def _last_step(setting: Setting, step: LastStep) -> str:
     if step.kind in ("edit", "write", "read"):
         deed = "reading" if step.kind == "read" else "an edit of"
         return f"{deed} {setting.path(step.target)}{ending}."
-    return f"a call of {prose(step.tool, 60) or 'a tool'}{ending}."
+    on = f" ({code(step.target, 120)})" if step.target else ""
+    return f"a call of {prose(step.tool, 60) or 'a tool'}{on}{ending}."
 
 
 def _excerpt(text: str) -> str:
@@ -224,18 +230,15 @@ def _excerpt(text: str) -> str:
 def _advice(setting: Setting) -> list[str]:
     """In a compact briefing only what its other lines do not say already."""
     found = setting.found
-    advice: list[str] = []
-    latest = found.turns[-1] if found.turns else None
-    if latest and latest.cut_short:
-        advice.append("The user stopped the agent: read the latest request again before acting.")
+    following = [prose(found.next_task, 300)] if found.next_task else []
+    open_tasks = [*following, *_texts(found.todos, "in_progress"), *_texts(found.todos, "pending")]
+    advice = list(stopping.advice(found, bool(open_tasks)))
     if setting.roomy:
-        following = [prose(found.next_task, 300)] if found.next_task else []
-        open_tasks = [*following, *_texts(found.todos, "in_progress"), *_texts(found.todos, "pending")]
         if open_tasks:
-            advice.append(f"Go on with {quoted(open_tasks[0], 120)}.")
-        elif latest:
-            advice.append("Finish the latest request.")
-        if any(_is_open(failure) for failure in found.failures[-3:]):
+            is_over = found.stop.kind in ("answered", "asked") and not following
+            lead = "Still open in the agent's plan:" if is_over else "Go on with"
+            advice.append(f"{lead} {quoted(open_tasks[0], 120)}.")
+        if found.stop.kind not in stopping.IN_ORDER and any(map(_is_open, found.failures[-3:])):
             advice.append("Settle the unresolved errors above.")
     if found.tests and found.tests.command and (found.tests.edited_since or not found.tests.passed):
         advice.append(f"Run {code(found.tests.command, 120)} again.")

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from holdfast.model.gathered import Choice, Turn
 from holdfast.resume import worth
 from holdfast.resume.outline import Block, Item
-from holdfast.resume.quote import fenced, prose, quoted
+from holdfast.resume.quote import code, fenced, prose, quoted
 from holdfast.resume.setting import Setting, ranked
 from holdfast.text import one_line, sentences
 
@@ -25,7 +25,10 @@ def issue(setting: Setting) -> list[Block]:
     text = quoted(found.issue_text, max(225, int(setting.room * 0.1)))
     description = [Item("issue", text, worth.ISSUE_TEXT)] if found.issue_text else []
     rules = [Item("rules", quoted(rule, 2000), worth.PINNED) for rule in found.constraints]
+    before = f"{prose(found.took_over)}; {code(f'holdfast context {found.took_over}')} prints it"
+    handed = [Item("requests", before, worth.TOOK_OVER)] if found.took_over else []
     return [
+        Block("The session began with the handover of", handed, bullets=False),
         Block("Issue", title, bullets=False),
         Block("Its description", description, bullets=False),
         Block("Rules that hold throughout, in the user's words", rules, between="; "),
