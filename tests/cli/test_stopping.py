@@ -5,6 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from transcripts import claude_files as claude
 from transcripts import gemini_files as gemini
 from transcripts import opencode_files as opencode
@@ -213,3 +215,43 @@ def test_a_request_that_was_taken_back_is_not_the_latest(place: Place) -> None:
     assert f'Latest request: "{ASKED_FOR}"' in told
     assert "Burn the shed" not in told
     assert "How it ended is not recorded." in told
+
+
+# ── commits ────────────────────────────────────────────────────────────────────────────────
+
+
+def test_head_is_no_commit_that_the_session_made(place: Place) -> None:
+    place.git("commit", "--quiet", "--allow-empty", "-m", "Before")
+    head = place.git("rev-parse", "HEAD").strip()
+    place.paused("tool_call")
+    told = place.ok("context", "latest").out
+    assert f"HEAD at the pause: `{head[:12]}`" in told
+    assert "Commits" not in told
+
+
+@pytest.mark.parametrize(
+    ("command", "printed", "made"),
+    [
+        ("git commit -m b", "[main bbbbbbb] b", ["aaaaaaa", "bbbbbbb"]),
+        ("git add . && git commit --amend --no-edit", "[main bbbbbbb] a", ["bbbbbbb"]),
+        ("git commit -q --amend --no-edit", "", ["aaaaaaa"]),
+        ("git reset --soft HEAD~1", "", []),
+        ("git -C shop reset HEAD^", "", []),
+        ("git reset --hard HEAD~ && git commit -m b", "[main bbbbbbb] b", ["bbbbbbb"]),
+        ("git reset HEAD door.py", "", ["aaaaaaa"]),
+    ],
+)
+def test_a_commit_that_was_undone_was_not_made(
+    place: Place, command: str, printed: str, made: list[str]
+) -> None:
+    path = place.root / "git.jsonl"
+    lines = [
+        claude.called("g1", "Bash", command="git commit -m a"),
+        claude.answered("g1", "[main aaaaaaa] a"),
+        claude.called("g2", "Bash", command=command),
+        claude.answered("g2", printed),
+    ]
+    path.write_bytes(claude.file_of(claude.typed("commit it"), *lines))
+    told = place.ok("context", "--transcript", path).lines
+    listed = next((line for line in told if line.startswith("Commits made")), "")
+    assert [name for name in ("aaaaaaa", "bbbbbbb") if name in listed] == made

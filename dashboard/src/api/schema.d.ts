@@ -1326,6 +1326,16 @@ export interface components {
              */
             edited_since_commit: string[];
             /**
+             * Head
+             * @default
+             */
+            head: string;
+            /**
+             * Head At Start
+             * @default
+             */
+            head_at_start: string;
+            /**
              * Pull Requests
              * @default []
              */

@@ -155,6 +155,8 @@ class GitFacts:
     pushed_index: int = -1
     pull_requests: tuple[str, ...] = ()
     edited_since_commit: tuple[str, ...] = ()
+    head: str = ""  # the commit that was checked out at the pause, whoever made it
+    head_at_start: str = ""
 
 
 @dataclass(frozen=True, slots=True)

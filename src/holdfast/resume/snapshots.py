@@ -12,7 +12,6 @@ from dataclasses import replace
 from holdfast.model.findings import Decision, ErrorRecord, ReviewerFeedback, TestState
 from holdfast.model.gathered import (
     Choice,
-    Commit,
     Failure,
     FileUse,
     Gathered,
@@ -107,10 +106,12 @@ def _changed_files(git: GitState | None) -> Iterable[FileUse]:
 def _git(known: GitFacts, state: GitState | None) -> GitFacts:
     if state is None:
         return known
-    commits = known.commits
-    if not commits and state.commit_at_snapshot:
-        commits = (Commit(0, state.commit_at_snapshot[:12], "HEAD when it was paused"),)
-    return replace(known, branch=state.branch or known.branch, commits=commits)
+    return replace(
+        known,
+        branch=state.branch or known.branch,
+        head=state.commit_at_snapshot or "",
+        head_at_start=state.commit_at_workflow_start or "",
+    )
 
 
 def _tests(state: TestState, told: TestRun | None) -> TestRun:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from holdfast.model.gathered import Failure, LastStep
+from holdfast.model.gathered import Commit, Failure, GitFacts, LastStep
 from holdfast.model.message import TodoItem
 from holdfast.resume import worth
 from holdfast.resume.outline import Block, Item
@@ -125,6 +125,7 @@ def git(setting: Setting) -> list[Block]:
     pushed = " (all pushed)" if newest and facts.pushed_index > newest[0].index else ""
     commits = (f"{prose(commit.identifier, 64)} {quoted(commit.subject, 80)}" for commit in newest)
     links = [prose(link, 300) for link in facts.pull_requests]
+    head = [_head(facts)] if facts.head and not _is_made(facts.head, newest[:1]) else []
     blocks = [
         Block(
             setting.label("Commits made, newest first", "Commits") + pushed,
@@ -132,6 +133,7 @@ def git(setting: Setting) -> list[Block]:
             bullets=False,
             between="; ",
         ),
+        Block("HEAD at the pause", ranked("git", head, worth.COMMIT, 1), bullets=False),
         Block("Pull requests", ranked("git", links, worth.COMMIT, 6), bullets=False),
     ]
     if not setting.roomy:  # a compact briefing names the branch in its first line
@@ -143,6 +145,20 @@ def git(setting: Setting) -> list[Block]:
         *blocks,
         Block("Edited since the last commit", ranked("git", edited, worth.UNCOMMITTED, 6), bullets=False),
     ]
+
+
+def _is_made(commit: str, made: list[Commit]) -> bool:
+    return any(commit.startswith(one.identifier) for one in made)
+
+
+def _head(facts: GitFacts) -> str:
+    """Whose commit it is nobody knows; whether it was there before is known where the start is."""
+    head = code(facts.head[:12], 64)
+    if not facts.head_at_start:
+        return head
+    if facts.head == facts.head_at_start:
+        return f"{head}, as when the work began"
+    return f"{head}; it was {code(facts.head_at_start[:12], 64)} when the work began"
 
 
 def tests(setting: Setting) -> list[Block]:
