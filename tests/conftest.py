@@ -96,6 +96,9 @@ def postgres_store(one_postgres_store: SqlStore) -> Iterator[SqlStore]:
     with engine.begin() as connection:
         for table in reversed(metadata.sorted_tables):
             connection.execute(table.delete())
+        # Rows gone, the numbers would go on: the next test would see how much the ones before it wrote.
+        for sequence in sqlalchemy.inspect(connection).get_sequence_names():
+            connection.execute(sqlalchemy.text(f'ALTER SEQUENCE "{sequence}" RESTART'))
     engine.dispose()
 
 

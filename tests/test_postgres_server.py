@@ -12,7 +12,9 @@ import pytest
 from sqlalchemy import create_engine, text
 
 import postgres
+from holdfast.store.sql import SqlStore
 from postgres import PostgresMissingError, PostgresServer, PostgresStartError, execute
+from store.samples import new, workflow
 
 
 def ask(url: str, question: str) -> object:
@@ -42,6 +44,11 @@ def test_each_database_is_empty_and_separate(postgres_server: PostgresServer) ->
 
     count = "SELECT count(*) FROM pg_tables WHERE tablename = 'note'"
     assert (ask(first, count), ask(second, count)) == (1, 0)
+
+
+@pytest.mark.parametrize("_turn", ["first", "second"])
+def test_a_shared_store_tells_nothing_of_the_tests_before(postgres_store: SqlStore, _turn: str) -> None:
+    assert [event.seq for event in postgres_store.apply(new(workflow()))] == [1]
 
 
 def test_a_database_goes_even_while_somebody_is_connected(postgres_server: PostgresServer) -> None:

@@ -131,7 +131,7 @@ def test_a_gap_that_is_gone_is_said(served: Served, writer: Writer, sql_store: S
 
 
 def test_a_number_of_another_database_is_said(served: Served, writer: Writer) -> None:
-    with served.socket("?since=1000") as listener:
+    with served.socket(f"?since={writer.seqs[-1] + 1000}") as listener:
         assert listener.next()["type"] == "backfill_expired"
         assert listener.next() == {"type": "live", "seq": writer.seqs[-1]}
         assert writer.write(2) == listener.events(2)
