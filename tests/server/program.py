@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import signal
 import subprocess
+from collections.abc import Sequence
 from types import TracebackType
 from typing import Self
 from urllib.parse import parse_qs, urlsplit
@@ -17,8 +18,8 @@ from .harness import PATIENCE, Served
 class ServerProgram:
     """`with ServerProgram(place) as program:`; after `kill`, `start` is on the same port."""
 
-    def __init__(self, place: Place, *arguments: str) -> None:
-        self._place, self._arguments = place, arguments
+    def __init__(self, place: Place, *arguments: str, program: Sequence[str] = PROGRAM) -> None:
+        self._place, self._arguments, self._program = place, arguments, program
         self.port = 0
         self.token = self.url = ""
 
@@ -34,7 +35,7 @@ class ServerProgram:
 
     def start(self) -> None:
         self._process = subprocess.Popen(
-            [*PROGRAM, "serve", "--port", str(self.port), "--json", *self._arguments],
+            [*self._program, "serve", "--port", str(self.port), "--json", *self._arguments],
             cwd=self._place.project,
             env={**self._place.environment, "HOLDFAST_SERVER": ""},
             stdin=subprocess.DEVNULL,

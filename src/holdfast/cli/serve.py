@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from holdfast.server.serve import Address
 
 _FILE = click.Path(path_type=Path, dir_okay=False)
+_NOT_BUILT = "not built into this copy; in a clone, `make dashboard` builds it"
 
 
 @click.command("serve")
@@ -44,13 +45,15 @@ def command(
       holdfast serve --port 9000
       holdfast serve --host 0.0.0.0 --tls-cert cert.pem --tls-key key.pem --allow-host box.example.org
     """
+    from holdfast.server.routes.dashboard import is_built
     from holdfast.server.serve import Options, serve
 
     def announce(address: Address) -> None:
         if as_json:
-            click.echo(json.dumps({"url": address.url, "link": address.link}))
+            click.echo(json.dumps({"url": address.url, "link": address.link, "dashboard": is_built()}))
         else:
-            click.echo(f"Dashboard: {address.link}\nAPI:       {address.url}/api\nCtrl-C ends it.")
+            dashboard = address.link if is_built() else _NOT_BUILT
+            click.echo(f"Dashboard: {dashboard}\nAPI:       {address.url}/api\nCtrl-C ends it.")
 
     options = Options(
         host=host,

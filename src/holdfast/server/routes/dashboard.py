@@ -20,13 +20,17 @@ _YEAR = 365 * 24 * 3600
 _NOT_BUILT = """<!doctype html>
 <html lang="en"><head><meta charset="utf-8"><title>Holdfast</title></head>
 <body><h1>Holdfast is running</h1>
-<p>The dashboard was not built into this copy. In a clone, <code>make</code> builds it; the API is under
-<code>/api</code>, described by <code>/api/openapi.json</code>.</p></body></html>
+<p>The dashboard was not built into this copy. In a clone, <code>make dashboard</code> builds it; the API is
+under <code>/api</code>, described by <code>/api/openapi.json</code>.</p></body></html>
 """
 _NOT_LET_IN = """<!doctype html>
 <html lang="en"><head><meta charset="utf-8"><title>Holdfast</title></head>
 <body><h1>This link is not valid</h1><p>{}</p></body></html>
 """
+
+
+def is_built(files: Path = FILES) -> bool:
+    return (files / "index.html").is_file()
 
 
 def dashboard_router(door: Door, files: Path = FILES) -> APIRouter:
@@ -53,7 +57,7 @@ def dashboard_router(door: Door, files: Path = FILES) -> APIRouter:
     @router.get("/{path:path}")
     async def page(path: str) -> Response:
         """A file of the dashboard; for every address of its own, its one page."""
-        if not (files / "index.html").is_file():
+        if not is_built(files):
             return HTMLResponse(_NOT_BUILT, headers={"cache-control": "no-store"})
         found = _file(files, path)
         if found is None:

@@ -1,0 +1,174 @@
+"""What `python -m build` and `pip install` make of a clone: never a package without the dashboard."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+import sysconfig
+import tarfile
+import venv
+import zipfile
+from pathlib import Path
+
+import pytest
+
+from cli.harness import PATIENCE, PROGRAM, Place
+from server.program import ServerProgram
+
+ROOT = Path(__file__).parents[1]
+STATIC = Path("src/holdfast/server/static")
+PAGE = STATIC / "index.html"
+
+NPM = f"""#!/bin/sh
+echo "$@" >>"$0.log"
+[ "$1" = run ] || exit 0
+mkdir -p ../{STATIC} && echo built >../{PAGE}
+"""
+"""In place of the real one, which `make test` has run by now."""
+
+
+def clone(folder: Path, *, has_dashboard: bool = True) -> Path:
+    """A copy of this one; the dashboard's files are newer than their sources, as if just built."""
+    left_out = shutil.ignore_patterns("__pycache__", "node_modules", *([] if has_dashboard else ["static"]))
+    for name in ("dashboard", "scripts", "src", "docs"):
+        shutil.copytree(ROOT / name, folder / name, ignore=left_out, copy_function=shutil.copy)
+    for path in ROOT.iterdir():
+        if path.is_file():
+            shutil.copy(path, folder)
+    return folder
+
+
+def python(folder: Path, *arguments: str, tools: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, *arguments],
+        cwd=folder,
+        env={**os.environ, "PATH": tools},
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE,
+        check=False,
+    )
+
+
+def build(folder: Path, target: str, *, tools: str) -> subprocess.CompletedProcess[str]:
+    return python(folder, "-m", "hatchling", "build", "--target", target, tools=tools)
+
+
+def built(folder: Path, target: str, *, tools: str) -> Path:
+    result = build(folder, target, tools=tools)
+    assert result.returncode == 0, result.stderr
+    (made,) = (folder / "dist").iterdir()
+    return made
+
+
+@pytest.fixture
+def no_tools(tmp_path: Path) -> str:
+    """A PATH without Node."""
+    folder = tmp_path / "no-tools"
+    folder.mkdir()
+    return str(folder)
+
+
+def test_an_installed_package_serves_the_dashboard(tmp_path: Path, no_tools: str) -> None:
+    assert (ROOT / PAGE).is_file(), "`make dashboard` builds what is packaged here"
+    program = installed(wheel_by_way_of_sdist(tmp_path, no_tools), tmp_path / "venv")
+    place = Place(tmp_path)
+    del place.environment["PYTHONPATH"]  # nothing from this clone
+    with ServerProgram(place, "--no-worker", program=[str(program)]) as server:
+        page = server.served().ask("GET", "/", token=None)
+        assert (page.status, page.body) == (200, (ROOT / PAGE).read_bytes())
+        assert re.search(rb'src="/assets/[^"]+\.js"', page.body)
+        for path in (ROOT / STATIC).rglob("*.*"):
+            name = path.relative_to(ROOT / STATIC).as_posix()
+            answer = server.served().ask("GET", f"/{name}", token=None)
+            assert (answer.status, answer.body) == (200, path.read_bytes()), name
+
+
+def wheel_by_way_of_sdist(tmp_path: Path, no_tools: str) -> Path:
+    """As `python -m build` makes it, without Node: nothing is built twice."""
+    sdist = built(clone(tmp_path / "clone"), "sdist", tools=no_tools)
+    with tarfile.open(sdist) as archive:
+        archive.extractall(tmp_path / "unpacked", filter="data")
+    (unpacked,) = (tmp_path / "unpacked").iterdir()
+    assert not (unpacked / "dashboard").exists()
+    return built(unpacked, "wheel", tools=no_tools)
+
+
+def installed(wheel: Path, folder: Path) -> Path:
+    """The program of a wheel in an environment that borrows the dependencies of this one."""
+    venv.create(folder, symlinks=True)
+    its_python = folder / "bin" / "python"
+    options = ["--quiet", "--no-deps", "--no-index", "--disable-pip-version-check"]
+    pip = [sys.executable, "-m", "pip", "--python", str(its_python), "install"]
+    subprocess.run([*pip, *options, str(wheel)], check=True, timeout=PATIENCE)
+    (packages,) = folder.glob("lib/python*/site-packages")
+    (packages / "borrowed.pth").write_text(sysconfig.get_path("purelib"))
+    where = subprocess.check_output(
+        [its_python, "-c", "import holdfast; print(holdfast.__file__)"], cwd=folder, text=True
+    )
+    assert Path(where.strip()).is_relative_to(packages)
+    return folder / "bin" / "holdfast"
+
+
+@pytest.mark.parametrize("target", ["sdist", "wheel"])
+@pytest.mark.parametrize("state", ["missing", "outdated"])
+def test_a_build_that_cannot_make_the_dashboard_says_what_it_needs(
+    tmp_path: Path, no_tools: str, target: str, state: str
+) -> None:
+    folder = clone(tmp_path / "clone", has_dashboard=state == "outdated")
+    if state == "outdated":
+        os.utime(folder / PAGE, (0, 0))
+    result = build(folder, target, tools=no_tools)
+    assert result.returncode == 1
+    assert re.search(r"^error: .*dashboard.*node.*npm\nhint: .*Node 20", result.stderr, re.MULTILINE)
+    assert "Traceback" not in result.stderr
+    assert not list((folder / "dist").glob("*"))
+
+
+def test_a_copy_with_neither_the_dashboard_nor_its_sources_is_no_package(
+    tmp_path: Path, no_tools: str
+) -> None:
+    folder = clone(tmp_path / "clone", has_dashboard=False)
+    shutil.rmtree(folder / "dashboard")
+    result = build(folder, "wheel", tools=no_tools)
+    assert result.returncode == 1
+    assert "error: the dashboard is not in this copy\nhint: " in result.stderr
+
+
+def test_a_missing_dashboard_is_built(tmp_path: Path) -> None:
+    folder = clone(tmp_path / "clone", has_dashboard=False)
+    tools = tmp_path / "tools"
+    tools.mkdir()
+    for name, script in {"node": "#!/bin/sh\n", "npm": NPM}.items():
+        (tools / name).write_text(script)
+        (tools / name).chmod(0o755)
+    (folder / "dashboard/node_modules").mkdir()  # as `npm ci` would
+    wheel = built(folder, "wheel", tools=f"{tools}:{os.environ['PATH']}")
+    with zipfile.ZipFile(wheel) as archive:
+        assert archive.read("holdfast/server/static/index.html") == b"built\n"
+    calls = (tools / "npm.log").read_text().splitlines()
+    assert [call.split(" --")[0] for call in calls] == ["ci", "run"]
+
+
+def test_a_clone_works_without_node_and_says_how_to_get_the_dashboard(tmp_path: Path, no_tools: str) -> None:
+    folder = clone(tmp_path / "clone", has_dashboard=False)
+    made = python(folder, "-c", "import hatchling.build as b; b.build_editable('.')", tools=no_tools)
+    assert made.returncode == 0, made.stderr
+    place = Place(tmp_path)
+    server = subprocess.Popen(
+        [*PROGRAM, "serve", "--port", "0", "--no-worker"],
+        cwd=place.project,
+        env={**place.environment, "PYTHONPATH": str(folder / "src")},
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    assert server.stdout is not None
+    said = [server.stdout.readline() for _ in range(3)]
+    server.terminate()
+    server.communicate(timeout=PATIENCE)
+    assert said[0] == "Dashboard: not built into this copy; in a clone, `make dashboard` builds it\n"
+    assert said[1].startswith("API:       http://127.0.0.1:")
+    assert "token" not in "".join(said)
