@@ -16,7 +16,6 @@ import importlib.util
 import subprocess
 import sys
 import time
-import urllib.error
 import urllib.request
 from collections.abc import Generator, Iterator
 from contextlib import contextmanager
@@ -78,7 +77,7 @@ def wait_until_healthy(address: str) -> None:
     while True:
         try:
             opener.open(f"{address}/health", timeout=5).close()
-        except (urllib.error.URLError, ConnectionError):
+        except OSError:  # not there yet, or too busy to answer in time
             assert time.monotonic() < deadline, "the model server did not become ready"
             time.sleep(0.05)
         else:

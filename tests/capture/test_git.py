@@ -950,7 +950,11 @@ def copy_entry(name: str, source: dict[str, str], target: dict[str, str]) -> Non
         target[name] = source[name]
 
 
-@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(
+    max_examples=25,
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
+)
 @given(before=st.lists(STEPS, max_size=5), after=st.lists(STEPS, max_size=12))
 def test_any_sequence_of_changes(
     before: list[tuple[str, str, str]], after: list[tuple[str, str, str]]

@@ -4,10 +4,12 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, Page
+from playwright.sync_api import Browser, Page, expect
 
 from e2e.browser import PATIENCE, Complaints, Server, chromium
 from sample import make_project
+
+expect.set_options(timeout=PATIENCE)
 
 
 @pytest.fixture(scope="module")

@@ -11,9 +11,7 @@ from collections.abc import Callable
 import pytest
 from playwright.sync_api import Page, Route, expect
 
-from e2e.browser import PATIENCE, Complaints, Server
-
-expect.set_options(timeout=PATIENCE)
+from e2e.browser import Complaints, Server
 
 Open = Callable[..., Page]
 

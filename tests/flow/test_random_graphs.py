@@ -81,7 +81,9 @@ def test_paused_anywhere_any_number_of_times_in_memory(
 
 
 @given(description=descriptions, stops=stops)
-@settings(max_examples=15 * SOAK, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(
+    max_examples=15 * SOAK, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
+)
 def test_paused_anywhere_any_number_of_times_in_a_database(
     empty_sqlite_file: Path, description: Description, stops: Stops
 ) -> None:
@@ -98,7 +100,9 @@ def test_paused_anywhere_any_number_of_times_in_a_database(
 
 
 @given(seed=st.integers(0, 2**32), stops=stops)
-@settings(max_examples=4 * SOAK, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(
+    max_examples=4 * SOAK, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
+)
 def test_paused_anywhere_on_postgresql(postgres_store: SqlStore, seed: int, stops: Stops) -> None:
     description = describe(seed, 30)
 

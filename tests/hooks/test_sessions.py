@@ -13,7 +13,7 @@ import pytest
 from holdfast import IncrementalPauseManager, SessionPauseManager
 from holdfast.hooks.context import LIMITS
 from holdfast.layout import ProjectLayout
-from hooks.harness import AgentSession, said
+from hooks.harness import PATIENCE, AgentSession, said
 
 DECISION = "We decided to use SQLite instead of PostgreSQL because there is only one writer."
 
@@ -204,7 +204,7 @@ def test_the_end_comes_back_at_once_and_works_on(session: AgentSession) -> None:
         cwd=session.project,
         start_new_session=True,
     )
-    process.communicate(session.payload("SessionEnd", reason="other"), timeout=10)
+    process.communicate(session.payload("SessionEnd", reason="other"), timeout=PATIENCE)
     subprocess.run(["kill", "-9", "--", f"-{process.pid}"], check=False, capture_output=True)
     session.wait_for((session.notes / "settled").exists)
     assert settled(session)["trigger"] == "pause"

@@ -14,7 +14,7 @@ from holdfast.hooks.command import WRAPPER, hook_command
 from holdfast.hooks.events import EVENTS
 from holdfast.hooks.trouble import note
 from holdfast.layout import ProjectLayout
-from hooks.harness import AgentSession, Result
+from hooks.harness import PATIENCE, AgentSession, Result
 
 
 def silent(result: Result) -> bool:
@@ -106,7 +106,7 @@ def test_a_payload_that_never_ends_is_given_up(session: AgentSession) -> None:
             [sys.executable, "-c", code],
             stdin=reading,
             capture_output=True,
-            timeout=30,
+            timeout=PATIENCE,
             check=False,
             cwd=session.project,
             env={**session.environment, "PYTHONPATH": str(Path(WRAPPER).parents[2])},

@@ -77,7 +77,11 @@ def test_only_what_is_new_is_read(session: AgentSession) -> None:
     st.lists(st.tuples(st.integers(20, 10**6), st.integers(0, 70_000)), min_size=1, max_size=6),
     st.integers(0, 3),
 )
-@settings(max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+@settings(
+    max_examples=40,
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
+    deadline=None,
+)
 def test_the_newest_is_found_however_far_from_the_end(
     tmp_path_factory: pytest.TempPathFactory, calls: list[tuple[int, int]], later: int
 ) -> None:

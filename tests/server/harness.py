@@ -20,7 +20,7 @@ from holdfast.server.gate import Door
 from holdfast.server.serve import listening_socket
 
 TOKEN = "token-of-the-tests-0123456789abcdefghijklmn"  # noqa: S105
-PATIENCE = 30.0
+PATIENCE = 60.0
 
 
 @dataclass(frozen=True)

@@ -54,7 +54,11 @@ def test_a_snapshot_comes_back_with_every_field(store: Store) -> None:
     assert store.snapshot("snap_1") == full_snapshot()
 
 
-@settings(max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+@settings(
+    max_examples=40,
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
+    deadline=None,
+)
 @given(drawn=snapshots())
 def test_any_snapshot_comes_back_as_it_was(store: Store, drawn: SessionSnapshot) -> None:
     # What stands in columns of its own is text to PostgreSQL, which has no zero character.

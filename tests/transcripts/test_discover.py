@@ -213,7 +213,11 @@ def test_only_heads_are_read(house: House) -> None:
     assert (found.title, found.size) == ("fix it", 20 * 1024**3)
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=60, deadline=None)
+@settings(
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
+    max_examples=60,
+    deadline=None,
+)
 @given(st.binary(max_size=600))
 def test_any_bytes_in_any_place(house: House, data: bytes) -> None:
     house.write(str(house.project).encode(), ".gemini", "tmp", "my-shop", ".project_root")

@@ -344,7 +344,7 @@ def filled(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return database.path
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow], deadline=None)
 @given(st.lists(st.tuples(st.floats(0, 1), st.binary(min_size=1, max_size=64)), max_size=8), st.floats(0, 1))
 def test_a_damaged_database_gives_messages_or_a_clear_error(
     filled: Path, tmp_path: Path, wounds: list[tuple[float, bytes]], kept: float
