@@ -416,6 +416,7 @@ def edit_file(path: Path, edit: str, line: bytes) -> bool:
 
 
 HISTORIES = 500 * SOAK
+pytestmark = pytest.mark.timeout(900 * SOAK)  # hundreds of histories take minutes on a busy machine
 
 _some = settings(max_examples=HISTORIES, stateful_step_count=24, deadline=None, print_blob=True)
 TestOne = type("TestOne", (Histories.TestCase,), {"settings": _some})
