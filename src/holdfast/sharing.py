@@ -12,15 +12,21 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from holdfast.capture.git_commit import change_repository
+from holdfast.capture.git_commit import change_repository, reach_remote
 from holdfast.durable import private_folder, read_file, replace_file, storage_errors
 from holdfast.errors import ConflictError, GitError, InvalidInputError, NotFoundError
+from holdfast.git_program import repository_settings
 from holdfast.ids import new_id
 
 REF = "refs/holdfast/sessions"
 _FETCHED = "refs/holdfast/fetched"
 _ROUNDS = 5
 _ENTRY = re.compile(r"100644 blob ([0-9a-f]{40,64})\t(copy_[0-9A-Za-z]{10,40}\.holdfast)")
+_HERE = "."
+_OWN_SETTING = re.compile(
+    r"core\.(repositoryformatversion|filemode|bare|ignorecase|precomposeunicode|symlinks|logallrefupdates)"
+    r"|extensions\.(objectformat|refstorage)"
+)
 _AUTHOR = ("-c", "user.name=Holdfast", "-c", "user.email=holdfast@localhost")
 
 
@@ -39,7 +45,8 @@ class Shared:
         private_folder(self._folder)
         self._address = _address(project, remote)
         if not (self._folder / "HEAD").exists():
-            self._git("init", "--quiet", "--bare", ".")
+            self._git("init", "--quiet", "--bare", "--template=", ".")
+        self._refuse_foreign_settings()
         self._name = self._own_name(clock)
 
     def push(self, bundle: bytes) -> None:
@@ -53,7 +60,7 @@ class Shared:
             tip = self._fetch()
             commit = self._commit(tip, {**self._files(tip), self._name: blob})
             try:
-                self._git("push", "--quiet", self._address, f"{commit}:{REF}")
+                self._exchange("push", "--quiet", "--", self._address, f"{commit}:{REF}")
             except GitError as error:
                 if not _is_race(error):
                     raise
@@ -93,10 +100,10 @@ class Shared:
         return run_git(self._folder, "cat-file", "blob", blob)
 
     def _fetch(self) -> str | None:
-        listed = self._git("ls-remote", self._address, REF).split()
+        listed = self._exchange("ls-remote", "--", self._address, REF).split()
         if not listed:
             return None
-        self._git("fetch", "--quiet", "--no-tags", self._address, f"+{REF}:{_FETCHED}")
+        self._exchange("fetch", "--quiet", "--no-tags", "--", self._address, f"+{REF}:{_FETCHED}")
         return self._git("rev-parse", "--verify", _FETCHED).strip()
 
     def _files(self, tip: str | None) -> dict[str, str]:
@@ -113,8 +120,22 @@ class Shared:
                 replace_file(place, new_id("copy", clock()).encode())
         return f"{read_file(place).decode().strip()}.holdfast"
 
+    def _refuse_foreign_settings(self) -> None:
+        """Git obeys what it finds in this folder: one line could have the sessions sent elsewhere."""
+        listed = repository_settings(self._folder, _HERE)
+        foreign = {one.name for one in listed if one.is_foreign and not _OWN_SETTING.fullmatch(one.name)}
+        if foreign or (self._folder / "commondir").exists():
+            raise GitError(
+                "the repository in .holdfast/share has settings that Holdfast did not make"
+                + (f": {', '.join(sorted(foreign))[:200]}" if foreign else ""),
+                hint="delete the folder .holdfast/share and run the same command again: it is made anew",
+            )
+
     def _git(self, *arguments: str) -> str:
-        return change_repository(self._folder, *arguments)
+        return change_repository(self._folder, *arguments, git_dir=_HERE)
+
+    def _exchange(self, command: str, *arguments: str) -> str:
+        return reach_remote(self._folder, self._address, command, *arguments, git_dir=_HERE)
 
 
 def _address(project: Path, remote: str) -> str:

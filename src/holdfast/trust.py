@@ -254,8 +254,8 @@ def _listed_by_git(project: str) -> bytes:
     """The tracked files with their content's ids. Where git cannot tell, nobody knows what they are."""
     from pathlib import Path
 
-    from holdfast.capture.git_program import run_git
     from holdfast.errors import GitError
+    from holdfast.git_program import run_git
 
     try:
         answer = run_git(Path(project), "ls-files", "--stage", "-z", "--", f":(icase){FOLDER}")

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from holdfast.capture import git_program
+from holdfast import git_program
 from holdfast.capture.git import BEFORE_FIRST_COMMIT, capture_git_state, head_commit
 from holdfast.capture.git_commit import commit_files
 from holdfast.errors import GitError, InvalidInputError
@@ -850,7 +850,7 @@ def test_git_that_does_not_end_is_ended(
         capture_git_state(repo.folder)
 
 
-@pytest.mark.parametrize(("moved", "processes"), [(False, 2), (True, 3)])
+@pytest.mark.parametrize(("moved", "processes"), [(False, 4), (True, 5)])
 def test_a_capture_takes_few_processes(
     repo: Repository, tmp_path: Path, wrap_git: Callable[[str], None], moved: bool, processes: int
 ) -> None:
@@ -1121,13 +1121,19 @@ def test_no_commit_without_an_identity(project: Repository, monkeypatch: pytest.
     assert "user.email" in str(refused(project, "not committed").hint)
 
 
-def test_no_commit_against_a_hook(project: Repository) -> None:
-    project.hook("pre-commit", "echo checking; echo 'not on a Friday' >&2; exit 1")
+@pytest.fixture
+def sign_with(tmp_path: Path, our_own_config: Path) -> Callable[[str], None]:
+    """Have the user's own settings sign every commit with a program that does this."""
 
-    refused(project, "not on a Friday")
+    def sign(script: str) -> None:
+        executable(tmp_path / "sign", script)
+        for name, value in (("commit.gpgSign", "true"), ("gpg.program", str(tmp_path / "sign"))):
+            subprocess.run(["git", "config", "--file", our_own_config, name, value], check=True)
+
+    return sign
 
 
-def test_a_repository_with_longer_hashes(tmp_path: Path) -> None:
+def test_a_repository_with_longer_hashes(tmp_path: Path, sign_with: Callable[[str], None]) -> None:
     repo = Repository.start(tmp_path / "long", "--object-format=sha256")
     start = repo.commit("one")
     repo.write("snapshots/one.json")
@@ -1136,16 +1142,18 @@ def test_a_repository_with_longer_hashes(tmp_path: Path) -> None:
     assert len(commit) == 64
 
     repo.write("snapshots/one.json", "changed\n")
-    repo.hook("pre-commit", "exit 1")
+    sign_with("exit 1")
     refused(repo, "not committed")
 
 
-def test_a_refused_commit_brings_the_older_version_back_to_the_index(project: Repository) -> None:
+def test_a_refused_commit_brings_the_older_version_back_to_the_index(
+    project: Repository, sign_with: Callable[[str], None]
+) -> None:
     commit_files(project.folder, [SNAPSHOT], "Pause")
     project.write("snapshots/one.json", "{1}\n")
     project.git("add", "-f", "snapshots/one.json")
     project.write("snapshots/one.json", "{2}\n")
-    project.hook("commit-msg", "exit 1")
+    sign_with("exit 1")
 
     refused(project, "not committed")
 
@@ -1163,26 +1171,15 @@ def test_no_commit_past_a_locked_index(project: Repository) -> None:
     assert "snapshots" not in project.git("ls-files")
 
 
-def test_a_hook_that_hangs_is_ended(project: Repository, monkeypatch: pytest.MonkeyPatch) -> None:
-    project.hook("pre-commit", "sleep 600")
+def test_a_signing_program_that_hangs_is_ended(
+    project: Repository, monkeypatch: pytest.MonkeyPatch, sign_with: Callable[[str], None]
+) -> None:
+    sign_with("sleep 600")
     monkeypatch.setattr(git_program, "TIME_LIMIT", 1.0)
 
     refused(project, "`git commit` took more than 1 seconds")
 
     assert not (project.folder / ".git" / "index.lock").exists()
-
-
-def test_a_hook_that_hangs_after_the_commit_does_not_undo_it(
-    project: Repository, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    before = everything(project)
-    project.hook("post-commit", "sleep 600")
-    monkeypatch.setattr(git_program, "TIME_LIMIT", 1.0)
-
-    commit = commit_files(project.folder, [SNAPSHOT], "Pause")
-
-    assert commit == project.head
-    assert everything(project) == before
 
 
 def test_no_editor_is_opened(project: Repository, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -1198,10 +1195,10 @@ def test_no_editor_is_opened(project: Repository, tmp_path: Path, monkeypatch: p
     assert not (tmp_path / "opened").exists()
 
 
-def test_a_signing_program_has_no_terminal_to_ask_on(project: Repository, tmp_path: Path) -> None:
-    executable(tmp_path / "sign", "read passphrase </dev/tty")
-    project.git("config", "commit.gpgSign", "true")
-    project.git("config", "gpg.program", str(tmp_path / "sign"))
+def test_a_signing_program_has_no_terminal_to_ask_on(
+    project: Repository, sign_with: Callable[[str], None]
+) -> None:
+    sign_with("read passphrase </dev/tty")
 
     assert "signing key" in str(refused(project, "failed to sign").hint)
 

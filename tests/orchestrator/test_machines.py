@@ -110,3 +110,52 @@ def test_a_push_that_fails_keeps_the_task_pending(workshop: Workshop, origin: Pa
     assert paused.status == "paused"
     assert "could not be kept" in (paused.pause_reason or "")
     assert workshop.tasks(paused)["t1"].status == "pending"
+
+
+def _marks(path: Path, mark: Path) -> Path:
+    path.parent.mkdir(exist_ok=True)
+    path.write_text(f"#!/bin/sh\necho \"$0\" >>'{mark}'\ncat\n")
+    path.chmod(0o755)
+    return path
+
+
+def test_neither_hooks_nor_filters_nor_other_protocols(
+    workshop: Workshop, origin: Path, tmp_path: Path
+) -> None:
+    """Of the repository that is cloned, or planted in the clone by what a task runs."""
+    mark = tmp_path / "ran"
+    program = _marks(tmp_path / "program", mark)
+    for name in ("pre-receive", "update", "post-receive", "post-update", "reference-transaction"):
+        _marks(origin / "hooks" / name, mark)
+    plant = (
+        "mkdir -p .git/hooks; "
+        f"for one in pre-commit post-commit pre-push; do cp {program} .git/hooks/$one; done; "
+        f"git config filter.x.clean {program}; git config remote.origin.receivepack {program}; "
+        "echo '* filter=x' > .gitattributes"
+    )
+    ended = workshop.run(at(origin, plant, "echo b > b.txt"))
+    assert ended.status == "completed"
+    assert git(origin, "show", "feature:b.txt") == "b"
+    assert not mark.exists(), mark.read_text()
+
+
+def test_filters_of_the_users_own_settings_run(
+    workshop: Workshop, origin: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As Git LFS does: without it the contents would be committed where a pointer belongs."""
+    settings = tmp_path / "gitconfig"
+    settings.write_text('[filter "loud"]\n\tclean = tr a-z A-Z\n\trequired = true\n')
+    monkeypatch.setenv("GIT_CONFIG_GLOBAL", str(settings))
+    ended = workshop.run(at(origin, "echo '*.txt filter=loud' > .gitattributes; echo a > a.txt"))
+    assert ended.status == "completed"
+    assert git(origin, "show", "feature:a.txt") == "A"
+
+
+@pytest.mark.parametrize("address", ["ext::{program} %S", "--upload-pack={program}", "evil://host/x"])
+def test_a_repository_whose_address_has_a_program_run_is_not_used(
+    workshop: Workshop, tmp_path: Path, address: str
+) -> None:
+    program = _marks(tmp_path / "program", tmp_path / "ran")
+    paused = workshop.run(plan_of("true", repository=address.format(program=program), branch="feature"))
+    assert paused.status == "paused"
+    assert not (tmp_path / "ran").exists()

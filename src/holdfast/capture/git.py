@@ -1,8 +1,10 @@
 """The state of a git repository, read without ever writing to it.
 
-A capture is two processes, three when HEAD has moved since the workflow began:
+A capture is four processes, five when HEAD has moved since the workflow began:
 
     git rev-parse     where the repository is
+    git config        which programs its settings name, so that none of them is run
+    git ls-files      whether it has submodules, whose settings name more
     git status        branch, upstream, every uncommitted change
     git diff-tree     what was committed since
 """
@@ -17,8 +19,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from holdfast.capture.git_program import failure, output, run_git
 from holdfast.errors import GitError, InvalidInputError
+from holdfast.git_program import failure, guarded_environment, output, run_git
 from holdfast.model.git import GitOperation, GitState, encode_path
 
 BEFORE_FIRST_COMMIT: Final = "before-first-commit"
@@ -191,6 +193,7 @@ def _read_status(folder: Path) -> _Status:
         *("--porcelain=v2", "--branch", "-z", "--untracked-files=normal"),
         # Exact renames alone: anything less needs contents, which a partial clone would download.
         "--find-renames=100%",
+        environment=guarded_environment(folder),
     )
     if answer.code != 0:
         raise failure(folder, answer)

@@ -3,13 +3,20 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 
 from holdfast.capture.git import Place, locate, operation_in
-from holdfast.capture.git_program import UNATTENDED, reason, run_git
 from holdfast.errors import GitError, InvalidInputError
+from holdfast.git_program import (
+    base_environment,
+    guarded_environment,
+    reason,
+    repository_settings,
+    run_git,
+)
+from holdfast.safe_git import Setting, allowed_protocols, guarded, other_end
 
 
 def commit_files(folder: Path, paths: Sequence[Path], message: str) -> str:
@@ -33,12 +40,13 @@ def _commit_files(folder: Path, paths: Sequence[Path], message: str) -> str:
     top = _place_to_commit_in(folder).top
     names = [_name_in_tree(top, folder / path) for path in paths]
     before = _index_entries(top, names)
+    environment = guarded_environment(top)
     try:
-        _add(top, names)
-        _commit(top, names, message)
+        _add(top, names, environment)
+        _commit(top, names, message, environment)
     except BaseException:
         with suppress(GitError):  # the failure that led here is the one worth telling
-            _take_back(top, names, before)
+            _take_back(top, names, before, environment)
         raise
     return _write(top, "rev-parse", "--verify", "HEAD").decode().strip()
 
@@ -70,27 +78,21 @@ def _index_entries(top: Path, names: Sequence[bytes]) -> bytes:
 
 
 def _literal(name: bytes) -> str:
-    """A pathspec that matches this name alone.
-
-    Not `--literal-pathspecs`, which would reach the user's hooks through the environment.
-    """
+    """A pathspec that matches this name alone."""
     return ":(top,literal)" + os.fsdecode(name)
 
 
-def _add(top: Path, names: Sequence[bytes]) -> None:
+def _add(top: Path, names: Sequence[bytes], environment: Mapping[str, str]) -> None:
     # Unlike `git add -f` this takes names as they are, and in a sparse checkout too.
-    _write(top, "update-index", "--add", "-z", "--stdin", stdin=_listed(names))
+    _write(top, "update-index", "--add", "-z", "--stdin", stdin=_listed(names), environment=environment)
 
 
 def _listed(names: Sequence[bytes]) -> bytes:
     return b"".join(name + b"\0" for name in names)
 
 
-def _commit(top: Path, names: Sequence[bytes], message: str) -> None:
-    """A failure is none where HEAD holds the files all the same.
-
-    They did not change since the last commit, or a hook that runs after it hangs.
-    """
+def _commit(top: Path, names: Sequence[bytes], message: str, environment: Mapping[str, str]) -> None:
+    """A failure is none where HEAD holds the files all the same, so that there was nothing to commit."""
     try:
         _write(
             top,
@@ -98,6 +100,7 @@ def _commit(top: Path, names: Sequence[bytes], message: str) -> None:
             *("commit", "--quiet", "--cleanup=whitespace", "--file=-"),
             *("--only", "--", *map(_literal, names)),
             stdin=message.encode(errors="replace"),
+            environment=environment,
         )
     except GitError:
         if not _head_holds(top, names):
@@ -110,13 +113,14 @@ def _head_holds(top: Path, names: Sequence[bytes]) -> bool:
     return run_git(top, "diff-index", "--cached", "--quiet", "HEAD", "--", *pathspecs).code == 0
 
 
-def _take_back(top: Path, names: Sequence[bytes], before: bytes) -> None:
+def _take_back(top: Path, names: Sequence[bytes], before: bytes, environment: Mapping[str, str]) -> None:
     """Give these files the index entries they had, or none."""
     if _head_holds(top, names):
         return
-    _write(top, "update-index", "-z", "--force-remove", "--stdin", stdin=_listed(names))
+    gone = ("update-index", "-z", "--force-remove", "--stdin")
+    _write(top, *gone, stdin=_listed(names), environment=environment)
     if before:
-        _write(top, "update-index", "-z", "--index-info", stdin=before)
+        _write(top, "update-index", "-z", "--index-info", stdin=before, environment=environment)
 
 
 _ADVICE = (
@@ -127,13 +131,31 @@ _ADVICE = (
 )
 
 
-def change_repository(folder: Path, *arguments: str) -> str:
+def change_repository(folder: Path, *arguments: str, git_dir: str | None = None) -> str:
     """Run a git command that changes a repository of our own; `GitError` in git's words where it fails."""
-    return _write(folder, *arguments).decode(errors="replace")
+    environment = _users_own(git_dir, repository_settings(folder, git_dir))
+    return _write(folder, *arguments, environment=environment).decode(errors="replace")
 
 
-def _write(top: Path, *arguments: str, stdin: bytes = b"") -> bytes:
-    answer = run_git(top, *arguments, stdin=stdin, environment=UNATTENDED)
+def reach_remote(
+    folder: Path, address: str, command: str, *arguments: str, git_dir: str | None = None
+) -> str:
+    """Like `change_repository`, for a command that reaches a remote: with the protocol of `address` alone."""
+    settings = repository_settings(folder, git_dir)
+    protocols = allowed_protocols(address, settings)
+    environment = _users_own(git_dir, settings) | {"GIT_ALLOW_PROTOCOL": protocols}
+    words = (command, *other_end(command, protocols), *arguments)
+    return _write(folder, *words, environment=environment).decode(errors="replace")
+
+
+def _users_own(git_dir: str | None, settings: Sequence[Setting]) -> dict[str, str]:
+    return guarded(base_environment(git_dir), settings, users_filters=True)
+
+
+def _write(
+    top: Path, *arguments: str, stdin: bytes = b"", environment: Mapping[str, str] | None = None
+) -> bytes:
+    answer = run_git(top, *arguments, stdin=stdin, environment=environment)
     if answer.code == 0:
         return answer.out
     advice = next((advice for sign, advice in _ADVICE if sign in answer.err), None)

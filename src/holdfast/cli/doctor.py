@@ -1,7 +1,5 @@
 from __future__ import annotations
 
-import shutil
-import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass
@@ -10,7 +8,7 @@ import click
 
 from holdfast.cli import common
 from holdfast.config import Settings
-from holdfast.errors import CannotDoError, HoldfastError
+from holdfast.errors import CannotDoError, GitError, HoldfastError
 
 
 @dataclass(frozen=True)
@@ -51,14 +49,20 @@ def command(as_json: bool) -> None:
         raise CannotDoError(f"not all is well: {', '.join(bad)}", hint="see the lines marked ✗")
 
 
-def _programs(current: Settings) -> Iterator[Finding]:  # noqa: ARG001
+def _programs(current: Settings) -> Iterator[Finding]:
     version = ".".join(map(str, sys.version_info[:3]))
     yield Finding("python", sys.version_info >= (3, 11), version, "Holdfast needs Python 3.11 or newer")
-    git = shutil.which("git")
-    told = "not found"
-    if git:
-        told = subprocess.run([git, "--version"], capture_output=True, text=True, check=False).stdout.strip()
-    yield Finding("git", git is not None, told, "install git")
+    git = _git_version(current)
+    yield Finding("git", git is not None, git or "not found", "install git")
+
+
+def _git_version(current: Settings) -> str | None:
+    from holdfast.git_program import run_git
+
+    try:
+        return run_git(current.project, "version").out.decode(errors="replace").strip()
+    except GitError:
+        return None
 
 
 def _project(current: Settings) -> Iterator[Finding]:

@@ -103,7 +103,7 @@ def print_summary(found: dict[str, Any], *, orphaned: bool) -> None:
 
 @command.command()
 @click.option("--archive-only", is_flag=True, help="Keep the journal alone; make no snapshot.")
-@click.option("--commit", is_flag=True, help="Commit the snapshot's files to the project's git repository.")
+@click.option("--commit", is_flag=True, help="Commit the snapshot's files to git, without running hooks.")
 @click.option("-r", "--reason", help="Why it was paused, for the next session to read.")
 @click.option(
     "--transcript",

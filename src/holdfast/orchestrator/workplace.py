@@ -16,7 +16,7 @@ import threading
 from pathlib import Path
 from typing import Protocol
 
-from holdfast.capture.git_commit import change_repository
+from holdfast.capture.git_commit import change_repository, reach_remote
 from holdfast.config import Settings
 from holdfast.durable import private_folder
 from holdfast.errors import GitError
@@ -70,9 +70,9 @@ class Clone:
 
     def _prepare(self, last: WorkCommitted | None) -> None:
         private_folder(self.folder.parent)
-        change_repository(self.folder.parent, "clone", "--quiet", self._repository, str(self.folder))
+        self._exchange(self.folder.parent, "clone", "--quiet", "--", self._repository, str(self.folder))
         if last is not None:
-            self._git("fetch", "--quiet", "origin", last.ref)
+            self._exchange(self.folder, "fetch", "--quiet", "origin", last.ref)
             start = last.commit
         else:
             start = self._start_of_branch()
@@ -101,7 +101,7 @@ class Clone:
         head = self._git("rev-parse", "HEAD").strip()
         if head == self._commit:
             return None
-        self._git("push", "--quiet", "origin", f"+HEAD:{self._ref}")
+        self._exchange(self.folder, "push", "--quiet", "origin", f"+HEAD:{self._ref}")
         self._commit = head
         return WorkCommitted(task_id=task.id, commit=head, ref=self._ref)
 
@@ -109,7 +109,7 @@ class Clone:
         if self._commit is None:
             return None
         try:
-            self._git("push", "--quiet", "origin", f"HEAD:refs/heads/{self._branch}")
+            self._exchange(self.folder, "push", "--quiet", "origin", f"HEAD:refs/heads/{self._branch}")
         except GitError as error:
             return (
                 f"branch {self._branch} was not moved forward ({error.message}); the work is at {self._ref}"
@@ -118,6 +118,9 @@ class Clone:
 
     def _git(self, *arguments: str) -> str:
         return change_repository(self.folder, *arguments)
+
+    def _exchange(self, folder: Path, command: str, *arguments: str) -> None:
+        reach_remote(folder, self._repository, command, *arguments)
 
 
 def workplace_for(workflow: Workflow, last: WorkCommitted | None, settings: Settings) -> Workplace:

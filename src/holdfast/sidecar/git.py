@@ -8,6 +8,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from holdfast.errors import GitError
+from holdfast.safe_git import NO_PROTOCOL, git_command
 
 TIME_LIMIT = 300.0
 _SCRUBBED = {
@@ -20,21 +21,21 @@ _SCRUBBED = {
     "GIT_NO_REPLACE_OBJECTS": "1",
     "GIT_OPTIONAL_LOCKS": "0",
     "GIT_TERMINAL_PROMPT": "0",
+    **NO_PROTOCOL,
 }
-_NO_PROGRAMS = ("-c", "core.fsmonitor=false", "-c", f"core.hooksPath={os.devnull}")
 
 
 def environment() -> dict[str, str]:
     return {**_SCRUBBED, "PATH": os.environ.get("PATH", os.defpath)}
 
 
-def git_command(folder: Path, *arguments: str) -> list[str]:
-    return ["git", "--no-pager", *_NO_PROGRAMS, f"--git-dir={folder}", *arguments]
+def command_in(folder: Path, *arguments: str) -> list[str]:
+    return git_command(f"--git-dir={folder}", *arguments)
 
 
 def run_git(folder: Path, *arguments: str, stdin: bytes = b"") -> bytes:
     """In the repository at `folder`; a failure is a `GitError`."""
-    done = _run(git_command(folder, *arguments), folder, stdin)
+    done = _run(command_in(folder, *arguments), folder, stdin)
     if done.returncode != 0:
         reason = done.stderr.decode(errors="replace").strip()
         raise GitError(f"git {arguments[0]} failed: {reason}", hint="`holdfast doctor` looks at the set-up")
@@ -65,7 +66,7 @@ def ignore_sources(root: Path) -> list[Path]:
 
 def _ask(root: Path, *arguments: str, stdin: bytes = b"") -> subprocess.CompletedProcess[bytes]:
     """A question about the user's work tree."""
-    return _run(["git", "--no-pager", *_NO_PROGRAMS, "--literal-pathspecs", *arguments], root, stdin)
+    return _run(git_command("--literal-pathspecs", *arguments), root, stdin)
 
 
 def _names(output: bytes) -> list[bytes]:
@@ -81,7 +82,7 @@ def merge_texts(folder: Path, ours: bytes, base: bytes, theirs: bytes) -> bytes 
     try:
         for place, text in zip(places, (ours, base, theirs), strict=True):
             place.write_bytes(text)
-        done = _run(["git", "merge-file", "-p", "-q", *map(str, places)], folder, b"")
+        done = _run(git_command("merge-file", "-p", "-q", *map(str, places)), folder, b"")
     finally:
         for place in places:
             place.unlink(missing_ok=True)

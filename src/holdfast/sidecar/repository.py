@@ -24,7 +24,7 @@ from typing import IO, cast
 from holdfast.durable import PRIVATE_FILE, private_folder, replace_file, sync_folder, write_whole
 from holdfast.errors import ConflictError, DamagedDataError
 from holdfast.faults import fault_point
-from holdfast.sidecar.git import environment, git_command, run_git
+from holdfast.sidecar.git import command_in, environment, run_git
 
 BRANCHES = "refs/heads/holdfast"
 _CONFIG = b"""[core]
@@ -66,6 +66,13 @@ class Repository:
         replace_file(self.folder / "config", _CONFIG)
         replace_file(self.folder / "info" / "attributes", _ATTRIBUTES)
         replace_file(self.folder / "HEAD", b"ref: refs/heads/main\n")
+
+    def _restore_settings(self) -> None:
+        """Git obeys what it finds in this folder, so there must be nothing but ours when it starts."""
+        place = self.folder / "config"
+        if not place.exists() or place.read_bytes() != _CONFIG:
+            replace_file(place, _CONFIG)
+        (self.folder / "commondir").unlink(missing_ok=True)
 
     # ── objects ────────────────────────────────────────────────────────────────────────────
 
@@ -141,8 +148,9 @@ class Repository:
 
     def _read_packed(self, oid: str) -> bytes:
         if self._reader is None or self._reader.poll() is not None:
+            self._restore_settings()
             self._reader = subprocess.Popen(
-                git_command(self.folder, "cat-file", "--batch"),
+                command_in(self.folder, "cat-file", "--batch"),
                 env=environment(),
                 cwd=self.folder,
                 stdin=subprocess.PIPE,
@@ -241,6 +249,7 @@ class Repository:
         private_folder(self.folder / "refs" / "holdfast")
         replace_file(self.folder / "refs" / "holdfast" / "known", f"{tree}\n".encode())
         self.close()
+        self._restore_settings()
         run_git(self.folder, "repack", "-a", "-d", "-q")
         fault_point("sidecar.repacked")
         run_git(self.folder, "prune", "--expire=now")

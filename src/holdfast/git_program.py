@@ -12,6 +12,14 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from holdfast.errors import GitError
+from holdfast.safe_git import (
+    LIST_SETTINGS,
+    NO_PROTOCOL,
+    Setting,
+    git_command,
+    guarded,
+    read_settings,
+)
 
 TIME_LIMIT = 60.0
 """Seconds that one git process gets."""
@@ -33,31 +41,76 @@ _KEPT = (
     *("GIT_AUTHOR_NAME", "GIT_AUTHOR_EMAIL", "GIT_COMMITTER_NAME", "GIT_COMMITTER_EMAIL"),
 )
 _PROMPTERS = {"DISPLAY", "WAYLAND_DISPLAY", "GPG_TTY", "SSH_ASKPASS"}
-_ALWAYS = {"LC_ALL": "C", "GIT_OPTIONAL_LOCKS": "0", "GIT_TERMINAL_PROMPT": "0"}
-# A partial clone downloads what it misses unless it is told not to; older versions of git
-# know only the second way.
-_READ_ONLY = {"GIT_NO_LAZY_FETCH": "1", "GIT_ALLOW_PROTOCOL": "none"}
-UNATTENDED = {"SSH_ASKPASS_REQUIRE": "never"}
+_ALWAYS = {
+    "LC_ALL": "C",
+    "GIT_OPTIONAL_LOCKS": "0",
+    "GIT_TERMINAL_PROMPT": "0",
+    "SSH_ASKPASS_REQUIRE": "never",
+    **NO_PROTOCOL,
+}
 
 
-def _environment(more: Mapping[str, str]) -> dict[str, str]:
+def base_environment(git_dir: str | None = None) -> dict[str, str]:
+    """`git_dir` says that the repository is there, and that none further out is meant if it is not."""
     kept = {
         name: value
         for name, value in os.environ.items()
         if name not in _PROMPTERS and (not name.startswith("GIT_") or name.startswith(_KEPT))
     }
-    return {**kept, **_ALWAYS, **more}
+    return {**kept, **_ALWAYS, **({"GIT_DIR": git_dir} if git_dir else {})}
+
+
+def repository_settings(folder: Path, git_dir: str | None = None) -> list[Setting]:
+    return read_settings(output(folder, _list_settings(folder, git_dir)))
+
+
+def _list_settings(folder: Path, git_dir: str | None) -> Answer:
+    return run_git(folder, *LIST_SETTINGS, environment=base_environment(git_dir))
+
+
+def guarded_environment(folder: Path) -> dict[str, str]:
+    """For a command that looks into files: no filter runs, neither here nor in a submodule."""
+    settings = [*repository_settings(folder)]
+    _add_submodules(folder, None, settings, {folder.resolve()})
+    return guarded(base_environment(), settings, users_filters=False)
+
+
+def _add_submodules(folder: Path, git_dir: str | None, settings: list[Setting], seen: set[Path]) -> None:
+    """Their settings, and those of submodules in them: `git status` goes into each in the same way."""
+    for submodule in _submodules(folder, base_environment(git_dir)):
+        place = submodule.resolve()
+        listed = _list_settings(submodule, ".git")
+        if place in seen or listed.code != 0:  # git cannot go into that one either
+            continue
+        seen.add(place)
+        settings += read_settings(listed.out)
+        _add_submodules(submodule, ".git", settings, seen)
+
+
+def _submodules(folder: Path, environment: Mapping[str, str]) -> list[Path]:
+    listed = run_git(folder, "ls-files", "--stage", "-z", "--full-name", "--", ":/", environment=environment)
+    entries = output(folder, listed).split(b"\0")
+    names = [entry.partition(b"\t")[2] for entry in entries if entry.startswith(b"160000 ")]
+    if not names:
+        return []
+    answer = run_git(folder, "rev-parse", "--show-toplevel", environment=environment)
+    top = Path(os.fsdecode(output(folder, answer).removesuffix(b"\n")))
+    return [place for name in names if os.path.lexists((place := top / os.fsdecode(name)) / ".git")]
 
 
 def run_git(
-    folder: Path, *arguments: str, stdin: bytes = b"", environment: Mapping[str, str] = _READ_ONLY
+    folder: Path, *arguments: str, stdin: bytes = b"", environment: Mapping[str, str] | None = None
 ) -> Answer:
-    """Run git to its end, whatever its exit code."""
+    """Run git to its end, whatever its exit code.
+
+    A command that looks into files of the work tree, runs hooks or reaches a remote needs an
+    environment from `guarded_environment`.
+    """
     try:
         process = subprocess.Popen(
-            ["git", "--no-pager", "-c", "core.fsmonitor=false", *arguments],
+            git_command(*arguments),
             cwd=folder,
-            env=_environment(environment),
+            env=base_environment() if environment is None else environment,
             stdin=subprocess.PIPE if stdin else subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
@@ -109,7 +162,7 @@ def _too_slow(folder: Path, arguments: Sequence[str]) -> GitError:
     command = next(word for word in arguments if re.fullmatch("[a-z][a-z-]+", word))
     return GitError(
         f"`git {command}` took more than {TIME_LIMIT:g} seconds in {folder}",
-        hint="try it by hand: a slow disk, a filter, a hook or a signing key that asks may hold it up",
+        hint="try it by hand: a slow disk or a signing key that asks may hold it up",
     )
 
 

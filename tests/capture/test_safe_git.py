@@ -1,0 +1,143 @@
+"""What every git that we start is told. What it keeps from running is seen in `cli/test_foreign_git.py`."""
+
+from __future__ import annotations
+
+import ast
+import os
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import holdfast
+from holdfast.errors import GitError
+from holdfast.git_program import base_environment, repository_settings, run_git
+from holdfast.safe_git import Setting, allowed_protocols, guarded
+
+SOURCE = Path(holdfast.__file__).parent
+STARTS_GIT = {"safe_git.py"}
+STARTS_PROCESSES = {
+    # The two that run git, with what `safe_git` tells them.
+    *("git_program.py", "sidecar/git.py", "sidecar/repository.py"),
+    # Ourselves, agents, and what the user's plans say.
+    *("docs/search.py", "flow/agents/claude_code.py", "hooks/spawn.py", "cli/handoff.py"),
+    *("orchestrator/background.py", "orchestrator/drivers/guarded.py"),
+}
+_STARTERS = {
+    "subprocess": ("Popen", "run", "call", "check_call", "check_output", "getoutput", "getstatusoutput"),
+    "asyncio": ("create_subprocess_exec", "create_subprocess_shell"),
+    "os": ("system", "popen", "exec", "spawn", "posix_spawn"),
+}
+
+
+def _trees() -> Iterator[tuple[str, ast.Module]]:
+    for path in SOURCE.rglob("*.py"):
+        yield path.relative_to(SOURCE).as_posix(), ast.parse(path.read_text())
+
+
+def _says_git(node: ast.AST) -> bool:
+    """The beginning of a command line: `["git", …`."""
+    first = node.elts[0] if isinstance(node, ast.List | ast.Tuple) and node.elts else None
+    return isinstance(first, ast.Constant) and first.value == "git"
+
+
+def _starts_a_process(node: ast.AST) -> bool:
+    if not (isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute)):
+        return False
+    return node.func.attr.startswith(_STARTERS.get(ast.unparse(node.func.value), ()))
+
+
+def test_git_is_started_in_one_way_only() -> None:
+    assert {name for name, tree in _trees() if any(map(_says_git, ast.walk(tree)))} == STARTS_GIT
+
+
+def test_no_other_module_starts_processes() -> None:
+    assert {
+        name for name, tree in _trees() if any(map(_starts_a_process, ast.walk(tree)))
+    } == STARTS_PROCESSES
+
+
+# ── settings ───────────────────────────────────────────────────────────────────────────────
+
+
+@pytest.fixture
+def repository(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    for name in [name for name in os.environ if name.startswith("GIT_")]:
+        monkeypatch.delenv(name)
+    monkeypatch.setenv("GIT_CONFIG_NOSYSTEM", "1")
+    monkeypatch.setenv("GIT_CONFIG_GLOBAL", str(tmp_path / "gitconfig"))
+    subprocess.run(["git", "init", "--quiet", tmp_path / "repository"], check=True)
+    return tmp_path / "repository"
+
+
+def test_the_users_credential_helpers_are_asked_once_and_the_repositorys_never(
+    repository: Path, tmp_path: Path
+) -> None:
+    answer = "!f() { echo asked >>'%s'; }; f"
+    (tmp_path / "gitconfig").write_text(
+        f'[credential]\n\thelper = "{answer % (tmp_path / "one")}"\n'
+        f'[credential "https://example.invalid"]\n\thelper = "{answer % (tmp_path / "two")}"\n'
+        '\thelper = "!echo username=ada; echo password=secret #"\n'
+    )
+    for name in ("credential.helper", "credential.https://example.invalid.helper"):
+        run_git(repository, "config", name, answer % (tmp_path / "evil"))
+    environment = guarded(base_environment(), repository_settings(repository), users_filters=True)
+    asked = run_git(
+        repository, "credential", "fill", stdin=b"url=https://example.invalid/x\n", environment=environment
+    )
+    assert b"username=ada" in asked.out
+    assert not (tmp_path / "evil").exists()
+    assert [(tmp_path / name).read_text() for name in ("one", "two")] == ["asked\n"] * 2
+
+
+def test_settings_of_the_environment_are_kept(repository: Path) -> None:
+    given = {"GIT_CONFIG_COUNT": "1", "GIT_CONFIG_KEY_0": "user.name", "GIT_CONFIG_VALUE_0": "Ada"}
+    settings = [Setting("local", "core.sshcommand", "evil"), Setting("local", "filter.x=y.clean", "evil")]
+    environment = guarded({**base_environment(), **given}, settings, users_filters=True)
+
+    def value(name: str) -> str:
+        return run_git(repository, "config", name, environment=environment).out.decode().strip()
+
+    assert [value(name) for name in ("user.name", "core.sshCommand", "filter.x=y.clean")] == [
+        "Ada",
+        "ssh",
+        "",
+    ]
+
+
+# ── addresses ──────────────────────────────────────────────────────────────────────────────
+
+
+@pytest.mark.parametrize(
+    ("address", "protocols"),
+    [
+        ("https://example.org/x.git", "https"),
+        ("http://example.org/x.git", "http:https"),
+        ("ssh://git@example.org/x", "ssh"),
+        ("git+ssh://git@example.org/x", "ssh"),
+        ("git@example.org:x.git", "ssh"),
+        ("git://example.org/x", "git"),
+        ("file:///srv/x.git", "file"),
+        ("/srv/x.git", "file"),
+        ("../x:y", "file"),
+        ("x.git", "file"),
+    ],
+)
+def test_only_the_protocol_of_the_address_is_allowed(address: str, protocols: str) -> None:
+    assert allowed_protocols(address, []) == protocols
+
+
+@pytest.mark.parametrize(
+    "address", ["ext::sh -c x", "fd::1", "https::https://example.org/x", "s3://bucket", "EXT::x", "ext+x::y"]
+)
+def test_protocols_with_a_program_of_their_own_are_refused(address: str) -> None:
+    with pytest.raises(GitError, match="asks for the protocol"):
+        allowed_protocols(address, [])
+
+
+def test_only_the_user_may_rewrite_an_address() -> None:
+    rule = ("url.ssh://git@example.org/.pushinsteadof", "https://example.org/")
+    assert allowed_protocols("https://example.org/x", [Setting("global", *rule)]) == "https:ssh"
+    assert allowed_protocols("https://example.org/x", [Setting("local", *rule)]) == "https"
+    assert allowed_protocols("https://example.com/x", [Setting("global", *rule)]) == "https"
