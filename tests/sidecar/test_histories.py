@@ -6,7 +6,9 @@ Everybody writes lines that nobody else writes. Then, whatever happens:
 - taking back makes only those lines vanish that the changes taken back had brought in, touches only
   their files, and keeps what it replaced;
 - a change put down to a session never brings in what the user, or another session alone, wrote;
-- the user's repository is the same to the byte.
+- the user's repository is the same to the byte;
+- files too large to be stored are no exception: what leaves the tree is set aside;
+- taking back can be taken back: the tree is as it was.
 """
 
 from __future__ import annotations
@@ -14,7 +16,7 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from itertools import count
 from pathlib import Path
 from typing import Any, TypeVar
@@ -29,22 +31,26 @@ from holdfast.errors import CannotDoError, ConflictError, IllegalTransitionError
 from holdfast.sidecar import state as state_module
 from holdfast.sidecar import transactions as transactions_module
 from holdfast.sidecar import work as work_module
-from holdfast.sidecar.manifest import Entry
+from holdfast.sidecar.manifest import Entry, FileState
 from holdfast.sidecar.repository import object_id
-from holdfast.sidecar.transactions import Outcome, SideCar
+from holdfast.sidecar.transactions import Limits, Outcome, SideCar
 from holdfast.testing import FixedClock, SimulatedCrash, crash_at
 
-from .trees import git, git_folder_of, introduced, new_project, tokens_in, tree_of
+from .trees import git, git_folder_of, new_project, tokens_in, tokens_of, tree_of
 
 T = TypeVar("T")
 PATHS = ("a", "b", "d/c", "d/new", "b/inside")
 POINTS = (
     "object", "written", "promised", "published", "shared", "watching", "intended", "staged",
-    "swapped", "aside", "step",
+    "swapped", "aside", "step", "fetched", "set-aside",
 )  # fmt: skip
 EDITS = (
     "append", "prepend", "middle", "drop", "overwrite", "delete", "chmod", "binary", "link", "rename",
+    "large", "swell",
 )  # fmt: skip
+
+LIMITS = Limits(largest_file=300)
+PADDING = b"." * 301
 
 paths = st.sampled_from(PATHS)
 edits = st.sampled_from(EDITS)
@@ -79,7 +85,7 @@ class Histories(RuleBasedStateMachine):
         _numbers = count(1)
         self.root = new_project()
         self.clock = FixedClock(4_000_000_000.0)
-        self.sidecar = SideCar(self.root, clock=self.clock)
+        self.sidecar = SideCar(self.root, clock=self.clock, limits=LIMITS)
         self.git_before = git_folder_of(self.root)
         self.open: dict[int, str] = {}
         """Session to its transaction in progress."""
@@ -90,6 +96,11 @@ class Histories(RuleBasedStateMachine):
         """Line to the transaction that alone can have written it; None is the user."""
         self.written_since: set[str] = set()
         """Paths that somebody wrote to since the last crash."""
+        self.contents: dict[str, bytes] = {}
+        """All that was ever written, by its id: what is not stored cannot be asked for."""
+        self.overwritten: set[bytes] = set()
+        """What somebody wrote over, or removed, since the last crash."""
+        self._remember_contents()
         self.trap: tuple[str, int] | None = None
         self.crashed: Callable[[], None] | None = None
         self.number = 0
@@ -133,10 +144,17 @@ class Histories(RuleBasedStateMachine):
             for token in tokens_in(tree_of(self.root)):
                 self.owners.pop(token, None)
         self.written_since |= {path, str(Path(path).with_name("moved"))}
+        before = tree_of(self.root).get(path)
         if edit_file(self.root / path, edit, line):
+            self._remember_contents()
+            self.overwritten |= {before[1]} if before else set()
             if owner != "?":
                 self.owners[line] = owner
             self._note_user_loss()
+
+    def _remember_contents(self) -> None:
+        for _, data in tree_of(self.root).values():
+            self.contents[object_id("blob", data)] = data
 
     def _note_user_loss(self) -> None:
         """Lines that a writer has removed are no longer ours to look after."""
@@ -230,6 +248,23 @@ class Histories(RuleBasedStateMachine):
             entry = self.known[max(self.known)]
             self._take_back([entry], lambda: self.sidecar.undo(entry.id))
 
+    @rule(choice=choices)
+    def undo_and_back(self, choice: int) -> None:
+        if not self.known:
+            return
+        self._after_crash()
+        before = tree_of(self.root)
+        entry = self.known[sorted(self.known)[choice % len(self.known)]]
+        outcome = self._take_back([entry], lambda: self.sidecar.undo(entry.id))
+        if outcome is None:
+            return
+        undoing = outcome.entry
+        back = self._take_back([undoing], lambda: self.sidecar.undo(undoing.id))
+        if back is None:
+            assert self.crashed is not None
+        else:
+            assert tree_of(self.root) == before
+
     @rule(session=sessions, partial=st.booleans())
     def rollback(self, session: int, partial: bool) -> None:
         name = self.open.get(session)
@@ -247,7 +282,7 @@ class Histories(RuleBasedStateMachine):
     def _take_back(self, subjects: list[Entry], action: Callable[[], Outcome]) -> Outcome | None:
         self._after_crash()
         before = tree_of(self.root)
-        allowed = {token for entry in subjects for token in introduced(self.sidecar, entry)}
+        allowed = {token for entry in subjects for token in self._introduced(entry, as_far_as_stored=True)}
         touched = {change.path for entry in subjects for change in entry.changes}
         try:
             outcome = self._run(action)
@@ -272,7 +307,30 @@ class Histories(RuleBasedStateMachine):
         assert not lost, f"lost: {lost}"
 
     def _is_kept(self, data: bytes) -> bool:
-        return self.sidecar._repository.has(object_id("blob", data))
+        return (
+            self.sidecar._repository.has(object_id("blob", data))
+            or any(data == content_of(place) for place in self.sidecar.all_set_aside())
+            or any(data == held for _, held in tree_of(self.root).values())
+        )
+
+    def _introduced(self, entry: Entry, *, as_far_as_stored: bool = False) -> set[bytes]:
+        """Tokens that an entry brought into the tree.
+
+        As far as the side-car can know, all that is in a file is new if what it held before was not stored.
+        """
+        befores = [one.before for one in entry.changes]
+        if as_far_as_stored:
+            befores = [state for state in befores if state is None or state.stored]
+        return self._tokens(one.after for one in entry.changes) - self._tokens(befores)
+
+    def _tokens(self, states: Iterable[FileState | None]) -> set[bytes]:
+        read = self.sidecar._repository.read
+        return {
+            token
+            for state in states
+            if state is not None
+            for token in tokens_of(read(state.oid) if state.stored else self.contents[state.oid])
+        }
 
     # ── crashes ────────────────────────────────────────────────────────────────────────────
 
@@ -294,16 +352,17 @@ class Histories(RuleBasedStateMachine):
     def _crash(self, before: Any, allowed: set[bytes], touched: set[str]) -> None:
         """The process is gone; another one comes, perhaps after others have written."""
         self.sidecar.close()
-        self.sidecar = SideCar(self.root, clock=self.clock)
+        self.sidecar = SideCar(self.root, clock=self.clock, limits=LIMITS)
         self.before_crash = tokens_in(before)
         self.written_since = set()
+        self.overwritten = set()
 
         def check() -> None:
             self._check_loss(self.before_crash, allowed)
             after = tree_of(self.root)
             for path in touched - self.written_since:
                 if path in before and before[path] != after.get(path):
-                    assert self._is_kept(before[path][1])
+                    assert before[path][1] in self.overwritten or self._is_kept(before[path][1])
 
         self.crashed = check
 
@@ -359,7 +418,7 @@ class Histories(RuleBasedStateMachine):
                     self.known.pop(entry.id, None)
 
     def _check_attribution(self, entry: Entry) -> None:
-        for token in introduced(self.sidecar, entry):
+        for token in self._introduced(entry):
             owner = self.owners.get(token, entry.transaction_id)
             assert owner == entry.transaction_id, f"{token!r} is of {owner or 'the user'}"
 
@@ -383,13 +442,13 @@ def edit_file(path: Path, edit: str, line: bytes) -> bool:
     """Whether there was something to do."""
     if any(parent.is_file() or parent.is_symlink() for parent in path.parents) or path.is_dir():
         return False
-    if edit in ("overwrite", "binary", "link"):
+    if edit in ("overwrite", "binary", "link", "large"):
         path.parent.mkdir(parents=True, exist_ok=True)
         path.unlink(missing_ok=True)
         if edit == "link":
             path.symlink_to(line.decode())
         else:
-            path.write_bytes(line + (b"\0\xff" if edit == "binary" else b"\n"))
+            path.write_bytes(line + {"binary": b"\0\xff", "large": b"\n" + PADDING}.get(edit, b"\n"))
         return True
     if not path.exists() or path.is_symlink():
         return False
@@ -410,9 +469,13 @@ def edit_file(path: Path, edit: str, line: bytes) -> bool:
         del lines[len(lines) // 2]
     else:
         where = {"append": len(lines), "prepend": 0}.get(edit, len(lines) // 2)
-        lines.insert(where, line + b"\n")
+        lines.insert(where, line + (b"\n" + PADDING if edit == "swell" else b"") + b"\n")
     path.write_bytes(b"".join(lines))
     return True
+
+
+def content_of(place: Path) -> bytes:
+    return os.fsencode(place.readlink()) if place.is_symlink() else place.read_bytes()
 
 
 HISTORIES = 500 * SOAK

@@ -18,27 +18,32 @@ from . import dying
 from .trees import git, git_folder_of, new_project, tree_of
 
 TESTS = Path(__file__).parents[1]
+RESTORING = [
+    "object", "written", "promised", "published", "intended", "staged", "swapped", "aside", "fetched",
+    "set-aside", "step",
+]  # fmt: skip
 POINTS = {
     "begin": ["object", "written", "promised", "published"],
     "watch": ["object", "written", "promised", "published", "watching"],
     "record": ["object", "written", "promised", "published"],
     "write": ["object", "written", "promised", "published", "watching", "staged", "swapped", "exchanged"],
-    "go on": ["object", "written", "promised", "published"],
-    "take up": ["object", "written", "promised", "published", "watching"],
-    "finish": ["object", "written", "promised", "published"],
-    "commit": ["object", "written", "promised", "published"],
-    "undo": ["object", "written", "promised", "published", "intended", "staged", "swapped", "aside", "step"],
-    "rollback": [
+    "write over": [
         "object",
         "written",
         "promised",
         "published",
-        "intended",
+        "watching",
         "staged",
         "swapped",
-        "aside",
-        "step",
+        "set-aside",
+        "exchanged",
     ],
+    "go on": ["object", "written", "promised", "published"],
+    "take up": ["object", "written", "promised", "published", "watching"],
+    "finish": ["object", "written", "promised", "published"],
+    "commit": ["object", "written", "promised", "published"],
+    "undo": [*RESTORING],
+    "rollback": [*RESTORING],
     "collect": ["object", "repacked"],
 }
 CASES = [(name, point, after) for name, points in POINTS.items() for point in points for after in (0, 1)]
@@ -54,7 +59,7 @@ def prepared(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.mark.parametrize("name", POINTS)
 def test_these_are_all_the_points(name: str, prepared: Path, tmp_path: Path) -> None:
     project = copy_of(prepared, tmp_path)
-    with SideCar(project) as sidecar:
+    with dying.opened(project) as sidecar:
         sidecar.transactions()
         with points_passed() as seen:
             dying.COMMANDS[name](sidecar)
@@ -66,11 +71,11 @@ def test_killed(name: str, point: str, after: int, prepared: Path, tmp_path: Pat
     untouched = copy_of(prepared, tmp_path / "untouched")
     finished = copy_of(prepared, tmp_path / "finished")
     project = copy_of(prepared, tmp_path / "killed")
-    with SideCar(finished) as sidecar:
+    with dying.opened(finished) as sidecar:
         dying.COMMANDS[name](sidecar)
     was_killed = run_and_kill(project, name, f"sidecar.{point}", after)
     assert was_killed or after > 0  # not every point is passed twice
-    with SideCar(project) as sidecar:
+    with dying.opened(project) as sidecar:
         found = {one.id: one for one in sidecar.transactions()}
         assert tree_of(project) in (tree_of(untouched), tree_of(finished))
         assert list((sidecar.folder / "stage").iterdir()) == []
@@ -78,7 +83,12 @@ def test_killed(name: str, point: str, after: int, prepared: Path, tmp_path: Pat
         done = tree_of(project) == tree_of(finished)
         if name == "rollback":
             assert found["tx"].status == ("rolled-back" if done else "in-progress")
-        if not was_killed or (name in ("undo", "rollback") and done):
+        if name in ("undo", "rollback") and done:
+            sidecar.undo(found["tx"].entries[-1].id)  # nothing is gone, however large
+            assert tree_of(project) == tree_of(untouched)
+            assert sidecar.all_set_aside() == []
+            return
+        if not was_killed:
             return
         repeat(sidecar, name)
         assert tree_of(project) == tree_of(finished)
@@ -95,7 +105,7 @@ def repeat(sidecar: SideCar, name: str) -> None:
         return
     if name in ("record", "go on") and len(found["tx"].changes) == 2:
         return
-    if name == "write" and found["other"].changes:
+    if name in ("write", "write over") and found["other"].changes:
         return
     dying.COMMANDS[name](sidecar)
 

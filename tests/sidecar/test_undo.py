@@ -228,9 +228,11 @@ def test_files_too_large_are_recorded_and_not_kept(project: Path, clock: FixedCl
         (project / "b").write_text("small\n")
         entry = changed(sidecar, tx)
         assert [change.path for change in entry.changes] == ["b", "large"]
+        outcome = sidecar.undo(entry.id)
+        assert (outcome.restored, list(outcome.left)) == (("b",), ["large"])
         with pytest.raises(ConflictError, match="too large to be kept"):
             sidecar.undo(entry.id)
-        assert sidecar.rollback(tx, partial=True).restored == ("b",)
+        assert sidecar.rollback(tx, partial=True).restored == ()
         assert (project / "large").read_bytes() == b"y" * 102
 
 

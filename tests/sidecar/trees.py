@@ -13,7 +13,6 @@ from pathlib import Path
 
 from holdfast.sidecar.ledger import Transaction
 from holdfast.sidecar.manifest import Entry
-from holdfast.sidecar.transactions import SideCar
 
 START = {
     "a": "".join(f"start-a{number}\n" for number in range(9)),
@@ -80,20 +79,11 @@ def git_folder_of(root: Path) -> dict[str, tuple[int, bytes]]:
 
 
 def tokens_in(tree: Tree) -> set[bytes]:
-    return {token for _, data in tree.values() for token in _TOKEN.findall(data)}
+    return {token for _, data in tree.values() for token in tokens_of(data)}
 
 
-def introduced(sidecar: SideCar, entry: Entry) -> set[bytes]:
-    """Tokens that an entry brought into the tree."""
-    sides = {
-        side: {
-            token
-            for change in entry.changes
-            for token in _TOKEN.findall(sidecar.content(change, side) or b"")
-        }
-        for side in ("before", "after")
-    }
-    return sides["after"] - sides["before"]
+def tokens_of(data: bytes) -> list[bytes]:
+    return _TOKEN.findall(data)
 
 
 def entry_of(transaction: Transaction, entry_id: str) -> Entry:

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import click
@@ -9,6 +11,10 @@ from holdfast.errors import InvalidInputError, NotFoundError
 from holdfast.sidecar.ledger import Transaction
 from holdfast.sidecar.manifest import Entry, PathChange
 from holdfast.sidecar.transactions import Outcome, SideCar
+
+_partial_option = click.option(
+    "--partial", is_flag=True, help="Leave alone what cannot be taken back without loss."
+)
 
 
 @click.group("tx")
@@ -31,13 +37,19 @@ def command() -> None:
 def list_transactions(as_json: bool) -> None:
     """List transactions, the most recently changed first."""
     with _sidecar() as sidecar:
-        found = sidecar.transactions()
+        found, aside = sidecar.transactions(), sidecar.all_set_aside()
     if as_json:
         common.print_json([_summary(one) for one in found])
         return
-    if not found:
+    if found:
+        _print_list(found)
+    else:
         click.echo("No session has changed files here yet.")
-        return
+    if aside:
+        _print_total(aside)
+
+
+def _print_list(found: Sequence[Transaction]) -> None:
     common.print_table(
         ("TRANSACTION", "SESSION", "STATUS", "CHANGES", "FILES", "UPDATED (UTC)"),
         [
@@ -54,6 +66,12 @@ def list_transactions(as_json: bool) -> None:
     )
 
 
+def _print_total(aside: Sequence[Path]) -> None:
+    size = sum(path.lstat().st_size for path in aside) / 1e6
+    files = "1 file" if len(aside) == 1 else f"{len(aside)} files"
+    click.echo(f"{files} set aside, {size:,.1f} MB in {aside[0].parent}")
+
+
 @command.command()
 @click.argument("name", metavar="[ID|last]", default="last")
 @common.json_option
@@ -61,34 +79,38 @@ def show(name: str, as_json: bool) -> None:
     """Show a transaction's changes, oldest first."""
     with _sidecar() as sidecar:
         found = _find(sidecar, name)
+        aside = {entry.id: sidecar.set_aside(entry) for entry in found.entries}
     if as_json:
-        common.print_json(
-            {**_summary(found), "entries": [one.model_dump(mode="json") for one in found.entries]}
-        )
+        entries = [
+            {**one.model_dump(mode="json"), "set_aside": _told_places(aside[one.id])} for one in found.entries
+        ]
+        common.print_json({**_summary(found), "entries": entries})
         return
     click.echo(f"{found.id}  {found.status}  session {found.session_id}")
     for entry in found.entries:
-        _print_entry(entry, stands=entry.id in found.standing)
+        _print_entry(entry, aside[entry.id], stands=entry.id in found.standing)
 
 
 @command.command()
 @click.argument("name", metavar="[ID|last]", default="last")
+@_partial_option
 @click.option("--doubtful", is_flag=True, help="Even where whose change it was cannot be told.")
 @common.json_option
-def undo(name: str, doubtful: bool, as_json: bool) -> int:
+def undo(name: str, partial: bool, doubtful: bool, as_json: bool) -> int:
     """Take one change back: the change ID, or the last one of a transaction.
 
     Files that moved on since keep what was added to them. Where that cannot be told apart, nothing is
-    changed. An undo is a change itself and can be undone.
+    changed. A file whose earlier content was too large to be kept is left alone. An undo is a change
+    itself and can be undone.
     """
     with _sidecar() as sidecar:
-        outcome = sidecar.undo(_find_change(sidecar, name), doubtful=doubtful)
-    return _report(outcome, "Undone", as_json)
+        outcome = sidecar.undo(_find_change(sidecar, name), partial=partial, doubtful=doubtful)
+        return _report(outcome, sidecar.set_aside(outcome.entry), "Undone", as_json)
 
 
 @command.command()
 @click.argument("name", metavar="[ID|last]", default="last")
-@click.option("--partial", is_flag=True, help="Leave alone what cannot be taken back without loss.")
+@_partial_option
 @click.option("--doubtful", is_flag=True, help="Even where whose change it was cannot be told.")
 @common.yes_option
 @common.json_option
@@ -100,7 +122,7 @@ def rollback(name: str, partial: bool, doubtful: bool, yes: bool, as_json: bool)
             question = f"Take back {len(found.changes)} changes in {len(_paths(found))} files?"
             click.confirm(question, abort=True, err=True)
         outcome = sidecar.rollback(found.id, partial=partial, doubtful=doubtful)
-    return _report(outcome, "Rolled back", as_json)
+        return _report(outcome, sidecar.set_aside(outcome.entry), "Rolled back", as_json)
 
 
 def _sidecar() -> SideCar:
@@ -156,7 +178,7 @@ def _summary(one: Transaction) -> dict[str, Any]:
     }
 
 
-def _print_entry(entry: Entry, *, stands: bool) -> None:
+def _print_entry(entry: Entry, aside: Mapping[str, Path], *, stands: bool) -> None:
     notes = [] if stands else ["undone"]
     notes += [f"in doubt: {entry.doubt}"] if entry.doubt else []
     told = f" ({'; '.join(notes)})" if notes else ""
@@ -167,10 +189,11 @@ def _print_entry(entry: Entry, *, stands: bool) -> None:
     renames = entry.renames
     moved = set(renames.values())
     for change in entry.changes:
+        told = f" (set aside: {aside[change.path]})" if change.path in aside else ""
         if change.path in renames:
-            click.echo(f"  R {renames[change.path]} -> {change.path}")
+            click.echo(f"  R {renames[change.path]} -> {change.path}{told}")
         elif change.path not in moved:
-            click.echo(f"  {_letter(change)} {change.path}")
+            click.echo(f"  {_letter(change)} {change.path}{told}")
     for path in entry.left:
         click.echo(f"  ! {path} was left as it is")
 
@@ -181,15 +204,28 @@ def _letter(change: PathChange) -> str:
     return "D" if change.after is None else "M"
 
 
-def _report(outcome: Outcome, done: str, as_json: bool) -> int:
+def _told_places(aside: Mapping[str, Path]) -> dict[str, str]:
+    return {path: str(place) for path, place in aside.items()}
+
+
+def _report(outcome: Outcome, aside: Mapping[str, Path], done: str, as_json: bool) -> int:
     if as_json:
         common.print_json(
-            {"entry": outcome.entry.id, "restored": list(outcome.restored), "left": dict(outcome.left)}
+            {
+                "entry": outcome.entry.id,
+                "restored": list(outcome.restored),
+                "set_aside": _told_places(aside),
+                "left": dict(outcome.left),
+            }
         )
     else:
         click.echo(f"{done}: {len(outcome.restored)} files")
         for path in outcome.restored:
             click.echo(f"  {path}")
+        for path, place in aside.items():
+            click.echo(f"set aside: {path}: {place}")
+        if aside:
+            click.echo(f"`holdfast tx undo {outcome.entry.id}` brings back what was set aside")
         for path, reason in outcome.left.items():
             click.echo(f"left as it is: {path}: {reason}", err=True)
     return 3 if outcome.left else 0

@@ -108,12 +108,12 @@ def _check_entries(carried: Carried, where: str) -> None:
 
 def _check_blobs(carried: Carried, where: str) -> None:
     named: set[str] = set()
+    if any(state.permissions > 0o777 for entry in carried.entries for state in _states(entry)):
+        raise DamagedDataError(f"{where}: a file would run as somebody else")
     for state in (state for entry in carried.entries for state in _stored(entry)):
         data = carried.blobs.get(state.oid)
         if data is None or len(data) != state.size:
             raise DamagedDataError(f"{where}: the content {state.oid} is not as it says")
-        if state.permissions > 0o777:
-            raise DamagedDataError(f"{where}: a file would run as somebody else")
         named.add(state.oid)
     if named != set(carried.blobs) or any(blob_id(data) != oid for oid, data in carried.blobs.items()):
         raise DamagedDataError(f"{where}: contents are not what their ids say")
@@ -128,6 +128,10 @@ def _check_path(path: str, root: Path, where: str) -> None:
         raise DamagedDataError(f"{where}: {path[:80]!r} is no path in a project: {error}") from error
 
 
-def _stored(entry: Entry) -> list[FileState]:
+def _states(entry: Entry) -> list[FileState]:
     sides = [state for change in entry.changes for state in (change.before, change.after)]
-    return [state for state in sides if state is not None and state.stored]
+    return [state for state in sides if state is not None]
+
+
+def _stored(entry: Entry) -> list[FileState]:
+    return [state for state in _states(entry) if state.stored]

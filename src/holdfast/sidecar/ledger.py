@@ -29,26 +29,35 @@ class Transaction:
     began: datetime
     updated: datetime
     entries: tuple[Entry, ...]
-    standing: tuple[str, ...]
-    """Ids of the entries whose effect was not taken back, in order."""
+    standing: Mapping[str, frozenset[str]]
+    """The entries whose effect was not taken back, or not in all files: id to the paths that stand."""
     continued_from: str | None
 
     @property
     def changes(self) -> tuple[Entry, ...]:
-        """The changes that stand."""
-        return tuple(one for one in self.entries if one.kind == "change" and one.id in self.standing)
+        """The changes that stand, each with the files in which it does."""
+        return tuple(
+            self.standing_part(one)
+            for one in self.entries
+            if one.kind == "change" and one.id in self.standing
+        )
+
+    def standing_part(self, entry: Entry) -> Entry:
+        paths = self.standing[entry.id]
+        return entry.changed(changes=tuple(one for one in entry.changes if one.path in paths))
 
 
 def fold(entries: Sequence[Entry]) -> Transaction:
-    by_id = {entry.id: entry for entry in entries}
-    standing: dict[str, None] = {}
+    standing: dict[str, set[str]] = {}
+    taken: dict[str, dict[str, set[str]]] = {}
+    """Entry to what it took back: of which entry, and in which files."""
     for entry in entries:
-        standing[entry.id] = None
-        for undone in entry.undoes:
-            standing.pop(undone, None)
-            # To take back an undoing is to bring its subjects back.
-            for revived in by_id[undone].undoes if undone in by_id else ():
-                standing[revived] = None
+        taken[entry.id] = {
+            undone: standing[undone].difference(entry.left) for undone in entry.undoes if undone in standing
+        }
+        for undone, paths in taken[entry.id].items():
+            _take_back(undone, paths, standing, taken)
+        standing[entry.id] = {change.path for change in entry.changes}.union(*taken[entry.id].values())
     first, last = entries[0], entries[-1]
     return Transaction(
         first.transaction_id,
@@ -57,9 +66,25 @@ def fold(entries: Sequence[Entry]) -> Transaction:
         first.at,
         last.at,
         tuple(entries),
-        tuple(entry.id for entry in entries if entry.id in standing),
+        {entry.id: frozenset(standing[entry.id]) for entry in entries if entry.id in standing},
         first.continued_from,
     )
+
+
+def _take_back(
+    undone: str, paths: set[str], standing: dict[str, set[str]], taken: Mapping[str, Mapping[str, set[str]]]
+) -> None:
+    """To take back an undoing is to bring its subjects back, and what those had taken back goes again."""
+    waiting = [(undone, paths, False)]
+    while waiting:
+        name, some, stands = waiting.pop()
+        before = standing.pop(name, set[str]())
+        now = before | some if stands else before - some
+        if now:
+            standing[name] = now
+        waiting += [
+            (subject, both, not stands) for subject, its in taken[name].items() if (both := its & some)
+        ]
 
 
 def branch_of(transaction_id: str) -> str:

@@ -29,7 +29,9 @@ class FileState(Value):
     permissions: int = Field(ge=0, le=0o7777)
     oid: str = Field(pattern=r"^[0-9a-f]{40}$")
     size: int = Field(ge=0)
-    stored: bool = Field(default=True, description="False where the file was too large to keep")
+    stored: bool = Field(
+        default=True, description="False where it was too large to keep; it may have been set aside"
+    )
 
     @property
     def git_mode(self) -> str:
@@ -37,12 +39,11 @@ class FileState(Value):
             return "120000"
         return "100755" if self.permissions & 0o100 else "100644"
 
+    def same_content(self, other: FileState | None) -> bool:
+        return other is not None and (self.link, self.oid) == (other.link, other.oid)
+
     def same_as(self, other: FileState | None) -> bool:
-        return other is not None and (self.link, self.permissions, self.oid) == (
-            other.link,
-            other.permissions,
-            other.oid,
-        )
+        return other is not None and self.same_content(other) and self.permissions == other.permissions
 
 
 def same(one: FileState | None, other: FileState | None) -> bool:
@@ -65,7 +66,9 @@ class Entry(Value):
     at: AwareDatetime
     description: str = ""
     changes: tuple[PathChange, ...] = ()
-    undoes: tuple[str, ...] = Field(default=(), description="Entries whose effect this one took back")
+    undoes: tuple[str, ...] = Field(
+        default=(), description="Entries whose effect this one took back, but for the paths in `left`"
+    )
     doubt: str = Field(default="", description="Why it cannot be told that this was the session's own change")
     left: tuple[str, ...] = Field(default=(), description="Paths that were left as they are")
     continued_from: str | None = Field(default=None, description="The committed transaction before this one")

@@ -8,9 +8,10 @@ by somebody meanwhile and stays.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cache
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from holdfast.clock import Clock
@@ -20,10 +21,10 @@ from holdfast.faults import fault_point
 from holdfast.model.git import decode_path
 from holdfast.sidecar.git import merge_texts
 from holdfast.sidecar.manifest import Entry, FileState, PathChange, Status, same
-from holdfast.sidecar.plan import Step, held_back, plan_undo
+from holdfast.sidecar.plan import Plan, Step, held_back, plan_undo, without_content
 from holdfast.sidecar.repository import Repository
 from holdfast.sidecar.state import Known, State
-from holdfast.sidecar.worktree import Worktree
+from holdfast.sidecar.worktree import UnreadableError, Worktree
 
 if TYPE_CHECKING:
     from holdfast.sidecar.work import Work
@@ -43,6 +44,8 @@ class Restoring:
     status_before: Status
     partial: bool
     left: dict[str, str] = field(default_factory=dict[str, str])
+    is_blocked: bool = False
+    """Something is left that is a reason to do nothing at all, unless it is to be `partial`."""
 
     @classmethod
     def planned(
@@ -74,16 +77,15 @@ class Restoring:
         for step in list(plan.steps):
             reason = work.tree.refusal(names[step.path], leaving)
             if reason:
-                plan.conflicts[step.path] = reason
+                plan.refuse_one(step.path, reason, step.expected, step.target)
                 plan.steps.remove(step)
-        left = {**unsure, **plan.conflicts}
-        if left:
-            left |= held_back(plan.steps, changes, left, current, _lines_in(work.repository))
-            plan.steps = [step for step in plan.steps if step.path not in left]
+        certain = {**unsure, **plan.conflicts}
+        _leave_what_depends(plan, changes, certain, current, work)
         # Removals first: a file may have to make room for a folder of its name, and the other way round.
         steps = sorted(plan.steps, key=lambda step: (step.target is not None, step.path))
         named = {one.id: [change.path for change in one.changes] for one in subjects}
-        return cls(entry, steps, named, status_before, partial, left)
+        left = {**certain, **plan.refused}
+        return cls(entry, steps, named, status_before, partial, left, is_blocked=bool(certain))
 
     @classmethod
     def unfinished(cls, state: State) -> Restoring | None:
@@ -128,31 +130,83 @@ class Restoring:
         self, tree: Worktree, repository: Repository, clock: Clock
     ) -> tuple[Entry, dict[bytes, Known | None]]:
         """Returns the entry with what was done, and the files as they are known from now on."""
-        rescue(tree, repository, (decode_path(step.path) for step in self.steps), self.entry.id)
+        self.steps = [_as_stored(step, repository) for step in self.steps]
+        names = [decode_path(step.path) for step in self.steps]
+        rescue(tree, repository, names, self.entry.id, _unstored(self.steps))
         files: dict[bytes, Known | None] = {}
         done: list[PathChange] = []
-        for step in self.steps:
+        for step, later in self._in_order(tree):
             name = decode_path(step.path)
-            reason = _do(step, name, tree, repository)
+            reason = _do(step, name, later, tree, repository)
             if reason is not None:
                 self.left[step.path] = reason
                 continue
-            files[name] = tree.look(name, None, clock(), lambda _: True)
+            files[name] = tree.look(name, None, clock(), lambda _, step=step: _is_stored(step.target))
             done.append(PathChange(path=step.path, before=step.expected, after=step.target))
             fault_point("sidecar.step")
         return self._entry_of(done), files
 
+    def _in_order(self, tree: Worktree) -> Generator[tuple[Step, list[Step]]]:
+        """Each with those that come later; what another step sets aside is waited for."""
+        waiting = list(self.steps)
+        while waiting:
+            step = next((one for one in waiting if _is_ready(one, tree)), waiting[0])
+            waiting.remove(step)
+            yield step, waiting
+
     def _entry_of(self, done: Sequence[PathChange]) -> Entry:
-        """What was left, at least in part, is not undone and can be tried again."""
-        whole = [
-            name for name, paths in self.subjects.items() if not any(path in self.left for path in paths)
+        """What was left is not undone and can be tried again."""
+        undone = [
+            name
+            for name, paths in self.subjects.items()
+            if not paths or any(path not in self.left for path in paths)
         ]
         return self.entry.changed(
             changes=tuple(done),
             left=tuple(self.left),
-            undoes=tuple(whole),
-            status=self.entry.status if self.partial or not self.left else self.status_before,
+            undoes=tuple(undone),
+            status=self.entry.status if self.partial or done or not self.left else self.status_before,
         )
+
+
+def _leave_what_depends(
+    plan: Plan,
+    changes: Sequence[PathChange],
+    certain: Mapping[str, str],
+    current: Mapping[str, FileState | None],
+    work: Work,
+) -> None:
+    """Refuse what lacks its content, and what may not be done without what is left; each may lead to more."""
+    lines_of = _lines_in(work.repository)
+    more = True
+    while more:
+        steps = len(plan.steps)
+        plan.refuse(without_content(plan.steps, lambda oid: len(work.tree.set_aside.find(oid))))
+        left = {**certain, **plan.refused}
+        if left:
+            plan.refuse(held_back(plan.steps, changes, left, current, lines_of))
+        more = len(plan.steps) < steps
+
+
+def _as_stored(step: Step, repository: Repository) -> Step:
+    """What is about to leave the tree must be there to be read; if not, it is set aside."""
+    expected = step.expected
+    if expected is None or not expected.stored or repository.has(expected.oid):
+        return step
+    return replace(step, expected=expected.changed(stored=False))
+
+
+def _is_stored(state: FileState | None) -> bool:
+    return state is not None and state.stored
+
+
+def _unstored(steps: Iterable[Step]) -> set[str]:
+    states = (state for step in steps for state in (step.expected, step.target))
+    return {state.oid for state in states if state is not None and not state.stored}
+
+
+def _is_ready(step: Step, tree: Worktree) -> bool:
+    return step.unkept_content is None or tree.has_content(step.unkept_content)
 
 
 def _lines_in(repository: Repository) -> Callable[[FileState | None], frozenset[bytes]]:
@@ -170,19 +224,49 @@ def _lines_in(repository: Repository) -> Callable[[FileState | None], frozenset[
     return lines_of
 
 
-def rescue(tree: Worktree, repository: Repository, paths: Iterable[bytes], mark: str) -> None:
-    """What a crash left in the middle of an exchange: ours can go, anything else is the user's."""
-    for leftover in tree.leftovers(paths):
-        found = tree.state_at(leftover)
-        if found is None or repository.has(found.oid):
+def rescue(
+    tree: Worktree, repository: Repository, paths: Iterable[bytes], mark: str, unstored: Iterable[str]
+) -> None:
+    """What a crash left in the middle of an exchange: ours can go, anything else is the user's.
+
+    `unstored` names the contents that are to be set aside.
+    """
+    names = list(paths)
+    for leftover in tree.leftovers(names):
+        found = _state_at(leftover, tree)
+        if tree.is_second_name(leftover, names):
             leftover.unlink()
-            continue
-        kept = private_folder(repository.folder / "kept") / f"{mark}-{leftover.name.lstrip('.')}"
+        elif found is not None and found.oid in unstored:
+            tree.set_aside.take_in(leftover, found.changed(stored=False), _name_of(leftover))
+        elif found is not None and repository.has(found.oid):
+            leftover.unlink()
+        else:
+            _keep(leftover, repository, mark)
+
+
+def _state_at(place: Path, tree: Worktree) -> FileState | None:
+    try:
+        return tree.state_at(place)
+    except (UnreadableError, OSError):
+        return None
+
+
+def _name_of(staged: Path) -> str:
+    """`.holdfast-staged-PID-NUMBER-NAME`"""
+    return staged.name.split("-", 4)[-1]
+
+
+def _keep(leftover: Path, repository: Repository, mark: str) -> None:
+    kept = private_folder(repository.folder / "kept") / f"{mark}-{leftover.name.lstrip('.')}"
+    try:
         leftover.rename(kept)
+    except OSError as error:
+        log.warning("%s is left from a crash and could not be moved: %s", leftover, error.strerror or error)
+    else:
         log.warning("a file that somebody changed during a crash was kept as %s", kept)
 
 
-def _do(step: Step, name: bytes, tree: Worktree, repository: Repository) -> str | None:
+def _do(step: Step, name: bytes, later: Iterable[Step], tree: Worktree, repository: Repository) -> str | None:
     """One file; the reason where it was left as it is."""
     try:
         now = tree.state_of(name)
@@ -190,7 +274,9 @@ def _do(step: Step, name: bytes, tree: Worktree, repository: Repository) -> str 
             return None
         if not same(now, step.expected):
             return "it was changed meanwhile"
-        data = repository.read(step.target.oid) if step.target else b""
+        if not _is_ready(step, tree):
+            _copy_from_later(step, later, tree)
+        data = repository.read(step.target.oid) if step.target and step.target.stored else b""
         tree.put(name, step.expected, step.target, data)
     except ConflictError:
         return "it was changed meanwhile"
@@ -199,6 +285,14 @@ def _do(step: Step, name: bytes, tree: Worktree, repository: Repository) -> str 
     except OSError as error:
         return f"it could not be written: {error.strerror or error}"
     return None
+
+
+def _copy_from_later(step: Step, later: Iterable[Step], tree: Worktree) -> None:
+    """Large files that changed places with each other: each waits for the other, so one is copied."""
+    for other in later:
+        if other.expected is not None and other.sets_aside == step.unkept_content:
+            tree.copy_aside(decode_path(other.path), other.expected)
+            return
 
 
 def _state(document: Any) -> FileState | None:

@@ -254,7 +254,7 @@ class SideCar:
                 hint="look at it again, then repeat your last step",
             )
         work.keep(after)  # so that a crash leaves nothing behind that nobody knows
-        target = known.state.changed(oid=blob_id(after), size=len(after))
+        target = known.state.changed(oid=blob_id(after), size=len(after), stored=True)
         self._tree.put(name, known.state, target, after)
         fault_point("sidecar.exchanged")
 
@@ -264,8 +264,9 @@ class SideCar:
             found = work.running(transaction_id)
             return work.add(transaction_id, found.session_id, "commit", status="committed", unwatch=True)
 
-    def undo(self, change_id: str, *, doubtful: bool = False) -> Outcome:
-        """Take one change back, and nothing else; what was undone can be undone itself."""
+    def undo(self, change_id: str, *, partial: bool = False, doubtful: bool = False) -> Outcome:
+        """Take one change back, and nothing else; what was undone can be undone itself. As with `rollback`,
+        a file whose earlier content was not kept is left alone."""
         with self._at_work() as work:
             transaction, entry = work.find_entry(change_id)
             if entry.kind not in ("change", "undo", "rollback"):
@@ -274,13 +275,17 @@ class SideCar:
                 raise IllegalTransitionError(
                     f"{change_id} was undone already", hint="undo the undoing instead"
                 )
-            return work.restore(transaction, "undo", [entry], partial=False, doubtful=doubtful)
+            standing = [transaction.standing_part(entry)]
+            return work.restore(transaction, "undo", standing, partial=partial, doubtful=doubtful)
 
     def rollback(self, transaction_id: str, *, partial: bool = False, doubtful: bool = False) -> Outcome:
-        """Take all changes of a transaction back: all of them, or with `partial` those that can be."""
+        """Take all changes of a transaction back: all of them, or with `partial` those that can be.
+
+        A file whose earlier content was not kept is left alone even so; what is left can be tried again.
+        """
         with self._at_work() as work:
             transaction = work.ledger.read(transaction_id)
-            if transaction.status == "rolled-back":
+            if transaction.status == "rolled-back" and not transaction.changes:
                 raise IllegalTransitionError(f"transaction {transaction_id} has been rolled back already")
             changes = transaction.changes[::-1]
             return work.restore(transaction, "rollback", changes, partial=partial, doubtful=doubtful)
@@ -303,6 +308,15 @@ class SideCar:
         """What a file held before or after a change; None where it was not there or was not kept."""
         state = change.before if side == "before" else change.after
         return self._repository.read(state.oid) if state is not None and state.stored else None
+
+    def set_aside(self, entry: Entry) -> dict[str, Path]:
+        """Files that an entry took out of the tree and that are not stored: path to where they lie now."""
+        unstored = {one.path: one.before.oid for one in entry.changes if one.before and not one.before.stored}
+        found = {path: self._tree.set_aside.find(oid) for path, oid in unstored.items()}
+        return {path: places[-1].relative_to(self._layout.root) for path, places in found.items() if places}
+
+    def all_set_aside(self) -> list[Path]:
+        return self._tree.set_aside.files()
 
     def carry_out(self, transaction_id: str) -> bytes:
         """As a document for another project."""

@@ -91,7 +91,10 @@ class Work:
             if watch.abandoned and watch.transaction_id != ending:
                 scope = None if watch.whole_tree else watch.paths
                 if scope is not None:
-                    rescue(self.tree, self.repository, scope, watch.transaction_id)
+                    unstored = {
+                        row.oid for path in scope if (row := self.state.file(path)) and not row.stored
+                    }
+                    rescue(self.tree, self.repository, scope, watch.transaction_id, unstored)
                 self.settle(scope, also=partial(self.state.unwatch, watch.transaction_id))
 
     def running(self, transaction_id: str) -> Entry:
@@ -316,10 +319,10 @@ class Work:
             status_before=transaction.status,
             partial=partial,
         )
-        if restoring.left and not partial:
+        if not partial and (restoring.is_blocked or (restoring.left and not restoring.steps)):
             raise ConflictError(
                 f"cannot be taken back without loss: {_told(restoring.left)}",
-                hint="nothing was changed; `holdfast tx rollback --partial` leaves these alone",
+                hint=f"nothing was changed; `holdfast tx {kind} --partial` leaves these alone",
             )
         with self.state.change():
             restoring.note(self.state)
@@ -373,7 +376,13 @@ class Work:
 def _status_after(transaction: Transaction, kind: str, undone: Sequence[Entry]) -> Status:
     if kind == "rollback":
         return "rolled-back"
-    return "in-progress" if any(entry.kind == "rollback" for entry in undone) else transaction.status
+    undone_ids = {entry.id for entry in undone}
+    rollbacks = {
+        one.id for one in transaction.entries if one.kind == "rollback"
+    } & transaction.standing.keys()
+    if rollbacks & undone_ids:
+        return "rolled-back" if rollbacks - undone_ids else "in-progress"
+    return transaction.status
 
 
 def _owner(path: bytes, watches: Sequence[Watch], closing: str | None) -> tuple[str, str] | None:

@@ -1,7 +1,8 @@
 """The user's files: looked at, and one at a time put back, never over anything unexpected.
 
 A file is exchanged for another in one step, and what came out is looked at: were it not what was
-expected, it goes back. Whoever writes at the same moment loses nothing.
+expected, it goes back. Whoever writes at the same moment loses nothing. What leaves the tree and is not
+stored is set aside.
 """
 
 from __future__ import annotations
@@ -14,21 +15,23 @@ import stat
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from functools import cache
+from itertools import count
 from pathlib import Path
 from typing import Any
 
 from holdfast.durable import sync_folder, write_whole
-from holdfast.errors import CannotDoError, ConflictError, InvalidInputError
+from holdfast.errors import CannotDoError, ConflictError, HoldfastError, InvalidInputError
 from holdfast.faults import fault_point
 from holdfast.layout import FOLDER
 from holdfast.sidecar.git import list_unignored
 from holdfast.sidecar.manifest import FileState, same
+from holdfast.sidecar.plan import NOT_KEPT
+from holdfast.sidecar.set_aside import PART, SetAside, move
 from holdfast.sidecar.state import Known
-from holdfast.stamps import feed, read_steadily, settled_ctime
+from holdfast.stamps import feed, open_regular, read_steadily, settled_ctime
 
 MOST_FILES = 200_000
 _STAGED = ".holdfast-staged-"
-_PART = ".holdfast-part-"
 
 Keep = Callable[[bytes], bool]
 """Takes a blob; says whether there was room for it."""
@@ -43,6 +46,7 @@ class Worktree:
         self.root = root
         self._base = os.fsencode(root) + b"/"
         self._stage = stage
+        self.set_aside = SetAside(stage.with_name("set-aside"))
         self._largest = largest
         self._folders: dict[bytes, str] = {}
 
@@ -162,48 +166,100 @@ class Worktree:
 
     def put(self, path: bytes, expected: FileState | None, target: FileState | None, data: bytes) -> None:
         """From one state to another; a `ConflictError` where it was in neither, and nothing is changed."""
-        location = Path(os.fsdecode(self.location(path)))
+        location = self._place_of(path)
+        if self._kind_of_folder(path) == "link":  # it leads to another place's files
+            raise _moved(location)
         if target is None:
             self._remove(location, expected)
+        elif not target.stored and target.same_content(expected):
+            with open_regular(os.fsencode(location)) as descriptor:
+                os.fchmod(descriptor, target.permissions)
         else:
             location.parent.mkdir(parents=True, exist_ok=True)
-            staged = self._staged(location)
-            _write(staged, target, data)
+            self._put_content(location, expected, target, data)
+            sync_folder(location.parent)
+
+    def _put_content(
+        self, location: Path, expected: FileState | None, target: FileState, data: bytes
+    ) -> None:
+        staged = self._staged(location)
+        try:
+            if target.stored:
+                _write(staged, target, data)
+            else:
+                self._fetch(staged, target)
             fault_point("sidecar.staged")
             if expected is None:
                 _place_new(staged, location)
             else:
                 self._swap(staged, location, expected)
-            sync_folder(location.parent)
+        except (OSError, HoldfastError):
+            # Only what we staged; anything else that is there by now is somebody's.
+            if same(self.state_at(staged), target):
+                self._let_go(staged, target, location)
+            raise
+
+    def _fetch(self, staged: Path, target: FileState) -> None:
+        """Content that is not stored, from where it was set aside."""
+        for found in self.set_aside.find(target.oid):
+            if target.same_content(self.state_at(found)):
+                move(found, staged, target)
+                fault_point("sidecar.fetched")
+                if not target.link:
+                    staged.chmod(target.permissions)
+                return
+        for found in self.set_aside.find(target.oid):
+            place = os.path.relpath(found, self.root)
+            raise CannotDoError(f"it was set aside as {place}, which was changed since; move it by hand")
+        raise CannotDoError(NOT_KEPT)
+
+    def has_content(self, oid: str) -> bool:
+        return bool(self.set_aside.find(oid))
+
+    def copy_aside(self, path: bytes, state: FileState) -> None:
+        """For content that is needed elsewhere before it is free to go."""
+        self.set_aside.copy_in(self._place_of(path), state)
+
+    def _place_of(self, path: bytes) -> Path:
+        return Path(os.fsdecode(self.location(path)))
 
     def _staged(self, location: Path) -> Path:
-        """A place beside it, on the same disk, outside of the user's folders where that can be."""
+        """A free name beside it, on the same disk, outside of the user's folders where that can be."""
         folder = (
             self._stage if self._stage.stat().st_dev == location.parent.stat().st_dev else location.parent
         )
-        place = folder / f"{_STAGED}{os.getpid()}-{location.name[:60]}"
-        place.unlink(missing_ok=True)
-        return place
+        name = os.fsdecode(os.fsencode(location.name)[:60])
+        places = (folder / f"{_STAGED}{os.getpid()}-{number}-{name}" for number in count())
+        return next(place for place in places if not os.path.lexists(place))
 
     def _swap(self, staged: Path, location: Path, expected: FileState) -> None:
         exchange = _exchange()
         if exchange is None:
-            if not same(self.state_at(location), expected):
-                staged.unlink()
-                raise _moved(location)
-            staged.replace(location)
+            self._replace(staged, location, expected)
             return
         try:
             exchange(staged, location)
         except FileNotFoundError:
-            staged.unlink()
             raise _moved(location) from None
         fault_point("sidecar.swapped")
-        if not same(self.state_at(staged), expected):
+        try:
+            self._let_go(staged, expected, location)
+        except (OSError, HoldfastError):
             exchange(staged, location)
-            staged.unlink()
+            raise
+
+    def _replace(self, staged: Path, location: Path, expected: FileState) -> None:
+        """Where names cannot be exchanged: what is not stored gets a second name, then loses the first."""
+        if not same(self.state_at(location), expected):
             raise _moved(location)
-        staged.unlink()
+        if expected.stored:
+            staged.replace(location)
+            return
+        second = self._staged(location)
+        os.link(location, second, follow_symlinks=False)
+        fault_point("sidecar.linked")
+        staged.replace(location)
+        self._let_go(second, expected, location)
 
     def _remove(self, location: Path, expected: FileState | None) -> None:
         aside = self._staged(location)
@@ -212,12 +268,23 @@ class Worktree:
         except FileNotFoundError:
             raise _moved(location) from None
         fault_point("sidecar.aside")
-        if not same(self.state_at(aside), expected):
+        try:
+            self._let_go(aside, expected, location)
+        except (OSError, HoldfastError):
             _place_new(aside, location)
-            raise _moved(location)
-        aside.unlink()
+            raise
         sync_folder(location.parent)
         self._drop_empty(location.parent)
+
+    def _let_go(self, place: Path, expected: FileState | None, location: Path) -> None:
+        """What was at `location` goes, if it is as expected; what is not stored is set aside."""
+        if expected is None or not same(self.state_at(place), expected):
+            raise _moved(location)
+        if expected.stored:
+            place.unlink()
+        else:
+            self.set_aside.take_in(place, expected, location.name)
+            fault_point("sidecar.set-aside")
 
     def _drop_empty(self, folder: Path) -> None:
         """Folders that our removal left empty go, as git's would."""
@@ -230,13 +297,22 @@ class Worktree:
 
     def leftovers(self, paths: Iterable[bytes]) -> list[Path]:
         """What a crash left in the middle of an exchange; what was not even written whole is swept."""
-        folders = {self._stage, *(Path(os.fsdecode(self.location(path))).parent for path in paths)}
+        folders = {self._stage, self.set_aside.folder, *(self._place_of(path).parent for path in paths)}
         found: list[Path] = []
         for folder in folders:
-            for torn in folder.glob(f"{_PART}*"):
+            for torn in folder.glob(f"{PART}*"):
                 torn.unlink()
             found += folder.glob(f"{_STAGED}*")
         return sorted(found)
+
+    def is_second_name(self, place: Path, paths: Iterable[bytes]) -> bool:
+        """Whether it is the very file that stands at one of these paths: a crash came between two names."""
+        status = place.lstat()
+        return status.st_nlink > 1 and any(
+            os.path.samestat(status, self._place_of(path).lstat())
+            for path in paths
+            if os.path.lexists(self.location(path))
+        )
 
     def state_at(self, location: Path) -> FileState | None:
         place = os.fsencode(location)
@@ -295,13 +371,16 @@ def _write(place: Path, state: FileState, data: bytes) -> None:
     if state.link:
         os.symlink(data, os.fsencode(place))  # noqa: PTH211 - bytes
         return
-    part = place.with_name(place.name.replace(_STAGED, _PART, 1))
+    part = place.with_name(place.name.replace(_STAGED, PART, 1))
     part.unlink(missing_ok=True)
     descriptor = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     try:
         write_whole(descriptor, data)
         os.fchmod(descriptor, state.permissions)
         os.fsync(descriptor)
+    except OSError:
+        part.unlink()  # a full disk needs the room
+        raise
     finally:
         os.close(descriptor)
     part.rename(place)
