@@ -46,7 +46,7 @@ POINTS = (
 )  # fmt: skip
 EDITS = (
     "append", "prepend", "middle", "drop", "overwrite", "delete", "chmod", "binary", "link", "rename",
-    "large", "swell",
+    "large", "large", "swell", "swell",
 )  # fmt: skip
 
 LIMITS = Limits(largest_file=300)
@@ -164,6 +164,7 @@ class Histories(RuleBasedStateMachine):
     @initialize()
     def two_sessions(self) -> None:
         self.session_works_and_says_so(0, "a", "append", whole=True)
+        self.session_works_and_says_so(0, "b", "swell", whole=True)
         self.begin(1)
 
     # ── sessions ───────────────────────────────────────────────────────────────────────────

@@ -318,3 +318,28 @@ def test_part_of_a_rollback_can_be_undone(sidecar: SideCar, project: Path, work:
     (project / "b").write_text(START["b"])
     assert sidecar.undo(rollback.id).restored == ("b",)
     assert (project / "b").read_text() == "session\n"
+
+
+def test_what_has_to_stay_with_a_file_that_is_left(sidecar: SideCar, project: Path, work: Work) -> None:
+    """A renamed file stays where its old name is taken, and so does the folder it is in."""
+    write(project / "x", ONE)
+
+    def move() -> None:
+        (project / "b").unlink()
+        (project / "b").mkdir()
+        (project / "x").rename(project / "b" / "inside")
+        (project / "a").write_text("session\n")
+
+    entry = work(move)
+    (project / "x").write_text("the user's\n")
+    outcome = sidecar.undo(entry.id)
+    assert outcome.restored == ("a",)
+    assert outcome.left == {
+        "x": "another file was made there since",
+        "b/inside": "it holds what was in x, which is left as it is",
+        "b": "a folder stands there now",
+    }
+    assert (project / "b" / "inside").read_bytes() == ONE
+    (project / "x").unlink()
+    assert sorted(sidecar.undo(entry.id).restored) == ["b", "b/inside", "x"]
+    assert ((project / "x").read_bytes(), (project / "b").read_text()) == (ONE, START["b"])

@@ -73,12 +73,10 @@ class Restoring:
             return ours.changed(oid=work.repository.write("blob", text), size=len(text))
 
         plan = plan_undo(wanted, current, merge)
-        leaving = {names[step.path] for step in plan.steps if step.target is None}
-        for step in list(plan.steps):
-            reason = work.tree.refusal(names[step.path], leaving)
-            if reason:
-                plan.refuse_one(step.path, reason, step.expected, step.target)
-                plan.steps.remove(step)
+        no_place = _no_place(plan.steps, work.tree)
+        for step in [step for step in plan.steps if step.path in no_place]:
+            plan.refuse_one(step.path, no_place[step.path], step.expected, step.target)
+            plan.steps.remove(step)
         certain = {**unsure, **plan.conflicts}
         _leave_what_depends(plan, changes, certain, current, work)
         # Removals first: a file may have to make room for a folder of its name, and the other way round.
@@ -169,6 +167,13 @@ class Restoring:
         )
 
 
+def _no_place(steps: Sequence[Step], tree: Worktree) -> dict[str, str]:
+    """Steps that something in the tree stands in the way of, which no other step removes: path to reason."""
+    names = {step.path: decode_path(step.path) for step in steps}
+    leaving = {names[step.path] for step in steps if step.target is None}
+    return {path: reason for path, name in names.items() if (reason := tree.refusal(name, leaving))}
+
+
 def _leave_what_depends(
     plan: Plan,
     changes: Sequence[PathChange],
@@ -176,11 +181,12 @@ def _leave_what_depends(
     current: Mapping[str, FileState | None],
     work: Work,
 ) -> None:
-    """Refuse what lacks its content, and what may not be done without what is left; each may lead to more."""
+    """Refuse what lacks its content or its place, and what must stay with what is left, until all fits."""
     lines_of = _lines_in(work.repository)
     more = True
     while more:
         steps = len(plan.steps)
+        plan.refuse(_no_place(plan.steps, work.tree))
         plan.refuse(without_content(plan.steps, lambda oid: len(work.tree.set_aside.find(oid))))
         left = {**certain, **plan.refused}
         if left:
