@@ -1,10 +1,22 @@
-"""Who is running: an identity that a later process with the same number cannot be taken for."""
+"""Who is running: an identity that a later process with the same number cannot be taken for.
+
+And how a process group is ended, so that nothing of it is left.
+"""
 
 from __future__ import annotations
 
+import contextlib
 import os
+import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import TypedDict
+
+from holdfast.errors import CannotDoError
+
+_LOOK_SECONDS = 0.05
+_DEATH_SECONDS = 10.0
+"""What a killed process gets to be gone; longer takes only one that the system itself holds."""
 
 
 class ProcessIdentity(TypedDict):
@@ -56,6 +68,61 @@ def is_alive(identity: ProcessIdentity) -> bool:
         return False
     now = _start_mark(pid)
     return started is None or now is None or now == started
+
+
+def end_group(group: int, grace: float) -> None:
+    """Return once no process of the group runs: what has not ended within `grace` seconds is killed.
+
+    The leader's end is not enough: what it started may ignore the signal it obeyed.
+    """
+    deadline = time.monotonic() + grace
+    while group_members(group) and time.monotonic() < deadline:
+        time.sleep(_LOOK_SECONDS)
+    # In any case: one that forks and exits all the time can slip through a look, but not through this.
+    signal_group(group, 9)
+    kill_all(lambda: group_members(group), lambda _: signal_group(group, 9))
+
+
+def kill_all(running: Callable[[], list[int]], kill: Callable[[list[int]], None]) -> None:
+    """Kill what is found to run until nothing is found: a process may have started another one meanwhile."""
+    deadline = time.monotonic() + _DEATH_SECONDS
+    while left := running():
+        if time.monotonic() > deadline:
+            raise CannotDoError(
+                f"cannot end process {', '.join(map(str, left))}",
+                hint="end it by hand first, else the next attempt runs beside it",
+            )
+        kill(left)
+        time.sleep(_LOOK_SECONDS)
+
+
+def signal_group(group: int, number: int) -> None:
+    # Not permitted: another user's (sudo). Whoever waits for its end finds it still running.
+    with contextlib.suppress(ProcessLookupError, PermissionError):
+        os.killpg(group, number)
+
+
+def group_members(group: int) -> list[int]:
+    """The processes of a group that still run. A zombie does not, and its parent may never collect it."""
+    return [pid for pid, of, state in _processes() if of == group and state[:1] not in ("Z", "X")]
+
+
+def _processes() -> list[tuple[int, int, str]]:
+    """Every process, with its group and its state."""
+    if not Path("/proc/self/stat").exists():
+        return _processes_by_ps()
+    found = [(int(name), _stat_fields(int(name))) for name in os.listdir("/proc") if name.isdigit()]  # noqa: PTH208
+    return [(pid, int(fields[2]), fields[0]) for pid, fields in found if len(fields) > 2]
+
+
+def _processes_by_ps() -> list[tuple[int, int, str]]:
+    import subprocess
+
+    told = subprocess.run(
+        ["ps", "-A", "-o", "pid=", "-o", "pgid=", "-o", "stat="], capture_output=True, text=True, check=True
+    ).stdout
+    lines = [line.split() for line in told.splitlines()]
+    return [(int(line[0]), int(line[1]), line[2]) for line in lines if len(line) > 2]
 
 
 def _exists(pid: int) -> bool:

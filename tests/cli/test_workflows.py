@@ -6,11 +6,13 @@ import os
 import signal
 import subprocess
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+
+from holdfast.process import is_alive
 
 from .harness import CTRL_C, PATIENCE, PROGRAM, Place, Result, on_terminal
 
@@ -188,6 +190,78 @@ def test_a_second_ctrl_c_cuts_the_task_off(place: Place, plan: Callable[..., Pat
     ended = result_of(running)
     assert ended.code == 130
     assert "  Tasks: 0 done, 1 remaining" in ended.out
+
+
+STUBBORN = """
+import os, signal, time
+signal.signal(signal.SIGTERM, signal.SIG_IGN)
+signal.signal(signal.SIGINT, signal.SIG_IGN)
+with open("pids", "a") as file:
+    file.write(f"{os.getpid()}\\n")
+while True:
+    time.sleep(0.05)
+"""
+OBEYING = "echo $$ >> pids; python3 stubborn.py & wait"
+IGNORING = f"trap '' TERM INT; {OBEYING}; while :; do sleep 0.05; done"
+
+
+class Stubborn:
+    """A task whose first attempt holds a process that ends only when it is killed."""
+
+    def __init__(self, place: Place) -> None:
+        self._pids = place.project / "pids"
+        (place.project / "stubborn.py").write_text(STUBBORN)
+
+    def command(self, first: str) -> str:
+        return f"if [ $HOLDFAST_ATTEMPT = 1 ]; then {first}; fi; echo $HOLDFAST_ATTEMPT >> log"
+
+    def started(self) -> None:
+        deadline = time.monotonic() + PATIENCE
+        while len(self._read()) < 2:
+            assert time.monotonic() < deadline
+            time.sleep(0.01)
+
+    def running(self) -> list[int]:
+        return [pid for pid in self._read() if is_alive({"pid": pid, "started": None})]
+
+    def _read(self) -> list[int]:
+        return [int(pid) for pid in self._pids.read_text().split()] if self._pids.exists() else []
+
+
+@pytest.fixture
+def stubborn(place: Place) -> Iterator[Stubborn]:
+    made = Stubborn(place)
+    yield made
+    for pid in made.running():
+        os.kill(pid, signal.SIGKILL)
+
+
+@pytest.mark.parametrize("first", [OBEYING, IGNORING], ids=["its child ignores TERM", "it ignores TERM"])
+def test_a_forced_pause_leaves_nothing_running(
+    place: Place, plan: Callable[..., Path], stubborn: Stubborn, first: str
+) -> None:
+    running = begin(place, "run", plan(stubborn.command(first)))
+    stubborn.started()
+    place.ok("pause", "--force-after", "0")
+    assert stubborn.running() == []
+    assert "✓ Workflow paused" in result_of(running).out
+    assert "✓ Workflow completed" in place.ok("resume").out
+    assert log(place) == ["2"]
+
+
+def test_a_second_ctrl_c_leaves_nothing_running(
+    place: Place, plan: Callable[..., Path], stubborn: Stubborn
+) -> None:
+    running = begin(place, "run", plan(stubborn.command(OBEYING)))
+    stubborn.started()
+    running.send_signal(signal.SIGINT)
+    assert running.stderr is not None
+    assert running.stdout is not None
+    running.stderr.readline()
+    running.send_signal(signal.SIGINT)
+    assert any(line.startswith("✓ Workflow paused") for line in iter(running.stdout.readline, ""))
+    assert stubborn.running() == []
+    assert result_of(running).code == 130
 
 
 def test_live_on_a_terminal(place: Place, plan: Callable[..., Path]) -> None:

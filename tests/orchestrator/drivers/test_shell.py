@@ -118,7 +118,17 @@ def test_a_process_left_behind_does_not_hold_the_task_up(tmp_path: Path) -> None
     os.kill(int((tmp_path / "pid").read_text()), signal.SIGKILL)
 
 
-@pytest.mark.parametrize("command", ["echo $$ > pid; exec sleep 60", "trap '' TERM; echo $$ > pid; sleep 60"])
+@pytest.mark.parametrize(
+    "command",
+    [
+        "sleep 60 & echo $! > pid; wait",
+        "trap '' TERM; sleep 60 & echo $! > pid; wait",
+        "(trap '' TERM; exec sleep 60) & echo $! > pid; wait",
+        "((trap '' TERM; exec sleep 60) & echo $! > pid; exec sleep 60) & wait",
+        "(trap '' TERM; exec sleep 60) & echo $! > pid; kill -STOP $!; wait",
+    ],
+    ids=["obeys", "ignores TERM", "a child ignores TERM", "a grandchild ignores TERM", "is stopped"],
+)
 def test_a_stop_ends_the_command_and_what_it_started(
     tmp_path: Path, command: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -132,9 +142,37 @@ def test_a_stop_ends_the_command_and_what_it_started(
     thread = threading.Thread(target=stop)
     thread.start()
     outcome = ShellDriver(load_settings({}, tmp_path)).run(job, Silence())
+    assert not is_running(int((tmp_path / "pid").read_text()))
     thread.join()
     assert outcome == Interrupted("somebody asked")
-    wait_for(lambda: not is_running(int((tmp_path / "pid").read_text())))
+
+
+def test_a_stop_waits_for_no_zombie(tmp_path: Path) -> None:
+    """A process of the group whose parent has left the group and never collects it."""
+    job = assignment(tmp_path, f"{sys.executable} zombie.py & wait")
+    (tmp_path / "zombie.py").write_text(_HOARDER)
+    thread = threading.Thread(
+        target=lambda: (wait_for((tmp_path / "hoarder").exists), job.stop.request("somebody asked"))
+    )
+    thread.start()
+    outcome = ShellDriver(load_settings({}, tmp_path)).run(job, Silence())
+    thread.join()
+    hoarder = int((tmp_path / "hoarder").read_text())
+    assert (outcome, is_running(hoarder)) == (Interrupted("somebody asked"), True)
+    os.kill(hoarder, signal.SIGKILL)
+
+
+_HOARDER = """
+import os, time
+if os.fork() == 0:
+    if os.fork() == 0:
+        os._exit(0)
+    os.setsid()
+    with open("hoarder.new", "w") as file:
+        file.write(str(os.getpid()))
+    os.rename("hoarder.new", "hoarder")
+time.sleep(60)
+"""
 
 
 def test_a_stop_before_the_start_counts(tmp_path: Path) -> None:

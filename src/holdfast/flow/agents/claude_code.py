@@ -24,6 +24,7 @@ from holdfast.errors import CannotDoError
 from holdfast.flow.agents import UsageTracker
 from holdfast.flow.graph import Body
 from holdfast.flow.step import Step
+from holdfast.process import end_group, signal_group
 
 _HEADLESS = ("-p", "--output-format", "stream-json", "--verbose")
 _LONGEST_LINE = 64 << 20
@@ -141,16 +142,11 @@ async def _report(line: Line, usage: UsageTracker | None) -> None:
 async def _end(process: Process) -> None:
     """Politely first: asked to terminate, it still closes its session. With all that it started."""
     if process.returncode is None:
-        _signal(process, signal.SIGTERM)
+        signal_group(process.pid, signal.SIGTERM)
         with contextlib.suppress(TimeoutError):
             await asyncio.wait_for(process.wait(), _GRACE_SECONDS)
-    _signal(process, signal.SIGKILL)
+    await asyncio.to_thread(end_group, process.pid, 0)
     await process.wait()
-
-
-def _signal(process: Process, number: signal.Signals) -> None:
-    with contextlib.suppress(ProcessLookupError, PermissionError):
-        os.killpg(process.pid, number)
 
 
 def _last_words(complaints: IO[bytes]) -> str:

@@ -158,8 +158,9 @@ class CliAgent(ABC):
                 reader.look_around()
             code = process.wait()
             told = process.tail
+            was_stopped = assignment.stop.requested
         reader.finish()
-        if assignment.stop.requested:
+        if was_stopped:
             return Interrupted(assignment.stop.reason or "stopped")
         outcome = reader.outcome(code or 0, told)
         if isinstance(outcome, Done) and is_review(assignment.task):

@@ -23,6 +23,7 @@ from types import TracebackType
 from typing import IO, Self
 
 from holdfast.orchestrator.drivers.protocol import Assignment, StopSignal
+from holdfast.process import end_group, kill_all, signal_group
 
 GRACE_SECONDS = 5.0
 """What a process gets to end by itself once it was asked to."""
@@ -83,6 +84,9 @@ class Guarded:
         """`text` is what it reads on stdin. With `lines`, its stdout is for `lines()`, no part of `tail`."""
         self._stop = stop
         self._ask_to_end = ask_to_end
+        self._asked_at: float | None = None
+        self._is_group_gone = self._is_over = False
+        self._lock = threading.Lock()
         self._mark = uuid.uuid4().hex if is_agent else None
         self._output = tempfile.TemporaryFile()  # noqa: SIM115 - closed with the process
         try:
@@ -101,7 +105,7 @@ class Guarded:
         self._lines: queue.SimpleQueue[bytes | None] = queue.SimpleQueue()
         if lines:
             threading.Thread(target=self._read_lines, name="holdfast-lines", daemon=True).start()
-        stop.on_request(lambda: self._signal(ask_to_end))
+        stop.on_request(self._ask)
 
     def __enter__(self) -> Self:
         return self
@@ -109,12 +113,18 @@ class Guarded:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        if kind is not None:
-            self.kill()
-        self._process.wait()
-        if self._process.stdin:
-            self._process.stdin.close()
-        self._output.close()
+        try:
+            if kind is not None:
+                self.kill()
+            elif self._stop.requested:  # whoever reports that it was stopped may rely on it
+                self._ended()
+            self._process.wait()
+        finally:
+            with self._lock:  # from now on its number may be another process's
+                self._is_over = True
+            if self._process.stdin:
+                self._process.stdin.close()
+            self._output.close()
 
     def lines(self) -> Iterator[bytes | None]:
         """Each line of its output as it comes; None now and then while there is none, to look around.
@@ -155,22 +165,23 @@ class Guarded:
 
     def end(self) -> int:
         """Ask it to end, and see to it."""
-        self._signal(self._ask_to_end)
         return self._ended()
 
     def _ended(self) -> int:
-        try:
-            code = self._process.wait(GRACE_SECONDS)
-        except subprocess.TimeoutExpired:
-            self._signal(signal.SIGKILL)
-            code = self._process.wait()
-        self._sweep()
-        return code
+        """Once nothing of its group runs any more, however its leader ended."""
+        self._ask()
+        waited = time.monotonic() - (self._asked_at or 0.0)
+        return self._end_group(max(0.0, GRACE_SECONDS - waited))
 
     def kill(self) -> None:
-        self._signal(signal.SIGKILL)
-        self._process.wait()
+        self._end_group(0)
+
+    def _end_group(self, grace: float) -> int:
+        if not self._is_group_gone:
+            end_group(self._process.pid, grace)
+            self._is_group_gone = True
         self._sweep()
+        return self._process.wait()
 
     @property
     def tail(self) -> str:
@@ -191,20 +202,27 @@ class Guarded:
         left = size - 2 * (most // 2)
         return f"{_text(head)}\n[… {left} bytes left out]\n{_text(self._output.read())}"
 
-    def _signal(self, number: signal.Signals) -> None:
-        if self._process.poll() is None:
-            with contextlib.suppress(ProcessLookupError):
-                os.killpg(self._process.pid, number)
+    def _ask(self) -> None:
+        """Once: an agent that is asked twice may leave without closing its session."""
+        with self._lock:
+            if self._asked_at is None and not self._is_over:
+                self._asked_at = time.monotonic()
+                signal_group(self._process.pid, self._ask_to_end)
 
     def _sweep(self) -> None:
         """What its tools started in groups of their own."""
+        kill_all(self._marked, _kill)
+
+    def _marked(self) -> list[int]:
         if self._mark is None:
-            return
+            return []
         mark = f"{MARK}={self._mark}".encode()
+        found: list[int] = []
         for folder in Path("/proc").glob("[0-9]*"):
             with contextlib.suppress(OSError):
                 if mark in (folder / "environ").read_bytes().split(b"\0"):
-                    os.kill(int(folder.name), signal.SIGKILL)
+                    found.append(int(folder.name))
+        return found
 
     def _read_lines(self) -> None:
         stream = self._process.stdout
@@ -249,6 +267,12 @@ def _started(
             pass_fds=given,
             start_new_session=True,
         )
+
+
+def _kill(pids: list[int]) -> None:
+    for pid in pids:
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.kill(pid, signal.SIGKILL)
 
 
 def _text(data: bytes) -> str:

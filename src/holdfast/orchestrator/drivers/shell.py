@@ -38,7 +38,8 @@ class ShellDriver:
         with process:
             code = process.wait()
             told = process.tail
-        if assignment.stop.requested:
+            was_stopped = assignment.stop.requested
+        if was_stopped:
             return Interrupted(assignment.stop.reason or "stopped")
         if code == 0:
             return Done(told or None)
