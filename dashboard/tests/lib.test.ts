@@ -90,6 +90,26 @@ group("sessions", () => {
     expect(sessions[1]?.runs).toMatchObject([{ taskId: "b", attempt: 2, outcome: "completed" }]);
   });
 
+  test("that failed have their snapshot, and another one goes on from it", () => {
+    const failure = {
+      snapshot_id: "s1",
+      session_id: "x",
+      session_number: 1,
+      trigger: "failure",
+      reason: "task a: exit code 1",
+    };
+    const sessions = sessionsOf([
+      event(1, { type: "workflow_created", issue: {}, worktree: "/" }),
+      event(2, { type: "workflow_paused", ...failure }),
+      event(2, { type: "workflow_status_changed", status: "failed", reason: failure.reason }),
+      event(5, { type: "workflow_resumed", session_number: 2, snapshot_id: "s1" }),
+    ]);
+    expect(sessions).toMatchObject([
+      { number: 1, ending: "failed", reason: failure.reason, snapshotId: "s1", to: START + 2000 },
+      { number: 2, ending: null, from: START + 5000 },
+    ]);
+  });
+
   test("whose beginning is gone are shown from where they are known", () => {
     expect(sessionsOf([started(7, "a")])).toMatchObject([{ number: 1, from: START + 7000, to: null }]);
   });

@@ -8,6 +8,7 @@ from datetime import datetime
 
 from holdfast import ids
 from holdfast.model.entry import (
+    Entry,
     Event,
     WorkflowCreated,
     WorkflowPaused,
@@ -19,7 +20,7 @@ from holdfast.model.git import GitState
 from holdfast.model.snapshot import FileFingerprint, IncrementalPause, SessionSnapshot
 from holdfast.model.task import TaskDAG
 from holdfast.model.usage import UsageMetrics
-from holdfast.model.workflow import Issue, Workflow
+from holdfast.model.workflow import RESUMABLE, Issue, Workflow, WorkflowStatus
 from holdfast.policy import Trigger
 from holdfast.store.protocol import Change
 
@@ -93,8 +94,8 @@ def opening(
 def going_on(
     workflow: Workflow, now: datetime, snapshot: SessionSnapshot | None = None, message: str | None = None
 ) -> Change:
-    """A paused (or not yet started) workflow in its next session."""
-    number = workflow.session_count + (workflow.status == "paused")
+    """A paused or failed (or not yet started) workflow in its next session."""
+    number = workflow.session_count + (workflow.status in RESUMABLE)
     resumed = workflow.moved(
         "in_progress", now, session_count=number, paused_at=None, pause_reason=None, resume_at=None
     )
@@ -112,10 +113,14 @@ def opening_pause(first: Change, fold: SessionFold, facts: Facts, now: datetime)
 
 
 def prepare_pause(workflow: Workflow, fold: SessionFold, facts: Facts, now: datetime) -> Settled:
-    """The pure heart of `settle`: state, snapshot and entry out of fold and facts."""
+    """The pure heart of `settle`: state, snapshot and entries out of fold and facts.
+
+    A workflow that failed is paused, too: it waits where it stopped, under a name that says why.
+    """
     if workflow.status == "blocked":  # waiting for approval is no reason not to pause
         workflow = workflow.changed(status="in_progress")
     tasks, interrupted = _without_running_tasks(fold.tasks())
+    failed = next((task.id for task in tasks.tasks if task.status == "failed"), None)
     upcoming = next(tasks.ready(), None)
     session_id = facts.session_id or ids.session_id(now.timestamp())
     snapshot = SessionSnapshot(
@@ -128,7 +133,7 @@ def prepare_pause(workflow: Workflow, fold: SessionFold, facts: Facts, now: date
         pause_reason=facts.reason,
         task_dag=tasks,
         current_task_id=fold.current_task_id or interrupted,
-        next_task_id=interrupted or (upcoming.id if upcoming else None),
+        next_task_id=interrupted or failed or (upcoming.id if upcoming else None),
         git_state=facts.git_state,
         files=facts.files,
         decisions=tuple(fold.decisions.values()),
@@ -142,20 +147,28 @@ def prepare_pause(workflow: Workflow, fold: SessionFold, facts: Facts, now: date
         work=fold.work,
         folded_through=fold.through,
     )
-    paused = workflow.moved(
-        "paused",
+    status: WorkflowStatus = "failed" if facts.trigger == "failure" else "paused"
+    settled = workflow.moved(
+        status,
         now,
         **{**NOT_RUNNING, "paused_at": now, "pause_reason": facts.reason, "resume_at": facts.resume_at},
     )
-    entry = WorkflowPaused(
-        snapshot_id=snapshot.id,
-        session_id=session_id,
-        session_number=snapshot.session_number,
-        trigger=facts.trigger,
-        reason=facts.reason,
-    )
-    change = clean(Change(paused, workflow.revision, (entry,), save=snapshot))
+    change = clean(Change(settled, workflow.revision, settled_entries(snapshot), save=snapshot))
     return Settled(change.workflow, change.save or snapshot, change)
+
+
+def settled_entries(snapshot: SessionSnapshot) -> tuple[Entry, ...]:
+    """What tells that a session ended with this snapshot."""
+    paused = WorkflowPaused(
+        snapshot_id=snapshot.id,
+        session_id=snapshot.session_id,
+        session_number=snapshot.session_number,
+        trigger=snapshot.trigger,
+        reason=snapshot.pause_reason,
+    )
+    if snapshot.trigger != "failure":
+        return (paused,)
+    return paused, WorkflowStatusChanged(status="failed", reason=snapshot.pause_reason)
 
 
 def clean(change: Change) -> Change:

@@ -57,6 +57,7 @@ from holdfast.model.task import TaskDAG
 from holdfast.model.workflow import (
     ACTIVE,
     OPEN,
+    RESUMABLE,
     Issue,
     PauseRequest,
     Workflow,
@@ -151,12 +152,13 @@ class Core:
         return change.workflow
 
     def move(self, workflow_id: str, status: WorkflowStatus, reason: str | None = None) -> Workflow:
-        """Complete, fail, block or cancel. A pause goes through `settle`, a resume through `claim`."""
+        """Complete, fail, block or cancel. A pause goes through `settle`, a resume through `claim`;
+        a failure that leaves a snapshot through `settle`, too."""
         if status in ("paused", "pending"):
             raise InvalidInputError(f"a workflow is not moved to {status} by hand")
         workflow = self.store.workflow(workflow_id)
-        if workflow.status == "paused" and status == "in_progress":
-            raise InvalidInputError(f"workflow {workflow_id} is paused: it is resumed, not moved")
+        if workflow.status in RESUMABLE and status == "in_progress":
+            raise InvalidInputError(f"workflow {workflow_id} is {workflow.status}: it is resumed, not moved")
         moved = workflow.moved(status, self._now(), **NOT_RUNNING)
         return self._apply(workflow, moved, WorkflowStatusChanged(status=status, reason=reason))
 
@@ -189,7 +191,7 @@ class Core:
         )
 
     def settle(self, workflow_id: str, facts: Facts) -> SessionSnapshot:
-        """Pause: fold what happened, add the facts, and commit snapshot and state together."""
+        """Pause, or fail: fold what happened, add the facts, and commit snapshot and state together."""
         settled = self.prepare_pause(self.store.workflow(workflow_id), facts)
         self.store.apply(settled.change)
         return settled.snapshot

@@ -28,7 +28,7 @@ from holdfast.layout import ProjectLayout
 from holdfast.model.fold import SessionFold
 from holdfast.model.git import GitState, decode_path, encode_path
 from holdfast.model.task import TaskDAG
-from holdfast.model.workflow import Issue
+from holdfast.model.workflow import OPEN, Issue
 from holdfast.store.session_document import read_session_document, render_files
 from holdfast.store.session_files import Closing, FileSet, SessionFiles
 
@@ -107,11 +107,12 @@ class SessionPauseManager:
         """Go on from the last session's files, as if they were the database."""
         now = to_datetime(self._clock())
         latest = self.files.latest()
-        if latest is None:
+        found = read_session_document(self.files.read(latest), where=f"{latest}.json") if latest else None
+        if found is None or found[1].status not in OPEN:
             facts = with_world(facts, self.settings.project, None)
             first = opening(issue, self.settings.worktree, TaskDAG(), (), _commit(facts), now)
             return opening_pause(first, SessionFold(), facts, now)
-        snapshot, workflow = read_session_document(self.files.read(latest), where=f"{latest}.json")
+        snapshot, workflow = found
         facts = with_world(facts, self.settings.project, workflow.commit_at_start)
         return opening_pause(
             going_on(workflow, now, snapshot), SessionFold.starting_from(snapshot), facts, now

@@ -13,7 +13,7 @@ from typing import Literal
 
 from holdfast.errors import InvalidInputError
 
-Trigger = Literal["pause", "task_complete", "exhaustion", "timeout", "crash"]
+Trigger = Literal["pause", "task_complete", "exhaustion", "timeout", "crash", "failure"]
 
 
 class Level(IntEnum):
@@ -81,8 +81,8 @@ class PauseCause:
 def pause_cause(policy: PausePolicy, now: Situation) -> PauseCause | None:
     """Why to request a pause at this moment, the most pressing cause first; None to go on.
 
-    The two causes not seen here come from outside: somebody asks (`pause`), or the
-    process is gone (`crash`).
+    The causes not seen here come from outside: somebody asks (`pause`), the process is
+    gone (`crash`), or a task failed (`failure`).
     """
     if now.context_share is not None and now.context_share >= policy.exhaustion_at:
         return PauseCause(

@@ -158,7 +158,75 @@ def test_a_task_that_fails(place: Place, plan: Callable[..., Path]) -> None:
     done = place.run("run", plan("echo torn; exit 3"))
     assert done.code == 1
     assert "failed: task t1: exit code 3: torn" in done.err
+    shown = place.shown(done.err)
+    assert "hint: `holdfast resume WF-1` tries it again" in shown
+
+
+def test_a_failed_task_is_tried_again(place: Place, plan: Callable[..., Path]) -> None:
+    failed = place.run("run", plan("echo a >> log", "test -e ok", "echo c >> log"))
+    assert (failed.code, log(place)) == (1, ["a"])
+    status = place.shown(place.ok("status").out)
+    assert "Status:    failed" in status
+    assert "Snapshot:  SESSION-1  (session 1)\nTasks:     1 done, 2 remaining\n" in status
+    assert "Failed:    t2 (attempt 1): exit code 1\n           try again: holdfast resume WF-1\n" in status
+    told = place.json("status")["workflow"]
+    assert (told["status"], told["pause_reason"]) == ("failed", "task t2: exit code 1")
+    assert told["failed_tasks"] == [{"id": "t2", "attempt": 1, "reason": "exit code 1"}]
+    (line,) = place.json("snapshot", "list")
+    assert (line["trigger"], line["pause_reason"]) == ("failure", "task t2: exit code 1")
+    assert (place.sessions / f"{line['session_id']}.json").exists()
+    again = place.run("resume")
+    assert (again.code, "failed: task t2: exit code 1" in again.err) == (1, True)
+    assert "Failed:    t2 (attempt 2): exit code 1" in place.ok("status").out
+    (place.project / "ok").touch()
+    refused = place.run("resume", "--strict")
+    assert (refused.code, "the worktree is not as it was" in refused.err) == (1, True)
+    done = place.run("resume")
+    assert done.code == 0
+    assert "(task t2: exit code 1)\n  Tasks: 1 done, 2 remaining\n" in done.out
+    assert done.out.endswith("✓ Workflow completed (3 tasks)\n")
+    assert log(place) == ["a", "c"]
+
+
+def test_two_resumes_of_a_failed_one_are_one(place: Place, plan: Callable[..., Path]) -> None:
+    place.run("run", plan(f"[ $HOLDFAST_ATTEMPT = 2 ] && {{ {WAITS}; }}"))
+    both = [begin(place, "resume"), begin(place, "resume")]
+    wait_until(place, "began")
+    loser = next(process for process in both if _ends(process, both))
+    (place.project / "go").touch()
+    ended = {process: result_of(process) for process in both}
+    assert sorted(result.code for result in ended.values()) == [0, 3]
+    assert (ended[loser].code, log(place)) == (3, ["a"])
+
+
+def test_a_failed_one_stands_in_nobodys_way(place: Place, plan: Callable[..., Path]) -> None:
+    place.run("run", plan("test -e ok"))
+    old = place.json("status")["workflow"]["id"]
+    running = begin(place, "run", plan(WAITS))
+    wait_until(place, "began")
+    refused = place.run("resume", old)
+    assert (refused.code, "another workflow is active" in refused.err) == (3, True)
+    (place.project / "go").touch()
+    assert result_of(running).code == 0
     place.run("resume").failed(1, error="No paused workflow in current directory", hint="list")
+    place.ok("cancel", old)
+    place.run("resume", old).failed(1, error="is cancelled and cannot become in_progress")
+
+
+def test_a_failed_one_is_resumed_by_a_worker(place: Place, plan: Callable[..., Path]) -> None:
+    place.ok("run", plan("test -e ok", "echo b >> log"), "--detach")
+    _until_it_is(place, "failed")
+    assert "try again: holdfast resume" in place.ok("status").out
+    (place.project / "ok").touch()
+    assert place.run("resume", "--detach").code == 0
+    _until_it_is(place, "completed")
+    assert log(place) == ["b"]
+
+
+def _until_it_is(place: Place, status: str) -> None:
+    deadline = time.monotonic() + PATIENCE
+    while (found := place.json("status")["workflow"]["status"]) != status:
+        assert time.monotonic() < deadline, found
 
 
 def test_ctrl_c_pauses_at_the_boundary(place: Place, plan: Callable[..., Path]) -> None:

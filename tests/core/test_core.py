@@ -322,7 +322,7 @@ class TestSettle:
     def test_knows_no_next_task_when_nothing_is_ready(self, core: Core, running: Workflow) -> None:
         core.record(
             running.id,
-            TaskFinished(task_id="cut", outcome="failed"),
+            TaskFinished(task_id="cut", outcome="blocked"),
             TaskFinished(task_id="sweep", outcome="completed"),
         )
         assert core.settle(running.id, FACTS).next_task_id is None
@@ -428,7 +428,37 @@ class TestClaim:
         with pytest.raises(SessionAlreadyRunningError, match=running.id):
             core.claim(running.id)
 
-    @pytest.mark.parametrize("end", ["completed", "failed", "cancelled"])
+    def test_of_a_failed_workflow_is_another_session_with_its_failed_task_pending(
+        self, core: Core, running: Workflow
+    ) -> None:
+        core.record(running.id, TaskStarted(task_id="cut"))
+        core.record(running.id, TaskFinished(task_id="cut", outcome="failed", result="it tore"))
+        failed = core.settle(running.id, Facts(trigger="failure", reason="task cut: it tore"))
+        stopped = core.store.workflow(running.id)
+        assert (stopped.status, stopped.pause_reason) == ("failed", "task cut: it tore")
+        assert kinds(core, stopped)[-2:] == ["workflow_paused", "workflow_status_changed"]
+        assert (failed.trigger, failed.next_task_id) == ("failure", "cut")
+        assert failed.task_dag.by_id["cut"].status == "failed"
+        workflow, snapshot = core.claim(running.id)
+        assert (workflow.session_count, workflow.pause_reason, snapshot) == (2, None, failed)
+        task = core.fold(workflow).tasks().by_id["cut"]
+        assert (task.status, task.attempts) == ("pending", 1)
+
+    def test_of_one_that_failed_without_a_snapshot_keeps_what_was_recorded(
+        self, core: Core, running: Workflow
+    ) -> None:
+        core.record(
+            running.id,
+            TaskFinished(task_id="sweep", outcome="completed"),
+            TaskFinished(task_id="cut", outcome="failed"),
+        )
+        core.move(running.id, "failed")
+        workflow, snapshot = core.claim(running.id)
+        assert (workflow.session_count, snapshot) == (2, None)
+        tasks = core.fold(workflow).tasks().by_id
+        assert (tasks["sweep"].status, tasks["cut"].status) == ("completed", "pending")
+
+    @pytest.mark.parametrize("end", ["completed", "cancelled"])
     def test_of_an_ended_workflow_is_refused(
         self, core: Core, running: Workflow, end: WorkflowStatus
     ) -> None:

@@ -243,13 +243,16 @@ def test_a_task_that_needs_approval_waits_for_it(workshop: Workshop) -> None:
     assert (ended.status, workshop.log()) == ("completed", ["a", "b"])
 
 
-def test_a_refused_approval_is_the_end(workshop: Workshop) -> None:
+def test_a_refused_approval_is_asked_for_again_by_a_resume(workshop: Workshop) -> None:
     tasks = parse_plan("issue: {id: W, title: Work}\ntasks:\n  - {id: a, run: 'true', approval: true}\n")
     blocked = workshop.run(tasks)
     with workshop.service() as service:
-        assert service.reject(blocked.id, "not like this").status == "failed"
+        failed = service.reject(blocked.id, "not like this")
+        assert (failed.status, failed.pause_reason) == ("failed", "not like this")
+        assert [line.trigger for line in service.snapshots(blocked.id)] == ["failure"]
         with pytest.raises(IllegalTransitionError):
             service.approve(blocked.id)
+    assert workshop.resume(failed).status == "blocked"
 
 
 def test_a_blocked_workflow_can_be_paused(workshop: Workshop) -> None:
@@ -395,10 +398,13 @@ def test_a_driver_that_breaks_is_a_failed_task(workshop: Workshop, monkeypatch: 
     def breaks(*_: Any) -> Outcome:
         raise RuntimeError("no wind")
 
-    scripted(monkeypatch, breaks)
+    driver = scripted(monkeypatch, breaks, lambda *_: Done("sailed"), lambda *_: Done("sailed"))
     ended = workshop.run(PROMPTS)
     assert ended.status == "failed"
     assert workshop.tasks(ended)["a"].result == "the scripted driver failed: RuntimeError: no wind"
+    assert workshop.resume(ended).status == "completed"
+    assert [(one.task.id, one.attempt) for one in driver.asked] == [("a", 1), ("a", 2), ("b", 1)]
+    assert "the scripted driver failed" in (driver.asked[1].context or "")
 
 
 def test_findings_and_the_agents_session_are_recorded(

@@ -376,7 +376,7 @@ export interface paths {
         put?: never;
         /**
          * Reject Workflow
-         * @description Refuse the task that waits for approval; the workflow has failed.
+         * @description Refuse the task that waits for approval; the workflow has failed. A resume asks again.
          */
         post: operations["reject_workflow"];
         delete?: never;
@@ -396,7 +396,8 @@ export interface paths {
         put?: never;
         /**
          * Resume Workflow
-         * @description Resume a paused workflow from its last snapshot, or from an older one. Of several who try, one does.
+         * @description Resume a paused or failed workflow from its last snapshot, or from an older one; a failed task is
+         *     tried again. Of several who try, one does.
          */
         post: operations["resume_workflow"];
         delete?: never;
@@ -1697,7 +1698,7 @@ export interface components {
              * Trigger
              * @enum {string}
              */
-            trigger: "pause" | "task_complete" | "exhaustion" | "timeout" | "crash";
+            trigger: "pause" | "task_complete" | "exhaustion" | "timeout" | "crash" | "failure";
         };
         /** PauseRequested */
         PauseRequested: {
@@ -1707,7 +1708,7 @@ export interface components {
              * Trigger
              * @enum {string}
              */
-            trigger: "pause" | "task_complete" | "exhaustion" | "timeout" | "crash";
+            trigger: "pause" | "task_complete" | "exhaustion" | "timeout" | "crash" | "failure";
             /**
              * @description discriminator enum property added by openapi-typescript
              * @enum {string}
@@ -2007,7 +2008,7 @@ export interface components {
              * Trigger
              * @enum {string}
              */
-            trigger: "pause" | "task_complete" | "exhaustion" | "timeout" | "crash";
+            trigger: "pause" | "task_complete" | "exhaustion" | "timeout" | "crash" | "failure";
             /**
              * @default {
              *       "llm_calls": 0,
@@ -2194,7 +2195,7 @@ export interface components {
              * Trigger
              * @enum {string}
              */
-            trigger: "pause" | "task_complete" | "exhaustion" | "timeout" | "crash";
+            trigger: "pause" | "task_complete" | "exhaustion" | "timeout" | "crash" | "failure";
             /** Workflow Id */
             workflow_id: string;
         };
@@ -2245,7 +2246,7 @@ export interface components {
             approval: boolean;
             /**
              * Attempts
-             * @description How often it was started; above 1 it was cut off
+             * @description How often it was started
              * @default 0
              */
             attempts: number;
@@ -2380,7 +2381,7 @@ export interface components {
         TaskStarted: {
             /**
              * Attempt
-             * @description Above 1 where an earlier one was cut off
+             * @description Above 1 where an earlier one was cut off or failed
              * @default 1
              */
             attempt: number;
@@ -2651,7 +2652,10 @@ export interface components {
              *     }
              */
             options: components["schemas"]["WorkflowOptions"];
-            /** Pause Reason */
+            /**
+             * Pause Reason
+             * @description Why it is paused, or why it failed
+             */
             pause_reason: string | null;
             pause_request: components["schemas"]["PauseRequest"] | null;
             /** Paused At */
@@ -2814,7 +2818,7 @@ export interface components {
              * Trigger
              * @enum {string}
              */
-            trigger: "pause" | "task_complete" | "exhaustion" | "timeout" | "crash";
+            trigger: "pause" | "task_complete" | "exhaustion" | "timeout" | "crash" | "failure";
             /**
              * @description discriminator enum property added by openapi-typescript
              * @enum {string}
@@ -2887,6 +2891,8 @@ export interface components {
         /**
          * WorkflowStatusChanged
          * @description Started, blocked, completed, failed or cancelled; a pause and a resume have entries of their own.
+         *
+         *     A failure follows the entry of its pause, which names the snapshot.
          */
         WorkflowStatusChanged: {
             /** Reason */

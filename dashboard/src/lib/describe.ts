@@ -24,6 +24,7 @@ export const TRIGGERS: Record<string, string> = {
   exhaustion: "the context window ran out",
   timeout: "the session ran long enough",
   crash: "its process was gone",
+  failure: "a task failed",
 };
 
 export function describe(event: WorkflowEvent): Line {

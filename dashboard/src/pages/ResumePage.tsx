@@ -41,7 +41,7 @@ export default function ResumePage({ id }: { id: string }) {
         <Link href="/">Workflows</Link> / <Link href={`/workflows/${id}`}>{title ?? "Workflow"}</Link>
       </nav>
       <h1>Resume</h1>
-      {status && status !== "paused" && !progress.data?.abandoned && (
+      {status && status !== "paused" && status !== "failed" && !progress.data?.abandoned && (
         <p className="notice warn" role="status">
           This workflow is not paused (it is {status.replace("_", " ")}): this shows what a resume would read.
         </p>

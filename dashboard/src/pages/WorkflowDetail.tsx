@@ -223,9 +223,10 @@ function Notices({ progress }: { progress: WorkflowProgress }) {
           Task <strong>{progress.waiting_for_approval}</strong> waits for your approval.
         </p>
       )}
-      {workflow.status === "paused" && (
+      {(workflow.status === "paused" || workflow.status === "failed") && (
         <p className="notice warn">
-          Paused {workflow.paused_at && <Ago at={workflow.paused_at} />}
+          {workflow.status === "failed" ? "Failed" : "Paused"}{" "}
+          {workflow.paused_at && <Ago at={workflow.paused_at} />}
           {workflow.pause_reason && <>: {workflow.pause_reason}</>}
           {progress.latest_snapshot_id && (
             <>

@@ -197,7 +197,9 @@ function WorkflowRow({ workflow }: { workflow: Workflow }) {
         <Link href={href}>{workflow.issue.title || workflow.issue.id}</Link>
         <span className="muted">
           {workflow.issue.id}
-          {workflow.pause_reason && status === "paused" && <> · {workflow.pause_reason}</>}
+          {workflow.pause_reason && (status === "paused" || status === "failed") && (
+            <> · {workflow.pause_reason}</>
+          )}
         </span>
       </td>
       <td data-label="Progress">

@@ -16,8 +16,8 @@ export function Actions({ progress }: { progress: WorkflowProgress }) {
   const path = { params: { path: { workflow_id: workflow.id } } };
   const status = workflow.status ?? "pending";
   const isRunning = status === "in_progress" && !progress.abandoned;
-  const canResume = status === "paused" || progress.abandoned;
-  const isOver = status === "completed" || status === "failed" || status === "cancelled";
+  const canResume = status === "paused" || status === "failed" || progress.abandoned;
+  const isOver = status === "completed" || status === "cancelled";
   const approve = useAction(workflow.id, "Approved; it goes on.", () =>
     answered(api.POST("/api/workflows/{workflow_id}/approve", path)),
   );
@@ -76,7 +76,7 @@ export function Actions({ progress }: { progress: WorkflowProgress }) {
       {asking === "reject" && (
         <ReasonDialog
           title={`Reject task ${progress.waiting_for_approval}?`}
-          text="The workflow ends as failed."
+          text="The workflow has failed then; a resume asks for the approval again."
           verb="Reject"
           done="Rejected."
           id={workflow.id}

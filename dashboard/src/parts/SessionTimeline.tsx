@@ -67,7 +67,14 @@ function Session({ id, session, end }: { id: string; session: SessionSpan; end: 
           )}
         </p>
       )}
-      {session.ending && session.ending !== "paused" && session.reason && <p>{session.reason}</p>}
+      {session.ending && session.ending !== "paused" && session.reason && (
+        <p>
+          {session.reason}{" "}
+          {session.snapshotId && (
+            <Link href={`/workflows/${id}/snapshots/${session.snapshotId}`}>Snapshot</Link>
+          )}
+        </p>
+      )}
     </li>
   );
 }

@@ -161,6 +161,13 @@ def find_snapshot(store: Store, current: Settings, name: str) -> SnapshotSummary
     return chosen[0]
 
 
+def in_a_line(text: str, most: int = 300) -> str:
+    """Of what is longer the beginning and the end: a program says at the end what went wrong."""
+    line = " ".join(text.split())
+    head = most // 3
+    return line if len(line) <= most else f"{line[:head]} … {line[head - most :]}"
+
+
 def ago(seconds: float) -> str:
     """`5 min ago`."""
     for size, unit in ((86_400, "d"), (3_600, "h"), (60, "min")):

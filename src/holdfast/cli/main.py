@@ -29,7 +29,7 @@ COMMANDS = {
     "reindex": "Rebuild the database from the session files.",
     "reject": "Refuse the task that waits for approval; the workflow has failed.",
     "remind": "Have agents in this project reminded of TEXT, once in each session.",
-    "resume": "Resume a paused workflow from its last snapshot.",
+    "resume": "Resume a paused or failed workflow from its last snapshot.",
     "run": "Run a plan, task by task, so that it can be paused and resumed.",
     "serve": "Serve the dashboard and the API for this database.",
     "sessions": "The sessions that coding agents keep of this project, and your own.",

@@ -27,10 +27,10 @@ def command(
     yes: bool,
     as_json: bool,
 ) -> int:
-    """Resume a paused workflow from its last snapshot.
+    """Resume a paused or failed workflow from its last snapshot.
 
-    It continues where it left off, with the context of what earlier sessions did. A workflow
-    whose process was killed is resumed the same way.
+    It continues where it left off, with the context of what earlier sessions did; a task that
+    failed is tried again. A workflow whose process was killed is resumed the same way.
 
     \b
     Examples:
@@ -73,8 +73,12 @@ def command(
 
 def _chosen(service: common.Service, current: Settings, workflow_id: str | None) -> Workflow:
     from holdfast.cli.running import chosen_workflow
-    from holdfast.model.workflow import OPEN
+    from holdfast.model.workflow import OPEN, VALID_TRANSITIONS
 
+    if workflow_id is None:
+        # A failed one is meant while nothing came after it: later it may long be done in another way.
+        newest = service.of_worktree(current.worktree, frozenset(VALID_TRANSITIONS))
+        workflow_id = newest.id if newest and newest.status == "failed" else None
     workflow = chosen_workflow(service, current, workflow_id, "paused", OPEN)
     return service.resumable(workflow.id)
 
@@ -89,7 +93,8 @@ def _show(service: common.Service, workflow: Workflow, snapshot_id: str | None, 
     if snapshot is not None:
         click.echo(f"Resuming from session {snapshot.session_number}:")
         why = snapshot.pause_reason or snapshot.trigger
-        click.echo(f"  Paused: {snapshot.created_at:%Y-%m-%d %H:%M:%S} UTC ({why})")
+        stopped = "Failed" if snapshot.trigger == "failure" else "Paused"
+        click.echo(f"  {stopped}: {snapshot.created_at:%Y-%m-%d %H:%M:%S} UTC ({common.in_a_line(why)})")
         click.echo(f"  Tasks: {snapshot.tasks_completed} done, {snapshot.tasks_remaining} remaining")
         if workflow.options.driver != "shell":
             from holdfast.resume.snapshots import ResumeContextCompiler

@@ -72,20 +72,22 @@ def tell_end(service: common.Service, workflow: Workflow, *, as_json: bool, inte
     else:
         _print_end(service, workflow)
     if workflow.status == "failed":
-        reason = _reason(service, workflow)
         raise CannotDoError(
-            f"workflow {workflow.id} failed: {reason}",
-            hint=f"`holdfast events {workflow.id}` shows all of it",
+            f"workflow {workflow.id} failed: {_reason(service, workflow)}",
+            hint=f"`holdfast resume {workflow.id}` tries it again from there; "
+            f"`holdfast events {workflow.id}` shows all of it",
         )
     return INTERRUPTED if interrupted else 0
 
 
 def described(service: common.Service, workflow: Workflow) -> dict[str, Any]:
+    from holdfast.model.workflow import RESUMABLE
+
     latest = service.store.latest_snapshot(workflow.id)
     tasks = service.tasks(workflow.id)
     return {
         **workflow.model_dump(mode="json"),
-        "snapshot_id": latest.id if latest and workflow.status == "paused" else None,
+        "snapshot_id": latest.id if latest and workflow.status in RESUMABLE else None,
         "tasks": [task.model_dump(mode="json") for task in tasks.tasks],
     }
 
@@ -113,8 +115,9 @@ def _print_end(service: common.Service, workflow: Workflow) -> None:
 
 
 def _reason(service: common.Service, workflow: Workflow) -> str:
-    failed = [task for task in service.tasks(workflow.id).tasks if task.status == "failed"]
-    return "; ".join(f"task {task.id}: {task.result or 'failed'}" for task in failed) or "see its events"
+    from holdfast.model.task import failure_of
+
+    return failure_of(service.tasks(workflow.id).tasks) or workflow.pause_reason or "see its events"
 
 
 @contextmanager

@@ -62,6 +62,11 @@ def _described(store: SqlStore | RemoteStore, workflow: Workflow) -> dict[str, A
     tasks = fold.tasks()
     return {
         **workflow.model_dump(mode="json"),
+        "failed_tasks": [
+            {"id": task.id, "attempt": task.attempts, "reason": task.result}
+            for task in tasks.tasks
+            if task.status == "failed"
+        ],
         "snapshots": len(snapshots),
         "latest_snapshot": latest.session_id if latest else None,
         "tasks_completed": tasks.count("completed"),
@@ -133,10 +138,15 @@ def _print_workflow(workflow: dict[str, Any]) -> None:
         click.echo(f"Snapshot:  {workflow['latest_snapshot']}  (session {workflow['session_count']})")
     if workflow["tasks_completed"] or workflow["tasks_remaining"]:
         click.echo(f"Tasks:     {workflow['tasks_completed']} done, {workflow['tasks_remaining']} remaining")
+    for task in workflow["failed_tasks"]:
+        reason = common.in_a_line(task["reason"] or "no reason given")
+        click.echo(f"Failed:    {task['id']} (attempt {task['attempt']}): {reason}")
     if workflow["current_task_id"]:
         click.echo(f"Running:   {workflow['current_task_id']}")
     if workflow["context_utilization"] is not None:
         click.echo(f"Context:   {workflow['context_utilization']:.0%} of the window")
+    if workflow["status"] == "failed":
+        click.echo(f"           try again: holdfast resume {workflow['id']}")
     if workflow["abandoned"]:
         click.echo(f"           its process is gone: holdfast resume {workflow['id']}")
 
@@ -146,5 +156,6 @@ def _status_line(workflow: dict[str, Any]) -> str:
 
     moment = workflow["paused_at"] or workflow["updated_at"]
     passed = time.time() - datetime.fromisoformat(moment).timestamp()
-    reason = f": {workflow['pause_reason']}" if workflow["pause_reason"] else ""
+    told_below = workflow["status"] == "failed" and workflow["failed_tasks"]
+    reason = f": {workflow['pause_reason']}" if workflow["pause_reason"] and not told_below else ""
     return f"{workflow['status']}, {common.ago(passed)}{reason}"

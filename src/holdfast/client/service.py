@@ -22,7 +22,7 @@ from holdfast.model.usage import UsageMetrics
 from holdfast.model.workflow import ACTIVE, OPEN, Workflow, WorkflowStatus
 from holdfast.orchestrator.experience import DriverRecord
 from holdfast.orchestrator.plan import Plan
-from holdfast.orchestrator.service import Resumed, check_resumable
+from holdfast.orchestrator.service import Resumed, check_resumable, ended_before_pause
 from holdfast.stats import JournalStats
 from holdfast.store.protocol import SnapshotSummary
 
@@ -92,9 +92,7 @@ class RemoteService:
             time.sleep(_POLL_SECONDS)
             workflow = self.workflow(workflow_id)
         if workflow.status != "paused":
-            raise IllegalTransitionError(
-                f"workflow {workflow_id} is {workflow.status}: it ended before the pause"
-            )
+            raise ended_before_pause(workflow)
         latest = self.store.latest_snapshot(workflow_id)
         return latest.id if latest else None
 

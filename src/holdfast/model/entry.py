@@ -28,7 +28,10 @@ class WorkflowCreated(Value):
 
 
 class WorkflowStatusChanged(Value):
-    """Started, blocked, completed, failed or cancelled; a pause and a resume have entries of their own."""
+    """Started, blocked, completed, failed or cancelled; a pause and a resume have entries of their own.
+
+    A failure follows the entry of its pause, which names the snapshot.
+    """
 
     type: Literal["workflow_status_changed"] = "workflow_status_changed"
     status: WorkflowStatus
@@ -78,7 +81,7 @@ class AgentSessionReported(Value):
 class TaskStarted(Value):
     type: Literal["task_started"] = "task_started"
     task_id: str
-    attempt: int = Field(default=1, ge=1, description="Above 1 where an earlier one was cut off")
+    attempt: int = Field(default=1, ge=1, description="Above 1 where an earlier one was cut off or failed")
 
 
 class TaskFinished(Value):

@@ -135,6 +135,9 @@ def _work(state: SessionFold, entry: e.WorkCommitted) -> None:
 
 
 def _resumed(state: SessionFold, entry: e.WorkflowResumed) -> None:
+    for task in state.task_dag.tasks:
+        if state.task_changes.get(task.id, {}).get("status", task.status) == "failed":
+            _change_task(state, task.id, status="pending")  # to resume is to try it again
     state.resumed = entry
     state.usage = UsageMetrics()  # a new session starts with an empty window
     state.agent_session = None

@@ -11,7 +11,7 @@ import re
 HANDED_OVER = "Go on with the work that another agent was doing in this folder (paused as "
 PAUSED_EARLIER = "This work was begun in an earlier session, which was paused. What follows was recorded then"
 GOES_ON = "The work you see above was paused, and goes on now. What follows was recorded since"
-TRIED_BEFORE = "An earlier attempt at this task was cut off."
+TRIED_BEFORE = "An earlier attempt at this task failed or was cut off."
 PAUSED_HERE = "Work in this folder was paused"
 WOUND_DOWN = "This session was wound down or compacted"
 MOVED_ON = "Since then the repository moved from commit "
@@ -23,7 +23,7 @@ _OPENS = (
     HANDED_OVER,
     PAUSED_EARLIER,
     GOES_ON,
-    TRIED_BEFORE,
+    "An earlier attempt at this task ",
     f"[holdfast] {PAUSED_HERE} (",
     f"[holdfast] {WOUND_DOWN} (",
     BRIEFING,

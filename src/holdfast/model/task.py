@@ -7,7 +7,7 @@ callers, and inside other values, it behaves like any other of ours.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from functools import cache, cached_property
 from graphlib import CycleError, TopologicalSorter
 from typing import TYPE_CHECKING, Annotated, Any, Literal, NotRequired, Self, get_type_hints
@@ -30,7 +30,7 @@ from holdfast.redact import redact
 
 TaskStatus = Literal["pending", "in_progress", "blocked", "completed", "failed"]
 
-REMAINING: frozenset[TaskStatus] = frozenset({"pending", "in_progress", "blocked"})
+REMAINING: frozenset[TaskStatus] = frozenset({"pending", "in_progress", "blocked", "failed"})
 
 
 class _Checked(msgspec.StructMeta):
@@ -61,7 +61,7 @@ class Task(
     approval: Annotated[bool, Meta(description="Whether somebody must approve before it starts")] = False
     review: Annotated[bool, Meta(description="Whether its result is a review of the work so far")] = False
     junit: Annotated[str | None, Meta(description="Where its tests write JUnit XML, in the worktree")] = None
-    attempts: Annotated[int, Meta(ge=0, description="How often it was started; above 1 it was cut off")] = 0
+    attempts: Annotated[int, Meta(ge=0, description="How often it was started")] = 0
     result: Annotated[str | None, Meta(description="How it ended, in a line")] = None
 
     def changed(self, **changes: Any) -> Self:
@@ -161,6 +161,13 @@ def _described(annotation: Any, field: structs.FieldInfo) -> Any:
 
 _LIMITS = ("description", "min_length", "ge")
 """What the fields above say by `Meta`; it is called the same with pydantic."""
+
+
+def failure_of(tasks: Iterable[Task]) -> str | None:
+    """Which of these failed and why, in a sentence; None where none did."""
+    failed = [f"task {task.id}: {task.result or 'failed'}" for task in tasks if task.status == "failed"]
+    return "; ".join(failed) or None
+
 
 _PACKER = msgspec.msgpack.Encoder()
 _UNPACKER = msgspec.msgpack.Decoder(tuple[Task, ...])

@@ -19,12 +19,15 @@ VALID_TRANSITIONS: dict[WorkflowStatus, frozenset[WorkflowStatus]] = {
     "blocked": frozenset({"in_progress", "failed", "cancelled"}),
     "paused": frozenset({"in_progress", "cancelled"}),
     "completed": frozenset(),
-    "failed": frozenset(),
+    "failed": frozenset({"in_progress", "cancelled"}),
     "cancelled": frozenset(),
 }
 
 ACTIVE: frozenset[WorkflowStatus] = frozenset({"in_progress", "blocked"})
 """A worktree holds at most one of these."""
+
+RESUMABLE: frozenset[WorkflowStatus] = frozenset({"paused", "failed"})
+"""The next session of these is another one, from where the last one stopped."""
 
 OPEN: frozenset[WorkflowStatus] = frozenset({*ACTIVE, "pending", "paused"})
 
@@ -83,7 +86,7 @@ class Workflow(Value):
     created_at: AwareDatetime
     updated_at: AwareDatetime
     paused_at: AwareDatetime | None = None
-    pause_reason: str | None = None
+    pause_reason: str | None = Field(default=None, description="Why it is paused, or why it failed")
     pause_request: PauseRequest | None = None
     commit_at_start: str | None = Field(default=None, description="HEAD when the workflow began")
     options: WorkflowOptions = WorkflowOptions()

@@ -12,7 +12,7 @@ from holdfast.core import Core
 from holdfast.errors import HoldfastError
 from holdfast.layout import ProjectLayout
 from holdfast.model.snapshot import SessionSnapshot
-from holdfast.model.workflow import Workflow
+from holdfast.model.workflow import RESUMABLE, Workflow
 from holdfast.pauses import with_world
 from holdfast.store.protocol import Change
 from holdfast.store.session_document import render_files
@@ -29,7 +29,8 @@ def close_session(
     apply: Callable[[Change], bool],
     seconds: float,
 ) -> SessionSnapshot:
-    """Pause what `current` gives; `apply` says whether the commit went through, else it is made anew.
+    """Pause (or fail) what `current` gives; `apply` says whether the commit went through, else it is made
+    anew.
 
     The database decides. Files that cannot be written cost themselves: they are an export.
     """
@@ -47,7 +48,7 @@ def close_session(
     except HoldfastError as error:
         log.warning("the session's files were not written: %s", error.message)
         found = current()
-        if found.status == "paused":
+        if found.status in RESUMABLE:
             latest = core.store.latest_snapshot(found.id)
             if latest is not None:
                 return latest

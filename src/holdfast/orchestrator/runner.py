@@ -23,7 +23,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Literal, Self
 
-from holdfast.changes import Facts
+from holdfast.changes import Facts, settled_entries
 from holdfast.clock import to_datetime
 from holdfast.errors import HoldfastError
 from holdfast.model.entry import (
@@ -34,11 +34,10 @@ from holdfast.model.entry import (
     TaskStarted,
     UsageReported,
     Warned,
-    WorkflowPaused,
     WorkflowStatusChanged,
 )
 from holdfast.model.fold import SessionFold
-from holdfast.model.task import Task
+from holdfast.model.task import Task, failure_of
 from holdfast.model.usage import UsageMetrics
 from holdfast.model.workflow import PauseRequest, Workflow
 from holdfast.orchestrator.attempts import Attempts, Ended
@@ -210,11 +209,8 @@ class _OpenSession:
         """Decide by what is known now and commit that; None where somebody changed the workflow first."""
         if self._running:
             return self._while_others_run(entries, cause)
-        failed = next((task for task in self._tasks.values() if task.status == "failed"), None)
-        if failed is not None:
-            reason = f"task {failed.id}: {failed.result or 'failed'}"
-            ending = WorkflowStatusChanged(status="failed", reason=reason)
-            return self._ended("failed", [*entries, ending])
+        if (reason := failure_of(self._tasks.values())) is not None:
+            return self._fail(entries, reason)
         if all(task.status == "completed" for task in self._tasks.values()):
             return self._ended("completed", [*entries, WorkflowStatusChanged(status="completed")])
         cause = cause or self._asked() or self._own_cause() or self._misfit()
@@ -371,9 +367,7 @@ class _OpenSession:
         written = self._recorder.commit(*entries, asked, pause_request=request)
         return self._told(written, (*entries, asked))
 
-    def _ended(
-        self, status: Literal["completed", "failed", "blocked"], entries: list[Entry]
-    ) -> Verdict | None:
+    def _ended(self, status: Literal["completed", "blocked"], entries: list[Entry]) -> Verdict | None:
         entries = [*entries, *self._brought_home()]
         return status if self._told(self._recorder.commit(*entries, to=status), entries) else None
 
@@ -389,12 +383,20 @@ class _OpenSession:
                 return None
         elif entries and not self._commit(*entries):
             return None
-        facts = Facts(
-            trigger=cause.trigger,
-            reason=cause.reason,
-            usage=self._metrics(),
-            resume_at=self._resets_at if self._workflow.options.resume_on_reset else None,
-        )
+        resume_at = self._resets_at if self._workflow.options.resume_on_reset else None
+        self._settle(cause, resume_at)
+        return "paused"
+
+    def _fail(self, entries: list[Entry], reason: str) -> Verdict | None:
+        """As a pause, so that the failed task can be tried again from here."""
+        entries = [*entries, *self._brought_home()]
+        if entries and not self._commit(*entries):
+            return None
+        self._settle(PauseCause("failure", reason))
+        return "failed"
+
+    def _settle(self, cause: PauseCause, resume_at: datetime | None = None) -> None:
+        facts = Facts(trigger=cause.trigger, reason=cause.reason, usage=self._metrics(), resume_at=resume_at)
         snapshot = close_session(
             self._around.core,
             self._worktree,
@@ -403,16 +405,8 @@ class _OpenSession:
             apply=self._recorder.apply,
             seconds=self._around.clock(),
         )
-        paused = WorkflowPaused(
-            snapshot_id=snapshot.id,
-            session_id=snapshot.session_id,
-            session_number=snapshot.session_number,
-            trigger=snapshot.trigger,
-            reason=snapshot.pause_reason,
-        )
-        self._around.listener(self._workflow.id, paused)
+        self._told(True, settled_entries(snapshot))
         enrich_later(self._around.settings, snapshot, self._worktree)
-        return "paused"
 
     def _leave(self, entries: list[Entry]) -> Verdict | None:
         written = self._recorder.commit(

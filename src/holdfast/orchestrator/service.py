@@ -130,9 +130,7 @@ class OrchestratorService:
                 )
             return None
         if workflow.status != "paused":
-            raise IllegalTransitionError(
-                f"workflow {workflow_id} is {workflow.status}: it ended before the pause"
-            )
+            raise ended_before_pause(workflow)
         latest = self.store.latest_snapshot(workflow_id)
         return latest.id if latest else None
 
@@ -154,7 +152,7 @@ class OrchestratorService:
         strict: bool = False,
         claim: str | None = None,
     ) -> Resumed:
-        """Go on in a new session, from the last snapshot or from an older one.
+        """Go on in a new session, from the last snapshot or from an older one; a failed task is tried again.
 
         Of several who try at once one succeeds. What crashed is paused first, with what it had recorded.
         """
@@ -188,15 +186,16 @@ class OrchestratorService:
         return self._again_on_conflict(lambda: self.core.approve(workflow_id, task_id, claim))
 
     def reject(self, workflow_id: str, reason: str | None = None) -> Workflow:
-        """Refuse the task that waits for approval; the workflow has failed."""
+        """Refuse the task that waits for approval; the workflow has failed. A resume asks again."""
+        return self._again_on_conflict(lambda: self._rejected(workflow_id, reason))
+
+    def _rejected(self, workflow_id: str, reason: str | None) -> Workflow:
         workflow = self.store.workflow(workflow_id)
         if workflow.status != "blocked":
             raise IllegalTransitionError(
                 f"workflow {workflow_id} is {workflow.status}; it does not wait for approval"
             )
-        return self._again_on_conflict(
-            lambda: self.core.move(workflow_id, "failed", reason or "the approval was refused")
-        )
+        return self._settle(workflow, "failure", reason or "the approval was refused")
 
     def recovered(self, workflow_id: str) -> Workflow:
         """The workflow; paused with trigger `crash` first, where its runner is gone."""
@@ -361,6 +360,14 @@ class OrchestratorService:
 
 
 _DIED = "its process ended without a pause"
+
+
+def ended_before_pause(workflow: Workflow) -> IllegalTransitionError:
+    hint = f"`holdfast resume {workflow.id}` tries the failed task again"
+    return IllegalTransitionError(
+        f"workflow {workflow.id} is {workflow.status}: it ended before the pause",
+        hint=hint if workflow.status == "failed" else None,
+    )
 
 
 def check_resumable(workflow: Workflow) -> None:

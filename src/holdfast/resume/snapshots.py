@@ -56,6 +56,7 @@ _TRIGGERS = {
     "exhaustion": "the context window was nearly full",
     "timeout": "its time was up",
     "crash": "its process ended without a pause",
+    "failure": "a task failed",
 }
 
 

@@ -98,7 +98,7 @@ class Assignment:
     task: Task
     worktree: Path
     attempt: int = 1
-    """Above 1 where an earlier attempt was cut off: what it did may be there already."""
+    """Above 1 where an earlier attempt failed or was cut off: what it did may be there already."""
     context: str | None = None
     """What the next session must know, compiled from the snapshot; None in a workflow's first session."""
     message: str | None = None
@@ -145,7 +145,7 @@ class Done:
 
 @dataclass(frozen=True)
 class Failed:
-    """The task itself did not succeed: the workflow fails, or goes on without it."""
+    """The task itself did not succeed: the workflow fails there, and a resume tries the task again."""
 
     reason: str
 

@@ -8,7 +8,7 @@ from holdfast.orchestrator.drivers.review import REVIEW_FORM, is_review
 
 _CONTEXT = f"{PAUSED_EARLIER}; check it against the files before relying on it."
 _OLD_CONVERSATION = f"{GOES_ON}; where it differs from what you remember, it is right."
-_CUT_OFF = f"{TRIED_BEFORE} What it did may be there already: look before you do it again."
+_NOT_THE_FIRST = f"{TRIED_BEFORE} What it did may be there already: look before you do it again."
 
 
 def prompt_for(
@@ -29,7 +29,7 @@ def prompt_for(
         if assignment.message:
             parts.append(f"The user says: {assignment.message.strip()}")
     if assignment.attempt > 1:
-        parts.append(_CUT_OFF)
+        parts.append(_NOT_THE_FIRST)
     parts.append(_task(assignment))
     if form and is_review(task):
         parts.append(form)

@@ -9,7 +9,7 @@ from typing import Annotated
 from fastapi import APIRouter, Body, Query, Response
 from starlette.concurrency import run_in_threadpool
 
-from holdfast.errors import IllegalTransitionError
+from holdfast.orchestrator.service import ended_before_pause
 from holdfast.resume.compiler import DEFAULT_BUDGET
 from holdfast.server.contexts import Budget, MaxChars, Model, characters, compiled_for, context_fields
 from holdfast.server.desk import AtDesk, Desk
@@ -72,9 +72,7 @@ async def _paused(desk: Desk, workflow_id: str, position: int, seconds: float) -
                     latest = await run_in_threadpool(desk.store.latest_snapshot, workflow_id)
                     return latest.id if latest else None
                 if workflow.status != "in_progress":
-                    raise IllegalTransitionError(
-                        f"workflow {workflow_id} is {workflow.status}: it ended before the pause"
-                    )
+                    raise ended_before_pause(workflow)
                 position = await _next_change(desk, workflow_id, position)
     return None
 
@@ -98,7 +96,8 @@ async def _next_change(desk: Desk, workflow_id: str, position: int) -> int:
 def resume_workflow(
     workflow_id: str, desk: AtDesk, request: Annotated[ResumeWorkflow | None, Body()] = None
 ) -> ResumeResponse:
-    """Resume a paused workflow from its last snapshot, or from an older one. Of several who try, one does."""
+    """Resume a paused or failed workflow from its last snapshot, or from an older one; a failed task is
+    tried again. Of several who try, one does."""
     wanted = request or ResumeWorkflow()
     resumed = desk.service.resume_workflow(
         workflow_id, snapshot_id=wanted.snapshot_id, message=wanted.message, strict=wanted.strict
@@ -159,6 +158,6 @@ def approve_workflow(workflow_id: str, desk: AtDesk) -> ActionResponse:
 def reject_workflow(
     workflow_id: str, desk: AtDesk, request: Annotated[GiveReason | None, Body()] = None
 ) -> ActionResponse:
-    """Refuse the task that waits for approval; the workflow has failed."""
+    """Refuse the task that waits for approval; the workflow has failed. A resume asks again."""
     desk.service.reject(workflow_id, request.reason if request else None)
     return ActionResponse(status="rejected", workflow_id=workflow_id)
