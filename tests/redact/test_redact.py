@@ -1,12 +1,16 @@
 from __future__ import annotations
 
 import json
+import resource
+import subprocess
+import sys
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from holdfast.redact import redact
+from redact import adversary, naive
 
 # Put together at run time, so that no scanner takes this file for a leak.
 HIDDEN = {
@@ -85,3 +89,61 @@ def test_json_stays_json(parts: list[str]) -> None:
     document = {"text": "".join(parts), "password": "".join(parts)}
     clean, _ = redact(json.dumps(document))
     assert json.loads(clean).keys() == document.keys()
+
+
+SECONDS = 300
+PARTS = [
+    *HIDDEN.values(),
+    *adversary.PIECES,
+    *(
+        ".",
+        "_",
+        "x",
+        "B",
+        "A" * 12,
+        "a" * 8,
+        "7",
+        "é",
+        "@",
+        "'",
+        "PRIVATE KEY",
+        " BLOCK",
+        "RSA ",
+        "-----",
+        "/",
+    ),
+]
+
+
+@settings(max_examples=2_000)
+@given(st.lists(st.sampled_from(PARTS), max_size=12).map("".join))
+def test_it_finds_what_plain_patterns_find(text: str) -> None:
+    assert redact(text) == naive.redact(text)
+
+
+@settings(max_examples=300)
+@given(
+    st.lists(st.sampled_from(PARTS), max_size=4).map("".join),
+    st.integers(19_960, 20_040),
+    st.lists(st.sampled_from(PARTS), max_size=4).map("".join),
+)
+def test_so_it_does_of_a_long_key_block(before: str, length: int, after: str) -> None:
+    text = f"{before}{adversary.OPEN_KEY}{'!' * length}{adversary.CLOSED_KEY}{after}"
+    assert redact(text) == naive.redact(text)
+
+
+def test_the_time_grows_with_the_length_alone() -> None:
+    """Held by the processor time it may use: some thirty times what is needed, and less than what a single
+    one of these texts takes where the time grows with the square of the length."""
+
+    def limit() -> None:
+        resource.setrlimit(resource.RLIMIT_CPU, (SECONDS, SECONDS))
+
+    done = subprocess.run(
+        [sys.executable, adversary.__file__],
+        capture_output=True,
+        text=True,
+        check=False,
+        preexec_fn=limit,
+    )
+    assert done.returncode == 0, f"stuck at {done.stdout.splitlines()[-1:]} {done.stderr}"

@@ -1,0 +1,56 @@
+"""Texts that make naive redaction read the same piece again for each sign in it.
+
+Run as a program it redacts them all and names each before it starts, so that the last line tells
+which one was too much for the processor time it was given.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from itertools import product
+
+from holdfast.redact import redact
+from holdfast.secret_signs import SECRET_NAMES, SIGNS
+
+LONG, SHORTER = 600_000, 60_000
+
+OPEN_KEY = "-----BEGIN " + "PRIVATE KEY-----"
+CLOSED_KEY = "-----END " + "PRIVATE KEY-----"
+PIECES = (
+    *SIGNS,
+    *SECRET_NAMES,
+    *(f"{name}=" for name in ("password", "secret", "api_key")),
+    *("eyJ" + "a" * 8 + ".", "eyJ" + "a" * 8, "AKIA…", "AKIA" + "A" * 16, "sk-ant-", "sk-proj-", "xoxb-"),
+    *(
+        OPEN_KEY,
+        CLOSED_KEY,
+        f"{OPEN_KEY}!",
+        f"{OPEN_KEY}\\\\!",
+        f'{OPEN_KEY}"',
+        "-----BEGIN A ",
+        "-----END A ",
+    ),
+    *("://a:", "://a:b", "password: ", "password' : '", "secret=ab1…", "passwordpassphrase=", "npm_a"),
+    *(" ", "\n", "\\", "\\n", '"', "0", "A", "-", "=", ":", "…", "\u0130"),
+)
+MIXED = (
+    *("eyJ", "eyJ" + "a" * 8, ".", "AKIA", "ASIA", "…", "-", OPEN_KEY, CLOSED_KEY, "!", '"', "\\", " "),
+    *("password", "secret=", "A1"),
+)
+
+
+def texts() -> Iterator[tuple[str, str]]:
+    for piece in PIECES:
+        yield repr(piece), piece * (LONG // len(piece))
+    for one, other in product(MIXED, repeat=2):
+        times = SHORTER // len(one + other)
+        yield f"{one!r} and {other!r} in turn", (one + other) * times
+        yield f"{one!r}, then {other!r}", one * times + other * times
+
+
+if __name__ == "__main__":
+    for name, text in texts():
+        sys.stdout.write(f"{name}\n")
+        sys.stdout.flush()
+        redact(text)
