@@ -6,7 +6,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 
+from pydantic import ValidationError
+
 from holdfast import ids
+from holdfast.errors import InvalidInputError
 from holdfast.model.entry import (
     Entry,
     Event,
@@ -17,10 +20,11 @@ from holdfast.model.entry import (
 )
 from holdfast.model.fold import SessionFold
 from holdfast.model.git import GitState
+from holdfast.model.originals import ISSUE, MESSAGE, OPTIONS, lacks_something, name_of, original
 from holdfast.model.snapshot import FileFingerprint, IncrementalPause, SessionSnapshot
 from holdfast.model.task import TaskDAG
 from holdfast.model.usage import UsageMetrics
-from holdfast.model.workflow import RESUMABLE, Issue, Workflow, WorkflowStatus
+from holdfast.model.workflow import RESUMABLE, Issue, Workflow, WorkflowOptions, WorkflowStatus
 from holdfast.policy import Trigger
 from holdfast.store.protocol import Change
 
@@ -76,6 +80,7 @@ def opening(
     constraints: tuple[str, ...],
     commit_at_start: str | None,
     now: datetime,
+    options: WorkflowOptions | None = None,
 ) -> Change:
     """A new workflow that runs from its first moment."""
     workflow = Workflow(
@@ -85,10 +90,30 @@ def opening(
         created_at=now,
         updated_at=now,
         commit_at_start=commit_at_start,
+        options=options or WorkflowOptions(),
     )
     created = WorkflowCreated(issue=issue, worktree=worktree, task_dag=task_dag, constraints=constraints)
     started = WorkflowStatusChanged(status="in_progress")
-    return clean(Change(workflow.moved("in_progress", now), None, (created, started)))
+    change = Change(workflow.moved("in_progress", now), None, (created, started))
+    try:
+        copy = clean(change)
+    except ValidationError as error:
+        raise InvalidInputError(
+            "without what looks like secrets in their ids, tasks have the same id",
+            hint="name the tasks otherwise: ids are shown everywhere",
+        ) from error
+    return replace(copy, originals=_originals(change, copy))
+
+
+def _originals(change: Change, copy: Change) -> dict[str, str]:
+    """What the copy of a new workflow lacks."""
+    found = original(ISSUE, change.workflow.issue, copy.workflow.issue)
+    found |= original(OPTIONS, change.workflow.options, copy.workflow.options)
+    created, shown = change.entries[0], copy.entries[0]
+    if isinstance(created, WorkflowCreated) and isinstance(shown, WorkflowCreated):
+        for task, other in zip(created.task_dag.tasks, shown.task_dag.tasks, strict=True):
+            found |= original(name_of(other.id), task, other)
+    return found
 
 
 def going_on(
@@ -102,13 +127,20 @@ def going_on(
     entry = WorkflowResumed(
         snapshot_id=snapshot.id if snapshot else None, session_number=number, message=message
     )
-    return clean(Change(resumed, workflow.revision, (entry,)))
+    change = clean(Change(resumed, workflow.revision, (entry,)))
+    lacks = message is not None and (entry != change.entries[0] or lacks_something(message))
+    return replace(change, originals={MESSAGE: message} if lacks and message else {})
 
 
 def opening_pause(first: Change, fold: SessionFold, facts: Facts, now: datetime) -> Settled:
     """A change that starts work and the pause of that work, as one change."""
     settled = prepare_pause(first.workflow, fold, facts, now)
-    both = replace(settled.change, seen=first.seen, entries=(*first.entries, *settled.change.entries))
+    both = replace(
+        settled.change,
+        seen=first.seen,
+        entries=(*first.entries, *settled.change.entries),
+        originals=first.originals,
+    )
     return replace(settled, change=both)
 
 

@@ -13,7 +13,6 @@ never a lost update.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
@@ -88,11 +87,10 @@ class Core:
 
         With `options` it gets a run: of whoever is named by `claim`, else of the first worker to take it.
         """
-        change = opening(
-            issue, worktree, task_dag or TaskDAG(), tuple(constraints), commit_at_start, self._now()
-        )
+        tasks, now = task_dag or TaskDAG(), self._now()
+        change = opening(issue, worktree, tasks, tuple(constraints), commit_at_start, now, options)
         if options is not None:
-            change = with_run(replace(change, workflow=change.workflow.changed(options=options)), claim)
+            change = with_run(change, claim)
         self.store.apply(change)
         return change.workflow
 

@@ -221,6 +221,69 @@ def test_an_edited_proposal_is_shown_kept_and_written(shop: Place, tmp_path: Pat
     assert '        r"""Say "so".\n\n        And more: \\d\n        """\n' in text(shop)
 
 
+SECRET = "hun" + "ter2" * 3
+WITH_SECRET = f"Call it with `password={SECRET}`."
+
+
+def test_a_text_with_a_secret_is_written_as_it_is(shop: Place, tmp_path: Path) -> None:
+    editor(shop, tmp_path, WITH_SECRET)
+    with improve(shop) as terminal:
+        terminal.answer(PROMPT, "e")
+        terminal.answer(PROMPT, "a")
+        terminal.answer(PROMPT, "q")
+        assert terminal.end() == 0
+    assert f'"""{WITH_SECRET}"""' in text(shop)
+    assert SECRET not in json.dumps(state(shop))
+
+
+@pytest.mark.parametrize("is_old", [False, True])
+def test_after_an_interruption_no_copy_of_it_is_written(shop: Place, tmp_path: Path, is_old: bool) -> None:
+    editor(shop, tmp_path, WITH_SECRET)
+    with improve(shop) as terminal:
+        terminal.answer(PROMPT, "e")
+        terminal.wait(PROMPT)
+        assert terminal.interrupt() == 130
+    assert SECRET not in json.dumps(state(shop))
+    if is_old:  # as it was kept before
+        saved = state(shop)
+        saved["plan_items"][0]["proposal"] = "Call it with `password=[redacted:assigned-secret]`."
+        del saved["plan_items"][0]["withheld"]
+        [path] = shop.sessions.glob("improve-session-*.json")
+        path.write_text(json.dumps(saved))
+    with improve(shop, "--resume") as terminal:
+        assert "the text for Shop.sell held a secret, which is not kept" in terminal.wait(PROMPT)
+        terminal.type("a")
+        terminal.answer(PROMPT, "q")
+        assert terminal.end() == 0
+    assert text(shop) == DOCUMENTED_SELL  # the model was asked again
+
+
+def test_what_looks_like_a_copy_and_was_written_so_is_kept(shop: Place, tmp_path: Path) -> None:
+    editor(shop, tmp_path, "Gives `[redacted:aws-key]` back.")
+    with improve(shop) as terminal:
+        terminal.answer(PROMPT, "e")
+        terminal.wait(PROMPT)
+        assert terminal.interrupt() == 130
+    with improve(shop, "--resume") as terminal:
+        terminal.answer(PROMPT, "a")
+        terminal.answer(PROMPT, "q")
+        assert terminal.end() == 0
+    assert '"""Gives `[redacted:aws-key]` back."""' in text(shop)
+
+
+def test_a_proposal_that_quotes_what_was_taken_out_is_none(shop: Place) -> None:
+    source = shop.project / "src" / "shop.py"
+    source.write_text(f"def log_in(password='{SECRET}'):\n    return password\n")
+    quoting = says({"documentation": "The default is [redacted:assigned-secret]."})
+    with ScriptedModel(quoting).running() as model:
+        use_model(shop, model)
+        told = shop.run("docs", "improve", "src/shop.py", "--yes", "--json").data
+        assert SECRET not in json.dumps(model.requests)
+    assert (told["accepted"], told["skipped"]) == (0, 1)
+    assert "quotes a secret" in told["failures"]["src/shop.py:log_in"]
+    assert "redacted" not in source.read_text()
+
+
 def broken_off(terminal: Terminal, how: str) -> None:
     assert getattr(terminal, how)() == (130 if how == "interrupt" else -9)
 

@@ -73,6 +73,29 @@ def _until_entry(listener: Any, kind: str) -> dict[str, Any]:
                 return event["entry"]
 
 
+def test_a_plan_with_secrets_runs_as_it_was_posted_and_no_answer_has_them(
+    program: Served, place: Place
+) -> None:
+    secret = "hun" + "ter2" * 3
+    command = f"export DB_PASSWORD={secret}; printf %s $DB_PASSWORD > {{}}; echo $DB_PASSWORD"
+    given = plan(command.format("one"), command.format("two"), pause_every=1)
+    answers = [program.ask("POST", "/api/workflows", {"plan": given})]
+    flow = answers[0].data["id"]
+    with program.socket(f"?since=0&workflow_id={flow}") as listener:
+        paused = _until_entry(listener, "workflow_paused")
+        wish = {"message": f"password={secret}"}
+        answers.append(program.ask("POST", f"/api/workflows/{flow}/resume", wish))
+        while _until_entry(listener, "workflow_status_changed")["status"] != "completed":
+            pass
+    for path in ("", "/tasks", "/progress", "/events", "/snapshots", "/resume/preview"):
+        answers.append(program.ask("GET", f"/api/workflows/{flow}{path}"))
+    answers.append(program.ask("GET", f"/api/snapshots/{paused['snapshot_id']}"))
+    answers += [program.ask("GET", "/api/events"), program.ask("GET", "/api/workflows")]
+    assert [answer for answer in answers if answer.status not in (200, 201, 409)] == []
+    assert [answer for answer in answers if secret.encode() in answer.body] == []
+    assert [(place.project / name).read_text() for name in ("one", "two")] == [secret] * 2
+
+
 def test_a_pause_can_be_waited_for(program: Served, place: Place) -> None:
     flow = program.ask("POST", "/api/workflows", {"plan": plan("sleep 0.2", "sleep 60")}).data["id"]
     with program.socket(f"?since=0&workflow_id={flow}") as listener:

@@ -49,6 +49,32 @@ def test_a_change_replaces_every_field_of_the_workflow(store: Store) -> None:
     assert store.workflow("wf_1") == after
 
 
+def test_originals_are_kept_until_the_workflow_never_runs_again(store: Store) -> None:
+    store.apply(new(workflow(), originals={"task a": "first", "message": "old"}))
+    store.apply(new(workflow("wf_2")))
+    store.apply(next_of(store.workflow("wf_1"), originals={"message": "new"}))
+    for status in ("paused", "failed"):
+        change = next_of(store.workflow("wf_1"))
+        store.apply(replace(change, workflow=change.workflow.changed(status=status)))
+        assert store.originals("wf_1") == {"task a": "first", "message": "new"}
+    assert store.originals("wf_2") == store.originals("wf_3") == {}
+
+
+@pytest.mark.parametrize("status", ["completed", "cancelled"])
+def test_then_they_are_gone(store: Store, status: WorkflowStatus) -> None:
+    store.apply(new(workflow(), originals={"task a": "first"}))
+    change = next_of(store.workflow("wf_1"))
+    store.apply(replace(change, workflow=change.workflow.changed(status=status)))
+    assert store.originals("wf_1") == {}
+
+
+def test_originals_of_a_change_that_is_refused_are_not_kept(store: Store) -> None:
+    store.apply(new(workflow()))
+    with pytest.raises(HoldfastError):
+        store.apply(new(workflow(), originals={"task a": "first"}))
+    assert store.originals("wf_1") == {}
+
+
 def test_a_snapshot_comes_back_with_every_field(store: Store) -> None:
     store.apply(new(workflow(), save=full_snapshot()))
     assert store.snapshot("snap_1") == full_snapshot()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
@@ -33,6 +33,9 @@ class RemoteStore:
 
     def workflow(self, workflow_id: str) -> Workflow:
         return Workflow.model_validate(self._connection.get("workflows", workflow_id))
+
+    def originals(self, workflow_id: str) -> Mapping[str, str]:  # noqa: ARG002
+        raise _servers_own("originals")
 
     def workflows(
         self,

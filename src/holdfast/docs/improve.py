@@ -30,6 +30,7 @@ from holdfast.errors import (
 from holdfast.faults import fault_point
 from holdfast.model.git import decode_path
 from holdfast.model.item_session import ImproveProgress, ImproveSessionState
+from holdfast.model.originals import lacks_something
 from holdfast.model.snapshot import FileFingerprint
 from holdfast.sidecar.transactions import SideCar
 from holdfast.sidecar.worktree import blob_id
@@ -120,6 +121,9 @@ class Improvement:
         for item in taken_back:
             notices.append(f"the documentation of {item.name} was taken back meanwhile; it is open again")
         plan = [_reopened(item) if item in taken_back else item for item in plan]
+        for item in plan:
+            if item.withheld and item.outcome is None:
+                notices.append(f"the text for {item.name} held a secret, which is not kept: write it again")
         drift = drift_since(self.sessions.project, snapshot, self._present(plan), clock=self.sessions.clock)
         left = [item for item in plan if self._still_there(item, drift.modified, drift.deleted, notices)]
         left = [_changed_under(item) if item.filepath in drift.modified else item for item in left]
@@ -282,7 +286,7 @@ class Improvement:
         done = sum(item.outcome is not None for item in plan)
         accepted = sum(item.outcome == "accepted" for item in plan)
         state = self.state.changed(
-            plan_items=tuple(item.model_dump(mode="json") for item in plan),
+            plan_items=tuple(_for_disk(item).model_dump(mode="json") for item in plan),
             current_index=done,
             progress=ImproveProgress(accepted=accepted, skipped=done - accepted),
             file_snapshot=self.state.file_snapshot if snapshot is None else snapshot,
@@ -314,12 +318,26 @@ def accept_all(session: Improvement, proposer: Proposing) -> dict[str, str]:
 
 def _read_plan(state: ImproveSessionState) -> list[PlanItem]:
     try:
-        return [PlanItem.model_validate(item) for item in state.plan_items]
+        return [PlanItem.model_validate(_without_copy(item)) for item in state.plan_items]
     except ValueError as error:
         raise DamagedDataError(
             f"the plan of session {state.session_id} is not one that this holdfast writes",
             hint="start afresh with --new",
         ) from error
+
+
+def _without_copy(item: dict[str, Any]) -> dict[str, Any]:
+    """Before proposals were withheld, a copy without their secrets was kept: that is nothing to write."""
+    is_copy = "withheld" not in item and lacks_something(item.get("proposal"))
+    return {**item, "proposal": None, "withheld": True} if is_copy else item
+
+
+def _for_disk(item: PlanItem) -> PlanItem:
+    """A proposal with a secret is left out: a copy without it would be written into the file one day."""
+    if item.proposal is None:
+        return item
+    lacks = item.without_secrets().proposal != item.proposal
+    return item.changed(proposal=None if lacks else item.proposal, withheld=lacks)
 
 
 def _check_transaction(sessions: ItemSessions, sidecar: SideCar, state: ImproveSessionState) -> None:

@@ -15,6 +15,7 @@ from holdfast.docs.style import Style
 from holdfast.findings.model_call import ModelChoice, Question, ask
 from holdfast.findings.model_failure import too_late
 from holdfast.findings.patience import OwnThread
+from holdfast.model.originals import marks_in
 from holdfast.redact import redact
 from holdfast.text import head_and_tail
 
@@ -58,9 +59,11 @@ class Proposer:
         if settings.model is None:
             return Proposal(None, "no model is set (HOLDFAST_MODEL); e writes it by hand")
         choice = ModelChoice(settings.model, settings.model_url)
+        material = _material(item, source, style, before, wish)
+        shown, _ = redact(material)
         question = Question(
             instructions=self._instructions(item, style),
-            text=redact(_material(item, source, style, before, wish))[0],
+            text=shown,
             schema=_SCHEMA,
             answer_tokens=_ANSWER_TOKENS,
             is_answer=_is_answer,
@@ -77,7 +80,10 @@ class Proposer:
             return Proposal(None, too_late(choice.name, settings.model_time_limit))
         if answer.failure is not None:
             return Proposal(None, answer.failure)
-        return Proposal(unwrapped(cast("dict[str, str]", answer.value)["documentation"]))
+        text = unwrapped(cast("dict[str, str]", answer.value)["documentation"])
+        if any(shown.count(mark) > material.count(mark) for mark in marks_in(text)):
+            return Proposal(None, "the answer quotes a secret of the code, which the model was not shown")
+        return Proposal(text)
 
     def _instructions(self, item: CodeItem, style: Style) -> str:
         tone = f"\nThe tone: {self._tone}." if self._tone else ""

@@ -37,6 +37,7 @@ class PlanItem(Value):
     reason: str
     documented: str | None = Field(default=None, description="SHA-256 of what it had when it was planned")
     proposal: str | None = None
+    withheld: bool = Field(default=False, description="Its proposal held a secret, so it is not on the disk")
     pending: Pending | None = None
     outcome: Outcome | None = None
     change_id: str | None = Field(default=None, description="The side-car's change that wrote it")

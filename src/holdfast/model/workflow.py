@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Literal
+from typing import Literal, Self
 
 from pydantic import AwareDatetime, Field
 
@@ -30,6 +30,8 @@ RESUMABLE: frozenset[WorkflowStatus] = frozenset({"paused", "failed"})
 """The next session of these is another one, from where the last one stopped."""
 
 OPEN: frozenset[WorkflowStatus] = frozenset({*ACTIVE, "pending", "paused"})
+
+NEVER_RUN_AGAIN: frozenset[WorkflowStatus] = frozenset({"completed", "cancelled"})
 
 
 class Issue(Value):
@@ -95,6 +97,12 @@ class Workflow(Value):
     )
     claim: str | None = Field(default=None, description="Who runs it now; every write of a runner names it")
     resume_at: AwareDatetime | None = Field(default=None, description="When it is to go on by itself")
+
+    def without_secrets(self) -> Self:
+        """As with any value; but the folder stays, whatever its name sounds like: it is where the work is."""
+        clean = super().without_secrets()
+        same = clean.worktree == self.worktree
+        return clean if same else clean.model_copy(update={"worktree": self.worktree})
 
     def moved(self, status: WorkflowStatus, at: datetime, **changes: object) -> Workflow:
         """The workflow in its next state; an illegal step is refused."""

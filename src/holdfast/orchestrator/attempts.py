@@ -25,6 +25,7 @@ from holdfast.orchestrator.drivers.protocol import (
     Outcome,
     StopSignal,
 )
+from holdfast.orchestrator.originals import Originals
 from holdfast.orchestrator.plan import driver_of
 from holdfast.orchestrator.recorder import Recorder
 from holdfast.orchestrator.reporting import SessionUsage, TaskReport
@@ -57,9 +58,11 @@ class Attempts:
         recorder: Recorder,
         fold: SessionFold,
         place: Workplace,
+        originals: Originals,
         request_pause: Callable[[PauseCause], None],
     ) -> None:
         self._around, self._recorder, self._place = around, recorder, place
+        self._originals = originals
         self._request_pause = request_pause
         self.usage = SessionUsage(fold.usage)
         self.forced: str | None = None
@@ -68,7 +71,6 @@ class Attempts:
         """Why what a task did is not safe, once that was so."""
         self._agent_session = fold.agent_session
         self._base = fold.base
-        self._message = fold.resumed.message if fold.resumed else None
         self._context: str | None = None
         self._tests = fold.test_state
 
@@ -83,12 +85,13 @@ class Attempts:
             self.usage,
             on_usage=self._take_usage,
             on_agent_session=self._take_agent_session,
-            on_line=lambda line: self._around.listener(self._workflow.id, line),
+            on_line=lambda line: self._around.listener(self._workflow.id, self._originals.hidden(line)),
         )
         before = self.usage.metrics.context_utilization
         began = time.monotonic()
         with self._around.watch.over(lambda: self._look(stop)):
-            outcome = self._driven(task, stop, report)
+            outcome = self._originals.hidden_in_outcome(self._driven(task, stop, report))
+        report.findings = [self._originals.hidden_in_finding(one) for one in report.findings]
         for found in report.findings:
             if isinstance(found, TestsRun):
                 self._tests = found.state
@@ -97,7 +100,9 @@ class Attempts:
             try:
                 committed = self._place.keep(task)
             except HoldfastError as error:
-                self.unkept = f"the work of task {task.id} could not be kept: {error.message}"
+                self.unkept = (
+                    f"the work of task {task.id} could not be kept: {self._originals.hidden(error.message)}"
+                )
                 outcome = Interrupted(self.unkept)
         seconds = time.monotonic() - began
         after = self.usage.metrics.context_utilization
@@ -121,12 +126,12 @@ class Attempts:
         return Assignment(
             workflow_id=workflow.id,
             session_number=workflow.session_count,
-            issue=workflow.issue,
-            task=task,
+            issue=self._originals.issue,
+            task=self._originals.task(task, is_told=driver != "shell"),
             worktree=self._place.folder,
             attempt=task.attempts,
             context=self._context,
-            message=self._message,
+            message=self._originals.message,
             agent_session=_agent_session(self._agent_session),
             earlier=_earlier(base) if base else None,
             tests=self._tests,

@@ -53,6 +53,7 @@ from holdfast.orchestrator.drivers.protocol import (
 from holdfast.orchestrator.drivers.review import feedback
 from holdfast.orchestrator.enrichment import enrich_later
 from holdfast.orchestrator.experience import Experience
+from holdfast.orchestrator.originals import Originals
 from holdfast.orchestrator.plan import driver_of
 from holdfast.orchestrator.recorder import Recorder, RunOverError
 from holdfast.orchestrator.surroundings import Surroundings
@@ -122,8 +123,11 @@ class _OpenSession:
         self._started_at: datetime = fold.session_started or self._now()
         self._resets_at: datetime | None = None
         self._no_place: str | None = None
+        self._originals = Originals(around.core.store.originals(workflow_id), workflow, fold)
         self._place = self._placed(fold)
-        self._attempts = Attempts(around, self._recorder, fold, self._place, self._request_at_once)
+        self._attempts = Attempts(
+            around, self._recorder, fold, self._place, self._originals, self._request_at_once
+        )
         self._trail = Trail(self._recorded_folder(), workflow, around.clock)
 
     def close(self) -> None:
@@ -139,9 +143,10 @@ class _OpenSession:
 
     def _placed(self, fold: SessionFold) -> Workplace:
         try:
-            return workplace_for(self._workflow, fold.work, self._around.settings)
+            workflow = self._workflow.changed(options=self._originals.options())
+            return workplace_for(workflow, fold.work, self._around.settings)
         except HoldfastError as error:
-            self._no_place = f"its repository cannot be used: {error.message}"
+            self._no_place = f"its repository cannot be used: {self._originals.hidden(error.message)}"
             return OwnFolder(self._around.settings.home / "worktrees" / "none")
 
     @property
@@ -373,8 +378,8 @@ class _OpenSession:
 
     def _brought_home(self) -> list[Entry]:
         self._trail.end()
-        warning = self._place.leave()
-        return [*self._trail.warnings(), *([] if warning is None else [Warned(text=warning)])]
+        warning = self._originals.hidden(self._place.leave() or "")
+        return [*self._trail.warnings(), *([Warned(text=warning)] if warning else [])]
 
     def _pause(self, entries: list[Entry], cause: PauseCause) -> Verdict | None:
         entries = [*entries, *self._brought_home()]

@@ -38,6 +38,7 @@ from holdfast.orchestrator.drivers import driver_named
 from holdfast.orchestrator.plan import Plan, driver_of
 from holdfast.orchestrator.presence import is_gone
 from holdfast.policy import Trigger
+from holdfast.redact import redact
 from holdfast.store.protocol import Change, SnapshotSummary
 from holdfast.store.sql import SqlStore
 
@@ -266,7 +267,7 @@ class OrchestratorService:
         """What the workflow is alone in, a folder or a branch, and the commit it starts from."""
         options = plan.options
         if options.repository is not None:
-            return f"{options.repository}#{options.branch or 'HEAD'}", None
+            return redact(f"{options.repository}#{options.branch or 'HEAD'}")[0], None
         folder = (worktree or self.settings.project).resolve()
         if not folder.is_dir():
             raise NotFoundError(f"there is no folder {folder}", hint="see --cwd")

@@ -26,7 +26,7 @@ from holdfast.errors import (
     StorageError,
 )
 
-SCHEMA_HEAD = "0005"
+SCHEMA_HEAD = "0006"
 """The newest migration; a test holds it to the folder `migrations/versions`."""
 
 BUSY_SECONDS = 30

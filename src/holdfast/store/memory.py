@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
 
 from holdfast.model.entry import Entry, Event
 from holdfast.model.snapshot import SessionSnapshot
-from holdfast.model.workflow import ACTIVE, Workflow, WorkflowStatus
+from holdfast.model.workflow import ACTIVE, NEVER_RUN_AGAIN, Workflow, WorkflowStatus
 from holdfast.store.protocol import (
     Change,
     SnapshotSummary,
@@ -25,6 +25,7 @@ class MemoryStore:
         self._workflows: dict[str, Workflow] = {}
         self._snapshots: dict[str, SessionSnapshot] = {}
         self._events: list[Event] = []
+        self._originals: dict[str, dict[str, str]] = {}
 
     def apply(self, change: Change) -> Sequence[Event]:
         with self._lock:
@@ -45,7 +46,13 @@ class MemoryStore:
             if change.save is not None:
                 self._snapshots[change.save.id] = change.save
             self._events += recorded
+            self._keep_originals(change)
             return recorded
+
+    def _keep_originals(self, change: Change) -> None:
+        workflow = change.workflow
+        kept = {**self._originals.get(workflow.id, {}), **change.originals}
+        self._originals[workflow.id] = {} if workflow.status in NEVER_RUN_AGAIN else kept
 
     def _check(self, change: Change) -> None:
         workflow = change.workflow
@@ -72,6 +79,9 @@ class MemoryStore:
             return self._workflows[workflow_id]
         except KeyError:
             raise workflow_not_found(workflow_id) from None
+
+    def originals(self, workflow_id: str) -> Mapping[str, str]:
+        return self._originals.get(workflow_id, {})
 
     def workflows(
         self,

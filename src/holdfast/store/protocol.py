@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Protocol
 
@@ -29,6 +29,8 @@ class Change:
     """A snapshot to add, or to replace where one with its id exists."""
     delete: str | None = None
     """Id of a snapshot to remove."""
+    originals: Mapping[str, str] = field(default_factory=dict[str, str])
+    """What is executed, by name, where the entries have it without its secrets."""
 
 
 @dataclass(frozen=True)
@@ -66,6 +68,13 @@ class Store(Protocol):
         ...
 
     def workflow(self, workflow_id: str) -> Workflow: ...
+
+    def originals(self, workflow_id: str) -> Mapping[str, str]:
+        """All that changes of the workflow brought with them; gone once it never runs again.
+
+        For whoever executes it. Nothing of it may be shown, exported or recorded.
+        """
+        ...
 
     def workflows(
         self,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Collection, Generator, Sequence
+from collections.abc import Collection, Generator, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
@@ -14,7 +14,14 @@ from sqlalchemy.dialects import postgresql, sqlite
 from holdfast.errors import DamagedDataError
 from holdfast.model.entry import Entry, Event, entry_from_json
 from holdfast.model.snapshot import SessionSnapshot
-from holdfast.model.workflow import Issue, PauseRequest, Workflow, WorkflowOptions, WorkflowStatus
+from holdfast.model.workflow import (
+    NEVER_RUN_AGAIN,
+    Issue,
+    PauseRequest,
+    Workflow,
+    WorkflowOptions,
+    WorkflowStatus,
+)
 from holdfast.store.direct import Connection, Direct, Ordinary
 from holdfast.store.documents import snapshot_from_columns, snapshot_to_columns
 from holdfast.store.engine import database_errors, open_engine, shown, writing
@@ -27,7 +34,7 @@ from holdfast.store.protocol import (
     workflow_not_found,
     worktree_taken,
 )
-from holdfast.store.tables import session_snapshots, workflow_events, workflows
+from holdfast.store.tables import originals, session_snapshots, workflow_events, workflows
 
 _EVENT_ORDER_LOCK = 7_310_002
 
@@ -45,14 +52,22 @@ _ADD_EVENTS = workflow_events.insert().returning(workflow_events.c.seq, sort_by_
 _ORDER_EVENTS = sa.select(sa.func.pg_advisory_xact_lock(_EVENT_ORDER_LOCK))
 
 
-def _put_snapshot(insert: Any) -> Any:
-    """The databases spell it alike, but SQLAlchemy has no common word for it."""
-    statement = insert(session_snapshots)
-    columns = {column.name: statement.excluded[column.name] for column in session_snapshots.c}
-    return statement.on_conflict_do_update(index_elements=["id"], set_=columns)
+def _put(table: sa.Table) -> dict[str, Any]:
+    """By the kind of database: they spell it alike, but SQLAlchemy has no common word for it."""
+    return {"sqlite": _replacing(sqlite.insert(table)), "postgresql": _replacing(postgresql.insert(table))}
 
 
-_PUT_SNAPSHOT = {"sqlite": _put_snapshot(sqlite.insert), "postgresql": _put_snapshot(postgresql.insert)}
+def _replacing(insert: Any) -> Any:
+    columns = {column.name: insert.excluded[column.name] for column in insert.table.c}
+    return insert.on_conflict_do_update(index_elements=list(insert.table.primary_key), set_=columns)
+
+
+_PUT_SNAPSHOT = _put(session_snapshots)
+_PUT_ORIGINAL = _put(originals)
+_DELETE_ORIGINALS = originals.delete().where(originals.c.workflow_id == sa.bindparam("which"))
+_ORIGINALS = sa.select(originals.c.name, originals.c.written).where(
+    originals.c.workflow_id == sa.bindparam("which")
+)
 
 
 _DELETE_SNAPSHOT = session_snapshots.delete().where(session_snapshots.c.id == sa.bindparam("which"))
@@ -130,6 +145,7 @@ class SqlStore:
                     raise snapshot_not_found(change.delete)
                 if snapshot is not None:
                     connection.run(_PUT_SNAPSHOT[self._engine.dialect.name], snapshot)
+                self._keep_originals(connection, change)
                 return self._write_entries(connection, change)
         except exc.IntegrityError as error:
             raise self._refused(change, str(error.orig)) from error
@@ -157,6 +173,14 @@ class SqlStore:
         met = connection.run(_CHANGE_WORKFLOW, {**row, "which": change.workflow.id, "seen": change.seen})
         if met != 1:
             raise changed_elsewhere(change.workflow.id)
+
+    def _keep_originals(self, connection: Connection, change: Change) -> None:
+        workflow_id = change.workflow.id
+        for name, written in change.originals.items():
+            row = {"workflow_id": workflow_id, "name": name, "written": written}
+            connection.run(_PUT_ORIGINAL[self._engine.dialect.name], row)
+        if change.workflow.status in NEVER_RUN_AGAIN:
+            connection.run(_DELETE_ORIGINALS, {"which": workflow_id})
 
     def _delete_snapshot(self, connection: Connection, snapshot_id: str) -> None:
         if connection.run(_DELETE_SNAPSHOT, {"which": snapshot_id}) != 1:
@@ -186,6 +210,11 @@ class SqlStore:
         if row is None:
             raise workflow_not_found(workflow_id)
         return _workflow(row)
+
+    def originals(self, workflow_id: str) -> Mapping[str, str]:
+        with self._reading() as connection:
+            rows = connection.execute(_ORIGINALS, {"which": workflow_id})
+            return {row.name: row.written for row in rows}
 
     def workflows(
         self,

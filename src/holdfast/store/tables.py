@@ -128,6 +128,15 @@ workflow_events = sa.Table(
     sqlite_autoincrement=True,  # a number is never given twice, even after the newest row is gone
 )
 
+# What is executed, where the tables above have it without its secrets. Only runners read it.
+originals = sa.Table(
+    "originals",
+    metadata,
+    sa.Column("workflow_id", sa.Text, sa.ForeignKey("workflows.id"), primary_key=True),
+    sa.Column("name", sa.Text, primary_key=True),
+    sa.Column("written", sa.Text, nullable=False),
+)
+
 flow_sessions = sa.Table(
     "flow_sessions",
     metadata,
