@@ -14,7 +14,6 @@ export default defineConfig({
     // `npm run dev` beside `holdfast serve`: open its link once with this port in place of 8421.
     proxy: {
       "/api": { target: "http://127.0.0.1:8421" },
-      "/login": { target: "http://127.0.0.1:8421" },
       "/ws": { target: "ws://127.0.0.1:8421", ws: true },
     },
   },

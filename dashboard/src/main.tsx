@@ -2,6 +2,7 @@ import { QueryClient, QueryClientProvider } from "@tanstack/react-query";
 import { StrictMode } from "react";
 import { createRoot } from "react-dom/client";
 import { ApiError } from "./api/client";
+import { accept, takeFromAddress } from "./api/token";
 import { App } from "./app";
 import "./styles/base.css";
 import "./styles/controls.css";
@@ -24,6 +25,16 @@ const client = new QueryClient({
     },
     mutations: { networkMode: "always" },
   },
+});
+
+const given = takeFromAddress();
+if (given !== null) await accept(given);
+// A link pasted into a tab that shows this page already loads nothing by itself.
+window.addEventListener("hashchange", async () => {
+  const pasted = takeFromAddress();
+  if (pasted === null) return;
+  await accept(pasted);
+  location.reload();
 });
 
 createRoot(document.getElementById("root") as HTMLElement).render(

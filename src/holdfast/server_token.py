@@ -59,9 +59,9 @@ def read_token(home: Path) -> str:
     return token
 
 
-def cookie_value(token: str) -> str:
-    """What a browser keeps. Other programs on this host may get to see cookies, so it is not the token."""
-    return hmac.digest(token.encode(), b"holdfast dashboard cookie", hashlib.sha256).hex()
+def browser_token(token: str, port: int) -> str:
+    """What a browser keeps: it opens the server on this port and no other, unlike the token itself."""
+    return hmac.digest(token.encode(), f"holdfast dashboard on port {port}".encode(), hashlib.sha256).hex()
 
 
 def same(given: str, expected: str) -> bool:

@@ -72,7 +72,7 @@ class Server:
 
     @property
     def url(self) -> str:
-        return self.link.partition("/login")[0]
+        return self.link.partition("/#")[0]
 
     def kill(self) -> None:
         self._end(signal.SIGKILL)

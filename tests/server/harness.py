@@ -5,7 +5,7 @@ from __future__ import annotations
 import http.client
 import json
 import threading
-from collections.abc import Generator, Iterator, Mapping
+from collections.abc import Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,6 +13,7 @@ from typing import Any
 
 import uvicorn
 from websockets.sync.client import ClientConnection, connect
+from websockets.typing import Subprotocol
 
 from holdfast.config import Settings
 from holdfast.server.app import create_app
@@ -83,12 +84,18 @@ class Served:
 
     @contextmanager
     def socket(
-        self, query: str = "", headers: Mapping[str, str] | None = None, *, reads_ahead: int = 16
+        self,
+        query: str = "",
+        headers: Mapping[str, str] | None = None,
+        *,
+        protocols: Sequence[str] = (),
+        reads_ahead: int = 16,
     ) -> Generator[Listener]:
-        """`reads_ahead`: messages taken in before somebody asks for them."""
+        """`protocols`: what a page offers; `reads_ahead`: messages taken in before somebody asks for them."""
         with connect(
             f"ws://127.0.0.1:{self.port}/ws/events{query}",
             additional_headers=headers or {"Authorization": f"Bearer {self.token}"},
+            subprotocols=[Subprotocol(one) for one in protocols] or None,
             max_size=None,
             max_queue=reads_ahead,
             compression=None,

@@ -21,7 +21,7 @@ class ServerProgram:
     def __init__(self, place: Place, *arguments: str, program: Sequence[str] = PROGRAM) -> None:
         self._place, self._arguments, self._program = place, arguments, program
         self.port = 0
-        self.token = self.url = ""
+        self.token = self.url = self.link = ""
 
     def __enter__(self) -> Self:
         self.start()
@@ -44,10 +44,11 @@ class ServerProgram:
         )
         assert self._process.stdout is not None
         told = json.loads(self._process.stdout.readline())
-        link = urlsplit(told["link"])
+        self.link, self.url = told["link"], told["url"]
+        link = urlsplit(self.link)
         assert link.port is not None
-        self.port, self.url = link.port, told["url"]
-        (self.token,) = parse_qs(link.query)["token"]
+        self.port = link.port
+        (self.token,) = parse_qs(link.fragment)["token"]
 
     def kill(self) -> None:
         self._process.send_signal(signal.SIGKILL)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import hmac
 import json
 import stat
 import threading
@@ -12,13 +14,15 @@ from typing import Any
 import pytest
 from websockets.exceptions import InvalidStatus
 
+from cli.harness import Place
 from holdfast.config import Settings
 from holdfast.errors import DamagedDataError, InvalidInputError, NotFoundError
 from holdfast.server.gate import Door, _depth
-from holdfast.server_token import cookie_value, made_token, read_token, token_file
+from holdfast.server_token import browser_token, made_token, read_token, token_file
 from holdfast.store.sql import SqlStore
 
 from .harness import TOKEN, Served, serving
+from .program import ServerProgram
 from .test_document import DOCUMENT
 
 ROUTES = [
@@ -26,7 +30,10 @@ ROUTES = [
     for path, methods in DOCUMENT["paths"].items()
     for method in methods
 ]
-COOKIE = {"Cookie": f"holdfast={cookie_value(TOKEN)}"}
+BROWSER_TOKEN = Door(TOKEN).browser_token
+OFFERED = ("holdfast", f"holdfast.token.{BROWSER_TOKEN}")
+"""The protocols that the dashboard offers for its WebSocket."""
+PLAN = {"issue": {"id": "a", "title": "t"}, "tasks": [{"id": "x", "run": "true"}]}
 
 
 @pytest.fixture
@@ -49,11 +56,9 @@ def test_every_address_without_a_token_is_401(served: Served) -> None:
         {"Authorization": f"Basic {TOKEN}"},
         {"Authorization": TOKEN},
         {"Authorization": ""},
-        {"Cookie": "holdfast=x"},
         {"Cookie": f"holdfast={TOKEN}"},
-        {"Cookie": f"other={cookie_value(TOKEN)}"},
-        {"Cookie": 'holdfast="; ;;=;'},
-        {"Authorization": "Bearer wrong", **COOKIE},
+        {"Sec-WebSocket-Protocol": ", ".join(OFFERED)},
+        {"Authorization": f"Bearer {browser_token(TOKEN, 8421)}"},
         {"X-Token": TOKEN},
     ],
 )
@@ -79,7 +84,7 @@ FOREIGN_HOSTS = [
 
 @pytest.mark.parametrize("host", FOREIGN_HOSTS)
 def test_a_foreign_host_is_403_everywhere(served: Served, host: str) -> None:
-    for path in ("/api/health", "/", f"/login?token={TOKEN}", "/assets/x.js"):
+    for path in ("/api/health", "/", "/login", "/assets/x.js"):
         answer = served.ask("GET", path, headers={"Host": host})
         assert (answer.status, answer.code) == (403, "foreign_host"), path
 
@@ -97,48 +102,81 @@ def test_a_foreign_origin_is_403(served: Served, origin: str) -> None:
     for method, path in ROUTES:
         answer = served.ask(method, path, headers=sent)
         assert (answer.status, answer.code) == (403, "foreign_origin")
-    with pytest.raises(InvalidStatus) as refused, served.socket(headers={**sent, **COOKIE}):
+    with pytest.raises(InvalidStatus) as refused, served.socket(headers=sent, protocols=OFFERED):
         pass
     assert refused.value.response.status_code == 403
 
 
 @pytest.mark.parametrize(("site", "status"), [("cross-site", 403), ("same-site", 403), ("same-origin", 200)])
 def test_what_the_browser_says_of_itself(served: Served, site: str, status: int) -> None:
-    sent = {"Sec-Fetch-Site": site, **COOKIE}
-    assert served.ask("GET", "/api/health", token=None, headers=sent).status == status
+    assert served.ask("GET", "/api/health", headers={"Sec-Fetch-Site": site}).status == status
 
 
-def test_a_cookie_changes_something_only_from_our_own_pages(served: Served) -> None:
-    ours = {"Origin": served.url, **COOKIE}
-    path = "/api/workflows/wf_x/cancel"
-    assert served.ask("POST", path, token=None, headers=ours).status == 404
-    assert served.ask("POST", path, token=None, headers=COOKIE).status == 403
-    assert served.ask("GET", "/api/health", token=None, headers=COOKIE).status == 200
+def test_no_cookie_lets_anybody_in(served: Served) -> None:
+    """A browser sends them to every port of this host, so whoever listens on another one has them all."""
+    older = hmac.digest(TOKEN.encode(), b"holdfast dashboard cookie", hashlib.sha256).hex()
+    cookies = [
+        f"{name}={value}"
+        for name in ("holdfast", f"holdfast-{served.port}", "holdfast-token")
+        for value in (older, TOKEN, BROWSER_TOKEN)
+    ]
+    for origin in ({}, {"Origin": served.url}, {"Origin": served.url, "Sec-Fetch-Site": "same-origin"}):
+        sent = {"Cookie": "; ".join(cookies), **origin}
+        for method, path in ROUTES:
+            assert served.ask(method, path, token=None, headers=sent).code == "unauthorised", (method, path)
+        assert served.ask("POST", "/api/workflows", {"plan": PLAN}, token=None, headers=sent).status == 401
+        with pytest.raises(InvalidStatus) as refused, served.socket(headers=sent):
+            pass
+        assert refused.value.response.status_code == 401
+
+
+COOKIES_OF_OTHERS = (
+    'prefs={"theme":"dark"}',
+    'holdfast="; ;;=;',
+    "\xe9=\xff",
+    "; ".join(f"other{number}={'x' * 4_000}" for number in range(40)),
+)
+
+
+def test_cookies_of_other_programs_do_no_harm(place: Place) -> None:
+    with ServerProgram(place) as program:
+        served = program.served()
+        for cookie in COOKIES_OF_OTHERS:
+            sent = {"Cookie": cookie, "Origin": served.url}
+            assert served.ask("GET", "/", token=None, headers=sent).status == 200
+            assert served.ask("GET", "/api/health", headers=sent).status == 200
+            offered = ("holdfast", f"holdfast.token.{program.token}")
+            with served.socket(headers=sent, protocols=offered) as listener:
+                assert listener.next()["type"] == "live"
 
 
 def test_a_websocket_needs_the_token(served: Served) -> None:
-    for headers in (
-        {"X": "y"},
-        {"Authorization": "Bearer no"},
-        {"Cookie": "holdfast=no", "Origin": served.url},
+    for headers, protocols in (
+        ({"X": "y"}, ()),
+        ({"Authorization": "Bearer no"}, ()),
+        ({"Authorization": "Bearer no"}, OFFERED),
+        ({"X": "y"}, OFFERED[:1]),
+        ({"X": "y"}, (OFFERED[0], "holdfast.token.no")),
+        ({"X": "y"}, (OFFERED[0], "holdfast.token.", BROWSER_TOKEN)),
     ):
-        with pytest.raises(InvalidStatus) as refused, served.socket(headers=headers):
+        with pytest.raises(InvalidStatus) as refused, served.socket(headers=headers, protocols=protocols):
             pass
         assert refused.value.response.status_code == 401
         assert json.loads(refused.value.response.body or b"")["error"]["code"] == "unauthorised"
-    with served.socket(headers={**COOKIE, "Origin": served.url}) as listener:
+    with served.socket(headers={"Origin": served.url}, protocols=OFFERED) as listener:
+        assert listener.connection.subprotocol == "holdfast"
         assert listener.next()["type"] == "live"
 
 
-def test_the_link_is_traded_for_a_cookie(served: Served) -> None:
-    answer = served.ask("GET", f"/login?token={TOKEN}", token=None)
-    assert (answer.status, answer.headers["location"]) == (303, "/")
-    cookie, *attributes = answer.headers["set-cookie"].split("; ")
-    assert {"HttpOnly", "SameSite=strict", "Path=/"} <= set(attributes)
-    assert TOKEN not in cookie
-    assert served.ask("GET", "/api/health", token=None, headers={"Cookie": cookie}).status == 200
-    refused = served.ask("GET", "/login?token=wrong", token=None)
-    assert (refused.status, "set-cookie" in refused.headers) == (401, False)
+def test_the_link_opens_this_server_and_holds_no_token_that_opens_another(place: Place) -> None:
+    with ServerProgram(place) as one, ServerProgram(place) as other:
+        assert one.link == f"{one.url}/#token={one.token}"
+        assert place.environment["HOLDFAST_HOME"]
+        assert read_token(Path(place.environment["HOLDFAST_HOME"])) != one.token
+        assert one.served().ask("GET", "/api/health").status == 200
+        assert other.served().ask("GET", "/api/health", token=one.token).status == 401
+        page = one.served().ask("GET", "/", token=None)
+        assert (page.status, "set-cookie" in page.headers) == (200, False)
 
 
 def test_every_answer_keeps_a_browser_on_a_short_leash(served: Served) -> None:
@@ -152,9 +190,6 @@ def test_every_answer_keeps_a_browser_on_a_short_leash(served: Served) -> None:
         assert headers["referrer-policy"] == "no-referrer"
         assert path == "/" or headers["cache-control"] == "no-store"
         assert "access-control-allow-origin" not in headers
-
-
-PLAN = {"issue": {"id": "a", "title": "t"}, "tasks": [{"id": "x", "run": "true"}]}
 
 
 def _chunks(size: int) -> Iterator[bytes]:

@@ -1,6 +1,7 @@
 /** The server's API, typed by its own document. */
 import createClient from "openapi-fetch";
 import type { ErrorDetail, paths } from "./schema";
+import { authorization } from "./token";
 
 /** What the server said when it said no, or that nobody answered. */
 export class ApiError extends Error {
@@ -24,7 +25,15 @@ export class ApiError extends Error {
   }
 }
 
-export const api = createClient<paths>({ baseUrl: globalThis.location?.origin ?? "" });
+export const api = createClient<paths>({
+  baseUrl: globalThis.location?.origin ?? "",
+  credentials: "omit", // cookies would be those of other programs on this host
+});
+api.use({
+  onRequest: ({ request }) => {
+    request.headers.set("Authorization", authorization());
+  },
+});
 
 interface Answer<T> {
   data?: T;

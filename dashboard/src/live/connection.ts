@@ -1,4 +1,5 @@
 /** One WebSocket that comes back by itself, and the stream it feeds. */
+import { socketProtocols } from "../api/token";
 import type { SocketMessage } from "../api/types";
 import { hear, type Stream, startAt } from "./stream";
 
@@ -27,7 +28,7 @@ export interface Surroundings {
 }
 
 const BROWSER: Surroundings = {
-  open: (url) => new WebSocket(url),
+  open: (url) => new WebSocket(url, socketProtocols()),
   timers: {
     set: (action, milliseconds) => window.setTimeout(action, milliseconds),
     clear: (timer) => window.clearTimeout(timer),

@@ -56,8 +56,8 @@ function NotLetIn() {
     <div className="state state-failed" role="alert">
       <p className="state-title">This browser has not been let in yet.</p>
       <p>
-        Open the link that <code>holdfast serve</code> printed in its terminal. It works once for this
-        browser; afterwards this address does.
+        Open the link that <code>holdfast serve</code> printed in its terminal. This browser keeps it for this
+        address.
       </p>
     </div>
   );

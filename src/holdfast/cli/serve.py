@@ -37,7 +37,7 @@ def command(
     """Serve the dashboard and the API for this database.
 
     Only this machine can reach it, and only with the token in the printed link; the browser keeps
-    a cookie afterwards. Ctrl-C ends it; what runs goes on in workers.
+    it for this address. Ctrl-C ends it; what runs goes on in workers.
 
     \b
     Examples:

@@ -71,7 +71,7 @@ def create_app(
                 await asyncio.gather(*background, return_exceptions=True)
 
     pages = _application()
-    pages.include_router(dashboard_router(door, files))
+    pages.include_router(dashboard_router(files))
     return Gate(create_api(lifespan), pages, door)
 
 

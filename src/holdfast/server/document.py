@@ -13,7 +13,7 @@ from holdfast.server.models import SocketMessage
 
 _ABOUT = """Workflows, snapshots and events of Holdfast.
 
-Every call needs the token (`Authorization: Bearer …`) or the cookie that the printed link gives.
+Every call needs the token: `Authorization: Bearer …`. Cookies are not read.
 Every error has the shape `ErrorResponse`. `/ws/events?since=N` is a WebSocket: it sends `SocketMessage`s,
 replays what has a number above N, then goes on live.
 """
@@ -29,11 +29,8 @@ def document(app: FastAPI) -> dict[str, Any]:
             tags=app.openapi_tags,
         )
         components = found["components"]
-        components["securitySchemes"] = {
-            "token": {"type": "http", "scheme": "bearer"},
-            "cookie": {"type": "apiKey", "in": "cookie", "name": "holdfast-8421"},
-        }
-        found["security"] = [{"token": []}, {"cookie": []}]
+        components["securitySchemes"] = {"token": {"type": "http", "scheme": "bearer"}}
+        found["security"] = [{"token": []}]
         _add_socket_messages(components["schemas"])
         app.openapi_schema = found
     return app.openapi_schema

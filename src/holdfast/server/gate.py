@@ -4,6 +4,9 @@ In this order: the Host must be one of ours (a name that an attacker points at t
 machine is not), a browser must come from our own pages, the token must be right, the body
 must be small and flat. Everything that leaves gets the headers that keep a browser from
 doing more than the dashboard needs.
+
+Cookies are neither set nor read: a browser sends those of this host to every port of it, and
+whoever serves on another port can set them here.
 """
 
 from __future__ import annotations
@@ -11,23 +14,25 @@ from __future__ import annotations
 import ipaddress
 import json
 import re
-from collections.abc import Iterable
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from http.cookies import CookieError, SimpleCookie
 from urllib.parse import urlsplit
 
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from holdfast.server.problems import RefusedError, refusal
-from holdfast.server_token import cookie_value, same
+from holdfast.server_token import browser_token, same
 
 MOST_BODY_BYTES = 16 << 20
 """As much as the largest plan."""
 MOST_JSON_DEPTH = 64
 
 LOOPBACK_NAMES = frozenset({"localhost", "127.0.0.1", "::1"})
-_SAFE_METHODS = frozenset({"GET", "HEAD", "OPTIONS"})
+
+SOCKET_PROTOCOL = "holdfast"
+_SOCKET_TOKEN = "holdfast.token."  # noqa: S105 - what stands before it
+"""A page cannot send headers with a WebSocket: it offers the token beside the protocol's name."""
 
 _HEADERS = {
     "content-security-policy": "default-src 'none'; script-src 'self'; style-src 'self'; "
@@ -52,11 +57,15 @@ class Door:
     any_address: bool = False
     """Whether a bare IP address will do as well: nobody else's name can be made to point here then."""
     secure: bool = False
-    cookie: str = "holdfast"
+    port: int = 0
 
     @property
     def scheme(self) -> str:
         return "https" if self.secure else "http"
+
+    @property
+    def browser_token(self) -> str:
+        return browser_token(self.token, self.port)
 
     def knows(self, host: str) -> bool:
         name = _name_of(host)
@@ -69,10 +78,10 @@ class Gate:
     pages: ASGIApp
     """The dashboard's files: they hold nothing private, so that a browser can show how to get in."""
     door: Door
-    _cookie_value: str = field(init=False)
+    _tokens: tuple[str, str] = field(init=False)
 
     def __post_init__(self) -> None:
-        self._cookie_value = cookie_value(self.door.token)
+        self._tokens = (self.door.token, self.door.browser_token)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "lifespan":
@@ -101,8 +110,8 @@ class Gate:
             )
         if not _is_private(scope["path"]) and scope["type"] == "http":
             return
-        self._check_origin(scope, headers, host)
-        if not self._may_pass(headers):
+        self._check_origin(headers, host)
+        if not self._may_pass(_given_token(scope, headers)):
             raise RefusedError(
                 401,
                 "unauthorised",
@@ -110,23 +119,15 @@ class Gate:
                 "open the link that `holdfast serve` printed, or send `Authorization: Bearer TOKEN`",
             )
 
-    def _check_origin(self, scope: Scope, headers: Headers, host: str) -> None:
+    def _check_origin(self, headers: Headers, host: str) -> None:
         origin = headers.get("origin")
         if origin is not None and origin.lower() != f"{self.door.scheme}://{host}".lower():
             raise _foreign()
         if headers.get("sec-fetch-site", "same-origin") not in ("same-origin", "none"):
             raise _foreign()
-        is_browser = origin is not None or "sec-fetch-site" in headers
-        changes = scope["type"] == "websocket" or scope["method"] not in _SAFE_METHODS
-        if changes and not is_browser and "authorization" not in headers and "cookie" in headers:
-            raise _foreign()  # a cookie comes from a browser, and a browser says where it is
 
-    def _may_pass(self, headers: Headers) -> bool:
-        authorization = headers.get("authorization")
-        if authorization is not None:
-            kind, _, given = authorization.partition(" ")
-            return kind.lower() == "bearer" and same(given.strip(), self.door.token)
-        return any(same(value, self._cookie_value) for value in _cookies(headers, self.door.cookie))
+    def _may_pass(self, given: str) -> bool:
+        return any(same(given, token) for token in self._tokens)
 
 
 def is_loopback(host: str) -> bool:
@@ -164,14 +165,18 @@ def _is_address(name: str) -> bool:
     return True
 
 
-def _cookies(headers: Headers, name: str) -> Iterable[str]:
-    for header in headers.getlist("cookie"):
-        try:
-            found = SimpleCookie(header).get(name)
-        except CookieError:
-            continue
-        if found is not None:
-            yield found.value
+def _given_token(scope: Scope, headers: Headers) -> str:
+    """The one that came with the request; empty where none did."""
+    authorization = headers.get("authorization")
+    if authorization is None:
+        return _token_among(scope.get("subprotocols", ()))
+    kind, _, given = authorization.partition(" ")
+    return given.strip() if kind.lower() == "bearer" else ""
+
+
+def _token_among(protocols: Sequence[str]) -> str:
+    offered = (one.removeprefix(_SOCKET_TOKEN) for one in protocols if one.startswith(_SOCKET_TOKEN))
+    return next(offered, "")
 
 
 def _with_headers(is_private: bool, send: Send) -> Send:

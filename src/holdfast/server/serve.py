@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import uvicorn
+from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from holdfast.config import Settings
 from holdfast.errors import CannotDoError, HeldElsewhereError, InvalidInputError
@@ -18,11 +19,17 @@ from holdfast.server.app import create_app
 from holdfast.server.gate import LOOPBACK_NAMES, Door, is_loopback
 from holdfast.server_token import made_token
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    import h11
+
 DEFAULT_PORT = 8421
 _BACKLOG = 2048
 _STOP_SECONDS = 5
 _MOST_SAID = 64 << 10
 """Bytes a client may send in a WebSocket message; we listen to none of it."""
+_MOST_HEADER_BYTES = 1 << 20
+"""Room for all the cookies that a browser keeps for one host: other programs' come along, on any port."""
 
 
 @dataclass(frozen=True)
@@ -45,11 +52,12 @@ class Address:
     """Where it can be reached, and the link that lets a browser in."""
 
     url: str
-    token: str
+    browser_token: str
 
     @property
     def link(self) -> str:
-        return f"{self.url}/login?token={self.token}"
+        """What follows the `#` stays in the browser: it is in no request, log or Referer."""
+        return f"{self.url}/#token={self.browser_token}"
 
 
 def serve(settings: Settings, options: Options, announce: Callable[[Address], None]) -> None:
@@ -60,13 +68,15 @@ def serve(settings: Settings, options: Options, announce: Callable[[Address], No
     port = listener.getsockname()[1]
     door = _door(options, token, port)
     name = f"[{options.host}]" if ":" in options.host else options.host
-    address = Address(f"{door.scheme}://{name}:{port}", token)
+    address = Address(f"{door.scheme}://{name}:{port}", door.browser_token)
     app = create_app(settings, door, starts_workers=options.starts_workers)
     config = uvicorn.Config(
         app,
+        http=_WithoutCookies,
+        h11_max_incomplete_event_size=_MOST_HEADER_BYTES,
         log_config=None,
         log_level="warning",
-        access_log=False,  # it would hold the token of the link
+        access_log=False,
         server_header=False,
         proxy_headers=False,
         ws_max_size=_MOST_SAID,
@@ -87,6 +97,14 @@ def serve(settings: Settings, options: Options, announce: Callable[[Address], No
 
 def _nothing(_number: int, _frame: object) -> None:
     pass
+
+
+class _WithoutCookies(H11Protocol):
+    """A WebSocket's headers may be 8 kB long, which the cookies of other programs can exceed."""
+
+    def handle_websocket_upgrade(self, event: h11.Request) -> None:
+        self.headers = [(name, value) for name, value in self.headers if name != b"cookie"]
+        super().handle_websocket_upgrade(event)
 
 
 class _Server(uvicorn.Server):
@@ -120,7 +138,7 @@ def _door(options: Options, token: str, port: int) -> Door:
         names=frozenset(names),
         any_address=not is_loopback(options.host),
         secure=options.is_secure,
-        cookie=f"holdfast-{port}",
+        port=port,
     )
 
 

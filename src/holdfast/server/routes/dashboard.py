@@ -1,21 +1,16 @@
-"""The dashboard's files, and the link that lets a browser in."""
+"""The dashboard's files. Its page takes the token from the printed link and keeps it."""
 
 from __future__ import annotations
 
-from html import escape
 from pathlib import Path
 
 from fastapi import APIRouter
-from starlette.responses import FileResponse, HTMLResponse, RedirectResponse, Response
-
-from holdfast.server.gate import Door
-from holdfast.server_token import cookie_value, same
+from starlette.responses import FileResponse, HTMLResponse, Response
 
 FILES = Path(__file__).parents[1] / "static"
 """Where the built dashboard stands in the package."""
 
 _FOREVER = "public, max-age=31536000, immutable"
-_YEAR = 365 * 24 * 3600
 
 _NOT_BUILT = """<!doctype html>
 <html lang="en"><head><meta charset="utf-8"><title>Holdfast</title></head>
@@ -23,36 +18,14 @@ _NOT_BUILT = """<!doctype html>
 <p>The dashboard was not built into this copy. In a clone, <code>make dashboard</code> builds it; the API is
 under <code>/api</code>, described by <code>/api/openapi.json</code>.</p></body></html>
 """
-_NOT_LET_IN = """<!doctype html>
-<html lang="en"><head><meta charset="utf-8"><title>Holdfast</title></head>
-<body><h1>This link is not valid</h1><p>{}</p></body></html>
-"""
 
 
 def is_built(files: Path = FILES) -> bool:
     return (files / "index.html").is_file()
 
 
-def dashboard_router(door: Door, files: Path = FILES) -> APIRouter:
+def dashboard_router(files: Path = FILES) -> APIRouter:
     router = APIRouter()
-
-    @router.get("/login")
-    async def log_in(token: str = "") -> Response:
-        """Trade the token of the printed link for a cookie, and get it out of the address."""
-        if not same(token, door.token):
-            hint = "Open the link that `holdfast serve` printed last."
-            return HTMLResponse(_NOT_LET_IN.format(escape(hint)), 401)
-        answer = RedirectResponse("/", 303, headers={"cache-control": "no-store"})
-        answer.set_cookie(
-            door.cookie,
-            cookie_value(door.token),
-            max_age=_YEAR,
-            path="/",
-            secure=door.secure,
-            httponly=True,
-            samesite="strict",
-        )
-        return answer
 
     @router.get("/{path:path}")
     async def page(path: str) -> Response:

@@ -12,6 +12,7 @@ from starlette.websockets import WebSocketDisconnect
 
 from holdfast.server.desk import AtDesk, Desk
 from holdfast.server.feed import PAGE, Batch, FellBehindError
+from holdfast.server.gate import SOCKET_PROTOCOL
 from holdfast.server.models import BackfillExpiredMessage, LiveMessage, PingMessage, SlowMessage
 from holdfast.server.paging import LARGEST_NUMBER
 
@@ -28,7 +29,8 @@ async def follow_events(
     since: Annotated[int | None, Query(ge=0, le=LARGEST_NUMBER)] = None,
     workflow_id: Annotated[str | None, Query(max_length=200)] = None,
 ) -> None:
-    await websocket.accept()
+    offered: list[str] = websocket.scope["subprotocols"]
+    await websocket.accept(SOCKET_PROTOCOL if SOCKET_PROTOCOL in offered else None)
     listener = _Listener(websocket, desk, workflow_id)
     tasks = {asyncio.create_task(listener.run(since)), asyncio.create_task(_until_gone(websocket))}
     try:
