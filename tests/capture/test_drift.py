@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from capture.test_git import Repository
-from holdfast.capture.drift import find_drift
+from holdfast.capture.drift import FolderDrift, find_drift
 from holdfast.capture.files import fingerprint_files
 from holdfast.capture.git import capture_git_state
 from holdfast.model.git import decode_path
@@ -45,37 +45,99 @@ def paused(folder: Path, **fields: Any) -> SessionSnapshot:
     return snapshot(git_state=git, files=fingerprint_files(root, git.files_modified), **fields)
 
 
+def changes(before: SessionSnapshot, folder: Path) -> tuple[str, ...]:
+    """What is told where everything could be compared."""
+    drift = find_drift(before, folder)
+    assert drift.unknown == ()
+    assert drift.state == ("changed" if drift.changes else "same")
+    return drift.changes
+
+
 def test_nothing(repository: Repository) -> None:
     before = paused(repository.folder)
-    assert find_drift(before, repository.folder) == ()
+    assert changes(before, repository.folder) == ()
     os.utime(repository.folder / "edited.py", (1, 1))
-    assert find_drift(before, repository.folder) == ()
+    assert changes(before, repository.folder) == ()
 
 
-def test_a_snapshot_that_knew_no_repository_has_nothing_to_compare(tmp_path: Path) -> None:
-    assert find_drift(snapshot(), tmp_path) == ()
-    Repository.start(tmp_path)
-    assert find_drift(snapshot(), tmp_path) == ()
+def test_without_git_at_the_pause_nobody_can_tell(tmp_path: Path) -> None:
+    told = "Cannot tell whether the files changed: nothing was recorded from git at the pause."
+    for folder in (tmp_path, Repository.start(tmp_path / "new").folder):
+        drift = find_drift(snapshot(), folder)
+        assert (drift.state, drift.sentences) == ("cannot_tell", (told,))
+
+
+def test_without_a_snapshot_or_a_folder_nobody_can_tell(repository: Repository) -> None:
+    assert find_drift(None, repository.folder).state == "cannot_tell"
+    assert find_drift(paused(repository.folder), repository.folder / "none").state == "cannot_tell"
+
+
+def test_without_git_now_nobody_can_tell(repository: Repository, monkeypatch: pytest.MonkeyPatch) -> None:
+    before = paused(repository.folder)
+    monkeypatch.setenv("PATH", str(repository.folder))
+    drift = find_drift(before, repository.folder)
+    assert drift.state == "cannot_tell"
+    assert drift.sentences[0].startswith("Cannot tell whether the files changed: ")
+
+
+def test_an_untracked_folder_has_no_fingerprint(repository: Repository) -> None:
+    """Git names such a folder and nothing in it, so what is rewritten there goes unseen."""
+    repository.write("notes/plan.md", "at the pause\n")
+    before = paused(repository.folder)
+    told = ("Cannot tell whether these changed since the pause: notes/.",)
+    for content in ("at the pause\n", "rewritten\n"):
+        repository.write("notes/plan.md", content)
+        drift = find_drift(before, repository.folder)
+        assert (drift.state, drift.sentences) == ("cannot_tell", told)
+    repository.write("kept.py", "changed\n")
+    drift = find_drift(before, repository.folder)
+    assert (drift.state, drift.unknown) == ("changed", told)
+    repository.git("checkout", "--quiet", "--", "kept.py")
+    shutil.rmtree(repository.folder / "notes")
+    drift = find_drift(before, repository.folder)
+    assert drift == FolderDrift(changes=("Changed on the disk since the pause: notes/.",))
+
+
+def test_files_without_a_fingerprint(repository: Repository) -> None:
+    """Too large or too many at the pause."""
+    before = paused(repository.folder)
+    before = before.model_copy(update={"files": before.files[:1]})
+    drift = find_drift(before, repository.folder)
+    assert drift.state == "cannot_tell"
+    assert drift.sentences == ("Cannot tell whether these changed since the pause: new.py.",)
+
+
+def test_git_alone_tells_of_a_tree_that_was_clean(repository: Repository) -> None:
+    """What was committed since the start needs no fingerprint then."""
+    start = repository.head
+    repository.git("add", ".")
+    repository.git("commit", "--quiet", "-m", "Go on")
+    before = snapshot(git_state=capture_git_state(repository.folder, since=start))
+    assert before.git_state is not None
+    assert before.git_state.files_modified
+    assert find_drift(before, repository.folder).state == "same"
+    repository.write("edited.py", "edited again\n")
+    assert changes(before, repository.folder) == ("Changed on the disk since the pause: edited.py.",)
 
 
 def test_branch_and_head(repository: Repository) -> None:
     before, head = paused(repository.folder), repository.head
     repository.git("switch", "--quiet", "-c", "side")
-    assert find_drift(before, repository.folder) == ("The branch was main and is side now.",)
+    assert changes(before, repository.folder) == ("The branch was main and is side now.",)
     repository.git("commit", "--quiet", "--allow-empty", "-m", "Go on")
-    assert find_drift(before, repository.folder) == (
+    assert changes(before, repository.folder) == (
         "The branch was main and is side now.",
         f"HEAD was {head[:12]} at the pause and is {repository.head[:12]} now.",
     )
     repository.git("checkout", "--quiet", "--detach", head)
-    assert find_drift(before, repository.folder) == ("The branch was main and is (detached) now.",)
+    assert changes(before, repository.folder) == ("The branch was main and is (detached) now.",)
 
 
 def test_the_first_commit_ever(tmp_path: Path) -> None:
     repository = Repository.start(tmp_path / "new", "--initial-branch=main")
     before = paused(repository.folder)
     repository.git("commit", "--quiet", "--allow-empty", "-m", "Begin")
-    assert find_drift(before, repository.folder) == (
+    assert changes(before, repository.folder) == (
         f"HEAD was none at the pause and is {repository.head[:12]} now.",
     )
 
@@ -85,7 +147,7 @@ def test_a_commit_that_is_gone(repository: Repository) -> None:
     repository.git("commit", "--quiet", "--amend", "--allow-empty", "-m", "Otherwise")
     repository.git("reflog", "expire", "--expire=now", "--all")
     repository.git("gc", "--quiet", "--prune=now")
-    assert find_drift(before, repository.folder) == (
+    assert changes(before, repository.folder) == (
         f"The commit of the pause ({head[:12]}) is gone: history was rewritten; "
         f"HEAD is {repository.head[:12]}.",
     )
@@ -103,7 +165,7 @@ def test_a_commit_that_is_gone(repository: Repository) -> None:
 def test_files_that_were_changed_at_the_pause(repository: Repository, change: Any) -> None:
     before = paused(repository.folder)
     change(repository.folder)
-    [told] = find_drift(before, repository.folder)
+    [told] = changes(before, repository.folder)
     assert told == "Changed on the disk since the pause: new.py."
 
 
@@ -120,9 +182,9 @@ def replaced_by_link(path: Path) -> None:
 def test_a_file_that_was_deleted_at_the_pause_and_is_back(repository: Repository) -> None:
     (repository.folder / "kept.py").unlink()
     before = paused(repository.folder)
-    assert find_drift(before, repository.folder) == ()
+    assert changes(before, repository.folder) == ()
     repository.git("checkout", "--quiet", "--", "kept.py")
-    [told] = find_drift(before, repository.folder)
+    [told] = changes(before, repository.folder)
     assert "kept.py" in told
 
 
@@ -131,7 +193,7 @@ def test_files_that_were_clean_or_not_there_at_the_pause(repository: Repository,
     """D9: a dirty tree that was not so at the pause is somebody else's work, and must be told."""
     before = paused(repository.folder)
     repository.write(name, "by somebody else\n")
-    [told] = find_drift(before, repository.folder)
+    [told] = changes(before, repository.folder)
     assert name in told
     assert "edited.py" not in told
 
@@ -140,7 +202,7 @@ def test_committing_what_was_changed_at_the_pause_changes_no_file(repository: Re
     before, head = paused(repository.folder), repository.head
     repository.git("add", ".")
     repository.git("commit", "--quiet", "-m", "Done by hand")
-    assert find_drift(before, repository.folder) == (
+    assert changes(before, repository.folder) == (
         f"HEAD was {head[:12]} at the pause and is {repository.head[:12]} now.",
     )
 
@@ -151,7 +213,7 @@ def test_no_more_than_ten_files_are_named(repository: Repository) -> None:
     before = paused(repository.folder)
     for number in range(14):
         repository.write(f"f{number:02d}", "other\n")
-    [told] = find_drift(before, repository.folder)
+    [told] = changes(before, repository.folder)
     assert told.startswith("Changed on the disk since the pause: f00, f01, ")
     assert told.endswith("f09 and 4 more.")
 
@@ -162,9 +224,9 @@ def test_a_folder_within_the_repository(repository: Repository) -> None:
     repository.write("deep/inner.py", "edited\n")
     inner = repository.folder / "deep"
     before = paused(inner)
-    assert find_drift(before, inner) == ()
+    assert changes(before, inner) == ()
     repository.write("deep/inner.py", "edited again\n")
-    [told] = find_drift(before, inner)
+    [told] = changes(before, inner)
     assert "deep/inner.py" in told
 
 
@@ -173,13 +235,16 @@ def test_a_merge_in_progress(repository: Repository) -> None:
     before = paused(repository.folder)
     repository.conflicting_branch()
     repository.git("merge", "other", fails=True)
-    assert "A merge is in progress that was not at the pause." in find_drift(before, repository.folder)
+    assert "A merge is in progress that was not at the pause." in changes(before, repository.folder)
 
 
-def test_a_repository_that_is_gone_or_broken(repository: Repository) -> None:
+def test_a_repository_that_is_broken(repository: Repository) -> None:
     before = paused(repository.folder)
     (repository.folder / ".git" / "HEAD").write_text("rubbish")
-    [told] = find_drift(before, repository.folder)
-    assert told.startswith(("The folder is no git repository", "The repository cannot be read any more: "))
+    assert find_drift(before, repository.folder).state == "cannot_tell"
+
+
+def test_a_repository_that_is_gone(repository: Repository) -> None:
+    before = paused(repository.folder)
     shutil.rmtree(repository.folder / ".git")
-    assert find_drift(before, repository.folder) == ("The folder is no git repository any more.",)
+    assert changes(before, repository.folder) == ("The folder is not a git repository any more.",)

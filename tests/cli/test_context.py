@@ -909,7 +909,7 @@ def test_a_file_that_was_not_there_at_the_pause(worked: Place) -> None:
 
 def test_a_repository_that_is_gone(worked: Place) -> None:
     shutil.rmtree(worked.project / ".git")
-    assert drift(worked) == ["The folder is no git repository any more."]
+    assert drift(worked) == ["The folder is not a git repository any more."]
 
 
 def test_a_project_below_its_repository(place: Place) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import signal
 import subprocess
 import time
@@ -422,6 +423,21 @@ def test_strict_refuses_a_diverged_branch(place: Place, plan: Callable[..., Path
     resumed = place.run("resume")
     assert (resumed.code, log(place)) == (0, ["b"])
     assert resumed.err == "warning: The branch was main and is elsewhere now.\n"
+
+
+def test_strict_refuses_where_nobody_can_tell(place: Place, plan: Callable[..., Path]) -> None:
+    shutil.rmtree(place.project / ".git")
+    notes = place.project / "notes"
+    notes.write_text("at the pause")
+    place.ok("run", plan("true", "echo b >> log", head="pause_every: 1\n"))
+    notes.write_text("rewritten")
+    told = "Cannot tell whether the files changed: nothing was recorded from git at the pause."
+    refused = place.run("resume", "--strict")
+    assert (refused.code, log(place)) == (1, [])
+    assert told in refused.err
+    assert "hint: look at it yourself, then resume without --strict" in refused.err
+    resumed = place.run("resume")
+    assert (resumed.code, resumed.err, log(place)) == (0, f"warning: {told}\n", ["b"])
 
 
 def test_from_an_older_snapshot(place: Place, plan: Callable[..., Path]) -> None:

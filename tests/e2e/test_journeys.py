@@ -6,6 +6,7 @@ Tasks wait for a file before they end, so that a test decides when something hap
 from __future__ import annotations
 
 import json
+import shutil
 from collections.abc import Callable
 
 import pytest
@@ -242,6 +243,48 @@ def test_by_keyboard_alone(served: Server, open_page: Open) -> None:
     expect(page.get_by_label("Reason")).to_be_focused()
     page.keyboard.press("Escape")
     expect(page.get_by_role("dialog")).to_have_count(0)
+
+
+def paused(server: Server, page: Page) -> str:
+    """A workflow that pauses after its first task."""
+    workflow_id = server.create(plan_of("first", "second", pause_every=1))
+    let_go(server, "first")
+    page.goto(f"{server.url}/workflows/{workflow_id}")
+    sees(page, "Paused")
+    return workflow_id
+
+
+def test_resume_page_tells_whether_the_folder_changed(served: Server, open_page: Open) -> None:
+    page = open_page(served)
+    workflow_id = paused(served, page)
+    page.goto(f"{served.url}/workflows/{workflow_id}/resume")
+    expect(page.get_by_text("The folder is as it was at the pause.")).to_be_visible()
+    (served.project / "app.py").write_text("rewritten\n")
+    page.reload()
+    drift = page.get_by_label("Drift")
+    expect(drift).to_contain_text("The folder is not as it was at the pause.")
+    expect(drift).to_contain_text("Changed on the disk since the pause: app.py.")
+    page.get_by_label("Refuse unless").check()
+    expect(page.get_by_text("It is not: this resume would be refused now.")).to_be_visible()
+
+
+def test_resume_page_tells_when_nobody_can_tell(
+    served: Server, open_page: Open, complaints: Complaints
+) -> None:
+    complaints.expected = ("409", "400")
+    shutil.rmtree(served.project / ".git")
+    page = open_page(served)
+    workflow_id = paused(served, page)
+    (served.project / "app.py").write_text("rewritten\n")
+    page.goto(f"{served.url}/workflows/{workflow_id}/resume")
+    drift = page.get_by_label("Drift")
+    expect(drift).to_contain_text("Nobody can tell whether the folder is as it was at the pause.")
+    expect(drift).to_contain_text("nothing was recorded from git at the pause")
+    expect(page.locator(".notice.good")).to_have_count(0)
+    page.get_by_label("Refuse unless").check()
+    expect(page.get_by_text("That is not known: this resume would be refused now.")).to_be_visible()
+    page.get_by_role("button", name="Resume").click()
+    expect(page.get_by_role("alert")).to_contain_text("Cannot tell whether the files changed")
 
 
 @pytest.mark.parametrize("theme", ["light", "dark"])

@@ -51,6 +51,7 @@ def test_create_watch_pause_resume_finish(program: Served, place: Place) -> None
         preview = program.get(f"/api/workflows/{flow}/resume/preview?model=claude-sonnet-4")
         assert preview["snapshot"]["id"] == paused["snapshot_id"]
         assert preview["next_task_id"] == "t2"
+        assert (preview["drift_state"], preview["drift"]) == ("same", [])
         assert "going home" in preview["context"]
         assert preview["cost"]["dollars"] > 0
         assert preview["fidelity"]["characters"] == len(preview["context"])

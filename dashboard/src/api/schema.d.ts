@@ -839,8 +839,17 @@ export interface components {
             /** Context */
             context: string;
             cost: components["schemas"]["Cost"];
-            /** Drift */
+            /**
+             * Drift
+             * @description How the worktree differs from the pause, and what cannot be compared, in sentences
+             */
             drift: string[];
+            /**
+             * Drift State
+             * @description `same` is what was compared; `cannot_tell` is refused by `strict`, too
+             * @enum {string}
+             */
+            drift_state: "same" | "changed" | "cannot_tell";
             fidelity: components["schemas"]["Fidelity"];
         };
         /** Cost */
@@ -1845,8 +1854,17 @@ export interface components {
             /** Context */
             context: string;
             cost: components["schemas"]["Cost"];
-            /** Drift */
+            /**
+             * Drift
+             * @description How the worktree differs from the pause, and what cannot be compared, in sentences
+             */
             drift: string[];
+            /**
+             * Drift State
+             * @description `same` is what was compared; `cannot_tell` is refused by `strict`, too
+             * @enum {string}
+             */
+            drift_state: "same" | "changed" | "cannot_tell";
             fidelity: components["schemas"]["Fidelity"];
             /** Next Task Id */
             next_task_id: string | null;
@@ -1859,9 +1877,15 @@ export interface components {
         ResumeResponse: {
             /**
              * Drift
-             * @description How the worktree differs from the pause, in sentences
+             * @description How the worktree differs from the pause, and what cannot be compared, in sentences
              */
             drift: string[];
+            /**
+             * Drift State
+             * @description `same` is what was compared; `cannot_tell` is refused by `strict`, too
+             * @enum {string}
+             */
+            drift_state: "same" | "changed" | "cannot_tell";
             /** Session Number */
             session_number: number;
             /** Snapshot Id */
@@ -1888,7 +1912,7 @@ export interface components {
             snapshot_id?: string | null;
             /**
              * Strict
-             * @description Refuse where the worktree is not as it was at the pause
+             * @description Refuse unless the worktree is known to be as it was at the pause
              * @default false
              */
             strict: boolean;

@@ -21,6 +21,8 @@ const MODELS = [
   "gemini-2.5-pro",
 ];
 
+const NOT_SAME = { changed: "It is not", cannot_tell: "That is not known" } as const;
+
 export default function ResumePage({ id }: { id: string }) {
   const [snapshotId, setSnapshotId] = useState<string | null>(null);
   const [model, setModel] = useState<string | null>(null);
@@ -50,7 +52,7 @@ export default function ResumePage({ id }: { id: string }) {
         {(data) => (
           <div className="columns">
             <div className="stack">
-              <Drift drift={data.drift} />
+              {data.snapshot && <Drift answer={data} />}
               <Plan data={data} />
               <ResumeForm id={id} data={data} snapshotId={snapshotId}>
                 <label>
@@ -168,10 +170,10 @@ function ResumeForm({
       </label>
       <label className="check">
         <input type="checkbox" checked={strict} onChange={(event) => setStrict(event.target.checked)} />
-        Refuse if the folder is not as it was at the pause
+        Refuse unless the folder is known to be as it was at the pause
       </label>
-      {strict && data.drift.length > 0 && (
-        <p className="muted">It is not: this resume would be refused now.</p>
+      {strict && data.drift_state !== "same" && (
+        <p className="muted">{NOT_SAME[data.drift_state]}: this resume would be refused now.</p>
       )}
       {resume.isError && (
         <div className="notice bad" role="alert">

@@ -363,7 +363,7 @@ function ContextSection({ id, snapshotId }: { id: string; snapshotId: string }) 
     <Shown query={query} what="context">
       {(answer) => (
         <>
-          <Drift drift={answer.drift} />
+          <Drift answer={answer} />
           <p className="muted">
             <CostLine cost={answer.cost} />
           </p>

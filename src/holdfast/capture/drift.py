@@ -1,10 +1,17 @@
-"""How the world differs from what a snapshot saw: branch, commits, files."""
+"""How the world differs from what a snapshot saw: branch, commits, files.
+
+Git tells it, and for files that were changed at the pause already their fingerprints do.
+What neither of them covers counts as unknown, never as unchanged. Files that git ignores
+are not looked at.
+"""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Literal
 
 from holdfast.capture.files import FileTracker
 from holdfast.capture.git import capture_git_state
@@ -14,20 +21,52 @@ from holdfast.model.snapshot import SessionSnapshot
 
 _MOST_FILES_NAMED = 10
 
+DriftState = Literal["same", "changed", "cannot_tell"]
 
-def find_drift(snapshot: SessionSnapshot, folder: Path) -> tuple[str, ...]:
+
+@dataclass(frozen=True)
+class FolderDrift:
     """In sentences for the next session; none where all is as it was."""
+
+    changes: tuple[str, ...] = ()
+    unknown: tuple[str, ...] = ()
+    """What could not be compared, and why."""
+
+    @property
+    def state(self) -> DriftState:
+        if self.changes:
+            return "changed"
+        return "cannot_tell" if self.unknown else "same"
+
+    @property
+    def sentences(self) -> tuple[str, ...]:
+        return (*self.changes, *self.unknown)
+
+
+def find_drift(snapshot: SessionSnapshot | None, folder: Path) -> FolderDrift:
+    if snapshot is None:
+        return cannot_tell("there is no snapshot to compare with")
+    if not folder.is_dir():
+        return cannot_tell(f"the folder {folder} is not there")
     before = snapshot.git_state
     if before is None:
-        return ()
+        return cannot_tell("nothing was recorded from git at the pause")
     try:
         now = capture_git_state(folder, since=before.commit_at_snapshot)
     except HoldfastError as error:
-        return (f"The repository cannot be read any more: {error.message}.",)
+        return cannot_tell(error.message)
     if now is None:
-        return ("The folder is no git repository any more.",)
-    root = Path(os.fsdecode(decode_path(now.worktree))) if now.worktree else folder
-    return (*_branch(before, now), *_commits(before, now), *_files(snapshot, before, now, root))
+        return FolderDrift(changes=("The folder is not a git repository any more.",))
+    changed, unknown = _files(snapshot, before, now, folder)
+    files = _named("Changed on the disk since the pause", changed)
+    return FolderDrift(
+        changes=(*_branch(before, now), *_commits(before, now), *files),
+        unknown=tuple(_named("Cannot tell whether these changed since the pause", unknown)),
+    )
+
+
+def cannot_tell(why: str) -> FolderDrift:
+    return FolderDrift(unknown=(f"Cannot tell whether the files changed: {why}.",))
 
 
 def _branch(before: GitState, now: GitState) -> Iterator[str]:
@@ -49,11 +88,27 @@ def _commits(before: GitState, now: GitState) -> Iterator[str]:
         yield f"HEAD was {then} at the pause and is {since} now."
 
 
-def _files(snapshot: SessionSnapshot, before: GitState, now: GitState, root: Path) -> Iterator[str]:
-    """Those that were changed at the pause by their content, the others by what git says of them now."""
-    changed = FileTracker.compare({one.path: one for one in snapshot.files}, root=root).paths
-    known = set(before.files_modified)
+def _files(
+    snapshot: SessionSnapshot, before: GitState, now: GitState, folder: Path
+) -> tuple[list[str], list[str]]:
+    """Those that changed, and those of which nobody can tell.
+
+    Of what was changed at the pause git knows no content: there the fingerprints decide. Some have none:
+    folders that are untracked as a whole, files that are too large or too many, submodules.
+    """
+    root = Path(os.fsdecode(decode_path(now.worktree))) if now.worktree else folder
+    prints = {one.path: one for one in snapshot.files}
+    known = set(before.files_modified) if before.has_uncommitted_changes else set[str]()
+    unprinted = sorted(known - prints.keys())
+    still = set(now.files_modified)
+    gone = [path for path in unprinted if path.endswith("/") and path not in still]
+    changed = [*FileTracker.compare(prints, root=root).paths, *gone]
     changed += [path for path in now.files_modified if path not in known]
-    if changed:
-        more = f" and {len(changed) - _MOST_FILES_NAMED} more" if len(changed) > _MOST_FILES_NAMED else ""
-        yield f"Changed on the disk since the pause: {', '.join(changed[:_MOST_FILES_NAMED])}{more}."
+    return list(dict.fromkeys(changed)), [path for path in unprinted if path not in gone]
+
+
+def _named(what: str, paths: Iterable[str]) -> Iterator[str]:
+    found = list(paths)
+    if found:
+        more = f" and {len(found) - _MOST_FILES_NAMED} more" if len(found) > _MOST_FILES_NAMED else ""
+        yield f"{what}: {', '.join(found[:_MOST_FILES_NAMED])}{more}."

@@ -79,7 +79,7 @@ def _compile(snapshot: str | None, options: dict[str, Any], max_chars: int) -> C
             common.find_snapshot(store, current, "latest" if snapshot is None else snapshot).id
         )
         workflow = store.workflow(found.workflow_id)
-    drift = find_drift(found, current.project) if workflow.worktree == current.worktree else ()
+    drift = find_drift(found, current.project).sentences if workflow.worktree == current.worktree else ()
     return ResumeContextCompiler(max_chars).compile_with_report(found, workflow.issue, drift=drift)
 
 

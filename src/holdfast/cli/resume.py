@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 @click.argument("workflow_id", metavar="[WORKFLOW]", required=False)
 @click.option("--from", "from_snapshot", metavar="SNAPSHOT", help="Go on from an older snapshot.")
 @click.option("--message", "-m", help="What the next session should know from you.")
-@click.option("--strict", is_flag=True, help="Refuse where the worktree is not as it was at the pause.")
+@click.option("--strict", is_flag=True, help="Refuse unless the worktree is known to be as at the pause.")
 @click.option("--detach", is_flag=True, help="Leave it to a worker and return at once.")
 @common.yes_option
 @common.json_option

@@ -108,7 +108,10 @@ class RemoteService:
         answer = self._act(workflow_id, "resume", snapshot_id=snapshot_id, message=message, strict=strict)
         used = answer["snapshot_id"]
         return Resumed(
-            self.workflow(workflow_id), self.store.snapshot(used) if used else None, tuple(answer["drift"])
+            self.workflow(workflow_id),
+            self.store.snapshot(used) if used else None,
+            tuple(answer["drift"]),
+            answer["drift_state"],
         )
 
     def resumable(self, workflow_id: str) -> Workflow:

@@ -142,7 +142,7 @@ class Attempts:
         from holdfast.capture.drift import find_drift
         from holdfast.resume.snapshots import ResumeContextCompiler
 
-        drift = find_drift(base, self._place.folder)
+        drift = find_drift(base, self._place.folder).sentences
         return ResumeContextCompiler().compile(base, self._workflow.issue, drift=drift)
 
     def _take_usage(self, usage: UsageMetrics) -> None:

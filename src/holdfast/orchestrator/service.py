@@ -14,7 +14,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self, TypeVar
 
-from holdfast.capture.drift import find_drift
+from holdfast.capture.drift import DriftState, FolderDrift, find_drift
 from holdfast.capture.git import BEFORE_FIRST_COMMIT, capture_git_state
 from holdfast.changes import Facts
 from holdfast.clock import Clock, system_clock
@@ -56,6 +56,7 @@ class Resumed:
     workflow: Workflow
     snapshot: SessionSnapshot | None
     drift: tuple[str, ...]
+    drift_state: DriftState
 
 
 class OrchestratorService:
@@ -161,13 +162,10 @@ class OrchestratorService:
         snapshot = self._snapshot_to_resume(workflow, snapshot_id)
         drift = self._drift(workflow, snapshot)
         self._refuse_if_rolled_back(workflow, snapshot)
-        if drift and strict:
-            raise CannotDoError(
-                f"the worktree is not as it was at the pause: {' '.join(drift)}",
-                hint="bring it back, or resume without --strict: the next session is told of it",
-            )
+        if strict:
+            _refuse_drift(drift)
         resumed, _ = self.core.claim(workflow_id, message, snapshot=snapshot, runs=True, claim=claim)
-        return Resumed(resumed, snapshot, drift)
+        return Resumed(resumed, snapshot, drift.sentences, drift.state)
 
     def resumable(self, workflow_id: str) -> Workflow:
         """The workflow, if it can be resumed; what crashed is paused for that."""
@@ -326,14 +324,14 @@ class OrchestratorService:
             )
         return snapshot
 
-    def _drift(self, workflow: Workflow, snapshot: SessionSnapshot | None) -> tuple[str, ...]:
+    def _drift(self, workflow: Workflow, snapshot: SessionSnapshot | None) -> FolderDrift:
         folder = Path(os.fsdecode(decode_path(workflow.worktree)))
         if workflow.options.repository is None and not folder.is_dir():
             raise CannotDoError(
                 f"the worktree {workflow.worktree} is gone",
                 hint="bring the folder back, then resume; nothing that was recorded is lost",
             )
-        return find_drift(snapshot, folder) if snapshot is not None and folder.is_dir() else ()
+        return find_drift(snapshot, folder)
 
     def _refuse_if_rolled_back(self, workflow: Workflow, snapshot: SessionSnapshot | None) -> None:
         """Tasks that count as completed, and whose files were taken back, are no place to go on from."""
@@ -369,6 +367,20 @@ def ended_before_pause(workflow: Workflow) -> IllegalTransitionError:
         f"workflow {workflow.id} is {workflow.status}: it ended before the pause",
         hint=hint if workflow.status == "failed" else None,
     )
+
+
+def _refuse_drift(drift: FolderDrift) -> None:
+    """What nobody can tell is refused, too: unchanged is what was compared and found to be so."""
+    if drift.state == "changed":
+        raise CannotDoError(
+            f"the worktree is not as it was at the pause: {' '.join(drift.sentences)}",
+            hint="bring it back, or resume without --strict: the next session is told of it",
+        )
+    if drift.state == "cannot_tell":
+        raise CannotDoError(
+            f"the worktree may not be as it was at the pause. {' '.join(drift.sentences)}",
+            hint="look at it yourself, then resume without --strict: the next session is told of it",
+        )
 
 
 def check_resumable(workflow: Workflow) -> None:

@@ -10,7 +10,7 @@ from typing import Annotated, Any
 from fastapi import Query
 
 from holdfast.capacity.cost import characters_for, reading_cost
-from holdfast.capture.drift import find_drift
+from holdfast.capture.drift import FolderDrift, find_drift
 from holdfast.model.gathered import Gathered
 from holdfast.model.git import decode_path
 from holdfast.model.snapshot import SessionSnapshot
@@ -34,20 +34,22 @@ def characters(max_chars: int, budget: int | None) -> int:
 
 def compiled_for(
     workflow: Workflow, snapshot: SessionSnapshot | None, max_chars: int
-) -> tuple[Compiled, tuple[str, ...]]:
+) -> tuple[Compiled, FolderDrift]:
     """As a session of that workflow would read it now, drift included."""
+    drift = find_drift(snapshot, Path(os.fsdecode(decode_path(workflow.worktree))))
     if snapshot is None:
-        return compile_context(Gathered(issue=f"{workflow.issue.id}: {workflow.issue.title}"), max_chars), ()
-    folder = Path(os.fsdecode(decode_path(workflow.worktree)))
-    drift = find_drift(snapshot, folder) if folder.is_dir() else (f"The folder {folder} is gone.",)
-    return ResumeContextCompiler(max_chars).compile_with_report(snapshot, workflow.issue, drift=drift), drift
+        issue = f"{workflow.issue.id}: {workflow.issue.title}"
+        return compile_context(Gathered(issue=issue), max_chars), drift
+    compiler = ResumeContextCompiler(max_chars)
+    return compiler.compile_with_report(snapshot, workflow.issue, drift=drift.sentences), drift
 
 
-def context_fields(compiled: Compiled, drift: tuple[str, ...], model: str | None) -> dict[str, Any]:
+def context_fields(compiled: Compiled, drift: FolderDrift, model: str | None) -> dict[str, Any]:
     cost = reading_cost(len(compiled.text), model)
     return {
         "context": compiled.text,
         "fidelity": compiled.fidelity,
         "cost": Cost(**asdict(cost)),
-        "drift": drift,
+        "drift": drift.sentences,
+        "drift_state": drift.state,
     }

@@ -7,6 +7,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AwareDatetime, ConfigDict, Field
 
+from holdfast.capture.drift import DriftState
 from holdfast.model.base import Value
 from holdfast.model.entry import Event
 from holdfast.model.fidelity import Fidelity
@@ -20,6 +21,13 @@ from holdfast.policy import Levels
 from holdfast.store.protocol import SnapshotSummary
 
 Reason = Annotated[str, Field(max_length=10_000)]
+Drift = Annotated[
+    tuple[str, ...],
+    Field(description="How the worktree differs from the pause, and what cannot be compared, in sentences"),
+]
+DriftIs = Annotated[
+    DriftState, Field(description="`same` is what was compared; `cannot_tell` is refused by `strict`, too")
+]
 
 
 class Body(Value):
@@ -81,7 +89,9 @@ class PauseWorkflow(Body):
 class ResumeWorkflow(Body):
     snapshot_id: str | None = Field(default=None, description="Go on from an older snapshot")
     message: Reason | None = Field(default=None, description="What the next session should know from you")
-    strict: bool = Field(default=False, description="Refuse where the worktree is not as it was at the pause")
+    strict: bool = Field(
+        default=False, description="Refuse unless the worktree is known to be as it was at the pause"
+    )
 
 
 class GiveReason(Body):
@@ -101,7 +111,8 @@ class ActionResponse(Value):
 
 class ResumeResponse(ActionResponse):
     session_number: int
-    drift: tuple[str, ...] = Field(description="How the worktree differs from the pause, in sentences")
+    drift: Drift
+    drift_state: DriftIs
 
 
 class WorkflowPage(Value):
@@ -176,7 +187,8 @@ class ContextResponse(Value):
     context: str
     fidelity: Fidelity
     cost: Cost
-    drift: tuple[str, ...]
+    drift: Drift
+    drift_state: DriftIs
 
 
 class ResumePreview(ContextResponse):

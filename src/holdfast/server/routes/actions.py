@@ -109,6 +109,7 @@ def resume_workflow(
         snapshot_id=resumed.snapshot.id if resumed.snapshot else None,
         session_number=resumed.workflow.session_count,
         drift=resumed.drift,
+        drift_state=resumed.drift_state,
     )
 
 

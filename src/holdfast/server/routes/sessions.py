@@ -8,6 +8,7 @@ from typing import Annotated
 
 from fastapi import APIRouter, Query
 
+from holdfast.capture.drift import cannot_tell
 from holdfast.contexts import find_transcript, read_session
 from holdfast.errors import InvalidInputError
 from holdfast.redact import redact
@@ -55,8 +56,9 @@ def get_session_context(
     found = find_transcript(session_id, _folder(desk, project), desk.home, desk.environ)
     session = read_session(found.path, found.agent, found.session_id)
     source = f"--session {found.session_id}"
+    drift = cannot_tell("the agent kept nothing to compare with")
     compiled = compile_context(session.found, characters(max_chars, budget), source)
-    return ContextResponse(**context_fields(compiled, (), model))
+    return ContextResponse(**context_fields(compiled, drift, model))
 
 
 def _folder(desk: Desk, project: str | None) -> Path:
