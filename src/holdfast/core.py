@@ -12,9 +12,9 @@ never a lost update.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from datetime import datetime
-from typing import Any
+from typing import Any, TypeVar
 
 from holdfast.changes import (
     NOT_RUNNING,
@@ -65,6 +65,20 @@ from holdfast.model.workflow import (
 )
 from holdfast.policy import Trigger
 from holdfast.store.protocol import Change, Store
+
+_T = TypeVar("_T")
+_ATTEMPTS = 100
+"""Each failed one is a success of somebody else's: this many at once are not expected."""
+
+
+def again_on_conflict(action: Callable[[], _T]) -> _T:
+    """Somebody else changed the workflow in the same moment: look again and decide anew."""
+    for _ in range(_ATTEMPTS):
+        try:
+            return action()
+        except ConflictError:
+            continue
+    return action()
 
 
 class Core:
@@ -238,8 +252,19 @@ class Core:
     ) -> SessionSnapshot:
         """Add findings to a snapshot that is already safe; those it has keep their place.
 
-        `found` are further fields of the snapshot that only a look at the talk can fill.
+        `found` are further fields of the snapshot that only a look at the talk can fill. What is added
+        does not depend on what others do to the workflow meanwhile, so a conflict is tried again.
         """
+        decisions, errors = tuple(decisions), tuple(errors)
+        return again_on_conflict(lambda: self._enriched(snapshot_id, decisions, errors, found))
+
+    def _enriched(
+        self,
+        snapshot_id: str,
+        decisions: tuple[Decision, ...],
+        errors: tuple[ErrorRecord, ...],
+        found: dict[str, Any],
+    ) -> SessionSnapshot:
         snapshot = self.store.snapshot(snapshot_id)
         workflow = self.store.workflow(snapshot.workflow_id)
         merged_decisions = {item.id: item for item in (*snapshot.decisions, *decisions)}

@@ -23,7 +23,7 @@ from holdfast.clock import Clock, system_clock, to_datetime
 from holdfast.config import Settings, project_settings
 from holdfast.core import Core
 from holdfast.durable import private_folder, replace_file, storage_errors
-from holdfast.errors import HoldfastError, InvalidInputError
+from holdfast.errors import ConflictError, HoldfastError, InvalidInputError
 from holdfast.layout import ProjectLayout
 from holdfast.model.fold import SessionFold
 from holdfast.model.git import GitState, decode_path, encode_path
@@ -36,6 +36,9 @@ if TYPE_CHECKING:
     from holdfast.store.sql import SqlStore
 
 log = logging.getLogger("holdfast.pauses")
+
+_ATTEMPTS = 20
+_NOT_INDEXED = "%s is safe in %s but not in the database yet: %s (`holdfast reindex` adds it)"
 
 
 @contextlib.contextmanager
@@ -68,14 +71,30 @@ class SessionPauseManager:
         self.layout.ensure()
         with self.files.locked():
             session_id = self.files.free_session_id(self._clock())
-            settled = self.place(Facts(reason=message, session_id=session_id))
-        self.index(settled)
+            self.pause(Facts(reason=message, session_id=session_id))
         if commit:
             self.commit(session_id)
         return session_id
 
-    def place(self, facts: Facts, closing: Closing | None = None) -> Settled:
-        """Capture the world and put the session's files in place. Call with the folder locked."""
+    def pause(self, facts: Facts, closing: Closing | None = None) -> Settled:
+        """Put the session's files in place and add it to the database. Call with the folder locked.
+
+        The folder's lock keeps sessions that end together apart. A runner, a server or a command may still
+        change the workflow in between: then the same session is made anew from the state there is now.
+        """
+        settled = self._placed(facts, closing)
+        facts = replace(facts, git_state=settled.snapshot.git_state, files=settled.snapshot.files)
+        for _ in range(_ATTEMPTS):
+            try:
+                self._index(settled)
+            except ConflictError:
+                settled = self._placed(facts)
+            else:
+                return settled
+        log.warning(_NOT_INDEXED, settled.snapshot.session_id, self.files.folder, "it kept changing")
+        return settled
+
+    def _placed(self, facts: Facts, closing: Closing | None = None) -> Settled:
         settled = self._settled(facts)
         self.files.place(
             FileSet(
@@ -118,19 +137,16 @@ class SessionPauseManager:
             going_on(workflow, now, snapshot), SessionFold.starting_from(snapshot), facts, now
         )
 
-    def index(self, settled: Settled) -> None:
+    def _index(self, settled: Settled) -> None:
         """Give the database what the files already hold; if it refuses, it gets it later."""
         session_id = settled.snapshot.session_id
         try:
             with open_store(self.settings) as store:
                 store.apply(settled.change)
+        except ConflictError:
+            raise
         except HoldfastError as error:
-            log.warning(
-                "%s is safe in %s but not in the database yet: %s (`holdfast reindex` adds it)",
-                session_id,
-                self.files.folder,
-                error.message,
-            )
+            log.warning(_NOT_INDEXED, session_id, self.files.folder, error.message)
             return
         self.files.mark_indexed(session_id)
         remember_project(self.settings)
@@ -152,6 +168,8 @@ class SessionPauseManager:
 
 def with_world(facts: Facts, folder: Path, since: str | None) -> Facts:
     """Git and the changed files; a repository that cannot be read costs that fact, not the pause."""
+    if facts.git_state is not None:
+        return facts  # captured already
     git: GitState | None = None
     try:
         git = capture_git_state(folder, since=since)

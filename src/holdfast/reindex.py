@@ -10,7 +10,7 @@ from pathlib import Path
 
 from holdfast.clock import Clock, system_clock
 from holdfast.config import Settings
-from holdfast.core import Core
+from holdfast.core import Core, again_on_conflict
 from holdfast.durable import set_aside, storage_errors
 from holdfast.errors import DamagedDataError, HeldElsewhereError, HoldfastError, NewerSchemaError
 from holdfast.layout import ProjectLayout
@@ -41,14 +41,24 @@ def take_in_waiting(store: Store, settings: Settings) -> None:
     if not settings.layout.sessions.is_dir():
         return
     files = SessionFiles(settings.layout.sessions)
-    for session_id in files.unindexed():
-        try:
-            snapshot, workflow = _read(files, session_id, settings.project)
-            Core(store).take_in(snapshot, workflow)
-        except HoldfastError as error:
-            log.warning("%s is not in the database yet: %s", session_id, error.message)
-        else:
-            files.mark_indexed(session_id)
+    if not files.unindexed():
+        return
+    try:
+        with files.locked():  # who finalises one right now adds it in a moment
+            for session_id in files.unindexed():
+                _take_in(store, files, session_id, settings.project)
+    except HoldfastError as error:
+        log.warning("sessions that the database missed are not added yet: %s", error.message)
+
+
+def _take_in(store: Store, files: SessionFiles, session_id: str, project: Path) -> None:
+    try:
+        snapshot, workflow = _read(files, session_id, project)
+        again_on_conflict(lambda: Core(store).take_in(snapshot, workflow))
+    except HoldfastError as error:
+        log.warning("%s is not in the database yet: %s", session_id, error.message)
+    else:
+        files.mark_indexed(session_id)
 
 
 def reindex(settings: Settings, extra: Iterable[Path] = (), clock: Clock = system_clock) -> ReindexReport:

@@ -138,6 +138,7 @@ class IncrementalPauseManager:
         pauses = self._pauses
         if not self.is_pause_active():
             raise log.NotActiveError("no wind-down is active here")
+        # Sessions that end together wait here for each other; appending waits for the journal alone.
         with self._files.locked(), log.locked(self._journal):
             reader = log.Reader(self._journal)
             digest = Digest().take(reader)
@@ -148,8 +149,7 @@ class IncrementalPauseManager:
             if not full:
                 self._files.place(FileSet(name, closing=closing, becomes_latest=False))
                 return name
-            settled = pauses.place(self._facts(digest, reader.skipped, name, trigger, reason), closing)
-        pauses.index(settled)
+            pauses.pause(self._facts(digest, reader.skipped, name, trigger, reason), closing)
         return name
 
     def commit(self, name: str) -> str:

@@ -6,6 +6,8 @@ import contextlib
 import json
 import os
 import shutil
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -154,3 +156,23 @@ def test_what_is_in_it_already_keeps_its_place(settings: Settings, transcript: P
     assert [item.description for item in enriched.decisions] == [CHOSEN, "I'll use slate for the roof"]
     assert len(enriched.errors) == 1
     assert len(document(settings, snapshot)["decisions"]) == 2
+
+
+def test_pauses_made_and_enriched_at_once_all_get_into_the_database(
+    settings: Settings, transcript: Path, database: str
+) -> None:
+    """Each changes the same workflow: what one is refused for another's sake it tries again."""
+    shared = replace(settings, db=database)
+    with open_store(shared):  # its tables are made by one
+
+        def pause_and_enrich(_: int) -> SessionSnapshot:
+            return enrich_snapshot(shared, pause(shared).id, transcript)
+
+        with ThreadPoolExecutor(8) as pool:
+            made = list(pool.map(pause_and_enrich, range(16)))
+    assert not list(settings.layout.sessions.glob(".unindexed-*"))
+    assert {one.workflow_id for one in made} == {made[0].workflow_id}
+    assert sorted(one.session_number for one in made) == list(range(1, 17))
+    for snapshot in made:
+        assert [one.description for one in snapshot.decisions] == [CHOSEN]
+        assert document(settings, snapshot)["session_number"] == snapshot.session_number

@@ -190,8 +190,7 @@ def _paused(work: Work, settings: Settings, cause: str) -> str:
     pauses.layout.ensure()
     with pauses.files.locked():
         name = pauses.files.free_session_id(system_clock())
-        settled = pauses.place(Facts(trigger=trigger, reason=reason, session_id=name, usage=usage))
-    pauses.index(settled)
+        pauses.pause(Facts(trigger=trigger, reason=reason, session_id=name, usage=usage))
     return name
 
 

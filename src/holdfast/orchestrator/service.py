@@ -8,21 +8,20 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
-from typing import Self, TypeVar
+from typing import Self
 
 from holdfast.capture.drift import DriftState, FolderDrift, find_drift
 from holdfast.capture.git import BEFORE_FIRST_COMMIT, capture_git_state
 from holdfast.changes import Facts
 from holdfast.clock import Clock, system_clock
 from holdfast.config import Settings, project_settings
-from holdfast.core import Core
+from holdfast.core import Core, again_on_conflict
 from holdfast.errors import (
     CannotDoError,
-    ConflictError,
     IllegalTransitionError,
     NotFoundError,
     SessionAlreadyRunningError,
@@ -46,7 +45,6 @@ _POLL_SECONDS = 0.05
 _TO_TAKE_UP_SECONDS = 10.0
 """A worker that was started for a workflow needs some of them before it is there."""
 _SLACK_SECONDS = 30.0
-_T = TypeVar("_T")
 
 
 @dataclass(frozen=True)
@@ -118,9 +116,7 @@ class OrchestratorService:
 
         Where nobody runs the workflow there is nothing to wait for: it is paused here and now.
         """
-        workflow = self._again_on_conflict(
-            lambda: self._ask_for_pause(workflow_id, reason, trigger, force_after)
-        )
+        workflow = again_on_conflict(lambda: self._ask_for_pause(workflow_id, reason, trigger, force_after))
         if workflow.status == "in_progress" and wait:
             limit = workflow.options.force_after if force_after is None else force_after
             workflow = self.wait_while_running(workflow_id, limit + _SLACK_SECONDS)
@@ -175,18 +171,18 @@ class OrchestratorService:
 
     def cancel(self, workflow_id: str, reason: str | None = None) -> Workflow:
         """End it for good; a task in flight is stopped."""
-        return self._again_on_conflict(lambda: self.core.move(workflow_id, "cancelled", reason))
+        return again_on_conflict(lambda: self.core.move(workflow_id, "cancelled", reason))
 
     def approve(self, workflow_id: str, *, claim: str | None = None) -> Workflow:
         """Let the task start that waits for approval."""
         workflow = self.store.workflow(workflow_id)
         waiting = self.waiting_for_approval(workflow)
         task_id = waiting.id if waiting else ""
-        return self._again_on_conflict(lambda: self.core.approve(workflow_id, task_id, claim))
+        return again_on_conflict(lambda: self.core.approve(workflow_id, task_id, claim))
 
     def reject(self, workflow_id: str, reason: str | None = None) -> Workflow:
         """Refuse the task that waits for approval; the workflow has failed. A resume asks again."""
-        return self._again_on_conflict(lambda: self._rejected(workflow_id, reason))
+        return again_on_conflict(lambda: self._rejected(workflow_id, reason))
 
     def _rejected(self, workflow_id: str, reason: str | None) -> Workflow:
         workflow = self.store.workflow(workflow_id)
@@ -198,7 +194,7 @@ class OrchestratorService:
 
     def recovered(self, workflow_id: str) -> Workflow:
         """The workflow; paused with trigger `crash` first, where its runner is gone."""
-        return self._again_on_conflict(lambda: self._recovered(self.store.workflow(workflow_id)))
+        return again_on_conflict(lambda: self._recovered(self.store.workflow(workflow_id)))
 
     # ── questions ───────────────────────────────────────────────────────────────────────────
 
@@ -347,15 +343,6 @@ class OrchestratorService:
                 hint=f"`holdfast tx undo {found.entries[-1].id}` brings its changes back; or go on from a "
                 "snapshot before it with --from, or run the plan anew",
             )
-
-    def _again_on_conflict(self, action: Callable[[], _T]) -> _T:
-        """Somebody else changed the workflow in the same moment: look again and decide anew."""
-        for _ in range(20):
-            try:
-                return action()
-            except ConflictError:
-                continue
-        return action()
 
 
 _DIED = "its process ended without a pause"
