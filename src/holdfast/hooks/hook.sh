@@ -87,6 +87,10 @@ if [ $moment = before ]; then
     case $value in
     Edit | MultiEdit | Write | NotebookEdit | write_file | replace | edit | write | apply_patch)
         [ -e "$notes/$session/edit-gate" ] || hand_over
+        # Of several sessions at work at once, each notes the files it edits.
+        for other in "$notes"/*/recording "$notes"/*/turning "$notes"/*/ending; do
+            [ -e "$other" ] && [ "$other" != "$notes/$session/recording" ] && hand_over
+        done
         ;;
     *[Pp]lan*) hand_over ;;
     esac

@@ -28,7 +28,7 @@ def append(event: "Event", kind: str, data: str, share: float) -> bool:
     name = winding_down(event)
     if not name:
         return False
-    line = _line(event, kind, _without_secrets(data), share, name)
+    line = _line(event, kind, without_secrets(data), share, name)
     path = journal_path(event)
     while True:
         try:
@@ -97,7 +97,7 @@ def _line(event: "Event", kind: str, data: str, share: float, name: str) -> byte
     return f'{start}{data}, "context_percentage": {share!r}}}\n'.encode("utf-8", "replace")
 
 
-def _without_secrets(data: str) -> str:
+def without_secrets(data: str) -> str:
     if not may_hold_secret(data):
         return data
     from holdfast.redact import redact

@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING
 
 from holdfast.errors import HoldfastError, IllegalTransitionError
 from holdfast.hooks import notes, trouble
-from holdfast.hooks.housekeeping.file_changes import ENDING, RECORDING, TRANSACTION, TURNING
+from holdfast.hooks.housekeeping.file_changes import ENDING, NAMED, RECORDING, TRANSACTION, TURNING
+from holdfast.hooks.named_files import named_files
 from holdfast.process import ProcessIdentity
 from holdfast.sidecar.transactions import SideCar
 
@@ -28,7 +29,7 @@ _PLAIN = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,70}")
 def look(work: Work) -> bool:
     """Take the tree in, so that the first turn needs to look only at what changed since."""
     os.nice(10)
-    with SideCar(work.project) as sidecar:
+    with _sidecar(work) as sidecar:
         sidecar.look()
     return True
 
@@ -36,11 +37,12 @@ def look(work: Work) -> bool:
 def watch(work: Work, turn: str) -> bool:
     try:
         _wait_while_there(work.note(ENDING))
-        with SideCar(work.project) as sidecar:
+        with _sidecar(work) as sidecar:
             unended = _read(work, RECORDING)
             if unended:
                 _record(work, sidecar, unended, doubt=_GONE)
             name = sidecar.take_up(_name(work), owner=_agent(work))
+        notes.remove(work.note(NAMED))
         notes.write(work.note(TRANSACTION), name.encode())
         notes.write(work.note(RECORDING), turn.encode() or b"0")
     finally:
@@ -51,9 +53,10 @@ def watch(work: Work, turn: str) -> bool:
 def record(work: Work) -> bool:
     """The end of a turn."""
     try:
-        with SideCar(work.project) as sidecar:
+        with _sidecar(work) as sidecar:
             _record(work, sidecar, _read(work, ENDING))
     finally:
+        notes.remove(work.note(NAMED))
         notes.remove(work.note(ENDING))
     return True
 
@@ -64,11 +67,11 @@ def finish(work: Work, doubt: str = "") -> bool:
     _wait_while_there(work.note(ENDING))
     name = _read(work, TRANSACTION)
     if name:
-        with SideCar(work.project) as sidecar:
+        with _sidecar(work) as sidecar:
             turn = _read(work, RECORDING)
             if sidecar.is_in_progress(name):
                 sidecar.finish(name, f"turn {turn}" if turn else "", doubt=doubt)
-    for note in (TRANSACTION, RECORDING):
+    for note in (NAMED, TRANSACTION, RECORDING):
         notes.remove(work.note(note))
     return True
 
@@ -81,6 +84,10 @@ def finish_killed(work: Work) -> None:
         finish(work, _GONE)
     except HoldfastError as error:
         trouble.note(str(work.state), f"what {work.session} changed is not recorded: {error.message}")
+
+
+def _sidecar(work: Work) -> SideCar:
+    return SideCar(work.project, named_files=lambda: named_files(work.project))
 
 
 def _record(work: Work, sidecar: SideCar, turn: str, doubt: str = "") -> None:

@@ -34,7 +34,7 @@ from holdfast.sidecar.ledger import Cache, Transaction
 from holdfast.sidecar.manifest import Entry, PathChange
 from holdfast.sidecar.repository import Repository
 from holdfast.sidecar.state import WHOLE_TREE, State
-from holdfast.sidecar.work import Limits, Outcome, Work
+from holdfast.sidecar.work import FilesBySession, Limits, Outcome, Work, no_named_files
 from holdfast.sidecar.worktree import Worktree, blob_id, checked_path
 
 __all__ = ["Limits", "Outcome", "SideCar"]
@@ -52,8 +52,12 @@ class SideCar:
         clock: Clock = system_clock,
         limits: Limits | None = None,
         patience: float = PATIENCE,
+        named_files: FilesBySession = no_named_files,
     ) -> None:
-        """`patience`: seconds to wait for another process that is at work in the same side-car."""
+        """`patience`: seconds to wait for another process that is at work in the same side-car.
+
+        `named_files`: which files each of several sessions at work at once is known to have changed.
+        """
         self._layout = ProjectLayout(Path(project).absolute())
         self._clock = clock
         self._limits = limits or Limits()
@@ -65,6 +69,7 @@ class SideCar:
         self._cache: Cache = {}
         self._glance = Glance(self._tree)
         self._patience = patience
+        self._named_files = named_files
 
     def close(self) -> None:
         self._repository.close()
@@ -411,6 +416,7 @@ class SideCar:
                 self._limits,
                 self._cache,
                 self._glance,
+                self._named_files,
             )
             work.recover(fresh=fresh, ending=ending)
             yield work

@@ -44,6 +44,22 @@ class Limits:
 
 
 @dataclass(frozen=True)
+class NamedFiles:
+    """The files that a session's own tools named since it watches, and what it is doing."""
+
+    paths: frozenset[bytes]
+    description: str = ""
+
+
+FilesBySession = Callable[[], Mapping[str, NamedFiles]]
+"""By transaction; asked under the lock, after the files were looked at."""
+
+
+def no_named_files() -> Mapping[str, NamedFiles]:
+    return {}
+
+
+@dataclass(frozen=True)
 class Outcome:
     """What an undo or a rollback did."""
 
@@ -65,6 +81,7 @@ class Work:
         limits: Limits,
         cache: Cache,
         glance: Glance,
+        named_files: FilesBySession = no_named_files,
     ) -> None:
         self.repository = repository
         self.state = state
@@ -72,6 +89,7 @@ class Work:
         self.ledger = Ledger(repository, state, cache)
         self._clock = clock
         self._limits = limits
+        self._named_files = named_files
         self.glance = glance
         self._size = int(state.note("size") or 0)
 
@@ -180,15 +198,19 @@ class Work:
         """
         watches = [one for one in self.state.watches() if self._is_sound(one.transaction_id)]
         differing, refreshed = self._compare(scope)
+        shared = any(one.transaction_id != closing for one in watches)
+        named_files = self._named_files() if differing and shared else no_named_files()
         shares: dict[tuple[str, str], list[bytes]] = {}
         for path in differing:
-            owner = _owner(path, watches, closing)
+            owner = _owner(path, watches, closing, named_files)
             if owner is None:
                 refreshed[path] = differing[path][1]  # the user's own; we only remember it
             else:
                 shares.setdefault(owner, []).append(path)
         mine = [
-            self._change((name, why or doubt), paths, differing, description)
+            self._change(
+                (name, why or doubt), paths, differing, _doing(name, closing, named_files) or description
+            )
             for (name, why), paths in shares.items()
         ]
         mine.sort(key=lambda one: one[0].transaction_id == closing)  # its own comes last, with the rest
@@ -385,12 +407,20 @@ def _status_after(transaction: Transaction, kind: str, undone: Sequence[Entry]) 
     return transaction.status
 
 
-def _owner(path: bytes, watches: Sequence[Watch], closing: str | None) -> tuple[str, str] | None:
+def _doing(name: str, closing: str | None, named_files: Mapping[str, NamedFiles]) -> str:
+    """What a session other than the closing one does; empty where it named no file."""
+    return named_files[name].description if name != closing and name in named_files else ""
+
+
+def _owner(
+    path: bytes, watches: Sequence[Watch], closing: str | None, named_files: Mapping[str, NamedFiles]
+) -> tuple[str, str] | None:
     """The transaction a change belongs to, and why that is in doubt, if it is.
 
-    Who named the file comes before who watches everything.
+    Who named the file, in its watch or to a tool, comes before who watches everything.
     """
-    named = [one for one in watches if path in one.paths]
+    naming = {name for name, one in named_files.items() if path in one.paths}
+    named = [one for one in watches if path in one.paths or one.transaction_id in naming]
     candidates = named or [one for one in watches if one.whole_tree]
     if not candidates:
         return None

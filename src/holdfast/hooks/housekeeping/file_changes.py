@@ -19,14 +19,30 @@ RECORDING = "recording"
 ENDING = "ending"
 """The same, from the turn's end until it is recorded."""
 TRANSACTION = "transaction"
+NAMED = "named"
+"""The files and commands that this turn's tools were called with, a JSON object a line."""
 
 _LONGEST_WAIT = 5.0
 _STALE = 60.0
+_LONGEST_NAME = 64 * 1024
+_NAMING = (
+    "file_path",
+    "filePath",
+    "path",
+    "absolute_path",
+    "notebook_path",
+    "command",
+    "cmd",
+    "input",
+    "patchText",
+)
 
 
 def run(event: "Event", answer: "Answer") -> None:  # noqa: ARG001
     if event.moment == "before_tool":
         _wait_for_the_look(event)
+        if os.path.exists(event.note(RECORDING)):
+            _note_named(event)
     elif event.moment in ("response", "incident"):
         if os.path.exists(event.note(RECORDING)):
             os.replace(event.note(RECORDING), event.note(ENDING))
@@ -54,6 +70,28 @@ def _wait_for_the_look(event: "Event") -> None:
         if _is_stale(event.note(TURNING)):
             notes.remove(event.note(TURNING))
         time.sleep(0.01)
+
+
+def _note_named(event: "Event") -> None:
+    """Whose a change is, where several sessions work in this folder at once, this tells later."""
+    given = event.tool_input()
+    named = [
+        f'"{key}": '.encode() + given[key].replace(b"\n", b" ").replace(b"\r", b" ")
+        for key in _NAMING
+        if key in given and len(given[key]) <= _LONGEST_NAME
+    ]
+    if not named:
+        return
+    from holdfast.hooks.journal import without_secrets
+
+    head = b'{"tool": %b, "cwd": %b, ' % (event.raw("tool_name"), event.raw("cwd"))
+    text = (head + b'"given": {' + b", ".join(named) + b"}}").decode("utf-8", "surrogateescape")
+    line = without_secrets(text).encode("utf-8", "surrogateescape") + b"\n"
+    descriptor = os.open(event.note(NAMED), os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+    try:
+        os.write(descriptor, line)
+    finally:
+        os.close(descriptor)
 
 
 def _is_stale(path: str) -> bool:
