@@ -17,6 +17,7 @@ from holdfast.ids import is_session_id, session_id
 from holdfast.journal import archive, log
 from holdfast.journal.action import PauseAction, check_action_type, check_fraction
 from holdfast.journal.digest import Digest
+from holdfast.journal.recorded import RecordedWords
 from holdfast.journal.tally import Tally
 from holdfast.process import ProcessIdentity, identify, is_alive
 from holdfast.redact import redact
@@ -141,7 +142,10 @@ class IncrementalPauseManager:
         # Sessions that end together wait here for each other; appending waits for the journal alone.
         with self._files.locked(), log.locked(self._journal):
             reader = log.Reader(self._journal)
-            digest = Digest().take(reader)
+            digest, recorded = Digest(), RecordedWords(_is_rule)
+            for action in reader:
+                digest.add(action)
+                recorded.add(action)
             name = self._name_for_files(digest)
             closing_action = self._closing_action(digest, name)
             digest.add(closing_action)
@@ -149,7 +153,7 @@ class IncrementalPauseManager:
             if not full:
                 self._files.place(FileSet(name, closing=closing, becomes_latest=False))
                 return name
-            pauses.pause(self._facts(digest, reader.skipped, name, trigger, reason), closing)
+            pauses.pause(self._facts(digest, recorded, reader.skipped, name, trigger, reason), closing)
         return name
 
     def commit(self, name: str) -> str:
@@ -235,16 +239,24 @@ class IncrementalPauseManager:
         return PauseAction("pause_finalized", iso(self._clock()), name, data, share)
 
     def _facts(
-        self, digest: Digest, skipped: int, name: str, trigger: Trigger | None, reason: str | None
+        self,
+        digest: Digest,
+        recorded: RecordedWords,
+        skipped: int,
+        name: str,
+        trigger: Trigger | None,
+        reason: str | None,
     ) -> Facts:
         from holdfast.core import Facts
         from holdfast.model.snapshot import ActionGlimpse, IncrementalPause
+        from holdfast.model.snapshot import RecordedWords as Stored
         from holdfast.model.usage import UsageMetrics
 
         window = self._window(digest)
         share = digest.context_range[1]
         used = round(share * window)
         seconds = round(digest.duration_seconds)
+        agent_session = _initial_state(digest).get("agent_session")
         return Facts(
             trigger=trigger or self._trigger(digest.context_range[0]),
             reason=reason,
@@ -264,6 +276,13 @@ class IncrementalPauseManager:
                 actions_summary=tuple(
                     ActionGlimpse(type=action.type, timestamp=action.timestamp) for action in digest.latest
                 ),
+                recorded=tuple(
+                    Stored(type=one.type, timestamp=one.timestamp, text=one.text, rule=one.rule)
+                    for one in recorded.kept()
+                ),
+                said_dropped=recorded.said_dropped,
+                others_dropped=recorded.others_dropped,
+                agent_session=agent_session if isinstance(agent_session, str) else None,
                 skipped_lines=skipped,
             ),
         )
@@ -275,8 +294,7 @@ class IncrementalPauseManager:
 
     def _window(self, digest: Digest) -> int:
         """The model's window: as the state at the start tells it, else as configured."""
-        state: Any = digest.first.data.get("initial_state") if digest.first else None
-        told: dict[str, Any] = cast("dict[str, Any]", state) if isinstance(state, dict) else {}
+        told = _initial_state(digest)
         for key in ("context_window", "tokens_total"):
             window = told.get(key)
             if isinstance(window, int) and window > 0:
@@ -300,6 +318,17 @@ class IncrementalPauseManager:
                 archive.compress_older(self.layout.sessions, before)
         except (OSError, HoldfastError) as error:
             _logger.warning("old journals were not compressed: %s", error)
+
+
+def _initial_state(digest: Digest) -> dict[str, Any]:
+    state: Any = digest.first.data.get("initial_state") if digest.first else None
+    return cast("dict[str, Any]", state) if isinstance(state, dict) else {}
+
+
+def _is_rule(text: str) -> bool:
+    from holdfast.findings.phrases import CONSTRAINT
+
+    return CONSTRAINT.search(text) is not None
 
 
 def _as_json(data: dict[str, Any]) -> bytes:

@@ -11,6 +11,7 @@ import pytest
 import yaml
 
 from holdfast.journal.action import ACTION_TYPES
+from transcripts.claude_files import file_of, said, typed
 
 from .harness import Place, tree_of
 
@@ -428,3 +429,84 @@ def test_twenty_pauses_in_a_row(place: Place) -> None:
     assert [line["session_id"] for line in place.json("snapshot", "list")] == names
     assert place.latest() == f"{names[-1]}\n"
     assert len(list(place.sessions.glob("session-*"))) == 80
+
+
+# ── what was recorded is handed over ────────────────────────────────────────────────────────────
+
+NEVER = "never touch migrations/, whatever the tests say"
+
+
+def wind_down(place: Place, *actions: tuple[str, dict[str, Any]], state: str = "{}", **options: str) -> str:
+    place.ok("winddown", "start", "--percent", "0.90", "--state", state)
+    for kind, data in actions:
+        place.ok("winddown", "append", kind, "--data", json.dumps(data), "--percent", "0.91")
+    given = [word for name, value in options.items() for word in (f"--{name}", value)]
+    return place.ok("winddown", "finalize", *given).out.split()[1]
+
+
+def test_what_was_recorded_is_in_the_context(place: Place) -> None:
+    wind_down(
+        place,
+        ("user_message", {"text": "Port the CSV import next"}),
+        ("user_message", {"text": NEVER}),
+        (
+            "tool_call",
+            {"tool": "Bash", "input": {"command": "make test"}, "response": {"stdout": "3 failed"}},
+        ),
+        ("assistant_response", {"decision": "keep the old lexer", "because": "it is faster"}),
+        ("system_event", {"event": "rate limit", "detail": "the model was away"}),
+        state='{"goal": "a parser without recursion", "model": "claude-sonnet-4-5"}',
+    )
+    context = place.ok("context", "latest").out
+    told = [line.removeprefix("- ") for line in context.splitlines() if line.startswith("- ")]
+    assert told == [
+        f'"{NEVER}"',
+        '"Port the CSV import next"',
+        "event: the model was away; event: rate limit",
+        "agent: decision: keep the old lexer; because: it is faster",
+        "at the start: goal: a parser without recursion",
+        "Bash (command: make test): stdout: 3 failed",
+    ]
+    assert "{" not in context
+    for budget in ("200", "900", "5000"):
+        shorter = place.ok("context", "latest", "--max-chars", budget).out
+        assert len(shorter) <= int(budget)
+        assert NEVER in shorter
+
+
+def test_what_was_recorded_stands_beside_what_the_transcript_tells(place: Place) -> None:
+    transcript = place.root / "s.jsonl"
+    transcript.write_bytes(
+        file_of(typed("Build a shed", uuid="u", parentUuid=None, sessionId="s-9"), said("Done."))
+    )
+    wind_down(
+        place,
+        ("user_message", {"text": "Build a shed"}),
+        ("user_message", {"text": NEVER}),
+        ("assistant_response", {"text": "The frame is oak."}),
+        transcript=str(transcript),
+    )
+    context = place.ok("context", "latest").out
+    assert NEVER in context
+    assert "The frame is oak." in context
+    assert context.count("Build a shed") == 1
+
+
+def test_what_has_no_room_is_in_the_report(place: Place) -> None:
+    manager = place.manager()
+    manager.start_incremental_pause(0.9, {})
+    manager.append_action("user_message", {"text": NEVER}, 0.9)
+    for number in range(300):
+        manager.append_action("user_message", {"text": f"wish {number} " + "and more of it " * 20}, 0.91)
+        manager.append_action("tool_call", {"tool": "Read", "path": f"file{number}.py"}, 0.91)
+    assert manager.finalize_pause()
+    done = place.ok("context", "latest", "--json").data
+    context = done["context"]
+    assert NEVER in context
+    assert "wish 299 " in context
+    found = {one["category"]: one for one in done["fidelity"]["categories"]}
+    wishes, actions = found["recorded user messages"], found["recorded actions"]
+    assert wishes["carried"] + wishes["left_out"] == 301
+    assert actions["carried"] + actions["left_out"] == 300
+    assert "recorded user messages" in context.splitlines()[-1]
+    assert "wish 3 " in place.ok(*wishes["fetch"].split()[1:]).out

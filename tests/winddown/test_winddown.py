@@ -72,12 +72,20 @@ def test_the_whole_path(manager: IncrementalPauseManager, clock: FixedClock) -> 
     pause = dict(document["incremental_pause"])
     assert pause["actions_summary"][1] == {"type": "tool_call", "timestamp": "2026-01-06T12:01:00.000Z"}
     del pause["actions_summary"]
+    assert [(one["type"], one["text"]) for one in pause.pop("recorded")] == [
+        ("pause_started", "tokens: 180000"),
+        ("assistant_response", "done"),
+        ("tool_call", "Read (path: /src/main.py)"),
+    ]
     assert pause == {
         "enabled": True,
         "action_count": 4,
         "duration_seconds": 90,
         "context_range": [0.90, 0.93],
         "tool_calls": 1,
+        "said_dropped": 0,
+        "others_dropped": 0,
+        "agent_session": None,
         "skipped_lines": 0,
     }
     assert yaml.safe_load(path.with_suffix(".yaml").read_text(encoding="utf-8")) == document

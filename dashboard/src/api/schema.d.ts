@@ -1269,6 +1269,21 @@ export interface components {
              */
             next_task: string;
             /**
+             * Recorded
+             * @default []
+             */
+            recorded: components["schemas"]["Recorded"][];
+            /**
+             * Recorded Dropped
+             * @default 0
+             */
+            recorded_dropped: number;
+            /**
+             * Recorded Said Dropped
+             * @default 0
+             */
+            recorded_said_dropped: number;
+            /**
              * Reviews
              * @default []
              */
@@ -1494,6 +1509,11 @@ export interface components {
             action_count: number;
             /** Actions Summary */
             actions_summary: components["schemas"]["ActionGlimpse"][];
+            /**
+             * Agent Session
+             * @description Whose hooks recorded it, if hooks did
+             */
+            agent_session: string | null;
             /** Context Range */
             context_range: [
                 number,
@@ -1506,6 +1526,24 @@ export interface components {
              * @default true
              */
             enabled: boolean;
+            /**
+             * Others Dropped
+             * @description Other actions that are in the journal alone
+             * @default 0
+             */
+            others_dropped: number;
+            /**
+             * Recorded
+             * @description The user's words first, then what else was recorded
+             * @default []
+             */
+            recorded: components["schemas"]["RecordedWords"][];
+            /**
+             * Said Dropped
+             * @description User messages that are in the journal alone
+             * @default 0
+             */
+            said_dropped: number;
             /**
              * Skipped Lines
              * @description Torn or unreadable lines, kept but not counted
@@ -1848,6 +1886,39 @@ export interface components {
             seconds_to_exhaustion: number | null;
             /** Skipped Lines */
             skipped_lines: number;
+        };
+        /**
+         * Recorded
+         * @description What an action of a wind-down says; ``kind`` is its type, a ``rule`` is to hold from then on.
+         */
+        Recorded: {
+            /** Kind */
+            kind: string;
+            /**
+             * Rule
+             * @default false
+             */
+            rule: boolean;
+            /** Text */
+            text: string;
+        };
+        /**
+         * RecordedWords
+         * @description What one action says, for people; the journal has it in full.
+         */
+        RecordedWords: {
+            /**
+             * Rule
+             * @description The user said what is to hold from then on
+             * @default false
+             */
+            rule: boolean;
+            /** Text */
+            text: string;
+            /** Timestamp */
+            timestamp: string;
+            /** Type */
+            type: string;
         };
         /** ResumePreview */
         ResumePreview: {
@@ -2997,6 +3068,8 @@ export type PlanDocument = components['schemas']['PlanDocument'];
 export type PlanTask = components['schemas']['PlanTask'];
 export type ProjectList = components['schemas']['ProjectList'];
 export type ProjectStats = components['schemas']['ProjectStats'];
+export type Recorded = components['schemas']['Recorded'];
+export type RecordedWords = components['schemas']['RecordedWords'];
 export type ResumePreview = components['schemas']['ResumePreview'];
 export type ResumeResponse = components['schemas']['ResumeResponse'];
 export type ResumeWorkflow = components['schemas']['ResumeWorkflow'];

@@ -184,10 +184,22 @@ class Name:
 
 
 @dataclass(frozen=True, slots=True)
+class Recorded:
+    """What an action of a wind-down says; ``kind`` is its type, a ``rule`` is to hold from then on."""
+
+    kind: str
+    text: str
+    rule: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class Gathered:
     issue: str = ""
     issue_text: str = ""
     constraints: tuple[str, ...] = ()
+    recorded: tuple[Recorded, ...] = ()
+    recorded_said_dropped: int = 0  # user messages whose words stand in the journal alone
+    recorded_dropped: int = 0  # other actions
     stopped_because: str = ""
     drift: tuple[str, ...] = ()  # how the world has changed since
     next_task: str = ""

@@ -24,6 +24,15 @@ class ActionGlimpse(Value):
     timestamp: str
 
 
+class RecordedWords(Value):
+    """What one action says, for people; the journal has it in full."""
+
+    type: str
+    timestamp: str
+    text: str
+    rule: bool = Field(default=False, description="The user said what is to hold from then on")
+
+
 class IncrementalPause(Value):
     """What the wind-down journal held when it was finalised; the journal itself is kept beside it."""
 
@@ -33,6 +42,12 @@ class IncrementalPause(Value):
     context_range: tuple[float, float]
     tool_calls: int = Field(ge=0)
     actions_summary: tuple[ActionGlimpse, ...] = Field(max_length=10)
+    recorded: tuple[RecordedWords, ...] = Field(
+        default=(), description="The user's words first, then what else was recorded"
+    )
+    said_dropped: int = Field(default=0, ge=0, description="User messages that are in the journal alone")
+    others_dropped: int = Field(default=0, ge=0, description="Other actions that are in the journal alone")
+    agent_session: str | None = Field(default=None, description="Whose hooks recorded it, if hooks did")
     skipped_lines: int = Field(default=0, ge=0, description="Torn or unreadable lines, kept but not counted")
 
 

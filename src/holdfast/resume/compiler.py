@@ -12,6 +12,7 @@ from holdfast.redact import redact
 from holdfast.resume.budget import Choice, choose
 from holdfast.resume.fidelity import fetch_command, is_shortened, left_out_note
 from holdfast.resume.outline import Outline
+from holdfast.resume.parts import winddown
 from holdfast.resume.sections import outline
 
 SMALLEST_BUDGET = 200
@@ -83,10 +84,13 @@ def _categories(plan: Outline, choice: Choice, found: Gathered, source: str) -> 
 
 def _gathered(found: Gathered) -> dict[str, int]:
     values = sum(name.value for name in found.names)
+    said = sum(one.kind == "user_message" for one in found.recorded)
     return {
         "user messages": max(0, len(found.turns) - 1) + found.turns_dropped,
         "commands": len(found.commands),
         "names": len(found.names) - values,
         "values": values,
+        winddown.SAID: said + found.recorded_said_dropped,
+        winddown.OTHERS: len(found.recorded) - said + found.recorded_dropped,
         "review comments": sum(len(review.comments) for review in found.reviews if not review.addressed),
     }

@@ -23,6 +23,8 @@ _OTHERWISE = "journal"
 _LONGER = 60_000
 _WORTH_A_WORD = (
     "user messages",
+    "recorded user messages",
+    "recorded actions",
     "open tasks",
     "decisions",
     "errors",

@@ -9,7 +9,7 @@ from __future__ import annotations
 from holdfast.model.frame import BRIEFING, SHORT_BRIEFING
 from holdfast.model.gathered import Gathered
 from holdfast.resume.outline import Outline, Section
-from holdfast.resume.parts import state, stopping, talk, work
+from holdfast.resume.parts import state, stopping, talk, winddown, work
 from holdfast.resume.paths import short_paths
 from holdfast.resume.quote import code
 from holdfast.resume.setting import Setting, counted
@@ -19,6 +19,7 @@ def outline(found: Gathered, room: int) -> Outline:
     setting = Setting(found, room, short_paths(file.path for file in found.files))
     sections = [
         Section("The request", [*talk.issue(setting), *talk.request(setting)]),
+        Section("Recorded while winding down", winddown.recorded(setting)),
         Section("Changed since the pause", state.drift(setting)),
         Section("Plan status", state.plan(setting)),
         Section("Decisions and findings", talk.decisions(setting)),

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import replace
+from typing import TypedDict
 
 from holdfast.model.findings import Decision, ErrorRecord, ReviewerFeedback, TestState
 from holdfast.model.gathered import (
@@ -16,16 +17,18 @@ from holdfast.model.gathered import (
     FileUse,
     Gathered,
     GitFacts,
+    Recorded,
     Review,
     TestRun,
 )
 from holdfast.model.git import GitState
 from holdfast.model.message import TodoItem
-from holdfast.model.snapshot import SessionSnapshot
+from holdfast.model.snapshot import IncrementalPause, SessionSnapshot
 from holdfast.model.task import Task
 from holdfast.model.workflow import Issue
 from holdfast.resume.compiler import DEFAULT_BUDGET, Compiled, compile_context
 from holdfast.resume.history import history
+from holdfast.text import one_line
 
 
 def gathered_from(snapshot: SessionSnapshot, issue: Issue | None, drift: Iterable[str] = ()) -> Gathered:
@@ -36,6 +39,7 @@ def gathered_from(snapshot: SessionSnapshot, issue: Issue | None, drift: Iterabl
         issue=f"{issue.id}: {issue.title}" if issue else base.issue,
         issue_text=issue.description if issue else base.issue_text,
         constraints=tuple(dict.fromkeys((*base.constraints, *snapshot.constraints))),
+        **_recorded(snapshot.incremental_pause, base),
         stopped_because=snapshot.pause_reason or base.stopped_because or _TRIGGERS[snapshot.trigger],
         drift=tuple(drift),
         next_task=_next_task(snapshot),
@@ -58,6 +62,32 @@ _TRIGGERS = {
     "crash": "its process ended without a pause",
     "failure": "a task failed",
 }
+
+
+class _RecordedFields(TypedDict, total=False):
+    recorded: tuple[Recorded, ...]
+    recorded_said_dropped: int
+    recorded_dropped: int
+
+
+def _recorded(pause: IncrementalPause | None, talk: Gathered) -> _RecordedFields:
+    """What was recorded on purpose, and of the hooks' own record what the transcript lacks."""
+    if pause is None:
+        return {}
+    said = {one_line(turn.said) for turn in talk.turns}
+    in_transcript = pause.agent_session is not None and talk.messages > 0
+    words = tuple(
+        Recorded(one.type, one.text, one.rule)
+        for one in pause.recorded
+        if one_line(one.text) not in said and (one.type == "user_message" or not in_transcript)
+    )
+    if in_transcript:
+        return {"recorded": words}
+    return {
+        "recorded": words,
+        "recorded_said_dropped": pause.said_dropped,
+        "recorded_dropped": pause.others_dropped,
+    }
 
 
 def _next_task(snapshot: SessionSnapshot) -> str:

@@ -57,6 +57,10 @@ LAST_EDIT = 2.6
 STEP = 0.45
 NEXT_STEP = 1.4
 
+RECORDED_SAID = 12.0  # while winding down, on purpose
+RECORDED_NOTE = 4.0
+RECORDED_CALL = 1.2
+
 REVIEW = 1.5
 EARLIER = 0.5
 
