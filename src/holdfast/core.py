@@ -38,6 +38,7 @@ from holdfast.errors import (
 )
 from holdfast.model.entry import (
     Entry,
+    HandoverTakenUp,
     PauseRequested,
     SessionTaken,
     SnapshotDeleted,
@@ -311,6 +312,28 @@ class Core:
                 f"workflow {workflow_id} was claimed by somebody else first"
             ) from None
         return change.workflow, snapshot
+
+    def take_up(self, workflow_id: str, snapshot: SessionSnapshot, message: str | None = None) -> Workflow:
+        """Note that somebody goes on from this handover. It stays paused: there is nothing of it to run."""
+        taken = HandoverTakenUp(snapshot_id=snapshot.id, message=message)
+
+        def note() -> Workflow:
+            workflow = self.store.workflow(workflow_id)
+            return self._apply(workflow, workflow.touched(self._now()), taken)
+
+        return again_on_conflict(note)
+
+    def taken_up(self, snapshot: SessionSnapshot) -> datetime | None:
+        """When somebody last took this handover up."""
+        events = self.store.events(workflow_id=snapshot.workflow_id, types=["handover_taken_up"])
+        return next(
+            (
+                event.at
+                for event in reversed(events)
+                if isinstance(event.entry, HandoverTakenUp) and event.entry.snapshot_id == snapshot.id
+            ),
+            None,
+        )
 
     def take_in(self, snapshot: SessionSnapshot, workflow: Workflow) -> bool:
         """Add a session that was paused elsewhere: read from its files. Whether it was new here.

@@ -510,3 +510,42 @@ def test_what_has_no_room_is_in_the_report(place: Place) -> None:
     assert actions["carried"] + actions["left_out"] == 300
     assert "recorded user messages" in context.splitlines()[-1]
     assert "wish 3 " in place.ok(*wishes["fetch"].split()[1:]).out
+
+
+# ── and resuming it is reading it ───────────────────────────────────────────────────────────────
+
+
+def test_resuming_a_wound_down_session_shows_its_handover(place: Place) -> None:
+    name = wind_down(place, ("user_message", {"text": NEVER}))
+    context = place.ok("context", "latest").out
+    resumed = place.run("resume")
+    assert (resumed.code, resumed.out) == (0, context)
+    assert NEVER in resumed.out
+    assert resumed.err == f"Taken up {name}. There is no plan to run; go on from this:\n"
+    assert [flow["status"] for flow in place.ok("list", "--json").data] == ["paused"]
+    again = place.run("resume", "--detach", "--message", "after lunch")
+    assert (again.code, again.out) == (0, context)
+    assert again.err.startswith(f"Taken up {name} again; before that at 20")
+    told = place.ok("resume", "--json").data
+    assert (told["status"], told["handover"]["context"]) == ("paused", context)
+    assert told["handover"]["session_id"] == name
+    assert told["handover"]["taken_up_before"]
+    assert place.ok("context", "latest").out == context
+    kinds = [event["entry"]["type"] for event in place.ok("events", told["id"], "--json").data]
+    assert kinds.count("handover_taken_up") == 3
+    assert "workflow_resumed" not in kinds
+
+
+def test_after_a_taken_up_handover_the_next_pause_goes_on_in_the_same_workflow(place: Place) -> None:
+    wind_down(place, ("user_message", {"text": NEVER}))
+    assert place.run("resume").code == 0
+    name = wind_down(place, ("user_message", {"text": "Now the docs"}))
+    assert place.ok("context", "latest").out == place.run("resume").out
+    shown = place.ok("snapshot", "show", name, "--json").data
+    assert shown["session_number"] == 2
+
+
+def test_a_session_whose_snapshot_was_deleted_cannot_be_resumed(place: Place) -> None:
+    name = wind_down(place, ("user_message", {"text": NEVER}))
+    place.ok("snapshot", "delete", name, "--yes")
+    place.run("resume").failed(1, error="nothing to resume", hint="holdfast cancel")

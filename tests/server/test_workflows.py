@@ -66,6 +66,26 @@ def test_create_watch_pause_resume_finish(program: Served, place: Place) -> None
     assert (place.project / "log").read_text() == "b\n"
 
 
+def test_resuming_work_without_a_plan_hands_it_over_and_completes_nothing(
+    program: Served, place: Place
+) -> None:
+    """Also through the command line, with the server in between."""
+    manager = place.manager()
+    manager.start_incremental_pause(0.9, {})
+    manager.append_action("user_message", {"text": "never touch migrations/"}, 0.91)
+    assert manager.finalize_pause()
+    (flow,) = program.get("/api/workflows")["workflows"]
+    for is_first in (True, False):
+        taken = program.ask("POST", f"/api/workflows/{flow['id']}/resume", {"message": "go on"})
+        assert (taken.status, taken.data["status"]) == (200, "taken_up"), taken
+        assert (taken.data["taken_up_before"] is None) == is_first
+    assert program.get(f"/api/workflows/{flow['id']}")["status"] == "paused"
+    preview = program.get(f"/api/workflows/{flow['id']}/resume/preview")
+    assert "never touch migrations/" in preview["context"]
+    through = place.run("--server", program.url, "resume")
+    assert (through.code, through.out) == (0, preview["context"])
+
+
 def _until_entry(listener: Any, kind: str) -> dict[str, Any]:
     while True:
         message = listener.next()

@@ -398,6 +398,8 @@ export interface paths {
          * Resume Workflow
          * @description Resume a paused or failed workflow from its last snapshot, or from an older one; a failed task is
          *     tried again. Of several who try, one does.
+         *
+         *     Work without a plan is not run: it is noted as taken up, and `resume/preview` has its context.
          */
         post: operations["resume_workflow"];
         delete?: never;
@@ -683,7 +685,7 @@ export interface components {
              * Status
              * @enum {string}
              */
-            status: "created" | "pausing" | "paused" | "resumed" | "cancelled" | "approved" | "rejected" | "deleted";
+            status: "created" | "pausing" | "paused" | "resumed" | "taken_up" | "cancelled" | "approved" | "rejected" | "deleted";
             /** Workflow Id */
             workflow_id: string;
         };
@@ -1027,7 +1029,7 @@ export interface components {
              */
             at: string;
             /** Entry */
-            entry: (components["schemas"]["WorkflowCreated"] | components["schemas"]["WorkflowStatusChanged"] | components["schemas"]["SessionTaken"] | components["schemas"]["Warned"] | components["schemas"]["TaskApproved"] | components["schemas"]["AgentSessionReported"] | components["schemas"]["WorkCommitted"] | components["schemas"]["TaskStarted"] | components["schemas"]["TaskFinished"] | components["schemas"]["DecisionRecorded"] | components["schemas"]["ErrorRecorded"] | components["schemas"]["FeedbackRecorded"] | components["schemas"]["TestsRun"] | components["schemas"]["UsageReported"] | components["schemas"]["ConstraintPinned"] | components["schemas"]["PauseRequested"] | components["schemas"]["WorkflowPaused"] | components["schemas"]["WorkflowResumed"] | components["schemas"]["SnapshotEnriched"] | components["schemas"]["SnapshotDeleted"] | components["schemas"]["SnapshotImported"] | components["schemas"]["WorkflowMoved"]) | components["schemas"]["UnknownEntry"];
+            entry: (components["schemas"]["WorkflowCreated"] | components["schemas"]["WorkflowStatusChanged"] | components["schemas"]["SessionTaken"] | components["schemas"]["Warned"] | components["schemas"]["TaskApproved"] | components["schemas"]["AgentSessionReported"] | components["schemas"]["WorkCommitted"] | components["schemas"]["TaskStarted"] | components["schemas"]["TaskFinished"] | components["schemas"]["DecisionRecorded"] | components["schemas"]["ErrorRecorded"] | components["schemas"]["FeedbackRecorded"] | components["schemas"]["TestsRun"] | components["schemas"]["UsageReported"] | components["schemas"]["ConstraintPinned"] | components["schemas"]["PauseRequested"] | components["schemas"]["WorkflowPaused"] | components["schemas"]["WorkflowResumed"] | components["schemas"]["HandoverTakenUp"] | components["schemas"]["SnapshotEnriched"] | components["schemas"]["SnapshotDeleted"] | components["schemas"]["SnapshotImported"] | components["schemas"]["WorkflowMoved"]) | components["schemas"]["UnknownEntry"];
             /** Seq */
             seq: number;
             /** Workflow Id */
@@ -1453,6 +1455,21 @@ export interface components {
         GiveReason: {
             /** Reason */
             reason?: string | null;
+        };
+        /**
+         * HandoverTakenUp
+         * @description Somebody read the context of work without a plan and goes on with it by hand or in an agent.
+         */
+        HandoverTakenUp: {
+            /** Message */
+            message: string | null;
+            /** Snapshot Id */
+            snapshot_id: string;
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            type: "handover_taken_up";
         };
         /** Health */
         Health: {
@@ -1944,7 +1961,10 @@ export interface components {
             /** Workflow Id */
             workflow_id: string;
         };
-        /** ResumeResponse */
+        /**
+         * ResumeResponse
+         * @description `taken_up`: it has no plan to run; its context is for whoever goes on, and it stays paused.
+         */
         ResumeResponse: {
             /**
              * Drift
@@ -1965,7 +1985,12 @@ export interface components {
              * Status
              * @enum {string}
              */
-            status: "created" | "pausing" | "paused" | "resumed" | "cancelled" | "approved" | "rejected" | "deleted";
+            status: "created" | "pausing" | "paused" | "resumed" | "taken_up" | "cancelled" | "approved" | "rejected" | "deleted";
+            /**
+             * Taken Up Before
+             * @description When it was last taken up before
+             */
+            taken_up_before: string | null;
             /** Workflow Id */
             workflow_id: string;
         };
@@ -3047,6 +3072,7 @@ export type GitChanges = components['schemas']['GitChanges'];
 export type GitFacts = components['schemas']['GitFacts'];
 export type GitState = components['schemas']['GitState'];
 export type GiveReason = components['schemas']['GiveReason'];
+export type HandoverTakenUp = components['schemas']['HandoverTakenUp'];
 export type Health = components['schemas']['Health'];
 export type HoldfastModelDiffStep = components['schemas']['holdfast__model__diff__Step'];
 export type HoldfastModelGatheredStep = components['schemas']['holdfast__model__gathered__Step'];

@@ -92,6 +92,8 @@ export function describe(event: WorkflowEvent): Line {
       return line(`Paused, session ${entry.session_number}`, entry.reason ?? TRIGGERS[entry.trigger], "warn");
     case "workflow_resumed":
       return line(`Resumed, session ${entry.session_number}`, entry.message, "info");
+    case "handover_taken_up":
+      return line("Handover taken up", entry.message, "info");
     case "snapshot_enriched":
       return line(
         "Snapshot enriched",

@@ -4,10 +4,12 @@ import click
 
 from holdfast.cli import common
 from holdfast.config import Settings
+from holdfast.errors import NotFoundError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from holdfast.model.workflow import Workflow
+    from holdfast.orchestrator.service import Resumed
 
 
 @click.command("resume")
@@ -30,7 +32,9 @@ def command(
     """Resume a paused or failed workflow from its last snapshot.
 
     It continues where it left off, with the context of what earlier sessions did; a task that
-    failed is tried again. A workflow whose process was killed is resumed the same way.
+    failed is tried again. A workflow whose process was killed is resumed the same way. A
+    session without a plan, such as a wind-down, has nothing to run: its context is printed,
+    and it is noted as taken up.
 
     \b
     Examples:
@@ -51,6 +55,8 @@ def command(
                 strict=strict,
             )
             _warn(resumed.drift)
+            if resumed.is_handover:
+                return _hand_over(resumed, as_json=as_json)
             how = leave_to_workers(service, current)
         if as_json:
             common.print_json(resumed.workflow.model_dump(mode="json"))
@@ -60,12 +66,14 @@ def command(
     with common.runner_for(current) as here:
         workflow = _chosen(here.service, current, workflow_id)
         snapshot_id = _snapshot(here.service, current, from_snapshot)
-        if not as_json:
+        if not as_json and here.service.tasks(workflow.id).tasks:
             _show(here.service, workflow, snapshot_id, ask=not yes)
         resumed = here.service.resume_workflow(
             workflow.id, snapshot_id=snapshot_id, message=message, strict=strict, claim=here.claim
         )
         _warn(resumed.drift)
+        if resumed.is_handover:
+            return _hand_over(resumed, as_json=as_json)
         if not as_json:
             click.echo("✓ Workflow resumed")
         return run_here(here, resumed.workflow, as_json=as_json)
@@ -104,6 +112,25 @@ def _show(service: common.Service, workflow: Workflow, snapshot_id: str | None, 
         if ask and common.is_interactive() and workflow.options.driver != "shell":
             click.confirm("Go on?", default=True, abort=True, err=True)
     click.echo(f"\nResuming workflow {workflow.id}...")
+
+
+def _hand_over(resumed: Resumed, *, as_json: bool) -> int:
+    """What the next session should read, as `holdfast context` prints it."""
+    from holdfast.resume.snapshots import ResumeContextCompiler
+
+    snapshot, workflow, before = resumed.snapshot, resumed.workflow, resumed.taken_up_before
+    if snapshot is None:
+        raise NotFoundError(f"workflow {workflow.id} has no snapshot", hint="`holdfast snapshot list`")
+    compiled = ResumeContextCompiler().compile_with_report(snapshot, workflow.issue, drift=resumed.drift)
+    if as_json:
+        handover = {"snapshot_id": snapshot.id, "session_id": snapshot.session_id, "context": compiled.text}
+        document = workflow.model_dump(mode="json")
+        common.print_json({**document, "handover": {**handover, "taken_up_before": before}})
+        return 0
+    again = f" again; before that at {before:%Y-%m-%d %H:%M:%S} UTC" if before else ""
+    click.echo(f"Taken up {snapshot.session_id}{again}. There is no plan to run; go on from this:", err=True)
+    click.echo(compiled.text, nl=False)
+    return 0
 
 
 def _warn(drift: tuple[str, ...]) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Sequence
+from datetime import datetime
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -107,11 +108,14 @@ class RemoteService:
     ) -> Resumed:
         answer = self._act(workflow_id, "resume", snapshot_id=snapshot_id, message=message, strict=strict)
         used = answer["snapshot_id"]
+        before = answer.get("taken_up_before")
         return Resumed(
             self.workflow(workflow_id),
             self.store.snapshot(used) if used else None,
             tuple(answer["drift"]),
             answer["drift_state"],
+            is_handover=answer["status"] == "taken_up",
+            taken_up_before=datetime.fromisoformat(before) if before else None,
         )
 
     def resumable(self, workflow_id: str) -> Workflow:

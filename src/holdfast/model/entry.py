@@ -154,6 +154,14 @@ class WorkflowResumed(Value):
     message: str | None = None
 
 
+class HandoverTakenUp(Value):
+    """Somebody read the context of work without a plan and goes on with it by hand or in an agent."""
+
+    type: Literal["handover_taken_up"] = "handover_taken_up"
+    snapshot_id: str
+    message: str | None = None
+
+
 class SnapshotEnriched(Value):
     type: Literal["snapshot_enriched"] = "snapshot_enriched"
     snapshot_id: str
@@ -206,6 +214,7 @@ AnyEntry = Annotated[
     | PauseRequested
     | WorkflowPaused
     | WorkflowResumed
+    | HandoverTakenUp
     | SnapshotEnriched
     | SnapshotDeleted
     | SnapshotImported

@@ -10,6 +10,7 @@ import os
 import time
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from pathlib import Path
 from types import TracebackType
 from typing import Self
@@ -55,6 +56,9 @@ class Resumed:
     snapshot: SessionSnapshot | None
     drift: tuple[str, ...]
     drift_state: DriftState
+    is_handover: bool = False
+    """There is no plan to run: its context is for whoever goes on, and the workflow stays paused."""
+    taken_up_before: datetime | None = None
 
 
 class OrchestratorService:
@@ -153,6 +157,7 @@ class OrchestratorService:
         """Go on in a new session, from the last snapshot or from an older one; a failed task is tried again.
 
         Of several who try at once one succeeds. What crashed is paused first, with what it had recorded.
+        Work without a plan has nothing to run: it is handed over, noted as taken up, and stays paused.
         """
         workflow = self.resumable(workflow_id)
         snapshot = self._snapshot_to_resume(workflow, snapshot_id)
@@ -160,6 +165,17 @@ class OrchestratorService:
         self._refuse_if_rolled_back(workflow, snapshot)
         if strict:
             _refuse_drift(drift)
+        if snapshot is None and workflow.status == "paused" and not self.core.fold(workflow).tasks().tasks:
+            raise NotFoundError(
+                f"there is nothing to resume: the snapshots of workflow {workflow_id} were deleted",
+                hint=f"`holdfast cancel {workflow_id}` ends it",
+            )
+        if snapshot is not None and is_handover(snapshot):
+            before = self.core.taken_up(snapshot)
+            taken = self.core.take_up(workflow_id, snapshot, message)
+            return Resumed(
+                taken, snapshot, drift.sentences, drift.state, is_handover=True, taken_up_before=before
+            )
         resumed, _ = self.core.claim(workflow_id, message, snapshot=snapshot, runs=True, claim=claim)
         return Resumed(resumed, snapshot, drift.sentences, drift.state)
 
@@ -343,6 +359,11 @@ class OrchestratorService:
                 hint=f"`holdfast tx undo {found.entries[-1].id}` brings its changes back; or go on from a "
                 "snapshot before it with --from, or run the plan anew",
             )
+
+
+def is_handover(snapshot: SessionSnapshot) -> bool:
+    """Of a session that nobody gave a plan: a wind-down, an agent's session, a pause by hand."""
+    return not snapshot.task_dag.tasks
 
 
 _DIED = "its process ended without a pause"

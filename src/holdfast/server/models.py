@@ -104,15 +104,22 @@ class GiveReason(Body):
 class ActionResponse(Value):
     """Response for workflow actions."""
 
-    status: Literal["created", "pausing", "paused", "resumed", "cancelled", "approved", "rejected", "deleted"]
+    status: Literal[
+        "created", "pausing", "paused", "resumed", "taken_up", "cancelled", "approved", "rejected", "deleted"
+    ]
     workflow_id: str
     snapshot_id: str | None = None
 
 
 class ResumeResponse(ActionResponse):
+    """`taken_up`: it has no plan to run; its context is for whoever goes on, and it stays paused."""
+
     session_number: int
     drift: Drift
     drift_state: DriftIs
+    taken_up_before: AwareDatetime | None = Field(
+        default=None, description="When it was last taken up before"
+    )
 
 
 class WorkflowPage(Value):

@@ -97,19 +97,24 @@ def resume_workflow(
     workflow_id: str, desk: AtDesk, request: Annotated[ResumeWorkflow | None, Body()] = None
 ) -> ResumeResponse:
     """Resume a paused or failed workflow from its last snapshot, or from an older one; a failed task is
-    tried again. Of several who try, one does."""
+    tried again. Of several who try, one does.
+
+    Work without a plan is not run: it is noted as taken up, and `resume/preview` has its context.
+    """
     wanted = request or ResumeWorkflow()
     resumed = desk.service.resume_workflow(
         workflow_id, snapshot_id=wanted.snapshot_id, message=wanted.message, strict=wanted.strict
     )
-    desk.see_to_it()
+    if not resumed.is_handover:
+        desk.see_to_it()
     return ResumeResponse(
-        status="resumed",
+        status="taken_up" if resumed.is_handover else "resumed",
         workflow_id=workflow_id,
         snapshot_id=resumed.snapshot.id if resumed.snapshot else None,
         session_number=resumed.workflow.session_count,
         drift=resumed.drift,
         drift_state=resumed.drift_state,
+        taken_up_before=resumed.taken_up_before,
     )
 
 
