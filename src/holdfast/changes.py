@@ -40,6 +40,8 @@ class Facts:
     files: tuple[FileFingerprint, ...] = ()
     usage: UsageMetrics | None = None
     incremental_pause: IncrementalPause | None = None
+    worked: bool = True
+    """Whether the session did anything that the next one could need."""
     resume_at: datetime | None = None
     """When the workflow is to go on by itself."""
 
@@ -173,6 +175,7 @@ def prepare_pause(workflow: Workflow, fold: SessionFold, facts: Facts, now: date
         reviewer_feedback=tuple(fold.feedback.values()) or None,
         test_state=fold.test_state,
         constraints=tuple(fold.constraints),
+        worked=facts.worked,
         usage=facts.usage or fold.usage,
         incremental_pause=facts.incremental_pause,
         agent_session=fold.agent_session,

@@ -101,6 +101,7 @@ class SessionPauseManager:
                 session_id=settled.snapshot.session_id,
                 files=render_files(settled.snapshot, settled.workflow),
                 closing=closing,
+                becomes_latest=settled.snapshot.worked or not self.files.latest_worked(),
                 to_be_indexed=True,
             )
         )

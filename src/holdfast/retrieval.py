@@ -14,6 +14,28 @@ from holdfast.layout import ProjectLayout
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from holdfast.model.snapshot import SessionSnapshot
+    from holdfast.store.protocol import Store
+
+
+_FURTHEST_BACK = 50
+
+
+def newest_with_work(store: Store, workflow_ids: Iterable[str]) -> SessionSnapshot | None:
+    """The snapshot to go on from: of the first workflow that has one, the newest of a session that did
+    something; where none did, the newest. A session that did nothing hides no other."""
+    newest: SessionSnapshot | None = None
+    looks = 0
+    for workflow_id in workflow_ids:
+        lines = store.snapshots(workflow_id)
+        for line in sorted(lines, key=lambda one: (one.created_at, one.session_number), reverse=True):
+            snapshot = store.snapshot(line.id)
+            newest = newest or snapshot
+            looks += 1
+            if snapshot.worked:
+                return snapshot
+            if looks >= _FURTHEST_BACK:
+                return newest
+    return newest
 
 
 def archived_lines(layout: ProjectLayout, session_id: str) -> Iterator[str]:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -14,6 +16,7 @@ from holdfast import IncrementalPauseManager, SessionPauseManager
 from holdfast.hooks.context import LIMITS
 from holdfast.layout import ProjectLayout
 from hooks.harness import PATIENCE, AgentSession, said
+from transcripts.claude_files import answered, called
 
 DECISION = "We decided to use SQLite instead of PostgreSQL because there is only one writer."
 
@@ -236,3 +239,118 @@ def test_old_notes_are_cleaned_up(session: AgentSession) -> None:
     assert not old.exists()
     assert not marker.exists()
     assert Path(session.notes).exists()
+
+
+# ── a session that did nothing ──────────────────────────────────────────────────────────────────
+
+ANSWER = said("It is Tuesday.", "assistant", "m9", 20_000, "claude-sonnet-4-5")
+IDLE = {
+    "asked": [said("Which day is it?", "user"), ANSWER],
+    "looked it up": [
+        said("Which day is it?", "user"),
+        called("c1", "Bash", command="date +%A"),
+        answered("c1", "Tuesday"),
+        ANSWER,
+    ],
+    "read a file": [
+        said("What is in the README?", "user"),
+        called("c1", "Read", file_path="README.md"),
+        answered("c1", "# A project"),
+        said("A title.", "assistant", "m9", 20_000, "claude-sonnet-4-5"),
+    ],
+}
+BUSY = {
+    "edited": [called("c1", "Edit", file_path="a.py", old_string="a", new_string="b"), answered("c1", "ok")],
+    "deployed": [called("c1", "Bash", command="./deploy.sh"), answered("c1", "ok")],
+    "wrote by shell": [called("c1", "Bash", command="date > today"), answered("c1", "")],
+    "in a substitution": [called("c1", "Bash", command="echo $(rm -r build)"), answered("c1", "")],
+    "called a tool of others": [called("c1", "mcp__tracker__close_issue", id=7), answered("c1", "closed")],
+    "was told a rule": [said("Never touch migrations/", "user", "r1")],
+    "decided": [said(DECISION, "assistant", "m8", 20_000, "claude-sonnet-4-5")],
+    "planned at length": [said("First the parser. " * 200, "assistant", "m8", 20_000, "claude-sonnet-4-5")],
+}
+
+
+def run_through(session: AgentSession, lines: list[dict[str, Any]]) -> str:
+    """Start, prompt and end, with that transcript; the name of its snapshot."""
+    session.start()
+    session.prompt()
+    session.write(*lines)
+    assert session.fire("SessionEnd", reason="other").code == 0
+    session.wait_for(
+        lambda: (
+            (session.notes / "settled").exists()
+            and any(session.sessions.glob(f"{settled(session)['session_id']}.context-*.md"))
+        )
+    )
+    return settled(session)["session_id"]
+
+
+def holdfast(session: AgentSession, *words: str) -> str:
+    result = session.run([sys.executable, "-m", "holdfast", *words], b"")
+    assert result.code == 0, result
+    return result.out
+
+
+@pytest.mark.parametrize("kind", IDLE)
+def test_a_session_that_did_nothing_hides_no_other(session: AgentSession, kind: str) -> None:
+    work(session)
+    name = end(session)["session_id"]
+    idle = AgentSession(session.project, session.home, session_id="idle")
+    other = run_through(idle, IDLE[kind])
+    assert (session.sessions / "LATEST-SESSION.txt").read_text() == f"{name}\n"
+    context = AgentSession(session.project, session.home, session_id="third").start().context
+    assert name in context
+    assert "SQLite" in context
+    assert "SQLite" in holdfast(session, "context", "latest")
+    assert "SQLite" in holdfast(session, "resume")
+    assert other in holdfast(session, "snapshot", "list")  # nothing is lost
+    assert "Handover" in holdfast(session, "context", other)
+    assert session.errors == ""
+
+
+@pytest.mark.parametrize("kind", BUSY)
+def test_in_doubt_a_session_did_something(session: AgentSession, kind: str) -> None:
+    work(session)
+    end(session)
+    busy = AgentSession(session.project, session.home, session_id="busy")
+    name = run_through(busy, [said("Go on", "user"), *BUSY[kind], ANSWER])
+    assert (session.sessions / "LATEST-SESSION.txt").read_text() == f"{name}\n"
+
+
+def test_a_session_that_was_cut_off_did_something(session: AgentSession) -> None:
+    work(session)
+    end(session)
+    cut = AgentSession(session.project, session.home, session_id="cut")
+    name = run_through(cut, [said("Which day is it?", "user")])
+    assert (session.sessions / "LATEST-SESSION.txt").read_text() == f"{name}\n"
+
+
+def test_where_no_session_did_anything_the_last_one_is_given(session: AgentSession) -> None:
+    first, last = (AgentSession(session.project, session.home, session_id=f"idle-{n}") for n in range(2))
+    run_through(first, IDLE["asked"])
+    name = run_through(last, IDLE["asked"])
+    assert (session.sessions / "LATEST-SESSION.txt").read_text() == f"{name}\n"
+    assert name in AgentSession(session.project, session.home, session_id="third").start().context
+
+
+def test_deleting_the_latest_session_goes_back_to_one_that_did_something(session: AgentSession) -> None:
+    work(session)
+    first = end(session)["session_id"]
+    busy = AgentSession(session.project, session.home, session_id="busy")
+    last = run_through(busy, [said("Go on", "user"), *BUSY["edited"], ANSWER])
+    run_through(AgentSession(session.project, session.home, session_id="idle"), IDLE["asked"])
+    holdfast(session, "snapshot", "delete", last, "--yes")
+    assert (session.sessions / "LATEST-SESSION.txt").read_text() == f"{first}\n"
+
+
+def test_a_handoff_hands_over_the_work_and_not_the_question_after_it(session: AgentSession) -> None:
+    folder = session.home / ".claude" / "projects" / re.sub("[^A-Za-z0-9]", "-", str(session.project))
+    folder.mkdir(parents=True)
+    for name, lines in {"worked": BUSY["edited"], "asked": []}.items():
+        spoken = [said("Go on", "user"), *lines, ANSWER]
+        lines_of = [{**line, "sessionId": name, "cwd": str(session.project)} for line in spoken]
+        (folder / f"{name}.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines_of))
+        os.utime(folder / f"{name}.jsonl", (1_700_000_000, 1_700_000_000 + (name == "asked")))
+    told = json.loads(holdfast(session, "handoff", "--to", "codex", "--json"))
+    assert "a.py" in Path(told["context_file"]).read_text()

@@ -2140,6 +2140,12 @@ export interface components {
             usage: components["schemas"]["UsageMetrics"];
             /** @description The commit other machines go on from */
             work: components["schemas"]["WorkCommitted"] | null;
+            /**
+             * Worked
+             * @description False of a session that did nothing others could need
+             * @default true
+             */
+            worked: boolean;
             /** Workflow Id */
             workflow_id: string;
         };

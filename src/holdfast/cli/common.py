@@ -139,9 +139,12 @@ def find_snapshot(store: Store, current: Settings, name: str) -> SnapshotSummary
     if not name:  # the beginning of every id, and what an unset variable leaves on a command line
         raise InvalidInputError("the snapshot's name is empty", hint="`holdfast snapshot list` shows them")
     if name == "latest":
-        for workflow in store.workflows(worktree=current.worktree):
-            if lines := store.snapshots(workflow.id):
-                return max(lines, key=lambda line: (line.created_at, line.session_number))
+        from holdfast.retrieval import newest_with_work
+        from holdfast.store.protocol import SnapshotSummary
+
+        latest = newest_with_work(store, (flow.id for flow in store.workflows(worktree=current.worktree)))
+        if latest is not None:
+            return SnapshotSummary.of(latest)
         raise NotFoundError(
             "nothing was paused in this folder yet", hint="`holdfast winddown start --percent 0.90`"
         )

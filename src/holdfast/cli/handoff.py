@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from holdfast.resume.compiler import Compiled
     from holdfast.transcripts.discover import FoundSession
 
+_LOOKED_AT = 20
 _PROGRAMS = {"claude-code": "claude", "codex": "codex", "gemini": "gemini", "opencode": "opencode"}
 
 
@@ -80,8 +81,12 @@ def _handed_over(current: Settings, agent: str, session_id: str | None) -> _Hand
 
 
 def _session(current: Settings, session_id: str | None) -> FoundSession | None:
-    """The one that was named, the one we run in, or the newest of this worktree."""
+    """The one that was named, the one we run in, or the newest of this worktree that did something.
+
+    None where that is a session which was paused without an agent.
+    """
     from holdfast.cli.quiet import SESSION_VARIABLES
+    from holdfast.store.session_files import SessionFiles
     from holdfast.transcripts.discover import find_sessions
 
     found = list(find_sessions(current.project, Path.home(), os.environ))
@@ -94,7 +99,21 @@ def _session(current: Settings, session_id: str | None) -> FoundSession | None:
             )
         return named[0]
     ours = {os.environ[name] for name in SESSION_VARIABLES if os.environ.get(name)}
-    return next((one for one in found if one.session_id in ours), found[0] if found else None)
+    found.sort(key=lambda one: one.session_id not in ours)  # stable: ours first, then the newest
+    worked = _at_work(current, found[:_LOOKED_AT])
+    if worked is None and SessionFiles(current.layout.sessions).latest_worked():
+        return None
+    return worked or (found[0] if found else None)
+
+
+def _at_work(current: Settings, found: list[FoundSession]) -> FoundSession | None:
+    """The first that did something: a session that did nothing is no work to hand over."""
+    from holdfast.hooks.settling import Work, did_work
+
+    def worked(one: FoundSession) -> bool:
+        return did_work(Work(one.agent, one.session_id, str(current.project)), str(one.path))
+
+    return next((one for one in found if worked(one)), None)
 
 
 def _settled(current: Settings, session: FoundSession | None) -> str:

@@ -29,6 +29,8 @@ _CAUSES: dict[str, tuple[Trigger, str]] = {
     "crash": ("crash", "the agent was killed"),
 }
 _CONTEXTS_KEPT = 10
+_LARGE = 512 * 1024
+"""Bytes of a transcript in which nothing was done there are not."""
 
 
 class Work:
@@ -137,7 +139,9 @@ def settle(work: Work, cause: str, transcript: str = "") -> bool:
         if name is None:
             if cause != "compact" and not _was_used(work, transcript):
                 return True
-            name = _paused(work, manager.settings, cause)
+            name = _paused(
+                work, manager.settings, cause, worked=cause == "compact" or did_work(work, transcript)
+            )
         prompts = (notes.read(work.note("prompts"), 32) or b"0").decode()
         notes.write(work.note("settled"), f"{name}\n{prompts}".encode())
         if cause == "compact":  # still going on: nobody else may take it up
@@ -172,7 +176,36 @@ def _was_used(work: Work, transcript: str) -> bool:
     return bool(transcript) and Path(transcript).is_file() and Path(transcript).stat().st_size > 0
 
 
-def _paused(work: Work, settings: Settings, cause: str) -> str:
+def did_work(work: Work, transcript: str = "") -> bool:
+    """Whether this session did anything to hand over. In doubt it did: nothing may be lost by this."""
+    from holdfast.contexts import read_session
+    from holdfast.findings.effort import did_work as did
+
+    if os.path.exists(work.note("edit-gate")):
+        return True  # a tool that edits was called
+    try:
+        path, agent = _transcript(work, transcript)
+        if agent != "opencode" and path.stat().st_size > _LARGE:
+            return True
+        session = read_session(path, agent, work.session)
+        prompts = int(notes.read(work.note("prompts"), 32) or b"0")
+    except (HoldfastError, OSError, ValueError):
+        return True
+    lags = prompts > len(session.found.turns)
+    return lags or did(session.found, session.recent)
+
+
+def _transcript(work: Work, told: str) -> tuple[Path, str]:
+    path = Path(told)
+    if told and path.is_file():
+        return path, work.agent
+    from holdfast.contexts import find_transcript
+
+    found = find_transcript(work.session, work.project, Path.home(), os.environ)
+    return found.path, found.agent
+
+
+def _paused(work: Work, settings: Settings, cause: str, *, worked: bool) -> str:
     from holdfast.core import Facts
     from holdfast.model.usage import UsageMetrics
 
@@ -190,7 +223,8 @@ def _paused(work: Work, settings: Settings, cause: str) -> str:
     pauses.layout.ensure()
     with pauses.files.locked():
         name = pauses.files.free_session_id(system_clock())
-        pauses.pause(Facts(trigger=trigger, reason=reason, session_id=name, usage=usage))
+        facts = Facts(trigger=trigger, reason=reason, session_id=name, usage=usage, worked=worked)
+        pauses.pause(facts)
     return name
 
 
@@ -215,13 +249,8 @@ def _enrich(work: Work, settings: Settings, name: str, transcript: str) -> None:
     from holdfast.enrich import enrich_snapshot
     from holdfast.store.session_files import SessionFiles
 
-    path, agent = Path(transcript), work.agent
     try:
-        if not transcript or not path.is_file():
-            from holdfast.contexts import find_transcript
-
-            found = find_transcript(work.session, work.project, Path.home(), os.environ)
-            path, agent = found.path, found.agent
+        path, agent = _transcript(work, transcript)
         snapshot_id = str(SessionFiles(settings.layout.sessions).read(name)["id"])
         enrich_snapshot(settings, snapshot_id, path, agent, work.session)
     except HoldfastError as error:

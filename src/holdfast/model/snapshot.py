@@ -87,6 +87,7 @@ class SessionSnapshot(Value):
     test_state: TestState | None = None
     constraints: tuple[str, ...] = Field(default=(), description="The user's standing rules, verbatim")
 
+    worked: bool = Field(default=True, description="False of a session that did nothing others could need")
     usage: UsageMetrics = UsageMetrics()
     agent_session: AgentSessionReported | None = Field(
         default=None, description="The agent's own session behind the last task"

@@ -39,7 +39,8 @@ from holdfast.orchestrator.plan import Plan, driver_of
 from holdfast.orchestrator.presence import is_gone
 from holdfast.policy import Trigger
 from holdfast.redact import redact
-from holdfast.store.protocol import Change, SnapshotSummary
+from holdfast.retrieval import newest_with_work
+from holdfast.store.protocol import Change, SnapshotSummary, Store
 from holdfast.store.sql import SqlStore
 
 _POLL_SECONDS = 0.05
@@ -327,7 +328,7 @@ class OrchestratorService:
 
     def _snapshot_to_resume(self, workflow: Workflow, snapshot_id: str | None) -> SessionSnapshot | None:
         if snapshot_id is None:
-            return self.store.latest_snapshot(workflow.id)
+            return snapshot_to_resume(self.store, workflow.id)
         snapshot = self.store.snapshot(snapshot_id)
         if snapshot.workflow_id != workflow.id:
             raise NotFoundError(
@@ -359,6 +360,12 @@ class OrchestratorService:
                 hint=f"`holdfast tx undo {found.entries[-1].id}` brings its changes back; or go on from a "
                 "snapshot before it with --from, or run the plan anew",
             )
+
+
+def snapshot_to_resume(store: Store, workflow_id: str) -> SessionSnapshot | None:
+    """A plan goes on from its last snapshot; what is handed over is the last session that did something."""
+    latest = store.latest_snapshot(workflow_id)
+    return newest_with_work(store, [workflow_id]) if latest and is_handover(latest) else latest
 
 
 def is_handover(snapshot: SessionSnapshot) -> bool:

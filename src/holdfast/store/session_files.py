@@ -34,7 +34,7 @@ from holdfast.durable import (
     sync_folder,
     write_new,
 )
-from holdfast.errors import DamagedDataError, NotFoundError
+from holdfast.errors import DamagedDataError, HoldfastError, NotFoundError
 
 LATEST = "LATEST-SESSION.txt"
 KINDS = (".json", ".yaml", ".md")
@@ -195,6 +195,18 @@ class SessionFiles:
             return None
         return named if (self.folder / f"{named}.json").exists() else None
 
+    def latest_worked(self) -> bool:
+        """Whether there is a latest session, and it did something."""
+        latest = self.latest()
+        return latest is not None and self._worked(latest)
+
+    def _worked(self, session_id: str) -> bool:
+        """In doubt, it did."""
+        try:
+            return self.read(session_id).get("worked") is not False
+        except HoldfastError:
+            return True
+
     def read(self, session_id: str) -> dict[str, Any]:
         """The JSON document of a session as it stands on the disk."""
         path = self.folder / f"{session_id}.json"
@@ -219,7 +231,8 @@ class SessionFiles:
         with self.locked():
             others = [name for name in self.session_ids() if name != session_id]
             if self.latest() == session_id:
-                self._point_latest_at(others[0] if others else None)
+                at_work = (name for name in others if self._worked(name))
+                self._point_latest_at(next(at_work, others[0] if others else None))
             own = [
                 path
                 for path in self.folder.iterdir()

@@ -9,7 +9,7 @@ from typing import Annotated
 from fastapi import APIRouter, Body, Query, Response
 from starlette.concurrency import run_in_threadpool
 
-from holdfast.orchestrator.service import ended_before_pause
+from holdfast.orchestrator.service import ended_before_pause, snapshot_to_resume
 from holdfast.resume.compiler import DEFAULT_BUDGET
 from holdfast.server.contexts import Budget, MaxChars, Model, characters, compiled_for, context_fields
 from holdfast.server.desk import AtDesk, Desk
@@ -130,7 +130,7 @@ def preview_resume(
     """What a resume would go on from, before anything is spent: context, report, cost, drift."""
     workflow = desk.store.workflow(workflow_id)
     snapshot = (
-        desk.store.latest_snapshot(workflow_id)
+        snapshot_to_resume(desk.store, workflow_id)
         if snapshot_id is None
         else desk.snapshot_of(workflow_id, snapshot_id)
     )

@@ -1,0 +1,57 @@
+"""Whether a session did anything that the next one could need. In doubt, it did."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from holdfast.findings.actions import action_of
+from holdfast.model.gathered import Gathered
+from holdfast.model.message import Message, ToolCall
+
+_FEW_TURNS = 5
+_FEW_WORDS = 2_000
+"""Characters, of the agent; who says more may have planned or explained something."""
+_SHORT_REQUESTS = 1_000
+_ONLY_LOOKS = re.compile(
+    r"(?:date|cal|uptime|whoami|hostname|uname|pwd|ls|cat|head|tail|wc|echo|which|file|stat|du|df|tree|grep|rg"
+    r"|git (?:status|log|diff|show))(?:\s+[\w./:=+%@,'\"-]+)*"
+)
+_READS_THE_WEB = frozenset(("webfetch", "websearch", "web_fetch", "web_search", "google_web_search"))
+
+
+def did_work(found: Gathered, messages: Sequence[Message]) -> bool:
+    """`messages` are the newest ones; of a session that has more, it is not asked any further."""
+    return (
+        found.messages > len(messages)
+        or _left_something(found)
+        or _said_much(found, messages)
+        or not _is_answered(messages)
+        or any(_may_change(call) for message in messages for call in message.tool_calls)
+    )
+
+
+def _left_something(found: Gathered) -> bool:
+    git = found.git
+    told = (found.todos, found.choices, found.insights, found.constraints, git.commits, git.pull_requests)
+    is_ruled = any(turn.constraint or turn.correction for turn in found.turns)
+    return any(told) or is_ruled or found.tests is not None or found.compactions > 0
+
+
+def _said_much(found: Gathered, messages: Sequence[Message]) -> bool:
+    by_agent = sum(len(one.text) for one in messages if one.role == "assistant")
+    by_user = sum(len(turn.said) for turn in found.turns)
+    return len(found.turns) > _FEW_TURNS or by_agent > _FEW_WORDS or by_user > _SHORT_REQUESTS
+
+
+def _is_answered(messages: Sequence[Message]) -> bool:
+    """A session that was cut off, or whose record lags behind, may have been about to do anything."""
+    talk = [one for one in messages if one.role == "assistant" or (one.role == "user" and not one.injected)]
+    return bool(talk) and talk[-1].role == "assistant" and bool(talk[-1].text) and not talk[-1].tool_calls
+
+
+def _may_change(call: ToolCall) -> bool:
+    action = action_of(call)
+    if action.kind == "shell":
+        return _ONLY_LOOKS.fullmatch(action.command) is None
+    return action.kind not in ("read", "search") and call.name.lower() not in _READS_THE_WEB
