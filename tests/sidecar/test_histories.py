@@ -434,7 +434,7 @@ class Histories(RuleBasedStateMachine):
                 text=True,
                 check=False,
             )
-            assert checked.returncode == 0, checked.stderr
+            assert checked.returncode == 0, checked.stdout + checked.stderr
         self.sidecar.close()
         shutil.rmtree(self.root.parent)
 
