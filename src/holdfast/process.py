@@ -73,14 +73,16 @@ def is_alive(identity: ProcessIdentity) -> bool:
 def end_group(group: int, grace: float) -> None:
     """Return once no process of the group runs: what has not ended within `grace` seconds is killed.
 
-    The leader's end is not enough: what it started may ignore the signal it obeyed.
+    The leader's end is not enough: what it started may ignore the signal it obeyed. Nor is the group, where
+    its leader began a session: `timeout` and shells with job control make groups of their own in it.
     """
+    _signal_each(group_members(group), 15, besides=group)
     deadline = time.monotonic() + grace
     while group_members(group) and time.monotonic() < deadline:
         time.sleep(_LOOK_SECONDS)
     # In any case: one that forks and exits all the time can slip through a look, but not through this.
     signal_group(group, 9)
-    kill_all(lambda: group_members(group), lambda _: signal_group(group, 9))
+    kill_all(lambda: group_members(group), lambda left: _signal_each(left, 9))
 
 
 def kill_all(running: Callable[[], list[int]], kill: Callable[[list[int]], None]) -> None:
@@ -102,27 +104,38 @@ def signal_group(group: int, number: int) -> None:
         os.killpg(group, number)
 
 
+def _signal_each(pids: list[int], number: int, besides: int = 0) -> None:
+    """The group `besides` was told already."""
+    for pid in pids:
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            if not besides or os.getpgid(pid) != besides:
+                os.kill(pid, number)
+
+
 def group_members(group: int) -> list[int]:
-    """The processes of a group that still run. A zombie does not, and its parent may never collect it."""
-    return [pid for pid, of, state in _processes() if of == group and state[:1] not in ("Z", "X")]
+    """The processes of a group, or of the session of that leader, that still run.
+
+    A zombie does not, and its parent may never collect it.
+    """
+    return [pid for pid, of, state in _processes() if group in of and state[:1] not in ("Z", "X")]
 
 
-def _processes() -> list[tuple[int, int, str]]:
-    """Every process, with its group and its state."""
+def _processes() -> list[tuple[int, tuple[int, ...], str]]:
+    """Every process, with its group and session and its state."""
     if not Path("/proc/self/stat").exists():
         return _processes_by_ps()
     found = [(int(name), _stat_fields(int(name))) for name in os.listdir("/proc") if name.isdigit()]  # noqa: PTH208
-    return [(pid, int(fields[2]), fields[0]) for pid, fields in found if len(fields) > 2]
+    return [(pid, (int(fields[2]), int(fields[3])), fields[0]) for pid, fields in found if len(fields) > 3]
 
 
-def _processes_by_ps() -> list[tuple[int, int, str]]:
+def _processes_by_ps() -> list[tuple[int, tuple[int, ...], str]]:
     import subprocess
 
     told = subprocess.run(
         ["ps", "-A", "-o", "pid=", "-o", "pgid=", "-o", "stat="], capture_output=True, text=True, check=True
     ).stdout
     lines = [line.split() for line in told.splitlines()]
-    return [(int(line[0]), int(line[1]), line[2]) for line in lines if len(line) > 2]
+    return [(int(line[0]), (int(line[1]),), line[2]) for line in lines if len(line) > 2]
 
 
 def _exists(pid: int) -> bool:

@@ -52,6 +52,12 @@ def take_in_waiting(store: Store, settings: Settings) -> None:
 
 
 def _take_in(store: Store, files: SessionFiles, session_id: str, project: Path) -> None:
+    if not files.is_ours(session_id):
+        log.warning(
+            "%s was put here by something else than Holdfast and is ignored (`holdfast reindex` adds it)",
+            session_id,
+        )
+        return
     try:
         snapshot, workflow = _read(files, session_id, project)
         again_on_conflict(lambda: Core(store).take_in(snapshot, workflow))
@@ -70,7 +76,7 @@ def reindex(settings: Settings, extra: Iterable[Path] = (), clock: Clock = syste
     )
     with open_store(settings) as store:
         for project in projects:
-            _take_in_project(store, project, report, clock)
+            _take_in_project(store, ProjectLayout(project, settings.home), report, clock)
     if settings.layout.sessions.is_dir():
         remember_project(settings)
     return report
@@ -97,8 +103,8 @@ def _set_aside_if_damaged(settings: Settings, clock: Clock) -> str | None:
     return None
 
 
-def _take_in_project(store: Store, project: Path, report: ReindexReport, clock: Clock) -> None:
-    folder = ProjectLayout(project).sessions
+def _take_in_project(store: Store, layout: ProjectLayout, report: ReindexReport, clock: Clock) -> None:
+    project, folder = layout.root, layout.sessions
     if not folder.is_dir():
         return
     report.projects += 1

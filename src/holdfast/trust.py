@@ -11,6 +11,7 @@ later, with a pull; so git may track nothing in it but what the user agreed to.
 Asked on every hook event: `os` alone, and no process but where the index may name the folder.
 """
 
+import errno
 import os
 import stat
 import sys
@@ -21,9 +22,11 @@ except ImportError:  # Windows: one process at a time, unlocked
     fcntl = None
 
 FOLDER = ".holdfast"
-_MARK = "mark"
+MARK = "mark"
 _IGNORE = ".gitignore"
+_IGNORES_ALL = b"*\n"
 _NO_FOLLOW = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0)
+_NO_MARK = "it bears no mark of yours (a copy, from elsewhere, or of an older version)"
 _REFUSED = "refused"
 """In a record: git brought files that the user has not agreed to yet."""
 _SPLIT_INDEX = b"\0link\0"
@@ -64,6 +67,11 @@ class _Record:
         self.name = name
         self.path, self.inode, self.owner, self.tracked, self.index = lines
 
+    @property
+    def accepted(self) -> set[str]:
+        """Tracked files that the user agreed to, each with its content, as digests."""
+        return set(self.tracked.split())
+
     def covers(self, folder: str, found: os.stat_result) -> bool:
         """A moved folder keeps its inode, one restored from a backup its path. A copy has neither."""
         return self.inode == str(found.st_ino) or self.path == os.path.realpath(folder)
@@ -79,6 +87,8 @@ class Trust:
     def __init__(self, home: str = "") -> None:
         home = home or data_home()
         self._records = os.path.join(home, "trusted")
+        # For as long as the data folder cannot be written: a pause must not fail for that.
+        self._spare = os.path.join(os.environ.get("TMPDIR") or "/tmp", f"holdfast-trusted-{_user()}")  # noqa: S108 - used only if private
         self.nowhere = os.path.join(home, "untrusted", FOLDER)
         """Stands for a foreign folder; never made."""
 
@@ -101,18 +111,16 @@ class Trust:
         if found.st_uid != _user() and (record is None or record.owner != str(found.st_uid)):
             return "another user owns it"
         if record is None:
-            return None if _is_fresh(folder) else "it was not made by Holdfast on this machine"
-        if self._was_brought_by_git(project, record):
-            return "git tracks files in it, or did"
-        return None
+            return None if _is_fresh(folder) else _NO_MARK
+        return self._brought_by_git(project, record)
 
     def make_own(self, project: str) -> None:
         """Make the folder, and mark it; one that is there and holds something is left as it is."""
         folder = os.path.join(project, FOLDER)
         if _mark_in(folder) and self.foreign_because(project) is None:
             return
-        os.makedirs(self._records, 0o700, exist_ok=True)
-        with _Lock(self._records):
+        os.makedirs(project, exist_ok=True)
+        with _Lock(self._writable()):
             try:
                 os.mkdir(folder, 0o700)
             except FileExistsError:
@@ -121,50 +129,62 @@ class Trust:
             if not stat.S_ISDIR(found.st_mode) or found.st_uid != _user():
                 return
             if self._read_record(folder, found) is None and _is_fresh(folder):
-                if not os.path.lexists(os.path.join(folder, _IGNORE)):
-                    _replace(os.path.join(folder, _IGNORE), b"*\n")  # git never sees what follows
+                _replace(os.path.join(folder, _IGNORE), _IGNORES_ALL)  # git never sees what follows
                 self._mark(project, folder, found)
 
     def accept(self, project: str) -> None:
         """The user trusts the folder as it is now: its owner, and what git tracks in it."""
         folder = os.path.join(project, FOLDER)
         found = os.lstat(folder)
-        os.makedirs(self._records, 0o700, exist_ok=True)
-        with _Lock(self._records):
+        with _Lock(self._writable()):
             record = self._read_record(folder, found)
             if record is None:
                 self._mark(project, folder, found)
                 return
             record.owner = str(found.st_uid)
             record.index = _stamp(_index_of(project))
-            record.tracked = _tracked_files(project)
+            # What was accepted stays so: another branch may have an older state of the same files.
+            accepted = record.accepted.difference((_REFUSED,)).union(_tracked_files(project) or ())
+            record.tracked = " ".join(sorted(accepted))
             self._write_record(record)
 
     def revoke(self, project: str) -> bool:
         """From now on the folder is foreign; whether it was trusted."""
         name = _mark_in(os.path.join(project, FOLDER))
-        try:
-            os.unlink(os.path.join(self._records, name))
-        except OSError:
-            return False
-        return True
+        was_trusted = False
+        for place in (self._records, self._spare):
+            try:
+                os.unlink(os.path.join(place, name))
+            except OSError:
+                continue
+            was_trusted = True
+        return was_trusted
 
-    def _was_brought_by_git(self, project: str, record: _Record) -> bool:
-        """Whether git tracks, or has tracked, what the user did not agree to.
+    def _writable(self) -> str:
+        for place in (self._records, self._spare):
+            try:
+                os.makedirs(place, 0o700, exist_ok=True)
+            except OSError:
+                continue
+            if os.access(place, os.W_OK) and (place == self._records or _is_private(place)):
+                return place
+        raise OSError(errno.EACCES, os.strerror(errno.EACCES), self._records)
+
+    def _brought_by_git(self, project: str, record: _Record) -> str | None:
+        """Why the folder is foreign, where git tracks or has tracked what the user did not agree to.
 
         It stays so when git stops tracking the files: `git rm --cached` leaves them where they are.
         """
         stamp = _stamp(_index_of(project))
-        if stamp != record.index and record.tracked != _REFUSED:
+        if stamp != record.index and _REFUSED not in record.accepted:
             tracked = _tracked_files(project)
+            if tracked is None:
+                return "git cannot tell whether it tracks files in it"
             record.index = stamp
-            if tracked and tracked != record.tracked:
-                record.tracked = _REFUSED
-            try:
-                self._write_record(record)
-            except OSError:
-                pass  # looked at again the next time
-        return record.tracked == _REFUSED
+            if not tracked <= record.accepted:
+                record.tracked += f" {_REFUSED}"
+            self._try_to_write(record)
+        return "git tracks files in it, or did" if _REFUSED in record.accepted else None
 
     def _record_of(self, folder: str, found: os.stat_result) -> _Record | None:
         record = self._read_record(folder, found)
@@ -179,43 +199,75 @@ class Trust:
     def _read_record(self, folder: str, found: os.stat_result) -> _Record | None:
         name = _mark_in(folder)
         data = _read(os.path.join(self._records, name)) if name else b""
+        if name and not data and _is_private(self._spare):
+            data = _read(os.path.join(self._spare, name))
         lines = data.decode("utf-8", "surrogateescape").split("\n")
         record = _Record(name, lines) if len(lines) == 5 else None
-        return record if record and record.covers(folder, found) else None
+        if record is None or not record.covers(folder, found):
+            return None
+        place = [os.path.realpath(folder), str(found.st_ino)]
+        if [record.path, record.inode] != place:  # moved or restored: the other may change next
+            record.path, record.inode = place
+            self._try_to_write(record)
+        return record
+
+    def _try_to_write(self, record: _Record) -> None:
+        """Where the data folder cannot be written, the same is found out again the next time."""
+        try:
+            self._write_record(record)
+        except OSError:
+            pass
 
     def _write_record(self, record: _Record) -> None:
-        _replace(os.path.join(self._records, record.name), record.encoded())
+        _replace(os.path.join(self._writable(), record.name), record.encoded())
 
     def _mark(self, project: str, folder: str, found: os.stat_result) -> None:
         """The record first: a mark without one is a stranger's."""
         name = os.urandom(16).hex()
         stamp = _stamp(_index_of(project))
         identity = [os.path.realpath(folder), str(found.st_ino), str(found.st_uid)]
-        self._write_record(_Record(name, [*identity, _tracked_files(project), stamp]))
-        _replace(os.path.join(folder, _MARK), f"{name}\n".encode())
+        tracked = " ".join(sorted(_tracked_files(project) or ()))
+        self._write_record(_Record(name, [*identity, tracked, stamp]))
+        _replace(os.path.join(folder, MARK), f"{name}\n".encode())
+
+
+def _is_private(folder: str) -> bool:
+    """In a place where anybody may make folders: this user's, and closed to all others."""
+    try:
+        found = os.lstat(folder)
+    except OSError:
+        return False
+    return stat.S_ISDIR(found.st_mode) and found.st_uid == _user() and not found.st_mode & 0o077
 
 
 def _mark_in(folder: str) -> str:
-    name = _read(os.path.join(folder, _MARK)).decode("ascii", "replace").strip()
+    name = _read(os.path.join(folder, MARK), most=64).decode("ascii", "replace").strip()
     return name if len(name) == 32 and not name.strip("0123456789abcdef") else ""
 
 
 def _is_fresh(folder: str) -> bool:
     """Made by somebody who was killed before marking it: there is nothing in it to obey."""
-    return set(os.listdir(folder)) <= {_IGNORE, _MARK}
+    try:
+        names = os.listdir(folder)
+    except OSError:
+        return False
+    ours = all(name.startswith((_IGNORE, MARK)) for name in names if name.endswith(".tmp"))
+    rest = {name for name in names if not name.endswith(".tmp")}
+    ignore = _read(os.path.join(folder, _IGNORE), most=64) if _IGNORE in rest else b""
+    return ours and rest <= {_IGNORE, MARK} and ignore in (b"", _IGNORES_ALL)
 
 
-def _tracked_files(project: str) -> str:
-    """A digest of what git tracks in the folder; empty where that is nothing."""
+def _tracked_files(project: str) -> set[str] | None:
+    """What git tracks in the folder, a digest for each file and its content; None where nobody can tell."""
     index = _index_of(project)
     if _stamp(index) == "-" or not _may_name_folder(index):
-        return ""
+        return set()
     listed = _listed_by_git(project)
-    if not listed:
-        return ""
+    if listed is None:
+        return None
     from hashlib import sha256
 
-    return sha256(listed).hexdigest()
+    return {sha256(entry).hexdigest()[:32] for entry in listed.split(b"\0") if entry}
 
 
 def _index_of(project: str) -> str:
@@ -226,10 +278,10 @@ def _index_of(project: str) -> str:
         if parent == place:
             return ""
         place = parent
-    git = f"{place}/.git"
+    git = os.path.realpath(f"{place}/.git")
     if not os.path.isdir(git):  # a linked worktree or a submodule
         told = _read(git).decode("utf-8", "surrogateescape").partition("gitdir:")[2].strip()
-        git = os.path.join(place, told)
+        git = os.path.join(os.path.dirname(git), told)
     return f"{git}/index"
 
 
@@ -250,8 +302,8 @@ def _may_name_folder(index: str) -> bool:
     return FOLDER.encode() in data.lower()  # some file systems do not tell capitals
 
 
-def _listed_by_git(project: str) -> bytes:
-    """The tracked files with their content's ids. Where git cannot tell, nobody knows what they are."""
+def _listed_by_git(project: str) -> bytes | None:
+    """The tracked files with their content's ids; None where git cannot tell."""
     from pathlib import Path
 
     from holdfast.errors import GitError
@@ -260,19 +312,23 @@ def _listed_by_git(project: str) -> bytes:
     try:
         answer = run_git(Path(project), "ls-files", "--stage", "-z", "--", f":(icase){FOLDER}")
     except GitError:
-        return b"unknown"
-    return answer.out if answer.code == 0 else b"unknown"
+        return None
+    return answer.out if answer.code == 0 else None
 
 
-def _read(path: str) -> bytes:
+def _read(path: str, most: int = 1 << 30) -> bytes:
+    """Nothing where it is no plain file: who opened a pipe would wait for ever."""
     try:
-        descriptor = os.open(path, os.O_RDONLY | _NO_FOLLOW)
+        descriptor = os.open(path, os.O_RDONLY | _NO_FOLLOW | getattr(os, "O_NONBLOCK", 0))
     except OSError:
         return b""
     try:
+        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+            return b""
         blocks: list[bytes] = []
-        while block := os.read(descriptor, 1 << 24):
+        while most > 0 and (block := os.read(descriptor, min(most, 1 << 24))):
             blocks.append(block)
+            most -= len(block)
         return b"".join(blocks)
     except OSError:
         return b""
@@ -284,11 +340,15 @@ def _replace(path: str, data: bytes) -> None:
     temporary = f"{path}.{os.getpid()}.tmp"
     descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | _NO_FOLLOW, 0o600)
     try:
-        os.write(descriptor, data)
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
-    os.replace(temporary, path)
+        try:
+            os.write(descriptor, data)
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
+        os.replace(temporary, path)
+    except OSError:
+        os.unlink(temporary)
+        raise
 
 
 def _user() -> int:

@@ -277,7 +277,13 @@ class IncrementalPauseManager:
                     ActionGlimpse(type=action.type, timestamp=action.timestamp) for action in digest.latest
                 ),
                 recorded=tuple(
-                    Stored(type=one.type, timestamp=one.timestamp, text=one.text, rule=one.rule)
+                    Stored(
+                        type=one.type,
+                        timestamp=one.timestamp,
+                        text=one.text,
+                        rule=one.rule,
+                        from_hook=one.from_hook,
+                    )
                     for one in recorded.kept()
                 ),
                 said_dropped=recorded.said_dropped,

@@ -20,6 +20,8 @@ STARTS_GIT = {"safe_git.py"}
 STARTS_PROCESSES = {
     # The two that run git, with what `safe_git` tells them.
     *("git_program.py", "sidecar/git.py", "sidecar/repository.py"),
+    # `ps`, where there is no /proc.
+    "process.py",
     # Ourselves, agents, and what the user's plans say.
     *("docs/search.py", "flow/agents/claude_code.py", "hooks/spawn.py", "cli/handoff.py"),
     *("orchestrator/background.py", "orchestrator/drivers/guarded.py"),

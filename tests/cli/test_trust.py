@@ -142,7 +142,7 @@ def test_a_plan_runs_beside_a_foreign_folder(clone: Place) -> None:
 def test_trusting_shows_what_is_there_and_asks(clone: Place) -> None:
     refused = clone.run("trust")
     assert refused.code == 1
-    assert "git tracks files in it" in refused.out or "not made by Holdfast" in refused.out
+    assert "git tracks files in it" in refused.out or "no mark of yours" in refused.out
     assert clone.run("trust", "--show").code == 0
     assert IGNORED in clone.run("status").err
     code, shown = on_terminal(clone, ["trust"], ("Trust this folder?", "y\n"))
@@ -162,7 +162,83 @@ def test_trust_ends_with_what_was_agreed_to(clone: Place) -> None:
     clone.git("rm", "--quiet", "-r", "--cached", FOLDER)
     assert clone.run("status").err == ""
     clone.git("add", "--force", f"{FOLDER}/more")
+    assert clone.run("status").err == "", "what was agreed to stays so"
+    (clone.project / FOLDER / "more").write_text("something else")
+    clone.git("add", "--force", f"{FOLDER}/more")
     assert IGNORED in clone.run("status").err
+
+
+def test_branches_with_sessions_of_ours_can_be_switched(place: Place) -> None:
+    for _ in range(2):
+        place.started("tool_call")
+        place.ok("winddown", "finalize", "--commit")
+    place.git("checkout", "--quiet", "HEAD~1")
+    assert place.run("status").err == ""
+    place.git("checkout", "--quiet", "main")
+    assert place.run("status").err == ""
+
+
+def test_a_session_that_a_patch_brought_is_not_adopted(clone: Place, tmp_path: Path) -> None:
+    """Git does not track what `git apply` writes."""
+    patch = clone.git("show", "--format=", "HEAD", "--", f"{FOLDER}/sessions")
+    place = Place(tmp_path)
+    place.ok("remind", "x")
+    (place.root / "stranger.patch").write_text(patch)
+    place.git("apply", "../stranger.patch")
+    result = place.run("status")
+    assert "Read this aloud" not in result.out
+    assert "put here by something else than Holdfast" in result.err
+    place.run("resume", "--yes")
+    assert not (place.project / "pwned").exists()
+
+
+@pytest.mark.parametrize("odd", ["pipe", "large", "closed"])
+def test_guards_hold_whatever_stands_in_a_foreign_folder(clone: Place, tmp_path: Path, odd: str) -> None:
+    mark = clone.project / FOLDER / "mark"
+    mark.unlink(missing_ok=True)
+    if odd == "pipe":
+        os.mkfifo(mark)
+    elif odd == "large":
+        mark.touch()
+        os.truncate(mark, 1 << 36)
+    else:
+        (clone.project / FOLDER).chmod(0)
+    session = AgentSession(clone.project, tmp_path)
+    try:
+        assert session.before_tool("rm -rf /").code == 2
+        assert session.before_tool("holdfast trust --yes").code == 2
+        assert session.before_tool("holdfast trust --show").code == 0
+        assert clone.run("status").code == 0
+    finally:
+        (clone.project / FOLDER).chmod(0o700)
+
+
+def test_what_git_cannot_tell_now_is_not_held_against_the_folder(place: Place) -> None:
+    own(place.project)
+    (place.project / "about.holdfast").write_text("x")
+    config = place.project / ".git" / "config"
+    place.git("add", "about.holdfast")
+    sound = config.read_text()
+    config.write_text("[broken")
+    assert "cannot tell" in str(ProjectLayout(place.project).foreign_because)
+    config.write_text(sound)
+    assert ProjectLayout(place.project).foreign_because is None
+
+
+def test_an_ignore_file_that_ignores_nothing_is_no_folder_of_ours(place: Place) -> None:
+    (place.project / FOLDER).mkdir()
+    (place.project / FOLDER / ".gitignore").write_text("!*\n")
+    assert place.run("winddown", "start", "--percent", "0.9").code == 1
+
+
+def test_a_data_folder_that_cannot_be_written_costs_no_pause(place: Place) -> None:
+    """The mark's record has another private place for that long."""
+    env = {"HOLDFAST_HOME": str(place.root / "home" / "file")}
+    (place.root / "home" / "file").write_text("in the way")
+    assert place.run("winddown", "start", "--percent", "0.9", env=env).code == 0
+    append = ("winddown", "append", "tool_call", "--data", "{}", "--percent", "0.9")
+    assert place.run(*append, env=env).code == 0
+    assert place.run("winddown", "finalize", env=env).code == 0
 
 
 def test_trust_is_taken_back(place: Place) -> None:

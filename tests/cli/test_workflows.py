@@ -318,6 +318,17 @@ def test_a_forced_pause_leaves_nothing_running(
     assert log(place) == ["2"]
 
 
+def test_a_forced_pause_ends_what_has_a_group_of_its_own(
+    place: Place, plan: Callable[..., Path], stubborn: Stubborn
+) -> None:
+    """As `timeout` makes one, and a shell with job control."""
+    running = begin(place, "run", plan(stubborn.command(f"timeout 600 sh -c '{OBEYING}'")))
+    stubborn.started()
+    place.ok("pause", "--force-after", "0")
+    assert stubborn.running() == []
+    assert "✓ Workflow paused" in result_of(running).out
+
+
 def test_a_second_ctrl_c_leaves_nothing_running(
     place: Place, plan: Callable[..., Path], stubborn: Stubborn
 ) -> None:

@@ -245,6 +245,10 @@ def test_old_notes_are_cleaned_up(session: AgentSession) -> None:
 
 ANSWER = said("It is Tuesday.", "assistant", "m9", 20_000, "claude-sonnet-4-5")
 IDLE = {
+    "ran into a limit": [
+        said("continue", "user"),
+        {**said("API Error: 429 rate limit", "assistant", "m9", 0, "<synthetic>"), "isApiErrorMessage": True},
+    ],
     "asked": [said("Which day is it?", "user"), ANSWER],
     "looked it up": [
         said("Which day is it?", "user"),
@@ -260,6 +264,9 @@ IDLE = {
     ],
 }
 BUSY = {
+    "deployed on a second line": [called("c1", "Bash", command="ls\n./deploy.sh prod"), answered("c1", "ok")],
+    "was told a decision": [said("Use Postgres for the store, SQLite is out.", "user", "r1")],
+    "was told a rule in German": [said("Finger weg von migrations/", "user", "r1")],
     "edited": [called("c1", "Edit", file_path="a.py", old_string="a", new_string="b"), answered("c1", "ok")],
     "deployed": [called("c1", "Bash", command="./deploy.sh"), answered("c1", "ok")],
     "wrote by shell": [called("c1", "Bash", command="date > today"), answered("c1", "")],

@@ -13,6 +13,7 @@ from holdfast.capacity.tracker import ContextUsageTracker, UsageState
 from holdfast.hooks import usage as reading
 from holdfast.hooks.event import Event
 from holdfast.hooks.usage import claude_usage, codex_usage, newest_in_transcript
+from holdfast.layout import ProjectLayout
 from hooks.harness import AgentSession, said
 
 
@@ -197,7 +198,7 @@ def test_after_a_compaction_the_window_is_empty(session: AgentSession) -> None:
 @pytest.mark.parametrize("damage", [b"", b"{", b"[]", b'{"schema_version": 99}', b"\xff\x00"])
 def test_a_damaged_state_is_set_aside(session: AgentSession, damage: bytes) -> None:
     session.use(20_000)
-    session.state.mkdir(parents=True)
+    ProjectLayout(session.project).ensure()
     path = session.state / f"usage-{session.session_id}.json"
     path.write_bytes(damage)
     assert session.prompt().code == 0

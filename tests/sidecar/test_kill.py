@@ -13,6 +13,7 @@ import pytest
 
 from holdfast.sidecar.transactions import SideCar
 from holdfast.testing import points_passed
+from holdfast.trust import Trust
 
 from . import dying
 from .trees import git, git_folder_of, new_project, tree_of
@@ -111,7 +112,9 @@ def repeat(sidecar: SideCar, name: str) -> None:
 
 
 def copy_of(project: Path, folder: Path) -> Path:
-    return Path(shutil.copytree(project, folder / "project", symlinks=True))
+    copy = Path(shutil.copytree(project, folder / "project", symlinks=True))
+    Trust().accept(str(copy))
+    return copy
 
 
 def run_and_kill(project: Path, name: str, point: str, after: int) -> bool:

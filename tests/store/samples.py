@@ -13,6 +13,7 @@ from holdfast.model.entry import (
     Entry,
     ErrorRecorded,
     FeedbackRecorded,
+    HandoverTakenUp,
     PauseRequested,
     SessionTaken,
     SnapshotDeleted,
@@ -239,6 +240,7 @@ def full_snapshot(**fields: Any) -> SessionSnapshot:
 
 
 ONE_OF_EACH: tuple[Entry, ...] = (
+    HandoverTakenUp(snapshot_id="snap_1", message="go on"),
     WorkflowCreated(issue=ISSUE, worktree="/srv/wf_1", task_dag=PLAN, constraints=("a",)),
     WorkflowStatusChanged(status="blocked", reason="wind"),
     SessionTaken(run_id="wf_1/3.1", claim="worker-a-1#2", took_over_from="worker-b-1#9"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import stat
@@ -83,7 +84,9 @@ def finished(folder: Path) -> dict[str, bytes]:
     return {
         **before,
         **own,
-        f".unindexed-{NAME}": b"",
+        f".unindexed-{NAME}": hashlib.sha256((folder.parent / "mark").read_bytes() + NAME.encode())
+        .hexdigest()
+        .encode(),
         LATEST: f"{NAME}\n".encode(),
         ARCHIVE: LINES + LAST_LINE.encode() + b"\n",
     }

@@ -245,7 +245,8 @@ def test_a_wind_down_whose_process_is_gone_is_an_orphan_until_somebody_takes_it_
         "IncrementalPauseManager(sys.argv[1]).start_incremental_pause(0.9, {})\n"
         "os.kill(os.getpid(), 9)\n"
     )
-    subprocess.run([sys.executable, "-c", program, str(settings.project)], check=False)
+    environ = {**os.environ, "HOLDFAST_HOME": str(settings.home)}
+    subprocess.run([sys.executable, "-c", program, str(settings.project)], env=environ, check=False)
     manager = IncrementalPauseManager(settings=settings)
     assert manager.is_orphaned()
     manager.continue_pause()

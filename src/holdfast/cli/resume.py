@@ -56,7 +56,7 @@ def command(
             )
             _warn(resumed.drift)
             if resumed.is_handover:
-                return _hand_over(resumed, as_json=as_json)
+                return _hand_over(resumed, message, as_json=as_json)
             how = leave_to_workers(service, current)
         if as_json:
             common.print_json(resumed.workflow.model_dump(mode="json"))
@@ -73,7 +73,7 @@ def command(
         )
         _warn(resumed.drift)
         if resumed.is_handover:
-            return _hand_over(resumed, as_json=as_json)
+            return _hand_over(resumed, message, as_json=as_json)
         if not as_json:
             click.echo("✓ Workflow resumed")
         return run_here(here, resumed.workflow, as_json=as_json)
@@ -114,22 +114,23 @@ def _show(service: common.Service, workflow: Workflow, snapshot_id: str | None, 
     click.echo(f"\nResuming workflow {workflow.id}...")
 
 
-def _hand_over(resumed: Resumed, *, as_json: bool) -> int:
-    """What the next session should read, as `holdfast context` prints it."""
+def _hand_over(resumed: Resumed, message: str | None, *, as_json: bool) -> int:
+    """What the next session should read: the user's message, and what `holdfast context` prints."""
     from holdfast.resume.snapshots import ResumeContextCompiler
 
     snapshot, workflow, before = resumed.snapshot, resumed.workflow, resumed.taken_up_before
     if snapshot is None:
         raise NotFoundError(f"workflow {workflow.id} has no snapshot", hint="`holdfast snapshot list`")
     compiled = ResumeContextCompiler().compile_with_report(snapshot, workflow.issue, drift=resumed.drift)
+    text = f"The user says now: {message}\n\n{compiled.text}" if message else compiled.text
     if as_json:
-        handover = {"snapshot_id": snapshot.id, "session_id": snapshot.session_id, "context": compiled.text}
+        handover = {"snapshot_id": snapshot.id, "session_id": snapshot.session_id, "context": text}
         document = workflow.model_dump(mode="json")
         common.print_json({**document, "handover": {**handover, "taken_up_before": before}})
         return 0
     again = f" again; before that at {before:%Y-%m-%d %H:%M:%S} UTC" if before else ""
     click.echo(f"Taken up {snapshot.session_id}{again}. There is no plan to run; go on from this:", err=True)
-    click.echo(compiled.text, nl=False)
+    click.echo(text, nl=False)
     return 0
 
 

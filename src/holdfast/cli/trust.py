@@ -10,6 +10,8 @@ import click
 from holdfast.cli import common
 from holdfast.config import load_settings
 from holdfast.errors import CannotDoError, NotFoundError
+from holdfast.layout import ProjectLayout
+from holdfast.store.session_files import SessionFiles
 from holdfast.trust import FOLDER, Trust
 
 _PARTS = {
@@ -96,6 +98,9 @@ def _accept(project: Path, contents: Contents, yes: bool) -> None:
     reason = Trust().foreign_because(str(project))
     if reason:
         raise CannotDoError(f"the folder is still ignored: {reason}")
+    sessions = ProjectLayout(project).sessions
+    if sessions.is_dir():
+        SessionFiles(sessions).accept_waiting()
     click.echo("Trusted.", err=True)
 
 

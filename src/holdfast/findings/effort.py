@@ -13,9 +13,10 @@ _FEW_TURNS = 5
 _FEW_WORDS = 2_000
 """Characters, of the agent; who says more may have planned or explained something."""
 _SHORT_REQUESTS = 1_000
+_FEW_WORDS_OF_A_USER = 2
 _ONLY_LOOKS = re.compile(
     r"(?:date|cal|uptime|whoami|hostname|uname|pwd|ls|cat|head|tail|wc|echo|which|file|stat|du|df|tree|grep|rg"
-    r"|git (?:status|log|diff|show))(?:\s+[\w./:=+%@,'\"-]+)*"
+    r"|git (?:status|log|diff|show))(?:[ \t]+(?!--output)[\w./:=+%@,'\"-]+)*"
 )
 _READS_THE_WEB = frozenset(("webfetch", "websearch", "web_fetch", "web_search", "google_web_search"))
 
@@ -26,7 +27,8 @@ def did_work(found: Gathered, messages: Sequence[Message]) -> bool:
         found.messages > len(messages)
         or _left_something(found)
         or _said_much(found, messages)
-        or not _is_answered(messages)
+        or not _only_asks(found)
+        or not _is_over(found, messages)
         or any(_may_change(call) for message in messages for call in message.tool_calls)
     )
 
@@ -44,8 +46,18 @@ def _said_much(found: Gathered, messages: Sequence[Message]) -> bool:
     return len(found.turns) > _FEW_TURNS or by_agent > _FEW_WORDS or by_user > _SHORT_REQUESTS
 
 
-def _is_answered(messages: Sequence[Message]) -> bool:
-    """A session that was cut off, or whose record lags behind, may have been about to do anything."""
+def _only_asks(found: Gathered) -> bool:
+    """What the user says beyond questions and "go on" may be a decision or a rule, in any language."""
+    return all("?" in turn.said or len(turn.said.split()) <= _FEW_WORDS_OF_A_USER for turn in found.turns)
+
+
+def _is_over(found: Gathered, messages: Sequence[Message]) -> bool:
+    """A session that was killed, or whose record lags behind, may have been about to do anything.
+
+    One that ran into a limit or was stopped by the user before it did something has done nothing.
+    """
+    if found.stop.kind in ("failed", "stopped"):
+        return True
     talk = [one for one in messages if one.role == "assistant" or (one.role == "user" and not one.injected)]
     return bool(talk) and talk[-1].role == "assistant" and bool(talk[-1].text) and not talk[-1].tool_calls
 

@@ -8,6 +8,7 @@ import sys
 from holdfast.hooks.answer import Answer
 from holdfast.hooks.quiet import is_quiet, marker_path, reminder
 from holdfast.hooks.registry import GUARDS, HOUSEKEEPING, NUDGES, RUNNERS_OWN, WORDS
+from holdfast.trust import FOLDER
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -45,11 +46,18 @@ def _without_folder(event: "Event", answer: Answer) -> None:
         _attempt(event, "guards", name, lambda module: _guard(event, answer, module))
     if event.moment == "status":
         answer.status = "holdfast: not trusted here"
-    elif event.moment == "start":
+    elif event.moment == "start" or (event.moment == "prompt" and _was_recorded(event)):
         answer.context.append(
             f"[holdfast] The folder .holdfast here is ignored, and nothing is recorded: {event.foreign}. "
             "Only the user may accept it, with `holdfast trust` in a terminal. Do not run that yourself."
         )
+
+
+def _was_recorded(event: "Event") -> bool:
+    """Whether the folder was ours when the session began: what git brought since ended the recording."""
+    from os.path import exists, join
+
+    return exists(join(event.project, FOLDER, "state", "hooks", event.key, "who"))
 
 
 _WITH_NUDGES = frozenset(moment for moments in NUDGES.values() for moment in moments)

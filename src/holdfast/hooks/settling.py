@@ -135,7 +135,7 @@ def settle(work: Work, cause: str, transcript: str = "") -> bool:
     with lock_file(work.folder / "settle.lock", wait=120):
         _last_usage(work, transcript)
         manager = IncrementalPauseManager(settings=work.settings())
-        name = _finalised(work, manager, cause) or _settled_already(work, manager)
+        name = _finalised(work, manager, cause) or _settled_already(work, manager, cause)
         if name is None:
             if cause != "compact" and not _was_used(work, transcript):
                 return True
@@ -143,7 +143,7 @@ def settle(work: Work, cause: str, transcript: str = "") -> bool:
                 work, manager.settings, cause, worked=cause == "compact" or did_work(work, transcript)
             )
         prompts = (notes.read(work.note("prompts"), 32) or b"0").decode()
-        notes.write(work.note("settled"), f"{name}\n{prompts}".encode())
+        notes.write(work.note("settled"), f"{name}\n{prompts}\n{cause}".encode())
         if cause == "compact":  # still going on: nobody else may take it up
             notes.write(str(work.state / "hooks" / "taken-up"), f"{name}\n{work.key}".encode())
         _enrich(work, manager.settings, name, transcript)
@@ -162,12 +162,16 @@ def _finalised(work: Work, manager: IncrementalPauseManager, cause: str) -> str 
     return path.stem if path else None
 
 
-def _settled_already(work: Work, manager: IncrementalPauseManager) -> str | None:
-    """The snapshot made of this session before, if nobody prompted since and it is still there."""
+def _settled_already(work: Work, manager: IncrementalPauseManager, cause: str) -> str | None:
+    """The snapshot made of this session before, if nothing can have happened since and it is still there.
+
+    After a compaction the agent goes on without a prompt.
+    """
     name, *rest = work.read("settled")
     prompts = (notes.read(work.note("prompts"), 32) or b"0").decode()
     known = name and (manager.layout.sessions / f"{name}.json").exists()
-    return name if known and rest == [prompts] and prompts != "0" else None
+    went_on = rest[1:] == ["compact"] and cause != "compact"
+    return name if known and rest[:1] == [prompts] and prompts != "0" and not went_on else None
 
 
 def _was_used(work: Work, transcript: str) -> bool:

@@ -28,6 +28,7 @@ class Words:
     timestamp: str
     text: str
     rule: bool = False
+    from_hook: bool = False
 
 
 @dataclass
@@ -52,7 +53,7 @@ class RecordedWords:
         rule = by_user and self.is_rule(text)
         kept = self._rules if rule else self._said if by_user else self._notes
         kept = self._calls if action.type == "tool_call" else kept
-        kept.append(Words(action.type, action.timestamp, text, rule))
+        kept.append(Words(action.type, action.timestamp, text, rule, _is_from_hook(action)))
 
     @property
     def said_dropped(self) -> int:
@@ -65,6 +66,14 @@ class RecordedWords:
     def kept(self) -> tuple[Words, ...]:
         """Rules first, then what else the user said, notes, tool calls; each in its order."""
         return (*self._rules, *self._said, *self._notes, *self._calls)
+
+
+def _is_from_hook(action: PauseAction) -> bool:
+    """Whether it has the form in which hooks record what stands in the agent's transcript, too."""
+    keys = action.data.keys()
+    return (action.type == "tool_call" and {"tool", "input"} <= keys) or (
+        action.type == "system_event" and keys == {"event", "detail"}
+    )
 
 
 def words_of(action: PauseAction) -> str:

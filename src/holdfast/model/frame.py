@@ -26,6 +26,7 @@ _OPENS = (
     "An earlier attempt at this task ",
     f"[holdfast] {PAUSED_HERE} (",
     f"[holdfast] {WOUND_DOWN} (",
+    "[holdfast] The paused session ",
     BRIEFING,
     SHORT_BRIEFING,
 )

@@ -31,6 +31,7 @@ class RecordedWords(Value):
     timestamp: str
     text: str
     rule: bool = Field(default=False, description="The user said what is to hold from then on")
+    from_hook: bool = Field(default=False, description="As hooks record it: the transcript has it, too")
 
 
 class IncrementalPause(Value):

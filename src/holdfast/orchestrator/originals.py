@@ -74,6 +74,15 @@ class Originals:
         """The text without the secrets that this session executes, whatever form they have there."""
         for secret in self._longest_first:
             text = text.replace(secret, self._secrets[secret])
+        return self._without_cut_secret(text) if "…" in text else text
+
+    def _without_cut_secret(self, text: str) -> str:
+        """Of long output the end is kept: it may begin in the middle of a secret."""
+        before, sign, rest = text.partition("…")
+        for secret in self._longest_first:
+            for start in range(1, len(secret) - _SHORTEST_SECRET + 1):
+                if rest.startswith(secret[start:]):
+                    return f"{before}{sign}{self._secrets[secret]}{rest[len(secret) - start :]}"
         return text
 
     def hidden_in_outcome(self, outcome: Outcome) -> Outcome:

@@ -349,14 +349,15 @@ class OrchestratorService:
     def _refuse_if_rolled_back(self, workflow: Workflow, snapshot: SessionSnapshot | None) -> None:
         """Tasks that count as completed, and whose files were taken back, are no place to go on from."""
         folder = ProjectLayout(Path(os.fsdecode(decode_path(workflow.worktree)))).folder / "sidecar"
-        if snapshot is None or workflow.options.repository is not None or not folder.is_dir():
+        if workflow.options.repository is not None or not folder.is_dir():
             return
         from holdfast.orchestrator.trail import rolled_back_since
 
-        found = rolled_back_since(folder.parents[1], workflow.id, snapshot.session_number)
+        session_number = snapshot.session_number if snapshot else workflow.session_count
+        found = rolled_back_since(folder.parents[1], workflow.id, session_number)
         if found is not None:
             raise IllegalTransitionError(
-                f"cannot resume session {snapshot.session_id}: transaction {found.id} has been rolled back",
+                f"cannot resume workflow {workflow.id}: transaction {found.id} has been rolled back",
                 hint=f"`holdfast tx undo {found.entries[-1].id}` brings its changes back; or go on from a "
                 "snapshot before it with --from, or run the plan anew",
             )

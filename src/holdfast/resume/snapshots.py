@@ -74,12 +74,12 @@ def _recorded(pause: IncrementalPause | None, talk: Gathered) -> _RecordedFields
     """What was recorded on purpose, and of the hooks' own record what the transcript lacks."""
     if pause is None:
         return {}
-    said = {one_line(turn.said) for turn in talk.turns}
+    said = {one_line(words) for turn in talk.turns for words in (turn.said, talk.last_words)}
     in_transcript = pause.agent_session is not None and talk.messages > 0
     words = tuple(
         Recorded(one.type, one.text, one.rule)
         for one in pause.recorded
-        if one_line(one.text) not in said and (one.type == "user_message" or not in_transcript)
+        if one_line(one.text) not in said and not (in_transcript and one.from_hook)
     )
     if in_transcript:
         return {"recorded": words}

@@ -14,6 +14,7 @@ next finishes what a crash interrupted after 3, and takes back what it interrupt
 from __future__ import annotations
 
 import contextlib
+import hashlib
 import json
 import os
 import shutil
@@ -35,6 +36,7 @@ from holdfast.durable import (
     write_new,
 )
 from holdfast.errors import DamagedDataError, HoldfastError, NotFoundError
+from holdfast.trust import MARK
 
 LATEST = "LATEST-SESSION.txt"
 KINDS = (".json", ".yaml", ".md")
@@ -114,7 +116,7 @@ class SessionFiles:
         staging.mkdir(mode=0o700)
         names = {f"{files.session_id}{kind}": data for kind, data in files.files.items()}
         if files.to_be_indexed:
-            names[f"{_UNINDEXED}{files.session_id}"] = b""
+            names[f"{_UNINDEXED}{files.session_id}"] = self._proof(files.session_id)
         if files.becomes_latest:
             names[LATEST] = f"{files.session_id}\n".encode()  # named last, so moved last
         for name, data in names.items():
@@ -255,6 +257,26 @@ class SessionFiles:
         """Sessions whose files are safe but which the database has not taken yet, oldest first."""
         names = [path.name.removeprefix(_UNINDEXED) for path in self.folder.glob(f"{_UNINDEXED}*")]
         return sorted(names, key=ids.session_order)
+
+    def is_ours(self, session_id: str) -> bool:
+        """Whether Holdfast itself noted here that the database has not taken it: a patch can bring files."""
+        try:
+            return read_file(self.folder / f"{_UNINDEXED}{session_id}") == self._proof(session_id)
+        except FileNotFoundError:
+            return False
+
+    def accept_waiting(self) -> None:
+        """The user trusts the folder with all that waits in it."""
+        for session_id in self.unindexed():
+            replace_file(self.folder / f"{_UNINDEXED}{session_id}", self._proof(session_id))
+
+    def _proof(self, session_id: str) -> bytes:
+        """What only who can read the folder's mark can have written."""
+        try:
+            mark = read_file(self.folder.parent / MARK)
+        except FileNotFoundError:
+            mark = b""
+        return hashlib.sha256(mark + session_id.encode()).hexdigest().encode()
 
     def mark_indexed(self, session_id: str) -> None:
         (self.folder / f"{_UNINDEXED}{session_id}").unlink(missing_ok=True)

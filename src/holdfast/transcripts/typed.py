@@ -8,6 +8,7 @@ Where it cannot be told, the words count as the user's.
 from __future__ import annotations
 
 import re
+from typing import cast
 
 import orjson
 
@@ -28,7 +29,8 @@ _HOOK_FEEDBACK = re.compile(
     r"|\[Image: (?:source|original) |Base directory for this skill: |Tool loaded\.\Z"
     r"|Full transcript available at: |Read the output file to retrieve )"
 )
-_TASK_NOTICE = re.compile(r'\{\s*"task_?[iI]d"\s*:')
+_TASK_NOTICE = re.compile(r'\[?\s*\{\s*"\w+"\s*:')
+_TASK_KEYS = ("task_id", "taskId", "task_Id")
 _NOTICE_KEYS = (
     "status",
     "output_file",
@@ -105,9 +107,17 @@ def _is_task_notice(text: str) -> bool:
         return False
     notice, _, rest = text.partition("}\n")
     try:
-        fields = mapping_of(orjson.loads(f"{notice}}}" if rest else text))
+        found: object = orjson.loads(f"{notice}}}" if rest else text)
     except (orjson.JSONDecodeError, RecursionError):
         return False
-    return any(key in fields for key in _NOTICE_KEYS) and (
-        not rest or rest.lstrip().startswith(_AFTER_A_NOTICE)
+    notices: list[object] = cast("list[object]", found) if isinstance(found, list) else [found]
+    return (
+        bool(notices)
+        and all(map(_names_a_task, notices))
+        and (not rest or rest.lstrip().startswith(_AFTER_A_NOTICE))
     )
+
+
+def _names_a_task(notice: object) -> bool:
+    fields = mapping_of(notice)
+    return any(key in fields for key in _TASK_KEYS) and any(key in fields for key in _NOTICE_KEYS)

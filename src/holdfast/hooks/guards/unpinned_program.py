@@ -10,6 +10,8 @@ from holdfast.hooks.shell import parse
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from holdfast.hooks.event import Event
 
 KIND = "guard"
@@ -30,10 +32,17 @@ def check(event: "Event") -> str | None:
     command = event.command()
     if "holdfast" not in command:
         return None
+    if "trust" in command and any(_trusts_a_folder(simple.words) for simple in parse(command)):
+        return "holdfast: this command was not run: only the user may trust a folder. Ask them to."
     why = unpinned(command, event.text("cwd") or event.project)
     if why is None:
         return None
     return f"holdfast: this command was not run: {why}. Run the installed program: `holdfast …`."
+
+
+def _trusts_a_folder(words: "Sequence[str]") -> bool:
+    names = [os.path.basename(word) for word in words]
+    return "trust" in names and "--show" not in names and any(name in _NAMES for name in names)
 
 
 def unpinned(command: str, cwd: str) -> str | None:

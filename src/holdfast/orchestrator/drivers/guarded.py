@@ -56,6 +56,13 @@ trap : TERM INT
       [ "$3" = $$ ] || kill -KILL "$one"
     done
   fi
+  for one in /proc/[0-9]*/stat; do
+    read -r about <"$one" || continue
+    set -- ${about##*) }
+    [ "$4" = $$ ] && [ "$3" != $$ ] || continue
+    one=${one#/proc/}
+    kill -KILL "${one%/stat}"
+  done
   kill -KILL -$$
 ) >/dev/null 2>&1 &
 guard=$!
