@@ -6,6 +6,7 @@ import pytest
 
 from holdfast.hooks.guards.dangerous_commands import danger
 from holdfast.hooks.guards.unpinned_program import unpinned
+from holdfast.layout import ProjectLayout
 from hooks.commands import DANGEROUS, HARMLESS
 from hooks.harness import AgentSession
 
@@ -44,7 +45,7 @@ def test_the_reason_is_for_the_agent_to_read(session: AgentSession) -> None:
 @pytest.mark.parametrize("agent", ["claude", "codex", "gemini", "opencode"])
 def test_all_agents_are_guarded_quiet_or_not(session: AgentSession, agent: str) -> None:
     session.agent = agent
-    session.state.mkdir(parents=True)
+    ProjectLayout(session.project).ensure()
     (session.state / f"quiet-{session.session_id}").write_text("0")
     assert session.before_tool("rm -rf ~").code == 2
     assert session.before_tool("rm -rf build").code == 0

@@ -10,6 +10,7 @@ import pytest
 
 from holdfast import SessionPauseManager
 from holdfast.hooks.nudges import machine_resources
+from holdfast.layout import ProjectLayout
 from hooks.harness import AgentSession, Result
 
 DAY = 86_400
@@ -114,7 +115,7 @@ def test_it_speaks_where_it_should(session: AgentSession, name: str) -> None:
 
 @pytest.mark.parametrize("name", SITUATIONS)
 def test_quiet_silences_it(session: AgentSession, name: str) -> None:
-    session.state.mkdir(parents=True)
+    ProjectLayout(session.project).ensure()
     (session.state / f"quiet-{session.session_id}").write_text("0")
     situation, words = SITUATIONS[name]
     assert words not in situation(session).out

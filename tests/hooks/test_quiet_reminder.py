@@ -9,12 +9,13 @@ from collections.abc import Sequence
 import pytest
 
 from holdfast.hooks.command import hook_command
+from holdfast.layout import ProjectLayout
 from hooks.harness import AgentSession
 
 
 @pytest.fixture
 def quiet(session: AgentSession) -> AgentSession:
-    session.state.mkdir(parents=True)
+    ProjectLayout(session.project).ensure()
     (session.state / f"quiet-{session.session_id}").write_text("0")
     return session
 

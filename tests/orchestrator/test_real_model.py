@@ -43,7 +43,8 @@ def snapshot_of(workshop: Workshop, workflow: Workflow) -> SessionSnapshot:
 
 def test_a_window_that_fills_up_pauses_and_the_next_session_finishes(with_model: Workshop) -> None:
     filler = " ".join(("apple", "pear", "plum") * 250)
-    words = [f"Remember {number}: {filler}. Say only: yes." for number in range(3)]
+    words = [f"Remember {number}: {filler}. Say only: yes." for number in range(2)]
+    words.append("Say only: yes.")  # which leaves room for a small model that says more
     workflow = with_model.run(prompts(*words))
     assert (workflow.status, workflow.session_count) == ("paused", 1)
     paused = snapshot_of(with_model, workflow)
