@@ -55,7 +55,7 @@ def blocks(step):
 
 async def main():
     hub = Hub()
-    with pause_on_interrupt(hub, tell=lambda line: print(line, flush=True)):
+    with pause_on_interrupt(hub, tell=lambda line: os.write(1, f"{line}\\n".encode())):
         state = await hub.run(flow)
     print(state.status, sorted(state.outputs), state.reason, flush=True)
 
