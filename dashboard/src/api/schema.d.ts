@@ -1925,6 +1925,12 @@ export interface components {
          */
         RecordedWords: {
             /**
+             * From Hook
+             * @description As hooks record it: the transcript has it, too
+             * @default false
+             */
+            from_hook: boolean;
+            /**
              * Rule
              * @description The user said what is to hold from then on
              * @default false
