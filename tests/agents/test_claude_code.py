@@ -33,7 +33,7 @@ def test_a_compaction_has_a_snapshot_before_and_the_context_after(claude: Claude
     context = after[after.index("[holdfast] This session was wound down or compacted") :]
     assert "Find the magic number" in context
     assert "echo 4711 > magic.txt" in context
-    assert claude.workshop.settled()["trigger"] == "exhaustion"
+    assert claude.workshop.first_settled()["trigger"] == "exhaustion"
 
 
 def test_the_quiet_skill_silences_its_own_session_alone(claude: ClaudeCode) -> None:

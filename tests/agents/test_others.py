@@ -16,7 +16,7 @@ def test_codex_compacts_with_a_snapshot_before_and_the_context_after(codex: Code
     assert codex.model.of("summary")
     after = codex.model.main[-1].text
     assert "This session was wound down or compacted" in after
-    assert codex.workshop.settled()["trigger"] == "exhaustion"
+    assert codex.workshop.first_settled()["trigger"] == "exhaustion"
 
 
 def test_opencode_compacts_with_a_snapshot_before_and_the_context_with_it(opencode: OpenCode) -> None:
@@ -32,7 +32,7 @@ def test_opencode_compacts_with_a_snapshot_before_and_the_context_with_it(openco
     assert "SCRIPTED-SUMMARY" in after
     assert "This session was wound down or compacted" in after
     assert "echo 4711 > magic.txt" in after
-    assert opencode.workshop.settled()["trigger"] == "exhaustion"
+    assert opencode.workshop.first_settled()["trigger"] == "exhaustion"
 
 
 def test_a_stop_denies_further_tools_and_keeps_the_results(codex: Codex) -> None:

@@ -116,6 +116,11 @@ class Workshop:
         finally:
             self.run(["umount", "-l", str(folder)]).check()
 
+    def first_settled(self) -> dict[str, Any]:
+        """The oldest snapshot: of a session that was compacted there is another one at its end."""
+        self.settled()
+        return json.loads(self.sessions[0].read_text())
+
     def settled(self, count: int = 1) -> dict[str, Any]:
         """The newest snapshot, once there are so many with their contexts prepared: that is done detached."""
         folder = self.project / ".holdfast" / "sessions"
