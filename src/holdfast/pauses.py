@@ -156,7 +156,8 @@ class SessionPauseManager:
         """Commit a session's files to the project's repository; everything else stays as it was."""
         paths = [self.files.folder / f"{session_id}{kind}" for kind in (".json", ".yaml", ".md")]
         commit = commit_files(self.settings.project, paths, f"Pause {session_id}")
-        self.layout.trust.accept(str(self.layout.root))  # git tracks these now because the user said so
+        names = [str(path.relative_to(self.layout.root)) for path in paths]
+        self.layout.trust.accept_files(str(self.layout.root), names)  # tracked because the user said so
         return commit
 
     def load_session(self, session_id: str) -> dict[str, Any]:

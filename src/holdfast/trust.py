@@ -6,7 +6,7 @@ folder there until the user says `holdfast trust`.
 A folder is ours if this user's program marked it: `.holdfast/mark` holds a random name, and a record of
 that name stands in the user's data folder, where no repository can put one. The record says which folder
 it is for, so a copy of the mark is worth nothing elsewhere. Git can bring files into a folder of ours
-later, with a pull; so git may track nothing in it but what the user agreed to.
+later, with a pull; so no file may be there that git tracks, but those that the user agreed to.
 
 Asked on every hook event: `os` alone, and no process but where the index may name the folder.
 """
@@ -21,6 +21,10 @@ try:
 except ImportError:  # Windows: one process at a time, unlocked
     fcntl = None
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
 FOLDER = ".holdfast"
 MARK = "mark"
 _IGNORE = ".gitignore"
@@ -29,6 +33,10 @@ _NO_FOLLOW = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0)
 _NO_MARK = "it bears no mark of yours (a copy, from elsewhere, or of an older version)"
 _REFUSED = "refused"
 """In a record: git brought files that the user has not agreed to yet."""
+_UNSEEN = ""
+"""In place of the index's stamp in a record: look at the index the next time, changed or not."""
+_Tracked = set[tuple[bytes, str]]
+"""Paths below the project that git tracks, each with a digest of the path and its content."""
 _SPLIT_INDEX = b"\0link\0"
 """The entries are in another file then."""
 
@@ -71,6 +79,9 @@ class _Record:
     def accepted(self) -> set[str]:
         """Tracked files that the user agreed to, each with its content, as digests."""
         return set(self.tracked.split())
+
+    def accept(self, files: set[str]) -> None:
+        self.tracked = " ".join(sorted(files))
 
     def covers(self, folder: str, found: os.stat_result) -> bool:
         """A moved folder keeps its inode, one restored from a backup its path. A copy has neither."""
@@ -130,22 +141,39 @@ class Trust:
                 return
             if self._read_record(folder, found) is None and _is_fresh(folder):
                 _replace(os.path.join(folder, _IGNORE), _IGNORES_ALL)  # git never sees what follows
-                self._mark(project, folder, found)
+                names = (os.fsencode(f"{FOLDER}/{name}") for name in (_IGNORE, MARK))
+                self._mark(folder, found, _of(_tracked_files(project), set(names)))
 
     def accept(self, project: str) -> None:
-        """The user trusts the folder as it is now: its owner, and what git tracks in it."""
+        """The user trusts the folder as it is now: its owner, and the files in it that git tracks."""
         folder = os.path.join(project, FOLDER)
         found = os.lstat(folder)
+        there = _of(_present(project, _tracked_files(project) or set()))
         with _Lock(self._writable()):
             record = self._read_record(folder, found)
             if record is None:
-                self._mark(project, folder, found)
+                self._mark(folder, found, there)
                 return
             record.owner = str(found.st_uid)
-            record.index = _stamp(_index_of(project))
+            record.index = _UNSEEN
             # What was accepted stays so: another branch may have an older state of the same files.
-            accepted = record.accepted.difference((_REFUSED,)).union(_tracked_files(project) or ())
-            record.tracked = " ".join(sorted(accepted))
+            record.accept(record.accepted.difference((_REFUSED,)).union(there))
+            self._write_record(record)
+
+    def accept_files(self, project: str, names: "Iterable[str]") -> None:
+        """The user has git track just these files, named by their paths below the project."""
+        folder = os.path.join(project, FOLDER)
+        tracked = _tracked_files(project) or set()
+        own = _of(tracked, {os.fsencode(name) for name in names})
+        with _Lock(self._writable()):
+            record = self._read_record(folder, os.lstat(folder))
+            if record is None:
+                return
+            accepted = record.accepted | own
+            if _of(_present(project, tracked)) <= accepted:
+                accepted.discard(_REFUSED)  # somebody looked before we could say whose they are
+            record.index = _UNSEEN
+            record.accept(accepted)
             self._write_record(record)
 
     def revoke(self, project: str) -> bool:
@@ -174,16 +202,20 @@ class Trust:
         """Why the folder is foreign, where git tracks or has tracked what the user did not agree to.
 
         It stays so when git stops tracking the files: `git rm --cached` leaves them where they are.
+        Files that were removed do no harm while they are gone; `git checkout` brings them back.
         """
         stamp = _stamp(_index_of(project))
         if stamp != record.index and _REFUSED not in record.accepted:
             tracked = _tracked_files(project)
             if tracked is None:
                 return "git cannot tell whether it tracks files in it"
-            record.index = stamp
-            if not tracked <= record.accepted:
+            before = record.encoded()
+            unknown = {file for file in tracked if file[1] not in record.accepted}
+            record.index = _UNSEEN if unknown else stamp
+            if _present(project, unknown):
                 record.tracked += f" {_REFUSED}"
-            self._try_to_write(record)
+            if record.encoded() != before:
+                self._try_to_write(record)
         return "git tracks files in it, or did" if _REFUSED in record.accepted else None
 
     def _record_of(self, folder: str, found: os.stat_result) -> _Record | None:
@@ -221,13 +253,11 @@ class Trust:
     def _write_record(self, record: _Record) -> None:
         _replace(os.path.join(self._writable(), record.name), record.encoded())
 
-    def _mark(self, project: str, folder: str, found: os.stat_result) -> None:
+    def _mark(self, folder: str, found: os.stat_result, accepted: set[str]) -> None:
         """The record first: a mark without one is a stranger's."""
         name = os.urandom(16).hex()
-        stamp = _stamp(_index_of(project))
         identity = [os.path.realpath(folder), str(found.st_ino), str(found.st_uid)]
-        tracked = " ".join(sorted(_tracked_files(project) or ()))
-        self._write_record(_Record(name, [*identity, tracked, stamp]))
+        self._write_record(_Record(name, [*identity, " ".join(sorted(accepted)), _UNSEEN]))
         _replace(os.path.join(folder, MARK), f"{name}\n".encode())
 
 
@@ -257,8 +287,8 @@ def _is_fresh(folder: str) -> bool:
     return ours and rest <= {_IGNORE, MARK} and ignore in (b"", _IGNORES_ALL)
 
 
-def _tracked_files(project: str) -> set[str] | None:
-    """What git tracks in the folder, a digest for each file and its content; None where nobody can tell."""
+def _tracked_files(project: str) -> _Tracked | None:
+    """What git tracks in the folder; None where nobody can tell."""
     index = _index_of(project)
     if _stamp(index) == "-" or not _may_name_folder(index):
         return set()
@@ -267,7 +297,19 @@ def _tracked_files(project: str) -> set[str] | None:
         return None
     from hashlib import sha256
 
-    return {sha256(entry).hexdigest()[:32] for entry in listed.split(b"\0") if entry}
+    entries = (entry for entry in listed.split(b"\0") if entry)
+    return {(entry.partition(b"\t")[2], sha256(entry).hexdigest()[:32]) for entry in entries}
+
+
+def _present(project: str, tracked: _Tracked) -> _Tracked:
+    """Those that stand in the folder, with whatever content."""
+    place = os.fsencode(project)
+    return {file for file in tracked if os.path.lexists(os.path.join(place, file[0]))}
+
+
+def _of(tracked: _Tracked | None, names: set[bytes] | None = None) -> set[str]:
+    """The digests of all, or of those with these names."""
+    return {digest for name, digest in tracked or () if names is None or name in names}
 
 
 def _index_of(project: str) -> str:

@@ -192,6 +192,49 @@ def test_a_session_that_a_patch_brought_is_not_adopted(clone: Place, tmp_path: P
     assert not (place.project / "pwned").exists()
 
 
+WAYS_BACK = {
+    "checkout": "git checkout --quiet .",
+    "restore": "git restore --worktree .",
+    "stash": "git stash --quiet",
+    "archive": "git archive HEAD .holdfast/sessions | tar x",
+    "interrupted": "cp .git/index ../index && git checkout --quiet . && cp -p ../index .git/index",
+}
+
+
+def untrack(clone: Place, *names: str) -> None:
+    clone.git("rm", "--quiet", *names)
+    clone.git("commit", "--quiet", "-m", "Remove what would give it away")
+
+
+@pytest.mark.parametrize("way", WAYS_BACK)
+def test_a_clones_folder_that_was_moved_away_is_foreign_when_it_comes_back(
+    clone: Place, tmp_path: Path, way: str
+) -> None:
+    untrack(clone, f"{FOLDER}/mark")
+    (clone.project / FOLDER).rename(tmp_path / "away")
+    clone.ok("remind", "run tests")
+    (clone.project / "plan.yaml").write_text("changed")
+    clone.git("add", "plan.yaml")
+    assert "run tests" in clone.ok("remind").out, "what is not there does no harm"
+    subprocess.run(["sh", "-c", WAYS_BACK[way]], cwd=clone.project, env=clone.environment, check=True)
+    assert list(clone.sessions.glob("session-*.json")), "the clone's session is there"
+    assert "ignored" in clone.run("trust", "--show").out
+    assert "EVIL" not in AgentSession(clone.project, tmp_path).start().context
+    clone.run("reindex")
+    clone.run("resume", "--yes")
+    assert not (clone.project / "pwned").exists()
+
+
+def test_a_commit_of_a_session_of_ours_accepts_nothing_else(clone: Place, tmp_path: Path) -> None:
+    untrack(clone, *(name for name in clone.git("ls-files", FOLDER).split() if "/session-" not in name))
+    (clone.project / FOLDER).rename(tmp_path / "away")
+    clone.started("tool_call")
+    clone.ok("winddown", "finalize", "--commit")
+    assert clone.run("status").err == ""
+    clone.git("checkout", "--quiet", ".")
+    assert IGNORED in clone.run("status").err
+
+
 @pytest.mark.parametrize("odd", ["pipe", "large", "closed"])
 def test_guards_hold_whatever_stands_in_a_foreign_folder(clone: Place, tmp_path: Path, odd: str) -> None:
     mark = clone.project / FOLDER / "mark"
