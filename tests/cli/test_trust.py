@@ -192,6 +192,64 @@ def test_a_session_that_a_patch_brought_is_not_adopted(clone: Place, tmp_path: P
     assert not (place.project / "pwned").exists()
 
 
+OLD_SESSION = "session-20260101-000000"
+
+
+@pytest.mark.parametrize("kind", [".commit-", ".staging-"])
+@pytest.mark.parametrize("suffix", ["", f".{'0' * 64}"])
+def test_an_interrupted_write_that_a_patch_brought_moves_and_cuts_nothing(
+    place: Place, kind: str, suffix: str
+) -> None:
+    bashrc = place.root / "bashrc"
+    bashrc.write_text("precious")
+    place.paused("tool_call")
+    brought = place.sessions / f"{kind}{OLD_SESSION}{suffix}"
+    brought.mkdir()
+    (place.project / "payload").write_text("touch pwned")
+    journal = "../../payload" if kind == ".commit-" else str(bashrc)
+    closing = {"journal": journal, "archive": str(bashrc), "last_line": "precious", "size": 0}
+    (brought / "manifest.json").write_text(json.dumps({"files": ["../../payload"], "closing": closing}))
+    before = tree_of(brought)
+    started = place.run("winddown", "start", "--percent", "0.9")
+    assert started.code == 0
+    assert started.err.count("put here by something else than Holdfast") == 1, started
+    assert place.run("winddown", "finalize").code == 0
+    assert bashrc.read_text() == "precious"
+    assert (place.project / "payload").exists()
+    assert tree_of(brought) == before
+
+
+def test_an_interrupted_pause_of_an_older_version_is_finished_once_its_folder_is_trusted(
+    place: Place,
+) -> None:
+    """It had no mark yet, and no proof in the name."""
+    session = place.paused("tool_call")
+    commit = place.sessions / f".commit-{session}"
+    commit.mkdir()
+    files = [f"{session}.json", f"{session}.yaml", f"{session}.md", "LATEST-SESSION.txt"]
+    for name in files:
+        (place.sessions / name).rename(commit / name)
+    (commit / "manifest.json").write_text(json.dumps({"files": files, "closing": None}))
+    (place.project / FOLDER / "mark").unlink()
+    assert place.run("trust", "--yes").code == 0
+    place.ok("winddown", "start", "--percent", "0.9")
+    assert place.latest() == f"{session}\n"
+    assert set(files) <= set(place.session_files())
+    assert not list(place.sessions.glob(".commit-*"))
+
+
+@pytest.mark.parametrize("name", ["../../payload", "/etc/passwd", "session-20260101-000001.json", ".lock"])
+def test_what_the_user_trusted_moves_no_file_out_of_its_place(place: Place, name: str) -> None:
+    place.paused("tool_call")
+    commit = place.sessions / f".commit-{OLD_SESSION}"
+    commit.mkdir()
+    (commit / "manifest.json").write_text(json.dumps({"files": [name], "closing": None}))
+    (place.project / FOLDER / "mark").unlink()
+    assert place.run("trust", "--yes").code == 0
+    assert "is left alone" in place.run("winddown", "start", "--percent", "0.9").err
+    assert list(place.sessions.glob(".commit-*/manifest.json"))
+
+
 WAYS_BACK = {
     "checkout": "git checkout --quiet .",
     "restore": "git restore --worktree .",

@@ -2,13 +2,16 @@
 
     1  everything is written and synced in a staging folder
     2  the journal gets its last line
-    3  the staging folder is renamed to `.commit-SESSION`: this one rename decides
+    3  the staging folder is renamed to `.commit-SESSION.PROOF`: this one rename decides
     4  the files and the journal are renamed to where they belong, LATEST last
     5  the commit folder goes
 
 From 3 on only names change, so a full disk cannot stop it half-way. Whoever opens the folder
 next finishes what a crash interrupted after 3, and takes back what it interrupted before.
 `LATEST-SESSION.txt` is set after the files are there and taken back before they go.
+
+A patch or an archive can bring folders of these names, too, and what their manifests say moves and cuts
+files. So the name ends with a proof made with the folder's mark; what bears none is left alone.
 """
 
 from __future__ import annotations
@@ -16,6 +19,7 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import json
+import logging
 import os
 import shutil
 from collections.abc import Generator
@@ -38,6 +42,8 @@ from holdfast.durable import (
 from holdfast.errors import DamagedDataError, HoldfastError, NotFoundError
 from holdfast.trust import MARK
 
+log = logging.getLogger("holdfast.store")
+
 LATEST = "LATEST-SESSION.txt"
 KINDS = (".json", ".yaml", ".md")
 
@@ -46,8 +52,11 @@ _COMMIT = ".commit-"
 _MANIFEST = "manifest.json"
 _LOCK = ".lock"
 _UNINDEXED = ".unindexed-"
+_JOURNAL = "ACTIVE-PAUSE.jsonl"
+_ARCHIVE = "-incremental.jsonl"
 _LOCK_WAIT = 60.0
-_OUR_TEMPORARIES = (".LATEST-SESSION.txt.*.tmp", ".ACTIVE-PAUSE.jsonl.*.tmp", ".session-*.tmp")
+_NOT_OURS = "%s was put here by something else than Holdfast and is left alone"
+_OUR_TEMPORARIES = (".LATEST-SESSION.txt.*.tmp", f".{_JOURNAL}.*.tmp", ".session-*.tmp")
 """Written under our lock only, so what is found belongs to the dead. Other rooms' files are theirs."""
 
 
@@ -99,8 +108,8 @@ class SessionFiles:
 
     def place(self, files: FileSet) -> None:
         """Put the set in place. Call with the lock held; on an error nothing has changed."""
-        staging = self.folder / f"{_STAGING}{files.session_id}"
-        commit = self.folder / f"{_COMMIT}{files.session_id}"
+        staging = self._in_progress(_STAGING, files.session_id)
+        commit = self._in_progress(_COMMIT, files.session_id)
         try:
             manifest = self._stage(staging, files)
             self._close_journal(manifest)
@@ -110,6 +119,9 @@ class SessionFiles:
             raise
         sync_folder(self.folder)
         self._roll_forward(commit)
+
+    def _in_progress(self, kind: str, session_id: str) -> Path:
+        return self.folder / f"{kind}{session_id}.{self._proof(kind + session_id).decode()}"
 
     def _stage(self, staging: Path, files: FileSet) -> dict[str, Any]:
         shutil.rmtree(staging, ignore_errors=True)
@@ -143,10 +155,10 @@ class SessionFiles:
 
     def _take_back(self, staging: Path, *, journal_locked: bool) -> None:
         """Undo a placing that was not committed: the journal's last line, then the staged files."""
-        with contextlib.suppress(OSError, ValueError, KeyError):  # not so far yet, or taken back already
-            closing = json.loads(read_file(staging / _MANIFEST))["closing"]
-            if closing is not None:
-                self._reopen_journal(closing, journal_locked=journal_locked)
+        with contextlib.suppress(OSError, ValueError):  # not so far yet, or taken back already
+            manifest = json.loads(read_file(staging / _MANIFEST))
+            if _is_sound(manifest, _session_of(staging)) and manifest["closing"] is not None:
+                self._reopen_journal(manifest["closing"], journal_locked=journal_locked)
         shutil.rmtree(staging, ignore_errors=True)
 
     def _reopen_journal(self, closing: dict[str, Any], *, journal_locked: bool) -> None:
@@ -160,6 +172,9 @@ class SessionFiles:
 
     def _roll_forward(self, commit: Path) -> None:
         manifest = json.loads(read_file(commit / _MANIFEST))
+        if not _is_sound(manifest, _session_of(commit)):
+            log.warning(_NOT_OURS, commit)
+            return
         closing = manifest["closing"]
         if closing is not None:
             with contextlib.suppress(FileNotFoundError):  # done before the crash
@@ -174,16 +189,24 @@ class SessionFiles:
         commit.rmdir()
 
     def _finish_interrupted(self) -> None:
-        for commit in sorted(self.folder.glob(f"{_COMMIT}*")):
+        for commit in self._left(_COMMIT):
             if (commit / _MANIFEST).exists():
                 self._roll_forward(commit)
             else:
                 commit.rmdir()  # all was moved; only the empty folder is left
-        for staging in self.folder.glob(f"{_STAGING}*"):
+        for staging in self._left(_STAGING):
             self._take_back(staging, journal_locked=False)
         for pattern in _OUR_TEMPORARIES:
             for rubbish in self.folder.glob(pattern):
                 rubbish.unlink(missing_ok=True)
+
+    def _left(self, kind: str) -> Generator[Path]:
+        """What a process of ours left half-done; nothing that something else put here."""
+        for path in sorted(self.folder.glob(f"{kind}*")):
+            if path == self._in_progress(kind, _session_of(path)) and not path.is_symlink():
+                yield path
+            else:
+                log.warning(_NOT_OURS, path)
 
     def session_ids(self) -> list[str]:
         """Sessions with a full snapshot, newest first."""
@@ -269,14 +292,18 @@ class SessionFiles:
         """The user trusts the folder with all that waits in it."""
         for session_id in self.unindexed():
             replace_file(self.folder / f"{_UNINDEXED}{session_id}", self._proof(session_id))
+        for kind in (_STAGING, _COMMIT):
+            for path in self.folder.glob(f"{kind}*"):
+                if ids.is_session_id(_session_of(path)):
+                    path.rename(self._in_progress(kind, _session_of(path)))
 
-    def _proof(self, session_id: str) -> bytes:
+    def _proof(self, of: str) -> bytes:
         """What only who can read the folder's mark can have written."""
         try:
             mark = read_file(self.folder.parent / MARK)
         except FileNotFoundError:
             mark = b""
-        return hashlib.sha256(mark + session_id.encode()).hexdigest().encode()
+        return hashlib.sha256(mark + of.encode("utf-8", "surrogateescape")).hexdigest().encode()
 
     def mark_indexed(self, session_id: str) -> None:
         (self.folder / f"{_UNINDEXED}{session_id}").unlink(missing_ok=True)
@@ -289,6 +316,27 @@ def _opened(journal: Path) -> Generator[int]:
         yield descriptor
     finally:
         os.close(descriptor)
+
+
+def _session_of(in_progress: Path) -> str:
+    name = in_progress.name
+    return name.removeprefix(_COMMIT).removeprefix(_STAGING).partition(".")[0]
+
+
+def _is_sound(manifest: Any, session_id: str) -> bool:
+    """Whether it names files of that session, and nothing outside of the folder."""
+    own = {f"{session_id}{kind}" for kind in KINDS} | {f"{_UNINDEXED}{session_id}", LATEST}
+    try:
+        closing = manifest["closing"]
+        return set(manifest["files"]) <= own and (closing is None or _closes(closing, session_id))
+    except (KeyError, TypeError):
+        return False
+
+
+def _closes(closing: dict[str, Any], session_id: str) -> bool:
+    names = (closing["journal"], closing["archive"])
+    kinds = isinstance(closing["last_line"], str) and isinstance(closing["size"], int)
+    return kinds and names == (_JOURNAL, f"{session_id}{_ARCHIVE}")
 
 
 def _last_line(closing: dict[str, Any]) -> bytes:
