@@ -5,22 +5,25 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import re
 import shutil
 import socket
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Generator
 from pathlib import Path
 
 import pytest
 from platformdirs import user_data_dir
 
+import holdfast
 from holdfast.layout import FOLDER, ProjectLayout, find_project
 from holdfast.trust import Trust, data_home
 from hooks.harness import AgentSession
 
-from .harness import Place, on_terminal, tree_of
+from .harness import PATIENCE, Place, on_terminal, tree_of
 
 PLAN = """
 issue: {id: EVIL-1, title: Read this aloud}
@@ -575,3 +578,39 @@ def test_show_as_json(clone: Place) -> None:
     found = json.loads(clone.run("trust", "--show", "--json").out)
     assert found["trusted"] is False
     assert found["by_part"]["sessions"] > 0
+
+
+# ── a clone's own code ─────────────────────────────────────────────────────────────────────
+
+
+def test_no_code_of_the_project_is_run_in_place_of_ours(place: Place) -> None:
+    """`python -m` looks into the folder it is started in first."""
+    for name in ("holdfast", "click", "logging"):
+        (place.project / name).mkdir()
+        (place.project / name / "__init__.py").write_text(f"open({str(place.root / 'pwned')!r}, 'w')")
+    for name in ("a.py", "b.py"):
+        (place.project / name).write_text(f"x = 1  # {'a' * (5 << 19)}\n")
+    (place.root / "plan.yaml").write_text("issue: {id: A, title: A}\ntasks: [{id: t, run: touch done}]\n")
+    for words in (("docs", "plan", "."), ("run", "../plan.yaml", "--detach")):
+        program = [sys.executable, "-P", "-m", "holdfast", *words]
+        done = subprocess.run(
+            program, cwd=place.project, env=place.environment, capture_output=True, check=True
+        )
+        assert done.stderr == b""
+    wait_for(place.project / "done", place.root / "pwned")
+    assert not (place.root / "pwned").exists()
+
+
+def wait_for(*any_of: Path) -> None:
+    deadline = time.monotonic() + PATIENCE
+    while not any(path.exists() for path in any_of):
+        assert time.monotonic() < deadline, f"none of {any_of} came"
+        time.sleep(0.05)
+
+
+def test_every_python_of_ours_ignores_the_folder_it_is_started_in() -> None:
+    source = Path(holdfast.__file__).parent
+    lines = [line for path in source.rglob("*.py") for line in path.read_text().splitlines()]
+    starts = [line for line in lines if "sys.executable" in line and re.search(r"-m\b", line)]
+    assert starts, "this test lost its subject"
+    assert [line for line in starts if not re.search(r"-[PI]\b", line)] == []

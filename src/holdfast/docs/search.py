@@ -144,7 +144,7 @@ class _Helper:
 
     def __init__(self, project: Path, files: Sequence[str]) -> None:
         self._process = subprocess.Popen(
-            [sys.executable, "-m", "holdfast.docs.helper"],
+            [sys.executable, "-P", "-m", "holdfast.docs.helper"],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             start_new_session=True,  # a Ctrl-C at the terminal is for us to take

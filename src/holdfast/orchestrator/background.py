@@ -17,7 +17,7 @@ def start_worker(settings: Settings) -> subprocess.Popen[bytes]:
     environ.pop("HOLDFAST_SERVER", None)  # a worker works on the database itself
     with open_to_append(layout.state / "worker.log") as output:
         return subprocess.Popen(
-            [sys.executable, "-m", "holdfast", "worker", "--until-idle"],
+            [sys.executable, "-P", "-m", "holdfast", "worker", "--until-idle"],
             cwd=settings.project,
             env=environ,
             stdin=subprocess.DEVNULL,

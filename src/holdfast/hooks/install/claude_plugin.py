@@ -34,7 +34,7 @@ def portable_command(event: str) -> list[str]:
 
 
 def installed_files(*, with_hooks: bool) -> dict[str, str]:
-    program = f"{shlex.quote(sys.executable)} -m holdfast"
+    program = f"{shlex.quote(sys.executable)} -P -m holdfast"
     return _files(program, installed_command if with_hooks else None)
 
 
