@@ -59,8 +59,8 @@ class ProjectLayout:
         private_folder(self.state)
         return self
 
-    def ensure_scratch(self, name: str) -> Path:
-        """A folder for what the running work itself needs, such as an agent's conversation.
+    def ensure_scratch(self, name: str = "") -> Path:
+        """A folder for what the running work itself needs, such as an agent's conversation or a log.
 
         Work in a folder whose `.holdfast` is foreign goes on: it is in the user's data folder then.
         """

@@ -22,6 +22,7 @@ import holdfast
 from holdfast.layout import FOLDER, ProjectLayout, find_project
 from holdfast.trust import Trust, data_home
 from hooks.harness import AgentSession
+from server.program import ServerProgram
 
 from .harness import PATIENCE, Place, on_terminal, tree_of
 
@@ -139,6 +140,24 @@ def test_a_plan_runs_beside_a_foreign_folder(clone: Place) -> None:
     result = clone.run("run", "mine.yaml")
     assert result.code == 0, result
     assert (clone.project / "done").exists()
+    assert tree_of(clone.project / FOLDER) == before
+
+
+def test_a_queued_plan_runs_beside_a_foreign_folder(clone: Place) -> None:
+    (clone.project / "mine.yaml").write_text("issue: {id: A, title: A}\ntasks: [{id: t, run: touch done}]\n")
+    before = tree_of(clone.project / FOLDER)
+    result = clone.run("run", "mine.yaml", "--detach")
+    assert result.code == 0, result
+    wait_for(clone.project / "done")
+    assert tree_of(clone.project / FOLDER) == before
+
+
+def test_a_server_in_a_foreign_folder_runs_what_is_queued(clone: Place) -> None:
+    before = tree_of(clone.project / FOLDER)
+    plan = {"issue": {"id": "A", "title": "A"}, "tasks": [{"id": "t", "run": "touch done"}]}
+    with ServerProgram(clone) as program:
+        assert program.served().ask("POST", "/api/workflows", {"plan": plan}).status == 201
+        wait_for(clone.project / "done")
     assert tree_of(clone.project / FOLDER) == before
 
 

@@ -12,10 +12,9 @@ from holdfast.durable import open_to_append
 
 def start_worker(settings: Settings) -> subprocess.Popen[bytes]:
     """A worker of its own process, which outlives this one and ends when nothing is left to do."""
-    layout = settings.layout.ensure()
     environ = {**os.environ, "HOLDFAST_DB": settings.db, "HOLDFAST_HOME": str(settings.home)}
     environ.pop("HOLDFAST_SERVER", None)  # a worker works on the database itself
-    with open_to_append(layout.state / "worker.log") as output:
+    with open_to_append(settings.layout.ensure_scratch() / "worker.log") as output:
         return subprocess.Popen(
             [sys.executable, "-P", "-m", "holdfast", "worker", "--until-idle"],
             cwd=settings.project,
