@@ -91,3 +91,43 @@ def test_unpinned_copies(command: str) -> None:
 )
 def test_the_installed_one(command: str) -> None:
     assert unpinned(command, "/home/dev/project") is None
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "holdfast trust --yes",
+        "bash -c 'holdfast trust --yes'",
+        "sh -c 'cd . && holdfast trust --yes'",
+        "sudo bash -lc \"sh -c 'holdfast trust'\"",
+        "eval 'holdfast trust --yes'",
+        "echo holdfast trust --yes | sh",
+        "bash <<< 'holdfast trust --yes'",
+        "hold\\fast trust --yes",
+        "hold''fast tr\"us\"t --yes",
+        "h=holdfast; $h trust --yes",
+        "$(which holdfast) trust --yes",
+        "python -P -m holdfast trust --yes",
+        "echo y | holdfast trust",
+        "find . -maxdepth 0 -exec holdfast trust --yes \\;",
+    ],
+)
+def test_an_agent_trusts_no_folder(session: AgentSession, command: str) -> None:
+    result = session.before_tool(command)
+    assert result.code == 2
+    assert "only the user may trust a folder" in result.err
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "holdfast trust --show",
+        "echo run holdfast trust",
+        "grep -rn holdfast trust docs",
+        "git commit -m 'holdfast trust is now documented'",
+        "bash -c 'echo holdfast trust'",
+        "ls trust",
+    ],
+)
+def test_an_agent_may_talk_of_trust(session: AgentSession, command: str) -> None:
+    assert session.before_tool(command).code == 0

@@ -53,7 +53,6 @@ KINDS = {"housekeeping": HOUSEKEEPING, "guards": GUARDS, "nudges": NUDGES}
 """In the order in which they run."""
 
 WORDS = {
-    "unpinned_program": b"holdfast",
     "qa_before_commit": b"commit",
     "post_commit": b"commit",
     "plan_to_spec": b"lan",

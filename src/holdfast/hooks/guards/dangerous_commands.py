@@ -7,13 +7,14 @@ from holdfast.hooks.shell import DYNAMIC, Simple, parse
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
     from holdfast.hooks.event import Event
 
 KIND = "guard"
 
 _SHELLS = ("sh", "bash", "dash", "zsh", "ksh", "fish", "ash")
+_RUN_TEXT = (*_SHELLS, "su", "script", "ssh", "flatpak-spawn")
 _FETCHERS = ("curl", "wget", "fetch", "aria2c")
 _DECODERS = ("base64", "base32", "xxd", "openssl", "rev", "tr", "gunzip", "zcat")
 _WITH_ARGUMENT = {
@@ -53,6 +54,33 @@ def check(event: "Event") -> str | None:
         f"holdfast: this command was not run: {why}. If it is really meant, the user can run it by hand; "
         "otherwise name the exact files or folders inside the project."
     )
+
+
+def all_programs(command: str, depth: int = 0) -> "Iterator[Simple]":
+    """Those of the line, and those of texts that shells and `eval` in it are given to run."""
+    for simple in parse(command) if depth <= _DEEPEST else ():
+        yield simple
+        for text in _texts_run_by(simple):
+            yield from all_programs(text, depth + 1)
+
+
+def program_of(simple: Simple) -> list[str]:
+    """The words from the program on that really runs."""
+    return _program(simple.words)[0]
+
+
+def _texts_run_by(simple: Simple) -> list[str]:
+    words = program_of(simple)
+    name = os.path.basename(words[0]) if words else ""
+    if name == "eval":
+        return [" ".join(words[1:])]
+    if name not in _RUN_TEXT:
+        return []
+    given = _command_text(words)
+    if given is not None:
+        return [given]
+    printed = simple.after and _printed_text(program_of(simple.after))
+    return [*simple.reads, *([printed] if printed else [])]
 
 
 def danger(
@@ -154,7 +182,7 @@ def _runs_text(
     """Shells, `eval` and interpreters that are given a program as text."""
     if name == "eval":
         return _of_text(" ".join(words[1:]), cwd, branch, depth)
-    if name in (*_SHELLS, "su", "script", "ssh", "flatpak-spawn"):
+    if name in _RUN_TEXT:
         return _of_shell(name, words, simple, cwd, branch, depth)
     if name in ("source", "."):
         return (
@@ -170,12 +198,11 @@ def _runs_text(
 def _of_shell(
     name: str, words: list[str], simple: Simple, cwd: str, branch: "Callable[[], str]", depth: int
 ) -> str | None:
-    for position, word in enumerate(words[1:], start=1):
-        is_flag = word.startswith("-") and not word.startswith("--") and word.endswith("c")
-        if is_flag and position + 1 < len(words):
-            return _of_text(words[position + 1], cwd, branch, depth)
-        if word.startswith(DYNAMIC + "<"):
-            return "it runs what it downloads, unseen"
+    given = _command_text(words)
+    if given is not None:
+        return _of_text(given, cwd, branch, depth)
+    if any(word.startswith(DYNAMIC + "<") for word in words[1:]):
+        return "it runs what it downloads, unseen"
     if name == "ssh":
         return None
     for body in simple.reads:
@@ -183,6 +210,20 @@ def _of_shell(
         if why:
             return why
     return _of_pipe(simple, cwd, branch, depth) if name in _SHELLS and len(words) < 4 else None
+
+
+def _command_text(words: list[str]) -> str | None:
+    """The text after `-c`, also in `-lc`."""
+    for position, word in enumerate(words[1:-1], start=1):
+        if word.startswith("-") and not word.startswith("--") and word.endswith("c"):
+            return words[position + 1]
+    return None
+
+
+def _printed_text(words: list[str]) -> str | None:
+    if not words or os.path.basename(words[0]) not in ("echo", "printf"):
+        return None
+    return " ".join(words[1:]).replace("\\n", "\n")
 
 
 def _of_text(text: str, cwd: str, branch: "Callable[[], str]", depth: int) -> str | None:
@@ -199,8 +240,8 @@ def _of_pipe(simple: Simple, cwd: str, branch: "Callable[[], str]", depth: int) 
         name = os.path.basename(words[0]) if words else ""
         if name in _FETCHERS or name in _DECODERS:
             return "it feeds downloaded or decoded text into a shell, unseen"
-        if name in ("echo", "printf"):
-            text = " ".join(words[1:]).replace("\\n", "\n")
+        text = _printed_text(words)
+        if text is not None:
             return danger(text, cwd, branch, depth + 1)
         source = source.after
     return None

@@ -6,17 +6,17 @@ A copy fetched on the fly (`uvx holdfast`) or lying about (`./holdfast`) may be 
 import os
 import sys
 
-from holdfast.hooks.shell import parse
+from holdfast.hooks.guards.dangerous_commands import all_programs, program_of
+from holdfast.hooks.shell import DYNAMIC, Simple, parse
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from holdfast.hooks.event import Event
 
 KIND = "guard"
 
 _NAMES = ("holdfast", "holdfast-hook")
+_ONLY_PRINT = ("echo", "printf", "grep", "rg")
 _FETCHING = (
     ("uvx",),
     ("uv", "tool", "run"),
@@ -30,9 +30,7 @@ _FETCHING = (
 
 def check(event: "Event") -> str | None:
     command = event.command()
-    if "holdfast" not in command:
-        return None
-    if "trust" in command and any(_trusts_a_folder(simple.words) for simple in parse(command)):
+    if any(_trusts_a_folder(simple) for simple in all_programs(command)):
         return "holdfast: this command was not run: only the user may trust a folder. Ask them to."
     why = unpinned(command, event.text("cwd") or event.project)
     if why is None:
@@ -40,9 +38,12 @@ def check(event: "Event") -> str | None:
     return f"holdfast: this command was not run: {why}. Run the installed program: `holdfast …`."
 
 
-def _trusts_a_folder(words: "Sequence[str]") -> bool:
-    names = [os.path.basename(word) for word in words]
-    return "trust" in names and "--show" not in names and any(name in _NAMES for name in names)
+def _trusts_a_folder(simple: Simple) -> bool:
+    """In doubt it does: `$(which holdfast) trust` names a program that only the shell will know."""
+    names = [os.path.basename(word) for word in program_of(simple)]
+    if "trust" not in names or "--show" in names or names[0] in _ONLY_PRINT:
+        return False
+    return names[0] == DYNAMIC or any(name in _NAMES for name in names)
 
 
 def unpinned(command: str, cwd: str) -> str | None:
