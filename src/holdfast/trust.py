@@ -278,13 +278,14 @@ def _mark_in(folder: str) -> str:
 def _is_fresh(folder: str) -> bool:
     """Made by somebody who was killed before marking it: there is nothing in it to obey."""
     try:
-        names = os.listdir(folder)
+        with os.scandir(folder) as entries:
+            kinds = {entry.name: entry.is_file(follow_symlinks=False) for entry in entries}
     except OSError:
         return False
-    ours = all(name.startswith((_IGNORE, MARK)) for name in names if name.endswith(".tmp"))
-    rest = {name for name in names if not name.endswith(".tmp")}
+    ours = all(name.startswith((_IGNORE, MARK)) for name in kinds if name.endswith(".tmp"))
+    rest = {name for name in kinds if not name.endswith(".tmp")}
     ignore = _read(os.path.join(folder, _IGNORE), most=64) if _IGNORE in rest else b""
-    return ours and rest <= {_IGNORE, MARK} and ignore in (b"", _IGNORES_ALL)
+    return ours and all(kinds.values()) and rest <= {_IGNORE, MARK} and ignore in (b"", _IGNORES_ALL)
 
 
 def _tracked_files(project: str) -> _Tracked | None:

@@ -586,6 +586,19 @@ def test_a_folder_left_by_somebody_who_was_killed_is_taken_over(place: Place, le
     assert place.run("status").err == ""
 
 
+@pytest.mark.parametrize("name", [".gitignore", "mark", "mark.1.tmp"])
+def test_a_folder_or_link_in_place_of_our_files_is_foreign(place: Place, name: str) -> None:
+    odd = place.project / FOLDER / name
+    odd.mkdir(parents=True)
+    (odd / "x").write_text("x")
+    assert "ignored" in place.run("trust", "--show").out
+    shutil.rmtree(odd)
+    odd.symlink_to(place.root)
+    assert "ignored" in place.run("trust", "--show").out
+    assert place.run("remind", "x").code == 1
+    assert odd.is_symlink()
+
+
 def test_the_data_folder_is_the_one_of_platformdirs(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("HOLDFAST_HOME")
     for value in ("", "/somewhere/data", "relative"):
