@@ -127,6 +127,23 @@ def test_every_session_executes_what_was_written(any_workshop: Workshop) -> None
     assert PASSWORD not in rows(any_workshop.database)  # nobody needs it any more
 
 
+def test_nothing_of_a_secret_is_left_in_the_files_of_the_database(workshop: Workshop) -> None:
+    """Deleted rows stay readable in a file's free pages unless SQLite is told to overwrite them."""
+    place = workshop.place
+    long = "; ".join(EXPORT.format("five") for _ in range(100))
+    place.ok("run", plan_file(place, *COMMANDS, long, pause_every=2))
+    assert PASSWORD.encode() in files_of(place)
+    while place.ok("resume", "--yes", "--json", "-m", f"password={PASSWORD}").data["status"] != "completed":
+        pass
+    left = files_of(place)
+    assert PASSWORD.encode() not in left
+    assert KEY.encode() not in left
+
+
+def files_of(place: Place) -> bytes:
+    return b"".join(path.read_bytes() for path in place.home.rglob("*") if path.is_file())
+
+
 def test_from_an_older_snapshot_it_does_so_again(any_workshop: Workshop) -> None:
     place = any_workshop.place
     first = place.ok("run", plan_file(place, *COMMANDS[:3], pause_every=1), "--json").data

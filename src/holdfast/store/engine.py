@@ -145,7 +145,8 @@ def _sqlite(path: Path) -> sa.Engine:
     mode = "WAL" if driver.sqlite_version_info >= _WAL_IS_SAFE_FROM else "TRUNCATE"
 
     def prepare(connection: Any, _record: Any) -> None:
-        for pragma in ("foreign_keys=ON", "synchronous=FULL", f"journal_mode={mode}"):
+        # secure_delete: a plan's secrets would stay readable in free pages.
+        for pragma in ("foreign_keys=ON", "synchronous=FULL", "secure_delete=ON", f"journal_mode={mode}"):
             connection.execute(f"PRAGMA {pragma}")
 
     def begin(connection: sa.Connection) -> None:
