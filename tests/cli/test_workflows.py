@@ -451,6 +451,16 @@ def test_strict_refuses_where_nobody_can_tell(place: Place, plan: Callable[..., 
     assert (resumed.code, resumed.err, log(place)) == (0, f"warning: {told}\n", ["b"])
 
 
+def test_strict_resumes_work_in_a_clone(place: Place, plan: Callable[..., Path]) -> None:
+    """There is no folder of the user's that could have changed meanwhile."""
+    place.git("commit", "--quiet", "--allow-empty", "-m", "start")
+    place.git("clone", "--quiet", "--bare", ".", "../origin.git")
+    origin = place.root / "origin.git"
+    place.ok("run", plan("true", "echo b >> log", head=f"repository: {origin}\npause_every: 1\n"))
+    flow = place.json("list", "--all")[0]["id"]
+    assert "✓ Workflow completed" in place.ok("resume", flow, "--strict").out
+
+
 def test_from_an_older_snapshot(place: Place, plan: Callable[..., Path]) -> None:
     place.ok("run", plan("echo a >> log", "echo b >> log", "echo c >> log", head="pause_every: 1\n"))
     place.ok("resume")

@@ -66,6 +66,22 @@ def test_create_watch_pause_resume_finish(program: Served, place: Place) -> None
     assert (place.project / "log").read_text() == "b\n"
 
 
+def test_work_in_a_clone_has_no_folder_that_could_differ(program: Served, place: Place) -> None:
+    place.git("commit", "--quiet", "--allow-empty", "-m", "start")
+    place.git("clone", "--quiet", "--bare", ".", "../origin.git")
+    steps = plan("true", "true", repository=str(place.root / "origin.git"), pause_every=1)
+    with program.socket() as listener:
+        listener.until("live")
+        flow = program.ask("POST", "/api/workflows", {"plan": steps}).data["id"]
+        _until_entry(listener, "workflow_paused")
+        preview = program.get(f"/api/workflows/{flow}/resume/preview")
+        assert (preview["drift_state"], preview["drift"]) == ("same", [])
+        resumed = program.ask("POST", f"/api/workflows/{flow}/resume", {"strict": True})
+        assert (resumed.status, resumed.data["drift_state"]) == (200, "same"), resumed
+        while _until_entry(listener, "workflow_status_changed")["status"] != "completed":
+            pass
+
+
 def test_resuming_work_without_a_plan_hands_it_over_and_completes_nothing(
     program: Served, place: Place
 ) -> None:

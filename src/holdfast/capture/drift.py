@@ -18,6 +18,7 @@ from holdfast.capture.git import capture_git_state
 from holdfast.errors import HoldfastError
 from holdfast.model.git import GitState, decode_path
 from holdfast.model.snapshot import SessionSnapshot
+from holdfast.model.workflow import Workflow
 
 _MOST_FILES_NAMED = 10
 
@@ -41,6 +42,13 @@ class FolderDrift:
     @property
     def sentences(self) -> tuple[str, ...]:
         return (*self.changes, *self.unknown)
+
+
+def find_workflow_drift(workflow: Workflow, snapshot: SessionSnapshot | None) -> FolderDrift:
+    """Work in a clone of our own has no folder of the user's that could have changed meanwhile."""
+    if workflow.options.repository is not None:
+        return FolderDrift()
+    return find_drift(snapshot, Path(os.fsdecode(decode_path(workflow.worktree))))
 
 
 def find_drift(snapshot: SessionSnapshot | None, folder: Path) -> FolderDrift:

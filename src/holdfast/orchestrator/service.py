@@ -15,7 +15,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from holdfast.capture.drift import DriftState, FolderDrift, find_drift
+from holdfast.capture.drift import DriftState, FolderDrift, find_workflow_drift
 from holdfast.capture.git import BEFORE_FIRST_COMMIT, capture_git_state
 from holdfast.changes import Facts
 from holdfast.clock import Clock, system_clock
@@ -344,7 +344,7 @@ class OrchestratorService:
                 f"the worktree {workflow.worktree} is gone",
                 hint="bring the folder back, then resume; nothing that was recorded is lost",
             )
-        return find_drift(snapshot, folder)
+        return find_workflow_drift(workflow, snapshot)
 
     def _refuse_if_rolled_back(self, workflow: Workflow, snapshot: SessionSnapshot | None) -> None:
         """Tasks that count as completed, and whose files were taken back, are no place to go on from."""

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import os
 from dataclasses import asdict
-from pathlib import Path
 from typing import Annotated, Any
 
 from fastapi import Query
 
 from holdfast.capacity.cost import characters_for, reading_cost
-from holdfast.capture.drift import FolderDrift, find_drift
+from holdfast.capture.drift import FolderDrift, find_workflow_drift
 from holdfast.model.gathered import Gathered
-from holdfast.model.git import decode_path
 from holdfast.model.snapshot import SessionSnapshot
 from holdfast.model.workflow import Workflow
 from holdfast.resume.compiler import SMALLEST_BUDGET, Compiled, compile_context
@@ -36,7 +33,7 @@ def compiled_for(
     workflow: Workflow, snapshot: SessionSnapshot | None, max_chars: int
 ) -> tuple[Compiled, FolderDrift]:
     """As a session of that workflow would read it now, drift included."""
-    drift = find_drift(snapshot, Path(os.fsdecode(decode_path(workflow.worktree))))
+    drift = find_workflow_drift(workflow, snapshot)
     if snapshot is None:
         issue = f"{workflow.issue.id}: {workflow.issue.title}"
         return compile_context(Gathered(issue=issue), max_chars), drift
