@@ -107,6 +107,59 @@ def test_files_without_a_fingerprint(repository: Repository) -> None:
     assert drift.sentences == ("Cannot tell whether these changed since the pause: new.py.",)
 
 
+@pytest.mark.parametrize("rule", ["*", "sub/", "/sub/deep"])
+@pytest.mark.parametrize("tracked", [False, True], ids=["nothing tracked", "one file tracked"])
+def test_a_folder_that_a_repository_further_out_ignores(
+    repository: Repository, rule: str, tracked: bool
+) -> None:
+    repository.write(".gitignore", f"{rule}\n")
+    repository.write("sub/deep/work.py", "at the pause\n")
+    if tracked:
+        repository.write("sub/deep/kept.py")
+        repository.git("add", "--force", "sub/deep/kept.py")
+        repository.git("commit", "--quiet", "-m", "Keep one")
+    folder = repository.folder / "sub" / "deep"
+    before = paused(folder)
+    repository.write("sub/deep/work.py", "rewritten\n")
+    drift = find_drift(before, folder)
+    assert drift.state == "cannot_tell"
+    assert drift.sentences == (
+        "Cannot tell whether the files changed: git ignores whatever is new in the folder.",
+    )
+
+
+@pytest.mark.parametrize(
+    ("rules", "state"),
+    [
+        *(("*", "cannot_tell"), ("/*", "cannot_tell"), ("*\n!.vimrc", "cannot_tell")),
+        *(("*\n!*/\n!*.py", "same"), ("*.o\nbuild/\nsub/", "same"), (".*\nsub/", "same")),
+    ],
+)
+def test_a_repository_that_ignores_everything(repository: Repository, rules: str, state: str) -> None:
+    repository.write(".gitignore", f"{rules}\n")
+    repository.write("sub/work.txt", "at the pause\n")
+    before = paused(repository.folder)
+    repository.write("sub/work.txt", "rewritten\n")
+    assert find_drift(before, repository.folder).state == state
+
+
+@pytest.mark.parametrize("flag", ["--skip-worktree", "--assume-unchanged"])
+def test_a_file_that_git_was_told_not_to_look_at(repository: Repository, flag: str) -> None:
+    repository.git("update-index", flag, "kept.py")
+    before = paused(repository.folder)
+    repository.write("kept.py", "rewritten\n")
+    drift = find_drift(before, repository.folder)
+    assert drift.state == "cannot_tell"
+    assert drift.sentences == ("Cannot tell whether these changed since the pause: kept.py.",)
+
+
+def test_a_file_that_a_sparse_checkout_leaves_out(repository: Repository) -> None:
+    repository.commit("far/away.py")
+    repository.git("sparse-checkout", "set", "near")
+    assert not (repository.folder / "far").exists()
+    assert changes(paused(repository.folder), repository.folder) == ()
+
+
 def test_git_alone_tells_of_a_tree_that_was_clean(repository: Repository) -> None:
     """What was committed since the start needs no fingerprint then."""
     start = repository.head

@@ -451,6 +451,21 @@ def test_strict_refuses_where_nobody_can_tell(place: Place, plan: Callable[..., 
     assert (resumed.code, resumed.err, log(place)) == (0, f"warning: {told}\n", ["b"])
 
 
+def test_strict_refuses_in_a_folder_that_git_ignores(place: Place, plan: Callable[..., Path]) -> None:
+    """As a repository of dot files in one's home does with everything in it."""
+    (place.project / ".gitignore").write_text("*\n")
+    notes = place.project / "notes"
+    notes.write_text("at the pause")
+    place.ok("run", plan("true", "echo b >> log", head="pause_every: 1\n"))
+    notes.write_text("rewritten")
+    told = "Cannot tell whether the files changed: git ignores whatever is new in the folder."
+    refused = place.run("resume", "--strict")
+    assert (refused.code, log(place)) == (1, [])
+    assert told in refused.err
+    resumed = place.run("resume")
+    assert (resumed.code, resumed.err, log(place)) == (0, f"warning: {told}\n", ["b"])
+
+
 def test_strict_resumes_work_in_a_clone(place: Place, plan: Callable[..., Path]) -> None:
     """There is no folder of the user's that could have changed meanwhile."""
     place.git("commit", "--quiet", "--allow-empty", "-m", "start")

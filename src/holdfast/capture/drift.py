@@ -1,8 +1,8 @@
 """How the world differs from what a snapshot saw: branch, commits, files.
 
 Git tells it, and for files that were changed at the pause already their fingerprints do.
-What neither of them covers counts as unknown, never as unchanged. Files that git ignores
-are not looked at.
+What neither of them covers counts as unknown, never as unchanged: a folder in which git
+ignores everything, files that it was told not to look at. Single files that it ignores are left out.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Literal
 
 from holdfast.capture.files import FileTracker
-from holdfast.capture.git import capture_git_state
+from holdfast.capture.git import capture_git_state, is_ignored, uncompared_files
 from holdfast.errors import HoldfastError
 from holdfast.model.git import GitState, decode_path
 from holdfast.model.snapshot import SessionSnapshot
@@ -60,11 +60,17 @@ def find_drift(snapshot: SessionSnapshot | None, folder: Path) -> FolderDrift:
     if before is None:
         return cannot_tell("nothing was recorded from git at the pause")
     try:
-        now = capture_git_state(folder, since=before.commit_at_snapshot)
+        return _told_by_git(snapshot, before, folder)
     except HoldfastError as error:
         return cannot_tell(error.message)
+
+
+def _told_by_git(snapshot: SessionSnapshot, before: GitState, folder: Path) -> FolderDrift:
+    now = capture_git_state(folder, since=before.commit_at_snapshot)
     if now is None:
         return FolderDrift(changes=("The folder is not a git repository any more.",))
+    if is_ignored(folder):
+        return cannot_tell("git ignores whatever is new in the folder")
     changed, unknown = _files(snapshot, before, now, folder)
     files = _named("Changed on the disk since the pause", changed)
     return FolderDrift(
@@ -102,7 +108,8 @@ def _files(
     """Those that changed, and those of which nobody can tell.
 
     Of what was changed at the pause git knows no content: there the fingerprints decide. Some have none:
-    folders that are untracked as a whole, files that are too large or too many, submodules.
+    folders that are untracked as a whole, files that are too large or too many, submodules. Nor does git
+    compare files that it was told to take for unchanged.
     """
     root = Path(os.fsdecode(decode_path(now.worktree))) if now.worktree else folder
     prints = {one.path: one for one in snapshot.files}
@@ -112,7 +119,9 @@ def _files(
     gone = [path for path in unprinted if path.endswith("/") and path not in still]
     changed = [*FileTracker.compare(prints, root=root).paths, *gone]
     changed += [path for path in now.files_modified if path not in known]
-    return list(dict.fromkeys(changed)), [path for path in unprinted if path not in gone]
+    unknown = [path for path in unprinted if path not in gone]
+    unknown += [path for path in uncompared_files(root) if path not in prints]
+    return list(dict.fromkeys(changed)), list(dict.fromkeys(unknown))
 
 
 def _named(what: str, paths: Iterable[str]) -> Iterator[str]:

@@ -72,6 +72,38 @@ def head_commit(folder: Path) -> str | None:
     return _read_status(folder).commit
 
 
+def is_ignored(folder: Path) -> bool:
+    """Whether git tells nothing of what is made in the folder.
+
+    It is ignored by a repository further out, or is the root of one that ignores everything (dot files in
+    one's home). Rules that leave folders in, as `*` with `!*/` does, say which files count: git tells there.
+    """
+    with os.scandir(folder) as entries:
+        inside = [entry.name for entry in entries if entry.is_dir(follow_symlinks=False)]
+    folders = [name for name in inside if name != ".git"]
+    return bool(_ignored(folder, [_NO_NAME])) and (not folders or bool(_ignored(folder, folders)))
+
+
+_NO_NAME = "a-folder-that-nobody-has/a-file"
+
+
+def _ignored(folder: Path, names: Iterable[str]) -> bytes:
+    """Those of them that the rules ignore. A file that is tracked all the same says nothing of others."""
+    asked = b"\0".join(map(os.fsencode, names))
+    answer = run_git(folder, "check-ignore", "--no-index", "-z", "--stdin", stdin=asked)
+    if answer.code not in (0, 1):
+        raise failure(folder, answer)
+    return answer.out
+
+
+def uncompared_files(top: Path) -> list[str]:
+    """Tracked files on the disk that git was told not to look at (`skip-worktree`, `assume-unchanged`)."""
+    listed = output(top, run_git(top, "ls-files", "-v", "-z", "--full-name", "--", ":/"))
+    flagged = [entry[2:] for entry in listed.split(b"\0") if entry[:1] == b"S" or entry[:1].islower()]
+    base = os.fsencode(top) + b"/"
+    return [encode_path(name) for name in flagged if os.path.lexists(base + name)]
+
+
 # ── where ──────────────────────────────────────────────────────────────────────────────────
 
 
