@@ -271,6 +271,7 @@ while True:
     time.sleep(0.05)
 """
 OBEYING = "echo $$ >> pids; python3 stubborn.py & wait"
+SESSION = f"import subprocess\nsubprocess.run({OBEYING!r}, shell=True, start_new_session=True)\n"
 IGNORING = f"trap '' TERM INT; {OBEYING}; while :; do sleep 0.05; done"
 
 
@@ -280,6 +281,7 @@ class Stubborn:
     def __init__(self, place: Place) -> None:
         self._pids = place.project / "pids"
         (place.project / "stubborn.py").write_text(STUBBORN)
+        (place.project / "session.py").write_text(SESSION)
 
     def command(self, first: str) -> str:
         return f"if [ $HOLDFAST_ATTEMPT = 1 ]; then {first}; fi; echo $HOLDFAST_ATTEMPT >> log"
@@ -318,11 +320,18 @@ def test_a_forced_pause_leaves_nothing_running(
     assert log(place) == ["2"]
 
 
-def test_a_forced_pause_ends_what_has_a_group_of_its_own(
-    place: Place, plan: Callable[..., Path], stubborn: Stubborn
+STARTERS = {
+    "timeout": f"timeout 600 sh -c '{OBEYING}'",
+    "setsid": f"setsid -w sh -c '{OBEYING}'",
+    "python": "python3 session.py",
+}
+
+
+@pytest.mark.parametrize("first", STARTERS.values(), ids=STARTERS.keys())
+def test_a_forced_pause_ends_what_has_a_group_or_a_session_of_its_own(
+    place: Place, plan: Callable[..., Path], stubborn: Stubborn, first: str
 ) -> None:
-    """As `timeout` makes one, and a shell with job control."""
-    running = begin(place, "run", plan(stubborn.command(f"timeout 600 sh -c '{OBEYING}'")))
+    running = begin(place, "run", plan(stubborn.command(first)))
     stubborn.started()
     place.ok("pause", "--force-after", "0")
     assert stubborn.running() == []

@@ -149,7 +149,7 @@ def test_a_stop_ends_the_command_and_what_it_started(
 
 def test_a_stop_waits_for_no_zombie(tmp_path: Path) -> None:
     """A process of the group whose parent has left the group and never collects it."""
-    job = assignment(tmp_path, f"{sys.executable} zombie.py & wait")
+    job = assignment(tmp_path, f"env -u HOLDFAST_RUN {sys.executable} zombie.py & wait")
     (tmp_path / "zombie.py").write_text(_HOARDER)
     thread = threading.Thread(
         target=lambda: (wait_for((tmp_path / "hoarder").exists), job.stop.request("somebody asked"))
@@ -186,7 +186,8 @@ import sys
 from pathlib import Path
 sys.path.insert(0, sys.argv[2])
 from test_shell import run
-run(Path(sys.argv[1]), "sleep 60 & echo $! > child; echo $$ > pid; sleep 60")
+command = "sleep 60 & echo $! > child; setsid sh -c 'echo $$ > own; sleep 60' & "
+run(Path(sys.argv[1]), command + "while [ ! -s own ]; do sleep 0.01; done; echo $$ > pid; sleep 60")
 """
 
 
@@ -196,7 +197,7 @@ def test_a_command_does_not_outlive_a_killed_runner(tmp_path: Path) -> None:
     ) as runner:
         wait_for(lambda: (tmp_path / "pid").exists() and (tmp_path / "pid").read_text().strip())
         runner.kill()
-    for name in ("pid", "child"):
+    for name in ("pid", "child", "own"):
         wait_for(lambda name=name: not is_running(int((tmp_path / name).read_text())))
 
 

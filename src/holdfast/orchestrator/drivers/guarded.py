@@ -2,8 +2,8 @@
 
 The guard holds the other end of a pipe. When Holdfast is killed outright, the pipe
 closes and the guard ends the group, so that nothing goes on alone beside its second
-attempt. Agents start the commands of their tools in groups of their own; those are
-found by a mark in their environment (where the system shows it, as Linux does).
+attempt. Commands may start others in sessions of their own (`setsid`, the tools of agents);
+those are found by a mark in their environment (where the system shows it, as Linux does).
 """
 
 from __future__ import annotations
@@ -47,15 +47,13 @@ trap : TERM INT
   read -r _ <&3
   trap '' USR1
   [ "$grace" = 0 ] || { kill -TERM -$$; sleep "$grace"; }
-  if [ -n "$HOLDFAST_RUN" ]; then
-    for one in $(grep -ls "HOLDFAST_RUN=$HOLDFAST_RUN" /proc/[0-9]*/environ); do
-      one=${one#/proc/}
-      one=${one%/environ}
-      read -r about </proc/$one/stat || continue
-      set -- ${about##*) }
-      [ "$3" = $$ ] || kill -KILL "$one"
-    done
-  fi
+  for one in $(grep -ls "HOLDFAST_RUN=$HOLDFAST_RUN" /proc/[0-9]*/environ); do
+    one=${one#/proc/}
+    one=${one%/environ}
+    read -r about </proc/$one/stat || continue
+    set -- ${about##*) }
+    [ "$3" = $$ ] || kill -KILL "$one"
+  done
   for one in /proc/[0-9]*/stat; do
     read -r about <"$one" || continue
     set -- ${about##*) }
@@ -88,20 +86,23 @@ class Guarded:
         is_agent: bool = False,
         ask_to_end: signal.Signals = signal.SIGTERM,
     ) -> None:
-        """`text` is what it reads on stdin. With `lines`, its stdout is for `lines()`, no part of `tail`."""
+        """`text` is what it reads on stdin. With `lines`, its stdout is for `lines()`, no part of `tail`.
+
+        An agent gets time to close its session even where it ends because we died.
+        """
         self._stop = stop
         self._ask_to_end = ask_to_end
         self._asked_at: float | None = None
         self._is_group_gone = self._is_over = False
         self._lock = threading.Lock()
-        self._mark = uuid.uuid4().hex if is_agent else None
+        self._mark = uuid.uuid4().hex
         self._output = tempfile.TemporaryFile()  # noqa: SIM115 - closed with the process
         try:
             self._process = _started(
                 words,
                 grace=GRACE_SECONDS if is_agent else 0,
                 cwd=cwd,
-                environ={**environ, MARK: self._mark} if self._mark else dict(environ),
+                environ={**environ, MARK: self._mark},
                 text=text,
                 stdout=subprocess.PIPE if lines else self._output,
                 stderr=self._output,
@@ -217,12 +218,10 @@ class Guarded:
                 signal_group(self._process.pid, self._ask_to_end)
 
     def _sweep(self) -> None:
-        """What its tools started in groups of their own."""
+        """What was started in sessions of its own."""
         kill_all(self._marked, _kill)
 
     def _marked(self) -> list[int]:
-        if self._mark is None:
-            return []
         mark = f"{MARK}={self._mark}".encode()
         found: list[int] = []
         for folder in Path("/proc").glob("[0-9]*"):
