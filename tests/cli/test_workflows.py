@@ -338,6 +338,18 @@ def test_a_forced_pause_ends_what_has_a_group_or_a_session_of_its_own(
     assert "✓ Workflow paused" in result_of(running).out
 
 
+@pytest.mark.parametrize("starter", ["", "setsid "], ids=["in its group", "in a session of its own"])
+def test_a_failed_task_leaves_nothing_running(
+    place: Place, plan: Callable[..., Path], stubborn: Stubborn, starter: str
+) -> None:
+    waits = "while [ $(wc -l <pids) -lt 2 ]; do sleep 0.01; done; exit 7"
+    command = stubborn.command(f"touch pids; {starter}sh -c '{OBEYING}' & {waits}")
+    failed = place.run("run", plan(command))
+    assert (failed.code, "exit code 7" in failed.err) == (1, True), failed
+    assert stubborn.running() == []
+    assert "✓ Workflow completed" in place.ok("resume").out
+
+
 def test_a_second_ctrl_c_leaves_nothing_running(
     place: Place, plan: Callable[..., Path], stubborn: Stubborn
 ) -> None:

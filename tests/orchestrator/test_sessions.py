@@ -31,6 +31,7 @@ from holdfast.model.entry import (
     WorkflowResumed,
 )
 from holdfast.model.usage import UsageMetadata
+from holdfast.orchestrator.drivers.model_tools import WorktreeTools
 from holdfast.orchestrator.drivers.protocol import (
     AgentSession,
     Assignment,
@@ -44,6 +45,7 @@ from holdfast.orchestrator.drivers.protocol import (
 )
 from holdfast.orchestrator.local import Here
 from holdfast.orchestrator.plan import Plan, parse_plan
+from holdfast.process import is_alive
 from store.samples import DECISION
 from transcripts.claude_files import file_of, said, typed
 
@@ -422,6 +424,23 @@ def test_findings_and_the_agents_session_are_recorded(
         DecisionRecorded(decision=DECISION),
     ]
     assert driver.asked[1].agent_session == AgentSession("s-1", "codex", Path("/srv/s.jsonl"))
+
+
+@pytest.mark.parametrize("outcome", [Failed("no"), RateLimited("too many requests"), RuntimeError("no")])
+def test_what_the_tools_of_a_lost_attempt_left_is_gone(
+    workshop: Workshop, monkeypatch: pytest.MonkeyPatch, outcome: Outcome | Exception
+) -> None:
+    def fails(assignment: Assignment, report: Report) -> Outcome:
+        tools = WorktreeTools(assignment, report, command_seconds=60)
+        assert tools.run_command("setsid sleep 300 & echo $! > pid").startswith("exit code 0")
+        if isinstance(outcome, Exception):
+            raise outcome
+        return outcome
+
+    scripted(monkeypatch, fails)
+    workshop.run(PROMPTS)
+    pid = int((workshop.place.project / "pid").read_text())
+    assert not is_alive({"pid": pid, "started": None})
 
 
 def test_told_to_stop_now_it_cuts_off_and_pauses(workshop: Workshop, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -48,12 +48,17 @@ def _spawn(event: "Event", task: str, words: tuple[str, ...]) -> None:
     """The quickest way to start a process; we end right after it and leave it to nobody."""
     nothing = [(os.POSIX_SPAWN_OPEN, descriptor, os.devnull, os.O_RDWR, 0) for descriptor in (0, 1, 2)]
     os.posix_spawn(
-        sys.executable, _arguments(event, task, words), os.environ, file_actions=nothing, setsid=True
+        sys.executable, _arguments(event, task, words), _environ(), file_actions=nothing, setsid=True
     )
 
 
 def _arguments(event: "Event", task: str, words: tuple[str, ...]) -> list[str]:
     return [sys.executable, "-E", _SCRIPT, task, event.agent, event.session, event.project, *words]
+
+
+def _environ() -> dict[str, str]:
+    """Without the mark of a workflow's task: what that leaves behind is ended, and this is no part of it."""
+    return {name: value for name, value in os.environ.items() if name != "HOLDFAST_RUN"}
 
 
 def _start(event: "Event", task: str, words: tuple[str, ...]) -> int:
@@ -65,6 +70,6 @@ def _start(event: "Event", task: str, words: tuple[str, ...]) -> int:
         nothing = os.open(os.devnull, os.O_RDWR)
         for descriptor in (0, 1, 2):
             os.dup2(nothing, descriptor)
-        os.execv(sys.executable, _arguments(event, task, words))  # noqa: S606 - our own script
+        os.execve(sys.executable, _arguments(event, task, words), _environ())  # noqa: S606 - our own script
     finally:
         os._exit(1)

@@ -15,6 +15,7 @@ from holdfast.model.snapshot import SessionSnapshot
 from holdfast.model.task import Task
 from holdfast.model.usage import UsageMetrics
 from holdfast.model.workflow import Workflow
+from holdfast.orchestrator.drivers.guarded import end_what_is_left
 from holdfast.orchestrator.drivers.protocol import (
     AgentSession,
     Assignment,
@@ -112,12 +113,21 @@ class Attempts:
     def _driven(self, task: Task, stop: StopSignal, report: TaskReport) -> Outcome:
         name = driver_of(task, self._workflow.options)
         try:
-            return self._around.drivers(name).run(self._assignment(task, name, stop), report)
+            return self._run(name, self._assignment(task, name, stop), report)
         except HoldfastError as error:
             return Failed(error.message)
         except Exception as error:
             log.debug("driver %s failed", name, exc_info=True)
             return Failed(f"the {name} driver failed: {type(error).__name__}: {error}")
+
+    def _run(self, driver: str, assignment: Assignment, report: TaskReport) -> Outcome:
+        outcome: Outcome | None = None
+        try:
+            outcome = self._around.drivers(driver).run(assignment, report)
+            return outcome
+        finally:
+            if not isinstance(outcome, Done):
+                end_what_is_left(assignment)
 
     def _assignment(self, task: Task, driver: str, stop: StopSignal) -> Assignment:
         workflow, base = self._workflow, self._base

@@ -14,6 +14,7 @@ def start_worker(settings: Settings) -> subprocess.Popen[bytes]:
     """A worker of its own process, which outlives this one and ends when nothing is left to do."""
     environ = {**os.environ, "HOLDFAST_DB": settings.db, "HOLDFAST_HOME": str(settings.home)}
     environ.pop("HOLDFAST_SERVER", None)  # a worker works on the database itself
+    environ.pop("HOLDFAST_RUN", None)  # nor is it part of the task that may have asked for it
     with open_to_append(settings.layout.ensure_scratch() / "worker.log") as output:
         return subprocess.Popen(
             [sys.executable, "-P", "-m", "holdfast", "worker", "--until-idle"],

@@ -95,7 +95,7 @@ class Guarded:
         self._asked_at: float | None = None
         self._is_group_gone = self._is_over = False
         self._lock = threading.Lock()
-        self._mark = uuid.uuid4().hex
+        self._mark = f"{environ.get(MARK, '')}-{uuid.uuid4().hex}"
         self._output = tempfile.TemporaryFile()  # noqa: SIM115 - closed with the process
         try:
             self._process = _started(
@@ -219,16 +219,7 @@ class Guarded:
 
     def _sweep(self) -> None:
         """What was started in sessions of its own."""
-        kill_all(self._marked, _kill)
-
-    def _marked(self) -> list[int]:
-        mark = f"{MARK}={self._mark}".encode()
-        found: list[int] = []
-        for folder in Path("/proc").glob("[0-9]*"):
-            with contextlib.suppress(OSError):
-                if mark in (folder / "environ").read_bytes().split(b"\0"):
-                    found.append(int(folder.name))
-        return found
+        kill_all(lambda: _marked(self._mark), _kill)
 
     def _read_lines(self) -> None:
         stream = self._process.stdout
@@ -275,6 +266,22 @@ def _started(
         )
 
 
+def end_what_is_left(assignment: Assignment) -> None:
+    """Of all commands of an attempt, also those that ended long ago: the next one must not run beside it."""
+    kill_all(lambda: _marked(f"{assignment.mark}-"), _kill)
+
+
+def _marked(mark: str) -> list[int]:
+    """Processes whose mark begins with this."""
+    start = f"{MARK}={mark}".encode()
+    found: list[int] = []
+    for folder in Path("/proc").glob("[0-9]*"):
+        with contextlib.suppress(OSError):
+            if any(one.startswith(start) for one in (folder / "environ").read_bytes().split(b"\0")):
+                found.append(int(folder.name))
+    return found
+
+
 def _kill(pids: list[int]) -> None:
     for pid in pids:
         with contextlib.suppress(ProcessLookupError, PermissionError):
@@ -298,6 +305,7 @@ def task_environ(assignment: Assignment) -> dict[str, str]:
         "HOLDFAST_WORKFLOW": assignment.workflow_id,
         "HOLDFAST_TASK": assignment.task.id,
         "HOLDFAST_ATTEMPT": str(assignment.attempt),
+        MARK: assignment.mark,
     }
 
 

@@ -17,6 +17,7 @@ the settings, and its line in `DRIVERS` of the package.
 from __future__ import annotations
 
 import threading
+import uuid
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -112,6 +113,8 @@ class Assignment:
     environ: Mapping[str, str] = field(default_factory=dict[str, str])
     """Variables for the programs it starts, beside our own."""
     stop: StopSignal = field(default_factory=StopSignal)
+    mark: str = field(default_factory=lambda: uuid.uuid4().hex)
+    """Stands in the environment of every process that this attempt starts, and of no other."""
 
 
 class Report(Protocol):

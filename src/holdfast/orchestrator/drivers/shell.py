@@ -38,6 +38,8 @@ class ShellDriver:
         with process:
             code = process.wait()
             told = process.tail
+            if code != 0:
+                process.end()  # what it left running would run beside the next attempt
             was_stopped = assignment.stop.requested
         if was_stopped:
             return Interrupted(assignment.stop.reason or "stopped")
