@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import subprocess
 
 import pytest
 
@@ -56,8 +57,10 @@ def test_undo_and_undo_the_undo(changed: Place) -> None:
     assert changed.ok("tx", "undo").lines[0] == "Undone: 5 files"
     assert (changed.project / "deleted").read_text() == "deleted\n"
     assert not (changed.project / "made").exists()
-    changed.run("tx", "undo").failed(1, error="no change that stands")
     undoing = changed.json("tx", "show", "last")["entries"][-1]["id"]
+    changed.run("tx", "undo").failed(
+        1, error="no change that stands", hint=f"`holdfast tx undo {undoing}` takes the last undo back"
+    )
     assert sorted(changed.json("tx", "undo", undoing)["restored"]) == [
         "changed", "deleted", "made", "moved", "renamed",
     ]  # fmt: skip
@@ -72,6 +75,63 @@ def test_rollback(changed: Place) -> None:
     assert changed.git("status", "--porcelain") != before
     assert ".holdfast" not in changed.git("status", "--porcelain", "--untracked-files=all")
     changed.run("tx", "rollback", "first").failed(1, error="has been rolled back already")
+
+
+REVEALING = {
+    "branch": "git checkout --quiet old",
+    "rules": "echo '*.o' > .gitignore",
+    "no rules": "rm .gitignore",
+    "index": "git add --force .env build",
+}
+
+
+@pytest.fixture
+def ignoring(place: Place) -> Place:
+    """A project with files that git ignores, and a branch on which it does not."""
+    (place.project / "src").mkdir()
+    (place.project / "src" / "kept").write_text("kept\n")
+    place.git("add", ".")
+    place.git("commit", "--quiet", "-m", "start")
+    place.git("branch", "old")
+    (place.project / ".gitignore").write_text(".env\nbuild/\n")
+    place.git("add", ".")
+    place.git("commit", "--quiet", "-m", "ignore")
+    (place.project / "build").mkdir()
+    for name in (".env", "build/out"):
+        (place.project / name).write_text("the user's\n")
+    return place
+
+
+@pytest.mark.parametrize("command", REVEALING.values(), ids=REVEALING.keys())
+def test_a_rollback_leaves_files_that_were_only_ignored_before(ignoring: Place, command: str) -> None:
+    plan = ignoring.root / "plan.yaml"
+    commands = f"[{{id: a, run: {command!r}}}, {{id: b, run: 'echo b > made', depends_on: [a]}}]"
+    plan.write_text(f"issue: {{id: D, title: Demo}}\ntasks: {commands}\n")
+    ignoring.ok("run", plan)
+    ignoring.ok("tx", "rollback", "last", "--yes")
+    for name in (".env", "build/out"):
+        assert (ignoring.project / name).read_text() == "the user's\n"
+    assert (ignoring.project / ".gitignore").read_text() == ".env\nbuild/\n"
+    assert not (ignoring.project / "made").exists()
+
+
+@pytest.mark.parametrize("command", REVEALING.values(), ids=REVEALING.keys())
+def test_what_a_turn_brings_to_light_is_not_its_change(ignoring: Place, command: str) -> None:
+    """Each step in a process of its own, as hooks have them."""
+    with SideCar(ignoring.project) as sidecar:
+        sidecar.take_up("agent")
+    subprocess.run(["/bin/sh", "-c", command], cwd=ignoring.project, check=True)
+    (ignoring.project / "src").rename(ignoring.project / "lib")
+    (ignoring.project / "made").write_text("agent\n")
+    with SideCar(ignoring.project) as sidecar:
+        sidecar.finish("agent")
+    assert not {".env", "build/out"} & set(ignoring.json("tx", "list")[0]["files"])
+    ignoring.ok("tx", "rollback", "--yes")
+    for name in (".env", "build/out"):
+        assert (ignoring.project / name).read_text() == "the user's\n"
+    assert (ignoring.project / "src" / "kept").read_text() == "kept\n"
+    assert not (ignoring.project / "lib").exists()
+    assert not (ignoring.project / "made").exists()
 
 
 def test_what_the_user_changed_since_is_refused(changed: Place) -> None:

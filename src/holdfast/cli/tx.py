@@ -155,10 +155,15 @@ def _find_change(sidecar: SideCar, name: str) -> str:
             return near[0]
     found = _find(sidecar, name)
     if not found.changes:
-        raise NotFoundError(
-            f"transaction {found.id} has no change that stands", hint=f"`holdfast tx show {found.id}`"
-        )
+        raise NotFoundError(f"transaction {found.id} has no change that stands", hint=_next_step(found))
     return found.changes[-1].id
+
+
+def _next_step(found: Transaction) -> str:
+    undoing = [one for one in found.entries if one.kind in ("undo", "rollback") and one.id in found.standing]
+    if not undoing:
+        return f"`holdfast tx show {found.id}`"
+    return f"`holdfast tx undo {undoing[-1].id}` takes the last {undoing[-1].kind} back"
 
 
 def _paths(transaction: Transaction) -> set[str]:

@@ -29,6 +29,8 @@ from holdfast.sidecar.worktree import UnreadableError, Worktree
 log = logging.getLogger("holdfast.sidecar")
 
 _MOST_UNSYNCED = 512
+_LOOKED = "looked"
+"""The note of when the whole tree was last looked at."""
 
 
 @dataclass(frozen=True)
@@ -197,16 +199,12 @@ class Work:
         its entry.
         """
         watches = [one for one in self.state.watches() if self._is_sound(one.transaction_id)]
+        looked = self.tree.moment() if scope is None else None
         differing, refreshed = self._compare(scope)
         shared = any(one.transaction_id != closing for one in watches)
         named_files = self._named_files() if differing and shared else no_named_files()
-        shares: dict[tuple[str, str], list[bytes]] = {}
-        for path in differing:
-            owner = _owner(path, watches, closing, named_files)
-            if owner is None:
-                refreshed[path] = differing[path][1]  # the user's own; we only remember it
-            else:
-                shares.setdefault(owner, []).append(path)
+        shares, users = self._shares(differing, watches, closing, named_files)
+        refreshed |= users
         mine = [
             self._change(
                 (name, why or doubt), paths, differing, _doing(name, closing, named_files) or description
@@ -222,6 +220,8 @@ class Work:
                 self.state.unwatch(closing, ending)
             if also is not None:
                 also()
+            if looked is not None:
+                self.state.put_note(_LOOKED, looked)
             self.state.put_note("size", self._size + self.repository.added)
 
         for entry, files in mine[:-1]:
@@ -229,10 +229,28 @@ class Work:
             fault_point("sidecar.shared")
         if mine:
             self.ledger.append(*mine[-1], rest)
-        elif refreshed or also is not None or (closing and not keeps_watching) or self.repository.added:
+        elif looked or refreshed or also or (closing and not keeps_watching) or self.repository.added:
             with self.state.change():
                 rest()
         return mine[-1][0] if mine and mine[-1][0].transaction_id == closing else None
+
+    def _shares(
+        self,
+        differing: Mapping[bytes, tuple[Known | None, Known | None]],
+        watches: Sequence[Watch],
+        closing: str | None,
+        named_files: Mapping[str, NamedFiles],
+    ) -> tuple[dict[tuple[str, str], list[bytes]], dict[bytes, Known | None]]:
+        """The paths by the transaction they belong to; and the user's own, which we only remember."""
+        shares: dict[tuple[str, str], list[bytes]] = {}
+        users = {path: differing[path][1] for path in self._there_before(differing, watches)}
+        for path in [one for one in differing if one not in users]:
+            owner = _owner(path, watches, closing, named_files)
+            if owner is None:
+                users[path] = differing[path][1]
+            else:
+                shares.setdefault(owner, []).append(path)
+        return shares, users
 
     def _is_sound(self, transaction_id: str) -> bool:
         """A branch that was deleted or damaged by hand must not stand in everybody's way."""
@@ -274,6 +292,30 @@ class Work:
                     differing[path] = (before, now)
         self.glance.complete |= whole
         return differing, refreshed
+
+    def _there_before(
+        self, differing: Mapping[bytes, tuple[Known | None, Known | None]], watches: Sequence[Watch]
+    ) -> list[bytes]:
+        """Files that are new to us and not to the tree: git ignored them, and does not any more.
+
+        The change time tells: nobody can set it, and it is older than the last look at the whole tree. A
+        folder that is renamed keeps the times of its files; those are known by the ones that went. Nobody
+        made such a file, so it is nobody's change, and no undo may remove it.
+        """
+        last = self.state.note(_LOOKED)
+        if last is None:
+            return []
+        named = frozenset[bytes]().union(*(one.paths for one in watches))
+        gone = {(old.oid, old.mtime_ns) for old, now in differing.values() if old and now is None}
+        return [
+            path
+            for path, (old, now) in differing.items()
+            if old is None
+            and now is not None
+            and path not in named
+            and (now.oid, now.mtime_ns) not in gone
+            and self.tree.is_older(path, last)
+        ]
 
     def _refuse_the_enormous(self, paths: Iterable[bytes]) -> None:
         """Before all of it is read for the first time."""

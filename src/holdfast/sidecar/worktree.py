@@ -80,6 +80,18 @@ class Worktree:
         except OSError:
             return 0
 
+    def moment(self) -> int:
+        """Now, by the clock that stamps the files: a share's may differ from ours."""
+        os.utime(self._stage)
+        return self._stage.stat().st_ctime_ns
+
+    def is_older(self, path: bytes, moment: int) -> bool:
+        """Whether nothing was done to the file since; not even its own name was changed."""
+        try:
+            return os.lstat(self.location(path)).st_ctime_ns < moment
+        except OSError:
+            return False
+
     # ── looking ────────────────────────────────────────────────────────────────────────────
 
     def look(self, path: bytes, known: Known | None, now: float, keep: Keep) -> Known | None:
