@@ -189,6 +189,24 @@ def test_a_failed_task_is_tried_again(place: Place, plan: Callable[..., Path]) -
     assert log(place) == ["a", "c"]
 
 
+def test_a_failed_attempt_that_was_rolled_back_is_tried_again(
+    place: Place, plan: Callable[..., Path]
+) -> None:
+    """Nothing that counts as completed was taken back; where something was, it is refused."""
+    fails = "[ -e ready ] || { echo b > made; exit 1; }"
+    for commands in ((fails,), ("true", fails)):
+        place.run("run", plan(*commands))
+        place.ok("tx", "rollback", "last", "--yes")
+        assert not (place.project / "made").exists()
+        (place.project / "ready").touch()
+        assert "✓ Workflow completed" in place.run("resume").out
+        (place.project / "ready").unlink()
+    place.run("run", plan("echo a > done", fails))
+    place.ok("tx", "rollback", "last", "--yes")
+    refused = place.run("resume")
+    assert (refused.code, "has been rolled back" in refused.err) == (1, True), refused
+
+
 def test_two_resumes_of_a_failed_one_are_one(place: Place, plan: Callable[..., Path]) -> None:
     place.run("run", plan(f"[ $HOLDFAST_ATTEMPT = 2 ] && {{ {WAITS}; }}"))
     both = [begin(place, "resume"), begin(place, "resume")]

@@ -354,7 +354,8 @@ class OrchestratorService:
         from holdfast.orchestrator.trail import rolled_back_since
 
         session_number = snapshot.session_number if snapshot else workflow.session_count
-        found = rolled_back_since(folder.parents[1], workflow.id, session_number)
+        tasks = (snapshot.task_dag if snapshot else self.core.fold(workflow).tasks()).tasks
+        found = rolled_back_since(folder.parents[1], workflow.id, session_number, tasks)
         if found is not None:
             raise IllegalTransitionError(
                 f"cannot resume workflow {workflow.id}: transaction {found.id} has been rolled back",

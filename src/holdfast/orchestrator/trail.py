@@ -10,7 +10,7 @@ Recording is never in a task's way: what cannot be recorded is a warning among t
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from pathlib import Path
 
 from holdfast.clock import Clock
@@ -18,6 +18,7 @@ from holdfast.errors import HoldfastError, IllegalTransitionError
 from holdfast.model.entry import Warned
 from holdfast.model.task import Task
 from holdfast.model.workflow import Workflow
+from holdfast.redact import redact
 from holdfast.sidecar.ledger import Transaction
 from holdfast.sidecar.transactions import SideCar
 
@@ -32,13 +33,28 @@ def transaction_name(workflow_id: str, session_number: int) -> str:
     return f"{workflow_id}-s{session_number}"
 
 
-def rolled_back_since(folder: Path, workflow_id: str, session_number: int) -> Transaction | None:
-    """Of the workflow's sessions up to that one, what was changed last, if that was taken back."""
+def rolled_back_since(
+    folder: Path, workflow_id: str, session_number: int, tasks: Iterable[Task]
+) -> Transaction | None:
+    """Of the workflow's sessions up to that one, what was changed last, if that was taken back.
+
+    What only tasks changed that are not completed is passed over: they run again.
+    """
+    open_tasks = {redact(_named(task))[0] for task in tasks if task.status != "completed"}
     with SideCar(folder) as sidecar:
         found = [
             one for one in sidecar.family(workflow_id) if _session_of(one.id, workflow_id) <= session_number
         ]
-    return found[-1] if found and found[-1].status == "rolled-back" else None
+    lasting = (
+        one for one in reversed(found) if one.status != "rolled-back" or _is_of_others(one, open_tasks)
+    )
+    last = next(lasting, None)
+    return last if last and last.status == "rolled-back" else None
+
+
+def _is_of_others(transaction: Transaction, tasks: Collection[str]) -> bool:
+    """Whether something in it was not changed by one of these tasks alone."""
+    return any(entry.kind == "change" and entry.description not in tasks for entry in transaction.entries)
 
 
 def _session_of(transaction_id: str, workflow_id: str) -> int:
