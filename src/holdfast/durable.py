@@ -150,6 +150,21 @@ def lock_descriptor(descriptor: int) -> None:
         fcntl.flock(descriptor, fcntl.LOCK_EX)
 
 
+def is_held(path: Path) -> bool:
+    """Whether a process lives that was given the file to hold (`holdfast.hooks.notes.hold`)."""
+    try:
+        descriptor = os.open(path, os.O_RDWR | NO_FOLLOW)
+    except FileNotFoundError:
+        return False
+    try:
+        _acquire(descriptor, path, 0)
+    except HeldElsewhereError:
+        return True
+    finally:
+        os.close(descriptor)
+    return False
+
+
 def unlock_descriptor(descriptor: int) -> None:
     if fcntl is not None:
         fcntl.flock(descriptor, fcntl.LOCK_UN)

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
+import signal
 import subprocess
+import sys
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -50,8 +53,10 @@ def work(session: AgentSession, tool: str) -> None:
 
 
 def end(session: AgentSession) -> None:
+    """The agent waits for its hooks, and exits."""
     session.fire("Stop")
     session.fire("SessionEnd", reason="other")
+    os.kill(int(session.variables["CLAUDE_PID"]), signal.SIGKILL)
 
 
 def over(session: AgentSession) -> bool:
@@ -69,9 +74,19 @@ def context_of(session: AgentSession) -> Path:
 
 
 @pytest.fixture
-def sessions(session: AgentSession) -> list[AgentSession]:
+def sessions(session: AgentSession) -> Iterator[list[AgentSession]]:
     subprocess.run(["git", "init", "--quiet", session.project], check=True)
-    return [AgentSession(session.project, session.home, session_id=f"agent-{n}") for n in range(MANY)]
+    forever = [sys.executable, "-I", "-S", "-c", "import sys; sys.stdin.read()"]
+    agents = [subprocess.Popen(forever, stdin=subprocess.PIPE) for _ in range(MANY)]
+    yield [
+        AgentSession(
+            session.project, session.home, session_id=f"agent-{n}", variables={"CLAUDE_PID": str(agent.pid)}
+        )
+        for n, agent in enumerate(agents)
+    ]
+    for agent in agents:
+        agent.kill()
+        agent.communicate()
 
 
 @pytest.fixture
@@ -104,6 +119,7 @@ def test_each_keeps_its_snapshot_its_context_and_its_files(
         assert any(session.session_id in one.description for one in snapshot.decisions)
         assert own in context_of(session).read_text()
         assert recorded(session) == ("committed", [(own, "turn 1", "")])
+    assert not list((sessions[0].project / ".holdfast" / "sidecar").glob("holdfast-ending-*"))
 
 
 def recorded(session: AgentSession) -> tuple[str, list[tuple[str, str, str]]]:

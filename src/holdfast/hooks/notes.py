@@ -104,6 +104,18 @@ def unlock(descriptor: int) -> None:
         fcntl.flock(descriptor, fcntl.LOCK_UN)
 
 
+def hold(path: str) -> int:
+    """Mark the file as held until the last process that inherits this descriptor is gone.
+
+    Any number may hold it. Unlike a process's number, it cannot be taken for another's, nor outlive it.
+    """
+    descriptor = os.open(path, os.O_RDWR | os.O_CREAT | NO_FOLLOW, 0o600)
+    os.set_inheritable(descriptor, True)
+    if fcntl is not None:
+        fcntl.flock(descriptor, fcntl.LOCK_SH)
+    return descriptor
+
+
 def count_up(path: str) -> int:
     """One more than it was; right under any number of hooks at once."""
     with Locked(path) as descriptor:

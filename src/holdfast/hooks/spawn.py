@@ -4,6 +4,8 @@ import os
 import sys
 import time
 
+from holdfast.hooks import notes
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from holdfast.hooks.event import Event
@@ -26,8 +28,20 @@ def run(event: "Event", task: str, *words: str, wait: float) -> bool:
         pause = min(0.05, pause * 1.5)
 
 
-def detach(event: "Event", task: str, *words: str) -> None:
-    """Do it in a process that is nobody's child: agents kill what is left of theirs."""
+def detach(event: "Event", task: str, *words: str, holding: str = "") -> None:
+    """Do it in a process that is nobody's child: agents kill what is left of theirs.
+
+    Where a file is named, it holds that from before it starts to its end: others can tell it is to come.
+    """
+    descriptor = notes.hold(holding) if holding else None
+    try:
+        _detach(event, task, words)
+    finally:
+        if descriptor is not None:
+            os.close(descriptor)
+
+
+def _detach(event: "Event", task: str, words: tuple[str, ...]) -> None:
     if hasattr(os, "posix_spawn"):
         try:
             _spawn(event, task, words)

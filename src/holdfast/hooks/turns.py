@@ -9,13 +9,16 @@ import hashlib
 import os
 import re
 import time
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
+from holdfast.durable import is_held
 from holdfast.errors import HoldfastError, IllegalTransitionError
 from holdfast.hooks import notes, trouble
 from holdfast.hooks.housekeeping.file_changes import ENDING, NAMED, RECORDING, TRANSACTION, TURNING
 from holdfast.hooks.named_files import named_files
 from holdfast.process import ProcessIdentity
+from holdfast.sidecar.state import ending_file
 from holdfast.sidecar.transactions import SideCar
 
 if TYPE_CHECKING:
@@ -71,13 +74,20 @@ def finish(work: Work, doubt: str = "") -> bool:
             turn = _read(work, RECORDING)
             if sidecar.is_in_progress(name):
                 sidecar.finish(name, f"turn {turn}" if turn else "", doubt=doubt)
+            ending_file(sidecar.folder, name).unlink(missing_ok=True)
     for note in (NAMED, TRANSACTION, RECORDING):
         notes.remove(work.note(note))
     return True
 
 
 def finish_killed(work: Work) -> None:
-    """Of a session that ended without a word: what it did is in doubt, and stays."""
+    """Of a session that ended without a word: what it did is in doubt, and stays.
+
+    Not its last turn, where that had come to its end: whoever records it is let finish.
+    """
+    with _sidecar(work) as sidecar:
+        mark = ending_file(sidecar.folder, _read(work, TRANSACTION))
+    _wait_while(lambda: is_held(mark))
     for note in (TURNING, ENDING):
         notes.remove(work.note(note))
     try:
@@ -121,6 +131,10 @@ def _read(work: Work, name: str) -> str:
 
 def _wait_while_there(path: str) -> None:
     """For the process that is at it; one that was killed is not waited for for ever."""
+    _wait_while(lambda: os.path.exists(path))
+
+
+def _wait_while(is_so: Callable[[], bool]) -> None:
     deadline = time.monotonic() + _PATIENCE
-    while os.path.exists(path) and time.monotonic() < deadline:
+    while is_so() and time.monotonic() < deadline:
         time.sleep(0.02)

@@ -18,7 +18,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from holdfast.durable import set_aside
+from holdfast.durable import is_held, set_aside
 from holdfast.errors import NewerSchemaError
 from holdfast.process import ProcessIdentity, is_alive
 from holdfast.sidecar.manifest import FileState
@@ -75,11 +75,13 @@ class Watch:
     transaction_id: str
     paths: frozenset[bytes]
     owners: tuple[ProcessIdentity, ...]
+    ending: Path
+    """Held by the processes that were started to end it, when its owner was about to exit."""
 
     @cached_property
     def abandoned(self) -> bool:
         """Nobody is left who could end it."""
-        return not any(is_alive(owner) for owner in self.owners)
+        return not any(is_alive(owner) for owner in self.owners) and not is_held(self.ending)
 
     @property
     def whole_tree(self) -> bool:
@@ -88,6 +90,7 @@ class Watch:
 
 class State:
     def __init__(self, path: Path, unsynced: Callable[[], dict[str, bytes]], *, now: float) -> None:
+        self._folder = path.parent
         self._take_unsynced = unsynced
         try:
             self._database = _opened(path)
@@ -144,6 +147,7 @@ class State:
                 name,
                 frozenset(path for path, _, _ in lines),
                 tuple({"pid": pid, "started": started} for pid, started in {line[1:] for line in lines}),
+                ending_file(self._folder, name),
             )
             for name, lines in found.items()
         ]
@@ -199,6 +203,11 @@ class State:
             self._database.execute("DELETE FROM notes WHERE name = ?", (name,))
         else:
             self._database.execute("INSERT OR REPLACE INTO notes VALUES (?, ?)", (name, json.dumps(value)))
+
+
+def ending_file(folder: Path, transaction_id: str) -> Path:
+    """The hooks know the name, too; they load none of this."""
+    return folder / f"holdfast-ending-{transaction_id}"
 
 
 def _opened(path: Path) -> sqlite3.Connection:

@@ -116,6 +116,7 @@ class Work:
                     }
                     rescue(self.tree, self.repository, scope, watch.transaction_id, unstored)
                 self.settle(scope, also=partial(self.state.unwatch, watch.transaction_id))
+                watch.ending.unlink(missing_ok=True)
 
     def running(self, transaction_id: str) -> Entry:
         """The newest entry of a transaction that is in progress."""

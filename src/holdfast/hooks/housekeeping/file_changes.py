@@ -46,10 +46,10 @@ def run(event: "Event", answer: "Answer") -> None:  # noqa: ARG001
     elif event.moment in ("response", "incident"):
         if os.path.exists(event.note(RECORDING)):
             os.replace(event.note(RECORDING), event.note(ENDING))
-            _leave_to_others(event, "record")
+            _leave_ending(event, "record")
     elif event.moment == "end":
         if os.path.exists(event.note(TRANSACTION)):
-            _leave_to_others(event, "finish")
+            _leave_ending(event, "finish")
     elif event.settings.record_files and _in_git(event.project):
         if event.moment == "start":
             _leave_to_others(event, "look")
@@ -61,6 +61,16 @@ def _leave_to_others(event: "Event", task: str, *words: str) -> None:
     from holdfast.hooks import spawn
 
     spawn.detach(event, task, *words)
+
+
+def _leave_ending(event: "Event", task: str) -> None:
+    """The agent may be gone before our turn in the side-car comes: others see there that it is no crash."""
+    from holdfast.hooks import spawn
+
+    name = (notes.read(event.note(TRANSACTION), 200) or b"").decode("ascii", "replace")
+    folder = os.path.join(event.project, ".holdfast", "sidecar")
+    mark = os.path.join(folder, f"holdfast-ending-{name}") if os.path.isdir(folder) else ""
+    spawn.detach(event, task, holding=mark)
 
 
 def _wait_for_the_look(event: "Event") -> None:
