@@ -42,6 +42,8 @@ class Facts:
     incremental_pause: IncrementalPause | None = None
     worked: bool = True
     """Whether the session did anything that the next one could need."""
+    at: datetime | None = None
+    """When the session was last heard of, where that is not now: it was killed and is found later."""
     resume_at: datetime | None = None
     """When the workflow is to go on by itself."""
 
@@ -146,6 +148,14 @@ def opening_pause(first: Change, fold: SessionFold, facts: Facts, now: datetime)
     return replace(settled, change=both)
 
 
+def paused_since(before: Workflow, settled: Settled) -> Settled:
+    """A session that was over before the last pause changes nothing about that one."""
+    if before.paused_at is None or settled.snapshot.created_at >= before.paused_at:
+        return settled
+    workflow = settled.workflow.changed(paused_at=before.paused_at, pause_reason=before.pause_reason)
+    return replace(settled, workflow=workflow, change=replace(settled.change, workflow=workflow))
+
+
 def prepare_pause(workflow: Workflow, fold: SessionFold, facts: Facts, now: datetime) -> Settled:
     """The pure heart of `settle`: state, snapshot and entries out of fold and facts.
 
@@ -162,7 +172,7 @@ def prepare_pause(workflow: Workflow, fold: SessionFold, facts: Facts, now: date
         workflow_id=workflow.id,
         session_number=workflow.session_count,
         session_id=session_id,
-        created_at=now,
+        created_at=facts.at or now,
         trigger=facts.trigger,
         pause_reason=facts.reason,
         task_dag=tasks,

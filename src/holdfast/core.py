@@ -25,6 +25,7 @@ from holdfast.changes import (
     last_resume,
     opening,
     opening_pause,
+    paused_since,
     prepare_pause,
     with_run,
 )
@@ -229,7 +230,8 @@ class Core:
         fold = self.fold(found)
         if found.status in ACTIVE:
             return prepare_pause(found, fold, facts, now)
-        return opening_pause(going_on(found, now), fold, facts, now)
+        settled = opening_pause(going_on(found, now), fold, facts, now)
+        return settled if facts.at is None else paused_since(found, settled)
 
     def _newest(self, worktree: str, statuses: frozenset[WorkflowStatus]) -> Workflow | None:
         return next(iter(self.store.workflows(worktree=worktree, statuses=statuses, limit=1)), None)

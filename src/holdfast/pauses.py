@@ -12,6 +12,7 @@ import logging
 import os
 from collections.abc import Generator
 from dataclasses import replace
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -101,11 +102,25 @@ class SessionPauseManager:
                 session_id=settled.snapshot.session_id,
                 files=render_files(settled.snapshot, settled.workflow),
                 closing=closing,
-                becomes_latest=settled.snapshot.worked or not self.files.latest_worked(),
+                becomes_latest=not self._gives_way(facts),
                 to_be_indexed=True,
             )
         )
         return settled
+
+    def _gives_way(self, facts: Facts) -> bool:
+        """To the latest session, which did something: this one did not, or was over before that."""
+        latest = self.files.latest()
+        if latest is None or not self.files.latest_worked():
+            return False
+        return not facts.worked or (facts.at is not None and facts.at < self._created_at(latest))
+
+    def _created_at(self, session_id: str) -> datetime:
+        """As far as can be told: where its file is damaged, long ago."""
+        try:
+            return datetime.fromisoformat(str(self.files.read(session_id)["created_at"]))
+        except (HoldfastError, KeyError, ValueError):
+            return datetime.min.replace(tzinfo=UTC)
 
     def _settled(self, facts: Facts) -> Settled:
         worktree = self.settings.worktree

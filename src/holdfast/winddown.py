@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import logging
 import os
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, cast
 
@@ -25,6 +26,8 @@ from holdfast.store.session_files import Closing, FileSet, SessionFiles
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from datetime import datetime
+
     from holdfast.core import Facts
     from holdfast.pauses import SessionPauseManager
     from holdfast.policy import Trigger
@@ -118,14 +121,15 @@ class IncrementalPauseManager:
         trigger: Trigger | None = None,
         reason: str | None = None,
         commit: bool = False,
+        at: datetime | None = None,
     ) -> Path | None:
         """Make the wind-down a session; returns its JSON file (or the archive alone).
 
         None where no wind-down is active. On any error the journal is as it was, and
-        the next attempt starts from there.
+        the next attempt starts from there. `at` says when the session was last heard of, if not now.
         """
         try:
-            name = self._archive(create_full_snapshot, trigger, reason)
+            name = self._archive(create_full_snapshot, trigger, reason, at)
         except log.NotActiveError:
             return None
         self._compress_old_archives()
@@ -135,7 +139,7 @@ class IncrementalPauseManager:
             self._pauses.commit(name)
         return self.layout.sessions / f"{name}.json"
 
-    def _archive(self, full: bool, trigger: Trigger | None, reason: str | None) -> str:
+    def _archive(self, full: bool, trigger: Trigger | None, reason: str | None, at: datetime | None) -> str:
         pauses = self._pauses
         if not self.is_pause_active():
             raise log.NotActiveError("no wind-down is active here")
@@ -153,7 +157,8 @@ class IncrementalPauseManager:
             if not full:
                 self._files.place(FileSet(name, closing=closing, becomes_latest=False))
                 return name
-            pauses.pause(self._facts(digest, recorded, reader.skipped, name, trigger, reason), closing)
+            facts = self._facts(digest, recorded, reader.skipped, name, trigger, reason)
+            pauses.pause(replace(facts, at=at), closing)
         return name
 
     def commit(self, name: str) -> str:

@@ -20,7 +20,7 @@ QUESTION = "Shall I paint the door, too?"
 LIMIT = "You've hit your limit · resets 3pm"
 
 ENDINGS = {
-    "answered": "It ended in good order: the agent had answered.",
+    "answered": "It ended after the agent had answered.",
     "asked": "It ended with a question of the agent to the user.",
     "spoke": "Its record ends with the agent's words.",
     "in flight": "It ended while a call was running.",

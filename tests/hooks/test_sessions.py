@@ -188,6 +188,48 @@ def test_a_killed_session_is_found_by_the_next(session: AgentSession, tokens: in
     assert not killed.journal.exists()
 
 
+@pytest.mark.parametrize("tokens", [50_000, 185_000])
+def test_a_killed_session_hides_none_that_went_on_after_it(session: AgentSession, tokens: int) -> None:
+    killed = AgentSession(
+        session.project, session.home, session_id="killed", variables={"CLAUDE_PID": dead_process()}
+    )
+    work(killed, tokens)
+    killed.after_tool("a tool that was running")
+    os.utime(killed.transcript, (1_700_000_000, 1_700_000_000))
+    for note in (*killed.notes.iterdir(), *killed.sessions.glob("ACTIVE-*")):
+        os.utime(note, (1_700_000_000, 1_700_000_000))
+    newer = AgentSession(session.project, session.home, session_id="newer")
+    newer.prompt("Write the lexer")
+    newer.write(said("Write the lexer", "user"), said("The lexer is done.", "assistant", "m2", 100, "m"))
+    name = end(newer)["session_id"]
+    told = AgentSession(session.project, session.home, session_id="third").start().context
+    assert name in told
+    assert "lexer" in told
+    assert "SQLite" not in told
+    other = settled(killed)["session_id"]
+    assert f"`holdfast context {other}`" in told  # and it can be had by its name
+    assert "killed" in told
+    assert (session.sessions / "LATEST-SESSION.txt").read_text() == f"{name}\n"
+    assert "lexer" in holdfast(session, "context", "latest")
+    assert "lexer" in holdfast(session, "resume")
+    assert "the agent session ended" in holdfast(session, "status")
+    assert "SQLite" in holdfast(session, "context", other)
+    assert session.errors == ""
+
+
+def test_a_killed_session_did_not_end_in_good_order(session: AgentSession) -> None:
+    killed = AgentSession(
+        session.project, session.home, session_id="killed", variables={"CLAUDE_PID": dead_process()}
+    )
+    killed.prompt("Write the lexer")
+    ended = {**said("Done.", "assistant", "m2", 100, "m")}
+    ended["message"] |= {"stop_reason": "end_turn"}
+    killed.write(said("Write the lexer", "user"), ended)
+    told = session.start().context
+    assert "the agent was killed" in told
+    assert "It ended after the agent had answered." in told
+
+
 def test_an_orphaned_journal_that_no_hook_began(session: AgentSession) -> None:
     manager = IncrementalPauseManager(session.project, owner=int(dead_process()))
     name = manager.start_incremental_pause(0.91, {})

@@ -12,6 +12,8 @@ if TYPE_CHECKING:
 LIMITS = {"claude": 9_500, "codex": 5_000, "gemini": 20_000, "opencode": 20_000}
 """Characters that each agent takes whole."""
 ROOM_FOR_HEADING = 500
+RECOVERED = "recovered"
+"""Names the sessions that this one found killed when it started."""
 HANDED_OVER = "HOLDFAST_HANDED_OVER"
 """Names the session whose context a hand-over has put into the first prompt already."""
 
@@ -28,10 +30,7 @@ def own_context(event: "Event") -> str | None:
 
 def latest_context(event: "Event") -> str | None:
     """The context of the session paused last in this worktree, unless a live session took it up already."""
-    name = (notes.read(os.path.join(_sessions(event), "LATEST-SESSION.txt"), 100) or b"").decode(
-        "ascii", "replace"
-    )
-    name = name.strip()
+    name = _latest(event)
     if not name:
         return None
     holder = _take_up(event, name)
@@ -47,8 +46,20 @@ def latest_context(event: "Event") -> str | None:
 
 def settle_orphans(event: "Event") -> None:
     """Make a snapshot of the sessions that were killed: nobody else did."""
+    notes.remove(event.note(RECOVERED))
     if _has_orphan(event):
         spawn.run(event, "recover", wait=25.0)
+
+
+def asides(event: "Event") -> list[str]:
+    """A word on the killed sessions just settled whose work is not what is handed over."""
+    names = (notes.read(event.note(RECOVERED)) or b"").decode("ascii", "replace").split()
+    others = [f"`holdfast context {name}`" for name in names if name != _latest(event)]
+    if not others:
+        return []
+    return [
+        f"[holdfast] {frame.ANOTHER_SESSION} was killed before its end: {', '.join(others[-3:])} prints it."
+    ]
 
 
 def _worded(event: "Event", name: str, why: str) -> str | None:
@@ -83,6 +94,11 @@ def _head(git: str) -> str:
     if reference == head:
         return head
     return (notes.read(os.path.join(git, reference), 100) or b"").decode("ascii", "replace").strip()
+
+
+def _latest(event: "Event") -> str:
+    path = os.path.join(_sessions(event), "LATEST-SESSION.txt")
+    return (notes.read(path, 100) or b"").decode("ascii", "replace").strip()
 
 
 def _sessions(event: "Event") -> str:

@@ -5,14 +5,16 @@ from __future__ import annotations
 import logging
 import os
 from collections.abc import Callable
+from dataclasses import replace
+from datetime import datetime
 from pathlib import Path
 
-from holdfast.clock import system_clock
+from holdfast.clock import system_clock, to_datetime
 from holdfast.config import Settings, load_settings, project_settings, user_config
 from holdfast.durable import lock_file, replace_file
 from holdfast.errors import HoldfastError
 from holdfast.hooks import notes, trouble
-from holdfast.hooks.context import LIMITS, ROOM_FOR_HEADING, context_file, killed_sessions
+from holdfast.hooks.context import LIMITS, RECOVERED, ROOM_FOR_HEADING, context_file, killed_sessions
 from holdfast.hooks.event import Event, file_name_for
 from holdfast.hooks.levels import look
 from holdfast.journal import log
@@ -29,6 +31,8 @@ _CAUSES: dict[str, tuple[Trigger, str]] = {
     "crash": ("crash", "the agent was killed"),
 }
 _CONTEXTS_KEPT = 10
+_OF_WHO_SETTLES = ("ended", "settle.lock", "begin.lock")
+"""Notes that tell nothing of when the session itself was at work."""
 _LARGE = 512 * 1024
 """Bytes of a transcript in which nothing was done there are not."""
 
@@ -127,21 +131,23 @@ def _agent_process(work: Work) -> int | None:
     return int(lines[3]) if len(lines) == 5 and lines[3].isdigit() else None
 
 
-def settle(work: Work, cause: str, transcript: str = "") -> bool:
-    """Make the session a snapshot and prepare its contexts. Nothing new since the last one: refresh that."""
+def settle(work: Work, cause: str, transcript: str = "", at: float | None = None) -> bool:
+    """Make the session a snapshot and prepare its contexts. Nothing new since the last one: refresh that.
+
+    `at` is when the session was last heard of, if that is not now.
+    """
     work.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     if cause == "end" and os.path.exists(work.note("stopped")):
         cause = "exhaustion"  # the stop left a process to settle it, which the session's end may overtake
     with lock_file(work.folder / "settle.lock", wait=120):
         _last_usage(work, transcript)
         manager = IncrementalPauseManager(settings=work.settings())
-        name = _finalised(work, manager, cause) or _settled_already(work, manager, cause)
+        name = _finalised(work, manager, cause, at) or _settled_already(work, manager, cause)
         if name is None:
             if cause != "compact" and not _was_used(work, transcript):
                 return True
-            name = _paused(
-                work, manager.settings, cause, worked=cause == "compact" or did_work(work, transcript)
-            )
+            worked = cause == "compact" or did_work(work, transcript)
+            name = _paused(work, manager.settings, cause, worked=worked, at=at)
         prompts = (notes.read(work.note("prompts"), 32) or b"0").decode()
         notes.write(work.note("settled"), f"{name}\n{prompts}\n{cause}".encode())
         if cause == "compact":  # still going on: nobody else may take it up
@@ -151,15 +157,20 @@ def settle(work: Work, cause: str, transcript: str = "") -> bool:
     return True
 
 
-def _finalised(work: Work, manager: IncrementalPauseManager, cause: str) -> str | None:
+def _finalised(work: Work, manager: IncrementalPauseManager, cause: str, at: float | None) -> str | None:
     """This session's wind-down as a snapshot, where it has one."""
     name = _own_journal(work, manager)
     notes.remove(work.note("winding"))
     if name is None:
         return None
     trigger, reason = _CAUSES[cause]
-    path = manager.finalize_pause(trigger="exhaustion" if cause != "crash" else trigger, reason=reason)
+    kind = "exhaustion" if cause != "crash" else trigger
+    path = manager.finalize_pause(trigger=kind, reason=reason, at=_moment(at))
     return path.stem if path else None
+
+
+def _moment(at: float | None) -> datetime | None:
+    return None if at is None else to_datetime(at)
 
 
 def _settled_already(work: Work, manager: IncrementalPauseManager, cause: str) -> str | None:
@@ -209,7 +220,7 @@ def _transcript(work: Work, told: str) -> tuple[Path, str]:
     return found.path, found.agent
 
 
-def _paused(work: Work, settings: Settings, cause: str, *, worked: bool) -> str:
+def _paused(work: Work, settings: Settings, cause: str, *, worked: bool, at: float | None) -> str:
     from holdfast.core import Facts
     from holdfast.model.usage import UsageMetrics
 
@@ -226,9 +237,9 @@ def _paused(work: Work, settings: Settings, cause: str, *, worked: bool) -> str:
     pauses = SessionPauseManager(settings=settings)
     pauses.layout.ensure()
     with pauses.files.locked():
-        name = pauses.files.free_session_id(system_clock())
+        name = pauses.files.free_session_id(system_clock() if at is None else at)
         facts = Facts(trigger=trigger, reason=reason, session_id=name, usage=usage, worked=worked)
-        pauses.pause(facts)
+        pauses.pause(replace(facts, at=_moment(at)))
     return name
 
 
@@ -300,29 +311,60 @@ def _drop_old_contexts(sessions: Path) -> None:
 
 
 def recover(work: Work) -> bool:
-    """Settle the newest session that was killed, and a journal that nobody alive writes."""
+    """Settle the sessions that were killed, and a journal that nobody alive writes; note their names."""
     manager = IncrementalPauseManager(settings=work.settings())
     killed = [Path(path) for path in killed_sessions(str(work.state / "hooks"), work.key)]
-    for folder in sorted(killed, key=lambda path: path.stat().st_mtime):
-        lines = (notes.read(str(folder / "who")) or b"").decode("utf-8", "surrogateescape").split("\n")
-        notes.write(str(folder / "ended"), b"killed")
-        if len(lines) == 5:
-            agent, session, transcript = lines[:3]
-            killed_one = Work(agent, session, str(work.project))
-            settle(killed_one, "crash", transcript)
-            if os.path.exists(killed_one.note("transaction")):
-                from holdfast.hooks.turns import finish_killed
-
-                finish_killed(killed_one)
+    names = [_settled_killed(work, folder) for folder in sorted(killed, key=_last_active)]
     if manager.is_orphaned():
         name = _finalise_orphan(manager)
         if name:
             prepare_contexts(work, name)
+            names.append(name)
+    work.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    notes.write(work.note(RECOVERED), "\n".join(filter(None, names)).encode())
     return True
 
 
+def _settled_killed(work: Work, folder: Path) -> str:
+    """The name of the session that was made of it, if it did something."""
+    lines = _who(folder)
+    at = _last_active(folder)
+    notes.write(str(folder / "ended"), b"killed")
+    if len(lines) != 5:
+        return ""
+    agent, session, transcript = lines[:3]
+    killed = Work(agent, session, str(work.project))
+    settle(killed, "crash", transcript, at)
+    if os.path.exists(killed.note("transaction")):
+        from holdfast.hooks.turns import finish_killed
+
+        finish_killed(killed)
+    name = killed.read("settled")[0]
+    return name if name and _is_worth_a_word(work, name) else ""
+
+
+def _is_worth_a_word(work: Work, name: str) -> bool:
+    from holdfast.store.session_files import SessionFiles
+
+    return SessionFiles(work.settings().layout.sessions).read(name).get("worked") is not False
+
+
+def _who(folder: Path) -> list[str]:
+    return (notes.read(str(folder / "who")) or b"").decode("utf-8", "surrogateescape").split("\n")
+
+
+def _last_active(folder: Path) -> float:
+    """When a session that was killed was last heard of: in its notes, or in its transcript."""
+    lines = _who(folder)
+    transcripts = [Path(lines[2])] if len(lines) == 5 and lines[2] else []
+    own = [path for path in folder.iterdir() if path.name not in _OF_WHO_SETTLES]
+    times = [path.stat().st_mtime for path in (*own, *transcripts) if path.is_file()]
+    return min(max(times, default=0.0) or system_clock(), system_clock())
+
+
 def _finalise_orphan(manager: IncrementalPauseManager) -> str | None:
-    path = manager.finalize_pause(trigger="crash", reason="its process ended without a pause")
+    at = to_datetime(manager.layout.journal.stat().st_mtime)
+    path = manager.finalize_pause(trigger="crash", reason="its process ended without a pause", at=at)
     return path.stem if path else None
 
 

@@ -13,6 +13,7 @@ PAUSED_EARLIER = "This work was begun in an earlier session, which was paused. W
 GOES_ON = "The work you see above was paused, and goes on now. What follows was recorded since"
 TRIED_BEFORE = "An earlier attempt at this task failed or was cut off."
 PAUSED_HERE = "Work in this folder was paused"
+ANOTHER_SESSION = "Another session of this folder"
 WOUND_DOWN = "This session was wound down or compacted"
 MOVED_ON = "Since then the repository moved from commit "
 BRIEFING = "# Handover\nYou are taking over a coding session"
@@ -27,6 +28,7 @@ _OPENS = (
     f"[holdfast] {PAUSED_HERE} (",
     f"[holdfast] {WOUND_DOWN} (",
     "[holdfast] The paused session ",
+    f"[holdfast] {ANOTHER_SESSION} ",
     BRIEFING,
     SHORT_BRIEFING,
 )

@@ -19,9 +19,11 @@ def run(event: "Event", answer: "Answer") -> None:
     elif source == "resume":
         context.settle_orphans(event)
         words = context.own_context(event) or context.latest_context(event)
+        answer.context += context.asides(event)
     elif source == "startup":
         context.settle_orphans(event)
         words = context.latest_context(event)
+        answer.context += context.asides(event)
     else:  # clear: a clean start is what was asked for; fork: the conversation is there already
         return
     if words:

@@ -11,7 +11,7 @@ IN_ORDER: tuple[Stop, ...] = ("answered", "asked", "spoke")
 """The agent had the last word: what comes next is the user's to say."""
 
 _ENDINGS: dict[Stop, str] = {
-    "answered": "It ended in good order: the agent had answered.",
+    "answered": "It ended after the agent had answered.",
     "asked": "It ended with a question of the agent to the user.",
     "spoke": "Its record ends with the agent's words.",
     "in_flight": "It ended while a call was running.",
