@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import json
 import os
 import re
@@ -62,6 +63,41 @@ def test_the_end_makes_a_snapshot_and_the_next_start_reads_it(session: AgentSess
     assert document["session_id"] in context
     assert "SQLite" in context
     assert len(context) <= LIMITS[agent]
+    assert session.errors == ""
+
+
+def test_a_session_that_starts_in_the_moment_another_ends_is_told_of_it(session: AgentSession) -> None:
+    """As with `claude -p one && claude -p two`: the snapshot is still being made then."""
+    work(session)
+    session.fire("SessionEnd", reason="other")
+    assert "SQLite" in next_session(session).start().context
+    assert not (session.notes / "settling").exists()
+
+
+def test_a_session_whose_snapshot_was_cut_off_by_the_machines_end_is_found(session: AgentSession) -> None:
+    work(session)
+    (session.notes / "ended").write_text("other")
+    (session.notes / "settling").touch()
+    session.variables["CLAUDE_PID"] = dead_process()
+    (session.notes / "who").write_text((session.notes / "who").read_text().replace(str(os.getpid()), "0"))
+    assert "SQLite" in next_session(session).start().context
+    assert settled(session)["pause_reason"] == "the agent session ended"
+    assert session.errors == ""
+
+
+def test_of_a_session_that_is_being_saved_for_long_it_is_said_so(session: AgentSession) -> None:
+    work(session)
+    end(session)
+    stuck = AgentSession(session.project, session.home, session_id="stuck")
+    stuck.prompt()
+    (stuck.notes / "ended").write_text("other")
+    with (stuck.notes / "settling").open("w") as held:
+        fcntl.flock(held, fcntl.LOCK_SH)
+        told = next_session(session).start().context
+    assert "is still being saved" in told
+    assert "SQLite" in told
+    third = AgentSession(session.project, session.home, session_id="third")
+    assert "being saved" not in third.start().context  # whoever saved it is gone
     assert session.errors == ""
 
 
@@ -208,7 +244,7 @@ def test_a_killed_session_hides_none_that_went_on_after_it(session: AgentSession
     assert "SQLite" not in told
     other = settled(killed)["session_id"]
     assert f"`holdfast context {other}`" in told  # and it can be had by its name
-    assert "killed" in told
+    assert "was cut off before its end" in told
     assert (session.sessions / "LATEST-SESSION.txt").read_text() == f"{name}\n"
     assert "lexer" in holdfast(session, "context", "latest")
     assert "lexer" in holdfast(session, "resume")

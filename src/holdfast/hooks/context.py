@@ -1,6 +1,7 @@
 """Resume contexts as files beside the sessions: prepared when one is settled, only read when one starts."""
 
 import os
+import time
 
 from holdfast.hooks import notes, spawn
 from holdfast.model import frame
@@ -12,6 +13,9 @@ if TYPE_CHECKING:
 LIMITS = {"claude": 9_500, "codex": 5_000, "gemini": 20_000, "opencode": 20_000}
 """Characters that each agent takes whole."""
 ROOM_FOR_HEADING = 500
+SETTLING = "settling"
+"""Held while a session that is over is made a snapshot, from before that begins."""
+_LONGEST_SAVING = 10.0
 RECOVERED = "recovered"
 """Names the sessions that this one found killed when it started."""
 HANDED_OVER = "HOLDFAST_HANDED_OVER"
@@ -45,21 +49,60 @@ def latest_context(event: "Event") -> str | None:
 
 
 def settle_orphans(event: "Event") -> None:
-    """Make a snapshot of the sessions that were killed: nobody else did."""
+    """Make a snapshot of the sessions that were killed: nobody else did.
+
+    The snapshot of one that has just ended is being made beside us: that is waited for, a while.
+    """
+    begun = time.monotonic()
     notes.remove(event.note(RECOVERED))
+    while _being_saved(event) and time.monotonic() < begun + _LONGEST_SAVING:
+        time.sleep(0.02)
     if _has_orphan(event):
-        spawn.run(event, "recover", wait=25.0)
+        spawn.run(event, "recover", wait=begun + 25.0 - time.monotonic())
 
 
 def asides(event: "Event") -> list[str]:
-    """A word on the killed sessions just settled whose work is not what is handed over."""
+    """A word on the sessions that were just there to settle and whose work is not what is handed over."""
+    told: list[str] = []
+    if _being_saved(event):
+        told.append(
+            f"[holdfast] {frame.ANOTHER_SESSION} ended just now and is still being saved: "
+            "`holdfast context latest` prints it soon."
+        )
     names = (notes.read(event.note(RECOVERED)) or b"").decode("ascii", "replace").split()
     others = [f"`holdfast context {name}`" for name in names if name != _latest(event)]
-    if not others:
+    if others:
+        shown = ", ".join(others[-3:])
+        told.append(f"[holdfast] {frame.ANOTHER_SESSION} was cut off before its end: {shown} prints it.")
+    return told
+
+
+def _being_saved(event: "Event") -> bool:
+    """Whether a session of this folder has ended, and a process lives that makes its snapshot."""
+    folder = os.path.join(event.state, "hooks")
+    paths = [os.path.join(folder, name, SETTLING) for name in _names(folder)]
+    return any(_is_held(path) for path in paths if os.path.exists(path))
+
+
+def _is_held(path: str) -> bool:
+    from pathlib import Path
+
+    from holdfast.durable import is_held
+
+    return is_held(Path(path))
+
+
+def _was_cut_off(folder: str) -> bool:
+    """Whether who settled it is gone, and had not come to its end: that removes the mark first."""
+    mark = os.path.join(folder, SETTLING)
+    return os.path.exists(mark) and not _is_held(mark) and os.path.exists(mark)
+
+
+def _names(folder: str) -> list[str]:
+    try:
+        return sorted(os.listdir(folder))
+    except FileNotFoundError:
         return []
-    return [
-        f"[holdfast] {frame.ANOTHER_SESSION} was killed before its end: {', '.join(others[-3:])} prints it."
-    ]
 
 
 def _worded(event: "Event", name: str, why: str) -> str | None:
@@ -142,16 +185,12 @@ def _has_orphan(event: "Event") -> bool:
 
 
 def killed_sessions(folder: str, besides: str) -> "Iterator[str]":
-    """Folders of sessions that had prompts, did not end and are not alive, and were not settled since."""
-    try:
-        names = sorted(os.listdir(folder))
-    except FileNotFoundError:
-        return
-    for name in names:
+    """Folders of sessions that had prompts and are not alive, and did not end, or whose settling did not."""
+    for name in _names(folder):
         path = os.path.join(folder, name)
         if name == besides or not os.path.exists(os.path.join(path, "prompts")):
             continue
-        if os.path.exists(os.path.join(path, "ended")) or _is_alive(path):
+        if (os.path.exists(os.path.join(path, "ended")) and not _was_cut_off(path)) or _is_alive(path):
             continue
         yield path
 

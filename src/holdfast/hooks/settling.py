@@ -14,7 +14,14 @@ from holdfast.config import Settings, load_settings, project_settings, user_conf
 from holdfast.durable import lock_file, replace_file
 from holdfast.errors import HoldfastError
 from holdfast.hooks import notes, trouble
-from holdfast.hooks.context import LIMITS, RECOVERED, ROOM_FOR_HEADING, context_file, killed_sessions
+from holdfast.hooks.context import (
+    LIMITS,
+    RECOVERED,
+    ROOM_FOR_HEADING,
+    SETTLING,
+    context_file,
+    killed_sessions,
+)
 from holdfast.hooks.event import Event, file_name_for
 from holdfast.hooks.levels import look
 from holdfast.journal import log
@@ -31,7 +38,7 @@ _CAUSES: dict[str, tuple[Trigger, str]] = {
     "crash": ("crash", "the agent was killed"),
 }
 _CONTEXTS_KEPT = 10
-_OF_WHO_SETTLES = ("ended", "settle.lock", "begin.lock")
+_OF_WHO_SETTLES = ("ended", "settle.lock", "begin.lock", SETTLING)
 """Notes that tell nothing of when the session itself was at work."""
 _LARGE = 512 * 1024
 """Bytes of a transcript in which nothing was done there are not."""
@@ -139,21 +146,28 @@ def settle(work: Work, cause: str, transcript: str = "", at: float | None = None
     work.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     if cause == "end" and os.path.exists(work.note("stopped")):
         cause = "exhaustion"  # the stop left a process to settle it, which the session's end may overtake
-    with lock_file(work.folder / "settle.lock", wait=120):
-        _last_usage(work, transcript)
-        manager = IncrementalPauseManager(settings=work.settings())
-        name = _finalised(work, manager, cause, at) or _settled_already(work, manager, cause)
-        if name is None:
-            if cause != "compact" and not _was_used(work, transcript):
-                return True
-            worked = cause == "compact" or did_work(work, transcript)
-            name = _paused(work, manager.settings, cause, worked=worked, at=at)
-        prompts = (notes.read(work.note("prompts"), 32) or b"0").decode()
-        notes.write(work.note("settled"), f"{name}\n{prompts}\n{cause}".encode())
-        if cause == "compact":  # still going on: nobody else may take it up
-            notes.write(str(work.state / "hooks" / "taken-up"), f"{name}\n{work.key}".encode())
-        _enrich(work, manager.settings, name, transcript)
-        prepare_contexts(work, name)
+    try:
+        with lock_file(work.folder / "settle.lock", wait=120):
+            return _settle(work, cause, transcript, at)
+    finally:
+        notes.remove(work.note(SETTLING))
+
+
+def _settle(work: Work, cause: str, transcript: str, at: float | None) -> bool:
+    _last_usage(work, transcript)
+    manager = IncrementalPauseManager(settings=work.settings())
+    name = _finalised(work, manager, cause, at) or _settled_already(work, manager, cause)
+    if name is None:
+        if cause != "compact" and not _was_used(work, transcript):
+            return True
+        worked = cause == "compact" or did_work(work, transcript)
+        name = _paused(work, manager.settings, cause, worked=worked, at=at)
+    prompts = (notes.read(work.note("prompts"), 32) or b"0").decode()
+    notes.write(work.note("settled"), f"{name}\n{prompts}\n{cause}".encode())
+    if cause == "compact":  # still going on: nobody else may take it up
+        notes.write(str(work.state / "hooks" / "taken-up"), f"{name}\n{work.key}".encode())
+    _enrich(work, manager.settings, name, transcript)
+    prepare_contexts(work, name)
     return True
 
 
@@ -329,12 +343,17 @@ def _settled_killed(work: Work, folder: Path) -> str:
     """The name of the session that was made of it, if it did something."""
     lines = _who(folder)
     at = _last_active(folder)
-    notes.write(str(folder / "ended"), b"killed")
-    if len(lines) != 5:
-        return ""
-    agent, session, transcript = lines[:3]
-    killed = Work(agent, session, str(work.project))
-    settle(killed, "crash", transcript, at)
+    held = notes.hold(str(folder / SETTLING))  # others that start now wait for it, too
+    try:
+        has_ended = (notes.read(str(folder / "ended")) or b"killed") != b"killed"
+        notes.write(str(folder / "ended"), b"end" if has_ended else b"killed")
+        if len(lines) != 5:
+            return ""
+        agent, session, transcript = lines[:3]
+        killed = Work(agent, session, str(work.project))
+        settle(killed, "end" if has_ended else "crash", transcript, at)
+    finally:
+        os.close(held)
     if os.path.exists(killed.note("transaction")):
         from holdfast.hooks.turns import finish_killed
 

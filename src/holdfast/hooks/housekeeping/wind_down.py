@@ -36,8 +36,10 @@ def _stop(event: "Event", answer: "Answer", gauge: "Gauge") -> None:
     )
     if notes.create(event.note("stopped")):
         from holdfast.hooks import spawn
+        from holdfast.hooks.context import SETTLING
 
-        spawn.detach(event, "settle", "exhaustion", event.text("transcript_path"))
+        transcript = event.text("transcript_path")
+        spawn.detach(event, "settle", "exhaustion", transcript, holding=event.note(SETTLING))
 
 
 def _advise(event: "Event", answer: "Answer", gauge: "Gauge") -> None:
