@@ -35,6 +35,8 @@ if TYPE_CHECKING:
 _logger = logging.getLogger("holdfast.winddown")
 
 _DAY = 86_400.0
+_SAYS_NOTHING = frozenset(("agent", "model", "tokens_used", "tokens_total", "context_window"))
+"""Of the state at the start: what does not tell of any work. An agent's session does."""
 
 
 class IncrementalPauseManager:
@@ -122,14 +124,16 @@ class IncrementalPauseManager:
         reason: str | None = None,
         commit: bool = False,
         at: datetime | None = None,
+        worked: bool = False,
     ) -> Path | None:
         """Make the wind-down a session; returns its JSON file (or the archive alone).
 
         None where no wind-down is active. On any error the journal is as it was, and
-        the next attempt starts from there. `at` says when the session was last heard of, if not now.
+        the next attempt starts from there. `at` says when the session was last heard of, if not now;
+        `worked`, that something was done in it, whatever the journal holds.
         """
         try:
-            name = self._archive(create_full_snapshot, trigger, reason, at)
+            name = self._archive(create_full_snapshot, trigger, reason, at, worked)
         except log.NotActiveError:
             return None
         self._compress_old_archives()
@@ -139,7 +143,9 @@ class IncrementalPauseManager:
             self._pauses.commit(name)
         return self.layout.sessions / f"{name}.json"
 
-    def _archive(self, full: bool, trigger: Trigger | None, reason: str | None, at: datetime | None) -> str:
+    def _archive(
+        self, full: bool, trigger: Trigger | None, reason: str | None, at: datetime | None, worked: bool
+    ) -> str:
         pauses = self._pauses
         if not self.is_pause_active():
             raise log.NotActiveError("no wind-down is active here")
@@ -158,7 +164,9 @@ class IncrementalPauseManager:
                 self._files.place(FileSet(name, closing=closing, becomes_latest=False))
                 return name
             facts = self._facts(digest, recorded, reader.skipped, name, trigger, reason)
-            pauses.pause(replace(facts, at=at), closing)
+            by_user = reason is not None and trigger is None
+            worked = worked or by_user or reader.skipped > 0 or _holds_something(digest)
+            pauses.pause(replace(facts, at=at, worked=worked), closing)
         return name
 
     def commit(self, name: str) -> str:
@@ -334,6 +342,12 @@ class IncrementalPauseManager:
 def _initial_state(digest: Digest) -> dict[str, Any]:
     state: Any = digest.first.data.get("initial_state") if digest.first else None
     return cast("dict[str, Any]", state) if isinstance(state, dict) else {}
+
+
+def _holds_something(digest: Digest) -> bool:
+    """Whether the journal tells of anything but its own start and end. In doubt, it does."""
+    of_itself = digest.by_type["pause_started"] + digest.by_type["pause_finalized"]
+    return digest.action_count > of_itself or not _SAYS_NOTHING.issuperset(_initial_state(digest))
 
 
 def _is_rule(text: str) -> bool:

@@ -334,6 +334,17 @@ IDLE = {
         answered("c1", "Tuesday"),
         ANSWER,
     ],
+    "compacted a greeting": [
+        said("hi", "user"),
+        said("Hello!", "assistant", "m9", 20_000, "claude-sonnet-4-5"),
+        {"type": "system", "subtype": "compact_boundary", "compactMetadata": {"trigger": "manual"}},
+        {**said("The user said hi, and I greeted back.", "user", "s1"), "isCompactSummary": True},
+        {
+            "type": "user",
+            "message": {"role": "user", "content": "<command-name>/compact</command-name>"},
+            "uuid": "c1",
+        },
+    ],
     "read a file": [
         said("What is in the README?", "user"),
         called("c1", "Read", file_path="README.md"),
@@ -352,6 +363,31 @@ BUSY = {
     "called a tool of others": [called("c1", "mcp__tracker__close_issue", id=7), answered("c1", "closed")],
     "was told a rule": [said("Never touch migrations/", "user", "r1")],
     "decided": [said(DECISION, "assistant", "m8", 20_000, "claude-sonnet-4-5")],
+    "was asked to keep a rule": [
+        said(
+            "Can you keep in mind that we deploy only from the release branch, and that EU customers "
+            "are not mailed?",
+            "user",
+            "r1",
+        )
+    ],
+    "was asked to agree": [
+        said("Which database? I'd say Postgres 16, and we drop MySQL support in March. OK?", "user", "r1")
+    ],
+    "was asked for a habit": [said("Can you use tabs?", "user", "r1")],
+    "was told between two lines": [said("Postgres it is\nOK?", "user", "r1")],
+    "planned in steps": [
+        said(
+            "1. Add column tenant_id. 2. Backfill in batches of 500. 3. Switch reads. 4. Drop it on Friday.",
+            "assistant",
+            "m8",
+            20_000,
+            "claude-sonnet-4-5",
+        )
+    ],
+    "planned in points": [
+        said("The migration:\n- add the column\n- backfill", "assistant", "m8", 20_000, "claude-sonnet-4-5")
+    ],
     "planned at length": [said("First the parser. " * 200, "assistant", "m8", 20_000, "claude-sonnet-4-5")],
 }
 
@@ -400,6 +436,60 @@ def test_in_doubt_a_session_did_something(session: AgentSession, kind: str) -> N
     end(session)
     busy = AgentSession(session.project, session.home, session_id="busy")
     name = run_through(busy, [said("Go on", "user"), *BUSY[kind], ANSWER])
+    assert (session.sessions / "LATEST-SESSION.txt").read_text() == f"{name}\n"
+
+
+def test_a_compaction_of_nothing_hides_no_other(session: AgentSession) -> None:
+    work(session)
+    name = end(session)["session_id"]
+    idle = AgentSession(session.project, session.home, session_id="idle")
+    idle.start()
+    idle.prompt("hi")
+    idle.write(*IDLE["compacted a greeting"][:2])
+    idle.fire("PreCompact", trigger="manual")
+    assert (session.sessions / "LATEST-SESSION.txt").read_text() == f"{name}\n"
+    third = AgentSession(session.project, session.home, session_id="third")
+    assert "still open (idle)" in third.start().context  # which took that up when it started
+
+
+def test_a_record_that_begins_with_a_compaction_did_something(session: AgentSession) -> None:
+    work(session)
+    end(session)
+    busy = AgentSession(session.project, session.home, session_id="busy")
+    name = run_through(busy, [*IDLE["compacted a greeting"][2:], said("Go on", "user"), ANSWER])
+    assert (session.sessions / "LATEST-SESSION.txt").read_text() == f"{name}\n"
+
+
+@pytest.mark.parametrize(
+    ("words", "is_work"),
+    [
+        ([], False),
+        (["--state", '{"model": "claude-sonnet-4-5"}'], False),
+        (["--state", '{"task": "mend the parser"}'], True),
+    ],
+)
+def test_a_wind_down_by_hand_in_which_nothing_was_recorded(
+    session: AgentSession, words: list[str], is_work: bool
+) -> None:
+    work(session)
+    name = end(session)["session_id"]
+    holdfast(session, "winddown", "start", "--percent", "0.9", *words)
+    other = json.loads(holdfast(session, "winddown", "finalize", "--json"))["session_id"]
+    assert (session.sessions / "LATEST-SESSION.txt").read_text() == f"{other if is_work else name}\n"
+    assert other in holdfast(session, "snapshot", "list")
+
+
+@pytest.mark.parametrize("how", ["an action", "a reason", "a transcript"])
+def test_a_wind_down_by_hand_with_something_in_it(session: AgentSession, how: str) -> None:
+    work(session)
+    end(session)
+    holdfast(session, "winddown", "start", "--percent", "0.9")
+    if how == "an action":
+        given = ("--data", '{"text": "tabs"}', "--percent", "0.9")
+        holdfast(session, "winddown", "append", "user_message", *given)
+    more = {"a reason": ["--reason", "lunch"], "a transcript": ["--transcript", str(session.transcript)]}
+    words = ("winddown", "finalize", "--json", *more.get(how, []))
+    name = json.loads(holdfast(session, *words))["session_id"]
     assert (session.sessions / "LATEST-SESSION.txt").read_text() == f"{name}\n"
 
 

@@ -120,7 +120,7 @@ def finalize(
         raise InvalidInputError("--archive-only makes no snapshot, so there is nothing to --commit")
     manager = _manager()
     reason = as_text(reason) if reason else None
-    path = manager.finalize_pause(not archive_only, reason=reason)
+    path = manager.finalize_pause(not archive_only, reason=reason, worked=transcript is not None)
     if path is None:
         raise NotActiveError("no wind-down is active here")
     if transcript is not None and not archive_only:

@@ -10,10 +10,18 @@ from holdfast.model.gathered import Gathered
 from holdfast.model.message import Message, ToolCall
 
 _FEW_TURNS = 5
-_FEW_WORDS = 2_000
+_FEW_WORDS = 600
 """Characters, of the agent; who says more may have planned or explained something."""
-_SHORT_REQUESTS = 1_000
 _FEW_WORDS_OF_A_USER = 2
+_SHORT_QUESTION = 12
+"""Words."""
+_STATES_SOMETHING = re.compile(
+    r"[,;:\n]|[.!?]\s|\b(?:we|us|our|i|i'd|always|never|only|must|should|shall|please|remember|mind|keep|use|make"
+    r"|not|no|don't|let's|(?:can|could|would|will) (?:you|u))\b",
+    re.IGNORECASE,
+)
+"""In a question: it may be a rule or a decision that is put as one."""
+_POINT = re.compile(r"^[ \t]*[-*•+][ \t]|(?:^|\s)\d{1,2}[.)]\s", re.MULTILINE)
 _ONLY_LOOKS = re.compile(
     r"(?:date|cal|uptime|whoami|hostname|uname|pwd|ls|cat|head|tail|wc|echo|which|file|stat|du|df|tree|grep|rg"
     r"|git (?:status|log|diff|show))(?:[ \t]+(?!--output)[\w./:=+%@,'\"-]+)*"
@@ -26,6 +34,7 @@ def did_work(found: Gathered, messages: Sequence[Message]) -> bool:
     return (
         found.messages > len(messages)
         or _left_something(found)
+        or _begins_with_a_summary(messages)
         or _said_much(found, messages)
         or not _only_asks(found)
         or not _is_over(found, messages)
@@ -37,18 +46,30 @@ def _left_something(found: Gathered) -> bool:
     git = found.git
     told = (found.todos, found.choices, found.insights, found.constraints, git.commits, git.pull_requests)
     is_ruled = any(turn.constraint or turn.correction for turn in found.turns)
-    return any(told) or is_ruled or found.tests is not None or found.compactions > 0
+    return any(told) or is_ruled or found.tests is not None
+
+
+def _begins_with_a_summary(messages: Sequence[Message]) -> bool:
+    """The first part of the conversation stands in the summary alone."""
+    seen = next((one for one in messages if one.compaction or not one.injected), None)
+    return seen is not None and seen.compaction
 
 
 def _said_much(found: Gathered, messages: Sequence[Message]) -> bool:
-    by_agent = sum(len(one.text) for one in messages if one.role == "assistant")
-    by_user = sum(len(turn.said) for turn in found.turns)
-    return len(found.turns) > _FEW_TURNS or by_agent > _FEW_WORDS or by_user > _SHORT_REQUESTS
+    by_agent = [one.text for one in messages if one.role == "assistant"]
+    is_listed = any(len(_POINT.findall(text)) > 1 for text in by_agent)
+    return len(found.turns) > _FEW_TURNS or sum(map(len, by_agent)) > _FEW_WORDS or is_listed
 
 
 def _only_asks(found: Gathered) -> bool:
-    """What the user says beyond questions and "go on" may be a decision or a rule, in any language."""
-    return all("?" in turn.said or len(turn.said.split()) <= _FEW_WORDS_OF_A_USER for turn in found.turns)
+    """What the user says beyond plain questions and "go on" may be a decision or a rule, in any language."""
+    return all(_is_plain_question(turn.said.strip()) for turn in found.turns)
+
+
+def _is_plain_question(said: str) -> bool:
+    words = len(said.split())
+    is_short = said.endswith("?") and words <= _SHORT_QUESTION
+    return words <= _FEW_WORDS_OF_A_USER or (is_short and _STATES_SOMETHING.search(said) is None)
 
 
 def _is_over(found: Gathered, messages: Sequence[Message]) -> bool:

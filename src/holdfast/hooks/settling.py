@@ -27,6 +27,7 @@ from holdfast.hooks.levels import look
 from holdfast.journal import log
 from holdfast.pauses import SessionPauseManager
 from holdfast.policy import Trigger
+from holdfast.store.session_files import SessionFiles
 from holdfast.trust import data_home
 from holdfast.winddown import IncrementalPauseManager
 
@@ -160,11 +161,11 @@ def _settle(work: Work, cause: str, transcript: str, at: float | None) -> bool:
     if name is None:
         if cause != "compact" and not _was_used(work, transcript):
             return True
-        worked = cause == "compact" or did_work(work, transcript)
-        name = _paused(work, manager.settings, cause, worked=worked, at=at)
+        name = _paused(work, manager.settings, cause, worked=did_work(work, transcript), at=at)
     prompts = (notes.read(work.note("prompts"), 32) or b"0").decode()
     notes.write(work.note("settled"), f"{name}\n{prompts}\n{cause}".encode())
-    if cause == "compact":  # still going on: nobody else may take it up
+    if cause == "compact" and SessionFiles(manager.layout.sessions).latest() == name:
+        # Still going on: nobody else may take it up.
         notes.write(str(work.state / "hooks" / "taken-up"), f"{name}\n{work.key}".encode())
     _enrich(work, manager.settings, name, transcript)
     prepare_contexts(work, name)
@@ -276,7 +277,6 @@ def _last_usage(work: Work, transcript: str) -> None:
 def _enrich(work: Work, settings: Settings, name: str, transcript: str) -> None:
     """Add what the conversation tells; if that fails, only the findings are missing."""
     from holdfast.enrich import enrich_snapshot
-    from holdfast.store.session_files import SessionFiles
 
     try:
         path, agent = _transcript(work, transcript)
@@ -293,7 +293,6 @@ def prepare_contexts(work: Work, name: str) -> bool:
     """
     from holdfast.resume.snapshots import ResumeContextCompiler
     from holdfast.store.session_document import read_session_document
-    from holdfast.store.session_files import SessionFiles
 
     sessions = work.settings().layout.sessions
     files = SessionFiles(sessions)
@@ -363,8 +362,6 @@ def _settled_killed(work: Work, folder: Path) -> str:
 
 
 def _is_worth_a_word(work: Work, name: str) -> bool:
-    from holdfast.store.session_files import SessionFiles
-
     return SessionFiles(work.settings().layout.sessions).read(name).get("worked") is not False
 
 
