@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import json
+import os
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
 from typing import Any
 
 from holdfast.journal.archive import find_archive
 from holdfast.journal.log import Reader
 from holdfast.layout import ProjectLayout
+from holdfast.model.git import decode_path
+from holdfast.store.session_files import SessionFiles
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -17,25 +21,42 @@ if TYPE_CHECKING:
     from holdfast.store.protocol import Store
 
 
-_FURTHEST_BACK = 50
+_LOOKED_AT = 20
+"""Of the newest ones; after that many idle sessions the folder's own word on the latest is taken."""
 
 
 def newest_with_work(store: Store, workflow_ids: Iterable[str]) -> SessionSnapshot | None:
     """The snapshot to go on from: of the first workflow that has one, the newest of a session that did
     something; where none did, the newest. A session that did nothing hides no other."""
     newest: SessionSnapshot | None = None
-    looks = 0
     for workflow_id in workflow_ids:
-        lines = store.snapshots(workflow_id)
-        for line in sorted(lines, key=lambda one: (one.created_at, one.session_number), reverse=True):
-            snapshot = store.snapshot(line.id)
-            newest = newest or snapshot
-            looks += 1
-            if snapshot.worked:
-                return snapshot
-            if looks >= _FURTHEST_BACK:
-                return newest
+        last = store.latest_snapshot(workflow_id)
+        found = last if last is None or last.worked else _before(store, workflow_id)
+        if found is not None:
+            return found
+        newest = newest or last
     return newest
+
+
+def _before(store: Store, workflow_id: str) -> SessionSnapshot | None:
+    """The newest with work, where the last one is idle. However many are: it is named in the folder, so that
+    not all of them are read; only where that name is lost they are."""
+    lines = sorted(
+        store.snapshots(workflow_id), key=lambda one: (one.created_at, one.session_number), reverse=True
+    )
+    name = _named_latest(store, workflow_id) if len(lines) > _LOOKED_AT else None
+    named = [line for line in lines[_LOOKED_AT:] if line.session_id == name]
+    for line in (*lines[1:_LOOKED_AT], *named, *lines[_LOOKED_AT:]):
+        snapshot = store.snapshot(line.id)
+        if snapshot.worked:
+            return snapshot
+    return None
+
+
+def _named_latest(store: Store, workflow_id: str) -> str | None:
+    """By its folder, where that is here."""
+    folder = Path(os.fsdecode(decode_path(store.workflow(workflow_id).worktree)))
+    return SessionFiles(ProjectLayout(folder).sessions).latest()
 
 
 def archived_lines(layout: ProjectLayout, session_id: str) -> Iterator[str]:

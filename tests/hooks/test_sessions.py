@@ -8,12 +8,14 @@ import os
 import re
 import subprocess
 import sys
+import time
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from holdfast import IncrementalPauseManager, SessionPauseManager
+from holdfast.core import Facts
 from holdfast.hooks.context import LIMITS
 from holdfast.layout import ProjectLayout
 from hooks.harness import PATIENCE, AgentSession, said
@@ -428,6 +430,23 @@ def test_a_session_that_did_nothing_hides_no_other(session: AgentSession, kind: 
     assert other in holdfast(session, "snapshot", "list")  # nothing is lost
     assert "Handover" in holdfast(session, "context", other)
     assert session.errors == ""
+
+
+@pytest.mark.parametrize("is_named", [True, False])
+def test_any_number_of_sessions_that_did_nothing_hides_no_other(
+    session: AgentSession, is_named: bool
+) -> None:
+    work(session)
+    end(session)
+    pauses = SessionPauseManager(session.project)
+    for _ in range(60):
+        with pauses.files.locked():
+            name = pauses.files.free_session_id(time.time())
+            pauses.pause(Facts(session_id=name, worked=False))
+    if not is_named:
+        (session.sessions / "LATEST-SESSION.txt").unlink()
+    assert "Store the events" in holdfast(session, "context", "latest")
+    assert "Store the events" in holdfast(session, "resume")
 
 
 @pytest.mark.parametrize("kind", BUSY)
