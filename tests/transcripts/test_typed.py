@@ -35,6 +35,8 @@ NOTICES = (
     "/clear",
     "/compact keep the plan",
     "/model opus",
+    "/plugin marketplace add ada/tools",
+    '{"taskId":"b1","status":"killed","summary":"make test"}',
     "[holdfast] Work in this folder was paused (session-1). What follows was recorded then.",
 )
 WORDS = (
@@ -44,6 +46,11 @@ WORDS = (
     "/etc/hosts is wrong, look at it",
     'the server answers {"task_id": 7, "status": "lost"}, why?',
     '{"task_id": 7}',
+    '{"task_id": 7, "status": "todo", "title": "Write the exporter"}',
+    '{"task_id": "exporter", "summary": "write it", "status": "completed", "priority": 2}',
+    '[{"task_id": 7, "status": "todo"}, {"task_id": 8, "status": "todo"}]',
+    "/model of the domain: write it into model.md please",
+    "/config of the server is wrong, mend it please",
     "why does <task-notification> stand in my file?",
     "Git hook error: mend it",
     "Stop hook says: reviewing, but I see nothing",

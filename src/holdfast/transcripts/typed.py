@@ -30,16 +30,11 @@ _HOOK_FEEDBACK = re.compile(
     r"|Full transcript available at: |Read the output file to retrieve )"
 )
 _TASK_NOTICE = re.compile(r'\[?\s*\{\s*"\w+"\s*:')
-_TASK_KEYS = ("task_id", "taskId", "task_Id")
-_NOTICE_KEYS = (
-    "status",
-    "output_file",
-    "output_file_path",
-    "tool_use_id",
-    "task_type",
-    "summary",
-    "outputFile",
-)
+_TASK_KEYS = frozenset(("task_id", "taskId", "task_Id"))
+_MACHINE_KEYS = frozenset(("output_file", "output_file_path", "outputFile", "tool_use_id", "task_type"))
+"""Nobody types these."""
+_PLAIN_NOTICE = _TASK_KEYS | {"status", "summary"}
+_STATUSES = ("running", "completed", "failed", "killed", "stopped", "cancelled", "timed_out")
 _AFTER_A_NOTICE = ("Read the output file", "Full transcript available", "<")
 _LONGEST_NOTICE = 100_000
 # Typed by the user, but to the program: nothing the next agent has to act on.
@@ -50,6 +45,9 @@ _PROGRAM_COMMANDS = frozenset(
         *("/plugin", "/quit", "/rename", "/resume", "/statusline", "/theme", "/vim"),
     )
 )
+# The others take a name or two: a sentence behind them was meant for the agent.
+_TAKE_A_TEXT = frozenset(("/clear", "/compact", "/compress", "/exit", "/quit", "/rename"))
+_FEW_ARGUMENTS = 3
 # With words behind them these may as well be commands of the user's own.
 _BARE_PROGRAM_COMMANDS = frozenset(
     (
@@ -65,7 +63,9 @@ _BARE_PROGRAM_COMMANDS = frozenset(
 def is_program_command(typed: str) -> bool:
     """Of a command and its arguments, as typed."""
     name, _, arguments = typed.partition(" ")
-    return name in _PROGRAM_COMMANDS or (not arguments and name in _BARE_PROGRAM_COMMANDS)
+    if name in _PROGRAM_COMMANDS:
+        return name in _TAKE_A_TEXT or len(arguments.split()) <= _FEW_ARGUMENTS
+    return not arguments and name in _BARE_PROGRAM_COMMANDS
 
 
 def told(text: str) -> tuple[str, bool]:
@@ -119,5 +119,8 @@ def _is_task_notice(text: str) -> bool:
 
 
 def _names_a_task(notice: object) -> bool:
+    """A task of the user's may have an id and a status, too; a notice has no more, or what nobody types."""
     fields = mapping_of(notice)
-    return any(key in fields for key in _TASK_KEYS) and any(key in fields for key in _NOTICE_KEYS)
+    keys = fields.keys()
+    is_plain = keys <= _PLAIN_NOTICE and fields.get("status") in _STATUSES
+    return not _TASK_KEYS.isdisjoint(keys) and (is_plain or not _MACHINE_KEYS.isdisjoint(keys))
