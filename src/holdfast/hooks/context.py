@@ -13,8 +13,6 @@ if TYPE_CHECKING:
 LIMITS = {"claude": 9_500, "codex": 5_000, "gemini": 20_000, "opencode": 20_000}
 """Characters that each agent takes whole."""
 ROOM_FOR_HEADING = 500
-SETTLING = "settling"
-"""Held while a session that is over is made a snapshot, from before that begins."""
 _LONGEST_SAVING = 10.0
 RECOVERED = "recovered"
 """Names the sessions that this one found killed when it started."""
@@ -80,7 +78,7 @@ def asides(event: "Event") -> list[str]:
 def _being_saved(event: "Event") -> bool:
     """Whether a session of this folder has ended, and a process lives that makes its snapshot."""
     folder = os.path.join(event.state, "hooks")
-    paths = [os.path.join(folder, name, SETTLING) for name in _names(folder)]
+    paths = [os.path.join(folder, name, notes.SETTLING) for name in _names(folder)]
     return any(_is_held(path) for path in paths if os.path.exists(path))
 
 
@@ -94,7 +92,7 @@ def _is_held(path: str) -> bool:
 
 def _was_cut_off(folder: str) -> bool:
     """Whether who settled it is gone, and had not come to its end: that removes the mark first."""
-    mark = os.path.join(folder, SETTLING)
+    mark = os.path.join(folder, notes.SETTLING)
     return os.path.exists(mark) and not _is_held(mark) and os.path.exists(mark)
 
 

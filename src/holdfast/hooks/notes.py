@@ -9,6 +9,8 @@ try:
 except ImportError:  # Windows: one process at a time, unlocked
     fcntl = None
 
+SETTLING = "settling"
+"""Held while a session that is over is made a snapshot, from before that begins."""
 NO_FOLLOW = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0)
 """As `holdfast.durable` has it."""
 _READABLE = os.O_RDONLY | NO_FOLLOW

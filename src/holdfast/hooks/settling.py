@@ -18,7 +18,6 @@ from holdfast.hooks.context import (
     LIMITS,
     RECOVERED,
     ROOM_FOR_HEADING,
-    SETTLING,
     context_file,
     killed_sessions,
 )
@@ -39,7 +38,7 @@ _CAUSES: dict[str, tuple[Trigger, str]] = {
     "crash": ("crash", "the agent was killed"),
 }
 _CONTEXTS_KEPT = 10
-_OF_WHO_SETTLES = ("ended", "settle.lock", "begin.lock", SETTLING)
+_OF_WHO_SETTLES = ("ended", "settle.lock", "begin.lock", notes.SETTLING)
 """Notes that tell nothing of when the session itself was at work."""
 _LARGE = 512 * 1024
 """Bytes of a transcript in which nothing was done there are not."""
@@ -151,7 +150,7 @@ def settle(work: Work, cause: str, transcript: str = "", at: float | None = None
         with lock_file(work.folder / "settle.lock", wait=120):
             return _settle(work, cause, transcript, at)
     finally:
-        notes.remove(work.note(SETTLING))
+        notes.remove(work.note(notes.SETTLING))
 
 
 def _settle(work: Work, cause: str, transcript: str, at: float | None) -> bool:
@@ -342,7 +341,7 @@ def _settled_killed(work: Work, folder: Path) -> str:
     """The name of the session that was made of it, if it did something."""
     lines = _who(folder)
     at = _last_active(folder)
-    held = notes.hold(str(folder / SETTLING))  # others that start now wait for it, too
+    held = notes.hold(str(folder / notes.SETTLING))  # others that start now wait for it, too
     try:
         has_ended = (notes.read(str(folder / "ended")) or b"killed") != b"killed"
         notes.write(str(folder / "ended"), b"end" if has_ended else b"killed")

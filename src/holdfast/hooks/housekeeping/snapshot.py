@@ -1,7 +1,6 @@
 """Make a snapshot before a compaction (the agent waits for it) and at the session's end."""
 
 from holdfast.hooks import notes, spawn
-from holdfast.hooks.context import SETTLING
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -18,7 +17,7 @@ def run(event: "Event", answer: "Answer") -> None:
     transcript = event.text("transcript_path")
     if event.moment == "end":
         notes.write(event.note("ended"), event.text("reason").encode() or b"end")
-        spawn.detach(event, "settle", "end", transcript, holding=event.note(SETTLING))
+        spawn.detach(event, "settle", "end", transcript, holding=event.note(notes.SETTLING))
         return
     if not spawn.run(event, "settle", "compact", transcript, wait=_WAIT):
         raise TimeoutError("the snapshot before compaction was not made in time")

@@ -36,10 +36,9 @@ def _stop(event: "Event", answer: "Answer", gauge: "Gauge") -> None:
     )
     if notes.create(event.note("stopped")):
         from holdfast.hooks import spawn
-        from holdfast.hooks.context import SETTLING
 
         transcript = event.text("transcript_path")
-        spawn.detach(event, "settle", "exhaustion", transcript, holding=event.note(SETTLING))
+        spawn.detach(event, "settle", "exhaustion", transcript, holding=event.note(notes.SETTLING))
 
 
 def _advise(event: "Event", answer: "Answer", gauge: "Gauge") -> None:
