@@ -158,7 +158,7 @@ def test_a_pause_does_not_wait_for_the_database(place: Place, refusing: str) -> 
     assert all(line.startswith("warning: ") for line in warnings)
     assert f"{name} is safe in {place.sessions} but not in the database yet" in warnings[-1]
     assert "secret" not in result.err
-    second = place.started()
+    second = place.started("tool_call")
     assert place.run("winddown", "finalize", env=away).code == 0
     assert place.latest() == f"{second}\n"
 
