@@ -6,7 +6,7 @@ import random
 from pathlib import Path
 from typing import Any
 
-from holdfast.clock import iso
+from holdfast.base.clock import iso
 from holdfast.journal.action import PauseAction
 from holdfast.winddown import IncrementalPauseManager
 

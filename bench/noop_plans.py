@@ -12,7 +12,6 @@ from dbos import DBOS, SetWorkflowID
 
 import holdfast.orchestrator.drivers as shelf
 from holdfast.changes import Facts
-from holdfast.config import Settings, load_settings
 from holdfast.core import Core
 from holdfast.model.entry import Entry, TaskFinished
 from holdfast.model.task import Task
@@ -25,6 +24,7 @@ from holdfast.orchestrator.runner import SessionRun
 from holdfast.orchestrator.service import OrchestratorService
 from holdfast.orchestrator.surroundings import Surroundings
 from holdfast.orchestrator.worker import Worker
+from holdfast.project.settings import Settings, load_settings
 from holdfast.store.sql import SqlStore
 
 _CLAIM = "run-bench-1-0#1"

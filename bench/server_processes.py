@@ -49,7 +49,7 @@ def fill(number: int, database: str) -> None:
 
 def serve(database: str, *, anew: bool = False) -> None:
     """`anew`: every answer from the database, as when somebody writes all the time."""
-    from holdfast.config import load_settings
+    from holdfast.project.settings import load_settings
     from holdfast.server.app import create_app
     from holdfast.server.gate import Door
     from holdfast.store.sql import SqlStore

@@ -14,7 +14,7 @@ import urllib.request
 from pathlib import Path
 from typing import Any
 
-from holdfast.config import load_settings
+from holdfast.project.settings import load_settings
 from sample import PLAN, History, make_project
 
 PROGRAM = Path(sys.executable).with_name("holdfast")

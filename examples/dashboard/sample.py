@@ -11,9 +11,8 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
+from holdfast.base.clock import system_clock
 from holdfast.changes import Facts
-from holdfast.clock import system_clock
-from holdfast.config import Settings
 from holdfast.core import Core
 from holdfast.model.entry import (
     ConstraintPinned,
@@ -30,6 +29,7 @@ from holdfast.model.task import Task, TaskDAG
 from holdfast.model.usage import UsageMetrics
 from holdfast.model.workflow import Issue
 from holdfast.pauses import with_world
+from holdfast.project.settings import Settings
 from holdfast.store.sql import SqlStore
 from holdfast.testing import FixedClock
 from holdfast.winddown import IncrementalPauseManager

@@ -6,11 +6,11 @@ Names load when they are first used: importing `holdfast` itself costs nothing.
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from holdfast._version import __version__ as __version__
+    from holdfast.base.errors import HoldfastError as HoldfastError
+    from holdfast.base.errors import SessionAlreadyRunningError as SessionAlreadyRunningError
+    from holdfast.base.errors import SessionNotFoundError as SessionNotFoundError
     from holdfast.capacity.tracker import ContextUsageTracker as ContextUsageTracker
     from holdfast.capture.files import FileTracker as FileTracker
-    from holdfast.errors import HoldfastError as HoldfastError
-    from holdfast.errors import SessionAlreadyRunningError as SessionAlreadyRunningError
-    from holdfast.errors import SessionNotFoundError as SessionNotFoundError
     from holdfast.findings.by_model import DecisionExtractor as DecisionExtractor
     from holdfast.flow.graph import Flow as Flow
     from holdfast.flow.hub import Hub as Hub
@@ -42,16 +42,16 @@ _HOME = {
     "FileTracker": "holdfast.capture.files",
     "Flow": "holdfast.flow.graph",
     "GitState": "holdfast.model.git",
-    "HoldfastError": "holdfast.errors",
+    "HoldfastError": "holdfast.base.errors",
     "Hub": "holdfast.flow.hub",
     "IncrementalPauseManager": "holdfast.winddown",
     "OrchestratorService": "holdfast.orchestrator.service",
     "PauseAction": "holdfast.journal.action",
     "ResumeContextCompiler": "holdfast.resume.snapshots",
     "ReviewerFeedback": "holdfast.model.findings",
-    "SessionAlreadyRunningError": "holdfast.errors",
+    "SessionAlreadyRunningError": "holdfast.base.errors",
     "SessionContext": "holdfast.flow.session",
-    "SessionNotFoundError": "holdfast.errors",
+    "SessionNotFoundError": "holdfast.base.errors",
     "SessionPauseManager": "holdfast.pauses",
     "SessionSnapshot": "holdfast.model.snapshot",
     "SessionState": "holdfast.model.flow",

@@ -10,17 +10,17 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from holdfast.clock import Clock, system_clock, to_datetime
-from holdfast.config import Settings
-from holdfast.durable import read_file, storage_errors, write_new
-from holdfast.errors import CannotDoError, DamagedDataError, NotFoundError
-from holdfast.ids import new_id
+from holdfast.base.clock import Clock, system_clock, to_datetime
+from holdfast.base.durable import read_file, storage_errors, write_new
+from holdfast.base.errors import CannotDoError, DamagedDataError, NotFoundError
+from holdfast.base.ids import new_id
 from holdfast.model.base import explain
 from holdfast.model.item_session import STATE_CLASSES, ImproveSessionState, ItemSessionState, SessionType
 from holdfast.model.schema import ITEM_SESSION_SCHEMA
 from holdfast.model.snapshot import SessionSnapshot
 from holdfast.model.workflow import ACTIVE, Workflow
 from holdfast.pauses import remember_project
+from holdfast.project.settings import Settings
 from holdfast.sidecar.carry import Carried, from_document
 from holdfast.sidecar.transactions import Limits, SideCar
 from holdfast.store.bundle import LARGEST_MEMBER, pack, unpack

@@ -8,8 +8,8 @@ from datetime import datetime
 
 from pydantic import ValidationError
 
-from holdfast import ids
-from holdfast.errors import InvalidInputError
+from holdfast.base import ids
+from holdfast.base.errors import InvalidInputError
 from holdfast.model.entry import (
     Entry,
     Event,
@@ -21,11 +21,11 @@ from holdfast.model.entry import (
 from holdfast.model.fold import SessionFold
 from holdfast.model.git import GitState
 from holdfast.model.originals import ISSUE, MESSAGE, OPTIONS, lacks_something, name_of, original
+from holdfast.model.policy import Trigger
 from holdfast.model.snapshot import FileFingerprint, IncrementalPause, SessionSnapshot
 from holdfast.model.task import TaskDAG
 from holdfast.model.usage import UsageMetrics
 from holdfast.model.workflow import RESUMABLE, Issue, Workflow, WorkflowOptions, WorkflowStatus
-from holdfast.policy import Trigger
 from holdfast.store.protocol import Change
 
 

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from holdfast.errors import DamagedDataError, HoldfastError, InvalidInputError, NotFoundError
+from holdfast.base.errors import DamagedDataError, HoldfastError, InvalidInputError, NotFoundError
 from holdfast.findings.gather import gather
 from holdfast.model.gathered import Gathered
 from holdfast.model.message import Message, ReadReport

@@ -16,6 +16,14 @@ from collections.abc import Callable, Iterable
 from datetime import datetime
 from typing import Any, TypeVar
 
+from holdfast.base.clock import Clock, system_clock, to_datetime
+from holdfast.base.errors import (
+    ConflictError,
+    IllegalTransitionError,
+    InvalidInputError,
+    NotFoundError,
+    SessionAlreadyRunningError,
+)
 from holdfast.changes import (
     NOT_RUNNING,
     Facts,
@@ -28,14 +36,6 @@ from holdfast.changes import (
     paused_since,
     prepare_pause,
     with_run,
-)
-from holdfast.clock import Clock, system_clock, to_datetime
-from holdfast.errors import (
-    ConflictError,
-    IllegalTransitionError,
-    InvalidInputError,
-    NotFoundError,
-    SessionAlreadyRunningError,
 )
 from holdfast.model.entry import (
     Entry,
@@ -53,6 +53,7 @@ from holdfast.model.entry import (
 )
 from holdfast.model.findings import Decision, ErrorRecord
 from holdfast.model.fold import SessionFold
+from holdfast.model.policy import Trigger
 from holdfast.model.snapshot import SessionSnapshot
 from holdfast.model.task import TaskDAG
 from holdfast.model.workflow import (
@@ -65,7 +66,6 @@ from holdfast.model.workflow import (
     WorkflowOptions,
     WorkflowStatus,
 )
-from holdfast.policy import Trigger
 from holdfast.store.protocol import Change, Store
 
 _T = TypeVar("_T")

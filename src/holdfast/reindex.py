@@ -8,16 +8,21 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from holdfast.clock import Clock, system_clock
-from holdfast.config import Settings
+from holdfast.base.clock import Clock, system_clock
+from holdfast.base.durable import set_aside, storage_errors
+from holdfast.base.errors import (
+    DamagedDataError,
+    HeldElsewhereError,
+    HoldfastError,
+    NewerSchemaError,
+)
 from holdfast.core import Core, again_on_conflict
-from holdfast.durable import set_aside, storage_errors
-from holdfast.errors import DamagedDataError, HeldElsewhereError, HoldfastError, NewerSchemaError
-from holdfast.layout import ProjectLayout
 from holdfast.model.git import decode_path, encode_path
 from holdfast.model.snapshot import SessionSnapshot
 from holdfast.model.workflow import Workflow
 from holdfast.pauses import known_projects, open_store, remember_project
+from holdfast.project.layout import ProjectLayout
+from holdfast.project.settings import Settings
 from holdfast.store.protocol import Store
 from holdfast.store.session_document import read_session_document
 from holdfast.store.session_files import SessionFiles

@@ -11,8 +11,8 @@ from typing import Any
 
 from holdfast.journal.archive import find_archive
 from holdfast.journal.log import Reader
-from holdfast.layout import ProjectLayout
 from holdfast.model.git import decode_path
+from holdfast.project.layout import ProjectLayout
 from holdfast.store.session_files import SessionFiles
 
 TYPE_CHECKING = False

@@ -12,11 +12,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
+from holdfast.base.durable import private_folder, read_file, replace_file, storage_errors
+from holdfast.base.errors import ConflictError, GitError, InvalidInputError, NotFoundError
+from holdfast.base.git import repository_settings
+from holdfast.base.ids import new_id
 from holdfast.capture.git_commit import change_repository, reach_remote
-from holdfast.durable import private_folder, read_file, replace_file, storage_errors
-from holdfast.errors import ConflictError, GitError, InvalidInputError, NotFoundError
-from holdfast.git_program import repository_settings
-from holdfast.ids import new_id
 
 REF = "refs/holdfast/sessions"
 _FETCHED = "refs/holdfast/fetched"

@@ -7,12 +7,12 @@ from collections import Counter, deque
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from holdfast.base.clock import seconds_between
 from holdfast.capacity.forecast import seconds_until_full
-from holdfast.clock import seconds_between
 from holdfast.journal.archive import archives
 from holdfast.journal.digest import Digest
 from holdfast.journal.log import Reader
-from holdfast.layout import ProjectLayout
+from holdfast.project.layout import ProjectLayout
 
 _NEWEST_SAMPLES = 10_000
 

@@ -7,7 +7,7 @@ import signal
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
 
-from holdfast.faults import clear_traps, set_trap, watch_points
+from holdfast.base.faults import clear_traps, set_trap, watch_points
 from holdfast.store.memory import MemoryStore
 
 __all__ = ["FixedClock", "MemoryStore", "SimulatedCrash", "crash_at", "die_at", "points_passed"]

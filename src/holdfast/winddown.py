@@ -9,19 +9,19 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, cast
 
+from holdfast.base.clock import Clock, iso, seconds_between, system_clock
+from holdfast.base.durable import open_file, read_file, replace_file, storage_errors
+from holdfast.base.errors import HeldElsewhereError, HoldfastError, InvalidInputError
+from holdfast.base.ids import is_session_id, session_id
+from holdfast.base.process import ProcessIdentity, identify, is_alive
+from holdfast.base.redact import redact
 from holdfast.capacity.windows import context_window
-from holdfast.clock import Clock, iso, seconds_between, system_clock
-from holdfast.config import Settings, project_settings
-from holdfast.durable import open_file, read_file, replace_file, storage_errors
-from holdfast.errors import HeldElsewhereError, HoldfastError, InvalidInputError
-from holdfast.ids import is_session_id, session_id
 from holdfast.journal import archive, log
 from holdfast.journal.action import PauseAction, check_action_type, check_fraction
 from holdfast.journal.digest import Digest
 from holdfast.journal.recorded import RecordedWords
 from holdfast.journal.tally import Tally
-from holdfast.process import ProcessIdentity, identify, is_alive
-from holdfast.redact import redact
+from holdfast.project.settings import Settings, project_settings
 from holdfast.store.session_files import Closing, FileSet, SessionFiles
 
 TYPE_CHECKING = False
@@ -29,8 +29,8 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from holdfast.core import Facts
+    from holdfast.model.policy import Trigger
     from holdfast.pauses import SessionPauseManager
-    from holdfast.policy import Trigger
 
 _logger = logging.getLogger("holdfast.winddown")
 
@@ -307,7 +307,7 @@ class IncrementalPauseManager:
         )
 
     def _trigger(self, share_at_start: float) -> Trigger:
-        from holdfast.policy import Level
+        from holdfast.model.policy import Level
 
         return "exhaustion" if self.settings.levels.at(share_at_start) >= Level.AUTO_PAUSE else "pause"
 

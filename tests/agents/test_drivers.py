@@ -21,7 +21,6 @@ from agents.fakes.anthropic import FakeAnthropic
 from agents.fakes.openai import FakeOpenAI
 from agents.fakes.turns import Call, Seen, Tokens, Turn, call, fail, say
 from agents.workshop import Workshop
-from holdfast.config import Settings, load_settings
 from holdfast.model.entry import FeedbackRecorded
 from holdfast.orchestrator.drivers import driver_named
 from holdfast.orchestrator.drivers.protocol import (
@@ -34,6 +33,7 @@ from holdfast.orchestrator.drivers.protocol import (
     Outcome,
     RateLimited,
 )
+from holdfast.project.settings import Settings, load_settings
 from orchestrator.drivers.recorder import Recorder, assignment, is_running, wait_for
 
 
@@ -385,7 +385,7 @@ def test_settings_of_the_agent_are_passed_on(claude_bench: Bench) -> None:
 _RUNNER = """
 import sys
 from pathlib import Path
-from holdfast.config import load_settings
+from holdfast.project.settings import load_settings
 from holdfast.orchestrator.drivers import driver_named
 from orchestrator.drivers.recorder import Recorder, assignment
 folder = Path(sys.argv[2])

@@ -95,7 +95,8 @@ class Workshop:
     def configure(self, **values: str | float | bool) -> None:
         """Holdfast's settings for this project."""
         making = (
-            "from pathlib import Path; from holdfast.layout import ProjectLayout as L; L(Path.cwd()).ensure()"
+            "from pathlib import Path\nfrom holdfast.project.layout import ProjectLayout\n"
+            "ProjectLayout(Path.cwd()).ensure()"
         )
         self.run([sys.executable, "-c", making]).check()
         lines = [f"{name} = {json.dumps(value)}\n" for name, value in values.items()]

@@ -4,10 +4,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from holdfast.base.errors import InvalidInputError
 from holdfast.capacity.forecast import seconds_until_full
 from holdfast.capacity.windows import DEFAULT_WINDOW, context_window
-from holdfast.errors import InvalidInputError
-from holdfast.policy import Level, Levels
+from holdfast.model.policy import Level, Levels
 
 
 def test_a_steady_rise_is_carried_on() -> None:

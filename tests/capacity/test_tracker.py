@@ -12,10 +12,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from holdfast import ContextUsageTracker
+from holdfast.base.errors import DamagedDataError, InvalidInputError, NewerSchemaError
 from holdfast.capacity.tracker import UsageState, parse_state, tracked_sessions
-from holdfast.errors import DamagedDataError, InvalidInputError, NewerSchemaError
-from holdfast.layout import ProjectLayout
-from holdfast.policy import Level, Levels
+from holdfast.model.policy import Level, Levels
+from holdfast.project.layout import ProjectLayout
 from holdfast.testing import FixedClock
 
 SESSION = "266b3f40-6f1d-491c-aeca-825cbb3fcbc5"

@@ -13,10 +13,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from holdfast import git_program
+from holdfast.base import git
+from holdfast.base.errors import GitError, InvalidInputError
 from holdfast.capture.git import BEFORE_FIRST_COMMIT, capture_git_state, head_commit
 from holdfast.capture.git_commit import commit_files
-from holdfast.errors import GitError, InvalidInputError
 from holdfast.model.git import GitState
 
 GONE = "1234567890" * 4
@@ -844,7 +844,7 @@ def test_git_that_does_not_end_is_ended(
     repo: Repository, wrap_git: Callable[[str], None], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     wrap_git("sleep 600 & wait")
-    monkeypatch.setattr(git_program, "TIME_LIMIT", 0.2)
+    monkeypatch.setattr(git, "TIME_LIMIT", 0.2)
 
     with pytest.raises(GitError, match=r"`git rev-parse` took more than 0\.2 seconds"):
         capture_git_state(repo.folder)
@@ -1175,7 +1175,7 @@ def test_a_signing_program_that_hangs_is_ended(
     project: Repository, monkeypatch: pytest.MonkeyPatch, sign_with: Callable[[str], None]
 ) -> None:
     sign_with("sleep 600")
-    monkeypatch.setattr(git_program, "TIME_LIMIT", 1.0)
+    monkeypatch.setattr(git, "TIME_LIMIT", 1.0)
 
     refused(project, "`git commit` took more than 1 seconds")
 

@@ -11,9 +11,15 @@ from pathlib import Path
 import pytest
 
 import holdfast
-from holdfast.errors import GitError
-from holdfast.git_program import base_environment, repository_settings, run_git
-from holdfast.safe_git import Setting, allowed_protocols, guarded
+from holdfast.base.errors import GitError
+from holdfast.base.git import (
+    Setting,
+    allowed_protocols,
+    base_environment,
+    guarded,
+    repository_settings,
+    run_git,
+)
 
 SOURCE = Path(holdfast.__file__).parent
 STARTS_GIT = {"safe_git.py"}

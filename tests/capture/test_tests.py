@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from holdfast.base.errors import DamagedDataError
 from holdfast.capture.tests import TestResults, merged, read_junit, state_after
-from holdfast.errors import DamagedDataError
 from holdfast.model.findings import TestPhase, TestState
 
 NOW = datetime(2026, 1, 6, 12, tzinfo=UTC)

@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import IO, Any
 
 import holdfast
-from holdfast.config import Settings, load_settings
+from holdfast.project.settings import Settings, load_settings
 from holdfast.winddown import IncrementalPauseManager
 
 PROGRAM = (sys.executable, "-m", "holdfast")

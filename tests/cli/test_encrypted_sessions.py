@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from holdfast import SessionStateManager
-from holdfast.errors import CannotDoError
+from holdfast.base.errors import CannotDoError
 from holdfast.model.item_session import AuditSessionState
 
 from .harness import Place

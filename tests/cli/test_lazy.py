@@ -56,7 +56,7 @@ LIGHT: dict[str, tuple[Sequence[str], set[str]]] = {
     "--version": (["--version"], HEAVY | {"click"}),
     "docs --help": (["docs", "improve", "--help"], HEAVY | {"tree_sitter", "rich", "pydantic_ai"}),
     "docs plan": (["docs", "plan", "."], DATABASE | {"rich", "pydantic_ai", "asyncio"}),
-    "import": (["import"], HEAVY | {"click", "holdfast.errors"}),
+    "import": (["import"], HEAVY | {"click", "holdfast.base.errors"}),
     "winddown append": (["winddown", "append", "tool_call", "--percent", "0.9"], DATABASE | {"yaml"}),
     "winddown summary": (["winddown", "summary"], DATABASE | {"yaml"}),
     "usage": (["usage"], DATABASE | {"msgspec", "pydantic", "yaml"}),

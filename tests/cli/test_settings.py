@@ -7,7 +7,7 @@ from collections.abc import Mapping
 import pytest
 
 from holdfast.capacity.tracker import ContextUsageTracker
-from holdfast.layout import ProjectLayout
+from holdfast.project.layout import ProjectLayout
 
 from .harness import Place
 

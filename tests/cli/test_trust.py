@@ -19,8 +19,8 @@ import pytest
 from platformdirs import user_data_dir
 
 import holdfast
-from holdfast.layout import FOLDER, ProjectLayout, find_project
-from holdfast.trust import Trust, data_home
+from holdfast.project.layout import FOLDER, ProjectLayout, find_project
+from holdfast.project.trust import Trust, data_home
 from hooks.harness import AgentSession
 from server.program import ServerProgram
 
@@ -557,7 +557,7 @@ def test_a_committed_snapshot_of_ours_is_still_ours(place: Place) -> None:
 
 def test_of_many_who_make_the_folder_none_finds_it_foreign(place: Place) -> None:
     script = (
-        "import sys; from pathlib import Path; from holdfast.layout import ProjectLayout\n"
+        "import sys; from pathlib import Path; from holdfast.project.layout import ProjectLayout\n"
         "sys.stdin.read()\n"
         "print(ProjectLayout(Path.cwd()).ensure().foreign_because)"
     )

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from holdfast.process import is_alive
+from holdfast.base.process import is_alive
 
 from .harness import CTRL_C, PATIENCE, PROGRAM, Place, Result, on_terminal
 

@@ -9,9 +9,8 @@ from typing import Any
 
 import pytest
 
-from holdfast.clock import to_datetime
-from holdfast.core import Core, Facts
-from holdfast.errors import (
+from holdfast.base.clock import to_datetime
+from holdfast.base.errors import (
     ConflictError,
     HeldElsewhereError,
     HoldfastError,
@@ -20,6 +19,7 @@ from holdfast.errors import (
     NotFoundError,
     SessionAlreadyRunningError,
 )
+from holdfast.core import Core, Facts
 from holdfast.model.entry import (
     ConstraintPinned,
     DecisionRecorded,

@@ -14,11 +14,11 @@ from typing import Any
 import pytest
 import yaml
 
-from holdfast.config import Settings, load_settings
+from holdfast.base.errors import HoldfastError, NotFoundError
 from holdfast.enrich import enrich_snapshot
-from holdfast.errors import HoldfastError, NotFoundError
 from holdfast.model.snapshot import SessionSnapshot
 from holdfast.pauses import SessionPauseManager, open_store
+from holdfast.project.settings import Settings, load_settings
 from holdfast.store.session_document import read_session_document
 from transcripts.claude_files import answered, called, file_of, said, typed
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from holdfast.errors import InvalidInputError
-from holdfast.policy import Level, Levels, PausePolicy, Situation, must_force, pause_cause
+from holdfast.base.errors import InvalidInputError
+from holdfast.model.policy import Level, Levels, PausePolicy, Situation, must_force, pause_cause
 
 ALL = PausePolicy(exhaustion_at=0.85, every_tasks=3, timeout_seconds=60)
 

@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 
 from holdfast.cli.main import COMMANDS
-from holdfast.config import _SETTINGS, load_settings
-from holdfast.layout import ProjectLayout
+from holdfast.project.layout import ProjectLayout
+from holdfast.project.settings import _SETTINGS, load_settings
 
 ROOT = Path(__file__).parents[2]
 DOCUMENTS = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md"), ROOT / "bench" / "README.md"])

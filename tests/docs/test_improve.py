@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
+from holdfast.base.errors import ConflictError
 from holdfast.docs.improve import accept_all
-from holdfast.errors import ConflictError
 from holdfast.sidecar.transactions import SideCar
 
 from . import improving

@@ -14,12 +14,12 @@ from pygments.lexers import get_lexer_by_name
 from pygments.token import Comment, Token
 
 from conftest import SOAK
+from holdfast.base.errors import InvalidInputError, NotFoundError
 from holdfast.docs.items import analyse
 from holdfast.docs.languages import parse
 from holdfast.docs.literals import clean
 from holdfast.docs.source import Source, SourceError
 from holdfast.docs.splice import SpliceError, splice
-from holdfast.errors import InvalidInputError, NotFoundError
 
 from .sources import TEXTS, javascript_files, python_files
 

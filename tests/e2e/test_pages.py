@@ -12,7 +12,7 @@ import pytest
 from playwright.sync_api import Browser, Page, expect
 
 from e2e.browser import PATIENCE, ROOT, Complaints, Server, faults_by_axe
-from holdfast.config import load_settings
+from holdfast.project.settings import load_settings
 from sample import PLAN, History, make_project
 
 PICTURES = ROOT / ".cache" / "pictures"

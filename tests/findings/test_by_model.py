@@ -28,7 +28,7 @@ from findings.scripted_model import (
     raw,
     says,
 )
-from holdfast.errors import InvalidInputError
+from holdfast.base.errors import InvalidInputError
 from holdfast.findings.by_model import DecisionExtractor, Extraction, Limits
 from holdfast.model.findings import Decision, ErrorRecord
 from holdfast.model.message import Message, ToolResult

@@ -3,8 +3,8 @@ from __future__ import annotations
 import pytest
 
 from findings.sessions import Session
+from holdfast.base.text import same_command
 from holdfast.findings.failures import telling_lines
-from holdfast.text import same_command
 
 BROKEN = "Exit code 2\n$ make paint\nshed.c:4:9: undefined: brush\nmake: *** [paint] Error 1"
 

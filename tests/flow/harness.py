@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Coroutine
 from typing import Any, TypeVar
 
-from holdfast.errors import NodeFailedError
+from holdfast.base.errors import NodeFailedError
 from holdfast.flow.graph import Flow
 from holdfast.flow.hub import Hub
 from holdfast.model.flow import SessionState

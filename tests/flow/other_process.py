@@ -22,7 +22,7 @@ from typing import Any
 
 from flow.harness import run_or_resume
 from flow.random_flows import World, build, describe
-from holdfast.durable import replace_file
+from holdfast.base.durable import replace_file
 from holdfast.flow.hub import Hub
 from holdfast.store.flows import SqlFlowStore
 

@@ -8,7 +8,7 @@ from collections.abc import AsyncIterator
 import pytest
 
 from flow.harness import play
-from holdfast.errors import InvalidInputError, NodeFailedError
+from holdfast.base.errors import InvalidInputError, NodeFailedError
 from holdfast.flow.graph import Flow
 from holdfast.flow.hub import Hub
 from holdfast.flow.step import Step

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import pytest
 
 from flow.harness import play
-from holdfast.errors import InvalidFlowError
+from holdfast.base.errors import InvalidFlowError
 from holdfast.flow.graph import Flow
 from holdfast.flow.hub import Hub
 from holdfast.flow.step import Step

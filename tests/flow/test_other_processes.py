@@ -18,7 +18,7 @@ from pysqlite3 import dbapi2 as sqlite  # type: ignore[import-untyped]
 
 from flow.harness import play
 from flow.random_flows import Description, World, build, describe
-from holdfast.errors import SessionAlreadyRunningError
+from holdfast.base.errors import SessionAlreadyRunningError
 from holdfast.flow.graph import Flow
 from holdfast.flow.hub import Hub
 from holdfast.flow.step import Step

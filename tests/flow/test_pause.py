@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from flow.harness import play
-from holdfast.errors import (
+from holdfast.base.errors import (
     FlowChangedError,
     InvalidInputError,
     NotFoundError,

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from flow.harness import play
-from holdfast.errors import ConflictError, NodeFailedError, SessionAlreadyRunningError
+from holdfast.base.errors import ConflictError, NodeFailedError, SessionAlreadyRunningError
 from holdfast.flow.graph import Flow
 from holdfast.flow.hub import Hub
 from holdfast.flow.step import Step

@@ -18,7 +18,7 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.errors import CannotDoError
+from holdfast.base.errors import CannotDoError
 from holdfast.flow.hub import Hub
 from holdfast.flow.terminal import pause_on_interrupt
 

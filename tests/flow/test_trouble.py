@@ -9,7 +9,12 @@ from typing import Any
 import pytest
 
 from flow.harness import play
-from holdfast.errors import InvalidInputError, NodeFailedError, SessionNotFoundError, StorageError
+from holdfast.base.errors import (
+    InvalidInputError,
+    NodeFailedError,
+    SessionNotFoundError,
+    StorageError,
+)
 from holdfast.flow.graph import Flow
 from holdfast.flow.hub import Hub
 from holdfast.flow.memory import MemoryFlowStore

@@ -8,7 +8,7 @@ import sys
 
 import pytest
 
-from holdfast.layout import ProjectLayout
+from holdfast.project.layout import ProjectLayout
 from holdfast.sidecar.ledger import Transaction
 from holdfast.sidecar.transactions import SideCar
 from hooks.harness import AgentSession

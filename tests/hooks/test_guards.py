@@ -6,7 +6,7 @@ import pytest
 
 from holdfast.hooks.guards.dangerous_commands import danger
 from holdfast.hooks.guards.unpinned_program import unpinned
-from holdfast.layout import ProjectLayout
+from holdfast.project.layout import ProjectLayout
 from hooks.commands import DANGEROUS, HARMLESS
 from hooks.harness import AgentSession
 

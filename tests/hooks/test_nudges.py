@@ -10,7 +10,7 @@ import pytest
 
 from holdfast import SessionPauseManager
 from holdfast.hooks.nudges import machine_resources
-from holdfast.layout import ProjectLayout
+from holdfast.project.layout import ProjectLayout
 from hooks.harness import AgentSession, Result
 
 DAY = 86_400

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 import pytest
 
 from holdfast.hooks.command import hook_command
-from holdfast.layout import ProjectLayout
+from holdfast.project.layout import ProjectLayout
 from hooks.harness import AgentSession
 
 

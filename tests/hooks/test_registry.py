@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 import holdfast.hooks
-from holdfast import redact, secret_signs
+from holdfast.base import redact, secret_signs
 from holdfast.hooks.command import ENTRY, WRAPPER, hook_command
 from holdfast.hooks.event import MOMENTS
 from holdfast.hooks.events import EVENTS

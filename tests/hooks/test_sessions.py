@@ -17,7 +17,7 @@ import pytest
 from holdfast import IncrementalPauseManager, SessionPauseManager
 from holdfast.core import Facts
 from holdfast.hooks.context import LIMITS
-from holdfast.layout import ProjectLayout
+from holdfast.project.layout import ProjectLayout
 from hooks.harness import PATIENCE, AgentSession, said
 from transcripts.claude_files import answered, called
 

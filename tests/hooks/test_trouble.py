@@ -13,7 +13,7 @@ import pytest
 from holdfast.hooks.command import WRAPPER, hook_command
 from holdfast.hooks.events import EVENTS
 from holdfast.hooks.trouble import note
-from holdfast.layout import ProjectLayout
+from holdfast.project.layout import ProjectLayout
 from hooks.harness import PATIENCE, AgentSession, Result
 
 

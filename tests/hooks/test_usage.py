@@ -13,7 +13,7 @@ from holdfast.capacity.tracker import ContextUsageTracker, UsageState
 from holdfast.hooks import usage as reading
 from holdfast.hooks.event import Event
 from holdfast.hooks.usage import claude_usage, codex_usage, newest_in_transcript
-from holdfast.layout import ProjectLayout
+from holdfast.project.layout import ProjectLayout
 from hooks.harness import AgentSession, said
 
 

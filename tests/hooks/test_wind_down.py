@@ -13,7 +13,7 @@ from holdfast import IncrementalPauseManager
 from holdfast.hooks.command import hook_command
 from holdfast.hooks.settling import Work, settle
 from holdfast.journal.action import PauseAction
-from holdfast.layout import ProjectLayout
+from holdfast.project.layout import ProjectLayout
 from hooks.harness import AgentSession
 
 

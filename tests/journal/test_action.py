@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from holdfast import PauseAction
-from holdfast.errors import DamagedDataError, InvalidInputError
+from holdfast.base.errors import DamagedDataError, InvalidInputError
 from holdfast.journal.action import ACTION_TYPES, check_action_type, check_fraction
 from holdfast.journal.log import encode
 

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from holdfast.errors import StorageError
+from holdfast.base.errors import StorageError
 from holdfast.journal import log
 from holdfast.journal.action import PauseAction
 from holdfast.journal.tally import Tally

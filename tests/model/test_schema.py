@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from holdfast.errors import DamagedDataError, NewerSchemaError
+from holdfast.base.errors import DamagedDataError, NewerSchemaError
 from holdfast.model.schema import ITEM_SESSION_SCHEMA, SNAPSHOT_SCHEMA, Document, Schema
 
 

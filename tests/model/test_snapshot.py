@@ -10,7 +10,7 @@ import yaml
 from hypothesis import given
 from pydantic import ValidationError
 
-from holdfast.errors import DamagedDataError, NewerSchemaError
+from holdfast.base.errors import DamagedDataError, NewerSchemaError
 from holdfast.model.snapshot import ActionGlimpse, FileFingerprint, IncrementalPause, SessionSnapshot
 from holdfast.model.task import TaskDAG
 from holdfast.model.usage import UsageMetadata, UsageMetrics

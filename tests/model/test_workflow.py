@@ -7,7 +7,7 @@ from datetime import timedelta
 import pytest
 from pydantic import ValidationError
 
-from holdfast.errors import IllegalTransitionError
+from holdfast.base.errors import IllegalTransitionError
 from holdfast.model.workflow import ACTIVE, OPEN, VALID_TRANSITIONS, WorkflowStatus
 from store.samples import NOON, at, full_workflow, workflow
 

@@ -13,7 +13,6 @@ from dataclasses import replace
 from typing import Any, TypeVar
 
 from cli.harness import PROGRAM, Place
-from holdfast.config import Settings
 from holdfast.model.entry import Entry
 from holdfast.model.task import Task
 from holdfast.model.workflow import Workflow
@@ -21,6 +20,7 @@ from holdfast.orchestrator.drivers.protocol import Assignment, Outcome, Report
 from holdfast.orchestrator.local import Here
 from holdfast.orchestrator.plan import Plan, parse_plan
 from holdfast.orchestrator.service import OrchestratorService
+from holdfast.project.settings import Settings
 
 PATIENCE = 60.0
 T = TypeVar("T")

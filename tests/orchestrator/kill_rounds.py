@@ -19,12 +19,12 @@ from collections import Counter
 from pathlib import Path
 
 import holdfast.orchestrator.engine  # so that no child has to
-from holdfast.config import Settings, load_settings
 from holdfast.model.entry import TaskFinished, TaskStarted
 from holdfast.model.workflow import Workflow
 from holdfast.orchestrator.local import Here
 from holdfast.orchestrator.plan import Plan, parse_plan
 from holdfast.orchestrator.service import OrchestratorService
+from holdfast.project.settings import Settings, load_settings
 
 TASKS = 30
 PATIENCE = 60.0

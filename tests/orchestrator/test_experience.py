@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from holdfast.model.entry import TaskFinished, WorkflowPaused
+from holdfast.model.policy import Expectation, PausePolicy, Situation, does_not_fit
 from holdfast.orchestrator.experience import Experience, pauses_by_trigger
-from holdfast.policy import Expectation, PausePolicy, Situation, does_not_fit
 from holdfast.store.protocol import Store
 from store.samples import new, workflow
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from holdfast.errors import HeldElsewhereError
+from holdfast.base.errors import HeldElsewhereError
 from holdfast.model.entry import TaskFinished, TaskStarted, WorkflowPaused, WorkflowStatusChanged
 from holdfast.model.workflow import Workflow
 from holdfast.orchestrator.local import Here

@@ -17,12 +17,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cli.harness import Place
-from holdfast.errors import InvalidInputError
+from holdfast.base.errors import InvalidInputError
+from holdfast.base.redact import redact
 from holdfast.model.originals import taken_out
 from holdfast.orchestrator.drivers.protocol import Done
 from holdfast.orchestrator.plan import parse_plan
 from holdfast.orchestrator.worker import Worker
-from holdfast.redact import redact
 
 from .harness import ScriptedDriver, Workshop, plan_of, wait_for
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from holdfast.errors import InvalidInputError, NotFoundError
+from holdfast.base.errors import InvalidInputError, NotFoundError
 from holdfast.model.workflow import WorkflowOptions
 from holdfast.orchestrator.plan import driver_of, parse_plan, read_plan
 

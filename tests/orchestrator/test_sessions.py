@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from holdfast.errors import (
+from holdfast.base.errors import (
     CannotDoError,
     HeldElsewhereError,
     IllegalTransitionError,
@@ -20,6 +20,7 @@ from holdfast.errors import (
     NotFoundError,
     SessionAlreadyRunningError,
 )
+from holdfast.base.process import is_alive
 from holdfast.model.entry import (
     AgentSessionReported,
     DecisionRecorded,
@@ -45,7 +46,6 @@ from holdfast.orchestrator.drivers.protocol import (
 )
 from holdfast.orchestrator.local import Here
 from holdfast.orchestrator.plan import Plan, parse_plan
-from holdfast.process import is_alive
 from store.samples import DECISION
 from transcripts.claude_files import file_of, said, typed
 

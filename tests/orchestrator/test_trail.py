@@ -12,10 +12,10 @@ from pathlib import Path
 import pytest
 
 from cli.harness import PROGRAM
-from holdfast.errors import IllegalTransitionError
+from holdfast.base.errors import IllegalTransitionError
+from holdfast.base.process import identify
 from holdfast.model.entry import Warned
 from holdfast.model.workflow import Workflow
-from holdfast.process import identify
 from holdfast.sidecar.ledger import Transaction
 from holdfast.sidecar.manifest import Entry
 from holdfast.sidecar.transactions import SideCar
@@ -161,7 +161,7 @@ def test_a_side_car_that_cannot_record_costs_its_record_alone(
             check=True,
         )  # fmt: skip
     if broken == "locked":
-        from holdfast.durable import lock_file
+        from holdfast.base.durable import lock_file
         from holdfast.orchestrator import trail
 
         monkeypatch.setattr(trail, "PATIENCE", 0.05)

@@ -12,8 +12,8 @@ import sqlalchemy as sa
 
 from cli.harness import Place
 from conftest import SOAK
+from holdfast.base.errors import ConflictError
 from holdfast.core import Core
-from holdfast.errors import ConflictError
 from holdfast.model.entry import TaskFinished, Warned
 from holdfast.orchestrator.local import Here
 from holdfast.orchestrator.recorder import Recorder, RunOverError

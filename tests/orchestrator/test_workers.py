@@ -13,8 +13,8 @@ from pathlib import Path
 import pytest
 
 from cli.harness import Place
+from holdfast.base.errors import SessionAlreadyRunningError
 from holdfast.changes import Facts
-from holdfast.errors import SessionAlreadyRunningError
 from holdfast.model.entry import SessionTaken, TaskFinished, TaskStarted
 from holdfast.model.workflow import Workflow
 from holdfast.orchestrator.presence import is_gone

@@ -10,8 +10,8 @@ import sys
 from collections.abc import Iterator
 from itertools import product
 
-from holdfast.redact import redact
-from holdfast.secret_signs import SECRET_NAMES, SIGNS
+from holdfast.base.redact import redact
+from holdfast.base.secret_signs import SECRET_NAMES, SIGNS
 
 LONG, SHORTER = 600_000, 60_000
 

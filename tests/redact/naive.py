@@ -1,4 +1,4 @@
-"""Redaction as plain patterns say it, however long that takes: what `holdfast.redact` must find, too."""
+"""Redaction as plain patterns say it, however long that takes: what `holdfast.base.redact` must find, too."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from holdfast.secret_signs import SECRET_NAMES
+from holdfast.base.secret_signs import SECRET_NAMES
 
 
 @dataclass(frozen=True, slots=True)

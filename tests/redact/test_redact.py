@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from holdfast.redact import redact
+from holdfast.base.redact import redact
 from redact import adversary, naive
 
 # Put together at run time, so that no scanner takes this file for a leak.

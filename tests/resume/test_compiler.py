@@ -5,7 +5,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from findings.sessions import Session
-from holdfast.errors import InvalidInputError
+from holdfast.base.errors import InvalidInputError
 from holdfast.findings.gather import gather
 from holdfast.model.gathered import Gathered
 from holdfast.model.message import Message, ReadReport, TodoItem

@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from holdfast import ResumeContextCompiler
+from holdfast.base.errors import InvalidInputError
 from holdfast.cli.history import _CATEGORIES as ON_THE_COMMAND_LINE
-from holdfast.errors import InvalidInputError
 from holdfast.model.snapshot import SessionSnapshot
 from holdfast.resume.fidelity import _FETCHED_BY, fetch_command
 from holdfast.resume.history import CATEGORIES

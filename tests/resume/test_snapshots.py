@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 
 from findings.sessions import Session
 from holdfast import ResumeContextCompiler
-from holdfast.errors import InvalidInputError
+from holdfast.base.errors import InvalidInputError
+from holdfast.base.text import one_line
 from holdfast.findings.records import test_state
 from holdfast.model.findings import Decision, ErrorRecord, ReviewerFeedback, TestState
 from holdfast.model.git import GitState
@@ -21,7 +22,6 @@ from holdfast.model.snapshot import SessionSnapshot
 from holdfast.model.task import Task, TaskDAG
 from holdfast.model.workflow import Issue
 from holdfast.resume.quote import visible
-from holdfast.text import one_line
 from model.strategies import issues, snapshots
 from resume.streams import HOSTILE, streams
 from resume.test_compiler import outside_fences

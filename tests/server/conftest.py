@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from cli.harness import IDENTITY, Place
-from holdfast.config import Settings, load_settings
+from holdfast.project.settings import Settings, load_settings
 from holdfast.store.sql import SqlStore
 
 from .harness import Served, serving

@@ -15,7 +15,7 @@ import uvicorn
 from websockets.sync.client import ClientConnection, connect
 from websockets.typing import Subprotocol
 
-from holdfast.config import Settings
+from holdfast.project.settings import Settings
 from holdfast.server.app import create_app
 from holdfast.server.gate import Door
 from holdfast.server.serve import listening_socket

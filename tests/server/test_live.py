@@ -12,9 +12,9 @@ import pytest
 from websockets.exceptions import ConnectionClosed, InvalidHandshake, InvalidStatus
 
 from cli.harness import Place
-from holdfast.config import Settings
 from holdfast.model.entry import Warned
 from holdfast.model.workflow import Workflow
+from holdfast.project.settings import Settings
 from holdfast.server import feed as feeds
 from holdfast.server.routes import live
 from holdfast.store.engine import open_engine

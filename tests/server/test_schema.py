@@ -15,7 +15,7 @@ import schemathesis
 from hypothesis import HealthCheck, settings
 from schemathesis.checks import positive_data_acceptance
 
-from holdfast.config import load_settings
+from holdfast.project.settings import load_settings
 from holdfast.store.sql import SqlStore
 from store.samples import ONE_OF_EACH, full_snapshot, full_workflow, new, snapshot, workflow
 

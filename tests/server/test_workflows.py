@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from cli.harness import Place
-from holdfast.errors import HTTP_STATUSES, HoldfastError, kinds
+from holdfast.base.errors import HTTP_STATUSES, HoldfastError, kinds
 from holdfast.store.sql import SqlStore
 from store.samples import at, full_snapshot, full_workflow, new, next_of, numbered, snapshot, workflow
 

@@ -6,7 +6,7 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
-from holdfast.process import identify
+from holdfast.base.process import identify
 from holdfast.sidecar.transactions import Limits, SideCar
 from holdfast.testing import die_at
 

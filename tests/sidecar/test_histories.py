@@ -27,7 +27,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, rule
 
 from conftest import SOAK
-from holdfast.errors import CannotDoError, ConflictError, IllegalTransitionError
+from holdfast.base.errors import CannotDoError, ConflictError, IllegalTransitionError
 from holdfast.sidecar import state as state_module
 from holdfast.sidecar import transactions as transactions_module
 from holdfast.sidecar import work as work_module

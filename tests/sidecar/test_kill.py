@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pytest
 
+from holdfast.project.trust import Trust
 from holdfast.sidecar.transactions import SideCar
 from holdfast.testing import points_passed
-from holdfast.trust import Trust
 
 from . import dying
 from .trees import git, git_folder_of, new_project, tree_of

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.errors import CannotDoError, ConflictError
+from holdfast.base.errors import CannotDoError, ConflictError
 from holdfast.sidecar import worktree as worktree_module
 from holdfast.sidecar.manifest import Entry, FileState
 from holdfast.sidecar.transactions import Limits, SideCar

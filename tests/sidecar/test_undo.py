@@ -7,14 +7,14 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.errors import (
+from holdfast.base.errors import (
     CannotDoError,
     ConflictError,
     IllegalTransitionError,
     InvalidInputError,
     NotFoundError,
 )
-from holdfast.process import ProcessIdentity
+from holdfast.base.process import ProcessIdentity
 from holdfast.sidecar.manifest import Entry
 from holdfast.sidecar.transactions import Limits, SideCar
 from holdfast.testing import FixedClock

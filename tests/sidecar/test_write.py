@@ -6,7 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.errors import CannotDoError, ConflictError, IllegalTransitionError, InvalidInputError
+from holdfast.base.errors import (
+    CannotDoError,
+    ConflictError,
+    IllegalTransitionError,
+    InvalidInputError,
+)
 from holdfast.sidecar.transactions import SideCar
 
 from .trees import START, tree_of

@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from holdfast.errors import ConflictError
+from holdfast.base.errors import ConflictError
 from holdfast.model.entry import (
     AgentSessionReported,
     ConstraintPinned,

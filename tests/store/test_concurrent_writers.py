@@ -7,8 +7,8 @@ import threading
 from collections.abc import Callable
 from typing import Any
 
+from holdfast.base.errors import ConflictError
 from holdfast.core import Core, Facts
-from holdfast.errors import ConflictError
 from holdfast.model.entry import Event, TaskFinished
 from holdfast.model.workflow import Issue, WorkflowStatus
 from holdfast.store.memory import MemoryStore

@@ -14,7 +14,7 @@ import pytest
 import sqlalchemy as sa
 
 from flow.harness import play
-from holdfast.errors import (
+from holdfast.base.errors import (
     ConflictError,
     DamagedDataError,
     HeldElsewhereError,

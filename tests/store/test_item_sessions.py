@@ -18,7 +18,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from holdfast.errors import (
+from holdfast.base.errors import (
     ConflictError,
     DamagedDataError,
     HoldfastError,
@@ -26,9 +26,9 @@ from holdfast.errors import (
     NewerSchemaError,
     SessionNotFoundError,
 )
-from holdfast.layout import ProjectLayout
 from holdfast.model.item_session import AuditSessionState, ImproveProgress, ImproveSessionState, SessionType
 from holdfast.model.snapshot import FileFingerprint
+from holdfast.project.layout import ProjectLayout
 from holdfast.store.item_sessions import SessionStateManager
 from holdfast.store.session_files import SessionFiles
 from holdfast.testing import FixedClock
@@ -265,7 +265,7 @@ def test_a_session_found_as_the_latest_can_be_saved(tmp_path: Path) -> None:
 
 SAVE_MANY = """
 import sys
-from holdfast.errors import ConflictError
+from holdfast.base.errors import ConflictError
 from holdfast.store.item_sessions import SessionStateManager
 manager, saved = SessionStateManager(sys.argv[1]), 0
 while saved < 10:

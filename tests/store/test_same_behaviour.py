@@ -12,7 +12,7 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
-from holdfast.errors import HoldfastError
+from holdfast.base.errors import HoldfastError
 from holdfast.model.workflow import VALID_TRANSITIONS, Workflow, WorkflowStatus
 from holdfast.store.memory import MemoryStore
 from holdfast.store.protocol import Change, Store

@@ -17,11 +17,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from holdfast import ids
-from holdfast.durable import write_new
-from holdfast.errors import DamagedDataError, NotFoundError, StorageError
+from holdfast.base import ids
+from holdfast.base.durable import write_new
+from holdfast.base.errors import DamagedDataError, NotFoundError, StorageError
 from holdfast.journal import log
-from holdfast.layout import ProjectLayout
+from holdfast.project.layout import ProjectLayout
 from holdfast.store.session_files import LATEST, Closing, FileSet, SessionFiles
 from store.faults import crash_at, disk_full_at
 

@@ -22,7 +22,7 @@ from alembic.migration import MigrationContext
 from pysqlite3 import dbapi2 as sqlite  # type: ignore[import-untyped]
 from sqlalchemy.exc import IntegrityError
 
-from holdfast.errors import (
+from holdfast.base.errors import (
     DamagedDataError,
     HeldElsewhereError,
     HoldfastError,

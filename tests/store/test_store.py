@@ -10,7 +10,7 @@ from typing import get_args
 import pytest
 from hypothesis import HealthCheck, given, settings
 
-from holdfast.errors import ConflictError, HeldElsewhereError, HoldfastError, NotFoundError
+from holdfast.base.errors import ConflictError, HeldElsewhereError, HoldfastError, NotFoundError
 from holdfast.model.entry import AnyEntry
 from holdfast.model.snapshot import SessionSnapshot
 from holdfast.model.workflow import VALID_TRANSITIONS, Issue, WorkflowStatus

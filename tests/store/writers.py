@@ -14,8 +14,8 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
+from holdfast.base.errors import ConflictError, HeldElsewhereError
 from holdfast.core import Core
-from holdfast.errors import ConflictError, HeldElsewhereError
 from holdfast.store.sql import SqlStore
 from holdfast.testing import FixedClock
 from store.samples import new, next_of, numbered, workflow

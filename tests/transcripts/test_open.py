@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.errors import DamagedDataError, InvalidInputError, NotFoundError
+from holdfast.base.errors import DamagedDataError, InvalidInputError, NotFoundError
 from holdfast.transcripts import detect, open_transcript
 from transcripts.claude_files import file_of, said, typed
 

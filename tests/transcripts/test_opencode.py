@@ -12,7 +12,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from holdfast.errors import DamagedDataError, HoldfastError, InvalidInputError, NotFoundError
+from holdfast.base.errors import DamagedDataError, HoldfastError, InvalidInputError, NotFoundError
 from holdfast.model.message import Message, ReadReport, TodoItem
 from holdfast.transcripts import opencode
 from transcripts.odd_input import json_objects, json_values, peak_memory, read_all, streamed

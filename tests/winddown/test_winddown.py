@@ -11,10 +11,10 @@ import pytest
 import yaml
 
 from holdfast import IncrementalPauseManager, SessionPauseManager
-from holdfast.config import Settings
-from holdfast.errors import HeldElsewhereError, InvalidInputError
+from holdfast.base.errors import HeldElsewhereError, InvalidInputError
 from holdfast.journal.log import NotActiveError
 from holdfast.pauses import open_store
+from holdfast.project.settings import Settings
 from holdfast.testing import FixedClock
 
 NAME = "session-20260106-120000"

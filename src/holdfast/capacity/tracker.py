@@ -15,13 +15,13 @@ from dataclasses import asdict, dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any, Literal, cast
 
+from holdfast.base.clock import Clock, iso, system_clock
+from holdfast.base.durable import lock_file, read_file, replace_file, set_aside, storage_errors
+from holdfast.base.errors import DamagedDataError, InvalidInputError, NewerSchemaError
+from holdfast.base.ids import UNKNOWN_SESSION, file_name_for
 from holdfast.capacity.windows import context_window
-from holdfast.clock import Clock, iso, system_clock
-from holdfast.durable import lock_file, read_file, replace_file, set_aside, storage_errors
-from holdfast.errors import DamagedDataError, InvalidInputError, NewerSchemaError
-from holdfast.ids import UNKNOWN_SESSION, file_name_for
-from holdfast.layout import ProjectLayout, find_project
-from holdfast.policy import Level, Levels
+from holdfast.model.policy import Level, Levels
+from holdfast.project.layout import ProjectLayout, find_project
 
 log = logging.getLogger("holdfast.usage")
 

@@ -13,9 +13,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
+from holdfast.base.errors import HoldfastError
 from holdfast.capture.files import FileTracker
 from holdfast.capture.git import capture_git_state, is_ignored, uncompared_files
-from holdfast.errors import HoldfastError
 from holdfast.model.git import GitState, decode_path
 from holdfast.model.snapshot import SessionSnapshot
 from holdfast.model.workflow import Workflow

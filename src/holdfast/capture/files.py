@@ -1,7 +1,7 @@
 """What files held, and which of them hold something else now.
 
 `FileTracker` looks at a file's stamp first and reads only what the stamp cannot settle
-(`holdfast.stamps` says when it can). A link counts as what it points at, not as what is there.
+(`holdfast.base.file_stamps` says when it can). A link counts as what it points at, not as what is there.
 """
 
 from __future__ import annotations
@@ -14,10 +14,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TypeVar
 
-from holdfast.clock import Clock, system_clock
+from holdfast.base.clock import Clock, system_clock
+from holdfast.base.file_stamps import feed, read_steadily, settled_ctime
 from holdfast.model.git import decode_path, encode_path
 from holdfast.model.snapshot import FileFingerprint
-from holdfast.stamps import feed, read_steadily, settled_ctime
 
 MOST_FILES = 2_000
 LARGEST_FILE = 64 << 20

@@ -19,8 +19,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from holdfast.errors import GitError, InvalidInputError
-from holdfast.git_program import failure, guarded_environment, output, run_git
+from holdfast.base.errors import GitError, InvalidInputError
+from holdfast.base.git import failure, guarded_environment, output, run_git
 from holdfast.model.git import GitOperation, GitState, encode_path
 
 BEFORE_FIRST_COMMIT: Final = "before-first-commit"

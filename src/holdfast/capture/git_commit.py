@@ -7,16 +7,19 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 
-from holdfast.capture.git import Place, locate, operation_in
-from holdfast.errors import GitError, InvalidInputError
-from holdfast.git_program import (
+from holdfast.base.errors import GitError, InvalidInputError
+from holdfast.base.git import (
+    Setting,
+    allowed_protocols,
     base_environment,
+    guarded,
     guarded_environment,
+    other_end,
     reason,
     repository_settings,
     run_git,
 )
-from holdfast.safe_git import Setting, allowed_protocols, guarded, other_end
+from holdfast.capture.git import Place, locate, operation_in
 
 
 def commit_files(folder: Path, paths: Sequence[Path], message: str) -> str:

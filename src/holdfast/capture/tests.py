@@ -20,9 +20,9 @@ from datetime import datetime
 from pathlib import Path
 from xml.parsers import expat
 
-from holdfast.errors import DamagedDataError
+from holdfast.base.errors import DamagedDataError
+from holdfast.base.text import clipped, one_line
 from holdfast.model.findings import TestPhase, TestState
-from holdfast.text import clipped, one_line
 
 LARGEST_REPORT = 64 << 20
 _MOST_FAILING = 200

@@ -11,9 +11,9 @@ from typing import Any, TypeVar
 
 import click
 
-from holdfast.config import Settings, load_settings
-from holdfast.errors import InvalidInputError, NotFoundError
-from holdfast.trust import FOLDER
+from holdfast.base.errors import InvalidInputError, NotFoundError
+from holdfast.project.settings import Settings, load_settings
+from holdfast.project.trust import FOLDER
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -7,8 +7,8 @@ from typing import Any
 
 import click
 
+from holdfast.base.errors import InvalidInputError
 from holdfast.cli import common
-from holdfast.errors import InvalidInputError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -9,8 +9,8 @@ from typing import Any, TypeVar
 
 import click
 
+from holdfast.base.errors import InvalidInputError, SessionNotFoundError
 from holdfast.cli import common
-from holdfast.errors import InvalidInputError, SessionNotFoundError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

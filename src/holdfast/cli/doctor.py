@@ -6,9 +6,9 @@ from dataclasses import asdict, dataclass
 
 import click
 
+from holdfast.base.errors import CannotDoError, GitError, HoldfastError
 from holdfast.cli import common
-from holdfast.config import Settings
-from holdfast.errors import CannotDoError, GitError, HoldfastError
+from holdfast.project.settings import Settings
 
 
 @dataclass(frozen=True)
@@ -57,7 +57,7 @@ def _programs(current: Settings) -> Iterator[Finding]:
 
 
 def _git_version(current: Settings) -> str | None:
-    from holdfast.git_program import run_git
+    from holdfast.base.git import run_git
 
     try:
         return run_git(current.project, "version").out.decode(errors="replace").strip()

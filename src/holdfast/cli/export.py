@@ -4,9 +4,9 @@ from pathlib import Path
 
 import click
 
+from holdfast.base.durable import replace_file, storage_errors
+from holdfast.base.errors import CannotDoError
 from holdfast.cli import common
-from holdfast.durable import replace_file, storage_errors
-from holdfast.errors import CannotDoError
 
 
 @click.command("export")

@@ -9,12 +9,12 @@ from typing import NoReturn
 
 import click
 
+from holdfast.base.errors import CannotDoError, NotFoundError
 from holdfast.cli import common
-from holdfast.config import Settings
-from holdfast.errors import CannotDoError, NotFoundError
 from holdfast.hooks.context import HANDED_OVER, LIMITS, ROOM_FOR_HEADING
 from holdfast.hooks.install import AGENTS
 from holdfast.model import frame
+from holdfast.project.settings import Settings
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -156,7 +156,7 @@ def _heading(name: str) -> str:
 
 
 def _write(current: Settings, path: Path, text: str) -> None:
-    from holdfast.durable import replace_file, storage_errors
+    from holdfast.base.durable import replace_file, storage_errors
     from holdfast.store.session_files import SessionFiles
 
     with SessionFiles(current.layout.sessions).locked(), storage_errors(f"write {path}"):

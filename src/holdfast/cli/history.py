@@ -7,8 +7,8 @@ from holdfast.cli import common
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from holdfast.client.store import RemoteStore
-    from holdfast.config import Settings
     from holdfast.model.snapshot import SessionSnapshot
+    from holdfast.project.settings import Settings
     from holdfast.store.sql import SqlStore
 
 _CATEGORIES = ("decisions", "errors", "reviewer-feedback", "git-changes", "tasks", "tests", "journal")

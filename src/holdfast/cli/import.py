@@ -5,9 +5,9 @@ from pathlib import Path
 
 import click
 
+from holdfast.base.durable import storage_errors
+from holdfast.base.errors import DamagedDataError
 from holdfast.cli import common
-from holdfast.durable import storage_errors
-from holdfast.errors import DamagedDataError
 
 
 @click.command("import")

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import click
 
-from holdfast.errors import InvalidInputError
+from holdfast.base.errors import InvalidInputError
 from holdfast.hooks.install import AGENTS, Plan, Target, installer_for
 
 
@@ -55,7 +55,7 @@ def _planned(agent: str, target: Target, form: str) -> Plan:
 
 
 def target_for(scope: str) -> Target:
-    from holdfast.config import load_settings
+    from holdfast.project.settings import load_settings
 
     project = load_settings().project if scope == "project" else None
     return Target(Path.home(), os.environ, project)

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 import click
 
 from holdfast._version import __version__
-from holdfast.errors import INTERRUPTED, HoldfastError, exit_code
+from holdfast.base.errors import INTERRUPTED, HoldfastError, exit_code
 
 COMMANDS = {
     "approve": "Let the task start that waits for approval, and go on.",

@@ -5,9 +5,9 @@ import sys
 
 import click
 
-from holdfast.config import load_settings
+from holdfast.base.ids import UNKNOWN_SESSION, file_name_for
 from holdfast.hooks import quiet
-from holdfast.ids import UNKNOWN_SESSION, file_name_for
+from holdfast.project.settings import load_settings
 
 SESSION_VARIABLES = ("HOLDFAST_SESSION_ID", "CLAUDE_CODE_SESSION_ID", "CODEX_SESSION_ID")
 _STDIN_WAIT = 0.2

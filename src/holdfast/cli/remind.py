@@ -4,10 +4,10 @@ from pathlib import Path
 
 import click
 
+from holdfast.base.clock import iso, system_clock
+from holdfast.base.durable import lock_file, read_file, replace_file, storage_errors
+from holdfast.base.errors import InvalidInputError
 from holdfast.cli import common
-from holdfast.clock import iso, system_clock
-from holdfast.durable import lock_file, read_file, replace_file, storage_errors
-from holdfast.errors import InvalidInputError
 
 
 @click.command("remind")

@@ -2,9 +2,9 @@ from __future__ import annotations
 
 import click
 
+from holdfast.base.errors import NotFoundError
 from holdfast.cli import common
-from holdfast.config import Settings
-from holdfast.errors import NotFoundError
+from holdfast.project.settings import Settings
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -11,10 +11,10 @@ from typing import Any
 
 import click
 
+from holdfast.base.errors import INTERRUPTED, CannotDoError, NotFoundError
 from holdfast.cli import common
 from holdfast.cli.interrupts import answering
-from holdfast.config import Settings
-from holdfast.errors import INTERRUPTED, CannotDoError, NotFoundError
+from holdfast.project.settings import Settings
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

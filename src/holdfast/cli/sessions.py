@@ -7,9 +7,9 @@ from typing import Any
 
 import click
 
+from holdfast.base.clock import to_datetime
+from holdfast.base.errors import InvalidInputError, SessionNotFoundError
 from holdfast.cli import common
-from holdfast.clock import to_datetime
-from holdfast.errors import InvalidInputError, SessionNotFoundError
 
 
 @click.group("sessions")
@@ -164,7 +164,7 @@ def _described(session: Any) -> dict[str, Any]:
 
 def _harmless(title: str | None) -> str | None:
     """A prompt may hold a secret."""
-    from holdfast.redact import redact
+    from holdfast.base.redact import redact
 
     return redact(title)[0] if title else None
 

@@ -5,8 +5,8 @@ from typing import Any
 
 import click
 
+from holdfast.base.errors import NotFoundError
 from holdfast.cli import common
-from holdfast.errors import NotFoundError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

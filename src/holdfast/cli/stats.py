@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import click
 
 from holdfast.cli import common
-from holdfast.config import Settings
+from holdfast.project.settings import Settings
 from holdfast.stats import JournalStats, journal_stats
 
 TYPE_CHECKING = False

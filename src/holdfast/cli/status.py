@@ -5,9 +5,9 @@ from typing import Any
 
 import click
 
+from holdfast.base.errors import HoldfastError
 from holdfast.cli import common
-from holdfast.config import Settings
-from holdfast.errors import HoldfastError
+from holdfast.project.settings import Settings
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -7,12 +7,12 @@ from pathlib import Path
 
 import click
 
+from holdfast.base.errors import CannotDoError, NotFoundError
 from holdfast.cli import common
-from holdfast.config import load_settings
-from holdfast.errors import CannotDoError, NotFoundError
-from holdfast.layout import ProjectLayout
+from holdfast.project.layout import ProjectLayout
+from holdfast.project.settings import load_settings
+from holdfast.project.trust import FOLDER, Trust
 from holdfast.store.session_files import SessionFiles
-from holdfast.trust import FOLDER, Trust
 
 _PARTS = {
     "config.toml": "settings of the project",

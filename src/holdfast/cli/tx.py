@@ -6,8 +6,8 @@ from typing import Any
 
 import click
 
+from holdfast.base.errors import InvalidInputError, NotFoundError
 from holdfast.cli import common
-from holdfast.errors import InvalidInputError, NotFoundError
 from holdfast.sidecar.ledger import Transaction
 from holdfast.sidecar.manifest import Entry, PathChange
 from holdfast.sidecar.transactions import Outcome, SideCar

@@ -4,10 +4,10 @@ from typing import Any
 
 import click
 
+from holdfast.base.errors import DamagedDataError
 from holdfast.capacity.tracker import ContextUsageTracker, tracked_sessions
 from holdfast.cli import common
-from holdfast.config import Settings
-from holdfast.errors import DamagedDataError
+from holdfast.project.settings import Settings
 
 
 @click.command("usage")

@@ -5,11 +5,11 @@ from typing import Any, Literal
 
 import click
 
+from holdfast.base.errors import HoldfastError, InvalidInputError
+from holdfast.base.process import lasting_parent
 from holdfast.cli import common
-from holdfast.errors import HoldfastError, InvalidInputError
 from holdfast.journal.action import ACTION_TYPES
 from holdfast.journal.log import NotActiveError
-from holdfast.process import lasting_parent
 from holdfast.winddown import IncrementalPauseManager
 
 Choice = Literal["finalize", "discard", "continue"]

@@ -10,8 +10,14 @@ from collections.abc import Mapping
 from typing import Any
 from urllib.parse import quote, urlencode, urlsplit
 
-from holdfast.config import Settings
-from holdfast.errors import CannotDoError, HoldfastError, InvalidInputError, StorageError, kinds
+from holdfast.base.errors import (
+    CannotDoError,
+    HoldfastError,
+    InvalidInputError,
+    StorageError,
+    kinds,
+)
+from holdfast.project.settings import Settings
 
 _SECONDS = 90.0
 _LOOPBACK = ("localhost", "127.0.0.1", "::1")
@@ -99,7 +105,7 @@ def connection_for(settings: Settings) -> Connection:
             raise InvalidInputError(
                 f"no token for {url}", hint="set HOLDFAST_SERVER_TOKEN to the token of that server"
             )
-        from holdfast.server_token import read_token
+        from holdfast.project.server_token import read_token
 
         token = read_token(settings.home)
     return Connection(url, token)

@@ -12,10 +12,9 @@ from typing import Any, Self
 
 from pydantic import TypeAdapter
 
+from holdfast.base.errors import CannotDoError, IllegalTransitionError, StorageError
 from holdfast.client.http import connection_for
 from holdfast.client.store import RemoteStore
-from holdfast.config import Settings
-from holdfast.errors import CannotDoError, IllegalTransitionError, StorageError
 from holdfast.model.entry import Entry, Event, UsageReported
 from holdfast.model.snapshot import SessionSnapshot
 from holdfast.model.task import Task, TaskDAG
@@ -24,6 +23,7 @@ from holdfast.model.workflow import ACTIVE, OPEN, Workflow, WorkflowStatus
 from holdfast.orchestrator.experience import DriverRecord
 from holdfast.orchestrator.plan import Plan
 from holdfast.orchestrator.service import Resumed, check_resumable, ended_before_pause
+from holdfast.project.settings import Settings
 from holdfast.stats import JournalStats
 from holdfast.store.protocol import SnapshotSummary
 

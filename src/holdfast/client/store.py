@@ -9,8 +9,8 @@ from typing import Any
 
 from pydantic import TypeAdapter
 
+from holdfast.base.errors import CannotDoError
 from holdfast.client.http import Connection
-from holdfast.errors import CannotDoError
 from holdfast.model.entry import Entry, Event
 from holdfast.model.snapshot import SessionSnapshot
 from holdfast.model.workflow import Workflow, WorkflowStatus

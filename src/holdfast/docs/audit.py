@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from holdfast.clock import to_datetime
+from holdfast.base.clock import to_datetime
 from holdfast.docs.items import CodeItem
 from holdfast.docs.search import Analysis, analyse_files, find_files
 from holdfast.docs.sessions import PATH, ItemSessions, drift_since, fingerprints, new_session_id

@@ -10,7 +10,16 @@ import hashlib
 from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
-from holdfast.clock import to_datetime
+from holdfast.base.clock import to_datetime
+from holdfast.base.errors import (
+    CannotDoError,
+    DamagedDataError,
+    HoldfastError,
+    IllegalTransitionError,
+    InvalidInputError,
+    NotFoundError,
+)
+from holdfast.base.faults import fault_point
 from holdfast.docs.items import CodeItem, analyse
 from holdfast.docs.propose import Proposal
 from holdfast.docs.ranking import Outcome, Pending, PlanItem, text_hash
@@ -19,15 +28,6 @@ from holdfast.docs.sessions import PATH, ItemSessions, drift_since, fingerprints
 from holdfast.docs.source import Source, SourceError, read_source
 from holdfast.docs.splice import splice
 from holdfast.docs.style import Style, style_of
-from holdfast.errors import (
-    CannotDoError,
-    DamagedDataError,
-    HoldfastError,
-    IllegalTransitionError,
-    InvalidInputError,
-    NotFoundError,
-)
-from holdfast.faults import fault_point
 from holdfast.model.git import decode_path
 from holdfast.model.item_session import ImproveProgress, ImproveSessionState
 from holdfast.model.originals import lacks_something

@@ -6,7 +6,7 @@ from functools import cache
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from holdfast.errors import CannotDoError
+from holdfast.base.errors import CannotDoError
 
 if TYPE_CHECKING:
     from tree_sitter import Parser, Tree

@@ -7,7 +7,8 @@ import time
 from dataclasses import dataclass
 from typing import Any, cast
 
-from holdfast.config import Settings
+from holdfast.base.redact import redact
+from holdfast.base.text import head_and_tail
 from holdfast.docs.items import CodeItem
 from holdfast.docs.literals import clean, text_of_docstring, text_of_jsdoc
 from holdfast.docs.source import Source
@@ -16,8 +17,7 @@ from holdfast.findings.model_call import ModelChoice, Question, ask
 from holdfast.findings.model_failure import too_late
 from holdfast.findings.patience import OwnThread
 from holdfast.model.originals import marks_in
-from holdfast.redact import redact
-from holdfast.text import head_and_tail
+from holdfast.project.settings import Settings
 
 _MOST_CODE = 24_000
 _ANSWER_TOKENS = 4_000

@@ -12,12 +12,12 @@ from pathlib import Path
 
 import orjson
 
+from holdfast.base.errors import CannotDoError, InvalidInputError, NotFoundError
 from holdfast.docs.items import CodeItem, analyse
 from holdfast.docs.languages import language_of
 from holdfast.docs.source import SourceError, read_source
-from holdfast.errors import CannotDoError, InvalidInputError, NotFoundError
-from holdfast.layout import FOLDER
 from holdfast.model.git import decode_path, encode_path
+from holdfast.project.layout import FOLDER
 from holdfast.sidecar.git import list_unignored
 
 _NOT_OURS = frozenset(

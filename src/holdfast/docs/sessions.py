@@ -8,13 +8,13 @@ from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
+from holdfast.base.clock import Clock, system_clock
+from holdfast.base.errors import InvalidInputError, SessionNotFoundError
 from holdfast.capture.files import FileTracker
-from holdfast.clock import Clock, system_clock
-from holdfast.errors import InvalidInputError, SessionNotFoundError
-from holdfast.layout import ProjectLayout
 from holdfast.model.git import decode_path
 from holdfast.model.item_session import SessionType
 from holdfast.model.snapshot import FileFingerprint
+from holdfast.project.layout import ProjectLayout
 from holdfast.store.item_sessions import SessionStateManager
 
 PATH = "path"

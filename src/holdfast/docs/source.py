@@ -8,8 +8,8 @@ import stat
 from dataclasses import dataclass
 from pathlib import Path
 
+from holdfast.base.errors import CannotDoError
 from holdfast.docs.languages import language_of
-from holdfast.errors import CannotDoError
 from holdfast.model.git import decode_path
 
 LARGEST = 8 << 20

@@ -12,12 +12,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from holdfast.base.errors import CannotDoError, InvalidInputError, NotFoundError
 from holdfast.docs.found import Found, text_of
 from holdfast.docs.items import documentation_of, find_items
 from holdfast.docs.languages import parse
 from holdfast.docs.literals import Form, as_docstring, as_jsdoc, clean
 from holdfast.docs.source import BOM, Source, checked
-from holdfast.errors import CannotDoError, InvalidInputError, NotFoundError
 
 if TYPE_CHECKING:
     from tree_sitter import Node, Tree

@@ -14,10 +14,10 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, cast, get_args
 
-from holdfast.clock import Clock, to_datetime
+from holdfast.base.clock import Clock, to_datetime
+from holdfast.base.text import clipped, one_line
 from holdfast.findings.conversation import Conversation, printable
 from holdfast.model.findings import Decision, DecisionType, ErrorRecord, Evidence, Resolution
-from holdfast.text import clipped, one_line
 
 _SENTENCES = 400
 _NAME = 100

@@ -15,8 +15,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, TypeVar
 
-from holdfast.clock import Clock, system_clock, to_datetime
-from holdfast.errors import InvalidInputError
+from holdfast.base.clock import Clock, system_clock, to_datetime
+from holdfast.base.errors import InvalidInputError
 from holdfast.findings import records
 from holdfast.findings.answer import answer_schema, findings_in, is_answer
 from holdfast.findings.conversation import Conversation, conversation

@@ -14,8 +14,8 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from holdfast.base.redact import redact
 from holdfast.model.message import Message
-from holdfast.redact import redact
 
 _MOST_CALLS = 8
 _MOST_RESULTS = 8

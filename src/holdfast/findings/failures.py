@@ -7,9 +7,9 @@ from collections import OrderedDict, deque
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from holdfast.base.text import clipped, head_and_tail, one_line, same_command
 from holdfast.findings.actions import Action
 from holdfast.model.gathered import Failure, Resolution
-from holdfast.text import clipped, head_and_tail, one_line, same_command
 
 _SCANNED = 8000
 _MESSAGE_LENGTH = 240

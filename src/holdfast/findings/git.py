@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from collections import deque
 
+from holdfast.base.text import clipped
 from holdfast.model.gathered import Commit, GitFacts
-from holdfast.text import clipped
 
 _SCANNED = 4000
 _MADE = re.compile(r"^\[([^\s\]]+)(?: \([^)]*\))? ([0-9a-f]{7,40})\] (.+)$", re.MULTILINE)

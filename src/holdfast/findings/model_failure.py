@@ -10,9 +10,9 @@ import re
 from collections.abc import Iterator
 from typing import cast
 
+from holdfast.base.redact import redact
+from holdfast.base.text import clipped, one_line
 from holdfast.findings.conversation import printable
-from holdfast.redact import redact
-from holdfast.text import clipped, one_line
 
 _CODE = re.compile(r"[A-Za-z][A-Za-z_]{2,39}")
 _OVERFLOW_CODES = frozenset(("context_length_exceeded", "exceed_context_size_error"))

@@ -11,8 +11,8 @@ import re
 from collections import Counter, defaultdict, deque
 from typing import Literal
 
+from holdfast.base.text import clipped, head_and_tail, one_line
 from holdfast.model.gathered import Name
-from holdfast.text import clipped, head_and_tail, one_line
 
 Source = Literal[
     "said",

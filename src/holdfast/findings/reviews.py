@@ -6,9 +6,9 @@ import re
 from collections import deque
 from dataclasses import dataclass
 
+from holdfast.base.text import clipped, one_line
 from holdfast.findings.actions import Action
 from holdfast.model.gathered import Review
-from holdfast.text import clipped, one_line
 
 _SCANNED = 12_000
 _MOST_COMMENTS = 8

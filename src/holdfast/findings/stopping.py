@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 from typing import Any, cast
 
+from holdfast.base.text import clipped, is_list_item, one_line, sentences
 from holdfast.findings.actions import Action, step_of
 from holdfast.model.gathered import LastStep, Stop, StoppingPoint
 from holdfast.model.message import Message, ToolCall, ToolResult
-from holdfast.text import clipped, is_list_item, one_line, sentences
 
 _TAIL = 3000
 _QUESTION_KEPT = 400

@@ -6,9 +6,9 @@ import re
 from collections import deque
 from dataclasses import dataclass
 
+from holdfast.base.text import clipped, one_line, sentences
 from holdfast.findings import phrases
 from holdfast.model.gathered import Choice, Insight, Step, Turn
-from holdfast.text import clipped, one_line, sentences
 
 _SAID_KEPT = 6000
 _PROSE_KEPT = 5000

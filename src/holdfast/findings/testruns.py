@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 
+from holdfast.base.text import clipped, head_and_tail, one_line, same_command
 from holdfast.model.gathered import TestRun
-from holdfast.text import clipped, head_and_tail, one_line, same_command
 
 _SCANNED = 16_000
 _MOST_FAILING = 20

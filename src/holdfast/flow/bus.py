@@ -10,8 +10,8 @@ from fnmatch import translate
 from types import TracebackType
 from typing import Any, Self
 
-from holdfast.clock import Clock
-from holdfast.errors import InvalidInputError
+from holdfast.base.clock import Clock
+from holdfast.base.errors import InvalidInputError
 from holdfast.model.flow_event import EventsDropped, FlowEvent
 
 

@@ -26,7 +26,7 @@ from time import perf_counter
 from types import CoroutineType
 from typing import Any, NamedTuple, cast
 
-from holdfast.errors import InvalidInputError, NodeFailedError
+from holdfast.base.errors import InvalidInputError, NodeFailedError
 from holdfast.flow.bus import Bus
 from holdfast.flow.failure import Failure, node_failed, told
 from holdfast.flow.frame import Frame, Loop, items_of

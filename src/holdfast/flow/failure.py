@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from holdfast.errors import HoldfastError, NodeFailedError
+from holdfast.base.errors import HoldfastError, NodeFailedError
 
 
 class Failure(NamedTuple):

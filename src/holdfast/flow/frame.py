@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, cast
 
-from holdfast.errors import InvalidInputError
+from holdfast.base.errors import InvalidInputError
 
 if TYPE_CHECKING:
     from holdfast.flow.graph import CompiledFlow

@@ -15,7 +15,7 @@ from functools import partial
 from graphlib import CycleError, TopologicalSorter
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeVar, cast, overload
 
-from holdfast.errors import InvalidFlowError
+from holdfast.base.errors import InvalidFlowError
 
 if TYPE_CHECKING:
     from holdfast.flow.step import Step

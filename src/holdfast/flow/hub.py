@@ -17,14 +17,17 @@ from datetime import datetime
 from types import TracebackType
 from typing import Any, Self, TypeVar, cast
 
-from holdfast.clock import Clock, system_clock, to_datetime
-from holdfast.errors import (
+from holdfast.base.clock import Clock, system_clock, to_datetime
+from holdfast.base.errors import (
     FlowChangedError,
     InvalidInputError,
     NotFoundError,
     SessionAlreadyRunningError,
     SessionNotFoundError,
 )
+from holdfast.base.ids import new_id
+from holdfast.base.process import ProcessIdentity, identify, machine
+from holdfast.base.redact import redact
 from holdfast.flow.bus import Bus, Subscription
 from holdfast.flow.executor import Run
 from holdfast.flow.graph import CompiledFlow, Flow
@@ -32,7 +35,6 @@ from holdfast.flow.memory import MemoryFlowStore
 from holdfast.flow.session import HeldSession, SessionContext, admit
 from holdfast.flow.signal import AbortController, AbortSignal
 from holdfast.flow.store import FlowStore, surely
-from holdfast.ids import new_id
 from holdfast.model.flow import (
     Claimed,
     FlowSession,
@@ -52,8 +54,6 @@ from holdfast.model.flow_event import (
     SessionEnded,
     SessionStarted,
 )
-from holdfast.process import ProcessIdentity, identify, machine
-from holdfast.redact import redact
 
 log = logging.getLogger("holdfast.flow")
 

@@ -6,11 +6,11 @@ import asyncio
 from dataclasses import dataclass, field
 from datetime import datetime
 
-from holdfast.errors import SessionAlreadyRunningError, SessionNotFoundError
+from holdfast.base.errors import SessionAlreadyRunningError, SessionNotFoundError
+from holdfast.base.process import is_alive
 from holdfast.flow.graph import CompiledFlow
 from holdfast.flow.signal import AbortController
 from holdfast.model.flow import ENDED, FlowSession, FlowStatus, Runner
-from holdfast.process import is_alive
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from types import FrameType
 from typing import Any
 
-from holdfast.errors import CannotDoError
+from holdfast.base.errors import CannotDoError
 from holdfast.flow.hub import Hub
 
 

@@ -85,7 +85,7 @@ def _being_saved(event: "Event") -> bool:
 def _is_held(path: str) -> bool:
     from pathlib import Path
 
-    from holdfast.durable import is_held
+    from holdfast.base.durable import is_held
 
     return is_held(Path(path))
 
@@ -170,7 +170,7 @@ def _is_alive(folder: str) -> bool:
     )
     if len(lines) != 5 or not lines[3].isdigit():
         return False
-    from holdfast.process import is_alive
+    from holdfast.base.process import is_alive
 
     return is_alive({"pid": int(lines[3]), "started": lines[4] or None})
 

@@ -8,7 +8,7 @@ import sys
 from holdfast.hooks.answer import Answer
 from holdfast.hooks.quiet import is_quiet, marker_path, reminder
 from holdfast.hooks.registry import GUARDS, HOUSEKEEPING, NUDGES, RUNNERS_OWN, WORDS
-from holdfast.trust import FOLDER
+from holdfast.project.trust import FOLDER
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

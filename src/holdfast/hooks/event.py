@@ -3,8 +3,8 @@
 import os
 import time
 
-from holdfast import trust
 from holdfast.hooks.payload import members, text
+from holdfast.project import trust
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -155,9 +155,9 @@ def state_folder(project: str) -> str:
 
 
 def file_name_for(session: str) -> str:
-    """As `holdfast.ids` does it, which needs `re`; most ids need no change."""
+    """As `holdfast.base.ids` does it, which needs `re`; most ids need no change."""
     if len(session) <= 100 and session[0].isalnum() and session.isascii() and _SAFE_SIGNS.issuperset(session):
         return session
-    from holdfast.ids import file_name_for as careful
+    from holdfast.base.ids import file_name_for as careful
 
     return careful(session)

@@ -6,11 +6,11 @@ the same folder may have one going.
 
 import os
 
+from holdfast.base.secret_signs import may_hold_secret
+from holdfast.base.timestamps import iso
 from holdfast.hooks import notes
 from holdfast.hooks.payload import quoted
 from holdfast.hooks.winding import journal_path, winding_down
-from holdfast.moments import iso
-from holdfast.secret_signs import may_hold_secret
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -100,7 +100,7 @@ def _line(event: "Event", kind: str, data: str, share: float, name: str) -> byte
 def without_secrets(data: str) -> str:
     if not may_hold_secret(data):
         return data
-    from holdfast.redact import redact
+    from holdfast.base.redact import redact
 
     return redact(data)[0]
 

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from holdfast.errors import InvalidInputError
+from holdfast.base.errors import InvalidInputError
 from holdfast.findings.actions import Action, action_of
 from holdfast.findings.shellfiles import files_written
 from holdfast.hooks.housekeeping.file_changes import ENDING, NAMED, RECORDING, TRANSACTION

@@ -2,7 +2,7 @@
 
 import os
 
-from holdfast.trust import Trust
+from holdfast.project.trust import Trust
 
 try:
     import fcntl
@@ -12,7 +12,7 @@ except ImportError:  # Windows: one process at a time, unlocked
 SETTLING = "settling"
 """Held while a session that is over is made a snapshot, from before that begins."""
 NO_FOLLOW = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0)
-"""As `holdfast.durable` has it."""
+"""As `holdfast.base.durable` has it."""
 _READABLE = os.O_RDONLY | NO_FOLLOW
 _NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL
 

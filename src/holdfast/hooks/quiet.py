@@ -99,6 +99,6 @@ def _count_prompt(marker: str) -> int | None:
 
 def _storage_error(message: str) -> Exception:
     """Loaded here and not above: hooks only read."""
-    from holdfast.errors import StorageError
+    from holdfast.base.errors import StorageError
 
     return StorageError(message)

@@ -9,10 +9,9 @@ from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
 
-from holdfast.clock import system_clock, to_datetime
-from holdfast.config import Settings, load_settings, project_settings, user_config
-from holdfast.durable import lock_file, replace_file
-from holdfast.errors import HoldfastError
+from holdfast.base.clock import system_clock, to_datetime
+from holdfast.base.durable import lock_file, replace_file
+from holdfast.base.errors import HoldfastError
 from holdfast.hooks import notes, trouble
 from holdfast.hooks.context import (
     LIMITS,
@@ -24,10 +23,11 @@ from holdfast.hooks.context import (
 from holdfast.hooks.event import Event, file_name_for
 from holdfast.hooks.levels import look
 from holdfast.journal import log
+from holdfast.model.policy import Trigger
 from holdfast.pauses import SessionPauseManager
-from holdfast.policy import Trigger
+from holdfast.project.settings import Settings, load_settings, project_settings, user_config
+from holdfast.project.trust import data_home
 from holdfast.store.session_files import SessionFiles
-from holdfast.trust import data_home
 from holdfast.winddown import IncrementalPauseManager
 
 _CAUSES: dict[str, tuple[Trigger, str]] = {

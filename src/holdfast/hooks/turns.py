@@ -12,12 +12,12 @@ import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from holdfast.durable import is_held
-from holdfast.errors import HoldfastError, IllegalTransitionError
+from holdfast.base.durable import is_held
+from holdfast.base.errors import HoldfastError, IllegalTransitionError
+from holdfast.base.process import ProcessIdentity
 from holdfast.hooks import notes, trouble
 from holdfast.hooks.housekeeping.file_changes import ENDING, NAMED, RECORDING, TRANSACTION, TURNING
 from holdfast.hooks.named_files import named_files
-from holdfast.process import ProcessIdentity
 from holdfast.sidecar.state import ending_file
 from holdfast.sidecar.transactions import SideCar
 

@@ -359,7 +359,7 @@ def _stored(data: bytes | None) -> "Stored | None":
 
 
 def _state(event: "Event", found: Usage, window: int, reports: int, share: float, model: str) -> bytes:
-    from holdfast.moments import iso
+    from holdfast.base.timestamps import iso
 
     return (
         f'{{"session_id": {quoted(event.session)}, "input_tokens": {found.input}, '
@@ -375,7 +375,7 @@ def _store_with_care(event: "Event", found: Usage, window: int) -> None:
     """The state is damaged or of a newer program: it is set aside. The caller holds the lock."""
     from pathlib import Path
 
-    from holdfast.durable import set_aside
+    from holdfast.base.durable import set_aside
 
     path = Path(event.state, f"usage-{event.key}.json")
     kept = set_aside(path, event.now)

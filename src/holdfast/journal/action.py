@@ -7,7 +7,7 @@ import math
 from dataclasses import dataclass
 from typing import Any, cast
 
-from holdfast.errors import DamagedDataError, InvalidInputError
+from holdfast.base.errors import DamagedDataError, InvalidInputError
 
 ACTION_TYPES = (
     "tool_call",

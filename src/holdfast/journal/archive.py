@@ -8,7 +8,7 @@ import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
-from holdfast.durable import NO_FOLLOW, PRIVATE_FILE, open_file, sync_folder
+from holdfast.base.durable import NO_FOLLOW, PRIVATE_FILE, open_file, sync_folder
 
 SUFFIX = "-incremental.jsonl"
 

@@ -6,7 +6,7 @@ from collections import Counter, deque
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from holdfast.clock import seconds_between
+from holdfast.base.clock import seconds_between
 from holdfast.journal.action import PauseAction
 
 SUMMARY_LENGTH = 10

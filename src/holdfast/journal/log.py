@@ -20,7 +20,7 @@ from collections.abc import Callable, Generator, Iterator, Mapping
 from pathlib import Path
 from typing import BinaryIO, cast
 
-from holdfast.durable import (
+from holdfast.base.durable import (
     NO_FOLLOW,
     append_or_undo,
     lock_descriptor,
@@ -31,7 +31,7 @@ from holdfast.durable import (
     write_new,
     write_whole,
 )
-from holdfast.errors import CannotDoError
+from holdfast.base.errors import CannotDoError
 from holdfast.journal.action import PauseAction
 
 log = logging.getLogger("holdfast.journal")

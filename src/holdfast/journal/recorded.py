@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Any, cast
 
+from holdfast.base.text import clipped, one_line
 from holdfast.journal.action import PauseAction
-from holdfast.text import clipped, one_line
 
 MOST_SAID = 200
 MOST_NOTES = 100

@@ -10,7 +10,7 @@ import os
 from dataclasses import dataclass
 from pathlib import Path
 
-from holdfast.durable import NO_FOLLOW
+from holdfast.base.durable import NO_FOLLOW
 from holdfast.journal.action import PauseAction
 from holdfast.journal.log import last_line, read_head
 

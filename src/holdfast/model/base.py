@@ -6,8 +6,8 @@ from typing import Any, Self
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from holdfast.errors import InvalidInputError
-from holdfast.redact import redact
+from holdfast.base.errors import InvalidInputError
+from holdfast.base.redact import redact
 
 
 class Value(BaseModel):

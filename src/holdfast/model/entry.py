@@ -13,10 +13,10 @@ from pydantic import AwareDatetime, ConfigDict, Field, TypeAdapter
 
 from holdfast.model.base import Value
 from holdfast.model.findings import Decision, ErrorRecord, ReviewerFeedback, TestState
+from holdfast.model.policy import Trigger
 from holdfast.model.task import TaskDAG
 from holdfast.model.usage import UsageMetrics
 from holdfast.model.workflow import Issue, WorkflowStatus
-from holdfast.policy import Trigger
 
 
 class WorkflowCreated(Value):

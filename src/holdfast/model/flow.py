@@ -14,15 +14,15 @@ from typing import Any, Literal, NamedTuple, TypedDict
 
 from pydantic import AwareDatetime, ConfigDict, Field
 
-from holdfast.errors import (
+from holdfast.base.errors import (
     ConflictError,
     IllegalTransitionError,
     NewerSchemaError,
     SessionAlreadyRunningError,
     SessionNotFoundError,
 )
+from holdfast.base.process import ProcessIdentity
 from holdfast.model.base import Value
-from holdfast.process import ProcessIdentity
 
 FlowStatus = Literal["idle", "running", "paused", "complete", "aborted"]
 

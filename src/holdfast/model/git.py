@@ -13,7 +13,7 @@ from typing import Literal
 
 from pydantic import Field
 
-from holdfast.errors import InvalidInputError
+from holdfast.base.errors import InvalidInputError
 from holdfast.model.base import Value
 
 __all__ = ["GitOperation", "GitState", "decode_path", "encode_path"]

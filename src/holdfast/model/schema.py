@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from holdfast.errors import DamagedDataError, NewerSchemaError
+from holdfast.base.errors import DamagedDataError, NewerSchemaError
 
 Document = dict[str, Any]
 Step = Callable[[Document], Document]

@@ -13,10 +13,10 @@ from holdfast.model.fidelity import Fidelity
 from holdfast.model.findings import Decision, ErrorRecord, ReviewerFeedback, TestState
 from holdfast.model.gathered import Gathered
 from holdfast.model.git import GitState
+from holdfast.model.policy import Trigger
 from holdfast.model.schema import SNAPSHOT_SCHEMA
 from holdfast.model.task import REMAINING, TaskDAG
 from holdfast.model.usage import UsageMetrics
-from holdfast.policy import Trigger
 
 
 class ActionGlimpse(Value):

@@ -25,8 +25,8 @@ from pydantic import (
 from pydantic_core import CoreSchema, core_schema
 from typing_extensions import TypedDict
 
+from holdfast.base.redact import redact
 from holdfast.model.base import Value
-from holdfast.redact import redact
 
 TaskStatus = Literal["pending", "in_progress", "blocked", "completed", "failed"]
 

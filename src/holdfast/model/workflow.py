@@ -7,9 +7,9 @@ from typing import Literal, Self
 
 from pydantic import AwareDatetime, Field
 
-from holdfast.errors import IllegalTransitionError
+from holdfast.base.errors import IllegalTransitionError
 from holdfast.model.base import Value
-from holdfast.policy import PausePolicy, Trigger
+from holdfast.model.policy import PausePolicy, Trigger
 
 WorkflowStatus = Literal["pending", "in_progress", "blocked", "paused", "completed", "failed", "cancelled"]
 

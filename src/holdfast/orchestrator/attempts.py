@@ -8,9 +8,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from holdfast.errors import HoldfastError
+from holdfast.base.errors import HoldfastError
 from holdfast.model.entry import AgentSessionReported, TestsRun, WorkCommitted
 from holdfast.model.fold import SessionFold
+from holdfast.model.policy import PauseCause, Situation, must_force, pause_cause
 from holdfast.model.snapshot import SessionSnapshot
 from holdfast.model.task import Task
 from holdfast.model.usage import UsageMetrics
@@ -32,7 +33,6 @@ from holdfast.orchestrator.recorder import Recorder
 from holdfast.orchestrator.reporting import SessionUsage, TaskReport
 from holdfast.orchestrator.surroundings import Surroundings
 from holdfast.orchestrator.workplace import Workplace
-from holdfast.policy import PauseCause, Situation, must_force, pause_cause
 
 log = logging.getLogger("holdfast.runner")
 

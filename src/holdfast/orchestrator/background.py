@@ -6,8 +6,8 @@ import os
 import subprocess
 import sys
 
-from holdfast.config import Settings
-from holdfast.durable import open_to_append
+from holdfast.base.durable import open_to_append
+from holdfast.project.settings import Settings
 
 
 def start_worker(settings: Settings) -> subprocess.Popen[bytes]:

@@ -22,8 +22,8 @@ import sqlalchemy as sa
 from dbos import DBOS, DBOSConfig, DBOSPortableJSONSerializer, SetWorkflowID, WorkflowHandle
 from sqlalchemy import exc
 
-from holdfast.durable import lock_file
-from holdfast.errors import StorageError
+from holdfast.base.durable import lock_file
+from holdfast.base.errors import StorageError
 from holdfast.model.workflow import Workflow
 from holdfast.orchestrator.runner import GO_ON, SessionRun, Verdict
 from holdfast.store.engine import engine_database, open_bare_engine, writing

@@ -7,9 +7,9 @@ import threading
 from dataclasses import replace
 from pathlib import Path
 
-from holdfast.config import Settings
-from holdfast.errors import HoldfastError
+from holdfast.base.errors import HoldfastError
 from holdfast.model.snapshot import SessionSnapshot
+from holdfast.project.settings import Settings
 
 log = logging.getLogger("holdfast.runner")
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from statistics import median, quantiles
 
 from holdfast.model.entry import TaskFinished, WorkflowPaused
-from holdfast.policy import Expectation
+from holdfast.model.policy import Expectation
 from holdfast.store.protocol import Store
 
 _MOST_TASKS = 500

@@ -7,10 +7,9 @@ import threading
 from types import TracebackType
 from typing import Self
 
-from holdfast.clock import Clock, system_clock
-from holdfast.config import Settings
+from holdfast.base.clock import Clock, system_clock
+from holdfast.base.errors import SessionAlreadyRunningError
 from holdfast.core import Core
-from holdfast.errors import SessionAlreadyRunningError
 from holdfast.model.workflow import Workflow
 from holdfast.orchestrator.drivers import DriverShelf
 from holdfast.orchestrator.notices import Notices
@@ -19,6 +18,7 @@ from holdfast.orchestrator.recorder import RunOverError
 from holdfast.orchestrator.runner import SessionRun
 from holdfast.orchestrator.service import OrchestratorService
 from holdfast.orchestrator.surroundings import Listener, Surroundings
+from holdfast.project.settings import Settings
 from holdfast.store.sql import SqlStore
 
 

@@ -12,11 +12,11 @@ import threading
 from collections.abc import Sequence
 from typing import Protocol, cast
 
-from holdfast.errors import CannotDoError
+from holdfast.base.errors import CannotDoError
+from holdfast.base.redact import redact
 from holdfast.model.entry import Entry, WorkflowPaused, WorkflowStatusChanged
 from holdfast.model.usage import UsageMetrics
 from holdfast.orchestrator.surroundings import Listener
-from holdfast.redact import redact
 
 log = logging.getLogger("holdfast.notices")
 

@@ -9,7 +9,7 @@ from typing import TypeVar
 from pydantic import ValidationError
 from pydantic_core import to_json
 
-from holdfast.errors import CannotDoError
+from holdfast.base.errors import CannotDoError
 from holdfast.model.fold import SessionFold
 from holdfast.model.originals import ISSUE, MESSAGE, OPTIONS, lacks_something, name_of, taken_out
 from holdfast.model.task import Task

@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 import yaml
 from pydantic import ValidationError
 
-from holdfast.errors import InvalidInputError, NotFoundError
+from holdfast.base.errors import InvalidInputError, NotFoundError
 from holdfast.model.base import Value, explain
 from holdfast.model.task import Task, TaskDAG
 from holdfast.model.workflow import Issue, WorkflowOptions

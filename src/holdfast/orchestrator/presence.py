@@ -16,8 +16,8 @@ from secrets import token_hex
 from types import TracebackType
 from typing import Literal, Self
 
-from holdfast.errors import HoldfastError
-from holdfast.process import ProcessIdentity, identify, is_alive, machine
+from holdfast.base.errors import HoldfastError
+from holdfast.base.process import ProcessIdentity, identify, is_alive, machine
 from holdfast.store.leases import Lease, Leases
 
 log = logging.getLogger("holdfast.worker")

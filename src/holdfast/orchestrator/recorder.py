@@ -13,8 +13,13 @@ import threading
 from collections.abc import Callable
 from typing import TypeVar
 
+from holdfast.base.errors import (
+    ConflictError,
+    HeldElsewhereError,
+    SessionAlreadyRunningError,
+    StorageError,
+)
 from holdfast.core import Core
-from holdfast.errors import ConflictError, HeldElsewhereError, SessionAlreadyRunningError, StorageError
 from holdfast.model.entry import Entry
 from holdfast.model.workflow import Workflow, WorkflowStatus
 from holdfast.store.protocol import Change

@@ -23,9 +23,9 @@ from pathlib import Path
 from types import TracebackType
 from typing import Literal, Self
 
+from holdfast.base.clock import to_datetime
+from holdfast.base.errors import HoldfastError
 from holdfast.changes import Facts, settled_entries
-from holdfast.clock import to_datetime
-from holdfast.errors import HoldfastError
 from holdfast.model.entry import (
     Entry,
     FeedbackRecorded,
@@ -37,6 +37,7 @@ from holdfast.model.entry import (
     WorkflowStatusChanged,
 )
 from holdfast.model.fold import SessionFold
+from holdfast.model.policy import PauseCause, Situation, does_not_fit, pause_cause
 from holdfast.model.task import Task, failure_of
 from holdfast.model.usage import UsageMetrics
 from holdfast.model.workflow import PauseRequest, Workflow
@@ -59,7 +60,6 @@ from holdfast.orchestrator.recorder import Recorder, RunOverError
 from holdfast.orchestrator.surroundings import Surroundings
 from holdfast.orchestrator.trail import Trail
 from holdfast.orchestrator.workplace import OwnFolder, Workplace, workplace_for
-from holdfast.policy import PauseCause, Situation, does_not_fit, pause_cause
 
 log = logging.getLogger("holdfast.runner")
 

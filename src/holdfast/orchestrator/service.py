@@ -15,21 +15,21 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from holdfast.capture.drift import DriftState, FolderDrift, find_workflow_drift
-from holdfast.capture.git import BEFORE_FIRST_COMMIT, capture_git_state
-from holdfast.changes import Facts
-from holdfast.clock import Clock, system_clock
-from holdfast.config import Settings, project_settings
-from holdfast.core import Core, again_on_conflict
-from holdfast.errors import (
+from holdfast.base.clock import Clock, system_clock
+from holdfast.base.errors import (
     CannotDoError,
     IllegalTransitionError,
     NotFoundError,
     SessionAlreadyRunningError,
 )
-from holdfast.layout import ProjectLayout
+from holdfast.base.redact import redact
+from holdfast.capture.drift import DriftState, FolderDrift, find_workflow_drift
+from holdfast.capture.git import BEFORE_FIRST_COMMIT, capture_git_state
+from holdfast.changes import Facts
+from holdfast.core import Core, again_on_conflict
 from holdfast.model.entry import Event
 from holdfast.model.git import decode_path, encode_path
+from holdfast.model.policy import Trigger
 from holdfast.model.snapshot import SessionSnapshot
 from holdfast.model.task import Task, TaskDAG
 from holdfast.model.workflow import ACTIVE, OPEN, Workflow, WorkflowStatus
@@ -37,8 +37,8 @@ from holdfast.orchestrator.closing import close_session
 from holdfast.orchestrator.drivers import driver_named
 from holdfast.orchestrator.plan import Plan, driver_of
 from holdfast.orchestrator.presence import is_gone
-from holdfast.policy import Trigger
-from holdfast.redact import redact
+from holdfast.project.layout import ProjectLayout
+from holdfast.project.settings import Settings, project_settings
 from holdfast.retrieval import newest_with_work
 from holdfast.store.protocol import Change, SnapshotSummary, Store
 from holdfast.store.sql import SqlStore

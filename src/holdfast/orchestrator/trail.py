@@ -13,12 +13,12 @@ import logging
 from collections.abc import Callable, Collection, Iterable
 from pathlib import Path
 
-from holdfast.clock import Clock
-from holdfast.errors import HoldfastError, IllegalTransitionError
+from holdfast.base.clock import Clock
+from holdfast.base.errors import HoldfastError, IllegalTransitionError
+from holdfast.base.redact import redact
 from holdfast.model.entry import Warned
 from holdfast.model.task import Task
 from holdfast.model.workflow import Workflow
-from holdfast.redact import redact
 from holdfast.sidecar.ledger import Transaction
 from holdfast.sidecar.transactions import SideCar
 

@@ -13,7 +13,7 @@ import time
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
 
-from holdfast.errors import HoldfastError
+from holdfast.base.errors import HoldfastError
 
 _INTERVAL = 0.2
 

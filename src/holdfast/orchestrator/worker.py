@@ -14,10 +14,9 @@ import threading
 import time
 from collections.abc import Sequence
 
-from holdfast.clock import Clock, system_clock, to_datetime
-from holdfast.config import Settings
+from holdfast.base.clock import Clock, system_clock, to_datetime
+from holdfast.base.errors import HeldElsewhereError, HoldfastError, StorageError
 from holdfast.core import Core
-from holdfast.errors import HeldElsewhereError, HoldfastError, StorageError
 from holdfast.model.workflow import Workflow
 from holdfast.orchestrator.drivers import DriverShelf
 from holdfast.orchestrator.engine import Engine
@@ -26,6 +25,7 @@ from holdfast.orchestrator.presence import LEASE_SECONDS, Presence, holder, is_d
 from holdfast.orchestrator.runner import SessionRun
 from holdfast.orchestrator.service import OrchestratorService
 from holdfast.orchestrator.surroundings import Listener, Surroundings
+from holdfast.project.settings import Settings
 from holdfast.store.leases import Lease
 from holdfast.store.sql import SqlStore
 

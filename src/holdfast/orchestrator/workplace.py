@@ -16,14 +16,14 @@ import threading
 from pathlib import Path
 from typing import Protocol
 
+from holdfast.base.durable import private_folder
+from holdfast.base.errors import GitError
 from holdfast.capture.git_commit import change_repository, reach_remote
-from holdfast.config import Settings
-from holdfast.durable import private_folder
-from holdfast.errors import GitError
 from holdfast.model.entry import WorkCommitted
 from holdfast.model.git import decode_path
 from holdfast.model.task import Task
 from holdfast.model.workflow import Workflow
+from holdfast.project.settings import Settings
 
 log = logging.getLogger("holdfast.runner")
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass, replace
 
-from holdfast.errors import InvalidInputError
+from holdfast.base.errors import InvalidInputError
+from holdfast.base.redact import redact
 from holdfast.model.fidelity import Carried, Fidelity
 from holdfast.model.gathered import Gathered
-from holdfast.redact import redact
 from holdfast.resume.budget import Choice, choose
 from holdfast.resume.fidelity import fetch_command, is_shortened, left_out_note
 from holdfast.resume.outline import Outline

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
-from holdfast.errors import InvalidInputError
+from holdfast.base.errors import InvalidInputError
 from holdfast.model.snapshot import SessionSnapshot
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable
 
+from holdfast.base.text import one_line
 from holdfast.resume.quote import visible
-from holdfast.text import one_line
 
 _FEWEST_PARTS = 2
 _MOST_PARTS = 12

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 
-from holdfast.text import clipped, one_line
+from holdfast.base.text import clipped, one_line
 
 _TICKS = re.compile(r"`+")
 # Invisible or direction-changing characters make a text look like another one.

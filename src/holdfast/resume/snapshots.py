@@ -10,6 +10,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import TypedDict
 
+from holdfast.base.text import one_line
 from holdfast.model.findings import Decision, ErrorRecord, ReviewerFeedback, TestState
 from holdfast.model.gathered import (
     Choice,
@@ -28,7 +29,6 @@ from holdfast.model.task import Task
 from holdfast.model.workflow import Issue
 from holdfast.resume.compiler import DEFAULT_BUDGET, Compiled, compile_context
 from holdfast.resume.history import history
-from holdfast.text import one_line
 
 
 def gathered_from(snapshot: SessionSnapshot, issue: Issue | None, drift: Iterable[str] = ()) -> Gathered:

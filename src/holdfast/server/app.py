@@ -16,9 +16,9 @@ from starlette.concurrency import run_in_threadpool
 from starlette.types import Lifespan
 
 from holdfast import __version__
-from holdfast.config import Settings
-from holdfast.errors import HoldfastError
+from holdfast.base.errors import HoldfastError
 from holdfast.orchestrator.service import OrchestratorService
+from holdfast.project.settings import Settings
 from holdfast.reindex import take_in_waiting
 from holdfast.server import problems
 from holdfast.server.desk import Desk, Workers

@@ -15,9 +15,7 @@ from typing import Annotated, Self
 from fastapi import Depends
 from starlette.requests import HTTPConnection
 
-from holdfast.clock import Clock, system_clock, to_datetime
-from holdfast.config import Settings
-from holdfast.layout import ProjectLayout
+from holdfast.base.clock import Clock, system_clock, to_datetime
 from holdfast.model.git import decode_path
 from holdfast.model.snapshot import SessionSnapshot
 from holdfast.model.task import TaskDAG
@@ -27,6 +25,8 @@ from holdfast.orchestrator.background import start_worker
 from holdfast.orchestrator.presence import Presence, is_dead, is_gone
 from holdfast.orchestrator.service import OrchestratorService
 from holdfast.pauses import known_projects
+from holdfast.project.layout import ProjectLayout
+from holdfast.project.settings import Settings
 from holdfast.server.copies import Copies
 from holdfast.server.feed import EventFeed
 from holdfast.store.leases import Lease

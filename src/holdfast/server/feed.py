@@ -18,7 +18,7 @@ from dataclasses import dataclass
 
 from starlette.concurrency import run_in_threadpool
 
-from holdfast.errors import HoldfastError
+from holdfast.base.errors import HoldfastError
 from holdfast.model.entry import Event
 from holdfast.store.protocol import Store
 

@@ -12,12 +12,12 @@ from holdfast.model.base import Value
 from holdfast.model.entry import Event
 from holdfast.model.fidelity import Fidelity
 from holdfast.model.git import GitState
+from holdfast.model.policy import Levels
 from holdfast.model.snapshot import FileFingerprint
 from holdfast.model.task import Task
 from holdfast.model.usage import UsageMetrics
 from holdfast.model.workflow import Issue, Workflow
 from holdfast.orchestrator.experience import DriverRecord
-from holdfast.policy import Levels
 from holdfast.store.protocol import SnapshotSummary
 
 Reason = Annotated[str, Field(max_length=10_000)]

@@ -9,7 +9,7 @@ from typing import Annotated
 
 from fastapi import Query
 
-from holdfast.errors import InvalidInputError
+from holdfast.base.errors import InvalidInputError
 from holdfast.model.workflow import Workflow
 
 LARGEST_NUMBER = 2**63 - 1

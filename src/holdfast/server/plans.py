@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pydantic import ValidationError
 
-from holdfast.errors import InvalidInputError
+from holdfast.base.errors import InvalidInputError
 from holdfast.model.base import invalid
 from holdfast.model.task import Task, TaskDAG
 from holdfast.model.workflow import WorkflowOptions

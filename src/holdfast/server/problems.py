@@ -13,7 +13,7 @@ from starlette.exceptions import HTTPException
 from starlette.responses import Response
 from starlette.routing import Match
 
-from holdfast.errors import HoldfastError, code_of, http_status
+from holdfast.base.errors import HoldfastError, code_of, http_status
 from holdfast.model.base import Value
 
 log = logging.getLogger("holdfast.server")

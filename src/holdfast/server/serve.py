@@ -13,11 +13,11 @@ from pathlib import Path
 import uvicorn
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
-from holdfast.config import Settings
-from holdfast.errors import CannotDoError, HeldElsewhereError, InvalidInputError
+from holdfast.base.errors import CannotDoError, HeldElsewhereError, InvalidInputError
+from holdfast.project.server_token import made_token
+from holdfast.project.settings import Settings
 from holdfast.server.app import create_app
 from holdfast.server.gate import LOOPBACK_NAMES, Door, is_loopback
-from holdfast.server_token import made_token
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

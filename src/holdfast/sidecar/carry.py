@@ -16,7 +16,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from holdfast.errors import DamagedDataError, HoldfastError
+from holdfast.base.errors import DamagedDataError, HoldfastError
 from holdfast.model.base import explain
 from holdfast.model.git import decode_path, encode_path
 from holdfast.model.schema import Schema

@@ -7,8 +7,8 @@ import subprocess
 from collections.abc import Iterable
 from pathlib import Path
 
-from holdfast.errors import GitError
-from holdfast.safe_git import NO_PROTOCOL, git_command
+from holdfast.base.errors import GitError
+from holdfast.base.git import NO_PROTOCOL, git_command
 
 TIME_LIMIT = 300.0
 _SCRUBBED = {

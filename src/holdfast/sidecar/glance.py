@@ -13,11 +13,11 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import NamedTuple
 
-from holdfast.layout import FOLDER
+from holdfast.base.file_stamps import settled_ctime
+from holdfast.project.layout import FOLDER
 from holdfast.sidecar.git import find_ignored, ignore_sources
 from holdfast.sidecar.state import Known, same_content
 from holdfast.sidecar.worktree import UnreadableError, Worktree
-from holdfast.stamps import settled_ctime
 
 _QUICKLY_READ = 1 << 20
 _ROUNDS = 5

@@ -7,8 +7,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from holdfast.errors import ConflictError, NotFoundError
-from holdfast.faults import fault_point
+from holdfast.base.errors import ConflictError, NotFoundError
+from holdfast.base.faults import fault_point
 from holdfast.model.git import decode_path
 from holdfast.sidecar.manifest import Entry, FileState, PathChange, Status, from_message, to_message
 from holdfast.sidecar.repository import Repository, TreeEntry

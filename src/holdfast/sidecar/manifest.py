@@ -11,7 +11,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AwareDatetime, Field, ValidationError
 
-from holdfast.errors import DamagedDataError
+from holdfast.base.errors import DamagedDataError
 from holdfast.model.base import Value, explain
 from holdfast.model.schema import Schema
 

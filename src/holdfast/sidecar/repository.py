@@ -21,9 +21,15 @@ from contextlib import suppress
 from pathlib import Path
 from typing import IO, cast
 
-from holdfast.durable import PRIVATE_FILE, private_folder, replace_file, sync_folder, write_whole
-from holdfast.errors import ConflictError, DamagedDataError
-from holdfast.faults import fault_point
+from holdfast.base.durable import (
+    PRIVATE_FILE,
+    private_folder,
+    replace_file,
+    sync_folder,
+    write_whole,
+)
+from holdfast.base.errors import ConflictError, DamagedDataError
+from holdfast.base.faults import fault_point
 from holdfast.sidecar.git import command_in, environment, run_git
 
 BRANCHES = "refs/heads/holdfast"

@@ -14,10 +14,10 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from holdfast.clock import Clock
-from holdfast.durable import private_folder
-from holdfast.errors import ConflictError, HoldfastError
-from holdfast.faults import fault_point
+from holdfast.base.clock import Clock
+from holdfast.base.durable import private_folder
+from holdfast.base.errors import ConflictError, HoldfastError
+from holdfast.base.faults import fault_point
 from holdfast.model.git import decode_path
 from holdfast.sidecar.git import merge_texts
 from holdfast.sidecar.manifest import Entry, FileState, PathChange, Status, same

@@ -15,11 +15,11 @@ import stat
 from itertools import count
 from pathlib import Path
 
-from holdfast.durable import private_folder, sync_folder, write_whole
-from holdfast.errors import ConflictError
-from holdfast.faults import fault_point
+from holdfast.base.durable import private_folder, sync_folder, write_whole
+from holdfast.base.errors import ConflictError
+from holdfast.base.faults import fault_point
+from holdfast.base.file_stamps import feed, open_regular
 from holdfast.sidecar.manifest import FileState
-from holdfast.stamps import feed, open_regular
 
 PART = ".holdfast-part-"
 """How the names of files begin that are not written whole."""

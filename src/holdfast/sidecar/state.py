@@ -18,9 +18,9 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from holdfast.durable import is_held, set_aside
-from holdfast.errors import NewerSchemaError
-from holdfast.process import ProcessIdentity, is_alive
+from holdfast.base.durable import is_held, set_aside
+from holdfast.base.errors import NewerSchemaError
+from holdfast.base.process import ProcessIdentity, is_alive
 from holdfast.sidecar.manifest import FileState
 
 log = logging.getLogger("holdfast.sidecar")

@@ -21,13 +21,13 @@ from itertools import count
 from pathlib import Path
 from typing import Literal
 
-from holdfast.clock import Clock, system_clock
-from holdfast.durable import lock_file, private_folder, storage_errors
-from holdfast.errors import CannotDoError, ConflictError, IllegalTransitionError
-from holdfast.faults import fault_point
-from holdfast.ids import new_id
-from holdfast.layout import ProjectLayout
-from holdfast.process import ProcessIdentity, identify
+from holdfast.base.clock import Clock, system_clock
+from holdfast.base.durable import lock_file, private_folder, storage_errors
+from holdfast.base.errors import CannotDoError, ConflictError, IllegalTransitionError
+from holdfast.base.faults import fault_point
+from holdfast.base.ids import new_id
+from holdfast.base.process import ProcessIdentity, identify
+from holdfast.project.layout import ProjectLayout
 from holdfast.sidecar.carry import Carried, to_document
 from holdfast.sidecar.glance import Glance
 from holdfast.sidecar.ledger import Cache, Transaction

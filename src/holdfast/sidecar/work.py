@@ -10,14 +10,20 @@ from typing import Literal
 
 from pydantic import ValidationError
 
-from holdfast.clock import Clock, to_datetime
-from holdfast.errors import CannotDoError, ConflictError, HoldfastError, IllegalTransitionError, NotFoundError
-from holdfast.faults import fault_point
-from holdfast.ids import new_id
+from holdfast.base.clock import Clock, to_datetime
+from holdfast.base.errors import (
+    CannotDoError,
+    ConflictError,
+    HoldfastError,
+    IllegalTransitionError,
+    NotFoundError,
+)
+from holdfast.base.faults import fault_point
+from holdfast.base.ids import new_id
+from holdfast.base.process import ProcessIdentity, boot_mark
+from holdfast.base.redact import redact
 from holdfast.model.base import invalid
 from holdfast.model.git import encode_path
-from holdfast.process import ProcessIdentity, boot_mark
-from holdfast.redact import redact
 from holdfast.sidecar.glance import Glance
 from holdfast.sidecar.ledger import Cache, Ledger, Transaction
 from holdfast.sidecar.manifest import Entry, Kind, PathChange, Status

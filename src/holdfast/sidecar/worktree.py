@@ -19,16 +19,16 @@ from itertools import count
 from pathlib import Path
 from typing import Any
 
-from holdfast.durable import sync_folder, write_whole
-from holdfast.errors import CannotDoError, ConflictError, HoldfastError, InvalidInputError
-from holdfast.faults import fault_point
-from holdfast.layout import FOLDER
+from holdfast.base.durable import sync_folder, write_whole
+from holdfast.base.errors import CannotDoError, ConflictError, HoldfastError, InvalidInputError
+from holdfast.base.faults import fault_point
+from holdfast.base.file_stamps import feed, open_regular, read_steadily, settled_ctime
+from holdfast.project.layout import FOLDER
 from holdfast.sidecar.git import list_unignored
 from holdfast.sidecar.manifest import FileState, same
 from holdfast.sidecar.plan import NOT_KEPT
 from holdfast.sidecar.set_aside import PART, SetAside, move
 from holdfast.sidecar.state import Known
-from holdfast.stamps import feed, open_regular, read_steadily, settled_ctime
 
 MOST_FILES = 200_000
 _STAGED = ".holdfast-staged-"

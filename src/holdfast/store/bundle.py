@@ -19,7 +19,7 @@ from typing import Any, Literal
 
 from pydantic import AwareDatetime, Field, ValidationError
 
-from holdfast.errors import DamagedDataError, InvalidInputError
+from holdfast.base.errors import DamagedDataError, InvalidInputError
 from holdfast.model.base import Value, explain
 from holdfast.model.schema import Schema
 from holdfast.store.sealing import decrypt, encrypt, is_encrypted

@@ -11,7 +11,7 @@ from typing import Any
 from pydantic import ValidationError
 from pydantic_core import from_json
 
-from holdfast.errors import DamagedDataError
+from holdfast.base.errors import DamagedDataError
 from holdfast.model.base import explain
 from holdfast.model.schema import SNAPSHOT_SCHEMA
 from holdfast.model.snapshot import SessionSnapshot

@@ -16,8 +16,8 @@ from typing import Any
 import sqlalchemy as sa
 from sqlalchemy import event, exc
 
-from holdfast.durable import PRIVATE_FILE, lock_file, private_folder, storage_errors
-from holdfast.errors import (
+from holdfast.base.durable import PRIVATE_FILE, lock_file, private_folder, storage_errors
+from holdfast.base.errors import (
     DamagedDataError,
     HeldElsewhereError,
     HoldfastError,

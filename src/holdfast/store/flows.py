@@ -20,7 +20,13 @@ import sqlalchemy as sa
 from pydantic_core import PydanticSerializationError, from_json, to_json
 from sqlalchemy import exc
 
-from holdfast.errors import ConflictError, DamagedDataError, HoldfastError, InvalidInputError, StorageError
+from holdfast.base.errors import (
+    ConflictError,
+    DamagedDataError,
+    HoldfastError,
+    InvalidInputError,
+    StorageError,
+)
 from holdfast.model.flow import (
     Claimed,
     FlowSession,

@@ -16,9 +16,16 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from holdfast.clock import Clock, system_clock
-from holdfast.durable import lock_file, read_file, replace_file, set_aside, storage_errors, sync_folder
-from holdfast.errors import (
+from holdfast.base.clock import Clock, system_clock
+from holdfast.base.durable import (
+    lock_file,
+    read_file,
+    replace_file,
+    set_aside,
+    storage_errors,
+    sync_folder,
+)
+from holdfast.base.errors import (
     CannotDoError,
     ConflictError,
     DamagedDataError,
@@ -26,10 +33,10 @@ from holdfast.errors import (
     NewerSchemaError,
     SessionNotFoundError,
 )
-from holdfast.layout import ProjectLayout, find_project
 from holdfast.model.base import explain
 from holdfast.model.item_session import SESSION_ID, STATE_CLASSES, ItemSessionState, SessionType
 from holdfast.model.schema import ITEM_SESSION_SCHEMA
+from holdfast.project.layout import ProjectLayout, find_project
 from holdfast.store.sealing import Passphrase, Seal, passphrase_from_environment
 
 log = logging.getLogger("holdfast.sessions")

@@ -7,11 +7,11 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Protocol
 
-from holdfast.errors import ConflictError, HeldElsewhereError, NotFoundError
+from holdfast.base.errors import ConflictError, HeldElsewhereError, NotFoundError
 from holdfast.model.entry import Entry, Event
+from holdfast.model.policy import Trigger
 from holdfast.model.snapshot import SessionSnapshot
 from holdfast.model.workflow import Workflow, WorkflowStatus
-from holdfast.policy import Trigger
 
 
 @dataclass(frozen=True)

@@ -12,8 +12,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from holdfast.durable import read_file, replace_file, storage_errors, sync_folder
-from holdfast.errors import CannotDoError, DamagedDataError, InvalidInputError
+from holdfast.base.durable import read_file, replace_file, storage_errors, sync_folder
+from holdfast.base.errors import CannotDoError, DamagedDataError, InvalidInputError
 
 _AGE = b"age-encryption.org/"
 Passphrase = Callable[[], str | None]

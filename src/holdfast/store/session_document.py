@@ -13,7 +13,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from holdfast.errors import DamagedDataError
+from holdfast.base.errors import DamagedDataError
 from holdfast.model.base import explain
 from holdfast.model.snapshot import SessionSnapshot
 from holdfast.model.workflow import Workflow

@@ -27,8 +27,8 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-from holdfast import ids
-from holdfast.durable import (
+from holdfast.base import ids
+from holdfast.base.durable import (
     NO_FOLLOW,
     append_or_undo,
     lock_descriptor,
@@ -39,8 +39,8 @@ from holdfast.durable import (
     sync_folder,
     write_new,
 )
-from holdfast.errors import DamagedDataError, HoldfastError, NotFoundError
-from holdfast.trust import MARK
+from holdfast.base.errors import DamagedDataError, HoldfastError, NotFoundError
+from holdfast.project.trust import MARK
 
 log = logging.getLogger("holdfast.store")
 

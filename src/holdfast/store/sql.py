@@ -11,7 +11,7 @@ import sqlalchemy as sa
 from sqlalchemy import exc
 from sqlalchemy.dialects import postgresql, sqlite
 
-from holdfast.errors import DamagedDataError
+from holdfast.base.errors import DamagedDataError
 from holdfast.model.entry import Entry, Event, entry_from_json
 from holdfast.model.snapshot import SessionSnapshot
 from holdfast.model.workflow import (

@@ -17,7 +17,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, BinaryIO, cast
 
-from holdfast.errors import DamagedDataError, InvalidInputError, NotFoundError
+from holdfast.base.errors import DamagedDataError, InvalidInputError, NotFoundError
 from holdfast.model.message import Message, ReadReport
 
 AGENTS = ("claude", "codex", "gemini", "opencode", "model")

@@ -20,7 +20,7 @@ from pathlib import Path
 
 import orjson
 
-from holdfast.errors import HoldfastError
+from holdfast.base.errors import HoldfastError
 from holdfast.model.message import Message, ReadReport
 from holdfast.transcripts import claude, codex, gemini
 from holdfast.transcripts.fields import iso_of_milliseconds, mapping_of, text_of, text_or_none

@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, BinaryIO, cast
 
-from holdfast.errors import InvalidInputError, NotFoundError
+from holdfast.base.errors import InvalidInputError, NotFoundError
 from holdfast.model.message import (
     Message,
     Outcome,

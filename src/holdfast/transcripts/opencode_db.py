@@ -12,7 +12,7 @@ from urllib.parse import quote
 
 import orjson
 
-from holdfast.errors import DamagedDataError, NotFoundError
+from holdfast.base.errors import DamagedDataError, NotFoundError
 from holdfast.model.message import ReadReport
 from holdfast.transcripts.fields import count_unknown, mapping_of, text_of
 from holdfast.transcripts.lines import MAX_LINE_BYTES

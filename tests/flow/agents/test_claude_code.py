@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 
 from flow.harness import play
+from holdfast.base.errors import NodeFailedError
 from holdfast.capacity.tracker import ContextUsageTracker
-from holdfast.errors import NodeFailedError
 from holdfast.flow.agents.claude_code import claude_code_node
 from holdfast.flow.graph import Body, Flow
 from holdfast.flow.hub import Hub

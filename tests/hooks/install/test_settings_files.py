@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from holdfast.errors import InvalidInputError
+from holdfast.base.errors import InvalidInputError
 from holdfast.hooks.install import AGENTS, Target, installer_for
 from holdfast.hooks.install.files import backup_path
 from holdfast.hooks.install.hook_settings import runs_our_program

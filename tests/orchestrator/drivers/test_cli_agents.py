@@ -19,8 +19,7 @@ from typing import Any
 
 import pytest
 
-from holdfast.config import Settings, load_settings
-from holdfast.errors import CannotDoError, InvalidInputError
+from holdfast.base.errors import CannotDoError, InvalidInputError
 from holdfast.model.task import Task
 from holdfast.orchestrator.drivers import driver_named
 from holdfast.orchestrator.drivers.protocol import (
@@ -33,6 +32,7 @@ from holdfast.orchestrator.drivers.protocol import (
     Outcome,
     RateLimited,
 )
+from holdfast.project.settings import Settings, load_settings
 from orchestrator.drivers.recorder import Recorder, assignment, is_running, wait_for
 
 RECORDED = Path(__file__).parent / "recorded"
@@ -303,7 +303,7 @@ def test_a_stop_ends_it_and_what_its_tools_started(stage: Stage) -> None:
 _RUNNER = """
 import sys
 from pathlib import Path
-from holdfast.config import load_settings
+from holdfast.project.settings import load_settings
 from holdfast.orchestrator.drivers import driver_named
 from orchestrator.drivers.recorder import Recorder, assignment
 folder = Path(sys.argv[2])

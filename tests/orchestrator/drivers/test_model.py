@@ -16,8 +16,7 @@ import pytest
 from pydantic_ai.usage import RequestUsage, RunUsage
 
 from findings.scripted_model import Reply, ScriptedModel, fails, hangs, says
-from holdfast.config import Settings, load_settings
-from holdfast.errors import CannotDoError, InvalidInputError
+from holdfast.base.errors import CannotDoError, InvalidInputError
 from holdfast.findings.by_model import DecisionExtractor
 from holdfast.findings.gather import gather
 from holdfast.model.entry import FeedbackRecorded
@@ -35,6 +34,7 @@ from holdfast.orchestrator.drivers.protocol import (
     Outcome,
     RateLimited,
 )
+from holdfast.project.settings import Settings, load_settings
 from holdfast.testing import FixedClock
 from holdfast.transcripts import open_transcript
 from orchestrator.drivers.recorder import Recorder, assignment, is_running, wait_for
@@ -380,7 +380,7 @@ import sys
 found = importlib.util.find_spec
 importlib.util.find_spec = lambda name, *rest: None if name == "pydantic_ai" else found(name, *rest)
 from dataclasses import replace
-from holdfast.config import load_settings
+from holdfast.project.settings import load_settings
 from holdfast.model.task import Task
 from holdfast.orchestrator.drivers import driver_named
 try:

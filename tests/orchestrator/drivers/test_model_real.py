@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.config import Settings, load_settings
 from holdfast.orchestrator.drivers.model import ModelDriver
 from holdfast.orchestrator.drivers.protocol import AgentSession, Done, EarlierSession, Exhausted
+from holdfast.project.settings import Settings, load_settings
 from orchestrator.drivers.recorder import Recorder, assignment
 from real_model import RealModel
 

@@ -13,8 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.config import load_settings
-from holdfast.errors import InvalidInputError
+from holdfast.base.errors import InvalidInputError
 from holdfast.model.task import Task
 from holdfast.model.workflow import Issue
 from holdfast.orchestrator.drivers import driver_named
@@ -28,6 +27,7 @@ from holdfast.orchestrator.drivers.protocol import (
     Outcome,
 )
 from holdfast.orchestrator.drivers.shell import ShellDriver
+from holdfast.project.settings import load_settings
 
 PATIENCE = 30.0
 

@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 import click
 
+from holdfast.base.errors import CannotDoError, ConflictError, InvalidInputError
 from holdfast.cli.dialogue.keys import Keys
 from holdfast.cli.dialogue.screen import Screen
 from holdfast.docs.improve import Improvement, Proposing
@@ -13,7 +14,6 @@ from holdfast.docs.items import CodeItem
 from holdfast.docs.literals import clean
 from holdfast.docs.ranking import PlanItem
 from holdfast.docs.source import Source
-from holdfast.errors import CannotDoError, ConflictError, InvalidInputError
 
 PROMPT = "a, e, s, r, u, c, q or ?:"
 WISH = "What should be different (Enter: just another one):"

@@ -20,11 +20,11 @@ from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping, Se
 from pathlib import Path
 from typing import IO, Any, cast
 
-from holdfast.errors import CannotDoError
+from holdfast.base.errors import CannotDoError
+from holdfast.base.process import end_group, signal_group
 from holdfast.flow.agents import UsageTracker
 from holdfast.flow.graph import Body
 from holdfast.flow.step import Step
-from holdfast.process import end_group, signal_group
 
 _HEADLESS = ("-p", "--output-format", "stream-json", "--verbose")
 _LONGEST_LINE = 64 << 20

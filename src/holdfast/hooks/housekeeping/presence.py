@@ -25,7 +25,7 @@ def run(event: "Event", answer: "Answer") -> None:  # noqa: ARG001
 
 
 def _agent_process(event: "Event") -> tuple[int, str]:
-    from holdfast.process import identify, lasting_parent
+    from holdfast.base.process import identify, lasting_parent
 
     told = event.environ.get("CLAUDE_PID", "") if event.agent == "claude" else ""
     identity = identify(int(told) if told.isdigit() else lasting_parent())

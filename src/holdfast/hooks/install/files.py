@@ -9,8 +9,8 @@ import stat
 from dataclasses import dataclass
 from pathlib import Path
 
-from holdfast.durable import storage_errors, sync_folder, write_new
-from holdfast.errors import InvalidInputError
+from holdfast.base.durable import storage_errors, sync_folder, write_new
+from holdfast.base.errors import InvalidInputError
 
 _NEW_FILE = 0o644
 _BACKUP = ".holdfast-backup"

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, cast
 
-from holdfast.errors import InvalidInputError
+from holdfast.base.errors import InvalidInputError
 from holdfast.hooks.install import jsonc
 from holdfast.hooks.install.files import Change, backup_path, read_text
 

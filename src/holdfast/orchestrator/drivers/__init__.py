@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from importlib import import_module
 
-from holdfast.config import Settings
-from holdfast.errors import InvalidInputError
+from holdfast.base.errors import InvalidInputError
 from holdfast.orchestrator.drivers.protocol import Driver
 from holdfast.orchestrator.drivers.tests_seen import SeesTests
+from holdfast.project.settings import Settings
 
 DRIVERS = {
     "shell": "holdfast.orchestrator.drivers.shell:ShellDriver",

@@ -20,6 +20,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
+from holdfast.base.text import clipped, one_line
 from holdfast.capacity.windows import context_window
 from holdfast.orchestrator.drivers.cli_agent import (
     CliAgent,
@@ -41,7 +42,6 @@ from holdfast.orchestrator.drivers.protocol import (
     Report,
 )
 from holdfast.orchestrator.drivers.review import REVIEW_SCHEMA, is_review
-from holdfast.text import clipped, one_line
 from holdfast.transcripts.fields import count_of, mapping_of, mappings_of, text_of
 
 _STREAM = ("-p", "--output-format", "stream-json", "--verbose", "--include-partial-messages")

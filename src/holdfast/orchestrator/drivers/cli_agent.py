@@ -14,9 +14,10 @@ from typing import Any, ClassVar, cast
 
 import orjson
 
-from holdfast.clock import Clock, system_clock, to_datetime
-from holdfast.config import Settings
-from holdfast.errors import CannotDoError, InvalidInputError
+from holdfast.base.clock import Clock, system_clock, to_datetime
+from holdfast.base.errors import CannotDoError, InvalidInputError
+from holdfast.base.redact import redact
+from holdfast.base.text import clipped
 from holdfast.model.task import Task
 from holdfast.model.usage import UsageMetadata
 from holdfast.orchestrator.drivers.guarded import Guarded, task_environ
@@ -31,8 +32,7 @@ from holdfast.orchestrator.drivers.protocol import (
 )
 from holdfast.orchestrator.drivers.review import feedback, is_review
 from holdfast.orchestrator.drivers.words import prompt_for
-from holdfast.redact import redact
-from holdfast.text import clipped
+from holdfast.project.settings import Settings
 
 ROOM_TO_GO_ON = 0.5
 """An old conversation is taken up again only while it fills less than this share of its window."""

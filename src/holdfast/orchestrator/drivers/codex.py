@@ -18,6 +18,7 @@ from pathlib import Path
 from signal import SIGINT
 from typing import Any, BinaryIO
 
+from holdfast.base.text import clipped, one_line
 from holdfast.capacity.windows import context_window
 from holdfast.orchestrator.drivers.cli_agent import (
     CliAgent,
@@ -40,7 +41,6 @@ from holdfast.orchestrator.drivers.protocol import (
     Report,
 )
 from holdfast.orchestrator.drivers.review import REVIEW_SCHEMA, is_review
-from holdfast.text import clipped, one_line
 from holdfast.transcripts.fields import count_of, mapping_of, text_of
 
 _NEVER = "9223372036854775807"

@@ -22,8 +22,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import IO, Self
 
+from holdfast.base.process import end_group, kill_all, signal_group
 from holdfast.orchestrator.drivers.protocol import Assignment, StopSignal
-from holdfast.process import end_group, kill_all, signal_group
 
 GRACE_SECONDS = 5.0
 """What a process gets to end by itself once it was asked to."""

@@ -20,11 +20,11 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any, cast
 
+from holdfast.base.clock import Clock, system_clock, to_datetime
+from holdfast.base.errors import CannotDoError, InvalidInputError
+from holdfast.base.text import clipped
 from holdfast.capacity.cost import characters_for
 from holdfast.capacity.windows import context_window
-from holdfast.clock import Clock, system_clock, to_datetime
-from holdfast.config import Settings
-from holdfast.errors import CannotDoError, InvalidInputError
 from holdfast.findings.model_call import ModelChoice, opened, refuse_if_forbidden
 from holdfast.findings.model_failure import failure_text, is_context_overflow
 from holdfast.model.task import Task
@@ -44,7 +44,7 @@ from holdfast.orchestrator.drivers.protocol import (
 )
 from holdfast.orchestrator.drivers.review import REVIEW_SCHEMA, feedback, is_review
 from holdfast.orchestrator.drivers.words import prompt_for
-from holdfast.text import clipped
+from holdfast.project.settings import Settings
 
 if TYPE_CHECKING:
     from pydantic_ai import Agent

@@ -6,11 +6,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from holdfast.clock import Clock
-from holdfast.durable import read_file, replace_file, storage_errors
-from holdfast.ids import new_id
-from holdfast.layout import ProjectLayout
+from holdfast.base.clock import Clock
+from holdfast.base.durable import read_file, replace_file, storage_errors
+from holdfast.base.ids import new_id
 from holdfast.orchestrator.drivers.protocol import AgentSession
+from holdfast.project.layout import ProjectLayout
 
 if TYPE_CHECKING:
     from pydantic_ai.messages import ModelMessage, ModelResponse

@@ -18,9 +18,9 @@ from itertools import islice
 from pathlib import Path, PurePosixPath
 from typing import Concatenate, ParamSpec
 
+from holdfast.base.text import clipped, one_line
 from holdfast.orchestrator.drivers.guarded import Guarded, meaning, task_environ
 from holdfast.orchestrator.drivers.protocol import Assignment, Report
-from holdfast.text import clipped, one_line
 
 MOST_CHARACTERS = 16_000
 _LARGEST_FILE = 8 << 20

@@ -26,10 +26,10 @@ from typing import Protocol
 
 from holdfast.model.entry import DecisionRecorded, ErrorRecorded, FeedbackRecorded, TestsRun
 from holdfast.model.findings import TestState
+from holdfast.model.policy import Trigger
 from holdfast.model.task import Task
 from holdfast.model.usage import UsageMetadata
 from holdfast.model.workflow import Issue
-from holdfast.policy import Trigger
 
 Finding = DecisionRecorded | ErrorRecorded | FeedbackRecorded | TestsRun
 

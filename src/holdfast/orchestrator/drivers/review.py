@@ -15,11 +15,11 @@ from collections.abc import Iterator
 from datetime import datetime
 from typing import Any, cast
 
-from holdfast.ids import new_id
+from holdfast.base.ids import new_id
+from holdfast.base.text import clipped, one_line
 from holdfast.model.entry import FeedbackRecorded
 from holdfast.model.findings import ReviewerFeedback
 from holdfast.model.task import Task
-from holdfast.text import clipped, one_line
 
 SEVERITIES = ("none", "minor", "major", "critical")
 UNKNOWN_SEVERITY = "unknown"

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import shutil
 
-from holdfast.config import Settings
-from holdfast.errors import CannotDoError, InvalidInputError
+from holdfast.base.errors import CannotDoError, InvalidInputError
 from holdfast.model.task import Task
 from holdfast.orchestrator.drivers.guarded import Guarded, meaning, task_environ
 from holdfast.orchestrator.drivers.protocol import Assignment, Done, Failed, Interrupted, Outcome, Report
+from holdfast.project.settings import Settings
 
 
 class ShellDriver:

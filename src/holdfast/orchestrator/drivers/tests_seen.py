@@ -15,15 +15,15 @@ from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path, PurePath
 
+from holdfast.base.clock import Clock, system_clock, to_datetime
+from holdfast.base.durable import open_file, replace_file
+from holdfast.base.errors import HoldfastError, InvalidInputError
+from holdfast.base.ids import file_name_for
 from holdfast.capture.tests import TestResults, merged, read_junit, state_after
-from holdfast.clock import Clock, system_clock, to_datetime
-from holdfast.durable import open_file, replace_file
-from holdfast.errors import HoldfastError, InvalidInputError
-from holdfast.ids import file_name_for
-from holdfast.layout import ProjectLayout
 from holdfast.model.entry import TestsRun
 from holdfast.model.task import Task
 from holdfast.orchestrator.drivers.protocol import Assignment, Driver, Outcome, Report
+from holdfast.project.layout import ProjectLayout
 
 _PYTEST_OPTIONS = "PYTEST_ADDOPTS"
 _LARGEST_RECORD = 64 << 20

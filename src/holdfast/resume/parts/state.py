@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from holdfast.base.text import clipped
 from holdfast.model.gathered import Commit, Failure, GitFacts, LastStep
 from holdfast.model.message import TodoItem
 from holdfast.resume import worth
@@ -10,7 +11,6 @@ from holdfast.resume.parts import stopping
 from holdfast.resume.paths import short_path
 from holdfast.resume.quote import code, fenced, prose, quoted
 from holdfast.resume.setting import Setting, counted, ranked, times
-from holdfast.text import clipped
 
 _ENDINGS = {"ok": ", which succeeded", "error": ", which failed", "interrupted": ", which the user stopped"}
 _EXCERPT_LINES = 14

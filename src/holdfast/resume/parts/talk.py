@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from holdfast.base.text import one_line, sentences
 from holdfast.model.gathered import Choice, Turn
 from holdfast.resume import worth
 from holdfast.resume.outline import Block, Item
 from holdfast.resume.quote import code, fenced, prose, quoted
 from holdfast.resume.setting import Setting, ranked
-from holdfast.text import one_line, sentences
 
 # A message up to this length is carried whole or not at all; of a longer one, the opening.
 _SHORT_MESSAGE = 400

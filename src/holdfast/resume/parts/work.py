@@ -5,12 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
+from holdfast.base.text import same_command
 from holdfast.model.gathered import CommandUse, FileUse, Name
 from holdfast.resume import worth
 from holdfast.resume.outline import Block, Item
 from holdfast.resume.quote import code, quoted, visible
 from holdfast.resume.setting import Setting, times
-from holdfast.text import same_command
 
 # However much room there is: too long a list tells nobody anything.
 _NAMES_IN_PLAY = 170

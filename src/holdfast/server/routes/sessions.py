@@ -8,10 +8,10 @@ from typing import Annotated
 
 from fastapi import APIRouter, Query
 
+from holdfast.base.errors import InvalidInputError
+from holdfast.base.redact import redact
 from holdfast.capture.drift import cannot_tell
 from holdfast.contexts import find_transcript, read_session
-from holdfast.errors import InvalidInputError
-from holdfast.redact import redact
 from holdfast.resume.compiler import DEFAULT_BUDGET, compile_context
 from holdfast.server.contexts import Budget, MaxChars, Model, characters, context_fields
 from holdfast.server.desk import AtDesk, Desk

@@ -7,8 +7,8 @@ from typing import Annotated
 
 from fastapi import APIRouter, Query
 
+from holdfast.base.errors import NotFoundError
 from holdfast.core import Core
-from holdfast.errors import NotFoundError
 from holdfast.model.diff import SnapshotDiff, diff
 from holdfast.model.snapshot import SessionSnapshot
 from holdfast.resume.compiler import DEFAULT_BUDGET

@@ -8,7 +8,7 @@ from typing import Annotated
 
 from fastapi import APIRouter, Query, Request, Response
 
-from holdfast.errors import InvalidInputError
+from holdfast.base.errors import InvalidInputError
 from holdfast.model.task import REMAINING
 from holdfast.model.usage import UsageMetrics
 from holdfast.model.workflow import Workflow, WorkflowStatus

@@ -14,7 +14,7 @@ from collections.abc import Generator
 from pathlib import Path
 from typing import BinaryIO
 
-from holdfast.errors import HeldElsewhereError, StorageError
+from holdfast.base.errors import HeldElsewhereError, StorageError
 
 try:
     import fcntl

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TypedDict
 
-from holdfast.errors import CannotDoError
+from holdfast.base.errors import CannotDoError
 
 _LOOK_SECONDS = 0.05
 _DEATH_SECONDS = 10.0

@@ -7,14 +7,14 @@ from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
 
-from holdfast.durable import private_folder, storage_errors
-from holdfast.errors import ForeignFolderError
-from holdfast.trust import FOLDER, Trust, anchors, data_home
+from holdfast.base.durable import private_folder, storage_errors
+from holdfast.base.errors import ForeignFolderError
+from holdfast.project.trust import FOLDER, Trust, anchors, data_home
 
 
 @dataclass(frozen=True)
 class ProjectLayout:
-    """Names only; nothing is made until `ensure`. A foreign folder is as good as none (`holdfast.trust`)."""
+    """Names only; nothing is made until `ensure`. A foreign folder counts as none (see `project.trust`)."""
 
     root: Path
     home: Path | None = None

@@ -349,8 +349,8 @@ def _listed_by_git(project: str) -> bytes | None:
     """The tracked files with their content's ids; None where git cannot tell."""
     from pathlib import Path
 
-    from holdfast.errors import GitError
-    from holdfast.git_program import run_git
+    from holdfast.base.errors import GitError
+    from holdfast.base.git import run_git
 
     try:
         answer = run_git(Path(project), "ls-files", "--stage", "-z", "--", f":(icase){FOLDER}")

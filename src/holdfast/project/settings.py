@@ -16,10 +16,10 @@ from math import isnan
 from pathlib import Path
 from typing import Any
 
-from holdfast.errors import InvalidInputError
-from holdfast.layout import ProjectLayout, find_project
-from holdfast.policy import Levels
-from holdfast.trust import data_home
+from holdfast.base.errors import InvalidInputError
+from holdfast.model.policy import Levels
+from holdfast.project.layout import ProjectLayout, find_project
+from holdfast.project.trust import data_home
 
 
 @dataclass(frozen=True)

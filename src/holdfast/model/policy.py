@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from enum import IntEnum
 from typing import Literal
 
-from holdfast.errors import InvalidInputError
+from holdfast.base.errors import InvalidInputError
 
 Trigger = Literal["pause", "task_complete", "exhaustion", "timeout", "crash", "failure"]
 

@@ -1,4 +1,4 @@
-"""Moments as text. Apart from `holdfast.clock`, whose types a hook cannot afford to load."""
+"""Moments as text. Apart from `holdfast.base.clock`, whose types a hook cannot afford to load."""
 
 import time
 

@@ -8,8 +8,8 @@ import hmac
 import secrets
 from pathlib import Path
 
-from holdfast.durable import private_folder, storage_errors, sync_folder, write_new
-from holdfast.errors import DamagedDataError, InvalidInputError, NotFoundError
+from holdfast.base.durable import private_folder, storage_errors, sync_folder, write_new
+from holdfast.base.errors import DamagedDataError, InvalidInputError, NotFoundError
 
 _SHORTEST = 32
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 
-from holdfast.moments import iso
+from holdfast.base.timestamps import iso
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

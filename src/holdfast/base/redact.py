@@ -20,7 +20,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
-from holdfast.secret_signs import SECRET_NAMES
+from holdfast.base.secret_signs import SECRET_NAMES
 
 Span = tuple[int, int]
 

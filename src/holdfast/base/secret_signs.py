@@ -1,4 +1,4 @@
-"""Characters without which a text holds no secret that `holdfast.redact` knows.
+"""Characters without which a text holds no secret that `holdfast.base.redact` knows.
 
 Apart from it, since the hook path can afford these substring searches but not the import of `re`.
 """
@@ -50,7 +50,7 @@ SIGNS = (
     "Bearer ",
     "bearer ",
 )
-"""A test keeps these in step with the forms of `holdfast.redact`."""
+"""A test keeps these in step with the forms of `holdfast.base.redact`."""
 
 
 def may_hold_secret(text: str) -> bool:

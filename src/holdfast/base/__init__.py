@@ -1,0 +1,1 @@
+"""What everything else stands on: errors, time, ids, durable writes, processes, text, redaction, git."""

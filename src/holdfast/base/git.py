@@ -1,0 +1,376 @@
+"""The one way git is run: it obeys the user, not the repository it happens to be in.
+
+An archive can bring its own `.git`, and a shared folder its own repositories. Their settings, hooks and
+attributes can name programs, and git runs them: while it looks at a file, fetches a missing object, signs,
+or contacts a remote. There are two protections. `git_command` and `NO_PROTOCOL` apply to every command
+and cost nothing. `guarded` is for commands that read or write files of a work tree, run hooks or contact
+a remote: it overrides what a repository's own settings say.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+import signal
+import subprocess
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import NamedTuple
+
+from holdfast.base.errors import GitError
+
+_OPTIONS = (
+    *("-c", "core.fsmonitor=false"),
+    *("-c", f"core.hooksPath={os.devnull}"),
+    *("-c", "core.alternateRefsCommand=true"),
+    # What a command does in submodules is done under their settings, which nobody has looked at.
+    *("-c", "submodule.recurse=false"),
+    *("-c", "fetch.recurseSubmodules=false"),
+    *("-c", "push.recurseSubmodules=no"),
+)
+NO_PROTOCOL: Mapping[str, str] = {
+    # A partial clone downloads what it misses, with a program that its settings name. Versions of git
+    # before 2.39.4 know only the second way to forbid it.
+    "GIT_NO_LAZY_FETCH": "1",
+    "GIT_ALLOW_PROTOCOL": "none",
+}
+LIST_SETTINGS = ("config", "--null", "--list", "--show-scope")
+
+
+def git_command(*arguments: str) -> list[str]:
+    return ["git", "--no-pager", *_OPTIONS, *arguments]
+
+
+# ── settings that a repository brings ──────────────────────────────────────────────────────
+
+
+class Setting(NamedTuple):
+    scope: str
+    name: str
+    value: str
+
+    @property
+    def is_foreign(self) -> bool:
+        """Not the user's: neither of this account, nor of the machine, nor of our environment."""
+        return self.scope not in ("system", "global", "command")
+
+
+def read_settings(listed: bytes) -> list[Setting]:
+    """What `LIST_SETTINGS` printed."""
+    fields = [os.fsdecode(field) for field in listed.split(b"\0")[:-1]]
+    pairs = zip(fields[::2], fields[1::2], strict=True)
+    return [Setting(scope, *_halves(entry)) for scope, entry in pairs]
+
+
+def _halves(entry: str) -> tuple[str, str]:
+    name, _, value = entry.partition("\n")
+    return name, value
+
+
+_PROGRAM = re.compile(
+    r"core\.(?:sshcommand|askpass)|gpg\.(?:.*\.)?program|gpg\.ssh\.defaultkeycommand"
+    r"|credential\.(?:.*\.)?helper|remote\..*\.(?:uploadpack|receivepack)"
+)
+_FILTER = re.compile(r"(filter\..*)\.[a-z]+")
+_HOOK = re.compile(r"(hook\..*)\.[a-z]+")
+_DEFAULTS = (
+    # What git runs where nothing is set. An empty name would be run as well, so it has to be given.
+    (r"core\.sshcommand", "ssh"),
+    (r"gpg\.x509\.program", "gpgsm"),
+    (r"gpg\.ssh\.program", "ssh-keygen"),
+    (r"gpg\.ssh\.defaultkeycommand", "false"),
+    (r"gpg\..*program", "gpg"),
+    (r"remote\..*\.uploadpack", "git-upload-pack"),
+    (r"remote\..*\.receivepack", "git-receive-pack"),
+)
+
+
+def guarded(
+    environment: Mapping[str, str], settings: Sequence[Setting], *, users_filters: bool
+) -> dict[str, str]:
+    """An environment in which none of the programs runs that these settings of a repository name.
+
+    The user's own run in their place. Filters do so only where `users_filters` are asked for: Git LFS,
+    for one, is the user's and runs what the repository's settings tell it to. Hooks never run.
+    """
+    result = _with_settings(environment, _overrides(settings, users_filters=users_filters))
+    if any(one.is_foreign and one.name == "core.gitproxy" for one in settings):
+        result["GIT_PROXY_COMMAND"] = ""  # of several settings git takes the first, not the last
+    return result
+
+
+def _overrides(settings: Sequence[Setting], *, users_filters: bool) -> list[tuple[str, str]]:
+    """All that names a program is taken back, then what the user set is set again."""
+    kept = [one for one in settings if _is_kept(one, users_filters=users_filters)]
+    if not any(_neutral(one.name) for one in set(settings).difference(kept)):
+        return []
+    neutral = dict(pair for one in settings for pair in _neutral(one.name))
+    return [*neutral.items(), *((one.name, one.value) for one in kept)]
+
+
+def _is_kept(one: Setting, *, users_filters: bool) -> bool:
+    if one.is_foreign:
+        return False
+    return bool(_PROGRAM.fullmatch(one.name) or (users_filters and _FILTER.fullmatch(one.name)))
+
+
+def _neutral(name: str) -> list[tuple[str, str]]:
+    """Settings under which git runs no program for the sake of this one, or its own default."""
+    if match := _FILTER.fullmatch(name):
+        ways = [(f"{match[1]}.{way}", "") for way in ("clean", "smudge", "process")]
+        return [*ways, (f"{match[1]}.required", "false")]
+    if match := _HOOK.fullmatch(name):
+        return [(f"{match[1]}.enabled", "false")]
+    if not _PROGRAM.fullmatch(name):
+        return []
+    if name.startswith("credential."):
+        return [("credential.helper", "")]  # empties the list, whatever address an entry is for
+    return [(name, next((value for pattern, value in _DEFAULTS if re.fullmatch(pattern, name)), ""))]
+
+
+def _with_settings(environment: Mapping[str, str], more: Sequence[tuple[str, str]]) -> dict[str, str]:
+    """These are read last, and so prevail.
+
+    Not with `-c`: that takes a name to end at its first `=`, and the name of a filter may hold one.
+    """
+    given = environment.get("GIT_CONFIG_COUNT", "")
+    start = int(given) if given.isdecimal() else 0
+    result = {**environment, "GIT_CONFIG_COUNT": str(start + len(more))}
+    for number, (name, value) in enumerate(more, start):
+        result[f"GIT_CONFIG_KEY_{number}"] = name
+        result[f"GIT_CONFIG_VALUE_{number}"] = value
+    return result
+
+
+# ── remotes ────────────────────────────────────────────────────────────────────────────────
+
+_KNOWN = {
+    "file": "file",
+    "git": "git",
+    "git+ssh": "ssh",
+    "http": "http:https",  # which servers redirect to
+    "https": "https",
+    "ssh": "ssh",
+    "ssh+git": "ssh",
+}
+
+
+def allowed_protocols(address: str, settings: Iterable[Setting]) -> str:
+    """That of the address, and of what the user's own settings make of it (`url.*.insteadOf`)."""
+    users = [one for one in settings if not one.is_foreign]
+    named = [_protocol(one) for one in (address, *_rewritten(address, users))]
+    known = {_KNOWN[name] for name in named if name in _KNOWN}
+    if not known:
+        raise GitError(
+            f"the address of this remote asks for the protocol {named[0]}, which is not used here",
+            hint="give an address of https, ssh, git or file, or the path of a folder",
+        )
+    return ":".join(sorted(known))
+
+
+_REWRITING = re.compile(r"url\.(.*)\.(?:push)?insteadof")
+
+
+def _rewritten(address: str, settings: Iterable[Setting]) -> Iterator[str]:
+    for one in settings:
+        match = _REWRITING.fullmatch(one.name)
+        if match and address.startswith(one.value):
+            yield match[1] + address.removeprefix(one.value)
+
+
+def _protocol(address: str) -> str:
+    """Read as git reads it: `NAME::…` has a program of that name run, `HOST:PATH` is SSH."""
+    scheme = re.match(r"([A-Za-z0-9][A-Za-z0-9+.-]*)(::|://)", address)
+    if scheme is None:
+        return "file" if _is_path(address) else "ssh"
+    return scheme[1] if scheme[2] == "://" else f"{scheme[1]}::"
+
+
+def _is_path(address: str) -> bool:
+    if os.name == "nt" and re.match(r"[A-Za-z]:", address):
+        return True
+    return ":" not in address.partition("/")[0]
+
+
+def other_end(command: str, protocols: str) -> list[str]:
+    """Options that have the git at the other end guarded, too, where that runs here and as this user."""
+    if protocols != "file":
+        return []
+    program = "receive-pack" if command == "push" else "upload-pack"
+    variables = " ".join(f"{name}={value}" for name, value in NO_PROTOCOL.items())
+    words = git_command("-c", "receive.autogc=false", program)
+    return [f"--{program}={variables} {shlex.join(words)}"]
+
+
+# ── running it ────────────────────────────────────────────────────────────────────────────────────
+
+# Running git: with no more of our environment than it should have, nobody to ask, and not for ever.
+
+TIME_LIMIT = 60.0
+"""Seconds that one git process gets."""
+
+
+@dataclass(frozen=True)
+class Answer:
+    code: int
+    out: bytes
+    err: bytes
+
+
+_KEPT = (
+    # Everything else that starts with GIT_ goes: a hook or an alias that started us may have
+    # set GIT_DIR, GIT_INDEX_FILE and more of another repository, and new ones are invented.
+    *("GIT_CONFIG_GLOBAL", "GIT_CONFIG_SYSTEM", "GIT_CONFIG_NOSYSTEM"),
+    *("GIT_CONFIG_COUNT", "GIT_CONFIG_KEY_", "GIT_CONFIG_VALUE_"),  # containers set safe.directory so
+    *("GIT_CEILING_DIRECTORIES", "GIT_DISCOVERY_ACROSS_FILESYSTEM", "GIT_EXEC_PATH"),
+    *("GIT_AUTHOR_NAME", "GIT_AUTHOR_EMAIL", "GIT_COMMITTER_NAME", "GIT_COMMITTER_EMAIL"),
+)
+_PROMPTERS = {"DISPLAY", "WAYLAND_DISPLAY", "GPG_TTY", "SSH_ASKPASS"}
+_ALWAYS = {
+    "LC_ALL": "C",
+    "GIT_OPTIONAL_LOCKS": "0",
+    "GIT_TERMINAL_PROMPT": "0",
+    "SSH_ASKPASS_REQUIRE": "never",
+    **NO_PROTOCOL,
+}
+
+
+def base_environment(git_dir: str | None = None) -> dict[str, str]:
+    """`git_dir` says that the repository is there, and that none further out is meant if it is not."""
+    kept = {
+        name: value
+        for name, value in os.environ.items()
+        if name not in _PROMPTERS and (not name.startswith("GIT_") or name.startswith(_KEPT))
+    }
+    return {**kept, **_ALWAYS, **({"GIT_DIR": git_dir} if git_dir else {})}
+
+
+def repository_settings(folder: Path, git_dir: str | None = None) -> list[Setting]:
+    return read_settings(output(folder, _list_settings(folder, git_dir)))
+
+
+def _list_settings(folder: Path, git_dir: str | None) -> Answer:
+    return run_git(folder, *LIST_SETTINGS, environment=base_environment(git_dir))
+
+
+def guarded_environment(folder: Path) -> dict[str, str]:
+    """For a command that looks into files: no filter runs, neither here nor in a submodule."""
+    settings = [*repository_settings(folder)]
+    _add_submodules(folder, None, settings, {folder.resolve()})
+    return guarded(base_environment(), settings, users_filters=False)
+
+
+def _add_submodules(folder: Path, git_dir: str | None, settings: list[Setting], seen: set[Path]) -> None:
+    """Their settings, and those of submodules in them: `git status` goes into each in the same way."""
+    for submodule in _submodules(folder, base_environment(git_dir)):
+        place = submodule.resolve()
+        listed = _list_settings(submodule, ".git")
+        if place in seen or listed.code != 0:  # git cannot go into that one either
+            continue
+        seen.add(place)
+        settings += read_settings(listed.out)
+        _add_submodules(submodule, ".git", settings, seen)
+
+
+def _submodules(folder: Path, environment: Mapping[str, str]) -> list[Path]:
+    listed = run_git(folder, "ls-files", "--stage", "-z", "--full-name", "--", ":/", environment=environment)
+    entries = output(folder, listed).split(b"\0")
+    names = [entry.partition(b"\t")[2] for entry in entries if entry.startswith(b"160000 ")]
+    if not names:
+        return []
+    answer = run_git(folder, "rev-parse", "--show-toplevel", environment=environment)
+    top = Path(os.fsdecode(output(folder, answer).removesuffix(b"\n")))
+    return [place for name in names if os.path.lexists((place := top / os.fsdecode(name)) / ".git")]
+
+
+def run_git(
+    folder: Path, *arguments: str, stdin: bytes = b"", environment: Mapping[str, str] | None = None
+) -> Answer:
+    """Run git to its end, whatever its exit code.
+
+    A command that looks into files of the work tree, runs hooks or reaches a remote needs an
+    environment from `guarded_environment`.
+    """
+    try:
+        process = subprocess.Popen(
+            git_command(*arguments),
+            cwd=folder,
+            env=base_environment() if environment is None else environment,
+            stdin=subprocess.PIPE if stdin else subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            # No terminal to ask on, and one group to end with all that git started.
+            start_new_session=True,
+        )
+    except OSError as error:
+        raise _not_started(folder, error) from error
+    with process:
+        try:
+            out, err = process.communicate(stdin or None, timeout=TIME_LIMIT)
+        except subprocess.TimeoutExpired as error:
+            _end(process)
+            raise _too_slow(folder, arguments) from error
+        except BaseException:
+            _end(process)
+            raise
+    return Answer(process.returncode, out, err)
+
+
+def _end(process: subprocess.Popen[bytes]) -> None:
+    """Asked first, for git then takes its lock files with it."""
+    if os.name == "nt":
+        process.kill()
+        return
+    with suppress(ProcessLookupError):
+        os.killpg(process.pid, signal.SIGTERM)
+    with suppress(subprocess.TimeoutExpired):
+        process.wait(2)
+    with suppress(ProcessLookupError):
+        os.killpg(process.pid, signal.SIGKILL)
+
+
+def output(folder: Path, answer: Answer) -> bytes:
+    if answer.code != 0:
+        raise failure(folder, answer)
+    return answer.out
+
+
+def _not_started(folder: Path, error: OSError) -> GitError:
+    if not folder.is_dir():
+        return GitError(f"no such folder: {folder}", hint="was it moved or deleted?")
+    if isinstance(error, FileNotFoundError):
+        return GitError("git is not installed, or not on PATH", hint="install it from https://git-scm.com")
+    return GitError(f"git could not be started in {folder}: {error.strerror}", hint="check the permissions")
+
+
+def _too_slow(folder: Path, arguments: Sequence[str]) -> GitError:
+    command = next(word for word in arguments if re.fullmatch("[a-z][a-z-]+", word))
+    return GitError(
+        f"`git {command}` took more than {TIME_LIMIT:g} seconds in {folder}",
+        hint="try it by hand: a slow disk or a signing key that asks may hold it up",
+    )
+
+
+def failure(folder: Path, answer: Answer) -> GitError:
+    if b"dubious ownership" in answer.err or b"unsafe repository" in answer.err:
+        command = re.search(rb"git config --global --add safe\.directory \S.*", answer.err)
+        advice = os.fsdecode(command[0]) if command else "git config --global --add safe.directory FOLDER"
+        return GitError(
+            f"the git repository at {folder} belongs to another user, so git does not read it",
+            hint=f"if you trust it: `{advice}`",
+        )
+    return GitError(
+        f"git cannot read the repository at {folder}: {reason(answer)}",
+        hint="`git status` there shows the same; `git fsck` looks for damage",
+    )
+
+
+def reason(answer: Answer) -> str:
+    """The line that says it: git's own, else the last, which is where hooks put it."""
+    lines = [line.strip() for line in answer.err.decode(errors="replace").splitlines() if line.strip()]
+    spoken = [line for line in lines if line.startswith(("fatal: ", "error: "))]
+    told = (spoken or lines[-1:] or [f"exit code {answer.code}"])[0]
+    return told.removeprefix("fatal: ").removeprefix("error: ")[:300]

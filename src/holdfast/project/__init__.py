@@ -1,0 +1,1 @@
+"""A project as Holdfast sees it: where its files are, its settings, and whether its folder is trusted."""
