@@ -12,7 +12,7 @@ from journals import action_data, line
 from measure import Figure, Subject, alone, compared, interleave, make_project, scratch_folder
 from peers.claude_mpm_pause import open_peer
 
-from holdfast.winddown import IncrementalPauseManager
+from holdfast.sessions.winddown import IncrementalPauseManager
 
 TOPIC = "append"
 BAR = 1.5

@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from holdfast.base.clock import iso
-from holdfast.journal.action import PauseAction
-from holdfast.winddown import IncrementalPauseManager
+from holdfast.journal.log import PauseAction
+from holdfast.sessions.winddown import IncrementalPauseManager
 
 _FILES = ("src/parser/lexer.py", "src/store/index.py", "tests/test_resume.py", "docs/formats.md")
 _WORDS = ("checked", "the", "lock", "before", "writing", "and", "found", "two", "callers", "that", "wait")

@@ -11,8 +11,6 @@ from typing import Self
 from dbos import DBOS, SetWorkflowID
 
 import holdfast.orchestrator.drivers as shelf
-from holdfast.changes import Facts
-from holdfast.core import Core
 from holdfast.model.entry import Entry, TaskFinished
 from holdfast.model.task import Task
 from holdfast.model.usage import UsageMetrics
@@ -25,6 +23,7 @@ from holdfast.orchestrator.service import OrchestratorService
 from holdfast.orchestrator.surroundings import Surroundings
 from holdfast.orchestrator.worker import Worker
 from holdfast.project.settings import Settings, load_settings
+from holdfast.sessions.transitions import Core, Facts
 from holdfast.store.sql import SqlStore
 
 _CLAIM = "run-bench-1-0#1"

@@ -7,7 +7,7 @@ from pathlib import Path
 from journals import start_with
 from measure import Figure, Subject, alone, compared, interleave, make_project, scratch_folder
 
-from holdfast.winddown import IncrementalPauseManager
+from holdfast.sessions.winddown import IncrementalPauseManager
 
 TOPIC = "summary"
 BAR = 2.0

@@ -12,8 +12,6 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from holdfast.base.clock import system_clock
-from holdfast.changes import Facts
-from holdfast.core import Core
 from holdfast.model.entry import (
     ConstraintPinned,
     DecisionRecorded,
@@ -28,11 +26,12 @@ from holdfast.model.findings import Decision, ErrorRecord, TestState
 from holdfast.model.task import Task, TaskDAG
 from holdfast.model.usage import UsageMetrics
 from holdfast.model.workflow import Issue
-from holdfast.pauses import with_world
 from holdfast.project.settings import Settings
+from holdfast.sessions.pause import with_world
+from holdfast.sessions.transitions import Core, Facts
+from holdfast.sessions.winddown import IncrementalPauseManager
 from holdfast.store.sql import SqlStore
 from holdfast.testing import FixedClock
-from holdfast.winddown import IncrementalPauseManager
 
 WINDOW = 200_000
 

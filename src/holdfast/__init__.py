@@ -9,13 +9,13 @@ if TYPE_CHECKING:
     from holdfast.base.errors import HoldfastError as HoldfastError
     from holdfast.base.errors import SessionAlreadyRunningError as SessionAlreadyRunningError
     from holdfast.base.errors import SessionNotFoundError as SessionNotFoundError
-    from holdfast.capacity.tracker import ContextUsageTracker as ContextUsageTracker
     from holdfast.capture.files import FileTracker as FileTracker
     from holdfast.findings.by_model import DecisionExtractor as DecisionExtractor
     from holdfast.flow.graph import Flow as Flow
     from holdfast.flow.hub import Hub as Hub
     from holdfast.flow.session import SessionContext as SessionContext
-    from holdfast.journal.action import PauseAction as PauseAction
+    from holdfast.journal.log import PauseAction as PauseAction
+    from holdfast.journal.usage import ContextUsageTracker as ContextUsageTracker
     from holdfast.model.findings import Decision as Decision
     from holdfast.model.findings import ErrorRecord as ErrorRecord
     from holdfast.model.findings import ReviewerFeedback as ReviewerFeedback
@@ -29,13 +29,13 @@ if TYPE_CHECKING:
     from holdfast.model.usage import UsageMetrics as UsageMetrics
     from holdfast.model.workflow import Workflow as Workflow
     from holdfast.orchestrator.service import OrchestratorService as OrchestratorService
-    from holdfast.pauses import SessionPauseManager as SessionPauseManager
     from holdfast.resume.snapshots import ResumeContextCompiler as ResumeContextCompiler
+    from holdfast.sessions.pause import SessionPauseManager as SessionPauseManager
+    from holdfast.sessions.winddown import IncrementalPauseManager as IncrementalPauseManager
     from holdfast.store.item_sessions import SessionStateManager as SessionStateManager
-    from holdfast.winddown import IncrementalPauseManager as IncrementalPauseManager
 
 _HOME = {
-    "ContextUsageTracker": "holdfast.capacity.tracker",
+    "ContextUsageTracker": "holdfast.journal.usage",
     "Decision": "holdfast.model.findings",
     "DecisionExtractor": "holdfast.findings.by_model",
     "ErrorRecord": "holdfast.model.findings",
@@ -44,15 +44,15 @@ _HOME = {
     "GitState": "holdfast.model.git",
     "HoldfastError": "holdfast.base.errors",
     "Hub": "holdfast.flow.hub",
-    "IncrementalPauseManager": "holdfast.winddown",
+    "IncrementalPauseManager": "holdfast.sessions.winddown",
     "OrchestratorService": "holdfast.orchestrator.service",
-    "PauseAction": "holdfast.journal.action",
+    "PauseAction": "holdfast.journal.log",
     "ResumeContextCompiler": "holdfast.resume.snapshots",
     "ReviewerFeedback": "holdfast.model.findings",
     "SessionAlreadyRunningError": "holdfast.base.errors",
     "SessionContext": "holdfast.flow.session",
     "SessionNotFoundError": "holdfast.base.errors",
-    "SessionPauseManager": "holdfast.pauses",
+    "SessionPauseManager": "holdfast.sessions.pause",
     "SessionSnapshot": "holdfast.model.snapshot",
     "SessionState": "holdfast.model.flow",
     "SessionStateManager": "holdfast.store.item_sessions",

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from holdfast import ContextUsageTracker
 from holdfast.base.errors import DamagedDataError, InvalidInputError, NewerSchemaError
-from holdfast.capacity.tracker import UsageState, parse_state, tracked_sessions
+from holdfast.journal.usage import UsageState, parse_state, tracked_sessions
 from holdfast.model.policy import Level, Levels
 from holdfast.project.layout import ProjectLayout
 from holdfast.testing import FixedClock

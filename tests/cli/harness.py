@@ -24,7 +24,7 @@ from typing import IO, Any
 
 import holdfast
 from holdfast.project.settings import Settings, load_settings
-from holdfast.winddown import IncrementalPauseManager
+from holdfast.sessions.winddown import IncrementalPauseManager
 
 PROGRAM = (sys.executable, "-m", "holdfast")
 SOURCE = Path(holdfast.__file__).parents[1]

@@ -16,8 +16,8 @@ from typing import Any
 
 import pytest
 
-from holdfast.enrich import enrich_snapshot
-from holdfast.pauses import open_store
+from holdfast.sessions.enrich import enrich_snapshot
+from holdfast.sessions.pause import open_store
 from resume.test_compiler import outside_fences
 from transcripts import claude_files as claude
 from transcripts import gemini_files as gemini

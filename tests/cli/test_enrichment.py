@@ -16,8 +16,8 @@ import pytest
 import yaml
 
 from findings.scripted_model import Reply, ScriptedModel, fails, hangs, raw, says
-from holdfast.enrich import enrich_snapshot
-from holdfast.pauses import open_store
+from holdfast.sessions.enrich import enrich_snapshot
+from holdfast.sessions.pause import open_store
 from transcripts import claude_files as claude
 
 from .harness import Place, tree_of

@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from holdfast.core import Core
 from holdfast.model.task import Task, TaskDAG
 from holdfast.model.workflow import Issue
-from holdfast.pauses import SessionPauseManager, open_store
+from holdfast.sessions.pause import SessionPauseManager, open_store
+from holdfast.sessions.transitions import Core
 from transcripts import claude_files as claude
 
 from .harness import Place

@@ -12,7 +12,7 @@ from .harness import PATIENCE, PROGRAM, Place
 
 SHELL = """
 import os, sys
-import holdfast.cli.winddown, holdfast.pauses
+import holdfast.cli.winddown, holdfast.sessions.pause
 from holdfast.cli.main import run
 shell = sys.argv[1]
 for number in range(20):

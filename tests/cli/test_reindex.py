@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.pauses import open_store
+from holdfast.sessions.pause import open_store
 
 from .harness import Place
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 import pytest
 
-from holdfast.capacity.tracker import ContextUsageTracker
+from holdfast.journal.usage import ContextUsageTracker
 from holdfast.project.layout import ProjectLayout
 
 from .harness import Place

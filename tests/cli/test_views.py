@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from holdfast.capacity.tracker import ContextUsageTracker
+from holdfast.journal.usage import ContextUsageTracker
 
 from .harness import Place, on_terminal
 
@@ -128,7 +128,7 @@ def three(place: Place) -> tuple[Place, list[dict[str, Any]]]:
 
 
 def snapshots(place: Place) -> list[dict[str, Any]]:
-    from holdfast.pauses import open_store
+    from holdfast.sessions.pause import open_store
 
     with open_store(place.settings()) as store:
         return [

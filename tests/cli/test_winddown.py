@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 import yaml
 
-from holdfast.journal.action import ACTION_TYPES
+from holdfast.journal.log import ACTION_TYPES
 from transcripts.claude_files import file_of, said, typed
 
 from .harness import Place, tree_of

@@ -19,7 +19,6 @@ from holdfast.base.errors import (
     NotFoundError,
     SessionAlreadyRunningError,
 )
-from holdfast.core import Core, Facts
 from holdfast.model.entry import (
     ConstraintPinned,
     DecisionRecorded,
@@ -43,6 +42,7 @@ from holdfast.model.snapshot import SessionSnapshot
 from holdfast.model.task import Task, TaskDAG
 from holdfast.model.usage import UsageMetrics
 from holdfast.model.workflow import Issue, Workflow, WorkflowOptions, WorkflowStatus
+from holdfast.sessions.transitions import Core, Facts
 from holdfast.store.memory import MemoryStore
 from holdfast.store.protocol import Store
 from holdfast.testing import FixedClock

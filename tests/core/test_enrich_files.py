@@ -15,10 +15,10 @@ import pytest
 import yaml
 
 from holdfast.base.errors import HoldfastError, NotFoundError
-from holdfast.enrich import enrich_snapshot
 from holdfast.model.snapshot import SessionSnapshot
-from holdfast.pauses import SessionPauseManager, open_store
 from holdfast.project.settings import Settings, load_settings
+from holdfast.sessions.enrich import enrich_snapshot
+from holdfast.sessions.pause import SessionPauseManager, open_store
 from holdfast.store.session_document import read_session_document
 from transcripts.claude_files import answered, called, file_of, said, typed
 

@@ -10,12 +10,17 @@ from pathlib import Path
 import pytest
 
 from holdfast.base.errors import NewerSchemaError, StorageError
-from holdfast.core import Core
 from holdfast.model.snapshot import SessionSnapshot
 from holdfast.model.workflow import Workflow
-from holdfast.pauses import SessionPauseManager, known_projects, open_store, remember_project
 from holdfast.project.settings import Settings
-from holdfast.reindex import reindex, take_in_waiting
+from holdfast.sessions.pause import (
+    SessionPauseManager,
+    known_projects,
+    open_store,
+    remember_project,
+)
+from holdfast.sessions.reindex import reindex, take_in_waiting
+from holdfast.sessions.transitions import Core
 from holdfast.store.session_files import SessionFiles
 from holdfast.testing import FixedClock
 from store.samples import DECISION

@@ -15,8 +15,8 @@ from typing import Any
 import pytest
 
 from holdfast.hooks.context import LIMITS
-from holdfast.pauses import open_store
 from holdfast.project.settings import load_settings
+from holdfast.sessions.pause import open_store
 from holdfast.sidecar.transactions import SideCar
 from holdfast.store.protocol import Store
 from hooks.harness import AgentSession, said

@@ -15,9 +15,9 @@ from typing import Any
 import pytest
 
 from holdfast import IncrementalPauseManager, SessionPauseManager
-from holdfast.core import Facts
 from holdfast.hooks.context import LIMITS
 from holdfast.project.layout import ProjectLayout
+from holdfast.sessions.transitions import Facts
 from hooks.harness import PATIENCE, AgentSession, said
 from transcripts.claude_files import answered, called
 

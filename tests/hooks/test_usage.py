@@ -9,10 +9,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from holdfast.capacity.tracker import ContextUsageTracker, UsageState
 from holdfast.hooks import usage as reading
 from holdfast.hooks.event import Event
 from holdfast.hooks.usage import claude_usage, codex_usage, newest_in_transcript
+from holdfast.journal.usage import ContextUsageTracker, UsageState
 from holdfast.project.layout import ProjectLayout
 from hooks.harness import AgentSession, said
 

@@ -12,7 +12,7 @@ import pytest
 from holdfast import IncrementalPauseManager
 from holdfast.hooks.command import hook_command
 from holdfast.hooks.settling import Work, settle
-from holdfast.journal.action import PauseAction
+from holdfast.journal.log import PauseAction
 from holdfast.project.layout import ProjectLayout
 from hooks.harness import AgentSession
 

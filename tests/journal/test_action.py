@@ -10,8 +10,7 @@ from hypothesis import strategies as st
 
 from holdfast import PauseAction
 from holdfast.base.errors import DamagedDataError, InvalidInputError
-from holdfast.journal.action import ACTION_TYPES, check_action_type, check_fraction
-from holdfast.journal.log import encode
+from holdfast.journal.log import ACTION_TYPES, check_action_type, check_fraction, encode
 
 json_values = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(),

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from holdfast.base.errors import StorageError
 from holdfast.journal import log
-from holdfast.journal.action import PauseAction
-from holdfast.journal.tally import Tally
+from holdfast.journal.log import PauseAction
+from holdfast.journal.summary import Tally
 
 SESSION = "session-20260106-120000"
 

@@ -13,10 +13,10 @@ import sqlalchemy as sa
 from cli.harness import Place
 from conftest import SOAK
 from holdfast.base.errors import ConflictError
-from holdfast.core import Core
 from holdfast.model.entry import TaskFinished, Warned
 from holdfast.orchestrator.local import Here
 from holdfast.orchestrator.recorder import Recorder, RunOverError
+from holdfast.sessions.transitions import Core
 from holdfast.store.engine import open_bare_engine, writing
 from postgres import PostgresServer
 

@@ -14,12 +14,12 @@ import pytest
 
 from cli.harness import Place
 from holdfast.base.errors import SessionAlreadyRunningError
-from holdfast.changes import Facts
 from holdfast.model.entry import SessionTaken, TaskFinished, TaskStarted
 from holdfast.model.workflow import Workflow
 from holdfast.orchestrator.presence import is_gone
 from holdfast.orchestrator.service import OrchestratorService
 from holdfast.orchestrator.worker import Worker
+from holdfast.sessions.transitions import Facts
 from holdfast.store.leases import Lease
 
 from .harness import PATIENCE, Workshop, plan_of, wait_for

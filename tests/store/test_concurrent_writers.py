@@ -8,9 +8,9 @@ from collections.abc import Callable
 from typing import Any
 
 from holdfast.base.errors import ConflictError
-from holdfast.core import Core, Facts
 from holdfast.model.entry import Event, TaskFinished
 from holdfast.model.workflow import Issue, WorkflowStatus
+from holdfast.sessions.transitions import Core, Facts
 from holdfast.store.memory import MemoryStore
 from holdfast.store.protocol import Store
 from holdfast.store.sql import SqlStore

@@ -15,7 +15,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from holdfast.base.errors import ConflictError, HeldElsewhereError
-from holdfast.core import Core
+from holdfast.sessions.transitions import Core
 from holdfast.store.sql import SqlStore
 from holdfast.testing import FixedClock
 from store.samples import new, next_of, numbered, workflow

@@ -9,7 +9,6 @@ from pathlib import Path
 import pytest
 
 from findings.sessions import Session
-from holdfast.contexts import read_session
 from holdfast.model.frame import HANDED_OVER
 from holdfast.model.message import ReadReport
 from holdfast.model.task import Task
@@ -17,6 +16,7 @@ from holdfast.model.workflow import Issue
 from holdfast.orchestrator.drivers.protocol import Assignment
 from holdfast.orchestrator.drivers.words import prompt_for
 from holdfast.resume.compiler import compile_context
+from holdfast.sessions.contexts import read_session
 from holdfast.transcripts.claude import read as read_claude
 
 from . import claude_files as claude

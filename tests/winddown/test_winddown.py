@@ -13,8 +13,8 @@ import yaml
 from holdfast import IncrementalPauseManager, SessionPauseManager
 from holdfast.base.errors import HeldElsewhereError, InvalidInputError
 from holdfast.journal.log import NotActiveError
-from holdfast.pauses import open_store
 from holdfast.project.settings import Settings
+from holdfast.sessions.pause import open_store
 from holdfast.testing import FixedClock
 
 NAME = "session-20260106-120000"

@@ -58,8 +58,8 @@ def store_for(current: Settings) -> Generator[SqlStore | RemoteStore]:
         with service_for(current) as service:
             yield service.store
         return
-    from holdfast.pauses import open_store
-    from holdfast.reindex import take_in_waiting
+    from holdfast.sessions.pause import open_store
+    from holdfast.sessions.reindex import take_in_waiting
 
     with open_store(current) as store:
         take_in_waiting(store, current)
@@ -139,7 +139,7 @@ def find_snapshot(store: Store, current: Settings, name: str) -> SnapshotSummary
     if not name:  # the beginning of every id, and what an unset variable leaves on a command line
         raise InvalidInputError("the snapshot's name is empty", hint="`holdfast snapshot list` shows them")
     if name == "latest":
-        from holdfast.retrieval import newest_with_work
+        from holdfast.sessions.contexts import newest_with_work
         from holdfast.store.protocol import SnapshotSummary
 
         latest = newest_with_work(store, (flow.id for flow in store.workflows(worktree=current.worktree)))

@@ -61,7 +61,7 @@ def _max_chars(characters: int | None, tokens: int | None) -> int:
     if characters is not None and tokens is not None:
         raise InvalidInputError("give --max-chars or --budget, not both")
     if tokens is not None:
-        from holdfast.capacity.cost import characters_for
+        from holdfast.journal.cost import characters_for
 
         return characters_for(tokens)
     return _DEFAULT if characters is None else characters
@@ -84,8 +84,8 @@ def _compile(snapshot: str | None, options: dict[str, Any], max_chars: int) -> C
 
 
 def _of_transcript(options: dict[str, Any], max_chars: int) -> Compiled:
-    from holdfast.contexts import find_transcript, read_session
     from holdfast.resume.compiler import compile_context
+    from holdfast.sessions.contexts import find_transcript, read_session
 
     if options["session"] is not None:
         found = find_transcript(options["session"], common.settings().project, Path.home(), os.environ)
@@ -105,7 +105,7 @@ def _of_transcript(options: dict[str, Any], max_chars: int) -> Compiled:
 
 
 def _report(compiled: Compiled, model: str | None) -> None:
-    from holdfast.capacity.cost import reading_cost
+    from holdfast.journal.cost import reading_cost
 
     click.echo(compiled.fidelity.table(), err=True, nl=False)
     click.echo(f"Cost: {reading_cost(len(compiled.text), model)}", err=True)
@@ -114,7 +114,7 @@ def _report(compiled: Compiled, model: str | None) -> None:
 def _print_json(compiled: Compiled, model: str | None) -> None:
     from dataclasses import asdict
 
-    from holdfast.capacity.cost import reading_cost
+    from holdfast.journal.cost import reading_cost
 
     cost = reading_cost(len(compiled.text), model)
     common.print_json({"context": compiled.text, "fidelity": asdict(compiled.fidelity), "cost": asdict(cost)})

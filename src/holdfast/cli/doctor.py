@@ -102,7 +102,7 @@ def _database(current: Settings) -> Iterator[Finding]:
 
 
 def _journal(current: Settings) -> Iterator[Finding]:
-    from holdfast.winddown import IncrementalPauseManager
+    from holdfast.sessions.winddown import IncrementalPauseManager
 
     orphaned = IncrementalPauseManager(settings=current).is_orphaned()
     yield Finding(

@@ -25,7 +25,7 @@ def command(file: Path, only: tuple[str, ...], encrypt: bool, force: bool, as_js
       holdfast export work.holdfast
       holdfast export work.holdfast --session session-20260106-120000
     """
-    from holdfast.bundles import export_bundle
+    from holdfast.sessions.bundles import export_bundle
 
     if file.exists() and not force:
         raise CannotDoError(f"{file} is there already", hint="--force writes over it")

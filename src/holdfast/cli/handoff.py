@@ -73,7 +73,7 @@ def _handed_over(current: Settings, agent: str, session_id: str | None) -> _Hand
     compiled = _compiled(current, name, AGENTS[agent])
     path = current.layout.sessions / f"{name}.context-for-{agent}.md"
     _write(current, path, _heading(name) + compiled.text)
-    from holdfast.capacity.cost import reading_cost
+    from holdfast.journal.cost import reading_cost
 
     return _Handed(
         name, path, f"context of {len(compiled.text):,} characters, {reading_cost(len(compiled.text))}"

@@ -29,7 +29,7 @@ def command(snapshot: str, category: str, as_json: bool) -> None:
       holdfast history session-20260106-120000 decisions --json
     """
     from holdfast.resume.history import history
-    from holdfast.retrieval import history_data
+    from holdfast.sessions.contexts import history_data
 
     current = common.settings()
     with common.store_for(current) as store:
@@ -46,7 +46,7 @@ def command(snapshot: str, category: str, as_json: bool) -> None:
 
 def _actions(store: SqlStore | RemoteStore, current: Settings, found: SessionSnapshot) -> list[str]:
     """What the wind-down recorded, line by line, from where its journal is."""
-    from holdfast.retrieval import archived_lines
+    from holdfast.sessions.contexts import archived_lines
     from holdfast.store.sql import SqlStore
 
     if isinstance(store, SqlStore):

@@ -23,8 +23,8 @@ def command(file: Path, as_json: bool) -> None:
     Examples:
       holdfast import work.holdfast
     """
-    from holdfast.bundles import import_bundle
-    from holdfast.reindex import take_in_waiting
+    from holdfast.sessions.bundles import import_bundle
+    from holdfast.sessions.reindex import take_in_waiting
     from holdfast.store.bundle import LARGEST_BUNDLE
     from holdfast.store.sealing import is_encrypted
 

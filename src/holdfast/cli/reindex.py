@@ -22,7 +22,7 @@ def command(folders: tuple[Path, ...], as_json: bool) -> None:
       holdfast reindex
       holdfast reindex ../other-project
     """
-    from holdfast.reindex import reindex
+    from holdfast.sessions.reindex import reindex
 
     report = reindex(common.settings(), folders)
     if as_json:

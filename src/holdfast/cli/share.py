@@ -27,7 +27,7 @@ def command() -> None:
 @common.json_option
 def push(remote: str, only: tuple[str, ...], encrypt: bool, as_json: bool) -> None:
     """Put this project's sessions on the REMOTE, in place of those this copy has put there before."""
-    from holdfast.bundles import export_bundle
+    from holdfast.sessions.bundles import export_bundle
 
     current = common.settings()
     passphrase = common.passphrase(confirm=True) if encrypt else None
@@ -44,8 +44,8 @@ def push(remote: str, only: tuple[str, ...], encrypt: bool, as_json: bool) -> No
 @common.json_option
 def pull(remote: str, as_json: bool) -> None:
     """Take in the sessions that others have put on the REMOTE; each bundle is checked like any other."""
-    from holdfast.bundles import import_bundle
-    from holdfast.reindex import take_in_waiting
+    from holdfast.sessions.bundles import import_bundle
+    from holdfast.sessions.reindex import take_in_waiting
     from holdfast.store.sealing import is_encrypted
 
     current = common.settings()
@@ -70,7 +70,7 @@ def pull(remote: str, as_json: bool) -> None:
 def _shared(remote: str) -> Any:
     import time
 
-    from holdfast.sharing import Shared
+    from holdfast.sessions.sharing import Shared
 
     current = common.settings()
     current.layout.ensure()

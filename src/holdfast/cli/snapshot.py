@@ -139,8 +139,8 @@ def _shown(value: Any) -> str:
 @common.json_option
 def delete(snapshot: str, yes: bool, as_json: bool) -> None:
     """Delete a snapshot, with its files if they are in this project."""
-    from holdfast.core import Core
     from holdfast.model.workflow import Workflow
+    from holdfast.sessions.transitions import Core
     from holdfast.store.session_files import SessionFiles
     from holdfast.store.sql import SqlStore
 

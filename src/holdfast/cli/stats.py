@@ -6,7 +6,7 @@ import click
 
 from holdfast.cli import common
 from holdfast.project.settings import Settings
-from holdfast.stats import JournalStats, journal_stats
+from holdfast.sessions.stats import JournalStats, journal_stats
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -52,7 +52,7 @@ def _of_workflows(current: Settings) -> tuple[Sequence[DriverRecord], dict[str, 
         with RemoteService(current) as service:
             return service.workflow_stats()
     from holdfast.orchestrator.experience import Experience, pauses_by_trigger
-    from holdfast.pauses import open_store
+    from holdfast.sessions.pause import open_store
 
     with open_store(current) as store:
         return Experience.of(store).drivers, pauses_by_trigger(store)

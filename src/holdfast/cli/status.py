@@ -53,8 +53,8 @@ def _workflow(current: Settings, workflow_id: str | None) -> dict[str, Any] | No
 
 def _described(store: SqlStore | RemoteStore, workflow: Workflow) -> dict[str, Any]:
     """As it stands now, not as it stood at the last pause."""
-    from holdfast.core import Core
     from holdfast.model.task import REMAINING
+    from holdfast.sessions.transitions import Core
 
     snapshots = store.snapshots(workflow.id)
     latest = max(snapshots, key=lambda line: (line.created_at, line.session_number), default=None)
@@ -89,7 +89,7 @@ def _is_abandoned(store: SqlStore | RemoteStore, workflow: Workflow) -> bool:
 
 
 def _winddown(current: Settings) -> dict[str, Any] | None:
-    from holdfast.winddown import IncrementalPauseManager
+    from holdfast.sessions.winddown import IncrementalPauseManager
 
     manager = IncrementalPauseManager(settings=current)
     summary = manager.get_pause_summary()
@@ -97,8 +97,8 @@ def _winddown(current: Settings) -> dict[str, Any] | None:
 
 
 def _usage(current: Settings) -> list[dict[str, Any]]:
-    from holdfast.capacity.tracker import tracked_sessions
     from holdfast.cli.usage import describe, tracker_for
+    from holdfast.journal.usage import tracked_sessions
 
     found: list[dict[str, Any]] = []
     for session_id in tracked_sessions(current.layout):

@@ -5,8 +5,8 @@ from typing import Any
 import click
 
 from holdfast.base.errors import DamagedDataError
-from holdfast.capacity.tracker import ContextUsageTracker, tracked_sessions
 from holdfast.cli import common
+from holdfast.journal.usage import ContextUsageTracker, tracked_sessions
 from holdfast.project.settings import Settings
 
 

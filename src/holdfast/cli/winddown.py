@@ -8,9 +8,8 @@ import click
 from holdfast.base.errors import HoldfastError, InvalidInputError
 from holdfast.base.process import lasting_parent
 from holdfast.cli import common
-from holdfast.journal.action import ACTION_TYPES
-from holdfast.journal.log import NotActiveError
-from holdfast.winddown import IncrementalPauseManager
+from holdfast.journal.log import ACTION_TYPES, NotActiveError
+from holdfast.sessions.winddown import IncrementalPauseManager
 
 Choice = Literal["finalize", "discard", "continue"]
 
@@ -144,7 +143,7 @@ def as_text(argument: str) -> str:
 
 def _enrich(manager: IncrementalPauseManager, session_id: str, transcript: Path) -> None:
     """The pause is safe; should this fail, only the findings are missing."""
-    from holdfast.enrich import enrich_snapshot
+    from holdfast.sessions.enrich import enrich_snapshot
 
     try:
         with common.store_for(manager.settings) as store:

@@ -24,7 +24,7 @@ from holdfast.orchestrator.experience import DriverRecord
 from holdfast.orchestrator.plan import Plan
 from holdfast.orchestrator.service import Resumed, check_resumable, ended_before_pause
 from holdfast.project.settings import Settings
-from holdfast.stats import JournalStats
+from holdfast.sessions.stats import JournalStats
 from holdfast.store.protocol import SnapshotSummary
 
 _POLL_SECONDS = 0.2

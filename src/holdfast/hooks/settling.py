@@ -24,11 +24,11 @@ from holdfast.hooks.event import Event, file_name_for
 from holdfast.hooks.levels import look
 from holdfast.journal import log
 from holdfast.model.policy import Trigger
-from holdfast.pauses import SessionPauseManager
 from holdfast.project.settings import Settings, load_settings, project_settings, user_config
 from holdfast.project.trust import data_home
+from holdfast.sessions.pause import SessionPauseManager
+from holdfast.sessions.winddown import IncrementalPauseManager
 from holdfast.store.session_files import SessionFiles
-from holdfast.winddown import IncrementalPauseManager
 
 _CAUSES: dict[str, tuple[Trigger, str]] = {
     "compact": ("exhaustion", "before the agent compacted its conversation"),
@@ -207,8 +207,8 @@ def _was_used(work: Work, transcript: str) -> bool:
 
 def did_work(work: Work, transcript: str = "") -> bool:
     """Whether this session did anything to hand over. In doubt it did: nothing may be lost by this."""
-    from holdfast.contexts import read_session
     from holdfast.findings.effort import did_work as did
+    from holdfast.sessions.contexts import read_session
 
     if os.path.exists(work.note("edit-gate")):
         return True  # a tool that edits was called
@@ -228,15 +228,15 @@ def _transcript(work: Work, told: str) -> tuple[Path, str]:
     path = Path(told)
     if told and path.is_file():
         return path, work.agent
-    from holdfast.contexts import find_transcript
+    from holdfast.sessions.contexts import find_transcript
 
     found = find_transcript(work.session, work.project, Path.home(), os.environ)
     return found.path, found.agent
 
 
 def _paused(work: Work, settings: Settings, cause: str, *, worked: bool, at: float | None) -> str:
-    from holdfast.core import Facts
     from holdfast.model.usage import UsageMetrics
+    from holdfast.sessions.transitions import Facts
 
     trigger, reason = _CAUSES[cause]
     counts = [int(word) for word in " ".join(work.read("usage")).split() if word.isdigit()]
@@ -275,7 +275,7 @@ def _last_usage(work: Work, transcript: str) -> None:
 
 def _enrich(work: Work, settings: Settings, name: str, transcript: str) -> None:
     """Add what the conversation tells; if that fails, only the findings are missing."""
-    from holdfast.enrich import enrich_snapshot
+    from holdfast.sessions.enrich import enrich_snapshot
 
     try:
         path, agent = _transcript(work, transcript)

@@ -1,7 +1,7 @@
 """How full an agent session's window is, read from where that agent tells it.
 
 Only the newest report counts: an agent reports what its last request held, and that is what is in
-the window. The state is the tracker's own file (`holdfast.capacity.tracker`), under its own lock.
+the window. The state is the tracker's own file (`holdfast.journal.usage`), under its own lock.
 """
 
 import os
@@ -145,7 +145,7 @@ def _window(event: "Event", found: Usage, known: int) -> int:
     elif known and found.model in ("", (told_for or b"").decode("utf-8", "replace")):
         window = known
     else:
-        from holdfast.capacity.windows import context_window
+        from holdfast.journal.windows import context_window
 
         window = context_window(_fuller_name(event, found.model))
     if found.model and told_for != found.model.encode():

@@ -1,1 +1,1 @@
-"""The crash-safe wind-down log: append, read, repair, archive."""
+"""The wind-down log and the usage of the context window: both appended to while a session runs."""

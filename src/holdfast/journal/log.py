@@ -1,13 +1,4 @@
-"""The journal file: one JSON object a line, appended durably by any number of processes.
-
-An append is one `write` on an `O_APPEND` descriptor, synced before it returns. A
-lock on the file itself (not beside it) orders appends against repair and against
-the final rename: whoever gets the lock looks whether the name still means the file.
-
-A crash in mid-write leaves a tail without a newline. The next append moves such a
-tail into `….torn` beside the journal: kept, never counted. So every line that ends
-in a newline is one that some process wrote in full.
-"""
+"""The journal file: one JSON object a line, appended durably by any number of processes."""
 
 from __future__ import annotations
 
@@ -15,10 +6,12 @@ import contextlib
 import gzip
 import json
 import logging
+import math
 import os
 from collections.abc import Callable, Generator, Iterator, Mapping
+from dataclasses import dataclass
 from pathlib import Path
-from typing import BinaryIO, cast
+from typing import Any, BinaryIO, cast
 
 from holdfast.base.durable import (
     NO_FOLLOW,
@@ -31,8 +24,98 @@ from holdfast.base.durable import (
     write_new,
     write_whole,
 )
-from holdfast.base.errors import CannotDoError
-from holdfast.journal.action import PauseAction
+from holdfast.base.errors import CannotDoError, DamagedDataError, InvalidInputError
+
+# ── actions ───────────────────────────────────────────────────────────────────────────────────────
+
+# One recorded action of a wind-down.
+
+ACTION_TYPES = (
+    "tool_call",
+    "assistant_response",
+    "user_message",
+    "system_event",
+    "pause_started",
+    "pause_finalized",
+)
+
+_KEYS = ("type", "timestamp", "session_id", "data", "context_percentage")
+
+
+@dataclass(frozen=True, slots=True)
+class PauseAction:
+    type: str
+    timestamp: str
+    session_id: str
+    data: dict[str, Any]
+    context_percentage: float
+
+    def to_json_line(self) -> str:
+        """Without the newline, so lines can be joined; text stays readable."""
+        return json.dumps({key: getattr(self, key) for key in _KEYS}, ensure_ascii=False, allow_nan=False)
+
+    @classmethod
+    def from_json_line(cls, line: str | bytes) -> PauseAction:
+        """Refuses anything that is not one whole action. Keys it does not know are passed over."""
+        try:
+            document = json.loads(line)
+        except ValueError as error:  # UnicodeDecodeError is one, too
+            raise DamagedDataError(f"not a line of JSON: {error}") from error
+        except RecursionError:
+            raise DamagedDataError("not a line we wrote: it is nested too deep") from None
+        if not isinstance(document, dict):
+            raise DamagedDataError("not an action: a JSON object is expected on each line")
+        fields = cast("dict[str, Any]", document)
+        missing = [key for key in _KEYS if key not in fields]
+        if missing:
+            raise DamagedDataError(f"not an action: {', '.join(missing)} missing")
+        action = cls(*(fields[key] for key in _KEYS))
+        action._check_types()
+        return action
+
+    @classmethod
+    def try_parse(cls, line: bytes) -> PauseAction | None:
+        try:
+            return cls.from_json_line(line)
+        except DamagedDataError:
+            return None
+
+    def _check_types(self) -> None:
+        texts = (self.type, self.timestamp, self.session_id)
+        number = self.context_percentage
+        if not all(isinstance(text, str) for text in texts) or not isinstance(self.data, dict):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise DamagedDataError("not an action: a field has the wrong type")
+        if isinstance(number, bool) or not isinstance(number, int | float) or not math.isfinite(number):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise DamagedDataError("not an action: context_percentage is no number")
+
+
+def check_action_type(action_type: str) -> str:
+    if action_type not in ACTION_TYPES:
+        raise InvalidInputError(
+            f"unknown action type {action_type!r}", hint=f"one of {', '.join(ACTION_TYPES)}"
+        )
+    return action_type
+
+
+def check_fraction(value: float) -> float:
+    """Context use is a fraction: 0.90, not 90."""
+    if isinstance(value, bool) or not math.isfinite(value) or not 0 <= value <= 1:
+        hint = f"did you mean {value / 100:g}?" if math.isfinite(value) and 1 < value <= 100 else None
+        raise InvalidInputError(f"context use is a fraction from 0 to 1, not {value!r}", hint=hint)
+    return float(value)
+
+
+# ── the file ──────────────────────────────────────────────────────────────────────────────────────
+
+# The journal file: one JSON object a line, appended durably by any number of processes.
+#
+# An append is one `write` on an `O_APPEND` descriptor, synced before it returns. A
+# lock on the file itself (not beside it) orders appends against repair and against
+# the final rename: whoever gets the lock looks whether the name still means the file.
+#
+# A crash in mid-write leaves a tail without a newline. The next append moves such a
+# tail into `….torn` beside the journal: kept, never counted. So every line that ends
+# in a newline is one that some process wrote in full.
 
 log = logging.getLogger("holdfast.journal")
 

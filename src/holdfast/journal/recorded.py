@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any, cast
 
 from holdfast.base.text import clipped, one_line
-from holdfast.journal.action import PauseAction
+from holdfast.journal.log import PauseAction
 
 MOST_SAID = 200
 MOST_NOTES = 100

@@ -8,12 +8,11 @@ from dataclasses import replace
 from pathlib import Path
 
 from holdfast.base.errors import HoldfastError
-from holdfast.changes import Facts, Settled
-from holdfast.core import Core
 from holdfast.model.snapshot import SessionSnapshot
 from holdfast.model.workflow import RESUMABLE, Workflow
-from holdfast.pauses import with_world
 from holdfast.project.layout import ProjectLayout
+from holdfast.sessions.pause import with_world
+from holdfast.sessions.transitions import Core, Facts, Settled
 from holdfast.store.protocol import Change
 from holdfast.store.session_document import render_files
 from holdfast.store.session_files import FileSet, SessionFiles

@@ -22,7 +22,7 @@ def enrich_later(settings: Settings, snapshot: SessionSnapshot, worktree: Path) 
     transcript, agent = Path(session.transcript), session.agent
 
     def enrich() -> None:
-        from holdfast.enrich import enrich_snapshot
+        from holdfast.sessions.enrich import enrich_snapshot
 
         try:
             enrich_snapshot(replace(settings, project=worktree), snapshot.id, transcript, agent)

@@ -9,7 +9,6 @@ from typing import Self
 
 from holdfast.base.clock import Clock, system_clock
 from holdfast.base.errors import SessionAlreadyRunningError
-from holdfast.core import Core
 from holdfast.model.workflow import Workflow
 from holdfast.orchestrator.drivers import DriverShelf
 from holdfast.orchestrator.notices import Notices
@@ -19,6 +18,7 @@ from holdfast.orchestrator.runner import SessionRun
 from holdfast.orchestrator.service import OrchestratorService
 from holdfast.orchestrator.surroundings import Listener, Surroundings
 from holdfast.project.settings import Settings
+from holdfast.sessions.transitions import Core
 from holdfast.store.sql import SqlStore
 
 

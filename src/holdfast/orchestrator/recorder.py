@@ -19,9 +19,9 @@ from holdfast.base.errors import (
     SessionAlreadyRunningError,
     StorageError,
 )
-from holdfast.core import Core
 from holdfast.model.entry import Entry
 from holdfast.model.workflow import Workflow, WorkflowStatus
+from holdfast.sessions.transitions import Core
 from holdfast.store.protocol import Change
 
 log = logging.getLogger("holdfast.runner")

@@ -25,7 +25,6 @@ from typing import Literal, Self
 
 from holdfast.base.clock import to_datetime
 from holdfast.base.errors import HoldfastError
-from holdfast.changes import Facts, settled_entries
 from holdfast.model.entry import (
     Entry,
     FeedbackRecorded,
@@ -60,6 +59,7 @@ from holdfast.orchestrator.recorder import Recorder, RunOverError
 from holdfast.orchestrator.surroundings import Surroundings
 from holdfast.orchestrator.trail import Trail
 from holdfast.orchestrator.workplace import OwnFolder, Workplace, workplace_for
+from holdfast.sessions.transitions import Facts, settled_entries
 
 log = logging.getLogger("holdfast.runner")
 

@@ -25,8 +25,6 @@ from holdfast.base.errors import (
 from holdfast.base.redact import redact
 from holdfast.capture.drift import DriftState, FolderDrift, find_workflow_drift
 from holdfast.capture.git import BEFORE_FIRST_COMMIT, capture_git_state
-from holdfast.changes import Facts
-from holdfast.core import Core, again_on_conflict
 from holdfast.model.entry import Event
 from holdfast.model.git import decode_path, encode_path
 from holdfast.model.policy import Trigger
@@ -39,7 +37,8 @@ from holdfast.orchestrator.plan import Plan, driver_of
 from holdfast.orchestrator.presence import is_gone
 from holdfast.project.layout import ProjectLayout
 from holdfast.project.settings import Settings, project_settings
-from holdfast.retrieval import newest_with_work
+from holdfast.sessions.contexts import newest_with_work
+from holdfast.sessions.transitions import Core, Facts, again_on_conflict
 from holdfast.store.protocol import Change, SnapshotSummary, Store
 from holdfast.store.sql import SqlStore
 

@@ -7,12 +7,12 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from holdfast.base.clock import Clock, system_clock
-from holdfast.core import Core
 from holdfast.model.entry import Entry
 from holdfast.model.usage import UsageMetrics
 from holdfast.orchestrator.drivers.protocol import Driver
 from holdfast.orchestrator.watch import Watch
 from holdfast.project.settings import Settings
+from holdfast.sessions.transitions import Core
 
 Listener = Callable[[str, Entry | UsageMetrics | str], None]
 """Called with the workflow's id and what just happened: for whoever watches, after it is recorded."""

@@ -16,7 +16,6 @@ from collections.abc import Sequence
 
 from holdfast.base.clock import Clock, system_clock, to_datetime
 from holdfast.base.errors import HeldElsewhereError, HoldfastError, StorageError
-from holdfast.core import Core
 from holdfast.model.workflow import Workflow
 from holdfast.orchestrator.drivers import DriverShelf
 from holdfast.orchestrator.engine import Engine
@@ -26,6 +25,7 @@ from holdfast.orchestrator.runner import SessionRun
 from holdfast.orchestrator.service import OrchestratorService
 from holdfast.orchestrator.surroundings import Listener, Surroundings
 from holdfast.project.settings import Settings
+from holdfast.sessions.transitions import Core
 from holdfast.store.leases import Lease
 from holdfast.store.sql import SqlStore
 

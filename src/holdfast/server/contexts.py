@@ -7,8 +7,8 @@ from typing import Annotated, Any
 
 from fastapi import Query
 
-from holdfast.capacity.cost import characters_for, reading_cost
 from holdfast.capture.drift import FolderDrift, find_workflow_drift
+from holdfast.journal.cost import characters_for, reading_cost
 from holdfast.model.gathered import Gathered
 from holdfast.model.snapshot import SessionSnapshot
 from holdfast.model.workflow import Workflow

@@ -24,11 +24,11 @@ from holdfast.model.workflow import Workflow
 from holdfast.orchestrator.background import start_worker
 from holdfast.orchestrator.presence import Presence, is_dead, is_gone
 from holdfast.orchestrator.service import OrchestratorService
-from holdfast.pauses import known_projects
 from holdfast.project.layout import ProjectLayout
 from holdfast.project.settings import Settings
 from holdfast.server.copies import Copies
 from holdfast.server.feed import EventFeed
+from holdfast.sessions.pause import known_projects
 from holdfast.store.leases import Lease
 from holdfast.store.protocol import snapshot_not_found
 

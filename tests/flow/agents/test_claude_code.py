@@ -13,11 +13,11 @@ import pytest
 
 from flow.harness import play
 from holdfast.base.errors import NodeFailedError
-from holdfast.capacity.tracker import ContextUsageTracker
 from holdfast.flow.agents.claude_code import claude_code_node
 from holdfast.flow.graph import Body, Flow
 from holdfast.flow.hub import Hub
 from holdfast.flow.step import Step
+from holdfast.journal.usage import ContextUsageTracker
 from holdfast.model.flow import SessionState
 
 HERE = Path(__file__).parent

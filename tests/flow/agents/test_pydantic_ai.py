@@ -20,10 +20,10 @@ from pydantic_ai.models.function import AgentInfo, FunctionModel
 from pydantic_ai.usage import RequestUsage
 
 from flow.harness import play
-from holdfast.capacity.tracker import ContextUsageTracker
 from holdfast.flow.agents.pydantic_ai import pydantic_ai_node
 from holdfast.flow.graph import Flow
 from holdfast.flow.hub import Hub
+from holdfast.journal.usage import ContextUsageTracker
 from holdfast.store.flows import SqlFlowStore
 from holdfast.store.sql import SqlStore
 

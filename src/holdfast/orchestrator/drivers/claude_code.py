@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any
 
 from holdfast.base.text import clipped, one_line
-from holdfast.capacity.windows import context_window
+from holdfast.journal.windows import context_window
 from holdfast.orchestrator.drivers.cli_agent import (
     CliAgent,
     Conversation,

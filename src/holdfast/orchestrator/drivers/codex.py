@@ -19,7 +19,7 @@ from signal import SIGINT
 from typing import Any, BinaryIO
 
 from holdfast.base.text import clipped, one_line
-from holdfast.capacity.windows import context_window
+from holdfast.journal.windows import context_window
 from holdfast.orchestrator.drivers.cli_agent import (
     CliAgent,
     Conversation,

@@ -23,10 +23,10 @@ from typing import TYPE_CHECKING, Any, cast
 from holdfast.base.clock import Clock, system_clock, to_datetime
 from holdfast.base.errors import CannotDoError, InvalidInputError
 from holdfast.base.text import clipped
-from holdfast.capacity.cost import characters_for
-from holdfast.capacity.windows import context_window
 from holdfast.findings.model_call import ModelChoice, opened, refuse_if_forbidden
 from holdfast.findings.model_failure import failure_text, is_context_overflow
+from holdfast.journal.cost import characters_for
+from holdfast.journal.windows import context_window
 from holdfast.model.task import Task
 from holdfast.model.usage import UsageMetadata
 from holdfast.orchestrator.drivers.cli_agent import conversation_for, safe_words

@@ -10,7 +10,7 @@ from holdfast.orchestrator.experience import Experience, pauses_by_trigger
 from holdfast.server.desk import AtDesk
 from holdfast.server.models import Health, ProjectList, ProjectStats, SettingsView, WorkflowStats
 from holdfast.server.problems import documented
-from holdfast.stats import journal_stats
+from holdfast.sessions.stats import journal_stats
 
 router = APIRouter(prefix="/api", tags=["about"])
 

@@ -7,7 +7,7 @@ from typing import Annotated
 
 from fastapi import APIRouter, Query
 
-from holdfast.capacity.forecast import seconds_until_full
+from holdfast.journal.cost import seconds_until_full
 from holdfast.model.entry import Event, UsageReported, WorkflowResumed
 from holdfast.server.desk import AtDesk, Desk
 from holdfast.server.models import EventPage, UsageHistory, UsageSample

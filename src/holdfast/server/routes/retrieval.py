@@ -9,10 +9,10 @@ from fastapi import APIRouter, Query
 
 from holdfast.model.findings import Decision, ErrorRecord, ReviewerFeedback, TestState
 from holdfast.model.task import Task
-from holdfast.retrieval import newest_actions
 from holdfast.server.desk import AtDesk
 from holdfast.server.models import GitChanges, Journal
 from holdfast.server.problems import documented
+from holdfast.sessions.contexts import newest_actions
 
 router = APIRouter(
     prefix="/api/workflows/{workflow_id}/snapshots/{snapshot_id}",

@@ -11,13 +11,13 @@ from fastapi import APIRouter, Query
 from holdfast.base.errors import InvalidInputError
 from holdfast.base.redact import redact
 from holdfast.capture.drift import cannot_tell
-from holdfast.contexts import find_transcript, read_session
 from holdfast.resume.compiler import DEFAULT_BUDGET, compile_context
 from holdfast.server.contexts import Budget, MaxChars, Model, characters, context_fields
 from holdfast.server.desk import AtDesk, Desk
 from holdfast.server.models import AgentSession, AgentSessionPage, ContextResponse
 from holdfast.server.paging import Cursor, Limit, offset_cursor, offset_of
 from holdfast.server.problems import documented
+from holdfast.sessions.contexts import find_transcript, read_session
 from holdfast.transcripts.discover import FoundSession, SearchReport, find_sessions
 
 router = APIRouter(prefix="/api/sessions", tags=["sessions"])

@@ -8,7 +8,6 @@ from typing import Annotated
 from fastapi import APIRouter, Query
 
 from holdfast.base.errors import NotFoundError
-from holdfast.core import Core
 from holdfast.model.diff import SnapshotDiff, diff
 from holdfast.model.snapshot import SessionSnapshot
 from holdfast.resume.compiler import DEFAULT_BUDGET
@@ -16,6 +15,7 @@ from holdfast.server.contexts import Budget, MaxChars, Model, characters, compil
 from holdfast.server.desk import AtDesk
 from holdfast.server.models import ActionResponse, ContextResponse, SnapshotListResponse, SnapshotMatches
 from holdfast.server.problems import documented
+from holdfast.sessions.transitions import Core
 from holdfast.store.session_files import SessionFiles
 
 router = APIRouter(tags=["snapshots"])

@@ -22,14 +22,13 @@ from holdfast.base.errors import ConflictError, HoldfastError, InvalidInputError
 from holdfast.capture.files import fingerprint_files
 from holdfast.capture.git import BEFORE_FIRST_COMMIT, capture_git_state
 from holdfast.capture.git_commit import commit_files
-from holdfast.changes import Facts, Settled, going_on, opening, opening_pause
-from holdfast.core import Core
 from holdfast.model.fold import SessionFold
 from holdfast.model.git import GitState, decode_path, encode_path
 from holdfast.model.task import TaskDAG
 from holdfast.model.workflow import OPEN, Issue
 from holdfast.project.layout import ProjectLayout
 from holdfast.project.settings import Settings, project_settings
+from holdfast.sessions.transitions import Core, Facts, Settled, going_on, opening, opening_pause
 from holdfast.store.session_document import read_session_document, render_files
 from holdfast.store.session_files import Closing, FileSet, SessionFiles
 

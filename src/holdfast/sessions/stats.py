@@ -8,10 +8,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from holdfast.base.clock import seconds_between
-from holdfast.capacity.forecast import seconds_until_full
-from holdfast.journal.archive import archives
-from holdfast.journal.digest import Digest
+from holdfast.journal.cost import seconds_until_full
 from holdfast.journal.log import Reader
+from holdfast.journal.summary import Digest, archives
 from holdfast.project.layout import ProjectLayout
 
 _NEWEST_SAMPLES = 10_000

@@ -19,8 +19,8 @@ from holdfast.model.item_session import STATE_CLASSES, ImproveSessionState, Item
 from holdfast.model.schema import ITEM_SESSION_SCHEMA
 from holdfast.model.snapshot import SessionSnapshot
 from holdfast.model.workflow import ACTIVE, Workflow
-from holdfast.pauses import remember_project
 from holdfast.project.settings import Settings
+from holdfast.sessions.pause import remember_project
 from holdfast.sidecar.carry import Carried, from_document
 from holdfast.sidecar.transactions import Limits, SideCar
 from holdfast.store.bundle import LARGEST_MEMBER, pack, unpack

@@ -15,12 +15,11 @@ from holdfast.base.errors import HeldElsewhereError, HoldfastError, InvalidInput
 from holdfast.base.ids import is_session_id, session_id
 from holdfast.base.process import ProcessIdentity, identify, is_alive
 from holdfast.base.redact import redact
-from holdfast.capacity.windows import context_window
-from holdfast.journal import archive, log
-from holdfast.journal.action import PauseAction, check_action_type, check_fraction
-from holdfast.journal.digest import Digest
+from holdfast.journal import log, summary
+from holdfast.journal.log import PauseAction, check_action_type, check_fraction
 from holdfast.journal.recorded import RecordedWords
-from holdfast.journal.tally import Tally
+from holdfast.journal.summary import Digest, Tally
+from holdfast.journal.windows import context_window
 from holdfast.project.settings import Settings, project_settings
 from holdfast.store.session_files import Closing, FileSet, SessionFiles
 
@@ -28,9 +27,9 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from datetime import datetime
 
-    from holdfast.core import Facts
     from holdfast.model.policy import Trigger
-    from holdfast.pauses import SessionPauseManager
+    from holdfast.sessions.pause import SessionPauseManager
+    from holdfast.sessions.transitions import Facts
 
 _logger = logging.getLogger("holdfast.winddown")
 
@@ -138,7 +137,7 @@ class IncrementalPauseManager:
             return None
         self._compress_old_archives()
         if not create_full_snapshot:
-            return archive.find_archive(self.layout.sessions, name)
+            return summary.find_archive(self.layout.sessions, name)
         if commit:
             self._pauses.commit(name)
         return self.layout.sessions / f"{name}.json"
@@ -159,7 +158,7 @@ class IncrementalPauseManager:
             name = self._name_for_files(digest)
             closing_action = self._closing_action(digest, name)
             digest.add(closing_action)
-            closing = Closing(self._journal.name, archive.archive_name(name), closing_action.to_json_line())
+            closing = Closing(self._journal.name, summary.archive_name(name), closing_action.to_json_line())
             if not full:
                 self._files.place(FileSet(name, closing=closing, becomes_latest=False))
                 return name
@@ -214,7 +213,7 @@ class IncrementalPauseManager:
 
     @property
     def _pauses(self) -> SessionPauseManager:
-        from holdfast.pauses import SessionPauseManager
+        from holdfast.sessions.pause import SessionPauseManager
 
         return SessionPauseManager(settings=self.settings, clock=self._clock)
 
@@ -237,7 +236,7 @@ class IncrementalPauseManager:
     def _name_for_files(self, digest: Digest) -> str:
         """The journal's own id, unless a session of that name is already there."""
         name = self._valid_name(digest.first.session_id if digest.first else None)
-        taken = any(self.layout.sessions.glob(f"{name}.*")) or archive.find_archive(
+        taken = any(self.layout.sessions.glob(f"{name}.*")) or summary.find_archive(
             self.layout.sessions, name
         )
         return self._files.free_session_id(self._clock()) if taken else name
@@ -260,10 +259,10 @@ class IncrementalPauseManager:
         trigger: Trigger | None,
         reason: str | None,
     ) -> Facts:
-        from holdfast.core import Facts
         from holdfast.model.snapshot import ActionGlimpse, IncrementalPause
         from holdfast.model.snapshot import RecordedWords as Stored
         from holdfast.model.usage import UsageMetrics
+        from holdfast.sessions.transitions import Facts
 
         window = self._window(digest)
         share = digest.context_range[1]
@@ -334,7 +333,7 @@ class IncrementalPauseManager:
         before = self._clock() - self.settings.compress_after_days * _DAY
         try:
             with self._files.locked():
-                archive.compress_older(self.layout.sessions, before)
+                summary.compress_older(self.layout.sessions, before)
         except (OSError, HoldfastError) as error:
             _logger.warning("old journals were not compressed: %s", error)
 

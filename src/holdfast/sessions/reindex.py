@@ -16,13 +16,13 @@ from holdfast.base.errors import (
     HoldfastError,
     NewerSchemaError,
 )
-from holdfast.core import Core, again_on_conflict
 from holdfast.model.git import decode_path, encode_path
 from holdfast.model.snapshot import SessionSnapshot
 from holdfast.model.workflow import Workflow
-from holdfast.pauses import known_projects, open_store, remember_project
 from holdfast.project.layout import ProjectLayout
 from holdfast.project.settings import Settings
+from holdfast.sessions.pause import known_projects, open_store, remember_project
+from holdfast.sessions.transitions import Core, again_on_conflict
 from holdfast.store.protocol import Store
 from holdfast.store.session_document import read_session_document
 from holdfast.store.session_files import SessionFiles

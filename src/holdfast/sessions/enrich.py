@@ -6,14 +6,14 @@ import logging
 from datetime import datetime
 from pathlib import Path
 
-from holdfast.contexts import ReadSession, read_session
-from holdfast.core import Core
 from holdfast.findings import records
 from holdfast.model.findings import Decision, ErrorRecord
 from holdfast.model.snapshot import SessionSnapshot
-from holdfast.pauses import open_store
 from holdfast.project.settings import Settings
 from holdfast.resume.snapshots import ResumeContextCompiler
+from holdfast.sessions.contexts import ReadSession, read_session
+from holdfast.sessions.pause import open_store
+from holdfast.sessions.transitions import Core
 from holdfast.store.session_document import render_files
 from holdfast.store.session_files import FileSet, SessionFiles
 

@@ -1,11 +1,12 @@
-"""What it costs to read a context: tokens, and money where the price is known."""
+"""What a context costs to read, in tokens and money, and when the window will be full."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 
-from holdfast.capacity.windows import by_model
+from holdfast.journal.windows import by_model
 
 CHARACTERS_PER_TOKEN = 3.5
 """Of a briefing in English with code in it; by measure, models need 3.2 to 4.2."""
@@ -50,3 +51,26 @@ def reading_cost(characters: int, model: str | None = None) -> ReadingCost:
 def characters_for(tokens: int) -> int:
     """How long a text may be that must fit into so many tokens."""
     return int(tokens * _SAFE_CHARACTERS_PER_TOKEN)
+
+
+# ── forecast ──────────────────────────────────────────────────────────────────────────────────────
+
+# When the window will be full, judging by how it filled so far.
+
+
+def seconds_until_full(samples: Sequence[tuple[float, float]], *, full: float = 1.0) -> float | None:
+    """From (seconds, share) samples in order; None where the share does not grow.
+
+    A least-squares line through all of them: one large tool result must not decide it.
+    """
+    if len(samples) < 2:
+        return None
+    mean_time = sum(time for time, _ in samples) / len(samples)
+    mean_share = sum(share for _, share in samples) / len(samples)
+    spread = sum((time - mean_time) ** 2 for time, _ in samples)
+    if spread == 0:
+        return None
+    slope = sum((time - mean_time) * (share - mean_share) for time, share in samples) / spread
+    if slope <= 0:
+        return None
+    return max(0.0, (full - samples[-1][1]) / slope)

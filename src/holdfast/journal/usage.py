@@ -19,7 +19,7 @@ from holdfast.base.clock import Clock, iso, system_clock
 from holdfast.base.durable import lock_file, read_file, replace_file, set_aside, storage_errors
 from holdfast.base.errors import DamagedDataError, InvalidInputError, NewerSchemaError
 from holdfast.base.ids import UNKNOWN_SESSION, file_name_for
-from holdfast.capacity.windows import context_window
+from holdfast.journal.windows import context_window
 from holdfast.model.policy import Level, Levels
 from holdfast.project.layout import ProjectLayout, find_project
 

@@ -1,1 +1,0 @@
-"""How full the context window is, and when it will be full."""

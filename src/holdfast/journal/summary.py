@@ -1,0 +1,181 @@
+"""What a journal amounts to: its digest, its counts without parsing it, and archived journals."""
+
+from __future__ import annotations
+
+import gzip
+import os
+import shutil
+from collections import Counter, deque
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from holdfast.base.clock import seconds_between
+from holdfast.base.durable import NO_FOLLOW, PRIVATE_FILE, open_file, sync_folder
+from holdfast.journal.log import PauseAction, last_line, read_head
+
+# ── digest ────────────────────────────────────────────────────────────────────────────────────────
+
+# What a journal amounts to, in one streaming pass: for the snapshot's section and for `stats`.
+
+SUMMARY_LENGTH = 10
+
+
+@dataclass
+class Digest:
+    action_count: int = 0
+    by_type: Counter[str] = field(default_factory=Counter[str])
+    by_tool: Counter[str] = field(default_factory=Counter[str])
+    first: PauseAction | None = None
+    last: PauseAction | None = None
+    latest: deque[PauseAction] = field(default_factory=lambda: deque[PauseAction](maxlen=SUMMARY_LENGTH))
+    context_high: float = 0.0
+
+    def take(self, actions: Iterable[PauseAction]) -> Digest:
+        for action in actions:
+            self.add(action)
+        return self
+
+    def add(self, action: PauseAction) -> None:
+        self.first = self.first or action
+        self.last = action
+        self.latest.append(action)
+        self.action_count += 1
+        self.by_type[action.type] += 1
+        self.context_high = max(self.context_high, action.context_percentage)
+        if action.type == "tool_call":
+            self.by_tool[str(action.data.get("tool", "unknown"))] += 1
+
+    @property
+    def context_range(self) -> tuple[float, float]:
+        if self.first is None or self.last is None:
+            return (0.0, 0.0)
+        return (self.first.context_percentage, self.last.context_percentage)
+
+    @property
+    def context_per_action(self) -> float | None:
+        """How much of the window an action took, on average."""
+        if self.action_count < 2:
+            return None
+        start, end = self.context_range
+        return (end - start) / (self.action_count - 1)
+
+    @property
+    def duration_seconds(self) -> float:
+        return span_seconds(self.first, self.last)
+
+
+def span_seconds(first: PauseAction | None, last: PauseAction | None) -> float:
+    """Time between two actions; 0 where a timestamp of another program cannot be read."""
+    if first is None or last is None:
+        return 0.0
+    try:
+        return max(0.0, seconds_between(first.timestamp, last.timestamp))
+    except ValueError:
+        return 0.0
+
+
+# ── tally ─────────────────────────────────────────────────────────────────────────────────────────
+
+# The summary of a journal without parsing it: count lines, parse the first and the last.
+#
+# A tally remembers how far it has read, so asking again costs what was added since.
+# It trusts what `log.append` guarantees: a line that ends in a newline is whole.
+
+_BLOCK = 1 << 18
+
+
+@dataclass
+class Tally:
+    path: Path
+    identity: tuple[int, int, bytes] | None = None
+    end: int = 0
+    lines: int = 0
+    first: PauseAction | None = None
+    last: PauseAction | None = None
+
+    def advance(self) -> Tally:
+        """Take in what was added; start afresh if the journal is another one, or has shrunk."""
+        descriptor = os.open(self.path, os.O_RDONLY | NO_FOLLOW)
+        try:
+            status = os.fstat(descriptor)
+            # The head, too: the number of a file that is gone is soon given to the next one.
+            identity = (status.st_dev, status.st_ino, read_head(descriptor))
+            if identity != self.identity or status.st_size < self.end:
+                self.__init__(self.path, identity)
+            if status.st_size > self.end:
+                self._count_new_lines(descriptor)
+                self._look_at_ends(descriptor)
+        finally:
+            os.close(descriptor)
+        return self
+
+    def _count_new_lines(self, descriptor: int) -> None:
+        position = self.end
+        while block := os.pread(descriptor, _BLOCK, position):
+            found = block.count(b"\n")
+            if found:
+                self.lines += found
+                self.end = position + block.rfind(b"\n") + 1
+            position += len(block)
+
+    def _look_at_ends(self, descriptor: int) -> None:
+        if self.first is None:
+            with os.fdopen(os.dup(descriptor), "rb") as file:
+                file.seek(0)
+                self.first = PauseAction.try_parse(file.readline())
+        if self.end:
+            self.last = PauseAction.try_parse(last_line(descriptor, self.end - 1)[1]) or self.last
+
+
+# ── archives ──────────────────────────────────────────────────────────────────────────────────────
+
+# Archived journals: their names, and compression of the old ones.
+
+SUFFIX = "-incremental.jsonl"
+
+
+def archive_name(session_id: str) -> str:
+    return f"{session_id}{SUFFIX}"
+
+
+def find_archive(folder: Path, session_id: str) -> Path | None:
+    """The archived journal of a session, compressed or not."""
+    plain = folder / archive_name(session_id)
+    packed = plain.with_name(f"{plain.name}.gz")
+    return next((path for path in (plain, packed) if path.exists()), None)
+
+
+def archives(folder: Path) -> Iterator[Path]:
+    """Each once: a crash while compressing may leave both kinds of one."""
+    plain = sorted(folder.glob(f"session-*{SUFFIX}"))
+    packed = (path for path in folder.glob(f"session-*{SUFFIX}.gz") if path.with_suffix("") not in plain)
+    yield from sorted((*plain, *packed))
+
+
+def compress_older(folder: Path, before: float) -> list[Path]:
+    """Compress the archives last written before that moment; the plain file goes once its copy is safe."""
+    return [
+        _compress(path) for path in sorted(folder.glob(f"session-*{SUFFIX}")) if path.stat().st_mtime < before
+    ]
+
+
+def _compress(path: Path) -> Path:
+    target = path.with_name(f"{path.name}.gz")
+    temporary = path.with_name(f".{target.name}.{os.getpid()}.tmp")
+    descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | NO_FOLLOW, PRIVATE_FILE)
+    try:
+        with os.fdopen(descriptor, "wb") as raw:
+            with (
+                open_file(path) as source,
+                gzip.GzipFile(path.name, "wb", 6, raw, path.stat().st_mtime) as packed,
+            ):
+                shutil.copyfileobj(source, packed, 1 << 20)
+            raw.flush()
+            os.fsync(raw.fileno())
+        temporary.replace(target)
+    finally:
+        temporary.unlink(missing_ok=True)
+    sync_folder(path.parent)
+    path.unlink()
+    return target
