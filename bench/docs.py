@@ -14,9 +14,8 @@ from pathlib import Path
 
 from measure import Figure, Subject, Timing, interleave
 
-from holdfast.docs.languages import parse
-from holdfast.docs.search import analyse_files, find_files
-from holdfast.docs.source import SourceError, read_source
+from holdfast.docaudit.languages import SourceError, parse, read_source
+from holdfast.docaudit.search import analyse_files, find_files
 
 TOPIC = "docs"
 BAR = 5.0

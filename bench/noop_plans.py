@@ -10,21 +10,21 @@ from typing import Self
 
 from dbos import DBOS, SetWorkflowID
 
-import holdfast.orchestrator.drivers as shelf
+import holdfast.workflows.drivers as shelf
 from holdfast.model.entry import Entry, TaskFinished
 from holdfast.model.task import Task
 from holdfast.model.usage import UsageMetrics
 from holdfast.model.workflow import Workflow
-from holdfast.orchestrator.drivers.protocol import Assignment, Done, Outcome, Report
-from holdfast.orchestrator.engine import Engine
-from holdfast.orchestrator.plan import Plan, parse_plan
-from holdfast.orchestrator.runner import SessionRun
-from holdfast.orchestrator.service import OrchestratorService
-from holdfast.orchestrator.surroundings import Surroundings
-from holdfast.orchestrator.worker import Worker
 from holdfast.project.settings import Settings, load_settings
 from holdfast.sessions.transitions import Core, Facts
 from holdfast.store.sql import SqlStore
+from holdfast.workflows.drivers.protocol import Assignment, Done, Outcome, Report
+from holdfast.workflows.engine import Engine
+from holdfast.workflows.plan import Plan, parse_plan
+from holdfast.workflows.runner import SessionRun
+from holdfast.workflows.runner_context import Surroundings
+from holdfast.workflows.service import OrchestratorService
+from holdfast.workflows.worker import Worker
 
 _CLAIM = "run-bench-1-0#1"
 _FACTS = Facts(reason="bench")

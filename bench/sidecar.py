@@ -14,7 +14,7 @@ from pathlib import Path
 
 from measure import Figure, Subject, alone, compared, interleave, make_project, scratch_folder
 
-from holdfast.sidecar.transactions import SideCar
+from holdfast.undo.transactions import SideCar
 
 TOPIC = "sidecar"
 BAR = 2.0

@@ -28,11 +28,11 @@ if TYPE_CHECKING:
     from holdfast.model.usage import UsageMetadata as UsageMetadata
     from holdfast.model.usage import UsageMetrics as UsageMetrics
     from holdfast.model.workflow import Workflow as Workflow
-    from holdfast.orchestrator.service import OrchestratorService as OrchestratorService
     from holdfast.resume.snapshots import ResumeContextCompiler as ResumeContextCompiler
     from holdfast.sessions.pause import SessionPauseManager as SessionPauseManager
     from holdfast.sessions.winddown import IncrementalPauseManager as IncrementalPauseManager
     from holdfast.store.item_sessions import SessionStateManager as SessionStateManager
+    from holdfast.workflows.service import OrchestratorService as OrchestratorService
 
 _HOME = {
     "ContextUsageTracker": "holdfast.journal.usage",
@@ -45,7 +45,7 @@ _HOME = {
     "HoldfastError": "holdfast.base.errors",
     "Hub": "holdfast.flow.hub",
     "IncrementalPauseManager": "holdfast.sessions.winddown",
-    "OrchestratorService": "holdfast.orchestrator.service",
+    "OrchestratorService": "holdfast.workflows.service",
     "PauseAction": "holdfast.journal.log",
     "ResumeContextCompiler": "holdfast.resume.snapshots",
     "ReviewerFeedback": "holdfast.model.findings",

@@ -22,8 +22,9 @@ from agents.fakes.openai import FakeOpenAI
 from agents.fakes.turns import Call, Seen, Tokens, Turn, call, fail, say
 from agents.workshop import Workshop
 from holdfast.model.entry import FeedbackRecorded
-from holdfast.orchestrator.drivers import driver_named
-from holdfast.orchestrator.drivers.protocol import (
+from holdfast.project.settings import Settings, load_settings
+from holdfast.workflows.drivers import driver_named
+from holdfast.workflows.drivers.protocol import (
     AgentSession,
     Done,
     EarlierSession,
@@ -33,7 +34,6 @@ from holdfast.orchestrator.drivers.protocol import (
     Outcome,
     RateLimited,
 )
-from holdfast.project.settings import Settings, load_settings
 from orchestrator.drivers.recorder import Recorder, assignment, is_running, wait_for
 
 
@@ -386,7 +386,7 @@ _RUNNER = """
 import sys
 from pathlib import Path
 from holdfast.project.settings import load_settings
-from holdfast.orchestrator.drivers import driver_named
+from holdfast.workflows.drivers import driver_named
 from orchestrator.drivers.recorder import Recorder, assignment
 folder = Path(sys.argv[2])
 driver_named(sys.argv[1], load_settings(cwd=folder)).run(assignment(folder), Recorder())

@@ -25,12 +25,12 @@ SOURCE = Path(holdfast.__file__).parent
 STARTS_GIT = {"safe_git.py"}
 STARTS_PROCESSES = {
     # The two that run git, with what `safe_git` tells them.
-    *("git_program.py", "sidecar/git.py", "sidecar/repository.py"),
+    *("git_program.py", "undo/git.py", "undo/objects.py"),
     # `ps`, where there is no /proc.
     "process.py",
     # Ourselves, agents, and what the user's plans say.
-    *("docs/search.py", "flow/agents/claude_code.py", "hooks/spawn.py", "cli/handoff.py"),
-    *("orchestrator/background.py", "orchestrator/drivers/guarded.py"),
+    *("docaudit/search.py", "flow/agents/claude_code.py", "hooks/spawn.py", "cli/handoff.py"),
+    *("workflows/lease.py", "workflows/drivers/guarded.py"),
 }
 _STARTERS = {
     "subprocess": ("Popen", "run", "call", "check_call", "check_output", "getoutput", "getstatusoutput"),

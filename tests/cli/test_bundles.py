@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from holdfast.sidecar.transactions import SideCar
+from holdfast.undo.transactions import SideCar
 
 from .harness import Place
 

@@ -7,7 +7,7 @@ import subprocess
 
 import pytest
 
-from holdfast.sidecar.transactions import SideCar
+from holdfast.undo.transactions import SideCar
 
 from .harness import Place
 
@@ -150,7 +150,7 @@ def test_what_the_user_changed_since_is_refused(changed: Place) -> None:
 
 
 def test_an_entry_from_the_future(changed: Place) -> None:
-    from holdfast.sidecar.repository import Repository
+    from holdfast.undo.objects import Repository
 
     repository = Repository(changed.project / ".holdfast" / "sidecar")
     old = repository.branch("session-first")

@@ -5,16 +5,15 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-from holdfast.docs.improve import Improvement, accept_all
-from holdfast.docs.items import CodeItem
-from holdfast.docs.propose import Proposal
-from holdfast.docs.ranking import rank
-from holdfast.docs.search import analyse_files, find_files
-from holdfast.docs.sessions import ItemSessions
-from holdfast.docs.source import Source
-from holdfast.docs.style import Style
-from holdfast.sidecar.transactions import SideCar
+from holdfast.docaudit.improve import Improvement, accept_all
+from holdfast.docaudit.items import CodeItem
+from holdfast.docaudit.languages import Source
+from holdfast.docaudit.propose import Proposal, Style
+from holdfast.docaudit.ranking import rank
+from holdfast.docaudit.search import analyse_files, find_files
+from holdfast.docaudit.sessions import ItemSessions
 from holdfast.testing import die_at
+from holdfast.undo.transactions import SideCar
 
 FILES = {
     "a.py": "def first(a):\n    if a:\n        return 1\n\ndef second():\n    return 2\n",

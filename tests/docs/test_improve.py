@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 
 from holdfast.base.errors import ConflictError
-from holdfast.docs.improve import accept_all
-from holdfast.sidecar.transactions import SideCar
+from holdfast.docaudit.improve import accept_all
+from holdfast.undo.transactions import SideCar
 
 from . import improving
 from .improving import DOCUMENTED, FILES, Scripted, begin, contents, go_on

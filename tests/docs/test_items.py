@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from holdfast.docs.items import CodeItem, analyse
-from holdfast.docs.languages import language_of
-from holdfast.docs.source import Source
+from holdfast.docaudit.items import CodeItem, analyse
+from holdfast.docaudit.languages import Source, language_of
 
 
 def found(text: str, language: str) -> list[CodeItem]:

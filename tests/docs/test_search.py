@@ -9,11 +9,10 @@ import pytest
 
 from holdfast.base.errors import InvalidInputError, NotFoundError
 from holdfast.cli.docs import STYLES as OFFERED
-from holdfast.docs.items import CodeItem
-from holdfast.docs.propose import unwrapped
-from holdfast.docs.ranking import rank
-from holdfast.docs.search import analyse_files, find_files, scope_of
-from holdfast.docs.style import STYLES, style_of
+from holdfast.docaudit.items import CodeItem
+from holdfast.docaudit.propose import STYLES, style_of, unwrapped
+from holdfast.docaudit.ranking import rank
+from holdfast.docaudit.search import analyse_files, find_files, scope_of
 
 
 def tree(root: Path, *names: str) -> None:

@@ -15,11 +15,9 @@ from pygments.token import Comment, Token
 
 from conftest import SOAK
 from holdfast.base.errors import InvalidInputError, NotFoundError
-from holdfast.docs.items import analyse
-from holdfast.docs.languages import parse
-from holdfast.docs.literals import clean
-from holdfast.docs.source import Source, SourceError
-from holdfast.docs.splice import SpliceError, splice
+from holdfast.docaudit.items import analyse
+from holdfast.docaudit.languages import Source, SourceError, clean, parse
+from holdfast.docaudit.splice import SpliceError, splice
 
 from .sources import TEXTS, javascript_files, python_files
 

@@ -17,8 +17,8 @@ import pytest
 from holdfast.hooks.context import LIMITS
 from holdfast.project.settings import load_settings
 from holdfast.sessions.pause import open_store
-from holdfast.sidecar.transactions import SideCar
 from holdfast.store.protocol import Store
+from holdfast.undo.transactions import SideCar
 from hooks.harness import AgentSession, said
 from transcripts.claude_files import answered, called
 

@@ -9,8 +9,8 @@ import sys
 import pytest
 
 from holdfast.project.layout import ProjectLayout
-from holdfast.sidecar.ledger import Transaction
-from holdfast.sidecar.transactions import SideCar
+from holdfast.undo.ledger import Transaction
+from holdfast.undo.transactions import SideCar
 from hooks.harness import AgentSession
 
 ENDS = {"claude": "Stop", "codex": "Stop", "gemini": "AfterAgent", "opencode": "session.idle"}

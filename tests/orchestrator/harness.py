@@ -16,11 +16,11 @@ from cli.harness import PROGRAM, Place
 from holdfast.model.entry import Entry
 from holdfast.model.task import Task
 from holdfast.model.workflow import Workflow
-from holdfast.orchestrator.drivers.protocol import Assignment, Outcome, Report
-from holdfast.orchestrator.local import Here
-from holdfast.orchestrator.plan import Plan, parse_plan
-from holdfast.orchestrator.service import OrchestratorService
 from holdfast.project.settings import Settings
+from holdfast.workflows.drivers.protocol import Assignment, Outcome, Report
+from holdfast.workflows.local import Here
+from holdfast.workflows.plan import Plan, parse_plan
+from holdfast.workflows.service import OrchestratorService
 
 PATIENCE = 60.0
 T = TypeVar("T")

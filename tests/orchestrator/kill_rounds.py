@@ -18,13 +18,13 @@ import traceback
 from collections import Counter
 from pathlib import Path
 
-import holdfast.orchestrator.engine  # so that no child has to
+import holdfast.workflows.engine  # so that no child has to
 from holdfast.model.entry import TaskFinished, TaskStarted
 from holdfast.model.workflow import Workflow
-from holdfast.orchestrator.local import Here
-from holdfast.orchestrator.plan import Plan, parse_plan
-from holdfast.orchestrator.service import OrchestratorService
 from holdfast.project.settings import Settings, load_settings
+from holdfast.workflows.local import Here
+from holdfast.workflows.plan import Plan, parse_plan
+from holdfast.workflows.service import OrchestratorService
 
 TASKS = 30
 PATIENCE = 60.0
@@ -134,5 +134,5 @@ def one_workflow(
 
 
 if __name__ == "__main__":
-    assert holdfast.orchestrator.engine
+    assert holdfast.workflows.engine
     main(sys.argv[1], sys.argv[2], int(sys.argv[3]))

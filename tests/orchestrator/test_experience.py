@@ -8,8 +8,8 @@ import pytest
 
 from holdfast.model.entry import TaskFinished, WorkflowPaused
 from holdfast.model.policy import Expectation, PausePolicy, Situation, does_not_fit
-from holdfast.orchestrator.experience import Experience, pauses_by_trigger
 from holdfast.store.protocol import Store
+from holdfast.workflows.experience import Experience, pauses_by_trigger
 from store.samples import new, workflow
 
 

@@ -20,9 +20,9 @@ from cli.harness import Place
 from holdfast.base.errors import InvalidInputError
 from holdfast.base.redact import redact
 from holdfast.model.originals import taken_out
-from holdfast.orchestrator.drivers.protocol import Done
-from holdfast.orchestrator.plan import parse_plan
-from holdfast.orchestrator.worker import Worker
+from holdfast.workflows.drivers.protocol import Done
+from holdfast.workflows.plan import parse_plan
+from holdfast.workflows.worker import Worker
 
 from .harness import ScriptedDriver, Workshop, plan_of, wait_for
 
@@ -178,7 +178,7 @@ def test_a_worker_executes_what_was_written(any_workshop: Workshop) -> None:
 def agents(monkeypatch: pytest.MonkeyPatch, *script: Any) -> ScriptedDriver:
     driver = ScriptedDriver(script)
     for module in ("service", "drivers"):
-        monkeypatch.setattr(f"holdfast.orchestrator.{module}.driver_named", lambda *_: driver)
+        monkeypatch.setattr(f"holdfast.workflows.{module}.driver_named", lambda *_: driver)
     return driver
 
 

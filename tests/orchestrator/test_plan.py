@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from holdfast.base.errors import InvalidInputError, NotFoundError
 from holdfast.model.workflow import WorkflowOptions
-from holdfast.orchestrator.plan import driver_of, parse_plan, read_plan
+from holdfast.workflows.plan import driver_of, parse_plan, read_plan
 
 PLAN = """\
 issue: {id: DEMO-1, title: Add a health endpoint, description: Long text}

@@ -10,7 +10,7 @@ import pytest
 from holdfast.model.entry import AgentSessionReported
 from holdfast.model.snapshot import SessionSnapshot
 from holdfast.model.workflow import Workflow
-from holdfast.orchestrator.plan import Plan, parse_plan
+from holdfast.workflows.plan import Plan, parse_plan
 from real_model import RealModel
 
 from .harness import Workshop

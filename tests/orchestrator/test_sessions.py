@@ -32,8 +32,8 @@ from holdfast.model.entry import (
     WorkflowResumed,
 )
 from holdfast.model.usage import UsageMetadata
-from holdfast.orchestrator.drivers.model_tools import WorktreeTools
-from holdfast.orchestrator.drivers.protocol import (
+from holdfast.workflows.drivers.model_tools import WorktreeTools
+from holdfast.workflows.drivers.protocol import (
     AgentSession,
     Assignment,
     Done,
@@ -44,8 +44,8 @@ from holdfast.orchestrator.drivers.protocol import (
     RateLimited,
     Report,
 )
-from holdfast.orchestrator.local import Here
-from holdfast.orchestrator.plan import Plan, parse_plan
+from holdfast.workflows.local import Here
+from holdfast.workflows.plan import Plan, parse_plan
 from store.samples import DECISION
 from transcripts.claude_files import file_of, said, typed
 
@@ -72,7 +72,7 @@ def usage(share: float) -> UsageMetadata:
 def scripted(monkeypatch: pytest.MonkeyPatch, *script: Any) -> ScriptedDriver:
     driver = ScriptedDriver(script)
     for module in ("service", "drivers"):
-        monkeypatch.setattr(f"holdfast.orchestrator.{module}.driver_named", lambda *_: driver)
+        monkeypatch.setattr(f"holdfast.workflows.{module}.driver_named", lambda *_: driver)
     return driver
 
 

@@ -14,7 +14,7 @@ import pytest
 
 from holdfast.model.entry import FeedbackRecorded, TestsRun
 from holdfast.model.findings import TestState
-from holdfast.orchestrator.plan import Plan, parse_plan
+from holdfast.workflows.plan import Plan, parse_plan
 
 from .harness import Workshop, plan_of, wait_for
 

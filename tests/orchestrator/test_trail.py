@@ -16,9 +16,9 @@ from holdfast.base.errors import IllegalTransitionError
 from holdfast.base.process import identify
 from holdfast.model.entry import Warned
 from holdfast.model.workflow import Workflow
-from holdfast.sidecar.ledger import Transaction
-from holdfast.sidecar.manifest import Entry
-from holdfast.sidecar.transactions import SideCar
+from holdfast.undo.ledger import Transaction
+from holdfast.undo.manifest import Entry
+from holdfast.undo.transactions import SideCar
 
 from .harness import Workshop, plan_of, wait_for
 
@@ -162,9 +162,9 @@ def test_a_side_car_that_cannot_record_costs_its_record_alone(
         )  # fmt: skip
     if broken == "locked":
         from holdfast.base.durable import lock_file
-        from holdfast.orchestrator import trail
+        from holdfast.workflows import file_recorder
 
-        monkeypatch.setattr(trail, "PATIENCE", 0.05)
+        monkeypatch.setattr(file_recorder, "PATIENCE", 0.05)
         with lock_file(folder / "holdfast.lock"):
             ended = workshop.run(plan_of("echo one > a", "echo two > b"))
     else:

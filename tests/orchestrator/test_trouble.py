@@ -14,10 +14,10 @@ from cli.harness import Place
 from conftest import SOAK
 from holdfast.base.errors import ConflictError
 from holdfast.model.entry import TaskFinished, Warned
-from holdfast.orchestrator.local import Here
-from holdfast.orchestrator.recorder import Recorder, RunOverError
 from holdfast.sessions.transitions import Core
 from holdfast.store.engine import open_bare_engine, writing
+from holdfast.workflows.local import Here
+from holdfast.workflows.recorder import Recorder, RunOverError
 from postgres import PostgresServer
 
 from .harness import Workshop, plan_of, wait_for

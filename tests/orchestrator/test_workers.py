@@ -16,11 +16,11 @@ from cli.harness import Place
 from holdfast.base.errors import SessionAlreadyRunningError
 from holdfast.model.entry import SessionTaken, TaskFinished, TaskStarted
 from holdfast.model.workflow import Workflow
-from holdfast.orchestrator.presence import is_gone
-from holdfast.orchestrator.service import OrchestratorService
-from holdfast.orchestrator.worker import Worker
 from holdfast.sessions.transitions import Facts
 from holdfast.store.leases import Lease
+from holdfast.workflows.lease import is_gone
+from holdfast.workflows.service import OrchestratorService
+from holdfast.workflows.worker import Worker
 
 from .harness import PATIENCE, Workshop, plan_of, wait_for
 

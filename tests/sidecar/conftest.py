@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.sidecar.transactions import SideCar
 from holdfast.testing import FixedClock
+from holdfast.undo.transactions import SideCar
 
 from .trees import new_project
 

@@ -7,8 +7,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 from holdfast.base.process import identify
-from holdfast.sidecar.transactions import Limits, SideCar
 from holdfast.testing import die_at
+from holdfast.undo.transactions import Limits, SideCar
 
 ALIVE = identify(1)
 """A process that outlives every test; watches of the killed one are another test's matter."""

@@ -28,13 +28,13 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, rule
 
 from conftest import SOAK
 from holdfast.base.errors import CannotDoError, ConflictError, IllegalTransitionError
-from holdfast.sidecar import state as state_module
-from holdfast.sidecar import transactions as transactions_module
-from holdfast.sidecar import work as work_module
-from holdfast.sidecar.manifest import Entry, FileState
-from holdfast.sidecar.repository import object_id
-from holdfast.sidecar.transactions import Limits, Outcome, SideCar
 from holdfast.testing import FixedClock, SimulatedCrash, crash_at
+from holdfast.undo import state as state_module
+from holdfast.undo import transactions as transactions_module
+from holdfast.undo import work as work_module
+from holdfast.undo.manifest import Entry, FileState
+from holdfast.undo.objects import object_id
+from holdfast.undo.transactions import Limits, Outcome, SideCar
 
 from .trees import git, git_folder_of, new_project, tokens_in, tokens_of, tree_of
 

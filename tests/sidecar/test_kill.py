@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 
 from holdfast.project.trust import Trust
-from holdfast.sidecar.transactions import SideCar
 from holdfast.testing import points_passed
+from holdfast.undo.transactions import SideCar
 
 from . import dying
 from .trees import git, git_folder_of, new_project, tree_of

@@ -10,11 +10,11 @@ from pathlib import Path
 import pytest
 
 from holdfast.base.errors import CannotDoError, ConflictError
-from holdfast.sidecar import worktree as worktree_module
-from holdfast.sidecar.manifest import Entry, FileState
-from holdfast.sidecar.transactions import Limits, SideCar
-from holdfast.sidecar.worktree import Worktree, blob_id
 from holdfast.testing import FixedClock, SimulatedCrash, crash_at
+from holdfast.undo import worktree as worktree_module
+from holdfast.undo.manifest import Entry, FileState
+from holdfast.undo.transactions import Limits, SideCar
+from holdfast.undo.worktree import Worktree, blob_id
 
 from .trees import START, tree_of
 

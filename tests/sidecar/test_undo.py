@@ -15,9 +15,9 @@ from holdfast.base.errors import (
     NotFoundError,
 )
 from holdfast.base.process import ProcessIdentity
-from holdfast.sidecar.manifest import Entry
-from holdfast.sidecar.transactions import Limits, SideCar
 from holdfast.testing import FixedClock
+from holdfast.undo.manifest import Entry
+from holdfast.undo.transactions import Limits, SideCar
 
 from .trees import START, git, git_folder_of, tree_of
 

@@ -12,7 +12,7 @@ from holdfast.base.errors import (
     IllegalTransitionError,
     InvalidInputError,
 )
-from holdfast.sidecar.transactions import SideCar
+from holdfast.undo.transactions import SideCar
 
 from .trees import START, tree_of
 

@@ -11,8 +11,8 @@ import tempfile
 from functools import cache
 from pathlib import Path
 
-from holdfast.sidecar.ledger import Transaction
-from holdfast.sidecar.manifest import Entry
+from holdfast.undo.ledger import Transaction
+from holdfast.undo.manifest import Entry
 
 START = {
     "a": "".join(f"start-a{number}\n" for number in range(9)),

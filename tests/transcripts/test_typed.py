@@ -13,11 +13,11 @@ from holdfast.model.frame import HANDED_OVER
 from holdfast.model.message import ReadReport
 from holdfast.model.task import Task
 from holdfast.model.workflow import Issue
-from holdfast.orchestrator.drivers.protocol import Assignment
-from holdfast.orchestrator.drivers.words import prompt_for
 from holdfast.resume.compiler import compile_context
 from holdfast.sessions.contexts import read_session
 from holdfast.transcripts.claude import read as read_claude
+from holdfast.workflows.drivers.prompts import prompt_for
+from holdfast.workflows.drivers.protocol import Assignment
 
 from . import claude_files as claude
 from . import gemini_files as gemini

@@ -19,10 +19,10 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from holdfast.client.service import RemoteService, There
     from holdfast.client.store import RemoteStore
-    from holdfast.orchestrator.local import Here
-    from holdfast.orchestrator.service import OrchestratorService
     from holdfast.store.protocol import SnapshotSummary, Store
     from holdfast.store.sql import SqlStore
+    from holdfast.workflows.local import Here
+    from holdfast.workflows.service import OrchestratorService
 
     Service = OrchestratorService | RemoteService
     Runner = Here | There
@@ -72,7 +72,7 @@ def service_for(current: Settings) -> Service:
         from holdfast.client.service import RemoteService
 
         return RemoteService(current)
-    from holdfast.orchestrator.service import OrchestratorService
+    from holdfast.workflows.service import OrchestratorService
 
     return OrchestratorService(current)
 
@@ -83,7 +83,7 @@ def runner_for(current: Settings) -> Runner:
         from holdfast.client.service import There
 
         return There(current)
-    from holdfast.orchestrator.local import Here
+    from holdfast.workflows.local import Here
 
     return Here(current)
 

@@ -14,8 +14,8 @@ from holdfast.cli import common
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from holdfast.docs.improve import Improvement
-    from holdfast.docs.sessions import ItemSessions
+    from holdfast.docaudit.improve import Improvement
+    from holdfast.docaudit.sessions import ItemSessions
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -92,7 +92,7 @@ def audit(
         return
     from holdfast.cli.dialogue.audit import AuditDialogue
     from holdfast.cli.dialogue.screen import Screen
-    from holdfast.docs.audit import Audit
+    from holdfast.docaudit.audit import Audit
 
     screen = Screen()
     state = _chosen(sessions, resume, new, "rated")
@@ -201,8 +201,8 @@ def improve(
             "improving asks about every proposal, and there is no terminal",
             hint="--yes accepts them all; `holdfast docs plan` only looks",
         )
-    from holdfast.docs.propose import Proposer
-    from holdfast.sidecar.transactions import SideCar
+    from holdfast.docaudit.propose import Proposer
+    from holdfast.undo.transactions import SideCar
 
     with SideCar(sessions.project) as sidecar:
         state = _chosen(sessions, resume, new, "decided", ask=not yes)
@@ -214,7 +214,7 @@ def improve(
         proposer = Proposer(common.settings(), tone=session.state.user_preferences.get("tone"))
         failures: dict[str, str] = {}
         if yes:
-            from holdfast.docs.improve import accept_all
+            from holdfast.docaudit.improve import accept_all
 
             failures = accept_all(session, proposer)
         else:
@@ -230,8 +230,8 @@ def _improvement(
     sessions: ItemSessions, sidecar: Any, state: Any, limit: int | None, preferences: dict[str, Any]
 ) -> Improvement | None:
     """The session to work in; None where there is nothing to do."""
-    from holdfast.docs.improve import Improvement
-    from holdfast.docs.sessions import ItemSessions as Sessions
+    from holdfast.docaudit.improve import Improvement
+    from holdfast.docaudit.sessions import ItemSessions as Sessions
 
     if state is not None:
         session, notices = Improvement.resume(sessions, sidecar, state)
@@ -282,8 +282,8 @@ def _report_improvement(session: Improvement, failures: dict[str, str], as_json:
 
 def _ranked(audits: ItemSessions, resume: str | None, new: bool) -> tuple[Any, Any, list[Any]]:
     """The audit that was taken into account, the analysis, and the plan."""
-    from holdfast.docs.ranking import rank
-    from holdfast.docs.search import analyse_files, find_files
+    from holdfast.docaudit.ranking import rank
+    from holdfast.docaudit.search import analyse_files, find_files
 
     state, ratings = _ratings(audits, resume, new)
     analysis = analyse_files(audits.project, find_files(audits.project, audits.scope))
@@ -291,8 +291,8 @@ def _ranked(audits: ItemSessions, resume: str | None, new: bool) -> tuple[Any, A
 
 
 def _sessions(kind: Any, path: str | None, resume: str | None) -> tuple[ItemSessions, str | None]:
-    from holdfast.docs.search import scope_of
-    from holdfast.docs.sessions import ItemSessions
+    from holdfast.docaudit.search import scope_of
+    from holdfast.docaudit.sessions import ItemSessions
 
     if path is None and resume and Path(resume).exists():
         path, resume = resume, LATEST  # `--resume src`: the path was taken for an id
@@ -362,8 +362,8 @@ def _tell_skipped(skipped: dict[str, str]) -> None:
 
 
 def _list_items(sessions: ItemSessions, resume: str | None, new: bool, as_json: bool) -> None:
-    from holdfast.docs.audit import summarise
-    from holdfast.docs.search import analyse_files, find_files
+    from holdfast.docaudit.audit import summarise
+    from holdfast.docaudit.search import analyse_files, find_files
 
     analysis = analyse_files(sessions.project, find_files(sessions.project, sessions.scope))
     state, ratings = _ratings(sessions, resume, new)
@@ -390,7 +390,7 @@ def _list_items(sessions: ItemSessions, resume: str | None, new: bool, as_json: 
 
 def _ratings(sessions: ItemSessions, resume: str | None, new: bool) -> tuple[Any, Any]:
     """An audit session and what still holds of its ratings."""
-    from holdfast.docs.audit import ratings_of
+    from holdfast.docaudit.audit import ratings_of
 
     if new:
         return None, {}

@@ -80,8 +80,8 @@ def _project(current: Settings) -> Iterator[Finding]:
 
 
 def _database(current: Settings) -> Iterator[Finding]:
-    from holdfast.orchestrator.service import OrchestratorService
     from holdfast.store.engine import SCHEMA_HEAD
+    from holdfast.workflows.service import OrchestratorService
 
     try:
         with OrchestratorService(current) as service:
@@ -115,7 +115,7 @@ def _journal(current: Settings) -> Iterator[Finding]:
 
 def _drivers(current: Settings) -> Iterator[Finding]:
     from holdfast.model.task import Task
-    from holdfast.orchestrator.drivers import DRIVERS, driver_named
+    from holdfast.workflows.drivers import DRIVERS, driver_named
 
     probe = Task(id="probe", description="", run="true", prompt="hello")
     for name in DRIVERS:

@@ -9,7 +9,7 @@ from holdfast.project.settings import Settings
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from holdfast.model.workflow import Workflow
-    from holdfast.orchestrator.service import Resumed
+    from holdfast.workflows.service import Resumed
 
 
 @click.command("resume")

@@ -39,7 +39,7 @@ def command(plan: Path, cwd: Path | None, detach: bool, as_json: bool, **options
         - {id: code, description: Implement, depends_on: [test], run: "make"}
     """
     from holdfast.cli.running import leave_to_workers, run_here
-    from holdfast.orchestrator.plan import read_plan
+    from holdfast.workflows.plan import read_plan
 
     current = common.settings()
     wanted = read_plan(plan, **options)

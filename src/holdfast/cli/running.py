@@ -157,7 +157,7 @@ def leave_to_workers(service: common.Service, current: Settings) -> str:
         return "the server has it run"
     if service.has_workers():
         return "a worker takes it up"
-    from holdfast.orchestrator.background import start_worker
+    from holdfast.workflows.lease import start_worker
 
     start_worker(current)
     return "it runs in the background"

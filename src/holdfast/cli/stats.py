@@ -10,7 +10,7 @@ from holdfast.sessions.stats import JournalStats, journal_stats
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from holdfast.orchestrator.experience import DriverRecord
+    from holdfast.workflows.experience import DriverRecord
 
 
 @click.command("stats")
@@ -51,8 +51,8 @@ def _of_workflows(current: Settings) -> tuple[Sequence[DriverRecord], dict[str, 
 
         with RemoteService(current) as service:
             return service.workflow_stats()
-    from holdfast.orchestrator.experience import Experience, pauses_by_trigger
     from holdfast.sessions.pause import open_store
+    from holdfast.workflows.experience import Experience, pauses_by_trigger
 
     with open_store(current) as store:
         return Experience.of(store).drivers, pauses_by_trigger(store)

@@ -80,8 +80,8 @@ def _described(store: SqlStore | RemoteStore, workflow: Workflow) -> dict[str, A
 def _is_abandoned(store: SqlStore | RemoteStore, workflow: Workflow) -> bool:
     if workflow.claim is None:
         return False
-    from holdfast.orchestrator.presence import is_gone
     from holdfast.store.sql import SqlStore
+    from holdfast.workflows.lease import is_gone
 
     if not isinstance(store, SqlStore):
         return store.is_abandoned(workflow.id)

@@ -8,9 +8,9 @@ import click
 
 from holdfast.base.errors import InvalidInputError, NotFoundError
 from holdfast.cli import common
-from holdfast.sidecar.ledger import Transaction
-from holdfast.sidecar.manifest import Entry, PathChange
-from holdfast.sidecar.transactions import Outcome, SideCar
+from holdfast.undo.ledger import Transaction
+from holdfast.undo.manifest import Entry, PathChange
+from holdfast.undo.transactions import Outcome, SideCar
 
 _partial_option = click.option(
     "--partial", is_flag=True, help="Leave alone what cannot be taken back without loss."

@@ -26,7 +26,7 @@ def command(concurrency: int, lease: float, until_idle: bool) -> None:
       holdfast worker
       HOLDFAST_DB=postgresql://user@host/holdfast holdfast worker --concurrency 8
     """
-    from holdfast.orchestrator.worker import Worker
+    from holdfast.workflows.worker import Worker
 
     worker = Worker(common.settings(), concurrency=concurrency, lease_seconds=lease)
 

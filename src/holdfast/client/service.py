@@ -20,12 +20,12 @@ from holdfast.model.snapshot import SessionSnapshot
 from holdfast.model.task import Task, TaskDAG
 from holdfast.model.usage import UsageMetrics
 from holdfast.model.workflow import ACTIVE, OPEN, Workflow, WorkflowStatus
-from holdfast.orchestrator.experience import DriverRecord
-from holdfast.orchestrator.plan import Plan
-from holdfast.orchestrator.service import Resumed, check_resumable, ended_before_pause
 from holdfast.project.settings import Settings
 from holdfast.sessions.stats import JournalStats
 from holdfast.store.protocol import SnapshotSummary
+from holdfast.workflows.experience import DriverRecord
+from holdfast.workflows.plan import Plan
+from holdfast.workflows.service import Resumed, check_resumable, ended_before_pause
 
 _POLL_SECONDS = 0.2
 _WAIT_SECONDS = 30.0

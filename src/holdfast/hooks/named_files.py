@@ -13,8 +13,8 @@ from holdfast.findings.actions import Action, action_of
 from holdfast.findings.shellfiles import files_written
 from holdfast.hooks.housekeeping.file_changes import ENDING, NAMED, RECORDING, TRANSACTION
 from holdfast.model.message import ToolCall
-from holdfast.sidecar.work import NamedFiles
-from holdfast.sidecar.worktree import checked_path
+from holdfast.undo.work import NamedFiles
+from holdfast.undo.worktree import checked_path
 
 _CHANGING = ("edit", "write", "delete")
 

@@ -18,8 +18,8 @@ from holdfast.base.process import ProcessIdentity
 from holdfast.hooks import notes, trouble
 from holdfast.hooks.housekeeping.file_changes import ENDING, NAMED, RECORDING, TRANSACTION, TURNING
 from holdfast.hooks.named_files import named_files
-from holdfast.sidecar.state import ending_file
-from holdfast.sidecar.transactions import SideCar
+from holdfast.undo.state import ending_file
+from holdfast.undo.transactions import SideCar
 
 if TYPE_CHECKING:
     from holdfast.hooks.settling import Work

@@ -17,7 +17,6 @@ from starlette.types import Lifespan
 
 from holdfast import __version__
 from holdfast.base.errors import HoldfastError
-from holdfast.orchestrator.service import OrchestratorService
 from holdfast.project.settings import Settings
 from holdfast.server import problems
 from holdfast.server.desk import Desk, Workers
@@ -27,6 +26,7 @@ from holdfast.server.gate import Door, Gate
 from holdfast.server.routes import about, actions, events, live, retrieval, sessions, snapshots, workflows
 from holdfast.server.routes.dashboard import FILES, dashboard_router
 from holdfast.sessions.reindex import take_in_waiting
+from holdfast.workflows.service import OrchestratorService
 
 log = logging.getLogger("holdfast.server")
 

@@ -21,9 +21,6 @@ from holdfast.model.snapshot import SessionSnapshot
 from holdfast.model.task import TaskDAG
 from holdfast.model.usage import UsageMetrics
 from holdfast.model.workflow import Workflow
-from holdfast.orchestrator.background import start_worker
-from holdfast.orchestrator.presence import Presence, is_dead, is_gone
-from holdfast.orchestrator.service import OrchestratorService
 from holdfast.project.layout import ProjectLayout
 from holdfast.project.settings import Settings
 from holdfast.server.copies import Copies
@@ -31,6 +28,8 @@ from holdfast.server.feed import EventFeed
 from holdfast.sessions.pause import known_projects
 from holdfast.store.leases import Lease
 from holdfast.store.protocol import snapshot_not_found
+from holdfast.workflows.lease import Presence, is_dead, is_gone, start_worker
+from holdfast.workflows.service import OrchestratorService
 
 _KEPT_STANDINGS = 64
 

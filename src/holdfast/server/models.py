@@ -17,8 +17,8 @@ from holdfast.model.snapshot import FileFingerprint
 from holdfast.model.task import Task
 from holdfast.model.usage import UsageMetrics
 from holdfast.model.workflow import Issue, Workflow
-from holdfast.orchestrator.experience import DriverRecord
 from holdfast.store.protocol import SnapshotSummary
+from holdfast.workflows.experience import DriverRecord
 
 Reason = Annotated[str, Field(max_length=10_000)]
 Drift = Annotated[

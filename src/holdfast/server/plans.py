@@ -8,8 +8,8 @@ from holdfast.base.errors import InvalidInputError
 from holdfast.model.base import invalid
 from holdfast.model.task import Task, TaskDAG
 from holdfast.model.workflow import WorkflowOptions
-from holdfast.orchestrator.plan import Plan, driver_of
 from holdfast.server.models import PlanDocument, PlanTask
+from holdfast.workflows.plan import Plan, driver_of
 
 _NOT_OPTIONS = {"issue", "tasks", "constraints"}
 

@@ -21,13 +21,13 @@ from holdfast.model.snapshot import SessionSnapshot
 from holdfast.model.workflow import ACTIVE, Workflow
 from holdfast.project.settings import Settings
 from holdfast.sessions.pause import remember_project
-from holdfast.sidecar.carry import Carried, from_document
-from holdfast.sidecar.transactions import Limits, SideCar
 from holdfast.store.bundle import LARGEST_MEMBER, pack, unpack
 from holdfast.store.item_sessions import SessionStateManager
 from holdfast.store.protocol import Store
 from holdfast.store.session_document import read_session_document, render_files
 from holdfast.store.session_files import FileSet, SessionFiles
+from holdfast.undo.carry import Carried, from_document
+from holdfast.undo.transactions import Limits, SideCar
 
 log = logging.getLogger("holdfast.bundles")
 

@@ -95,7 +95,7 @@ class Shared:
             replace_file(self._folder / f"seen-{fetched.blob}", b"")
 
     def _content(self, blob: str) -> bytes:
-        from holdfast.sidecar.git import run_git
+        from holdfast.undo.git import run_git
 
         return run_git(self._folder, "cat-file", "blob", blob)
 

@@ -11,7 +11,7 @@ from typing import Any
 from holdfast.model.task import Task
 from holdfast.model.usage import UsageMetadata
 from holdfast.model.workflow import Issue
-from holdfast.orchestrator.drivers.protocol import AgentSession, Assignment, Finding
+from holdfast.workflows.drivers.protocol import AgentSession, Assignment, Finding
 
 PATIENCE = 60.0
 

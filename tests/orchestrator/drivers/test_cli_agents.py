@@ -21,8 +21,9 @@ import pytest
 
 from holdfast.base.errors import CannotDoError, InvalidInputError
 from holdfast.model.task import Task
-from holdfast.orchestrator.drivers import driver_named
-from holdfast.orchestrator.drivers.protocol import (
+from holdfast.project.settings import Settings, load_settings
+from holdfast.workflows.drivers import driver_named
+from holdfast.workflows.drivers.protocol import (
     AgentSession,
     Done,
     EarlierSession,
@@ -32,7 +33,6 @@ from holdfast.orchestrator.drivers.protocol import (
     Outcome,
     RateLimited,
 )
-from holdfast.project.settings import Settings, load_settings
 from orchestrator.drivers.recorder import Recorder, assignment, is_running, wait_for
 
 RECORDED = Path(__file__).parent / "recorded"
@@ -304,7 +304,7 @@ _RUNNER = """
 import sys
 from pathlib import Path
 from holdfast.project.settings import load_settings
-from holdfast.orchestrator.drivers import driver_named
+from holdfast.workflows.drivers import driver_named
 from orchestrator.drivers.recorder import Recorder, assignment
 folder = Path(sys.argv[2])
 driver_named(sys.argv[1], load_settings({}, folder)).run(assignment(folder), Recorder())

@@ -22,9 +22,12 @@ from holdfast.findings.gather import gather
 from holdfast.model.entry import FeedbackRecorded
 from holdfast.model.task import Task
 from holdfast.model.usage import UsageMetadata
-from holdfast.orchestrator.drivers import driver_named
-from holdfast.orchestrator.drivers.model import ModelDriver
-from holdfast.orchestrator.drivers.protocol import (
+from holdfast.project.settings import Settings, load_settings
+from holdfast.testing import FixedClock
+from holdfast.transcripts import open_transcript
+from holdfast.workflows.drivers import driver_named
+from holdfast.workflows.drivers.model import ModelDriver
+from holdfast.workflows.drivers.protocol import (
     AgentSession,
     Done,
     EarlierSession,
@@ -34,9 +37,6 @@ from holdfast.orchestrator.drivers.protocol import (
     Outcome,
     RateLimited,
 )
-from holdfast.project.settings import Settings, load_settings
-from holdfast.testing import FixedClock
-from holdfast.transcripts import open_transcript
 from orchestrator.drivers.recorder import Recorder, assignment, is_running, wait_for
 
 WINDOW = 10_000
@@ -65,7 +65,7 @@ class Bench:
 
 @pytest.fixture
 def meet(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Any]:
-    monkeypatch.setattr("holdfast.orchestrator.drivers.model.FIRST_WAIT", 0.001)
+    monkeypatch.setattr("holdfast.workflows.drivers.model.FIRST_WAIT", 0.001)
 
     @contextmanager
     def meeting(*replies: Reply) -> Generator[Bench]:
@@ -286,7 +286,7 @@ def test_what_no_patience_mends_is_a_failure_in_clear_words(meet: Any, reply: Re
 
 
 def test_a_model_that_goes_round_in_circles_is_stopped(meet: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("holdfast.orchestrator.drivers.model._MOST_CALLS", 4)
+    monkeypatch.setattr("holdfast.workflows.drivers.model._MOST_CALLS", 4)
     with meet(calls("list_files")) as bench:
         outcome = bench.work()
         assert outcome == Failed("model scripted: 4 calls and no end to the task")
@@ -382,7 +382,7 @@ importlib.util.find_spec = lambda name, *rest: None if name == "pydantic_ai" els
 from dataclasses import replace
 from holdfast.project.settings import load_settings
 from holdfast.model.task import Task
-from holdfast.orchestrator.drivers import driver_named
+from holdfast.workflows.drivers import driver_named
 try:
     driver_named("model", replace(load_settings(), model="x")).check(Task(id="a", description="", prompt="x"))
 except Exception as error:

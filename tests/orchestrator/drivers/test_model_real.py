@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.orchestrator.drivers.model import ModelDriver
-from holdfast.orchestrator.drivers.protocol import AgentSession, Done, EarlierSession, Exhausted
 from holdfast.project.settings import Settings, load_settings
+from holdfast.workflows.drivers.model import ModelDriver
+from holdfast.workflows.drivers.protocol import AgentSession, Done, EarlierSession, Exhausted
 from orchestrator.drivers.recorder import Recorder, assignment
 from real_model import RealModel
 

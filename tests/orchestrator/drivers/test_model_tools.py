@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from holdfast.orchestrator.drivers.model_tools import WorktreeTools
+from holdfast.workflows.drivers.model_tools import WorktreeTools
 from orchestrator.drivers.recorder import Recorder, assignment
 
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from holdfast.model.findings import ReviewerFeedback
 from holdfast.model.task import Task
-from holdfast.orchestrator.drivers.review import feedback, is_review
+from holdfast.workflows.drivers.prompts import feedback, is_review
 
 NOW = datetime(2026, 1, 6, 12, tzinfo=UTC)
 

@@ -16,8 +16,9 @@ import pytest
 from holdfast.base.errors import InvalidInputError
 from holdfast.model.task import Task
 from holdfast.model.workflow import Issue
-from holdfast.orchestrator.drivers import driver_named
-from holdfast.orchestrator.drivers.protocol import (
+from holdfast.project.settings import load_settings
+from holdfast.workflows.drivers import driver_named
+from holdfast.workflows.drivers.protocol import (
     AgentSession,
     Assignment,
     Done,
@@ -26,8 +27,7 @@ from holdfast.orchestrator.drivers.protocol import (
     Interrupted,
     Outcome,
 )
-from holdfast.orchestrator.drivers.shell import ShellDriver
-from holdfast.project.settings import load_settings
+from holdfast.workflows.drivers.shell import ShellDriver
 
 PATIENCE = 30.0
 
@@ -132,7 +132,7 @@ def test_a_process_left_behind_does_not_hold_the_task_up(tmp_path: Path) -> None
 def test_a_stop_ends_the_command_and_what_it_started(
     tmp_path: Path, command: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("holdfast.orchestrator.drivers.guarded.GRACE_SECONDS", 0.5)
+    monkeypatch.setattr("holdfast.workflows.drivers.guarded.GRACE_SECONDS", 0.5)
     job = assignment(tmp_path, command)
 
     def stop() -> None:

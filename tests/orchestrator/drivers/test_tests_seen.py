@@ -11,9 +11,9 @@ from holdfast.base.errors import InvalidInputError
 from holdfast.model.entry import TestsRun
 from holdfast.model.findings import TestState
 from holdfast.model.task import Task
-from holdfast.orchestrator.drivers import driver_named
-from holdfast.orchestrator.drivers.protocol import Done, Failed, Outcome
 from holdfast.project.settings import load_settings
+from holdfast.workflows.drivers import driver_named
+from holdfast.workflows.drivers.protocol import Done, Failed, Outcome
 from orchestrator.drivers.recorder import Recorder, assignment
 
 PYTEST = f"{sys.executable} -m pytest -q -p no:cacheprovider"

@@ -6,9 +6,9 @@ import click
 
 from holdfast.cli.dialogue.keys import Keys
 from holdfast.cli.dialogue.screen import Screen
-from holdfast.docs.audit import RATINGS, Audit
-from holdfast.docs.items import CodeItem, analyse
-from holdfast.docs.source import Source, SourceError, read_source
+from holdfast.docaudit.audit import RATINGS, Audit
+from holdfast.docaudit.items import CodeItem, analyse
+from holdfast.docaudit.languages import Source, SourceError, read_source
 
 PROMPT = "Rating 1-4, s, u, c, q or ?:"
 HELP = {

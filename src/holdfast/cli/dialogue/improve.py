@@ -9,11 +9,10 @@ import click
 from holdfast.base.errors import CannotDoError, ConflictError, InvalidInputError
 from holdfast.cli.dialogue.keys import Keys
 from holdfast.cli.dialogue.screen import Screen
-from holdfast.docs.improve import Improvement, Proposing
-from holdfast.docs.items import CodeItem
-from holdfast.docs.literals import clean
-from holdfast.docs.ranking import PlanItem
-from holdfast.docs.source import Source
+from holdfast.docaudit.improve import Improvement, Proposing
+from holdfast.docaudit.items import CodeItem
+from holdfast.docaudit.languages import Source, clean
+from holdfast.docaudit.ranking import PlanItem
 
 PROMPT = "a, e, s, r, u, c, q or ?:"
 WISH = "What should be different (Enter: just another one):"

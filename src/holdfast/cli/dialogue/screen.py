@@ -11,9 +11,8 @@ from rich.rule import Rule
 from rich.syntax import Syntax
 from rich.text import Text
 
-from holdfast.docs.items import CodeItem
-from holdfast.docs.literals import Form, as_docstring, as_jsdoc
-from holdfast.docs.source import Source
+from holdfast.docaudit.items import CodeItem
+from holdfast.docaudit.languages import Form, Source, as_docstring, as_jsdoc
 
 _LEXERS = {"python": "python", "javascript": "javascript", "typescript": "typescript", "tsx": "tsx"}
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069]")

@@ -6,11 +6,11 @@ from fastapi import APIRouter
 
 from holdfast import __version__
 from holdfast.model.git import encode_path
-from holdfast.orchestrator.experience import Experience, pauses_by_trigger
 from holdfast.server.desk import AtDesk
 from holdfast.server.models import Health, ProjectList, ProjectStats, SettingsView, WorkflowStats
 from holdfast.server.problems import documented
 from holdfast.sessions.stats import journal_stats
+from holdfast.workflows.experience import Experience, pauses_by_trigger
 
 router = APIRouter(prefix="/api", tags=["about"])
 

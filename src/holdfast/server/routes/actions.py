@@ -9,7 +9,6 @@ from typing import Annotated
 from fastapi import APIRouter, Body, Query, Response
 from starlette.concurrency import run_in_threadpool
 
-from holdfast.orchestrator.service import ended_before_pause, snapshot_to_resume
 from holdfast.resume.compiler import DEFAULT_BUDGET
 from holdfast.server.contexts import Budget, MaxChars, Model, characters, compiled_for, context_fields
 from holdfast.server.desk import AtDesk, Desk
@@ -24,6 +23,7 @@ from holdfast.server.models import (
 )
 from holdfast.server.problems import WITH_BODY, documented
 from holdfast.store.protocol import SnapshotSummary
+from holdfast.workflows.service import ended_before_pause, snapshot_to_resume
 
 router = APIRouter(prefix="/api/workflows/{workflow_id}", tags=["actions"])
 

@@ -12,12 +12,12 @@ from holdfast.base.errors import InvalidInputError
 from holdfast.model.task import REMAINING
 from holdfast.model.usage import UsageMetrics
 from holdfast.model.workflow import Workflow, WorkflowStatus
-from holdfast.orchestrator.plan import Plan, parse_plan
 from holdfast.server.desk import AtDesk, Desk
 from holdfast.server.models import CreateWorkflow, TaskList, WorkflowPage, WorkflowProgress
 from holdfast.server.paging import Cursor, Limit, cursor_after, workflow_position
 from holdfast.server.plans import plan_of
 from holdfast.server.problems import WITH_BODY, documented
+from holdfast.workflows.plan import Plan, parse_plan
 
 router = APIRouter(prefix="/api/workflows", tags=["workflows"])
 

@@ -1,0 +1,172 @@
+"""Functions, classes and methods of JavaScript and TypeScript, with the JSDoc comment before each."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from holdfast.docaudit.languages import Found, Kind, number_doubles, text_of
+
+if TYPE_CHECKING:
+    from tree_sitter import Node, Tree
+
+_FUNCTIONS = frozenset(("function_declaration", "generator_function_declaration", "function_signature"))
+_CLASSES = frozenset(("class_declaration", "abstract_class_declaration"))
+_METHODS = frozenset(("method_definition", "method_signature", "abstract_method_signature"))
+_FIELDS = frozenset(("field_definition", "public_field_definition"))
+_SIGNATURES = frozenset(("function_signature", "method_signature"))
+_VALUES: dict[str, Kind] = {
+    "arrow_function": "function",
+    "class": "class",
+    "function_expression": "function",
+    "generator_function": "function",
+}
+_BRANCHES = frozenset(
+    (
+        "if_statement",
+        "for_statement",
+        "for_in_statement",
+        "while_statement",
+        "do_statement",
+        "switch_case",
+        "catch_clause",
+        "ternary_expression",
+    )
+)
+_WALKED_FOR_BRANCHES = _BRANCHES | {
+    "statement_block",
+    "else_clause",
+    "expression_statement",
+    "finally_clause",
+    "return_statement",
+    "switch_body",
+    "switch_default",
+    "switch_statement",
+    "try_statement",
+}
+# A comment with one of these speaks of the file, or of a type of its own.
+_OF_SOMETHING_ELSE = re.compile(
+    rb"@(?:file|fileoverview|license|module|packageDocumentation|typedef|callback)\b"
+)
+
+
+@dataclass
+class _Before:
+    """What stood between the last statement and this one."""
+
+    comment: Node | None = None
+    decorator: Node | None = None
+    signature: Found | None = None
+    """The item before, if it was a mere signature: those that follow under its name are the same one."""
+
+
+def find_items(tree: Tree) -> list[Found]:
+    found: list[Found] = []
+    _container(tree.root_node, "", found)
+    return number_doubles(found)
+
+
+def _container(node: Node, prefix: str, found: list[Found]) -> None:
+    """A file, a namespace or the body of a class, one member after the other."""
+    before = _Before()
+    for child in node.named_children:
+        if child.type == "comment":
+            if _is_jsdoc(child):
+                before.comment = child
+            continue
+        if child.type == "decorator":
+            before.decorator = before.decorator or child
+            continue
+        before.signature = _member(child, before, prefix, found)
+        before.comment = before.decorator = None
+
+
+def _member(node: Node, before: _Before, prefix: str, found: list[Found]) -> Found | None:
+    """Adds what the member holds; returns it where more of the same may follow."""
+    inner = _unwrapped(node)
+    if inner.type in ("internal_module", "module"):
+        body = inner.child_by_field_name("body")
+        if body is not None:
+            _container(body, f"{prefix}{text_of(inner.child_by_field_name('name'))}.", found)
+        return None
+    named = _named(inner)
+    if named is None:
+        return None
+    name, kind, code = named
+    name = f"{prefix}{name}"
+    if before.signature is not None and before.signature.name == name:
+        before.signature.branches += _branches(code)
+        return before.signature if inner.type in _SIGNATURES else None
+    item = Found(name, kind, code, before.decorator or node, before.comment)
+    found.append(item)
+    if kind == "class":
+        body = code.child_by_field_name("body")
+        if body is not None:
+            _container(body, f"{name}.", found)
+    else:
+        item.branches = _branches(code)
+    return item if inner.type in _SIGNATURES else None
+
+
+def _unwrapped(node: Node) -> Node:
+    """What is exported, declared or stands as a statement."""
+    if node.type == "export_statement":
+        inner = node.child_by_field_name("declaration") or node.child_by_field_name("value")
+        return node if inner is None else _unwrapped(inner)
+    if node.type in ("ambient_declaration", "expression_statement"):
+        inner = next((one for one in node.named_children if one.type != "comment"), None)
+        return node if inner is None else inner
+    return node
+
+
+def _named(node: Node) -> tuple[str, Kind, Node] | None:
+    kind = node.type
+    if kind in _FUNCTIONS:
+        return text_of(node.child_by_field_name("name")) or "default", "function", node
+    if kind in _CLASSES:
+        return text_of(node.child_by_field_name("name")) or "default", "class", node
+    if kind in _METHODS:
+        return text_of(node.child_by_field_name("name")), "method", node
+    if kind in _FIELDS:
+        value = node.child_by_field_name("value")
+        name = node.child_by_field_name("property") or node.child_by_field_name("name")
+        if value is not None and value.type in _VALUES and name is not None:
+            return text_of(name), "method", value
+    elif kind in _VALUES:  # export default …
+        return "default", _VALUES[kind], node
+    elif kind in ("lexical_declaration", "variable_declaration"):
+        return _variable(node)
+    elif kind == "assignment_expression":
+        left, value = node.child_by_field_name("left"), node.child_by_field_name("right")
+        is_name = left is not None and left.type in ("member_expression", "identifier")
+        if is_name and value is not None and value.type in _VALUES:
+            return text_of(left), _VALUES[value.type], value
+    return None
+
+
+def _variable(node: Node) -> tuple[str, Kind, Node] | None:
+    """`const f = () => …`: by the first name, since that is what a comment before it speaks of."""
+    first = next((one for one in node.named_children if one.type == "variable_declarator"), None)
+    if first is None:
+        return None
+    name, value = first.child_by_field_name("name"), first.child_by_field_name("value")
+    if name is None or name.type != "identifier" or value is None or value.type not in _VALUES:
+        return None
+    return text_of(name), _VALUES[value.type], value
+
+
+def _branches(node: Node) -> int:
+    body = node.child_by_field_name("body")
+    waiting = [] if body is None else [body]
+    count = 0
+    while waiting:
+        current = waiting.pop()
+        count += current.type in _BRANCHES
+        waiting += [child for child in current.named_children if child.type in _WALKED_FOR_BRANCHES]
+    return count
+
+
+def _is_jsdoc(node: Node) -> bool:
+    text = node.text or b""
+    return text.startswith(b"/**") and text != b"/**/" and _OF_SOMETHING_ELSE.search(text) is None

@@ -1,0 +1,170 @@
+"""All items of a file or a folder. Large trees are shared out to a process for each processor."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import subprocess
+import sys
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import orjson
+
+from holdfast.base.errors import CannotDoError, InvalidInputError, NotFoundError
+from holdfast.docaudit.items import CodeItem, analyse
+from holdfast.docaudit.languages import SourceError, language_of, read_source
+from holdfast.model.git import decode_path, encode_path
+from holdfast.project.layout import FOLDER
+from holdfast.undo.git import list_unignored
+
+_NOT_OURS = frozenset(
+    (b"node_modules", b"bower_components", b"__pycache__", b"site-packages", b"dist", b"build", b"venv")
+)
+_WORTH_A_PROCESS = 2 << 20
+_MOST_PROCESSES = 8
+
+
+@dataclass
+class Analysis:
+    items: list[CodeItem] = field(default_factory=list[CodeItem])
+    """By file, and in it from top to bottom."""
+    files: list[str] = field(default_factory=list[str])
+    skipped: dict[str, str] = field(default_factory=dict[str, str])
+    """Files that were not read, each with the reason."""
+
+    def in_file(self, filepath: str) -> list[CodeItem]:
+        return [item for item in self.items if item.filepath == filepath]
+
+
+def scope_of(project: Path, path: str) -> str:
+    """The path below the project's folder, as sessions keep it; `.` for all of it."""
+    location = Path(path).absolute()
+    if not os.path.lexists(location):
+        raise NotFoundError(f"there is no file or folder {path}", hint="name a source file or a folder")
+    try:
+        inside = location.resolve().relative_to(project.resolve())
+    except ValueError:
+        raise InvalidInputError(
+            f"{path} lies outside of the project {project}", hint="go there, or name it with --project"
+        ) from None
+    return encode_path(os.fsencode(inside))
+
+
+def find_files(project: Path, scope: str) -> list[str]:
+    """Source files below `scope` that git does not ignore; without git, all but the usual clutter."""
+    root, inside = os.fsencode(project), decode_path(scope)
+    if os.path.isfile(root + b"/" + inside):  # noqa: PTH113 - bytes
+        return [scope]
+    names = _unignored(project, inside)
+    return sorted({encode_path(name) for name in names if language_of(os.fsdecode(name))})
+
+
+def _unignored(project: Path, inside: bytes) -> Iterable[bytes]:
+    below = b"" if inside == b"." else inside + b"/"
+    if any((folder / ".git").exists() for folder in (project, *project.parents)):
+        listed = [name for name in list_unignored(project) or () if name.startswith(below)]
+        if listed:
+            base = os.fsencode(project) + b"/"
+            return [name for name in listed if os.path.isfile(base + name)]  # noqa: PTH113 - bytes
+    return _walk(os.fsencode(project), inside)
+
+
+def _walk(root: bytes, inside: bytes) -> Iterator[bytes]:
+    start = root if inside == b"." else root + b"/" + inside
+    for folder, folders, names in os.walk(start):
+        folders[:] = [
+            name
+            for name in folders
+            if name not in _NOT_OURS and not name.startswith(b".") and name != os.fsencode(FOLDER)
+        ]
+        for name in names:
+            yield os.path.relpath(folder + b"/" + name, root)
+
+
+def analyse_files(project: Path, files: Sequence[str], *, processes: int | None = None) -> Analysis:
+    shares = _shares(project, files, processes or _processors())
+    helpers = [_Helper(project, share) for share in shares[1:]]
+    found: dict[str, list[CodeItem] | str] = {}
+    try:
+        found.update(analyse_each(project, shares[0]))
+        for helper in helpers:
+            found.update(helper.result())
+    finally:
+        for helper in helpers:
+            helper.close()
+    analysis = Analysis()
+    for filepath in files:
+        items = found[filepath]
+        if isinstance(items, str):
+            analysis.skipped[filepath] = items
+        else:
+            analysis.files.append(filepath)
+            analysis.items += items
+    return analysis
+
+
+def analyse_each(project: Path, files: Iterable[str]) -> Iterator[tuple[str, list[CodeItem] | str]]:
+    """Each file with its items, or with the reason why it was not read."""
+    for filepath in files:
+        try:
+            yield filepath, analyse(read_source(project, filepath))
+        except SourceError as error:
+            yield filepath, error.message
+        except RecursionError:
+            yield filepath, f"{filepath} is nested too deeply"
+
+
+def _processors() -> int:
+    count = len(os.sched_getaffinity(0)) if sys.platform == "linux" else os.cpu_count() or 1
+    return min(count, _MOST_PROCESSES)
+
+
+def _shares(project: Path, files: Sequence[str], processes: int) -> list[list[str]]:
+    """Of about the same size in bytes; one share where more are not worth a process."""
+    sizes: dict[str, int] = {}
+    base = os.fsencode(project) + b"/"
+    for filepath in files:
+        with contextlib.suppress(OSError):  # told when it is read
+            sizes[filepath] = os.lstat(base + decode_path(filepath)).st_size
+    count = max(1, min(processes, sum(sizes.values()) // _WORTH_A_PROCESS))
+    shares: list[list[str]] = [[] for _ in range(count)]
+    filled = [0] * count
+    for filepath in sorted(files, key=lambda one: sizes.get(one, 0), reverse=True):
+        least = filled.index(min(filled))
+        shares[least].append(filepath)
+        filled[least] += sizes.get(filepath, 0)
+    return shares
+
+
+class _Helper:
+    """Another process with a share of the files: it ends by itself when nobody reads what it says."""
+
+    def __init__(self, project: Path, files: Sequence[str]) -> None:
+        self._process = subprocess.Popen(
+            [sys.executable, "-P", "-m", "holdfast.docaudit.helper"],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            start_new_session=True,  # a Ctrl-C at the terminal is for us to take
+        )
+        request = orjson.dumps({"project": encode_path(os.fsencode(project)), "files": list(files)})
+        assert self._process.stdin is not None  # noqa: S101 - we asked for a pipe
+        self._process.stdin.write(request)
+        self._process.stdin.close()
+
+    def result(self) -> Iterator[tuple[str, list[CodeItem] | str]]:
+        assert self._process.stdout is not None  # noqa: S101 - we asked for a pipe
+        answer = self._process.stdout.read()
+        if self._process.wait() != 0:
+            raise CannotDoError("a helper process ended early", hint="run the same command again")
+        for filepath, told in orjson.loads(answer):
+            yield filepath, told if isinstance(told, str) else [CodeItem(filepath, *one) for one in told]
+
+    def close(self) -> None:
+        if self._process.poll() is None:
+            self._process.kill()
+            self._process.wait()
+        for pipe in (self._process.stdin, self._process.stdout):
+            if pipe is not None:
+                pipe.close()

@@ -1,0 +1,216 @@
+"""Transactions as branches of entries: appended to, folded, never rewritten."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from holdfast.base.errors import ConflictError, NotFoundError
+from holdfast.base.faults import fault_point
+from holdfast.model.git import decode_path
+from holdfast.undo.manifest import Entry, FileState, PathChange, Status, from_message, to_message
+from holdfast.undo.objects import Repository, TreeEntry
+from holdfast.undo.state import Known, State
+
+log = logging.getLogger("holdfast.sidecar")
+
+_PUBLISH = "publish"
+
+
+@dataclass(frozen=True)
+class Transaction:
+    """A fold over the entries."""
+
+    id: str
+    session_id: str
+    status: Status
+    began: datetime
+    updated: datetime
+    entries: tuple[Entry, ...]
+    standing: Mapping[str, frozenset[str]]
+    """The entries whose effect was not taken back, or not in all files: id to the paths that stand."""
+    continued_from: str | None
+
+    @property
+    def changes(self) -> tuple[Entry, ...]:
+        """The changes that stand, each with the files in which it does."""
+        return tuple(
+            self.standing_part(one)
+            for one in self.entries
+            if one.kind == "change" and one.id in self.standing
+        )
+
+    def standing_part(self, entry: Entry) -> Entry:
+        paths = self.standing[entry.id]
+        return entry.changed(changes=tuple(one for one in entry.changes if one.path in paths))
+
+
+def fold(entries: Sequence[Entry]) -> Transaction:
+    standing: dict[str, set[str]] = {}
+    taken: dict[str, dict[str, set[str]]] = {}
+    """Entry to what it took back: of which entry, and in which files."""
+    for entry in entries:
+        taken[entry.id] = {
+            undone: standing[undone].difference(entry.left) for undone in entry.undoes if undone in standing
+        }
+        for undone, paths in taken[entry.id].items():
+            _take_back(undone, paths, standing, taken)
+        standing[entry.id] = {change.path for change in entry.changes}.union(*taken[entry.id].values())
+    first, last = entries[0], entries[-1]
+    return Transaction(
+        first.transaction_id,
+        first.session_id,
+        last.status,
+        first.at,
+        last.at,
+        tuple(entries),
+        {entry.id: frozenset(standing[entry.id]) for entry in entries if entry.id in standing},
+        first.continued_from,
+    )
+
+
+def _take_back(
+    undone: str, paths: set[str], standing: dict[str, set[str]], taken: Mapping[str, Mapping[str, set[str]]]
+) -> None:
+    """To take back an undoing is to bring its subjects back, and what those had taken back goes again."""
+    waiting = [(undone, paths, False)]
+    while waiting:
+        name, some, stands = waiting.pop()
+        before = standing.pop(name, set[str]())
+        now = before | some if stands else before - some
+        if now:
+            standing[name] = now
+        waiting += [
+            (subject, both, not stands) for subject, its in taken[name].items() if (both := its & some)
+        ]
+
+
+def branch_of(transaction_id: str) -> str:
+    return f"session-{transaction_id}"
+
+
+Cache = dict[str, tuple[str | None, Entry]]
+"""Commit to parent and entry: a commit never changes, so what was read once is good for ever."""
+
+_MOST_CACHED = 1_000
+
+
+class Ledger:
+    def __init__(self, repository: Repository, state: State, cache: Cache) -> None:
+        self._repository = repository
+        self._state = state
+        self._cache = cache
+
+    def ids(self) -> list[str]:
+        return [name.removeprefix("session-") for name in self._repository.branches()]
+
+    def family(self, name: str) -> list[str]:
+        """Ids that are this name or begin with it and a dash, the one begun last at the end."""
+        found = [one for one in self.ids() if one == name or one.startswith(f"{name}-")]
+        return sorted(found, key=lambda one: (self.last(one).at, len(one), one))
+
+    def exists(self, transaction_id: str) -> bool:
+        return self._repository.branch(branch_of(transaction_id)) is not None
+
+    def last(self, transaction_id: str) -> Entry:
+        """The newest entry; it costs the same however many there are."""
+        return self._entry(transaction_id, self._tip(transaction_id))[1]
+
+    def read(self, transaction_id: str) -> Transaction:
+        oid: str | None = self._tip(transaction_id)
+        entries: list[Entry] = []
+        while oid is not None:
+            oid, entry = self._entry(transaction_id, oid)
+            entries.append(entry)
+        return fold(entries[::-1])
+
+    def _tip(self, transaction_id: str) -> str:
+        oid = self._repository.branch(branch_of(transaction_id))
+        if oid is None:
+            raise NotFoundError(
+                f"transaction branch not found: {transaction_id}; it may have been deleted by hand",
+                hint="`holdfast tx list` shows what there is; start afresh with --new",
+            )
+        return oid
+
+    def _entry(self, transaction_id: str, oid: str) -> tuple[str | None, Entry]:
+        if oid not in self._cache:
+            parent, message = self._repository.read_commit(oid)
+            entry = from_message(message, where=f"entry {oid[:12]} of transaction {transaction_id}")
+            self._remember(oid, parent, entry)
+        return self._cache[oid]
+
+    def _remember(self, oid: str, parent: str | None, entry: Entry) -> None:
+        if len(self._cache) >= _MOST_CACHED:
+            self._cache.clear()
+        self._cache[oid] = (parent, entry)
+
+    def append(
+        self, entry: Entry, files: Mapping[bytes, Known | None], also: Callable[[], None] = lambda: None
+    ) -> None:
+        """Add an entry, and take over `files` as what is known, in one step that a crash cannot split."""
+        branch = branch_of(entry.transaction_id)
+        old = self._repository.branch(branch)
+        tree = self._repository.write_tree(_tree_of(entry.changes))
+        new = self._repository.write_commit(tree, old, entry.at.timestamp(), to_message(entry))
+        fault_point("sidecar.written")
+        with self._state.change():
+            for path, known in files.items():
+                self._state.put_file(path, known)
+            also()
+            self._state.put_branch(branch, new)
+            self._state.put_note(_PUBLISH, [branch, old, new])
+        fault_point("sidecar.promised")
+        self._repository.move_branch(branch, old, new)
+        self._remember(new, old, entry)
+        fault_point("sidecar.published")
+
+    def after_power_cut(self) -> None:
+        """Write again what may not have reached the disk."""
+        for oid, packed in self._state.unsynced().items():
+            self._repository.write_loose(oid, packed)
+        for branch, oid in self._state.branches().items():
+            self._repository.set_branch(branch, oid)
+
+    def checkpoint(self) -> None:
+        """Sync what the state has been keeping for the disk's sake."""
+        self._repository.sync(self._state.unsynced())
+        with self._state.change():
+            self._state.all_synced()
+
+    def recover(self) -> None:
+        """Move the branch that a crash kept from being moved."""
+        promised = self._state.note(_PUBLISH)
+        if promised is None:
+            return
+        try:
+            self._repository.move_branch(*promised)
+        except ConflictError as error:
+            log.warning("%s", error.message)
+            with self._state.change():
+                self._state.put_note(_PUBLISH, None)
+
+    def delete(self, transaction_id: str) -> None:
+        with self._state.change():
+            self._state.unwatch(transaction_id)
+            self._state.put_note(_PUBLISH, None)
+            self._state.put_branch(branch_of(transaction_id), None)
+        self._repository.delete_branch(branch_of(transaction_id))
+
+
+def _tree_of(changes: Sequence[PathChange]) -> list[TreeEntry]:
+    """Every blob under a name of its own: numbered, since a path is no name, and easy on the eye."""
+    entries: list[TreeEntry] = []
+    for number, change in enumerate(changes):
+        sides: tuple[tuple[bytes, FileState | None], ...] = (
+            (b"before", change.before),
+            (b"after", change.after),
+        )
+        readable = decode_path(change.path).replace(b"/", b"%2F")[-150:]
+        for side, state in sides:
+            if state is not None and state.stored:
+                name = b"%06d.%s.%s" % (number, side, readable)
+                entries.append((state.git_mode, name, state.oid))
+    return entries

@@ -1,0 +1,160 @@
+"""What undoing comes to, file by file: pure thought, nothing is written to the tree here.
+
+Where the file is as the change left it, it goes back to what it was. Where it moved on since, the
+change alone is taken out of it, line by line; where that cannot be told apart, it is a conflict. Where
+a content is needed that was not kept, that file alone is refused.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+
+from holdfast.undo.manifest import FileState, PathChange, same
+
+Merge = Callable[[FileState, FileState, FileState], FileState | None]
+"""Ours, base, theirs to the merged file; None where they touch the same lines or are no text."""
+
+
+NOT_KEPT = "its earlier content was too large to be kept; take it from git or a backup if there is one"
+
+
+@dataclass(frozen=True)
+class Step:
+    path: str
+    expected: FileState | None
+    target: FileState | None
+
+    @property
+    def unkept_content(self) -> str | None:
+        """The content to put there, where that is not stored and has to come from a file set aside."""
+        target = self.target
+        return None if target is None or target.stored or target.same_content(self.expected) else target.oid
+
+    @property
+    def sets_aside(self) -> str | None:
+        """The content that leaves the tree with this and is not stored."""
+        expected = self.expected
+        if expected is None or expected.stored or expected.same_content(self.target):
+            return None
+        return expected.oid
+
+
+@dataclass
+class Plan:
+    steps: list[Step] = field(default_factory=list[Step])
+    conflicts: dict[str, str] = field(default_factory=dict[str, str])
+    """Path to the reason why it cannot be done there without loss; a reason to do nothing at all."""
+    refused: dict[str, str] = field(default_factory=dict[str, str])
+    """The same, where it is about that file alone: a content was not kept, or went with one that was not."""
+
+    def refuse(self, reasons: Mapping[str, str]) -> None:
+        self.refused |= reasons
+        self.steps = [step for step in self.steps if step.path not in reasons]
+
+    def refuse_one(self, path: str, reason: str, *states: FileState | None) -> None:
+        kept = all(state is None or state.stored for state in states)
+        (self.conflicts if kept else self.refused)[path] = reason
+
+
+def plan_undo(changes: Iterable[PathChange], current: Mapping[str, FileState | None], merge: Merge) -> Plan:
+    """`changes` the newest first. A path with a conflict is left out as a whole."""
+    plan = Plan()
+    wanted: dict[str, FileState | None] = {}
+    for change in changes:
+        path = change.path
+        if path in plan.conflicts or path in plan.refused:
+            continue
+        now = wanted.get(path, current[path]) if path in wanted else current[path]
+        outcome = _without(change, now, merge)
+        if isinstance(outcome, str):
+            plan.refuse_one(path, outcome, now, change.before, change.after)
+            wanted.pop(path, None)
+        else:
+            wanted[path] = outcome[0]
+    for path, target in wanted.items():
+        if not same(target, current[path]):
+            plan.steps.append(Step(path, current[path], target))
+    return plan
+
+
+def without_content(steps: Iterable[Step], set_aside: Callable[[str], int]) -> dict[str, str]:
+    """Steps whose content is neither stored nor set aside, nor will be by another step: path to reason."""
+    remaining, refused = list(steps), dict[str, str]()
+    while True:
+        there = Counter(oid for step in remaining if (oid := step.sets_aside))
+        there.update({oid: set_aside(oid) for step in remaining if (oid := step.unkept_content)})
+        lacking: list[Step] = []
+        for step in remaining:
+            if oid := step.unkept_content:
+                there[oid] -= 1
+                lacking += [step] if there[oid] < 0 else []
+        if not lacking:
+            return refused
+        refused |= dict.fromkeys((step.path for step in lacking), NOT_KEPT)
+        remaining = [step for step in remaining if step not in lacking]
+
+
+def held_back(
+    steps: Iterable[Step],
+    changes: Iterable[PathChange],
+    left: Iterable[str],
+    current: Mapping[str, FileState | None],
+    lines_of: Callable[[FileState | None], frozenset[bytes]],
+) -> dict[str, str]:
+    """Steps that would remove what a file in `left` had before, and will not get back: path to reason.
+
+    A session that renames a file, or moves lines into another one, makes two changes of one: where
+    the one stays, so must the other, or the lines are in neither.
+    """
+    before: dict[str, set[bytes]] = {}
+    for change in changes:
+        before.setdefault(change.path, set()).update(lines_of(change.before))
+    held: dict[str, str] = {}
+    waiting, remaining = list(left), list(steps)
+    while waiting:
+        path = waiting.pop()
+        missing = before[path] - lines_of(current[path])
+        for step in list(remaining):
+            if missing & (lines_of(step.expected) - lines_of(step.target)):
+                held[step.path] = f"it holds what was in {path}, which is left as it is"
+                remaining.remove(step)
+                waiting.append(step.path)
+    return held
+
+
+Outcome = tuple[FileState | None]
+
+
+def _without(change: PathChange, now: FileState | None, merge: Merge) -> Outcome | str:
+    before, after = change.before, change.after
+    if same(now, after):
+        return (before,)
+    if same(now, before):
+        return (now,)
+    if now is None:
+        return "it was deleted since"
+    if after is None:
+        return "another file was made there since"
+    if before is None:
+        return "it was changed since it was made"
+    return _merged(before, after, now, merge)
+
+
+def _merged(before: FileState, after: FileState, now: FileState, merge: Merge) -> Outcome | str:
+    permissions = before.permissions if now.permissions == after.permissions else now.permissions
+    if now.link or before.link or after.link:
+        if same(now, after.changed(permissions=now.permissions)):
+            return (before.changed(permissions=permissions),)
+        return "it was changed since, and is or was a link"
+    if now.oid == after.oid:
+        return (before.changed(permissions=permissions),)
+    if before.oid in (now.oid, after.oid):
+        return (now.changed(permissions=permissions),)
+    if not (now.stored and before.stored and after.stored):
+        return "it was changed since and was too large to be kept"
+    merged = merge(now, after, before)
+    if merged is None:
+        return "it was changed since in the same places"
+    return (merged.changed(permissions=permissions),)

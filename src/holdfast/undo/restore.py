@@ -1,0 +1,300 @@
+"""Taking changes back in the user's tree: planned whole, noted, done file by file, then recorded."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from holdfast.base.clock import Clock
+from holdfast.base.durable import private_folder
+from holdfast.base.errors import ConflictError, HoldfastError
+from holdfast.base.faults import fault_point
+from holdfast.model.git import decode_path
+from holdfast.undo.git import merge_texts
+from holdfast.undo.manifest import Entry, FileState, PathChange, Status, same
+from holdfast.undo.objects import Repository
+from holdfast.undo.plan import Plan, Step, held_back, plan_undo, without_content
+from holdfast.undo.state import Known, State
+from holdfast.undo.worktree import UnreadableError, Worktree
+
+if TYPE_CHECKING:
+    from holdfast.undo.work import Work
+
+log = logging.getLogger("holdfast.sidecar")
+
+_NOTE = "restoring"
+
+
+@dataclass
+class Restoring:
+    entry: Entry
+    """As it would be if all went well, without its changes."""
+    steps: list[Step]
+    subjects: dict[str, list[str]]
+    """The entries to take back, each with its paths."""
+    status_before: Status
+    partial: bool
+    left: dict[str, str] = field(default_factory=dict[str, str])
+    is_blocked: bool = False
+    """Something is left that is a reason to do nothing at all, unless it is to be `partial`."""
+
+    @classmethod
+    def planned(
+        cls,
+        work: Work,
+        entry: Entry,
+        subjects: Sequence[Entry],
+        unsure: Mapping[str, str],
+        *,
+        status_before: Status,
+        partial: bool,
+    ) -> Restoring:
+        """`subjects` the newest first; files in `unsure` are left alone."""
+        changes = [change for one in subjects for change in reversed(one.changes)]
+        wanted = [change for change in changes if change.path not in unsure]
+        names = {change.path: decode_path(change.path) for change in changes}
+        known = work.look_again(names.values())
+        current = {path: row.state if (row := known[name]) else None for path, name in names.items()}
+
+        def merge(ours: FileState, base: FileState, theirs: FileState) -> FileState | None:
+            read = work.repository.read
+            text = merge_texts(work.repository.folder, read(ours.oid), read(base.oid), read(theirs.oid))
+            if text is None or not work.keep(text):
+                return None
+            return ours.changed(oid=work.repository.write("blob", text), size=len(text))
+
+        plan = plan_undo(wanted, current, merge)
+        no_place = _no_place(plan.steps, work.tree)
+        for step in [step for step in plan.steps if step.path in no_place]:
+            plan.refuse_one(step.path, no_place[step.path], step.expected, step.target)
+            plan.steps.remove(step)
+        certain = {**unsure, **plan.conflicts}
+        _leave_what_depends(plan, changes, certain, current, work)
+        # Removals first: a file may have to make room for a folder of its name, and the other way round.
+        steps = sorted(plan.steps, key=lambda step: (step.target is not None, step.path))
+        named = {one.id: [change.path for change in one.changes] for one in subjects}
+        left = {**certain, **plan.refused}
+        return cls(entry, steps, named, status_before, partial, left, is_blocked=bool(certain))
+
+    @classmethod
+    def unfinished(cls, state: State) -> Restoring | None:
+        document: Any = state.note(_NOTE)
+        if document is None:
+            return None
+        return cls(
+            Entry.model_validate(document["entry"]),
+            [
+                Step(step["path"], _state(step["expected"]), _state(step["target"]))
+                for step in document["steps"]
+            ],
+            document["subjects"],
+            document["status_before"],
+            document["partial"],
+            document["left"],
+        )
+
+    def note(self, state: State) -> None:
+        steps = [
+            {
+                "path": step.path,
+                "expected": step.expected and step.expected.model_dump(mode="json"),
+                "target": step.target and step.target.model_dump(mode="json"),
+            }
+            for step in self.steps
+        ]
+        document = {
+            "entry": self.entry.model_dump(mode="json"),
+            "steps": steps,
+            "subjects": self.subjects,
+            "status_before": self.status_before,
+            "partial": self.partial,
+            "left": self.left,
+        }
+        state.put_note(_NOTE, document)
+
+    def forget(self, state: State) -> None:
+        state.put_note(_NOTE, None)
+
+    def carry_out(
+        self, tree: Worktree, repository: Repository, clock: Clock
+    ) -> tuple[Entry, dict[bytes, Known | None]]:
+        """Returns the entry with what was done, and the files as they are known from now on."""
+        self.steps = [_as_stored(step, repository) for step in self.steps]
+        names = [decode_path(step.path) for step in self.steps]
+        rescue(tree, repository, names, self.entry.id, _unstored(self.steps))
+        files: dict[bytes, Known | None] = {}
+        done: list[PathChange] = []
+        for step, later in self._in_order(tree):
+            name = decode_path(step.path)
+            reason = _do(step, name, later, tree, repository)
+            if reason is not None:
+                self.left[step.path] = reason
+                continue
+            files[name] = tree.look(name, None, clock(), lambda _, step=step: _is_stored(step.target))
+            done.append(PathChange(path=step.path, before=step.expected, after=step.target))
+            fault_point("sidecar.step")
+        return self._entry_of(done), files
+
+    def _in_order(self, tree: Worktree) -> Generator[tuple[Step, list[Step]]]:
+        """Each with those that come later; what another step sets aside is waited for."""
+        waiting = list(self.steps)
+        while waiting:
+            step = next((one for one in waiting if _is_ready(one, tree)), waiting[0])
+            waiting.remove(step)
+            yield step, waiting
+
+    def _entry_of(self, done: Sequence[PathChange]) -> Entry:
+        """What was left is not undone and can be tried again."""
+        undone = [
+            name
+            for name, paths in self.subjects.items()
+            if not paths or any(path not in self.left for path in paths)
+        ]
+        return self.entry.changed(
+            changes=tuple(done),
+            left=tuple(self.left),
+            undoes=tuple(undone),
+            status=self.entry.status if self.partial or done or not self.left else self.status_before,
+        )
+
+
+def _no_place(steps: Sequence[Step], tree: Worktree) -> dict[str, str]:
+    """Steps that something in the tree stands in the way of, which no other step removes: path to reason."""
+    names = {step.path: decode_path(step.path) for step in steps}
+    leaving = {names[step.path] for step in steps if step.target is None}
+    return {path: reason for path, name in names.items() if (reason := tree.refusal(name, leaving))}
+
+
+def _leave_what_depends(
+    plan: Plan,
+    changes: Sequence[PathChange],
+    certain: Mapping[str, str],
+    current: Mapping[str, FileState | None],
+    work: Work,
+) -> None:
+    """Refuse what lacks its content or its place, and what must stay with what is left, until all fits."""
+    lines_of = _lines_in(work.repository)
+    more = True
+    while more:
+        steps = len(plan.steps)
+        plan.refuse(_no_place(plan.steps, work.tree))
+        plan.refuse(without_content(plan.steps, lambda oid: len(work.tree.set_aside.find(oid))))
+        left = {**certain, **plan.refused}
+        if left:
+            plan.refuse(held_back(plan.steps, changes, left, current, lines_of))
+        more = len(plan.steps) < steps
+
+
+def _as_stored(step: Step, repository: Repository) -> Step:
+    """What is about to leave the tree must be there to be read; if not, it is set aside."""
+    expected = step.expected
+    if expected is None or not expected.stored or repository.has(expected.oid):
+        return step
+    return replace(step, expected=expected.changed(stored=False))
+
+
+def _is_stored(state: FileState | None) -> bool:
+    return state is not None and state.stored
+
+
+def _unstored(steps: Iterable[Step]) -> set[str]:
+    states = (state for step in steps for state in (step.expected, step.target))
+    return {state.oid for state in states if state is not None and not state.stored}
+
+
+def _is_ready(step: Step, tree: Worktree) -> bool:
+    return step.unkept_content is None or tree.has_content(step.unkept_content)
+
+
+def _lines_in(repository: Repository) -> Callable[[FileState | None], frozenset[bytes]]:
+    """The lines of a file that say something; what was not kept is one line of its own."""
+
+    @cache
+    def lines_in(oid: str) -> frozenset[bytes]:
+        return frozenset(line for line in repository.read(oid).splitlines() if line.strip())
+
+    def lines_of(state: FileState | None) -> frozenset[bytes]:
+        if state is None:
+            return frozenset()
+        return lines_in(state.oid) if state.stored else frozenset([state.oid.encode()])
+
+    return lines_of
+
+
+def rescue(
+    tree: Worktree, repository: Repository, paths: Iterable[bytes], mark: str, unstored: Iterable[str]
+) -> None:
+    """What a crash left in the middle of an exchange: ours can go, anything else is the user's.
+
+    `unstored` names the contents that are to be set aside.
+    """
+    names = list(paths)
+    for leftover in tree.leftovers(names):
+        found = _state_at(leftover, tree)
+        if tree.is_second_name(leftover, names):
+            leftover.unlink()
+        elif found is not None and found.oid in unstored:
+            tree.set_aside.take_in(leftover, found.changed(stored=False), _name_of(leftover))
+        elif found is not None and repository.has(found.oid):
+            leftover.unlink()
+        else:
+            _keep(leftover, repository, mark)
+
+
+def _state_at(place: Path, tree: Worktree) -> FileState | None:
+    try:
+        return tree.state_at(place)
+    except (UnreadableError, OSError):
+        return None
+
+
+def _name_of(staged: Path) -> str:
+    """`.holdfast-staged-PID-NUMBER-NAME`"""
+    return staged.name.split("-", 4)[-1]
+
+
+def _keep(leftover: Path, repository: Repository, mark: str) -> None:
+    kept = private_folder(repository.folder / "kept") / f"{mark}-{leftover.name.lstrip('.')}"
+    try:
+        leftover.rename(kept)
+    except OSError as error:
+        log.warning("%s is left from a crash and could not be moved: %s", leftover, error.strerror or error)
+    else:
+        log.warning("a file that somebody changed during a crash was kept as %s", kept)
+
+
+def _do(step: Step, name: bytes, later: Iterable[Step], tree: Worktree, repository: Repository) -> str | None:
+    """One file; the reason where it was left as it is."""
+    try:
+        now = tree.state_of(name)
+        if same(now, step.target):
+            return None
+        if not same(now, step.expected):
+            return "it was changed meanwhile"
+        if not _is_ready(step, tree):
+            _copy_from_later(step, later, tree)
+        data = repository.read(step.target.oid) if step.target and step.target.stored else b""
+        tree.put(name, step.expected, step.target, data)
+    except ConflictError:
+        return "it was changed meanwhile"
+    except HoldfastError as error:
+        return error.message
+    except OSError as error:
+        return f"it could not be written: {error.strerror or error}"
+    return None
+
+
+def _copy_from_later(step: Step, later: Iterable[Step], tree: Worktree) -> None:
+    """Large files that changed places with each other: each waits for the other, so one is copied."""
+    for other in later:
+        if other.expected is not None and other.sets_aside == step.unkept_content:
+            tree.copy_aside(decode_path(other.path), other.expected)
+            return
+
+
+def _state(document: Any) -> FileState | None:
+    return None if document is None else FileState.model_validate(document)

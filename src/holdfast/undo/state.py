@@ -1,0 +1,228 @@
+"""What the side-car knew last: of each file, of who is at work, and of what was begun and not ended.
+
+One SQLite file, written under the side-car's lock. Every change of it is one sync of the disk, and the
+only one that recording takes: objects and branches that were not synced yet stand in it too, and are
+written again should the machine have gone down. Losing the file loses no content: the branches hold
+all that was recorded, and the next look at the tree starts from what is there.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import sqlite3
+from collections.abc import Callable, Generator, Iterable
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from holdfast.base.durable import is_held, set_aside
+from holdfast.base.errors import NewerSchemaError
+from holdfast.base.process import ProcessIdentity, is_alive
+from holdfast.undo.manifest import FileState
+
+log = logging.getLogger("holdfast.sidecar")
+
+VERSION = 1
+SYNCHRONOUS = "FULL"
+_TABLES = """
+CREATE TABLE IF NOT EXISTS files (
+    path BLOB PRIMARY KEY, link INTEGER NOT NULL, permissions INTEGER NOT NULL, oid TEXT NOT NULL,
+    size INTEGER NOT NULL, stored INTEGER NOT NULL, mtime_ns INTEGER NOT NULL, ctime_ns INTEGER
+) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS watches (
+    transaction_id TEXT NOT NULL, path BLOB NOT NULL, pid INTEGER NOT NULL, started TEXT,
+    PRIMARY KEY (transaction_id, path)
+) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS branches (name TEXT PRIMARY KEY, oid TEXT NOT NULL) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS unsynced (oid TEXT PRIMARY KEY, packed BLOB NOT NULL) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS notes (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
+"""
+WHOLE_TREE = b""
+"""The path of a watch that covers every file."""
+
+
+class Known(NamedTuple):
+    """A file as it was last seen, with the stamp it had."""
+
+    link: int
+    permissions: int
+    oid: str
+    size: int
+    stored: int
+    mtime_ns: int
+    ctime_ns: int | None
+
+    @property
+    def state(self) -> FileState:
+        return FileState(
+            link=bool(self.link),
+            permissions=self.permissions,
+            oid=self.oid,
+            size=self.size,
+            stored=bool(self.stored),
+        )
+
+
+def same_content(one: Known | None, other: Known | None) -> bool:
+    return one is None if other is None else one is not None and one[:3] == other[:3]
+
+
+@dataclass(frozen=True)
+class Watch:
+    transaction_id: str
+    paths: frozenset[bytes]
+    owners: tuple[ProcessIdentity, ...]
+    ending: Path
+    """Held by the processes that were started to end it, when its owner was about to exit."""
+
+    @cached_property
+    def abandoned(self) -> bool:
+        """Nobody is left who could end it."""
+        return not any(is_alive(owner) for owner in self.owners) and not is_held(self.ending)
+
+    @property
+    def whole_tree(self) -> bool:
+        return WHOLE_TREE in self.paths
+
+
+class State:
+    def __init__(self, path: Path, unsynced: Callable[[], dict[str, bytes]], *, now: float) -> None:
+        self._folder = path.parent
+        self._take_unsynced = unsynced
+        try:
+            self._database = _opened(path)
+        except sqlite3.DatabaseError as error:
+            kept = set_aside(path, now)
+            log.warning("%s was damaged (%s) and kept as %s", path.name, error, kept.name)
+            self._database = _opened(path)
+
+    @contextmanager
+    def change(self) -> Generator[None]:
+        """All of it or nothing, on the disk when the block is left."""
+        self._database.execute("BEGIN IMMEDIATE")
+        try:
+            yield
+            self._database.executemany(
+                "INSERT OR REPLACE INTO unsynced VALUES (?, ?)", self._take_unsynced().items()
+            )
+        except BaseException:
+            self._database.execute("ROLLBACK")
+            raise
+        self._database.execute("COMMIT")
+
+    def close(self) -> None:
+        self._database.close()
+
+    def all_files(self) -> dict[bytes, Known]:
+        rows = self._database.execute(
+            "SELECT path, link, permissions, oid, size, stored, mtime_ns, ctime_ns FROM files"
+        )
+        return {row[0]: Known._make(row[1:]) for row in rows}
+
+    def file(self, path: bytes) -> Known | None:
+        row = self._database.execute(
+            "SELECT link, permissions, oid, size, stored, mtime_ns, ctime_ns FROM files WHERE path = ?",
+            (path,),
+        ).fetchone()
+        return Known._make(row) if row else None
+
+    def put_file(self, path: bytes, known: Known | None) -> None:
+        if known is None:
+            self._database.execute("DELETE FROM files WHERE path = ?", (path,))
+        else:
+            self._database.execute(
+                "INSERT OR REPLACE INTO files VALUES (?, ?, ?, ?, ?, ?, ?, ?)", (path, *known)
+            )
+
+    def watches(self) -> list[Watch]:
+        rows = self._database.execute("SELECT transaction_id, path, pid, started FROM watches ORDER BY 1, 2")
+        found: dict[str, list[tuple[bytes, int, str | None]]] = {}
+        for name, *rest in rows:
+            found.setdefault(name, []).append(tuple(rest))
+        return [
+            Watch(
+                name,
+                frozenset(path for path, _, _ in lines),
+                tuple({"pid": pid, "started": started} for pid, started in {line[1:] for line in lines}),
+                ending_file(self._folder, name),
+            )
+            for name, lines in found.items()
+        ]
+
+    def watch(self, transaction_id: str, paths: Iterable[bytes], owner: ProcessIdentity) -> None:
+        self._database.executemany(
+            "INSERT OR REPLACE INTO watches VALUES (?, ?, ?, ?)",
+            [(transaction_id, path, owner["pid"], owner["started"]) for path in paths],
+        )
+
+    def is_watched_by(self, transaction_id: str, owner: ProcessIdentity) -> bool:
+        """Whether the watch is that process's, and not one that another has taken over."""
+        row = self._database.execute(
+            "SELECT 1 FROM watches WHERE transaction_id = ? AND pid = ? AND started IS ?",
+            (transaction_id, owner["pid"], owner["started"]),
+        ).fetchone()
+        return row is not None
+
+    def unwatch(self, transaction_id: str, paths: Iterable[bytes] | None = None) -> None:
+        if paths is None:
+            self._database.execute("DELETE FROM watches WHERE transaction_id = ?", (transaction_id,))
+        else:
+            self._database.executemany(
+                "DELETE FROM watches WHERE transaction_id = ? AND path = ?",
+                [(transaction_id, path) for path in paths],
+            )
+
+    def branches(self) -> dict[str, str]:
+        """Where every branch belongs."""
+        return dict(self._database.execute("SELECT name, oid FROM branches"))
+
+    def put_branch(self, name: str, oid: str | None) -> None:
+        if oid is None:
+            self._database.execute("DELETE FROM branches WHERE name = ?", (name,))
+        else:
+            self._database.execute("INSERT OR REPLACE INTO branches VALUES (?, ?)", (name, oid))
+
+    def unsynced_count(self) -> int:
+        return self._database.execute("SELECT count(*) FROM unsynced").fetchone()[0]
+
+    def unsynced(self) -> dict[str, bytes]:
+        return dict(self._database.execute("SELECT oid, packed FROM unsynced"))
+
+    def all_synced(self) -> None:
+        self._database.execute("DELETE FROM unsynced")
+
+    def note(self, name: str) -> Any:
+        row = self._database.execute("SELECT value FROM notes WHERE name = ?", (name,)).fetchone()
+        return json.loads(row[0]) if row else None
+
+    def put_note(self, name: str, value: Any) -> None:
+        if value is None:
+            self._database.execute("DELETE FROM notes WHERE name = ?", (name,))
+        else:
+            self._database.execute("INSERT OR REPLACE INTO notes VALUES (?, ?)", (name, json.dumps(value)))
+
+
+def ending_file(folder: Path, transaction_id: str) -> Path:
+    """The hooks know the name, too; they load none of this."""
+    return folder / f"holdfast-ending-{transaction_id}"
+
+
+def _opened(path: Path) -> sqlite3.Connection:
+    # Threads take turns: whoever is at work holds the side-car's lock.
+    database = sqlite3.connect(path, isolation_level=None, timeout=30, check_same_thread=False)
+    try:
+        (version,) = database.execute("PRAGMA user_version").fetchone()
+        if version > VERSION:
+            raise NewerSchemaError(f"{path.name} is of version {version}; this holdfast knows {VERSION}")
+        # One sync a change. One process at a time is at work in it, so the race of decision 4 cannot happen.
+        database.execute("PRAGMA journal_mode = WAL")
+        database.execute(f"PRAGMA synchronous = {SYNCHRONOUS}")
+        if version < VERSION:
+            database.executescript(_TABLES + f"PRAGMA user_version = {VERSION};")
+    except BaseException:
+        database.close()
+        raise
+    return database

@@ -1,0 +1,422 @@
+"""`SideCar`: let an agent change files, and be able to take any of it back.
+
+    begin ─► watch ─► (the agent works) ─► record ─► … ─► commit | rollback
+                                              └─► undo one change
+
+`watch` before a task or a batch of tools, `record` after it: what differs in the files watched is the
+session's change, whoever's hand made it, an editor's or a shell's. What differed before was the
+user's, and is only remembered. All sessions share one memory of how each file was last seen, so a
+change is counted once, and to the one who watched that file.
+
+What cannot be told apart (two sessions watched the same file; a session crashed while watching) is
+recorded *in doubt*, and taken back only on request.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Generator, Iterable, Mapping
+from contextlib import contextmanager
+from itertools import count
+from pathlib import Path
+from typing import Literal
+
+from holdfast.base.clock import Clock, system_clock
+from holdfast.base.durable import lock_file, private_folder, storage_errors
+from holdfast.base.errors import CannotDoError, ConflictError, IllegalTransitionError
+from holdfast.base.faults import fault_point
+from holdfast.base.ids import new_id
+from holdfast.base.process import ProcessIdentity, identify
+from holdfast.project.layout import ProjectLayout
+from holdfast.undo.carry import Carried, to_document
+from holdfast.undo.ledger import Cache, Transaction
+from holdfast.undo.manifest import Entry, PathChange
+from holdfast.undo.objects import Repository
+from holdfast.undo.state import WHOLE_TREE, State
+from holdfast.undo.tree_cache import Glance
+from holdfast.undo.work import FilesBySession, Limits, Outcome, Work, no_named_files
+from holdfast.undo.worktree import Worktree, blob_id, checked_path
+
+__all__ = ["Limits", "Outcome", "SideCar"]
+
+PATIENCE = 60.0
+
+AnyPath = str | bytes | os.PathLike[str]
+
+
+class SideCar:
+    def __init__(
+        self,
+        project: Path | str,
+        *,
+        clock: Clock = system_clock,
+        limits: Limits | None = None,
+        patience: float = PATIENCE,
+        named_files: FilesBySession = no_named_files,
+    ) -> None:
+        """`patience`: seconds to wait for another process that is at work in the same side-car.
+
+        `named_files`: which files each of several sessions at work at once is known to have changed.
+        """
+        self._layout = ProjectLayout(Path(project).absolute())
+        self._clock = clock
+        self._limits = limits or Limits()
+        self.folder = self._layout.folder / "sidecar"
+        self._repository = Repository(self.folder)
+        self._stage = self.folder / "stage"
+        self._tree = Worktree(self._layout.root, self._stage, largest=self._limits.largest_file)
+        self._state: State | None = None
+        self._cache: Cache = {}
+        self._glance = Glance(self._tree)
+        self._patience = patience
+        self._named_files = named_files
+
+    def close(self) -> None:
+        self._repository.close()
+        if self._state is not None:
+            self._state.close()
+            self._state = None
+
+    def __enter__(self) -> SideCar:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    # ── the life of a transaction ──────────────────────────────────────────────────────────
+
+    def begin(
+        self, session_id: str, *, transaction_id: str | None = None, continued_from: str | None = None
+    ) -> Transaction:
+        with self._at_work() as work:
+            if work.room_is_short():
+                work.collect()
+            name = transaction_id or new_id("tx", self._clock())
+            if work.ledger.exists(name):
+                raise ConflictError(
+                    f"there is a transaction {name} already", hint=f"`holdfast tx show {name}`"
+                )
+            return work.add(name, session_id, "begin", continued_from=continued_from)
+
+    def take_up(self, family: str, name: str | None = None, *, owner: ProcessIdentity | None = None) -> str:
+        """Watch all files for whoever works in sessions of one kind, a family of transactions.
+
+        Its last transaction, if that is in progress; else a new one of that `name`, which continues a
+        committed one. Returns its id.
+        """
+        wanted = name or family
+        with self._at_work() as work:
+            if work.room_is_short():
+                work.collect()
+            known = work.ledger.family(family)
+            last = work.ledger.last(known[-1]) if known else None
+            who = owner or identify(os.getpid())
+            if last is not None and last.status == "in-progress":
+                work.settle(None, also=lambda: work.state.watch(last.transaction_id, [WHOLE_TREE], who))
+                return last.transaction_id
+            work.settle(None)
+            chosen = wanted
+            for number in count(2):
+                if not work.ledger.exists(chosen):
+                    break
+                chosen = f"{wanted}-{number}"
+            work.begin_watching(
+                chosen,
+                wanted,
+                who,
+                continued_from=last.transaction_id if last and last.status == "committed" else None,
+            )
+            fault_point("sidecar.watching")
+            return chosen
+
+    def look(self) -> None:
+        """Take in how all files are now, with nobody's name on it; who watches them does it anyway."""
+        with self._at_work() as work:
+            if not work.state.watches():
+                work.settle(None)
+
+    def finish(self, transaction_id: str, description: str = "", *, doubt: str = "") -> Transaction | None:
+        """Record what is left to record, end the watch and commit; None where nothing was ever changed,
+        and the transaction is dropped. `doubt` as with `record`."""
+        with self._at_work(transaction_id) as work:
+            work.running(transaction_id)
+            work.settle(self._suspects(), closing=transaction_id, description=description, doubt=doubt)
+            found = work.ledger.read(transaction_id)
+            if all(entry.kind == "begin" for entry in found.entries):
+                work.ledger.delete(transaction_id)
+                return None
+            return work.add(transaction_id, found.session_id, "commit", status="committed", unwatch=True)
+
+    def let_go(self, transaction_id: str, description: str = "") -> None:
+        """Record and end the watch, if it is this process's; the transaction stays in progress."""
+        with self._at_work() as work:
+            if work.state.is_watched_by(transaction_id, identify(os.getpid())):
+                work.settle(self._suspects(), closing=transaction_id, description=description)
+
+    def resume(self, transaction_id: str) -> Transaction:
+        """To go on with: itself while in progress, a new one that continues a committed one."""
+        with self._at_work() as work:
+            found = work.ledger.read(transaction_id)
+        if found.status == "rolled-back":
+            raise IllegalTransitionError(
+                f"cannot resume session {found.session_id}: transaction {found.id} has been rolled back",
+                hint="start afresh with --new",
+            )
+        if found.status == "committed":
+            return self.begin(found.session_id, continued_from=found.id)
+        return found
+
+    def watch(
+        self,
+        transaction_id: str,
+        paths: Iterable[AnyPath] | None = None,
+        *,
+        owner: ProcessIdentity | None = None,
+    ) -> None:
+        """From now on, what changes in these files (in all, if none are named) is this transaction's.
+
+        `owner` is the process whose end would leave the watch without anybody to end it.
+        """
+        names = self._names(paths)
+        with self._at_work() as work:
+            work.running(transaction_id)
+            who = owner or identify(os.getpid())
+            scope = [WHOLE_TREE] if names is None else names
+            work.settle(names, also=lambda: work.state.watch(transaction_id, scope, who))
+            fault_point("sidecar.watching")
+
+    def record(
+        self,
+        transaction_id: str,
+        description: str = "",
+        paths: Iterable[AnyPath] | None = None,
+        *,
+        keeps_watching: bool = False,
+        doubt: str = "",
+    ) -> Entry | None:
+        """The change since `watch`, which ends with it unless it `keeps_watching`; None where there is none.
+
+        With `paths`, of these alone; the others stay watched. `doubt` says why it may be somebody else's.
+        """
+        names = self._names(paths)
+        if keeps_watching and names is None and self._glance.complete:
+            suspects = self._suspects()
+            if not suspects:
+                return None  # nothing was touched: not even the lock is needed to say so
+        else:
+            suspects = None
+        with self._at_work(transaction_id) as work:
+            work.running(transaction_id)
+            watched = next(
+                (one for one in work.state.watches() if one.transaction_id == transaction_id), None
+            )
+            if watched is None or (
+                names is not None and not names <= watched.paths and not watched.whole_tree
+            ):
+                raise CannotDoError(
+                    f"transaction {transaction_id} does not watch these files",
+                    hint="watch them before the change",
+                )
+            scope = names if names is not None else (suspects if watched.whole_tree else watched.paths)
+            return work.settle(
+                scope,
+                closing=transaction_id,
+                description=description,
+                ending=names,
+                keeps_watching=keeps_watching,
+                doubt=doubt,
+            )
+
+    def write(
+        self, transaction_id: str, path: AnyPath, before: bytes, after: bytes, description: str = ""
+    ) -> Entry:
+        """Exchange the content of one file, if it still is `before`, and record it with that.
+
+        A `ConflictError` where somebody changed the file; then it is as they left it.
+        """
+        name = checked_path(self._layout.root, path)
+        with self._at_work() as work:
+            work.running(transaction_id)
+            who = identify(os.getpid())
+            work.settle([name], also=lambda: work.state.watch(transaction_id, [name], who))
+            try:
+                self._exchange(work, name, before, after)
+            except BaseException:
+                with work.state.change():
+                    work.state.unwatch(transaction_id, [name])
+                raise
+            entry = work.settle([name], closing=transaction_id, description=description, ending=[name])
+            if entry is None:
+                raise CannotDoError(f"{os.fsdecode(name)} holds that already", hint="nothing was changed")
+            return entry
+
+    def _exchange(self, work: Work, name: bytes, before: bytes, after: bytes) -> None:
+        fault_point("sidecar.watching")
+        known = work.state.file(name)
+        if known is None or known.link or known.oid != blob_id(before):
+            raise ConflictError(
+                f"{os.fsdecode(name)} changed under you; it was left as it is",
+                hint="look at it again, then repeat your last step",
+            )
+        work.keep(after)  # so that a crash leaves nothing behind that nobody knows
+        target = known.state.changed(oid=blob_id(after), size=len(after), stored=True)
+        self._tree.put(name, known.state, target, after)
+        fault_point("sidecar.exchanged")
+
+    def commit(self, transaction_id: str) -> Transaction:
+        """The changes are meant to stay. Any of them can still be undone."""
+        with self._at_work() as work:
+            found = work.running(transaction_id)
+            return work.add(transaction_id, found.session_id, "commit", status="committed", unwatch=True)
+
+    def undo(self, change_id: str, *, partial: bool = False, doubtful: bool = False) -> Outcome:
+        """Take one change back, and nothing else; what was undone can be undone itself. As with `rollback`,
+        a file whose earlier content was not kept is left alone."""
+        with self._at_work() as work:
+            transaction, entry = work.find_entry(change_id)
+            if entry.kind not in ("change", "undo", "rollback"):
+                raise IllegalTransitionError(f"{change_id} is a {entry.kind}: it changed no file")
+            if entry.id not in transaction.standing:
+                raise IllegalTransitionError(
+                    f"{change_id} was undone already", hint="undo the undoing instead"
+                )
+            standing = [transaction.standing_part(entry)]
+            return work.restore(transaction, "undo", standing, partial=partial, doubtful=doubtful)
+
+    def rollback(self, transaction_id: str, *, partial: bool = False, doubtful: bool = False) -> Outcome:
+        """Take all changes of a transaction back: all of them, or with `partial` those that can be.
+
+        A file whose earlier content was not kept is left alone even so; what is left can be tried again.
+        """
+        with self._at_work() as work:
+            transaction = work.ledger.read(transaction_id)
+            if transaction.status == "rolled-back" and not transaction.changes:
+                raise IllegalTransitionError(f"transaction {transaction_id} has been rolled back already")
+            changes = transaction.changes[::-1]
+            return work.restore(transaction, "rollback", changes, partial=partial, doubtful=doubtful)
+
+    # ── questions ──────────────────────────────────────────────────────────────────────────
+
+    def transactions(self) -> list[Transaction]:
+        """The most recently changed first."""
+        if not self.folder.is_dir():
+            return []
+        with self._at_work() as work:
+            found = work.sound_transactions()
+        return sorted(found, key=lambda one: (one.updated, one.id), reverse=True)
+
+    def transaction(self, transaction_id: str) -> Transaction:
+        with self._at_work() as work:
+            return work.ledger.read(transaction_id)
+
+    def content(self, change: PathChange, side: Literal["before", "after"]) -> bytes | None:
+        """What a file held before or after a change; None where it was not there or was not kept."""
+        state = change.before if side == "before" else change.after
+        return self._repository.read(state.oid) if state is not None and state.stored else None
+
+    def set_aside(self, entry: Entry) -> dict[str, Path]:
+        """Files that an entry took out of the tree and that are not stored: path to where they lie now."""
+        unstored = {one.path: one.before.oid for one in entry.changes if one.before and not one.before.stored}
+        found = {path: self._tree.set_aside.find(oid) for path, oid in unstored.items()}
+        return {path: places[-1].relative_to(self._layout.root) for path, places in found.items() if places}
+
+    def all_set_aside(self) -> list[Path]:
+        return self._tree.set_aside.files()
+
+    def carry_out(self, transaction_id: str) -> bytes:
+        """As a document for another project."""
+        with self._at_work() as work:
+            return to_document(work.ledger.read(transaction_id), self._repository.read)
+
+    def bring_in(self, carried: Carried, wanted: str, ids: Mapping[str, str]) -> str | None:
+        """Take another project's transaction in, under a new name where that one is taken.
+
+        None where this very one is here already. No file of the project is touched.
+        """
+        with self._at_work() as work:
+            if work.ledger.exists(wanted):
+                if [one.at for one in work.ledger.read(wanted).entries] == [
+                    one.at for one in carried.entries
+                ]:
+                    return None
+                wanted = new_id("tx", self._clock())
+            if wanted != carried.id:
+                carried = carried.renamed(wanted, lambda: new_id("ch", self._clock()), ids)
+            if not all(work.keep(data) for data in carried.blobs.values()):
+                raise CannotDoError(
+                    "there is no room for the files of this transaction", hint="`holdfast tx list`"
+                )
+            for entry in carried.entries:
+                work.ledger.append(entry, {})
+            return wanted
+
+    def collect(self) -> None:
+        """Drop what nobody needs any more, and old finished transactions where room is short."""
+        with self._at_work() as work:
+            work.collect()
+
+    def is_in_progress(self, transaction_id: str) -> bool:
+        with self._at_work(transaction_id) as work:
+            known = work.ledger.exists(transaction_id)
+            return known and work.ledger.last(transaction_id).status == "in-progress"
+
+    def family(self, name: str) -> list[Transaction]:
+        """The transactions of one kind of sessions, the one that changed last at the end."""
+        if not self.folder.is_dir():
+            return []
+        with self._at_work() as work:
+            return [work.ledger.read(one) for one in work.ledger.family(name)]
+
+    # ── inside ─────────────────────────────────────────────────────────────────────────────
+
+    def _names(self, paths: Iterable[AnyPath] | None) -> frozenset[bytes] | None:
+        return None if paths is None else frozenset(checked_path(self._layout.root, path) for path in paths)
+
+    def _suspects(self) -> set[bytes] | None:
+        """Files that may differ from how this very object last saw them; None where that means all."""
+        return self._glance.suspects(self._clock()) if self._glance.complete else None
+
+    @contextmanager
+    def _at_work(self, ending: str | None = None) -> Generator[Work]:
+        """The one who holds the lock first ends what a crashed one left.
+
+        Not the watch of a transaction that is about to be ended: whoever speaks for it is no crash, even
+        where the process it watched for is gone.
+        """
+        try:
+            with self._locked(ending) as work:
+                yield work
+        except BaseException:
+            self._glance.forget()
+            raise
+
+    @contextmanager
+    def _locked(self, ending: str | None) -> Generator[Work]:
+        if not self._stage.is_dir():  # it is made last
+            self._layout.ensure()
+            private_folder(self.folder)
+        with (
+            storage_errors("use the side-car"),
+            lock_file(self.folder / "holdfast.lock", wait=self._patience),
+        ):
+            self._repository.ensure()
+            self._repository.forget()
+            self._tree.forget()
+            self._stage.mkdir(mode=0o700, exist_ok=True)
+            fresh = self._state is None
+            if self._state is None:
+                self._state = State(
+                    self.folder / "holdfast-state.db", self._repository.take_unsynced, now=self._clock()
+                )
+            work = Work(
+                self._repository,
+                self._state,
+                self._tree,
+                self._clock,
+                self._limits,
+                self._cache,
+                self._glance,
+                self._named_files,
+            )
+            work.recover(fresh=fresh, ending=ending)
+            yield work

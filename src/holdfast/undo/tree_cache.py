@@ -1,0 +1,222 @@
+"""A tree as it was last looked at: `lstat` alone tells which files may differ since, mostly none.
+
+A folder's stamp says whether names came or went in it, as a file's says whether it was written to. Stamps
+are taken before the names are listed, so what happens in between is seen next time. Which names count
+is git's to say (`ls-files`); it is asked again only when a folder, the index or an ignore file changed.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Iterable
+from pathlib import Path
+from typing import NamedTuple
+
+from holdfast.base.file_stamps import settled_ctime
+from holdfast.project.layout import FOLDER
+from holdfast.undo.git import find_ignored, ignore_sources
+from holdfast.undo.state import Known, same_content
+from holdfast.undo.worktree import UnreadableError, Worktree
+
+_QUICKLY_READ = 1 << 20
+_ROUNDS = 5
+_IGNORE_FILE = b".gitignore"
+_NOT_OURS = frozenset((b".git", os.fsencode(FOLDER)))
+
+
+class _Folder(NamedTuple):
+    stamp: tuple[int, int, int] | None
+    """None while it may be shared by another state of the folder: then the names decide."""
+    names: frozenset[bytes]
+    folders: frozenset[bytes]
+
+
+class Glance:
+    def __init__(self, tree: Worktree) -> None:
+        self._tree = tree
+        self._files: dict[bytes, Known] = {}
+        self._folders: dict[bytes, _Folder] = {}
+        self._in_git = False
+        self._sources: list[Path] = []
+        self._source_stamps: list[tuple[int, int, int] | None] = []
+        self.complete = False
+        """Whether every file was looked at since it was last forgotten."""
+
+    def forget(self) -> None:
+        self._files.clear()
+        self._folders.clear()
+        self.complete = False
+
+    def saw(self, path: bytes, known: Known | None) -> None:
+        if known is None:
+            self._files.pop(path, None)
+        else:
+            self._files[path] = known
+
+    def list_files(self, now: float, expected: Iterable[bytes] = ()) -> list[bytes]:
+        """Every name that counts, with stamps of all folders from before it was listed.
+
+        With the names to be expected it mostly takes one round.
+        """
+        self._in_git = self._tree.in_git
+        self._sources = ignore_sources(self._tree.root) if self._in_git else []
+        folders = {*_folders_of(expected), *self._folders}
+        names: list[bytes] = []
+        for _ in range(_ROUNDS):
+            self._source_stamps = self._look_at_sources(now)
+            self._folders = {
+                name: found for name in folders if (found := self._look_at_folder(name, now)) is not None
+            }
+            names = self._tree.list_files()
+            folders = self._folders_that_count(names)
+            if folders <= self._folders.keys():
+                self._folders = {name: self._folders[name] for name in folders}
+                return names
+        self._source_stamps = [None]  # it does not stand still: ask again next time
+        return names
+
+    def suspects(self, now: float) -> set[bytes]:
+        """Paths that may hold something else than when they were last seen, new ones included."""
+        found = self._suspect_files(now)
+        # Should what follows fail, nothing may be believed any more.
+        self.complete = False
+        if self._names_may_differ(now) or any(path.endswith(_IGNORE_FILE) for path in found):
+            found.update(path for path in self.list_files(now) if path not in self._files)
+        self.complete = True
+        return found
+
+    # ── files ──────────────────────────────────────────────────────────────────────────────
+
+    def _suspect_files(self, now: float) -> set[bytes]:
+        lstat, base = os.lstat, self._tree.location(b"")
+        found: set[bytes] = set()
+        young: list[tuple[bytes, Known]] = []
+        for path, known in self._files.items():  # often thousands: little more than a system call each
+            try:
+                status = lstat(base + path)
+                # Whoever changes the mode or the size changes this time, too.
+                if status.st_ctime_ns == known.ctime_ns and status.st_mtime_ns == known.mtime_ns:
+                    continue
+            except OSError:
+                found.add(path)
+                continue
+            if known.ctime_ns is None:
+                young.append((path, known))
+            else:
+                found.add(path)
+        found.update(path for path, known in young if not self._still_holds(path, known, now))
+        return found
+
+    def _still_holds(self, path: bytes, known: Known, now: float) -> bool:
+        """Of a stamp too young to be believed: the content decides."""
+        if known.size > _QUICKLY_READ:
+            return False
+        self._tree.forget()
+        try:
+            found = self._tree.look(path, None, now, lambda _: bool(known.stored))
+        except UnreadableError:
+            return False
+        if found is None or not same_content(known, found):
+            return False
+        self._files[path] = found
+        return True
+
+    # ── folders and what is ignored ────────────────────────────────────────────────────────
+
+    def _names_may_differ(self, now: float) -> bool:
+        if None in self._source_stamps or self._look_at_sources(now) != self._source_stamps:
+            return True
+        for name, known in self._folders.items():
+            found = self._stamp(name)
+            if found is None:
+                return True
+            if known.stamp is None:
+                seen = self._look_at_folder(name, now)
+                if seen is None or seen.names != known.names:
+                    return True
+                self._folders[name] = seen
+            elif found != known.stamp:
+                return True
+        return False
+
+    def _stamp(self, folder: bytes) -> tuple[int, int, int] | None:
+        try:
+            status = os.lstat(self._tree.location(folder))
+        except OSError:
+            return None
+        return (status.st_mtime_ns, status.st_ctime_ns, status.st_ino)
+
+    def _look_at_folder(self, name: bytes, now: float) -> _Folder | None:
+        known = self._folders.get(name)
+        place = self._tree.location(name)
+        try:
+            status = os.lstat(place)
+        except OSError:
+            return None
+        if name and not stat.S_ISDIR(status.st_mode):
+            return None
+        stamp = (status.st_mtime_ns, status.st_ctime_ns, status.st_ino)
+        if known is not None and known.stamp == stamp:
+            return known
+        try:
+            with os.scandir(place) as entries:
+                found = {entry.name: entry.is_dir(follow_symlinks=False) for entry in entries}
+        except OSError:  # we may not look into it
+            found = dict[bytes, bool]()
+        settled = settled_ctime(status, now) is not None
+        folders = frozenset(one for one, is_folder in found.items() if is_folder and one not in _NOT_OURS)
+        return _Folder(stamp if settled else None, frozenset(found), folders)
+
+    def _folders_that_count(self, names: Iterable[bytes]) -> set[bytes]:
+        """Those that hold a file that counts, and those that may come to hold one."""
+        counted = {name for name in _folders_of(names) if self._is_folder(name)}
+        unclear = self._inside(counted) - counted
+        while unclear:
+            candidates = [path for path in unclear if not self._is_repository(path)]
+            ignored = find_ignored(self._tree.root, candidates) if self._in_git else set[bytes]()
+            kept = {path for path in candidates if path not in ignored and self._is_folder(path)}
+            counted |= kept
+            unclear = self._inside(kept) - counted
+        return counted
+
+    def _inside(self, folders: Iterable[bytes]) -> set[bytes]:
+        return {
+            name + b"/" + inner if name else inner
+            for name in folders
+            if name in self._folders
+            for inner in self._folders[name].folders
+        }
+
+    def _is_folder(self, path: bytes) -> bool:
+        try:
+            return not path or stat.S_ISDIR(os.lstat(self._tree.location(path)).st_mode)
+        except OSError:
+            return False
+
+    def _is_repository(self, path: bytes) -> bool:
+        return os.path.lexists(self._tree.location(path) + b"/.git")
+
+    def _look_at_sources(self, now: float) -> list[tuple[int, int, int] | None]:
+        """Of what decides which names count; None for a stamp that cannot be believed."""
+        found: list[tuple[int, int, int] | None] = []
+        for place in self._sources:
+            try:
+                status = place.stat()
+            except OSError:
+                found.append((0, 0, 0))
+                continue
+            settled = settled_ctime(status, now) is not None
+            found.append((status.st_mtime_ns, status.st_ctime_ns, status.st_ino) if settled else None)
+        return found
+
+
+def _folders_of(names: Iterable[bytes]) -> set[bytes]:
+    """All folders on the way to these files, the root among them."""
+    found = {b""}
+    for name in names:
+        folder = name.rpartition(b"/")[0]
+        while folder not in found:
+            found.add(folder)
+            folder = folder.rpartition(b"/")[0]
+    return found

@@ -1,0 +1,485 @@
+"""What is done under the side-car's lock: whose a change is, taking changes back, making room."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Literal
+
+from pydantic import ValidationError
+
+from holdfast.base.clock import Clock, to_datetime
+from holdfast.base.errors import (
+    CannotDoError,
+    ConflictError,
+    HoldfastError,
+    IllegalTransitionError,
+    NotFoundError,
+)
+from holdfast.base.faults import fault_point
+from holdfast.base.ids import new_id
+from holdfast.base.process import ProcessIdentity, boot_mark
+from holdfast.base.redact import redact
+from holdfast.model.base import invalid
+from holdfast.model.git import encode_path
+from holdfast.undo.ledger import Cache, Ledger, Transaction
+from holdfast.undo.manifest import Entry, Kind, PathChange, Status
+from holdfast.undo.objects import Repository
+from holdfast.undo.restore import Restoring, rescue
+from holdfast.undo.state import WHOLE_TREE, Known, State, Watch, same_content
+from holdfast.undo.tree_cache import Glance
+from holdfast.undo.worktree import UnreadableError, Worktree
+
+log = logging.getLogger("holdfast.sidecar")
+
+_MOST_UNSYNCED = 512
+_LOOKED = "looked"
+"""The note of when the whole tree was last looked at."""
+
+
+@dataclass(frozen=True)
+class Limits:
+    largest_file: int = 16 << 20
+    """A larger file's change is recorded, its content is not kept."""
+    total: int = 2 << 30
+    largest_tree: int = 8 << 30
+    """A project with more in it is not watched as a whole."""
+    collect_after: int = 64 << 20
+    keep_days: float = 30.0
+    """So long a finished transaction can be taken back."""
+
+
+@dataclass(frozen=True)
+class NamedFiles:
+    """The files that a session's own tools named since it watches, and what it is doing."""
+
+    paths: frozenset[bytes]
+    description: str = ""
+
+
+FilesBySession = Callable[[], Mapping[str, NamedFiles]]
+"""By transaction; asked under the lock, after the files were looked at."""
+
+
+def no_named_files() -> Mapping[str, NamedFiles]:
+    return {}
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What an undo or a rollback did."""
+
+    entry: Entry
+    restored: tuple[str, ...]
+    left: Mapping[str, str]
+    """Paths that stayed as they are, each with the reason."""
+
+
+class Work:
+    """One turn at the side-car; whoever holds the lock has one."""
+
+    def __init__(
+        self,
+        repository: Repository,
+        state: State,
+        tree: Worktree,
+        clock: Clock,
+        limits: Limits,
+        cache: Cache,
+        glance: Glance,
+        named_files: FilesBySession = no_named_files,
+    ) -> None:
+        self.repository = repository
+        self.state = state
+        self.tree = tree
+        self.ledger = Ledger(repository, state, cache)
+        self._clock = clock
+        self._limits = limits
+        self._named_files = named_files
+        self.glance = glance
+        self._size = int(state.note("size") or 0)
+
+    def recover(self, *, fresh: bool, ending: str | None) -> None:
+        """End what others began; with the state just opened, also what the machine's end may have taken."""
+        if fresh and ((boot := boot_mark()) is None or boot != self.state.note("boot")):
+            self.ledger.after_power_cut()
+            with self.state.change():
+                self.state.put_note("boot", boot)
+        self.ledger.recover()
+        if self.state.unsynced_count() > _MOST_UNSYNCED:
+            self.ledger.checkpoint()
+        restoring = Restoring.unfinished(self.state)
+        if restoring is not None:
+            self._carry_out(restoring)
+        for watch in self.state.watches():
+            if watch.abandoned and watch.transaction_id != ending:
+                scope = None if watch.whole_tree else watch.paths
+                if scope is not None:
+                    unstored = {
+                        row.oid for path in scope if (row := self.state.file(path)) and not row.stored
+                    }
+                    rescue(self.tree, self.repository, scope, watch.transaction_id, unstored)
+                self.settle(scope, also=partial(self.state.unwatch, watch.transaction_id))
+                watch.ending.unlink(missing_ok=True)
+
+    def running(self, transaction_id: str) -> Entry:
+        """The newest entry of a transaction that is in progress."""
+        found = self.ledger.last(transaction_id)
+        if found.status != "in-progress":
+            raise IllegalTransitionError(
+                f"transaction {transaction_id} is {found.status}", hint="begin a new one, or resume it"
+            )
+        return found
+
+    def sound_transactions(self) -> list[Transaction]:
+        """All that can be read; one that cannot is told about and does not hide the others."""
+        found: list[Transaction] = []
+        for name in self.ledger.ids():
+            try:
+                found.append(self.ledger.read(name))
+            except HoldfastError as error:
+                log.warning("%s", error.message)
+        return found
+
+    def find_entry(self, change_id: str) -> tuple[Transaction, Entry]:
+        for transaction in self.sound_transactions():
+            for entry in transaction.entries:
+                if entry.id == change_id:
+                    return transaction, entry
+        raise NotFoundError(
+            f"there is no change {change_id}", hint="`holdfast tx show last` lists the changes"
+        )
+
+    def add(
+        self,
+        transaction_id: str,
+        session_id: str,
+        kind: Kind,
+        *,
+        status: Status = "in-progress",
+        continued_from: str | None = None,
+        unwatch: bool = False,
+    ) -> Transaction:
+        entry = self._entry(transaction_id, session_id, kind, status=status, continued_from=continued_from)
+        self.ledger.append(entry, {}, lambda: self.state.unwatch(transaction_id) if unwatch else None)
+        return self.ledger.read(transaction_id)
+
+    def begin_watching(
+        self, transaction_id: str, session_id: str, owner: ProcessIdentity, continued_from: str | None
+    ) -> None:
+        entry = self._entry(transaction_id, session_id, "begin", continued_from=continued_from)
+        self.ledger.append(entry, {}, lambda: self.state.watch(transaction_id, [WHOLE_TREE], owner))
+
+    def _entry(self, transaction_id: str, session_id: str, kind: Kind, **more: object) -> Entry:
+        now = self._clock()
+        document = {
+            "id": new_id("ch", now),
+            "kind": kind,
+            "transaction_id": transaction_id,
+            "session_id": session_id,
+            "at": to_datetime(now),
+            **more,
+        }
+        try:
+            return Entry.model_validate(document)
+        except ValidationError as error:
+            raise invalid("transaction", error) from error
+
+    # ── whose is it? ───────────────────────────────────────────────────────────────────────
+
+    def settle(
+        self,
+        scope: Iterable[bytes] | None,
+        *,
+        closing: str | None = None,
+        description: str = "",
+        ending: Iterable[bytes] | None = None,
+        keeps_watching: bool = False,
+        doubt: str = "",
+        also: Callable[[], None] | None = None,
+    ) -> Entry | None:
+        """Look at the files in scope, and put what differs down to whom it belongs.
+
+        Where `closing` names a transaction, its watch ends with this, unless it `keeps_watching`; returns
+        its entry.
+        """
+        watches = [one for one in self.state.watches() if self._is_sound(one.transaction_id)]
+        looked = self.tree.moment() if scope is None else None
+        differing, refreshed = self._compare(scope)
+        shared = any(one.transaction_id != closing for one in watches)
+        named_files = self._named_files() if differing and shared else no_named_files()
+        shares, users = self._shares(differing, watches, closing, named_files)
+        refreshed |= users
+        mine = [
+            self._change(
+                (name, why or doubt), paths, differing, _doing(name, closing, named_files) or description
+            )
+            for (name, why), paths in shares.items()
+        ]
+        mine.sort(key=lambda one: one[0].transaction_id == closing)  # its own comes last, with the rest
+
+        def rest() -> None:
+            for path, known in refreshed.items():
+                self.state.put_file(path, known)
+            if closing and not keeps_watching:
+                self.state.unwatch(closing, ending)
+            if also is not None:
+                also()
+            if looked is not None:
+                self.state.put_note(_LOOKED, looked)
+            self.state.put_note("size", self._size + self.repository.added)
+
+        for entry, files in mine[:-1]:
+            self.ledger.append(entry, files)
+            fault_point("sidecar.shared")
+        if mine:
+            self.ledger.append(*mine[-1], rest)
+        elif looked or refreshed or also or (closing and not keeps_watching) or self.repository.added:
+            with self.state.change():
+                rest()
+        return mine[-1][0] if mine and mine[-1][0].transaction_id == closing else None
+
+    def _shares(
+        self,
+        differing: Mapping[bytes, tuple[Known | None, Known | None]],
+        watches: Sequence[Watch],
+        closing: str | None,
+        named_files: Mapping[str, NamedFiles],
+    ) -> tuple[dict[tuple[str, str], list[bytes]], dict[bytes, Known | None]]:
+        """The paths by the transaction they belong to; and the user's own, which we only remember."""
+        shares: dict[tuple[str, str], list[bytes]] = {}
+        users = {path: differing[path][1] for path in self._there_before(differing, watches)}
+        for path in [one for one in differing if one not in users]:
+            owner = _owner(path, watches, closing, named_files)
+            if owner is None:
+                users[path] = differing[path][1]
+            else:
+                shares.setdefault(owner, []).append(path)
+        return shares, users
+
+    def _is_sound(self, transaction_id: str) -> bool:
+        """A branch that was deleted or damaged by hand must not stand in everybody's way."""
+        try:
+            self.ledger.last(transaction_id)
+        except HoldfastError as error:
+            log.warning("%s", error.message)
+            return False
+        return True
+
+    def _compare(
+        self, scope: Iterable[bytes] | None
+    ) -> tuple[dict[bytes, tuple[Known | None, Known | None]], dict[bytes, Known | None]]:
+        """Files with another content than known (before, now), and those with only another stamp."""
+        whole = scope is None
+        if whole:
+            self.glance.forget()
+            rows = self.state.all_files()
+            paths: Iterable[bytes] = {*self.glance.list_files(self._clock(), rows), *rows}
+            if not rows:
+                self._refuse_the_enormous(paths)
+        else:
+            paths = list(scope)
+            rows = {path: row for path in paths if (row := self.state.file(path)) is not None}
+        differing: dict[bytes, tuple[Known | None, Known | None]] = {}
+        refreshed: dict[bytes, Known | None] = {}
+        for path in sorted(paths):
+            before = rows.get(path)
+            try:
+                now = self.tree.look(path, before, self._clock(), self.keep)
+            except UnreadableError as error:
+                log.warning("not watched: %s", error.message)
+                continue
+            self.glance.saw(path, now)
+            if now is not before and now != before:
+                if same_content(before, now):
+                    refreshed[path] = now
+                else:
+                    differing[path] = (before, now)
+        self.glance.complete |= whole
+        return differing, refreshed
+
+    def _there_before(
+        self, differing: Mapping[bytes, tuple[Known | None, Known | None]], watches: Sequence[Watch]
+    ) -> list[bytes]:
+        """Files that are new to us and not to the tree: git ignored them, and does not any more.
+
+        The change time tells: nobody can set it, and it is older than the last look at the whole tree. A
+        folder that is renamed keeps the times of its files; those are known by the ones that went. Nobody
+        made such a file, so it is nobody's change, and no undo may remove it.
+        """
+        last = self.state.note(_LOOKED)
+        if last is None:
+            return []
+        named = frozenset[bytes]().union(*(one.paths for one in watches))
+        gone = {(old.oid, old.mtime_ns) for old, now in differing.values() if old and now is None}
+        return [
+            path
+            for path, (old, now) in differing.items()
+            if old is None
+            and now is not None
+            and path not in named
+            and (now.oid, now.mtime_ns) not in gone
+            and self.tree.is_older(path, last)
+        ]
+
+    def _refuse_the_enormous(self, paths: Iterable[bytes]) -> None:
+        """Before all of it is read for the first time."""
+        total = sum(self.tree.size_of(path) for path in paths)
+        if total > self._limits.largest_tree:
+            raise CannotDoError(
+                f"{self.tree.root} holds {total >> 20:,} MiB: too much to watch as a whole",
+                hint="have git ignore what is not your work, or name the paths to watch",
+            )
+
+    def _change(
+        self,
+        owner: tuple[str, str],
+        paths: Sequence[bytes],
+        differing: Mapping[bytes, tuple[Known | None, Known | None]],
+        description: str,
+    ) -> tuple[Entry, dict[bytes, Known | None]]:
+        transaction_id, doubt = owner
+        changes = tuple(
+            PathChange(path=encode_path(path), before=before and before.state, after=now and now.state)
+            for path in paths
+            for before, now in (differing[path],)
+        )
+        last = self.ledger.last(transaction_id)
+        entry = self._entry(
+            transaction_id,
+            last.session_id,
+            "change",
+            status=last.status,
+            description=redact(description)[0],
+            changes=changes,
+            doubt=doubt,
+        )
+        return entry, {path: differing[path][1] for path in paths}
+
+    def keep(self, data: bytes) -> bool:
+        if self._size + self.repository.added + len(data) > self._limits.total:
+            return False
+        self.repository.write("blob", data)
+        return True
+
+    # ── taking back ────────────────────────────────────────────────────────────────────────
+
+    def restore(
+        self,
+        transaction: Transaction,
+        kind: Literal["undo", "rollback"],
+        entries: Sequence[Entry],
+        *,
+        partial: bool,
+        doubtful: bool,
+    ) -> Outcome:
+        unsure = {c.path: one.doubt for one in entries if one.doubt and not doubtful for c in one.changes}
+        if unsure and not partial:
+            raise ConflictError(
+                f"whose change it was cannot be told: {_told(unsure)}",
+                hint="look at it with `holdfast tx show`; --doubtful takes it back all the same",
+            )
+        status = _status_after(transaction, kind, entries)
+        restoring = Restoring.planned(
+            self,
+            self._entry(transaction.id, transaction.session_id, kind, status=status),
+            entries,
+            unsure,
+            status_before=transaction.status,
+            partial=partial,
+        )
+        if not partial and (restoring.is_blocked or (restoring.left and not restoring.steps)):
+            raise ConflictError(
+                f"cannot be taken back without loss: {_told(restoring.left)}",
+                hint=f"nothing was changed; `holdfast tx {kind} --partial` leaves these alone",
+            )
+        with self.state.change():
+            restoring.note(self.state)
+        fault_point("sidecar.intended")
+        return self._carry_out(restoring)
+
+    def _carry_out(self, restoring: Restoring) -> Outcome:
+        entry, files = restoring.carry_out(self.tree, self.repository, self._clock)
+
+        def forget() -> None:
+            restoring.forget(self.state)
+            if entry.kind == "rollback":
+                self.state.unwatch(entry.transaction_id)
+
+        self.ledger.append(entry, files, forget)
+        return Outcome(entry, tuple(change.path for change in entry.changes), restoring.left)
+
+    def look_again(self, paths: Iterable[bytes]) -> dict[bytes, Known | None]:
+        """How these files are now, with what the user did to them taken in."""
+        names = list(paths)
+        self.settle(names)
+        return {path: self.state.file(path) for path in names}
+
+    # ── room ───────────────────────────────────────────────────────────────────────────────
+
+    def room_is_short(self) -> bool:
+        collected = int(self.state.note("collected") or 0)
+        return self._size > self._limits.total * 0.9 or self._size - collected > self._limits.collect_after
+
+    def collect(self) -> None:
+        finished = [one for one in self.sound_transactions() if one.status != "in-progress"]
+        finished.sort(key=lambda one: one.updated)
+        oldest = self._clock() - self._limits.keep_days * 86_400
+        while finished and finished[0].updated.timestamp() < oldest:
+            self.ledger.delete(finished.pop(0).id)
+        self._repack()
+        while finished and self._size > self._limits.total * 0.8:
+            for one in finished[: (len(finished) + 1) // 2]:
+                self.ledger.delete(one.id)
+            del finished[: (len(finished) + 1) // 2]
+            self._repack()
+
+    def _repack(self) -> None:
+        self.repository.repack(known.oid for known in self.state.all_files().values() if known.stored)
+        self._size = self.repository.size()
+        with self.state.change():
+            self.state.put_note("size", self._size)
+            self.state.put_note("collected", self._size)
+
+
+def _status_after(transaction: Transaction, kind: str, undone: Sequence[Entry]) -> Status:
+    if kind == "rollback":
+        return "rolled-back"
+    undone_ids = {entry.id for entry in undone}
+    rollbacks = {
+        one.id for one in transaction.entries if one.kind == "rollback"
+    } & transaction.standing.keys()
+    if rollbacks & undone_ids:
+        return "rolled-back" if rollbacks - undone_ids else "in-progress"
+    return transaction.status
+
+
+def _doing(name: str, closing: str | None, named_files: Mapping[str, NamedFiles]) -> str:
+    """What a session other than the closing one does; empty where it named no file."""
+    return named_files[name].description if name != closing and name in named_files else ""
+
+
+def _owner(
+    path: bytes, watches: Sequence[Watch], closing: str | None, named_files: Mapping[str, NamedFiles]
+) -> tuple[str, str] | None:
+    """The transaction a change belongs to, and why that is in doubt, if it is.
+
+    Who named the file, in its watch or to a tool, comes before who watches everything.
+    """
+    naming = {name for name, one in named_files.items() if path in one.paths}
+    named = [one for one in watches if path in one.paths or one.transaction_id in naming]
+    candidates = named or [one for one in watches if one.whole_tree]
+    if not candidates:
+        return None
+    chosen = next((one for one in candidates if one.transaction_id == closing), candidates[0])
+    others = [one.transaction_id for one in candidates if one is not chosen]
+    if chosen.abandoned and chosen.transaction_id != closing:
+        return chosen.transaction_id, "its session had ended without a word"
+    return chosen.transaction_id, f"{', '.join(others)} watched it too" if others else ""
+
+
+def _told(reasons: Mapping[str, str], most: int = 3) -> str:
+    lines = [f"{path} ({reason})" for path, reason in list(reasons.items())[:most]]
+    return ", ".join(lines) + (f" and {len(reasons) - most} more" if len(reasons) > most else "")

@@ -1,0 +1,440 @@
+"""The user's files: looked at, and one at a time put back, never over anything unexpected.
+
+A file is exchanged for another in one step, and what came out is looked at: were it not what was
+expected, it goes back. Whoever writes at the same moment loses nothing. What leaves the tree and is not
+stored is set aside.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import errno
+import hashlib
+import os
+import stat
+import sys
+from collections.abc import Callable, Iterable, Iterator
+from functools import cache
+from itertools import count
+from pathlib import Path
+from typing import Any
+
+from holdfast.base.durable import sync_folder, write_whole
+from holdfast.base.errors import CannotDoError, ConflictError, HoldfastError, InvalidInputError
+from holdfast.base.faults import fault_point
+from holdfast.base.file_stamps import feed, open_regular, read_steadily, settled_ctime
+from holdfast.project.layout import FOLDER
+from holdfast.undo.git import list_unignored
+from holdfast.undo.manifest import FileState, same
+from holdfast.undo.plan import NOT_KEPT
+from holdfast.undo.set_aside import PART, SetAside, move
+from holdfast.undo.state import Known
+
+MOST_FILES = 200_000
+_STAGED = ".holdfast-staged-"
+
+Keep = Callable[[bytes], bool]
+"""Takes a blob; says whether there was room for it."""
+
+
+class UnreadableError(CannotDoError):
+    """There, and neither a file nor a link that we may read."""
+
+
+class Worktree:
+    def __init__(self, root: Path, stage: Path, *, largest: int) -> None:
+        self.root = root
+        self._base = os.fsencode(root) + b"/"
+        self._stage = stage
+        self.set_aside = SetAside(stage.with_name("set-aside"))
+        self._largest = largest
+        self._folders: dict[bytes, str] = {}
+
+    def location(self, path: bytes) -> bytes:
+        return self._base + path
+
+    @property
+    def in_git(self) -> bool:
+        """Whether the user's own git may have a say in which files count."""
+        return any((folder / ".git").exists() for folder in (self.root, *self.root.parents))
+
+    def list_files(self) -> list[bytes]:
+        """Every file that git does not ignore; where there is no git, every file."""
+        names = list_unignored(self.root) if self.in_git else None
+        found = [name for name in (self._walk() if names is None else names) if _is_ours(name)]
+        if len(found) > MOST_FILES:
+            raise CannotDoError(
+                f"{self.root} holds more than {MOST_FILES:,} files", hint="name the paths to watch"
+            )
+        return found
+
+    def _walk(self) -> Iterator[bytes]:
+        for folder, folders, names in os.walk(self._base):
+            folders[:] = [name for name in folders if name not in (b".git", os.fsencode(FOLDER))]
+            for name in names + [one for one in folders if os.path.islink(folder + b"/" + one)]:  # noqa: PTH114 - bytes
+                yield (folder.rstrip(b"/") + b"/" + name)[len(self._base) :]
+
+    def size_of(self, path: bytes) -> int:
+        try:
+            return os.lstat(self.location(path)).st_size
+        except OSError:
+            return 0
+
+    def moment(self) -> int:
+        """Now, by the clock that stamps the files: a share's may differ from ours."""
+        os.utime(self._stage)
+        return self._stage.stat().st_ctime_ns
+
+    def is_older(self, path: bytes, moment: int) -> bool:
+        """Whether nothing was done to the file since; not even its own name was changed."""
+        try:
+            return os.lstat(self.location(path)).st_ctime_ns < moment
+        except OSError:
+            return False
+
+    # ── looking ────────────────────────────────────────────────────────────────────────────
+
+    def look(self, path: bytes, known: Known | None, now: float, keep: Keep) -> Known | None:
+        """What is there; read, and handed to `keep`, only where the stamp does not settle it."""
+        location = self.location(path)
+        try:
+            if self._kind_of_folder(path) == "link":
+                return None  # what is behind it is another place's
+            status = os.lstat(location)
+            if known is not None and _same_stamp(known, status):
+                return known
+            return self._read(location, status, now, keep)
+        except (FileNotFoundError, NotADirectoryError):
+            return None
+        except OSError as error:
+            raise UnreadableError(f"{os.fsdecode(path)} cannot be read: {error.strerror or error}") from error
+
+    def _read(self, location: bytes, status: os.stat_result, now: float, keep: Keep) -> Known | None:
+        if stat.S_ISDIR(status.st_mode):
+            return None
+        still, permissions = True, 0o777
+        if link := stat.S_ISLNK(status.st_mode):
+            data = os.readlink(location)  # noqa: PTH115 - bytes
+            oid, size, stored = blob_id(data), len(data), keep(data)
+        elif stat.S_ISREG(status.st_mode):
+            (oid, size, stored), status, still = read_steadily(location, lambda fd: self._take(fd, keep))
+            permissions = stat.S_IMODE(status.st_mode)
+        else:
+            raise UnreadableError(f"{os.fsdecode(location)} is neither a file nor a link")
+        believed = settled_ctime(status, now) if still else None
+        return Known(link, permissions, oid, size, stored, status.st_mtime_ns, believed)
+
+    def _take(self, descriptor: int, keep: Keep) -> tuple[str, int, bool]:
+        size = os.fstat(descriptor).st_size
+        if size > self._largest:
+            digest = hashlib.sha1(f"blob {size}\0".encode(), usedforsecurity=False)
+            feed(descriptor, digest.update)
+            return digest.hexdigest(), size, False
+        blocks: list[bytes] = []
+        feed(descriptor, blocks.append)
+        data = b"".join(blocks)
+        return blob_id(data), len(data), keep(data)
+
+    def state_of(self, path: bytes) -> FileState | None:
+        """Read anew, whatever its stamp says."""
+        self.forget()
+        found = self.look(path, None, 0.0, lambda _: True)
+        return found.state if found else None
+
+    def forget(self) -> None:
+        """Folders may have changed."""
+        self._folders.clear()
+
+    def _kind_of_folder(self, path: bytes) -> str:
+        """What the folders on the way are: `folder` all of them, else `link`, `file` or `nothing`."""
+        folder = path.rpartition(b"/")[0]
+        if not folder:
+            return "folder"
+        if folder not in self._folders:
+            self._folders[folder] = above = self._kind_of_folder(folder)
+            if above == "folder":
+                self._folders[folder] = _kind(self.location(folder))
+        return self._folders[folder]
+
+    # ── putting back ───────────────────────────────────────────────────────────────────────
+
+    def refusal(self, path: bytes, leaving: set[bytes]) -> str | None:
+        """Why a file could not be put there; `leaving` are the paths that make room first."""
+        self.forget()
+        kind = self._kind_of_folder(path)
+        if kind == "link":
+            return "its folder is a link now"
+        if kind == "file" and not any(_is_below(path, other) for other in leaving):
+            return "its folder is a file now"
+        if os.path.isdir(self.location(path)) and not os.path.islink(self.location(path)):  # noqa: PTH112, PTH114 - bytes
+            inside = {
+                path + (folder + b"/" + name)[len(self.location(path)) :]
+                for folder, _, names in os.walk(self.location(path))
+                for name in names
+            }
+            if not inside or inside - leaving:
+                return "a folder stands there now"
+        return None
+
+    def put(self, path: bytes, expected: FileState | None, target: FileState | None, data: bytes) -> None:
+        """From one state to another; a `ConflictError` where it was in neither, and nothing is changed."""
+        location = self._place_of(path)
+        if self._kind_of_folder(path) == "link":  # it leads to another place's files
+            raise _moved(location)
+        if target is None:
+            self._remove(location, expected)
+        elif not target.stored and target.same_content(expected):
+            with open_regular(os.fsencode(location)) as descriptor:
+                os.fchmod(descriptor, target.permissions)
+        else:
+            location.parent.mkdir(parents=True, exist_ok=True)
+            self._put_content(location, expected, target, data)
+            sync_folder(location.parent)
+
+    def _put_content(
+        self, location: Path, expected: FileState | None, target: FileState, data: bytes
+    ) -> None:
+        staged = self._staged(location)
+        try:
+            if target.stored:
+                _write(staged, target, data)
+            else:
+                self._fetch(staged, target)
+            fault_point("sidecar.staged")
+            if expected is None:
+                _place_new(staged, location)
+            else:
+                self._swap(staged, location, expected)
+        except (OSError, HoldfastError):
+            # Only what we staged; anything else that is there by now is somebody's.
+            if same(self.state_at(staged), target):
+                self._let_go(staged, target, location)
+            raise
+
+    def _fetch(self, staged: Path, target: FileState) -> None:
+        """Content that is not stored, from where it was set aside."""
+        for found in self.set_aside.find(target.oid):
+            if target.same_content(self.state_at(found)):
+                move(found, staged, target)
+                fault_point("sidecar.fetched")
+                if not target.link:
+                    staged.chmod(target.permissions)
+                return
+        for found in self.set_aside.find(target.oid):
+            place = os.path.relpath(found, self.root)
+            raise CannotDoError(f"it was set aside as {place}, which was changed since; move it by hand")
+        raise CannotDoError(NOT_KEPT)
+
+    def has_content(self, oid: str) -> bool:
+        return bool(self.set_aside.find(oid))
+
+    def copy_aside(self, path: bytes, state: FileState) -> None:
+        """For content that is needed elsewhere before it is free to go."""
+        self.set_aside.copy_in(self._place_of(path), state)
+
+    def _place_of(self, path: bytes) -> Path:
+        return Path(os.fsdecode(self.location(path)))
+
+    def _staged(self, location: Path) -> Path:
+        """A free name beside it, on the same disk, outside of the user's folders where that can be."""
+        folder = (
+            self._stage if self._stage.stat().st_dev == location.parent.stat().st_dev else location.parent
+        )
+        name = os.fsdecode(os.fsencode(location.name)[:60])
+        places = (folder / f"{_STAGED}{os.getpid()}-{number}-{name}" for number in count())
+        return next(place for place in places if not os.path.lexists(place))
+
+    def _swap(self, staged: Path, location: Path, expected: FileState) -> None:
+        exchange = _exchange()
+        if exchange is None:
+            self._replace(staged, location, expected)
+            return
+        try:
+            exchange(staged, location)
+        except FileNotFoundError:
+            raise _moved(location) from None
+        fault_point("sidecar.swapped")
+        try:
+            self._let_go(staged, expected, location)
+        except (OSError, HoldfastError):
+            exchange(staged, location)
+            raise
+
+    def _replace(self, staged: Path, location: Path, expected: FileState) -> None:
+        """Where names cannot be exchanged: what is not stored gets a second name, then loses the first."""
+        if not same(self.state_at(location), expected):
+            raise _moved(location)
+        if expected.stored:
+            staged.replace(location)
+            return
+        second = self._staged(location)
+        os.link(location, second, follow_symlinks=False)
+        fault_point("sidecar.linked")
+        staged.replace(location)
+        self._let_go(second, expected, location)
+
+    def _remove(self, location: Path, expected: FileState | None) -> None:
+        aside = self._staged(location)
+        try:
+            location.rename(aside)
+        except FileNotFoundError:
+            raise _moved(location) from None
+        fault_point("sidecar.aside")
+        try:
+            self._let_go(aside, expected, location)
+        except (OSError, HoldfastError):
+            _place_new(aside, location)
+            raise
+        sync_folder(location.parent)
+        self._drop_empty(location.parent)
+
+    def _let_go(self, place: Path, expected: FileState | None, location: Path) -> None:
+        """What was at `location` goes, if it is as expected; what is not stored is set aside."""
+        if expected is None or not same(self.state_at(place), expected):
+            raise _moved(location)
+        if expected.stored:
+            place.unlink()
+        else:
+            self.set_aside.take_in(place, expected, location.name)
+            fault_point("sidecar.set-aside")
+
+    def _drop_empty(self, folder: Path) -> None:
+        """Folders that our removal left empty go, as git's would."""
+        while folder != self.root:
+            try:
+                folder.rmdir()
+            except OSError:
+                return
+            folder = folder.parent
+
+    def leftovers(self, paths: Iterable[bytes]) -> list[Path]:
+        """What a crash left in the middle of an exchange; what was not even written whole is swept."""
+        folders = {self._stage, self.set_aside.folder, *(self._place_of(path).parent for path in paths)}
+        found: list[Path] = []
+        for folder in folders:
+            for torn in folder.glob(f"{PART}*"):
+                torn.unlink()
+            found += folder.glob(f"{_STAGED}*")
+        return sorted(found)
+
+    def is_second_name(self, place: Path, paths: Iterable[bytes]) -> bool:
+        """Whether it is the very file that stands at one of these paths: a crash came between two names."""
+        status = place.lstat()
+        return status.st_nlink > 1 and any(
+            os.path.samestat(status, self._place_of(path).lstat())
+            for path in paths
+            if os.path.lexists(self.location(path))
+        )
+
+    def state_at(self, location: Path) -> FileState | None:
+        place = os.fsencode(location)
+        try:
+            found = self._read(place, os.lstat(place), 0.0, lambda _: True)
+        except (FileNotFoundError, NotADirectoryError):
+            return None
+        return found.state if found else None
+
+
+def checked_path(root: Path, path: str | bytes | os.PathLike[str]) -> bytes:
+    """A path as the side-car names it; refused outside of the root and in the folders of git and ours."""
+    name = os.fsencode(path)
+    if name.startswith(b"/"):
+        base = os.fsencode(root) + b"/"
+        if not name.startswith(base):
+            raise InvalidInputError(f"{os.fsdecode(name)} lies outside of {root}")
+        name = name[len(base) :]
+    name = os.path.normpath(name)
+    if name.startswith((b"../", b"/")) or name in (b".", b"..") or not _is_ours(name):
+        raise InvalidInputError(f"{os.fsdecode(name)} is no file of the project that can be watched")
+    return name
+
+
+def blob_id(data: bytes) -> str:
+    return hashlib.sha1(f"blob {len(data)}\0".encode() + data, usedforsecurity=False).hexdigest()
+
+
+def _kind(location: bytes) -> str:
+    try:
+        mode = os.lstat(location).st_mode
+    except (FileNotFoundError, NotADirectoryError):
+        return "nothing"
+    return "folder" if stat.S_ISDIR(mode) else "link" if stat.S_ISLNK(mode) else "file"
+
+
+def _is_below(path: bytes, folder: bytes) -> bool:
+    return path.startswith(folder + b"/")
+
+
+def _is_ours(name: bytes) -> bool:
+    parts = name.lower().split(b"/")
+    return b".git" not in parts and parts[0] != os.fsencode(FOLDER) and not name.endswith(b"/")
+
+
+def _same_stamp(known: Known, status: os.stat_result) -> bool:
+    return (
+        status.st_ctime_ns == known.ctime_ns
+        and status.st_mtime_ns == known.mtime_ns
+        and status.st_size == known.size
+        and (bool(known.link) or stat.S_IMODE(status.st_mode) == known.permissions)
+    )
+
+
+def _write(place: Path, state: FileState, data: bytes) -> None:
+    if state.link:
+        os.symlink(data, os.fsencode(place))  # noqa: PTH211 - bytes
+        return
+    part = place.with_name(place.name.replace(_STAGED, PART, 1))
+    part.unlink(missing_ok=True)
+    descriptor = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    try:
+        write_whole(descriptor, data)
+        os.fchmod(descriptor, state.permissions)
+        os.fsync(descriptor)
+    except OSError:
+        part.unlink()  # a full disk needs the room
+        raise
+    finally:
+        os.close(descriptor)
+    part.rename(place)
+
+
+def _place_new(staged: Path, location: Path) -> None:
+    """Give it the name, unless that is taken."""
+    try:
+        os.link(staged, location, follow_symlinks=False)
+    except FileExistsError:
+        raise _moved(location) from None
+    except OSError as error:
+        if error.errno not in (errno.EPERM, errno.ENOTSUP, errno.EXDEV, errno.EMLINK):
+            raise
+        if os.path.lexists(location):
+            raise _moved(location) from None
+        staged.rename(location)
+        return
+    staged.unlink()
+
+
+def _moved(location: Path) -> ConflictError:
+    return ConflictError(
+        f"{location} was changed at this very moment; it was left as it is", hint="run the same command again"
+    )
+
+
+@cache
+def _exchange() -> Callable[[Path, Path], None] | None:
+    """Swap two names in one step, where the system can."""
+    library: Any = ctypes.CDLL(None, use_errno=True)
+    here = -100  # AT_FDCWD
+    if sys.platform == "linux" and hasattr(library, "renameat2"):
+        call: Callable[[bytes, bytes], int] = lambda one, two: library.renameat2(here, one, here, two, 2)  # noqa: E731
+    elif sys.platform == "darwin" and hasattr(library, "renamex_np"):
+        call = lambda one, two: library.renamex_np(one, two, 2)  # noqa: E731
+    else:
+        return None
+
+    def exchange(one: Path, two: Path) -> None:
+        if call(os.fsencode(one), os.fsencode(two)) != 0:
+            code = ctypes.get_errno()
+            raise OSError(code, os.strerror(code), str(two))
+
+    return exchange

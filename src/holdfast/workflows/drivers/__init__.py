@@ -1,0 +1,40 @@
+"""Who works a task off. A driver is a file here and a line in `DRIVERS`."""
+
+from __future__ import annotations
+
+from importlib import import_module
+
+from holdfast.base.errors import InvalidInputError
+from holdfast.project.settings import Settings
+from holdfast.workflows.drivers.protocol import Driver
+from holdfast.workflows.drivers.tests_seen import SeesTests
+
+DRIVERS = {
+    "shell": "holdfast.workflows.drivers.shell:ShellDriver",
+    "claude-code": "holdfast.workflows.drivers.claude_code:ClaudeCodeDriver",
+    "codex": "holdfast.workflows.drivers.codex:CodexDriver",
+    "model": "holdfast.workflows.drivers.model:ModelDriver",
+}
+"""The name in a plan, and the class behind it: called with the settings, loaded when a plan names it."""
+
+
+class DriverShelf:
+    """Each driver once, made when it is first asked for."""
+
+    def __init__(self, settings: Settings) -> None:
+        self._settings = settings
+        self._made: dict[str, Driver] = {}
+
+    def __call__(self, name: str) -> Driver:
+        if name not in self._made:
+            self._made[name] = driver_named(name, self._settings)
+        return self._made[name]
+
+
+def driver_named(name: str, settings: Settings) -> Driver:
+    if name not in DRIVERS:
+        raise InvalidInputError(
+            f"there is no driver {name!r}", hint=f"drivers there are: {', '.join(DRIVERS)}"
+        )
+    module, _, kind = DRIVERS[name].partition(":")
+    return SeesTests(getattr(import_module(module), kind)(settings))

@@ -1,0 +1,319 @@
+"""Processes that do not outlive us: a group of their own under a guard, ended on a stop and on our death.
+
+The guard holds the other end of a pipe. When Holdfast is killed outright, the pipe
+closes and the guard ends the group, so that nothing goes on alone beside its second
+attempt. Commands may start others in sessions of their own (`setsid`, the tools of agents);
+those are found by a mark in their environment (where the system shows it, as Linux does).
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import queue
+import signal
+import subprocess
+import tempfile
+import threading
+import time
+import uuid
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import IO, Self
+
+from holdfast.base.process import end_group, kill_all, signal_group
+from holdfast.workflows.drivers.protocol import Assignment, StopSignal
+
+GRACE_SECONDS = 5.0
+"""What a process gets to end by itself once it was asked to."""
+
+MARK = "HOLDFAST_RUN"
+TAIL_BYTES = 4_000
+_LONGEST_LINE = 16 << 20
+_LAST_LINES_SECONDS = 2.0
+_TICK_SECONDS = 0.25
+
+# $$ is the leader of the group, which outlasts a signal to the group so as to tell how the command ended.
+# Descriptor 3 is the pipe to Holdfast; the command gets neither it nor our stdin. Once the pipe is closed,
+# the guard does not go with the command: there may be more to end.
+_GUARD = """
+grace=$1 input=$2
+shift 2
+exec 3<&0 </dev/null
+trap : TERM INT
+(
+  trap '' TERM INT
+  read -r _ <&3
+  trap '' USR1
+  [ "$grace" = 0 ] || { kill -TERM -$$; sleep "$grace"; }
+  for one in $(grep -ls "HOLDFAST_RUN=$HOLDFAST_RUN" /proc/[0-9]*/environ); do
+    one=${one#/proc/}
+    one=${one%/environ}
+    read -r about </proc/$one/stat || continue
+    set -- ${about##*) }
+    [ "$3" = $$ ] || kill -KILL "$one"
+  done
+  for one in /proc/[0-9]*/stat; do
+    read -r about <"$one" || continue
+    set -- ${about##*) }
+    [ "$4" = $$ ] && [ "$3" != $$ ] || continue
+    one=${one#/proc/}
+    kill -KILL "${one%/stat}"
+  done
+  kill -KILL -$$
+) >/dev/null 2>&1 &
+guard=$!
+"$@" 3<&- <"$input"
+code=$?
+kill -USR1 $guard 2>/dev/null
+exit $code
+"""
+
+
+class Guarded:
+    """A running command. Leave it with `with`: it is waited for, and its files are closed."""
+
+    def __init__(
+        self,
+        words: Sequence[str],
+        *,
+        cwd: Path,
+        environ: Mapping[str, str],
+        stop: StopSignal,
+        text: str | None = None,
+        lines: bool = False,
+        is_agent: bool = False,
+        ask_to_end: signal.Signals = signal.SIGTERM,
+    ) -> None:
+        """`text` is what it reads on stdin. With `lines`, its stdout is for `lines()`, no part of `tail`.
+
+        An agent gets time to close its session even where it ends because we died.
+        """
+        self._stop = stop
+        self._ask_to_end = ask_to_end
+        self._asked_at: float | None = None
+        self._is_group_gone = self._is_over = False
+        self._lock = threading.Lock()
+        self._mark = f"{environ.get(MARK, '')}-{uuid.uuid4().hex}"
+        self._output = tempfile.TemporaryFile()  # noqa: SIM115 - closed with the process
+        try:
+            self._process = _started(
+                words,
+                grace=GRACE_SECONDS if is_agent else 0,
+                cwd=cwd,
+                environ={**environ, MARK: self._mark},
+                text=text,
+                stdout=subprocess.PIPE if lines else self._output,
+                stderr=self._output,
+            )
+        except BaseException:
+            self._output.close()
+            raise
+        self._lines: queue.SimpleQueue[bytes | None] = queue.SimpleQueue()
+        if lines:
+            threading.Thread(target=self._read_lines, name="holdfast-lines", daemon=True).start()
+        stop.on_request(self._ask)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        try:
+            if kind is not None:
+                self.kill()
+            elif self._stop.requested:  # whoever reports that it was stopped may rely on it
+                self._ended()
+            self._process.wait()
+        finally:
+            with self._lock:  # from now on its number may be another process's
+                self._is_over = True
+            if self._process.stdin:
+                self._process.stdin.close()
+            self._output.close()
+
+    def lines(self) -> Iterator[bytes | None]:
+        """Each line of its output as it comes; None now and then while there is none, to look around.
+
+        Ends with the process, even where something it left behind holds the output open.
+        """
+        ended: float | None = None
+        asked: float | None = None
+        while True:
+            now = time.monotonic()
+            if self._stop.requested:
+                asked = now if asked is None else asked
+                if now - asked >= GRACE_SECONDS:
+                    self.kill()
+            if ended is None and self._process.poll() is not None:
+                ended = now
+            try:
+                line = self._lines.get(timeout=_TICK_SECONDS)
+            except queue.Empty:
+                if ended is not None and now - ended >= _LAST_LINES_SECONDS:
+                    return
+                yield None
+                continue
+            if line is None:
+                return
+            yield line
+
+    def wait(self, seconds: float | None = None) -> int | None:
+        """Its exit code; None when `seconds` are over and it is not. A stop cuts the wait to the grace."""
+        deadline = None if seconds is None else time.monotonic() + seconds
+        while not self._stop.requested:
+            left = 1.0 if deadline is None else min(1.0, deadline - time.monotonic())
+            if left <= 0:
+                return None
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                return self._process.wait(left)
+        return self._ended()
+
+    def end(self) -> int:
+        """Ask it to end, and see to it."""
+        return self._ended()
+
+    def _ended(self) -> int:
+        """Once nothing of its group runs any more, however its leader ended."""
+        self._ask()
+        waited = time.monotonic() - (self._asked_at or 0.0)
+        return self._end_group(max(0.0, GRACE_SECONDS - waited))
+
+    def kill(self) -> None:
+        self._end_group(0)
+
+    def _end_group(self, grace: float) -> int:
+        if not self._is_group_gone:
+            end_group(self._process.pid, grace)
+            self._is_group_gone = True
+        self._sweep()
+        return self._process.wait()
+
+    @property
+    def tail(self) -> str:
+        """The end of what it printed."""
+        size = self._output.seek(0, os.SEEK_END)
+        self._output.seek(max(0, size - TAIL_BYTES))
+        text = _text(self._output.read()).strip()
+        return f"…{text}" if size > TAIL_BYTES else text
+
+    def printed(self, most: int) -> str:
+        """What it printed; of more than so many bytes the beginning and the end, with a sign between them."""
+        size = self._output.seek(0, os.SEEK_END)
+        self._output.seek(0)
+        if size <= most:
+            return _text(self._output.read())
+        head = self._output.read(most // 2)
+        self._output.seek(size - most // 2)
+        left = size - 2 * (most // 2)
+        return f"{_text(head)}\n[… {left} bytes left out]\n{_text(self._output.read())}"
+
+    def _ask(self) -> None:
+        """Once: an agent that is asked twice may leave without closing its session."""
+        with self._lock:
+            if self._asked_at is None and not self._is_over:
+                self._asked_at = time.monotonic()
+                signal_group(self._process.pid, self._ask_to_end)
+
+    def _sweep(self) -> None:
+        """What was started in sessions of its own."""
+        kill_all(lambda: _marked(self._mark), _kill)
+
+    def _read_lines(self) -> None:
+        stream = self._process.stdout
+        if stream is None:
+            return
+        with stream:
+            while line := stream.readline(_LONGEST_LINE):
+                if line.endswith(b"\n") or len(line) < _LONGEST_LINE:
+                    self._lines.put(line)
+                else:
+                    _skip_line(stream)
+        self._lines.put(None)
+
+
+def _started(
+    words: Sequence[str],
+    *,
+    grace: float,
+    cwd: Path,
+    environ: dict[str, str],
+    text: str | None,
+    stdout: int | IO[bytes],
+    stderr: IO[bytes],
+) -> subprocess.Popen[bytes]:
+    with contextlib.ExitStack() as stack:
+        given: tuple[int, ...] = ()
+        if text is not None:
+            # As a file: however long it is, nobody waits for it to be read.
+            file = stack.enter_context(tempfile.TemporaryFile())
+            file.write(text.encode("utf-8", "replace"))
+            file.flush()
+            file.seek(0)
+            given = (file.fileno(),)
+        source = f"/dev/fd/{given[0]}" if given else "/dev/null"
+        return subprocess.Popen(
+            ["/bin/sh", "-c", _GUARD, "holdfast", f"{grace:g}", source, *words],
+            cwd=cwd,
+            env=environ,
+            stdin=subprocess.PIPE,
+            stdout=stdout,
+            stderr=stderr,
+            pass_fds=given,
+            start_new_session=True,
+        )
+
+
+def end_what_is_left(assignment: Assignment) -> None:
+    """Of all commands of an attempt, also those that ended long ago: the next one must not run beside it."""
+    kill_all(lambda: _marked(f"{assignment.mark}-"), _kill)
+
+
+def _marked(mark: str) -> list[int]:
+    """Processes whose mark begins with this."""
+    start = f"{MARK}={mark}".encode()
+    found: list[int] = []
+    for folder in Path("/proc").glob("[0-9]*"):
+        with contextlib.suppress(OSError):
+            if any(one.startswith(start) for one in (folder / "environ").read_bytes().split(b"\0")):
+                found.append(int(folder.name))
+    return found
+
+
+def _kill(pids: list[int]) -> None:
+    for pid in pids:
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.kill(pid, signal.SIGKILL)
+
+
+def _text(data: bytes) -> str:
+    return data.decode(errors="replace").replace("\0", "")
+
+
+def _skip_line(stream: IO[bytes]) -> None:
+    while (rest := stream.readline(_LONGEST_LINE)) and not rest.endswith(b"\n"):
+        pass
+
+
+def task_environ(assignment: Assignment) -> dict[str, str]:
+    """Ours, and what a command may want to know about its task."""
+    return {
+        **os.environ,
+        **assignment.environ,
+        "HOLDFAST_WORKFLOW": assignment.workflow_id,
+        "HOLDFAST_TASK": assignment.task.id,
+        "HOLDFAST_ATTEMPT": str(assignment.attempt),
+        MARK: assignment.mark,
+    }
+
+
+def meaning(code: int) -> str:
+    if code == 127:
+        return "command not found (exit code 127)"
+    if code == 126:
+        return "the command may not be run (exit code 126)"
+    if code < 0 or code > 128:
+        return f"ended by signal {code - 128 if code > 0 else -code}"
+    return f"exit code {code}"

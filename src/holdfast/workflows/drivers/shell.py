@@ -1,0 +1,55 @@
+"""A task that is a shell command, run in the worktree. Exit code 0 is done, any other failed."""
+
+from __future__ import annotations
+
+import shutil
+
+from holdfast.base.errors import CannotDoError, InvalidInputError
+from holdfast.model.task import Task
+from holdfast.project.settings import Settings
+from holdfast.workflows.drivers.guarded import Guarded, meaning, task_environ
+from holdfast.workflows.drivers.protocol import (
+    Assignment,
+    Done,
+    Failed,
+    Interrupted,
+    Outcome,
+    Report,
+)
+
+
+class ShellDriver:
+    name = "shell"
+
+    def __init__(self, settings: Settings) -> None:
+        self._settings = settings
+
+    def check(self, task: Task) -> None:
+        if not task.run:
+            raise InvalidInputError(f"task {task.id!r} has no command", hint='give it one: run: "make test"')
+        if shutil.which("/bin/sh") is None:
+            raise CannotDoError("there is no /bin/sh to run commands with")
+
+    def run(self, assignment: Assignment, report: Report) -> Outcome:  # noqa: ARG002 - a command uses no tokens
+        if assignment.stop.requested:
+            return Interrupted(assignment.stop.reason or "stopped")
+        try:
+            process = Guarded(
+                ["/bin/sh", "-c", assignment.task.run or "false"],
+                cwd=assignment.worktree,
+                environ=task_environ(assignment),
+                stop=assignment.stop,
+            )
+        except OSError as error:
+            return Failed(f"the command could not be started: {error.strerror} ({assignment.worktree})")
+        with process:
+            code = process.wait()
+            told = process.tail
+            if code != 0:
+                process.end()  # what it left running would run beside the next attempt
+            was_stopped = assignment.stop.requested
+        if was_stopped:
+            return Interrupted(assignment.stop.reason or "stopped")
+        if code == 0:
+            return Done(told or None)
+        return Failed(f"{meaning(code or 0)}{': ' if told else ''}{told}")

@@ -1,0 +1,126 @@
+"""What a session executes: its texts as they were written, found for copies that lack their secrets."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import TypeVar
+
+from pydantic import ValidationError
+from pydantic_core import to_json
+
+from holdfast.base.errors import CannotDoError
+from holdfast.model.fold import SessionFold
+from holdfast.model.originals import ISSUE, MESSAGE, OPTIONS, lacks_something, name_of, taken_out
+from holdfast.model.task import Task
+from holdfast.model.workflow import Issue, Workflow, WorkflowOptions
+from holdfast.workflows.drivers.protocol import Done, Finding, Outcome
+
+_T = TypeVar("_T", Task, Issue, WorkflowOptions)
+
+_ISSUE_TEXTS = ("id", "title", "description")
+_OPTION_TEXTS = ("driver", "repository", "branch")
+_TASK_TEXTS = ("id", "description", "run", "prompt", "driver", "junit")
+_EXECUTED = ("run", "prompt", "driver", "junit")
+_SHORTEST_SECRET = 4
+"""What is shorter is a part of too many other words."""
+
+
+class Originals:
+    """Of one session. What is kept counts only for its own copy: a snapshot that came in from a file may
+    have another plan under the same names."""
+
+    def __init__(self, kept: Mapping[str, str], workflow: Workflow, fold: SessionFold) -> None:
+        self._kept = kept
+        self._secrets: dict[str, str] = {}
+        self.issue = self._written(ISSUE, workflow.issue, _ISSUE_TEXTS) or workflow.issue
+        self._options = self._written(OPTIONS, workflow.options, _OPTION_TEXTS) or workflow.options
+        self._options_kept = self._options is not workflow.options
+        self.message = self._message(fold.resumed.message if fold.resumed else None)
+        found = ((one.id, self._written(name_of(one.id), one, _TASK_TEXTS)) for one in fold.tasks().tasks)
+        self._tasks = {task_id: task for task_id, task in found if task is not None}
+        self._longest_first = sorted(self._secrets, key=len, reverse=True)
+
+    # ── to execute ──────────────────────────────────────────────────────────────────────────
+
+    def task(self, copy: Task, *, is_told: bool) -> Task:
+        """As it was written, with what became of it since. `is_told`: an agent reads its description, too."""
+        written = self._tasks.get(copy.id)
+        if written is not None:
+            return written.changed(
+                status=copy.status, attempts=copy.attempts, result=copy.result, approval=copy.approval
+            )
+        for name in (*_EXECUTED, "description") if is_told else _EXECUTED:
+            if lacks_something(getattr(copy, name)):
+                raise CannotDoError(
+                    f"it cannot be run: there is only a copy of its {name}, without the secret in it; "
+                    "start its plan anew with `holdfast run`"
+                )
+        return copy
+
+    def options(self) -> WorkflowOptions:
+        options = self._options
+        lacking = lacks_something(options.repository) or lacks_something(options.branch)
+        if lacking and not self._options_kept:
+            raise CannotDoError(
+                f"there is only a copy of its name, without the secret in it ({options.repository}); "
+                "start its plan anew with `holdfast run`"
+            )
+        return options
+
+    # ── to show ─────────────────────────────────────────────────────────────────────────────
+
+    def hidden(self, text: str) -> str:
+        """The text without the secrets that this session executes, whatever form they have there."""
+        for secret in self._longest_first:
+            text = text.replace(secret, self._secrets[secret])
+        return self._without_cut_secret(text) if "…" in text else text
+
+    def _without_cut_secret(self, text: str) -> str:
+        """Of long output the end is kept: it may begin in the middle of a secret."""
+        before, sign, rest = text.partition("…")
+        for secret in self._longest_first:
+            for start in range(1, len(secret) - _SHORTEST_SECRET + 1):
+                if rest.startswith(secret[start:]):
+                    return f"{before}{sign}{self._secrets[secret]}{rest[len(secret) - start :]}"
+        return text
+
+    def hidden_in_outcome(self, outcome: Outcome) -> Outcome:
+        if isinstance(outcome, Done):
+            return Done(self.hidden(outcome.result)) if outcome.result else outcome
+        return replace(outcome, reason=self.hidden(outcome.reason))
+
+    def hidden_in_finding(self, finding: Finding) -> Finding:
+        text = clean = finding.model_dump_json()
+        for secret in self._longest_first:
+            clean = clean.replace(to_json(secret).decode()[1:-1], self._secrets[secret])
+        return finding if clean == text else type(finding).model_validate_json(clean)
+
+    # ── inside ──────────────────────────────────────────────────────────────────────────────
+
+    def _written(self, name: str, copy: _T, texts: Sequence[str]) -> _T | None:
+        kept = self._kept.get(name)
+        if kept is None:
+            return None
+        try:
+            written = type(copy).model_validate_json(kept)
+        except ValidationError:
+            return None
+        lacks = [taken_out(getattr(copy, text), getattr(written, text)) for text in texts]
+        return written if self._noted(lacks) else None
+
+    def _message(self, copy: str | None) -> str | None:
+        written = self._kept.get(MESSAGE)
+        is_its_own = written is not None and self._noted([taken_out(copy, written)])
+        return written if is_its_own else copy
+
+    def _noted(self, lacks: Sequence[Mapping[str, str] | None]) -> bool:
+        """Whether all are copies; if so, what they lack is a secret from now on."""
+        found = [one for one in lacks if one is not None]
+        if len(found) < len(lacks):
+            return False
+        for one in found:
+            self._secrets |= {
+                secret: mark for secret, mark in one.items() if len(secret.strip()) >= _SHORTEST_SECRET
+            }
+        return True

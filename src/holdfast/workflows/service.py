@@ -1,0 +1,411 @@
+"""`OrchestratorService`: what people and programs do with workflows. CLI, server and MCP call this.
+
+It changes the store and nothing else: running is done by whoever claims a workflow, in
+this process (`local.py`) or in a worker (`worker.py`).
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+from holdfast.base.clock import Clock, system_clock
+from holdfast.base.errors import (
+    CannotDoError,
+    IllegalTransitionError,
+    NotFoundError,
+    SessionAlreadyRunningError,
+)
+from holdfast.base.redact import redact
+from holdfast.capture.drift import DriftState, FolderDrift, find_workflow_drift
+from holdfast.capture.git import BEFORE_FIRST_COMMIT, capture_git_state
+from holdfast.model.entry import Event
+from holdfast.model.git import decode_path, encode_path
+from holdfast.model.policy import Trigger
+from holdfast.model.snapshot import SessionSnapshot
+from holdfast.model.task import Task, TaskDAG
+from holdfast.model.workflow import ACTIVE, OPEN, Workflow, WorkflowStatus
+from holdfast.project.layout import ProjectLayout
+from holdfast.project.settings import Settings, project_settings
+from holdfast.sessions.contexts import newest_with_work
+from holdfast.sessions.transitions import Core, Facts, again_on_conflict
+from holdfast.store.protocol import Change, SnapshotSummary, Store
+from holdfast.store.sql import SqlStore
+from holdfast.workflows.closing import close_session
+from holdfast.workflows.drivers import driver_named
+from holdfast.workflows.lease import is_gone
+from holdfast.workflows.plan import Plan, driver_of
+
+_POLL_SECONDS = 0.05
+_TO_TAKE_UP_SECONDS = 10.0
+"""A worker that was started for a workflow needs some of them before it is there."""
+_SLACK_SECONDS = 30.0
+
+
+@dataclass(frozen=True)
+class Resumed:
+    """A workflow in its next session, what it goes on from, and how the world differs from then."""
+
+    workflow: Workflow
+    snapshot: SessionSnapshot | None
+    drift: tuple[str, ...]
+    drift_state: DriftState
+    is_handover: bool = False
+    """There is no plan to run: its context is for whoever goes on, and the workflow stays paused."""
+    taken_up_before: datetime | None = None
+
+
+class OrchestratorService:
+    """`with OrchestratorService() as service:`; or give it a store of yours and close that yourself."""
+
+    def __init__(
+        self,
+        settings: Settings | None = None,
+        *,
+        store: SqlStore | None = None,
+        clock: Clock = system_clock,
+    ) -> None:
+        self.settings = project_settings(None, settings)
+        self._own_store = store is None
+        self.store = store or SqlStore(self.settings.db)
+        self.core = Core(self.store, clock)
+        self._clock = clock
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        if self._own_store:
+            self.store.close()
+
+    # ── verbs ───────────────────────────────────────────────────────────────────────────────
+
+    def start(self, plan: Plan, worktree: Path | None = None, *, claim: str | None = None) -> Workflow:
+        """A new workflow. Whoever holds `claim` runs it; with none it waits for a worker."""
+        for task in plan.tasks.tasks:
+            driver_named(driver_of(task, plan.options), self.settings).check(task)
+        name, commit = self._where(plan, worktree)
+        self._settle_if_abandoned(name)
+        return self.core.open(
+            plan.issue,
+            name,
+            task_dag=plan.tasks,
+            constraints=plan.constraints,
+            commit_at_start=commit,
+            options=plan.options,
+            claim=claim,
+        )
+
+    def pause_workflow(
+        self,
+        workflow_id: str,
+        reason: str | None = None,
+        trigger: Trigger = "pause",
+        *,
+        force_after: float | None = None,
+        wait: bool = True,
+    ) -> str | None:
+        """Pause at the next task boundary; the snapshot's id, or None where nobody waited for it.
+
+        Where nobody runs the workflow there is nothing to wait for: it is paused here and now.
+        """
+        workflow = again_on_conflict(lambda: self._ask_for_pause(workflow_id, reason, trigger, force_after))
+        if workflow.status == "in_progress" and wait:
+            limit = workflow.options.force_after if force_after is None else force_after
+            workflow = self.wait_while_running(workflow_id, limit + _SLACK_SECONDS)
+        if workflow.status == "in_progress":
+            if wait:
+                raise CannotDoError(
+                    f"workflow {workflow_id} has not paused yet; the request stands",
+                    hint="`holdfast status` shows where it is",
+                )
+            return None
+        if workflow.status != "paused":
+            raise ended_before_pause(workflow)
+        latest = self.store.latest_snapshot(workflow_id)
+        return latest.id if latest else None
+
+    def _ask_for_pause(
+        self, workflow_id: str, reason: str | None, trigger: Trigger, force_after: float | None
+    ) -> Workflow:
+        workflow = self.store.workflow(workflow_id)
+        if workflow.status in ACTIVE and not self._has_runner(workflow):
+            died = workflow.claim is not None
+            return self._settle(workflow, "crash" if died else trigger, reason or (_DIED if died else None))
+        return self.core.request_pause(workflow_id, trigger, reason, force_after)
+
+    def resume_workflow(
+        self,
+        workflow_id: str,
+        *,
+        snapshot_id: str | None = None,
+        message: str | None = None,
+        strict: bool = False,
+        claim: str | None = None,
+    ) -> Resumed:
+        """Go on in a new session, from the last snapshot or from an older one; a failed task is tried again.
+
+        Of several who try at once one succeeds. What crashed is paused first, with what it had recorded.
+        Work without a plan has nothing to run: it is handed over, noted as taken up, and stays paused.
+        """
+        workflow = self.resumable(workflow_id)
+        snapshot = self._snapshot_to_resume(workflow, snapshot_id)
+        drift = self._drift(workflow, snapshot)
+        self._refuse_if_rolled_back(workflow, snapshot)
+        if strict:
+            _refuse_drift(drift)
+        if snapshot is None and workflow.status == "paused" and not self.core.fold(workflow).tasks().tasks:
+            raise NotFoundError(
+                f"there is nothing to resume: the snapshots of workflow {workflow_id} were deleted",
+                hint=f"`holdfast cancel {workflow_id}` ends it",
+            )
+        if snapshot is not None and is_handover(snapshot):
+            before = self.core.taken_up(snapshot)
+            taken = self.core.take_up(workflow_id, snapshot, message)
+            return Resumed(
+                taken, snapshot, drift.sentences, drift.state, is_handover=True, taken_up_before=before
+            )
+        resumed, _ = self.core.claim(workflow_id, message, snapshot=snapshot, runs=True, claim=claim)
+        return Resumed(resumed, snapshot, drift.sentences, drift.state)
+
+    def resumable(self, workflow_id: str) -> Workflow:
+        """The workflow, if it can be resumed; what crashed is paused for that."""
+        workflow = self.recovered(workflow_id)
+        check_resumable(workflow)
+        return workflow
+
+    def cancel(self, workflow_id: str, reason: str | None = None) -> Workflow:
+        """End it for good; a task in flight is stopped."""
+        return again_on_conflict(lambda: self.core.move(workflow_id, "cancelled", reason))
+
+    def approve(self, workflow_id: str, *, claim: str | None = None) -> Workflow:
+        """Let the task start that waits for approval."""
+        workflow = self.store.workflow(workflow_id)
+        waiting = self.waiting_for_approval(workflow)
+        task_id = waiting.id if waiting else ""
+        return again_on_conflict(lambda: self.core.approve(workflow_id, task_id, claim))
+
+    def reject(self, workflow_id: str, reason: str | None = None) -> Workflow:
+        """Refuse the task that waits for approval; the workflow has failed. A resume asks again."""
+        return again_on_conflict(lambda: self._rejected(workflow_id, reason))
+
+    def _rejected(self, workflow_id: str, reason: str | None) -> Workflow:
+        workflow = self.store.workflow(workflow_id)
+        if workflow.status != "blocked":
+            raise IllegalTransitionError(
+                f"workflow {workflow_id} is {workflow.status}; it does not wait for approval"
+            )
+        return self._settle(workflow, "failure", reason or "the approval was refused")
+
+    def recovered(self, workflow_id: str) -> Workflow:
+        """The workflow; paused with trigger `crash` first, where its runner is gone."""
+        return again_on_conflict(lambda: self._recovered(self.store.workflow(workflow_id)))
+
+    # ── questions ───────────────────────────────────────────────────────────────────────────
+
+    def workflow(self, workflow_id: str) -> Workflow:
+        return self.store.workflow(workflow_id)
+
+    def workflows(
+        self,
+        *,
+        worktree: str | None = None,
+        statuses: Collection[WorkflowStatus] | None = None,
+        limit: int = 100,
+    ) -> Sequence[Workflow]:
+        return self.store.workflows(worktree=worktree, statuses=statuses, limit=limit)
+
+    def of_worktree(self, worktree: str, statuses: frozenset[WorkflowStatus] = OPEN) -> Workflow | None:
+        """The one meant when a person in this folder names none: the active one, or the newest."""
+        found = self.store.workflows(worktree=worktree, statuses=statuses, limit=20)
+        return next((flow for flow in found if flow.status in ACTIVE), found[0] if found else None)
+
+    def tasks(self, workflow_id: str) -> TaskDAG:
+        """As they stand now."""
+        return self.core.fold(self.store.workflow(workflow_id)).tasks()
+
+    def waiting_for_approval(self, workflow: Workflow) -> Task | None:
+        if workflow.status != "blocked":
+            return None
+        return next((task for task in self.core.fold(workflow).tasks().ready() if task.approval), None)
+
+    def snapshots(self, workflow_id: str) -> Sequence[SnapshotSummary]:
+        return self.store.snapshots(workflow_id)
+
+    def snapshot(self, snapshot_id: str) -> SessionSnapshot:
+        return self.store.snapshot(snapshot_id)
+
+    def events(
+        self, workflow_id: str | None = None, since: int = 0, limit: int | None = None
+    ) -> Sequence[Event]:
+        return self.store.events(workflow_id=workflow_id, since=since, limit=limit)
+
+    def is_abandoned(self, workflow: Workflow) -> bool:
+        """Whether it is recorded as running by somebody who is not there any more."""
+        return (
+            workflow.status == "in_progress"
+            and workflow.claim is not None
+            and is_gone(workflow.claim, self.store.leases.all())
+        )
+
+    def has_workers(self) -> bool:
+        return any(lease.kind == "worker" and not lease.expired for lease in self.store.leases.all())
+
+    def wait_while_running(self, workflow_id: str, seconds: float) -> Workflow:
+        """Until the workflow does not run any more, or its runner died, or the time is over."""
+        deadline = time.monotonic() + seconds
+        while True:
+            workflow = self.recovered(workflow_id)
+            if workflow.status != "in_progress" or time.monotonic() > deadline:
+                return workflow
+            time.sleep(_POLL_SECONDS)
+
+    # ── inside ──────────────────────────────────────────────────────────────────────────────
+
+    def _where(self, plan: Plan, worktree: Path | None) -> tuple[str, str | None]:
+        """What the workflow is alone in, a folder or a branch, and the commit it starts from."""
+        options = plan.options
+        if options.repository is not None:
+            return redact(f"{options.repository}#{options.branch or 'HEAD'}")[0], None
+        folder = (worktree or self.settings.project).resolve()
+        if not folder.is_dir():
+            raise NotFoundError(f"there is no folder {folder}", hint="see --cwd")
+        git = capture_git_state(folder)
+        commit = (git.commit_at_snapshot or BEFORE_FIRST_COMMIT) if git else None
+        return encode_path(os.fsencode(folder)), commit
+
+    def _has_runner(self, workflow: Workflow) -> bool:
+        if workflow.status != "in_progress" or workflow.claim is None:
+            return False
+        return not is_gone(workflow.claim, self.store.leases.all())
+
+    def _recovered(self, workflow: Workflow) -> Workflow:
+        if self.is_abandoned(workflow):
+            return self._settle(workflow, "crash", _DIED)
+        if self._is_forgotten(workflow):
+            return self._settle(workflow, "pause", "no worker was there to run it")
+        return workflow
+
+    def _is_forgotten(self, workflow: Workflow) -> bool:
+        """Whether it waits in the queue, and nobody has come, or is there, to take it up."""
+        is_queued = workflow.status == "in_progress" and workflow.run_id and not workflow.claim
+        waited = self._clock() - workflow.updated_at.timestamp()
+        return bool(is_queued) and waited > _TO_TAKE_UP_SECONDS and not self.has_workers()
+
+    def _settle_if_abandoned(self, worktree: str) -> None:
+        for workflow in self.store.workflows(worktree=worktree, statuses=ACTIVE, limit=5):
+            if self.is_abandoned(workflow):
+                self.recovered(workflow.id)
+
+    def _settle(self, workflow: Workflow, trigger: Trigger, reason: str | None) -> Workflow:
+        """Pause what nobody runs; `ConflictError` where somebody turns out to."""
+
+        def apply(change: Change) -> bool:
+            self.store.apply(change)
+            return True
+
+        close_session(
+            self.core,
+            Path(os.fsdecode(decode_path(workflow.worktree))),
+            Facts(trigger=trigger, reason=reason),
+            current=lambda: workflow,
+            apply=apply,
+            seconds=self._clock(),
+        )
+        return self.store.workflow(workflow.id)
+
+    def _snapshot_to_resume(self, workflow: Workflow, snapshot_id: str | None) -> SessionSnapshot | None:
+        if snapshot_id is None:
+            return snapshot_to_resume(self.store, workflow.id)
+        snapshot = self.store.snapshot(snapshot_id)
+        if snapshot.workflow_id != workflow.id:
+            raise NotFoundError(
+                f"snapshot {snapshot_id} is not of workflow {workflow.id}",
+                hint="`holdfast snapshot list` shows its snapshots",
+            )
+        return snapshot
+
+    def _drift(self, workflow: Workflow, snapshot: SessionSnapshot | None) -> FolderDrift:
+        folder = Path(os.fsdecode(decode_path(workflow.worktree)))
+        if workflow.options.repository is None and not folder.is_dir():
+            raise CannotDoError(
+                f"the worktree {workflow.worktree} is gone",
+                hint="bring the folder back, then resume; nothing that was recorded is lost",
+            )
+        return find_workflow_drift(workflow, snapshot)
+
+    def _refuse_if_rolled_back(self, workflow: Workflow, snapshot: SessionSnapshot | None) -> None:
+        """Tasks that count as completed, and whose files were taken back, are no place to go on from."""
+        folder = ProjectLayout(Path(os.fsdecode(decode_path(workflow.worktree)))).folder / "sidecar"
+        if workflow.options.repository is not None or not folder.is_dir():
+            return
+        from holdfast.workflows.file_recorder import rolled_back_since
+
+        session_number = snapshot.session_number if snapshot else workflow.session_count
+        tasks = (snapshot.task_dag if snapshot else self.core.fold(workflow).tasks()).tasks
+        found = rolled_back_since(folder.parents[1], workflow.id, session_number, tasks)
+        if found is not None:
+            raise IllegalTransitionError(
+                f"cannot resume workflow {workflow.id}: transaction {found.id} has been rolled back",
+                hint=f"`holdfast tx undo {found.entries[-1].id}` brings its changes back; or go on from a "
+                "snapshot before it with --from, or run the plan anew",
+            )
+
+
+def snapshot_to_resume(store: Store, workflow_id: str) -> SessionSnapshot | None:
+    """A plan goes on from its last snapshot; what is handed over is the last session that did something."""
+    latest = store.latest_snapshot(workflow_id)
+    return newest_with_work(store, [workflow_id]) if latest and is_handover(latest) else latest
+
+
+def is_handover(snapshot: SessionSnapshot) -> bool:
+    """Of a session that nobody gave a plan: a wind-down, an agent's session, a pause by hand."""
+    return not snapshot.task_dag.tasks
+
+
+_DIED = "its process ended without a pause"
+
+
+def ended_before_pause(workflow: Workflow) -> IllegalTransitionError:
+    hint = f"`holdfast resume {workflow.id}` tries the failed task again"
+    return IllegalTransitionError(
+        f"workflow {workflow.id} is {workflow.status}: it ended before the pause",
+        hint=hint if workflow.status == "failed" else None,
+    )
+
+
+def _refuse_drift(drift: FolderDrift) -> None:
+    """What nobody can tell is refused, too: unchanged is what was compared and found to be so."""
+    if drift.state == "changed":
+        raise CannotDoError(
+            f"the worktree is not as it was at the pause: {' '.join(drift.sentences)}",
+            hint="bring it back, or resume without --strict: the next session is told of it",
+        )
+    if drift.state == "cannot_tell":
+        raise CannotDoError(
+            f"the worktree may not be as it was at the pause. {' '.join(drift.sentences)}",
+            hint="look at it yourself, then resume without --strict: the next session is told of it",
+        )
+
+
+def check_resumable(workflow: Workflow) -> None:
+    """Refuse in words what cannot be resumed as it stands."""
+    if workflow.status == "blocked":
+        raise IllegalTransitionError(
+            f"workflow {workflow.id} waits for approval",
+            hint=f"`holdfast approve {workflow.id}` or `holdfast reject {workflow.id}`",
+        )
+    if workflow.status in ACTIVE:
+        raise SessionAlreadyRunningError(f"workflow {workflow.id} is already running")
+    workflow.moved("in_progress", workflow.updated_at)

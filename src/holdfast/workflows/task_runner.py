@@ -1,0 +1,269 @@
+"""An attempt at a task: the driver gets its assignment, is watched over, and says how it went."""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from holdfast.base.errors import HoldfastError
+from holdfast.model.entry import AgentSessionReported, TestsRun, WorkCommitted
+from holdfast.model.fold import SessionFold
+from holdfast.model.policy import PauseCause, Situation, must_force, pause_cause
+from holdfast.model.snapshot import SessionSnapshot
+from holdfast.model.task import Task
+from holdfast.model.usage import UsageMetadata, UsageMetrics
+from holdfast.model.workflow import Workflow
+from holdfast.workflows.checkout import Workplace
+from holdfast.workflows.drivers.guarded import end_what_is_left
+from holdfast.workflows.drivers.protocol import (
+    AgentSession,
+    Assignment,
+    Done,
+    EarlierSession,
+    Failed,
+    Finding,
+    Interrupted,
+    Outcome,
+    StopSignal,
+)
+from holdfast.workflows.originals import Originals
+from holdfast.workflows.plan import driver_of
+from holdfast.workflows.recorder import Recorder
+from holdfast.workflows.runner_context import Surroundings
+
+# ── what a driver reports ─────────────────────────────────────────────────────────────────────────
+
+# What a driver tells about one task, gathered until the task's end.
+
+
+class SessionUsage:
+    """What the session has used so far; the newest report says how full its window is."""
+
+    def __init__(self, so_far: UsageMetrics) -> None:
+        self._lock = threading.Lock()
+        self.metrics = so_far
+
+    def add(self, usage: UsageMetadata, tool_calls: int, cost_usd: float | None) -> UsageMetrics:
+        with self._lock:
+            before = self.metrics
+            cost = before.cost_usd if cost_usd is None else (before.cost_usd or 0.0) + cost_usd
+            self.metrics = before.changed(
+                tokens_used=before.tokens_used + usage.total_tokens,
+                tokens_remaining_estimate=usage.tokens_remaining,
+                context_utilization=usage.utilization_percent,
+                llm_calls=before.llm_calls + 1,
+                tool_calls=before.tool_calls + tool_calls,
+                cost_usd=cost,
+            )
+            return self.metrics
+
+
+@dataclass
+class TaskReport:
+    """The `Report` a driver gets."""
+
+    task_id: str
+    session: SessionUsage
+    on_usage: Callable[[UsageMetrics], None]
+    on_agent_session: Callable[[AgentSessionReported], None]
+    on_line: Callable[[str], None]
+    findings: list[Finding] = field(default_factory=list[Finding])
+    tokens: int | None = None
+
+    def usage(self, usage: UsageMetadata, *, tool_calls: int = 0, cost_usd: float | None = None) -> None:
+        self.tokens = (self.tokens or 0) + usage.total_tokens
+        self.on_usage(self.session.add(usage, tool_calls, cost_usd))
+
+    def agent_session(self, session: AgentSession) -> None:
+        self.on_agent_session(
+            AgentSessionReported(
+                task_id=self.task_id,
+                agent=session.agent,
+                agent_session_id=session.id,
+                transcript=str(session.transcript) if session.transcript else None,
+            )
+        )
+
+    def found(self, *findings: Finding) -> None:
+        self.findings += findings
+
+    def say(self, line: str) -> None:
+        self.on_line(line)
+
+
+# ── the attempt ───────────────────────────────────────────────────────────────────────────────────
+
+# An attempt at a task: the driver gets its assignment, is watched over, and says how it went.
+
+log = logging.getLogger("holdfast.runner")
+
+
+@dataclass(frozen=True)
+class Ended:
+    """An attempt, as it went."""
+
+    task: Task
+    outcome: Outcome
+    report: TaskReport
+    seconds: float
+    context_share: float | None
+    """What it added to the context window."""
+    committed: WorkCommitted | None = None
+
+
+class Attempts:
+    """All attempts of one session."""
+
+    def __init__(
+        self,
+        around: Surroundings,
+        recorder: Recorder,
+        fold: SessionFold,
+        place: Workplace,
+        originals: Originals,
+        request_pause: Callable[[PauseCause], None],
+    ) -> None:
+        self._around, self._recorder, self._place = around, recorder, place
+        self._originals = originals
+        self._request_pause = request_pause
+        self.usage = SessionUsage(fold.usage)
+        self.forced: str | None = None
+        """Why a task was cut off, once one was."""
+        self.unkept: str | None = None
+        """Why what a task did is not safe, once that was so."""
+        self._agent_session = fold.agent_session
+        self._base = fold.base
+        self._context: str | None = None
+        self._tests = fold.test_state
+
+    @property
+    def _workflow(self) -> Workflow:
+        return self._recorder.workflow
+
+    def work(self, task: Task) -> Ended:
+        stop = StopSignal()
+        report = TaskReport(
+            task.id,
+            self.usage,
+            on_usage=self._take_usage,
+            on_agent_session=self._take_agent_session,
+            on_line=lambda line: self._around.listener(self._workflow.id, self._originals.hidden(line)),
+        )
+        before = self.usage.metrics.context_utilization
+        began = time.monotonic()
+        with self._around.watch.over(lambda: self._look(stop)):
+            outcome = self._originals.hidden_in_outcome(self._driven(task, stop, report))
+        report.findings = [self._originals.hidden_in_finding(one) for one in report.findings]
+        for found in report.findings:
+            if isinstance(found, TestsRun):
+                self._tests = found.state
+        committed: WorkCommitted | None = None
+        if isinstance(outcome, Done):
+            try:
+                committed = self._place.keep(task)
+            except HoldfastError as error:
+                self.unkept = (
+                    f"the work of task {task.id} could not be kept: {self._originals.hidden(error.message)}"
+                )
+                outcome = Interrupted(self.unkept)
+        seconds = time.monotonic() - began
+        after = self.usage.metrics.context_utilization
+        grown = None if after is None else max(0.0, after - (before or 0.0))
+        return Ended(task, outcome, report, seconds, grown, committed)
+
+    def _driven(self, task: Task, stop: StopSignal, report: TaskReport) -> Outcome:
+        name = driver_of(task, self._workflow.options)
+        try:
+            return self._run(name, self._assignment(task, name, stop), report)
+        except HoldfastError as error:
+            return Failed(error.message)
+        except Exception as error:
+            log.debug("driver %s failed", name, exc_info=True)
+            return Failed(f"the {name} driver failed: {type(error).__name__}: {error}")
+
+    def _run(self, driver: str, assignment: Assignment, report: TaskReport) -> Outcome:
+        outcome: Outcome | None = None
+        try:
+            outcome = self._around.drivers(driver).run(assignment, report)
+            return outcome
+        finally:
+            if not isinstance(outcome, Done):
+                end_what_is_left(assignment)
+
+    def _assignment(self, task: Task, driver: str, stop: StopSignal) -> Assignment:
+        workflow, base = self._workflow, self._base
+        if base is not None and self._context is None and driver != "shell":
+            self._context = self._compiled(base)
+        return Assignment(
+            workflow_id=workflow.id,
+            session_number=workflow.session_count,
+            issue=self._originals.issue,
+            task=self._originals.task(task, is_told=driver != "shell"),
+            worktree=self._place.folder,
+            attempt=task.attempts,
+            context=self._context,
+            message=self._originals.message,
+            agent_session=_agent_session(self._agent_session),
+            earlier=_earlier(base) if base else None,
+            tests=self._tests,
+            stop=stop,
+        )
+
+    def _compiled(self, base: SessionSnapshot) -> str:
+        from holdfast.capture.drift import find_drift
+        from holdfast.resume.snapshots import ResumeContextCompiler
+
+        drift = find_drift(base, self._place.folder).sentences
+        return ResumeContextCompiler().compile(base, self._workflow.issue, drift=drift)
+
+    def _take_usage(self, usage: UsageMetrics) -> None:
+        """A window that fills up in mid-task asks for a pause at once."""
+        self._around.listener(self._workflow.id, usage)
+        policy = self._workflow.options.policy
+        cause = pause_cause(policy, Situation(context_share=usage.context_utilization))
+        if cause is not None and self._workflow.pause_request is None:
+            self._request_pause(cause)
+
+    def _take_agent_session(self, reported: AgentSessionReported) -> None:
+        self._recorder.note(reported)
+        self._agent_session = reported
+
+    def _look(self, stop: StopSignal) -> None:
+        """From the watch's thread: whether the task in flight is still wanted."""
+        workflow = self._around.core.store.workflow(self._workflow.id)
+        if self._recorder.is_over(workflow):
+            stop.request(f"the workflow is {workflow.status}")
+        elif self._around.quit.is_set():
+            stop.request("Holdfast was told to stop now")
+        elif workflow.pause_request is not None and _must_force(workflow, self._around.clock()):
+            limit = _force_after(workflow)
+            self.forced = f"the task did not end within {limit:g} s and was cut off; it is pending again"
+            stop.request("the pause would not wait any longer")
+
+
+def _earlier(base: SessionSnapshot) -> EarlierSession:
+    return EarlierSession(base.trigger, _agent_session(base.agent_session), base.usage.context_utilization)
+
+
+def _agent_session(reported: AgentSessionReported | None) -> AgentSession | None:
+    if reported is None:
+        return None
+    transcript = Path(reported.transcript) if reported.transcript else None
+    return AgentSession(reported.agent_session_id, reported.agent, transcript)
+
+
+def _force_after(workflow: Workflow) -> float:
+    request = workflow.pause_request
+    asked = request.force_after if request else None
+    return workflow.options.force_after if asked is None else asked
+
+
+def _must_force(workflow: Workflow, now: float) -> bool:
+    if workflow.pause_request is None:
+        return False
+    waited = now - workflow.pause_request.requested_at.timestamp()
+    return must_force(workflow.options.policy, waited, _force_after(workflow))
