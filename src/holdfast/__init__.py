@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from holdfast.findings.by_model import DecisionExtractor as DecisionExtractor
     from holdfast.flow.graph import Flow as Flow
     from holdfast.flow.hub import Hub as Hub
-    from holdfast.flow.session import SessionContext as SessionContext
+    from holdfast.flow.hub import SessionContext as SessionContext
     from holdfast.journal.log import PauseAction as PauseAction
     from holdfast.journal.usage import ContextUsageTracker as ContextUsageTracker
     from holdfast.model.findings import Decision as Decision
@@ -50,7 +50,7 @@ _HOME = {
     "ResumeContextCompiler": "holdfast.resume.snapshots",
     "ReviewerFeedback": "holdfast.model.findings",
     "SessionAlreadyRunningError": "holdfast.base.errors",
-    "SessionContext": "holdfast.flow.session",
+    "SessionContext": "holdfast.flow.hub",
     "SessionNotFoundError": "holdfast.base.errors",
     "SessionPauseManager": "holdfast.sessions.pause",
     "SessionSnapshot": "holdfast.model.snapshot",

@@ -10,8 +10,7 @@ from agents.workshop import PROGRAMS
 from holdfast.flow.agents.claude_code import claude_code_node
 from holdfast.flow.graph import Flow
 from holdfast.flow.hub import Hub
-from holdfast.model.flow import SessionState
-from holdfast.model.flow_event import NodeMessage
+from holdfast.model.flow import NodeMessage, SessionState
 
 
 def flow_of(claude: ClaudeCode) -> Flow:

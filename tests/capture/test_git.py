@@ -15,8 +15,7 @@ from hypothesis import strategies as st
 
 from holdfast.base import git
 from holdfast.base.errors import GitError, InvalidInputError
-from holdfast.capture.git import BEFORE_FIRST_COMMIT, capture_git_state, head_commit
-from holdfast.capture.git_commit import commit_files
+from holdfast.capture.git import BEFORE_FIRST_COMMIT, capture_git_state, commit_files, head_commit
 from holdfast.model.git import GitState
 
 GONE = "1234567890" * 4

@@ -19,7 +19,7 @@ from holdfast.model.snapshot import SessionSnapshot
 from holdfast.project.settings import Settings, load_settings
 from holdfast.sessions.enrich import enrich_snapshot
 from holdfast.sessions.pause import SessionPauseManager, open_store
-from holdfast.store.session_document import read_session_document
+from holdfast.store.documents import read_session_document
 from transcripts.claude_files import answered, called, file_of, said, typed
 
 CHOSEN = "I'll take oak for the frame"

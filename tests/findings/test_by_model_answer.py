@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from findings.model_samples import GOOD, SESSION, decided, went_wrong
-from holdfast.findings.answer import Findings, answer_schema, findings_in, is_answer
-from holdfast.findings.conversation import Conversation, conversation
+from holdfast.findings.model_answer import Findings, answer_schema, findings_in, is_answer
+from holdfast.findings.model_prompt import Conversation, conversation
 from holdfast.model.findings import Decision, ErrorRecord
 from holdfast.model.message import Message, ToolCall, ToolResult
 

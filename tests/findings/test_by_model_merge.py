@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from findings.model_samples import decision, error
-from holdfast.findings.merge import merge_decisions, merge_errors, same_decision, same_error
+from holdfast.findings.by_model import merge_decisions, merge_errors, same_decision, same_error
 from holdfast.model.findings import Decision, ErrorRecord
 
 # Few words, so that many descriptions resemble each other.

@@ -4,7 +4,7 @@ import pytest
 
 from findings.sessions import Session
 from holdfast.base.text import same_command
-from holdfast.findings.failures import telling_lines
+from holdfast.findings.rules.failures import telling_lines
 
 BROKEN = "Exit code 2\n$ make paint\nshed.c:4:9: undefined: brush\nmake: *** [paint] Error 1"
 

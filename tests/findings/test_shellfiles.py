@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from findings.sessions import Session
-from holdfast.findings.shellfiles import files_read, files_written
+from holdfast.findings.rules.files import files_read, files_written
 
 
 @pytest.mark.parametrize(

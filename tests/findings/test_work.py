@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from findings.sessions import Session
-from holdfast.findings.testruns import is_test_command
+from holdfast.findings.rules.commands import is_test_command
 from holdfast.model.message import TodoItem
 
 

@@ -12,7 +12,7 @@ from holdfast.base.errors import InvalidInputError, NodeFailedError
 from holdfast.flow.graph import Flow
 from holdfast.flow.hub import Hub
 from holdfast.flow.step import Step
-from holdfast.model.flow_event import EventsDropped, FlowEvent, NodeCompleted, NodeEvent, NodeFailed
+from holdfast.model.flow import EventsDropped, FlowEvent, NodeCompleted, NodeEvent, NodeFailed
 
 
 def three_ways() -> Flow:

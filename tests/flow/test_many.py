@@ -11,9 +11,8 @@ import pytest
 from flow.harness import play
 from holdfast.flow.graph import Body, Flow
 from holdfast.flow.hub import Hub
-from holdfast.flow.memory import MemoryFlowStore
 from holdfast.flow.step import Step
-from holdfast.flow.store import FlowStore
+from holdfast.flow.store import FlowStore, MemoryFlowStore
 from holdfast.store.flows import SqlFlowStore
 
 FLOWS = 1000

@@ -18,9 +18,8 @@ from holdfast.base.errors import (
 )
 from holdfast.flow.graph import Flow
 from holdfast.flow.hub import Hub
-from holdfast.flow.memory import MemoryFlowStore
-from holdfast.flow.signal import FlowAborted, FlowPaused
-from holdfast.flow.step import Step
+from holdfast.flow.step import FlowAborted, FlowPaused, Step
+from holdfast.flow.store import MemoryFlowStore
 from holdfast.model.flow import FLOW_TRANSITIONS, Runner
 from holdfast.testing import FixedClock
 

@@ -16,8 +16,7 @@ from hypothesis import strategies as st
 from flow.harness import play, run_or_resume
 from flow.random_flows import Description, World, build, describe
 from holdfast.flow.hub import Hub
-from holdfast.flow.memory import MemoryFlowStore
-from holdfast.flow.store import FlowStore
+from holdfast.flow.store import FlowStore, MemoryFlowStore
 from holdfast.store.flows import SqlFlowStore
 from holdfast.store.sql import SqlStore
 

@@ -17,8 +17,8 @@ from holdfast.base.errors import (
 )
 from holdfast.flow.graph import Flow
 from holdfast.flow.hub import Hub
-from holdfast.flow.memory import MemoryFlowStore
 from holdfast.flow.step import Step
+from holdfast.flow.store import MemoryFlowStore
 from holdfast.model.flow import Claimed, FlowSession, Record, Settlement
 from holdfast.store.flows import SqlFlowStore
 from holdfast.store.sql import SqlStore

@@ -7,8 +7,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 
-from holdfast.model.diff import Step, TaskChange, diff
-from holdfast.model.snapshot import FileFingerprint, SessionSnapshot
+from holdfast.model.snapshot import FileFingerprint, SessionSnapshot, Step, TaskChange, diff
 from holdfast.model.task import Task, TaskDAG
 from model.strategies import snapshots
 from store.samples import DECISION, ERROR, PLAN, full_snapshot

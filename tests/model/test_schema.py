@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from holdfast.base.errors import DamagedDataError, NewerSchemaError
-from holdfast.model.schema import ITEM_SESSION_SCHEMA, SNAPSHOT_SCHEMA, Document, Schema
+from holdfast.model.base import ITEM_SESSION_SCHEMA, SNAPSHOT_SCHEMA, Document, Schema
 
 
 def renamed(document: Document) -> Document:

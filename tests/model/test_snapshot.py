@@ -16,12 +16,15 @@ from holdfast.model.task import TaskDAG
 from holdfast.model.usage import UsageMetadata, UsageMetrics
 from holdfast.model.workflow import Workflow
 from holdfast.store.documents import (
+    markdown,
+    read_session_document,
+    render_files,
+    session_document,
     snapshot_from_columns,
     snapshot_from_json,
     snapshot_to_columns,
     snapshot_to_json,
 )
-from holdfast.store.session_document import markdown, read_session_document, render_files, session_document
 from model.strategies import snapshots, workflows
 from store.samples import PLAN, full_snapshot, full_workflow, snapshot, workflow
 

@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from holdfast.resume.budget import choose
-from holdfast.resume.outline import Block, Item, Outline, Section
+from holdfast.resume.rendering import Block, Item, Outline, Section
 
 words = st.text(alphabet="abc ", min_size=1, max_size=30)
 

@@ -10,8 +10,8 @@ from holdfast import ResumeContextCompiler
 from holdfast.base.errors import InvalidInputError
 from holdfast.cli.history import _CATEGORIES as ON_THE_COMMAND_LINE
 from holdfast.model.snapshot import SessionSnapshot
-from holdfast.resume.fidelity import _FETCHED_BY, fetch_command
-from holdfast.resume.history import CATEGORIES
+from holdfast.resume.compiler import _FETCHED_BY, fetch_command
+from holdfast.resume.snapshots import CATEGORIES
 from model.strategies import snapshots
 from resume.test_snapshots import decided, failed, reviewed, rich
 from store.samples import full_snapshot, snapshot

@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from holdfast.resume.paths import short_paths
+from holdfast.resume.rendering import short_paths
 
 
 def test_two_parts_where_they_suffice_more_where_not():

@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 
 from findings.sessions import Session
 from holdfast.resume.compiler import compile_context
-from holdfast.resume.quote import code, fenced, prose, quoted
+from holdfast.resume.rendering import code, fenced, prose, quoted
 from resume.test_compiler import outside_fences
 
 hostile = st.text(alphabet=st.sampled_from("`~#-> \n\r\tab\u202e\x00\"'"), max_size=60)

@@ -21,7 +21,7 @@ from holdfast.model.message import TodoItem
 from holdfast.model.snapshot import SessionSnapshot
 from holdfast.model.task import Task, TaskDAG
 from holdfast.model.workflow import Issue
-from holdfast.resume.quote import visible
+from holdfast.resume.rendering import visible
 from model.strategies import issues, snapshots
 from resume.streams import HOSTILE, streams
 from resume.test_compiler import outside_fences

@@ -25,8 +25,7 @@ from holdfast.base.errors import (
     SessionNotFoundError,
     StorageError,
 )
-from holdfast.flow.memory import MemoryFlowStore
-from holdfast.flow.store import FlowStore
+from holdfast.flow.store import FlowStore, MemoryFlowStore
 from holdfast.model.flow import (
     Claimed,
     FlowSession,

@@ -34,7 +34,7 @@ from holdfast.model.entry import UnknownEntry
 from holdfast.model.task import TaskDAG
 from holdfast.store import engine as engines
 from holdfast.store.documents import snapshot_to_json
-from holdfast.store.migrations.runner import known_versions, upgrade
+from holdfast.store.engine import known_versions, upgrade
 from holdfast.store.sql import SqlStore, _workflow_row
 from holdfast.store.tables import metadata, session_snapshots, workflows
 from store.samples import at, full_snapshot, new, next_of, numbered, snapshot, workflow

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from holdfast.model.message import TodoItem
-from holdfast.transcripts import lines
+from holdfast.transcripts import fields
 from transcripts.claude_files import answered, called, file_of, read_bytes, read_lines, said, typed
 
 
@@ -166,7 +166,7 @@ def test_the_report_knows_the_session():
 
 
 def test_odd_lines_are_counted_and_survived(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(lines, "MAX_LINE_BYTES", 500)
+    monkeypatch.setattr(fields, "MAX_LINE_BYTES", 500)
     good = json.dumps(typed("good", uuid="u1")).encode() + b"\n"
     huge = json.dumps(typed("x" * 3000)).encode() + b"\n"
     data = (

@@ -137,7 +137,7 @@ def _settled(current: Settings, session: FoundSession | None) -> str:
 
 def _compiled(current: Settings, name: str, agent: str) -> Compiled:
     from holdfast.resume.snapshots import ResumeContextCompiler
-    from holdfast.store.session_document import read_session_document
+    from holdfast.store.documents import read_session_document
     from holdfast.store.session_files import SessionFiles
 
     document = SessionFiles(current.layout.sessions).read(name)

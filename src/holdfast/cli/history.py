@@ -28,7 +28,7 @@ def command(snapshot: str, category: str, as_json: bool) -> None:
       holdfast history latest errors
       holdfast history session-20260106-120000 decisions --json
     """
-    from holdfast.resume.history import history
+    from holdfast.resume.snapshots import history
     from holdfast.sessions.contexts import history_data
 
     current = common.settings()

@@ -26,7 +26,7 @@ def command(file: Path, as_json: bool) -> None:
     from holdfast.sessions.bundles import import_bundle
     from holdfast.sessions.reindex import take_in_waiting
     from holdfast.store.bundle import LARGEST_BUNDLE
-    from holdfast.store.sealing import is_encrypted
+    from holdfast.store.encryption import is_encrypted
 
     current = common.settings()
     with storage_errors(f"read {file}"):

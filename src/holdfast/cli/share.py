@@ -46,7 +46,7 @@ def pull(remote: str, as_json: bool) -> None:
     """Take in the sessions that others have put on the REMOTE; each bundle is checked like any other."""
     from holdfast.sessions.bundles import import_bundle
     from holdfast.sessions.reindex import take_in_waiting
-    from holdfast.store.sealing import is_encrypted
+    from holdfast.store.encryption import is_encrypted
 
     current = common.settings()
     shared = _shared(remote)

@@ -70,7 +70,7 @@ def list_snapshots(workflow_id: str | None, everywhere: bool, as_json: bool) -> 
 @common.json_option
 def show(snapshot: str, as_json: bool) -> None:
     """Show one snapshot as a page, or whole as JSON."""
-    from holdfast.store.session_document import markdown, session_document
+    from holdfast.store.documents import markdown, session_document
 
     current = common.settings()
     with common.store_for(current) as store:
@@ -88,7 +88,7 @@ def show(snapshot: str, as_json: bool) -> None:
 @common.json_option
 def diff(before: str, after: str, as_json: bool) -> None:
     """Show what changed from one snapshot to another."""
-    from holdfast.model import diff as model
+    from holdfast.model import snapshot as model
 
     current = common.settings()
     with common.store_for(current) as store:

@@ -14,9 +14,8 @@ from holdfast.base.redact import redact
 from holdfast.base.text import head_and_tail
 from holdfast.docaudit.items import CodeItem
 from holdfast.docaudit.languages import Source, clean, text_of_docstring, text_of_jsdoc
-from holdfast.findings.model_call import ModelChoice, Question, ask
-from holdfast.findings.model_failure import too_late
-from holdfast.findings.patience import OwnThread
+from holdfast.findings.deadlines import OwnThread
+from holdfast.findings.model_call import ModelChoice, Question, ask, too_late
 from holdfast.model.originals import marks_in
 from holdfast.project.settings import Settings
 

@@ -6,17 +6,15 @@ from collections import OrderedDict
 from collections.abc import Iterable
 from dataclasses import replace
 
-from holdfast.findings.actions import Action, action_of, is_absolute, step_of
-from holdfast.findings.commands import Commands
-from holdfast.findings.failures import Failures
-from holdfast.findings.files import TouchedFiles
-from holdfast.findings.git import GitWork
-from holdfast.findings.names import Names, Source
-from holdfast.findings.reviews import Reviews
-from holdfast.findings.shellfiles import files_read
-from holdfast.findings.stopping import Stopping, stopped_by_user
-from holdfast.findings.talk import Talk
-from holdfast.findings.testruns import TestRuns, is_test_command
+from holdfast.findings.rules.actions import Action, action_of, is_absolute, step_of
+from holdfast.findings.rules.commands import Commands, TestRuns, is_test_command
+from holdfast.findings.rules.conversation import Talk
+from holdfast.findings.rules.failures import Failures
+from holdfast.findings.rules.files import TouchedFiles, files_read
+from holdfast.findings.rules.git import GitWork
+from holdfast.findings.rules.names import Names, Source
+from holdfast.findings.rules.reviews import Reviews
+from holdfast.findings.rules.stopping import Stopping, stopped_by_user
 from holdfast.model.frame import handed_over
 from holdfast.model.gathered import Edit, Gathered, LastStep
 from holdfast.model.message import Message, ReadReport, TodoItem, ToolCall, ToolResult

@@ -12,7 +12,7 @@ from typing import Any, Self
 
 from holdfast.base.clock import Clock
 from holdfast.base.errors import InvalidInputError
-from holdfast.model.flow_event import EventsDropped, FlowEvent
+from holdfast.model.flow import EventsDropped, FlowEvent
 
 
 class Bus:

@@ -1,41 +1,25 @@
-"""One run of a flow, from where it stands to where it stops.
-
-Edges are counted down; a node whose edges are all decided is ready if one of them was
-taken, and skipped otherwise. Nothing recurses: neither with the length of a chain nor
-with the depth of flows in flows. A plain function runs right here; a coroutine and an agent
-become tasks. What has finished is recorded, many nodes in one write if they finished
-together, and only then do the nodes after it start.
-
-On resume the same walk is made, and nodes that are on record are completed from there.
-
-    paused    running nodes finish their step, agents stop after their next message
-    aborted   running nodes are cancelled
-    failed    as paused; the failed node runs again on resume
-    cancelled from outside: running nodes are cancelled, what is complete is recorded,
-              and the cancellation goes on
-"""
+"""One run of a flow, from where it stands to where it stops."""
 
 from __future__ import annotations
 
 import asyncio
 import inspect
 from collections import deque
-from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Sequence
 from contextvars import copy_context
 from time import perf_counter
 from types import CoroutineType
 from typing import Any, NamedTuple, cast
 
-from holdfast.base.errors import InvalidInputError, NodeFailedError
+from holdfast.base.errors import HoldfastError, InvalidInputError, NodeFailedError
 from holdfast.flow.bus import Bus
-from holdfast.flow.failure import Failure, node_failed, told
 from holdfast.flow.frame import Frame, Loop, items_of
 from holdfast.flow.graph import CompiledFlow, Items
-from holdfast.flow.signal import AbortSignal, FlowInterrupt, FlowPaused
-from holdfast.flow.step import Step
+from holdfast.flow.step import AbortSignal, FlowInterrupt, FlowPaused, Step
 from holdfast.flow.store import FlowStore, surely
-from holdfast.model.flow import FlowSession, Interrupted, Progress, Record, RecordKind, take_in
-from holdfast.model.flow_event import (
+from holdfast.model.flow import (
+    FlowSession,
+    Interrupted,
     NodeCompleted,
     NodeEvent,
     NodeFailed,
@@ -43,7 +27,55 @@ from holdfast.model.flow_event import (
     NodeMessage,
     NodeSkipped,
     NodeStarted,
+    Progress,
+    Record,
+    RecordKind,
+    take_in,
 )
+
+# ── failures ──────────────────────────────────────────────────────────────────────────────────────
+
+# Nodes that failed, in words.
+
+
+class Failure(NamedTuple):
+    node_id: str
+    error: BaseException
+
+
+def node_failed(session_id: str, failures: Sequence[Failure]) -> NodeFailedError:
+    first = failures[0]
+    others = f" (and {len(failures) - 1} more)" if len(failures) > 1 else ""
+    return NodeFailedError(
+        f"node {first.node_id!r} of session {session_id} failed{others}: {told(first.error)}",
+        hint=first.error.hint if isinstance(first.error, HoldfastError) else None,
+    )
+
+
+def told(error: BaseException) -> str:
+    """An error in one line: ours as they are, others with their kind."""
+    if isinstance(error, HoldfastError):
+        return error.message
+    return f"{type(error).__name__}: {error}".rstrip(": ")
+
+
+# ── the run ───────────────────────────────────────────────────────────────────────────────────────
+
+# One run of a flow, from where it stands to where it stops.
+#
+# Edges are counted down; a node whose edges are all decided is ready if one of them was
+# taken, and skipped otherwise. Nothing recurses: neither with the length of a chain nor
+# with the depth of flows in flows. A plain function runs right here; a coroutine and an agent
+# become tasks. What has finished is recorded, many nodes in one write if they finished
+# together, and only then do the nodes after it start.
+#
+# On resume the same walk is made, and nodes that are on record are completed from there.
+#
+# paused    running nodes finish their step, agents stop after their next message
+# aborted   running nodes are cancelled
+# failed    as paused; the failed node runs again on resume
+# cancelled from outside: running nodes are cancelled, what is complete is recorded,
+# and the cancellation goes on
 
 _TURN_SECONDS = 0.002
 """How long plain functions run one after the other before what they did is recorded and others get a turn."""

@@ -1,9 +1,4 @@
-"""The hub runs flows, and is the one place that pauses, aborts and resumes them.
-
-It owns the contexts of its sessions; others get to see signals and events. A session
-that was paused can be resumed by any hub on the same store that knows the flow: this
-one, or one in another process. Call a hub from the thread of its event loop.
-"""
+"""The hub runs flows, and is the one place that pauses, aborts and resumes them."""
 
 from __future__ import annotations
 
@@ -12,7 +7,7 @@ import logging
 import os
 from collections.abc import Collection
 from contextvars import ContextVar
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from types import TracebackType
 from typing import Any, Self, TypeVar, cast
@@ -26,34 +21,90 @@ from holdfast.base.errors import (
     SessionNotFoundError,
 )
 from holdfast.base.ids import new_id
-from holdfast.base.process import ProcessIdentity, identify, machine
+from holdfast.base.process import ProcessIdentity, identify, is_alive, machine
 from holdfast.base.redact import redact
 from holdfast.flow.bus import Bus, Subscription
 from holdfast.flow.executor import Run
 from holdfast.flow.graph import CompiledFlow, Flow
-from holdfast.flow.memory import MemoryFlowStore
-from holdfast.flow.session import HeldSession, SessionContext, admit
-from holdfast.flow.signal import AbortController, AbortSignal
-from holdfast.flow.store import FlowStore, surely
+from holdfast.flow.step import AbortController, AbortSignal
+from holdfast.flow.store import FlowStore, MemoryFlowStore, surely
 from holdfast.model.flow import (
+    ENDED,
     Claimed,
+    FlowPausedEvent,
+    FlowResumed,
     FlowSession,
     FlowStatus,
     Progress,
     Runner,
+    SessionAborted,
+    SessionEnded,
+    SessionStarted,
     SessionState,
     Settlement,
     progress,
     session_not_found,
     state_of,
 )
-from holdfast.model.flow_event import (
-    FlowPausedEvent,
-    FlowResumed,
-    SessionAborted,
-    SessionEnded,
-    SessionStarted,
-)
+
+# ── sessions ──────────────────────────────────────────────────────────────────────────────────────
+
+# A session as its hub holds it, and who may take one over.
+
+
+@dataclass(frozen=True)
+class SessionContext:
+    """One stretch of a run, from its start or resume to where it stops. The hub owns the controller."""
+
+    session_id: str
+    parent_id: str | None
+    created_at: datetime
+    abort_controller: AbortController = field(default_factory=AbortController, repr=False)
+
+
+@dataclass(eq=False)
+class HeldSession:
+    """What a hub knows of a session that it runs, or that was paused under it."""
+
+    context: SessionContext
+    graph: CompiledFlow
+    under_way: asyncio.Future[None]
+    """Done when the run has come to rest. A paused session may still have nodes finishing their step."""
+    status: FlowStatus = "running"
+    claim: int = 1
+    resuming: bool = False
+    has_children: bool = False
+
+
+def admit(session: FlowSession, runner: Runner, *, takeover: bool) -> None:
+    """Raise unless this runner may have the session."""
+    session.check_version()
+    if session.status in ENDED:
+        raise SessionNotFoundError(
+            f"there is no paused session {session.id}: it is {session.status}", hint="start a new run"
+        )
+    holder = session.runner
+    if session.status != "running" or holder is None or takeover or holder["token"] == runner["token"]:
+        return
+    if holder["host"] != runner["host"]:
+        raise SessionAlreadyRunningError(
+            f"session {session.id} is run by process {holder['process']['pid']} on {holder['host']}",
+            hint="if that one is gone for good: resume(…, takeover=True)",
+        )
+    if is_alive(holder["process"]):
+        raise SessionAlreadyRunningError(
+            f"session {session.id} is run by process {holder['process']['pid']}",
+            hint="pause it there, wait until it has ended, or take it from there: resume(…, takeover=True)",
+        )
+
+
+# ── the hub ───────────────────────────────────────────────────────────────────────────────────────
+
+# The hub runs flows, and is the one place that pauses, aborts and resumes them.
+#
+# It owns the contexts of its sessions; others get to see signals and events. A session
+# that was paused can be resumed by any hub on the same store that knows the flow: this
+# one, or one in another process. Call a hub from the thread of its event loop.
 
 log = logging.getLogger("holdfast.flow")
 

@@ -1,17 +1,28 @@
-"""What a hub needs of a store of runs. In memory: `flow.memory`; in a database: `holdfast.store.flows`.
-
-Methods return `None`, or what they were asked for, where the work is done at once, and a
-future where it is not: a node in memory costs no turn of the event loop.
-"""
+"""What a hub needs of a store of runs, and a store in memory. In a database: `holdfast.store.flows`."""
 
 from __future__ import annotations
 
 from asyncio import CancelledError, Future, wait
 from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Protocol
 
-from holdfast.model.flow import Claimed, FlowSession, FlowStatus, Record, Runner, Settlement
+from holdfast.model.flow import (
+    ENDED,
+    Claimed,
+    FlowSession,
+    FlowStatus,
+    Record,
+    Runner,
+    Settlement,
+    claimed_by,
+    lost_claim,
+    session_exists,
+    session_not_found,
+    settled,
+    still_running,
+)
 
 Admit = Callable[[FlowSession], None]
 """Raises where the session may not be claimed. Called while nobody else can claim it."""
@@ -71,3 +82,84 @@ class FlowStore(Protocol):
         ...
 
     def close(self) -> None: ...
+
+
+# ── in memory ─────────────────────────────────────────────────────────────────────────────────────
+
+# Runs kept in this process: any Python value, nothing written, gone with the process.
+
+
+@dataclass(slots=True)
+class _Kept:
+    session: FlowSession
+    records: list[Record] = field(default_factory=list[Record])
+
+
+class MemoryFlowStore:
+    """Keeps every session that can go on, and the last `keep_ended` of those that cannot."""
+
+    def __init__(self, keep_ended: int = 1000) -> None:
+        self._sessions: dict[str, _Kept] = {}
+        self._ended: dict[str, None] = {}
+        self._keep_ended = keep_ended
+
+    def pack(self, value: Any) -> tuple[Any, Any]:
+        return value, value
+
+    def create(self, session: FlowSession) -> None:
+        if session.id in self._sessions:
+            raise session_exists(session.id)
+        self._sessions[session.id] = _Kept(session)
+
+    def claim(self, session_id: str, runner: Runner, at: datetime, admit: Any, message: str) -> Claimed:
+        kept = self._found(session_id)
+        admit(kept.session)
+        kept.session = claimed_by(kept.session, runner, at)
+        kept.records.append(Record(len(kept.records) + 1, "message", "", message))
+        return Claimed(kept.session, tuple(kept.records))
+
+    def append(self, session_id: str, claim: int, records: Sequence[Record]) -> None:
+        kept = self._found(session_id)
+        if kept.session.claim != claim:
+            raise lost_claim(session_id)
+        kept.records += records
+
+    def settle(self, session_id: str, claim: int, records: Sequence[Record], settlement: Settlement) -> None:
+        self.append(session_id, claim, records)
+        kept = self._sessions[session_id]
+        kept.session = settled(kept.session, settlement)
+        if kept.session.status in ENDED:
+            self._forget_old_ones(session_id)
+
+    def load(self, session_id: str) -> Claimed:
+        kept = self._found(session_id)
+        return Claimed(kept.session, tuple(kept.records))
+
+    def sessions(self, statuses: Collection[FlowStatus] | None = None, limit: int = 100) -> list[FlowSession]:
+        found = [
+            kept.session
+            for kept in self._sessions.values()
+            if statuses is None or kept.session.status in statuses
+        ]
+        return sorted(found, key=lambda session: (session.updated_at, session.id), reverse=True)[:limit]
+
+    def forget(self, session_id: str) -> None:
+        if self._found(session_id).session.status == "running":
+            raise still_running(session_id)
+        del self._sessions[session_id]
+        self._ended.pop(session_id, None)
+
+    def close(self) -> None:
+        """Nothing to close; there for the protocol."""
+
+    def _found(self, session_id: str) -> _Kept:
+        try:
+            return self._sessions[session_id]
+        except KeyError:
+            raise session_not_found(session_id) from None
+
+    def _forget_old_ones(self, session_id: str) -> None:
+        self._ended[session_id] = None
+        while len(self._ended) > self._keep_ended:
+            oldest = next(iter(self._ended))
+            del self._ended[oldest], self._sessions[oldest]

@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from holdfast.base.errors import InvalidInputError
-from holdfast.findings.actions import Action, action_of
-from holdfast.findings.shellfiles import files_written
+from holdfast.findings.rules.actions import Action, action_of
+from holdfast.findings.rules.files import files_written
 from holdfast.hooks.housekeeping.file_changes import ENDING, NAMED, RECORDING, TRANSACTION
 from holdfast.model.message import ToolCall
 from holdfast.undo.work import NamedFiles

@@ -207,7 +207,7 @@ def _was_used(work: Work, transcript: str) -> bool:
 
 def did_work(work: Work, transcript: str = "") -> bool:
     """Whether this session did anything to hand over. In doubt it did: nothing may be lost by this."""
-    from holdfast.findings.effort import did_work as did
+    from holdfast.findings.rules.stopping import did_work as did
     from holdfast.sessions.contexts import read_session
 
     if os.path.exists(work.note("edit-gate")):
@@ -291,7 +291,7 @@ def prepare_contexts(work: Work, name: str) -> bool:
     The first line is the commit of that moment, for the reader to compare.
     """
     from holdfast.resume.snapshots import ResumeContextCompiler
-    from holdfast.store.session_document import read_session_document
+    from holdfast.store.documents import read_session_document
 
     sessions = work.settings().layout.sessions
     files = SessionFiles(sessions)

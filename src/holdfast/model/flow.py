@@ -1,16 +1,11 @@
-"""A run of a flow: its states, what is recorded of it, and what the records add up to.
-
-A run is an append-only list of records. Where it stands is a fold over them, so a
-run that was paused, killed or moved to another process goes on from the same place.
-Nodes are named by paths: `review`, `each#3` (an item of a `foreach`), `outer/inner`.
-"""
+"""A run of a flow: its states, what is recorded of it, what they add up to, and the events it sends."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime
-from typing import Any, Literal, NamedTuple, TypedDict
+from typing import Any, ClassVar, Literal, NamedTuple, TypedDict
 
 from pydantic import AwareDatetime, ConfigDict, Field
 
@@ -298,3 +293,105 @@ def lost_claim(session_id: str) -> SessionAlreadyRunningError:
 
 def still_running(session_id: str) -> SessionAlreadyRunningError:
     return SessionAlreadyRunningError(f"session {session_id} is running", hint="pause or abort it first")
+
+
+# ── events ────────────────────────────────────────────────────────────────────────────────────────
+
+# What a hub tells about its runs. Frozen and numbered: `seq` orders all events of one hub.
+
+
+@dataclass(frozen=True, slots=True)
+class FlowEvent:
+    type: ClassVar[str]
+
+    seq: int
+    session_id: str
+    at: float
+    """Seconds since the epoch."""
+
+
+@dataclass(frozen=True, slots=True)
+class SessionStarted(FlowEvent):
+    type: ClassVar[str] = "session:start"
+    flow: str
+
+
+@dataclass(frozen=True, slots=True)
+class SessionEnded(FlowEvent):
+    """All nodes are done."""
+
+    type: ClassVar[str] = "session:end"
+
+
+@dataclass(frozen=True, slots=True)
+class SessionAborted(FlowEvent):
+    type: ClassVar[str] = "session:abort"
+    reason: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class FlowPausedEvent(FlowEvent):
+    type: ClassVar[str] = "flow:paused"
+    reason: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class FlowResumed(FlowEvent):
+    type: ClassVar[str] = "flow:resumed"
+    messages: tuple[str, ...] = ()
+    """What was injected: said on this resume, or before and not heard by any node yet."""
+
+
+@dataclass(frozen=True, slots=True)
+class NodeEvent(FlowEvent):
+    node_id: str
+
+
+@dataclass(frozen=True, slots=True)
+class NodeStarted(NodeEvent):
+    type: ClassVar[str] = "node:started"
+
+
+@dataclass(frozen=True, slots=True)
+class NodeCompleted(NodeEvent):
+    """Its output is in the store."""
+
+    type: ClassVar[str] = "node:completed"
+    output: Any = None
+
+
+@dataclass(frozen=True, slots=True)
+class NodeSkipped(NodeEvent):
+    """No edge that leads to it was taken."""
+
+    type: ClassVar[str] = "node:skipped"
+
+
+@dataclass(frozen=True, slots=True)
+class NodeInterrupted(NodeEvent):
+    """Stopped in its middle; it goes on at the next resume."""
+
+    type: ClassVar[str] = "node:interrupted"
+
+
+@dataclass(frozen=True, slots=True)
+class NodeFailed(NodeEvent):
+    type: ClassVar[str] = "node:failed"
+    error: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class NodeMessage(NodeEvent):
+    """A streaming agent said something."""
+
+    type: ClassVar[str] = "node:message"
+    message: Any = None
+
+
+@dataclass(frozen=True, slots=True)
+class EventsDropped(FlowEvent):
+    """This subscriber was too slow: so many events that it asked for are missing here."""
+
+    type: ClassVar[str] = "events:dropped"
+    count: int
+    last_seq: int

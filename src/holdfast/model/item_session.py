@@ -7,8 +7,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AwareDatetime, Field
 
-from holdfast.model.base import Value
-from holdfast.model.schema import ITEM_SESSION_SCHEMA
+from holdfast.model.base import ITEM_SESSION_SCHEMA, Value
 from holdfast.model.snapshot import FileFingerprint
 
 SESSION_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}")

@@ -10,7 +10,7 @@ from __future__ import annotations
 import heapq
 from collections.abc import Iterable
 
-from holdfast.resume.outline import Block, Item, Outline, Section
+from holdfast.resume.rendering import Block, Item, Outline, Section
 
 MUST = 40.0
 """An item worth this much is taken first, however long it is."""

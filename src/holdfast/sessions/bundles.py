@@ -14,17 +14,16 @@ from holdfast.base.clock import Clock, system_clock, to_datetime
 from holdfast.base.durable import read_file, storage_errors, write_new
 from holdfast.base.errors import CannotDoError, DamagedDataError, NotFoundError
 from holdfast.base.ids import new_id
-from holdfast.model.base import explain
+from holdfast.model.base import ITEM_SESSION_SCHEMA, explain
 from holdfast.model.item_session import STATE_CLASSES, ImproveSessionState, ItemSessionState, SessionType
-from holdfast.model.schema import ITEM_SESSION_SCHEMA
 from holdfast.model.snapshot import SessionSnapshot
 from holdfast.model.workflow import ACTIVE, Workflow
 from holdfast.project.settings import Settings
 from holdfast.sessions.pause import remember_project
 from holdfast.store.bundle import LARGEST_MEMBER, pack, unpack
+from holdfast.store.documents import read_session_document, render_files
 from holdfast.store.item_sessions import SessionStateManager
 from holdfast.store.protocol import Store
-from holdfast.store.session_document import read_session_document, render_files
 from holdfast.store.session_files import FileSet, SessionFiles
 from holdfast.undo.carry import Carried, from_document
 from holdfast.undo.transactions import Limits, SideCar

@@ -14,7 +14,7 @@ from holdfast.resume.snapshots import ResumeContextCompiler
 from holdfast.sessions.contexts import ReadSession, read_session
 from holdfast.sessions.pause import open_store
 from holdfast.sessions.transitions import Core
-from holdfast.store.session_document import render_files
+from holdfast.store.documents import render_files
 from holdfast.store.session_files import FileSet, SessionFiles
 
 log = logging.getLogger("holdfast.enrich")

@@ -20,8 +20,7 @@ from holdfast.base.clock import Clock, system_clock, to_datetime
 from holdfast.base.durable import private_folder, replace_file, storage_errors
 from holdfast.base.errors import ConflictError, HoldfastError, InvalidInputError
 from holdfast.capture.files import fingerprint_files
-from holdfast.capture.git import BEFORE_FIRST_COMMIT, capture_git_state
-from holdfast.capture.git_commit import commit_files
+from holdfast.capture.git import BEFORE_FIRST_COMMIT, capture_git_state, commit_files
 from holdfast.model.fold import SessionFold
 from holdfast.model.git import GitState, decode_path, encode_path
 from holdfast.model.task import TaskDAG
@@ -29,7 +28,7 @@ from holdfast.model.workflow import OPEN, Issue
 from holdfast.project.layout import ProjectLayout
 from holdfast.project.settings import Settings, project_settings
 from holdfast.sessions.transitions import Core, Facts, Settled, going_on, opening, opening_pause
-from holdfast.store.session_document import read_session_document, render_files
+from holdfast.store.documents import read_session_document, render_files
 from holdfast.store.session_files import Closing, FileSet, SessionFiles
 
 if TYPE_CHECKING:

@@ -23,8 +23,8 @@ from holdfast.project.layout import ProjectLayout
 from holdfast.project.settings import Settings
 from holdfast.sessions.pause import known_projects, open_store, remember_project
 from holdfast.sessions.transitions import Core, again_on_conflict
+from holdfast.store.documents import read_session_document
 from holdfast.store.protocol import Store
-from holdfast.store.session_document import read_session_document
 from holdfast.store.session_files import SessionFiles
 from holdfast.store.sql import SqlStore
 

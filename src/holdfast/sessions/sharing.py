@@ -16,7 +16,7 @@ from holdfast.base.durable import private_folder, read_file, replace_file, stora
 from holdfast.base.errors import ConflictError, GitError, InvalidInputError, NotFoundError
 from holdfast.base.git import repository_settings
 from holdfast.base.ids import new_id
-from holdfast.capture.git_commit import change_repository, reach_remote
+from holdfast.capture.git import change_repository, reach_remote
 
 REF = "refs/holdfast/sessions"
 _FETCHED = "refs/holdfast/fetched"

@@ -350,7 +350,7 @@ def _holds_something(digest: Digest) -> bool:
 
 
 def _is_rule(text: str) -> bool:
-    from holdfast.findings.phrases import CONSTRAINT
+    from holdfast.findings.rules.conversation import CONSTRAINT
 
     return CONSTRAINT.search(text) is not None
 

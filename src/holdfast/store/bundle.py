@@ -20,9 +20,8 @@ from typing import Any, Literal
 from pydantic import AwareDatetime, Field, ValidationError
 
 from holdfast.base.errors import DamagedDataError, InvalidInputError
-from holdfast.model.base import Value, explain
-from holdfast.model.schema import Schema
-from holdfast.store.sealing import decrypt, encrypt, is_encrypted
+from holdfast.model.base import Schema, Value, explain
+from holdfast.store.encryption import decrypt, encrypt, is_encrypted
 
 BUNDLE_SCHEMA = Schema(
     "bundle",

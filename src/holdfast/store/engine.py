@@ -1,10 +1,4 @@
-"""Opening a database: SQLite by path, PostgreSQL by URL; its schema brought up to date first.
-
-SQLite runs in WAL mode with full sync: a commit is on the disk when it returns and
-readers do not wait for writers. Before 3.51.3 WAL has a rare corruption race between
-writing processes, so we carry a newer SQLite (`pysqlite3`) and fall back to the
-rollback journal should an old one be found (docs/decisions/0004).
-"""
+"""Opening a database: SQLite by path, PostgreSQL by URL; its schema brought up to date first."""
 
 from __future__ import annotations
 
@@ -14,6 +8,9 @@ from pathlib import Path
 from typing import Any
 
 import sqlalchemy as sa
+from alembic import command
+from alembic.config import Config
+from alembic.script import ScriptDirectory
 from sqlalchemy import event, exc
 
 from holdfast.base.durable import PRIVATE_FILE, lock_file, private_folder, storage_errors
@@ -25,6 +22,39 @@ from holdfast.base.errors import (
     NewerSchemaError,
     StorageError,
 )
+
+# ── migrations ────────────────────────────────────────────────────────────────────────────────────
+
+# Alembic, driven from code: no ini file, no working folder.
+
+
+def _config() -> Config:
+    config = Config()
+    config.set_main_option("script_location", str(Path(__file__).parent / "migrations").replace("%", "%%"))
+    return config
+
+
+def known_versions() -> set[str]:
+    return {script.revision for script in ScriptDirectory.from_config(_config()).walk_revisions()}
+
+
+def upgrade(engine: sa.Engine, to: str = "head") -> None:
+    """All missing steps in one transaction."""
+
+    config = _config()
+    with writing(engine).begin() as connection:
+        config.attributes["connection"] = connection
+        command.upgrade(config, to)
+
+
+# ── opening ───────────────────────────────────────────────────────────────────────────────────────
+
+# Opening a database: SQLite by path, PostgreSQL by URL; its schema brought up to date first.
+#
+# SQLite runs in WAL mode with full sync: a commit is on the disk when it returns and
+# readers do not wait for writers. Before 3.51.3 WAL has a rare corruption race between
+# writing processes, so we carry a newer SQLite (`pysqlite3`) and fall back to the
+# rollback journal should an old one be found (docs/decisions/0004).
 
 SCHEMA_HEAD = "0006"
 """The newest migration; a test holds it to the folder `migrations/versions`."""
@@ -181,7 +211,6 @@ def _bring_up_to_date(engine: sa.Engine, database: str) -> None:
         found = _schema_version(engine)
         if found == SCHEMA_HEAD:
             return
-        from holdfast.store.migrations.runner import known_versions, upgrade
 
         if found is not None and found not in known_versions():
             raise NewerSchemaError(

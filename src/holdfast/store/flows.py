@@ -41,8 +41,8 @@ from holdfast.model.flow import (
     settled,
     still_running,
 )
+from holdfast.store.driver import AppendedRow, QuickAppends
 from holdfast.store.engine import database_errors, open_engine, writing
-from holdfast.store.quick_appends import QuickAppends, Row
 from holdfast.store.tables import flow_records, flow_sessions
 
 _MOST_IN_ONE_COMMIT = 2000
@@ -304,9 +304,9 @@ def _append_all(connection: sa.Connection, requests: Sequence[_Request]) -> None
     _insert(connection, _admitted(requests, claims))
 
 
-def _admitted(requests: Sequence[_Request], claims: dict[str, int]) -> list[Row]:
+def _admitted(requests: Sequence[_Request], claims: dict[str, int]) -> list[AppendedRow]:
     """What those add whose claim still holds; the others are told."""
-    rows: list[Row] = []
+    rows: list[AppendedRow] = []
     for request in requests:
         session_id, claim, records = cast("tuple[str, int, Sequence[Record]]", request.append)
         if session_id not in claims:
@@ -318,7 +318,7 @@ def _admitted(requests: Sequence[_Request], claims: dict[str, int]) -> list[Row]
     return rows
 
 
-def _rows(session_id: str, records: Sequence[Record]) -> list[Row]:
+def _rows(session_id: str, records: Sequence[Record]) -> list[AppendedRow]:
     """In the order of the table's columns."""
     return [
         (session_id, seq, kind, path, value, None if taken is None else to_json(taken).decode())
@@ -326,7 +326,7 @@ def _rows(session_id: str, records: Sequence[Record]) -> list[Row]:
     ]
 
 
-def _insert(connection: sa.Connection, rows: Sequence[Row]) -> None:
+def _insert(connection: sa.Connection, rows: Sequence[AppendedRow]) -> None:
     if rows:
         columns = [column.name for column in flow_records.c]
         connection.execute(_ADD_RECORD, [dict(zip(columns, row, strict=True)) for row in rows])

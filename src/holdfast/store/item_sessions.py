@@ -33,11 +33,10 @@ from holdfast.base.errors import (
     NewerSchemaError,
     SessionNotFoundError,
 )
-from holdfast.model.base import explain
+from holdfast.model.base import ITEM_SESSION_SCHEMA, explain
 from holdfast.model.item_session import SESSION_ID, STATE_CLASSES, ItemSessionState, SessionType
-from holdfast.model.schema import ITEM_SESSION_SCHEMA
 from holdfast.project.layout import ProjectLayout, find_project
-from holdfast.store.sealing import Passphrase, Seal, passphrase_from_environment
+from holdfast.store.encryption import Passphrase, Seal, passphrase_from_environment
 
 log = logging.getLogger("holdfast.sessions")
 

@@ -22,8 +22,8 @@ from holdfast.model.workflow import (
     WorkflowOptions,
     WorkflowStatus,
 )
-from holdfast.store.direct import Connection, Direct, Ordinary
 from holdfast.store.documents import snapshot_from_columns, snapshot_to_columns
+from holdfast.store.driver import Connection, Direct, Ordinary
 from holdfast.store.engine import database_errors, open_engine, shown, writing
 from holdfast.store.leases import Leases
 from holdfast.store.protocol import (

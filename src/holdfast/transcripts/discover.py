@@ -24,7 +24,7 @@ from holdfast.base.errors import HoldfastError
 from holdfast.model.message import Message, ReadReport
 from holdfast.transcripts import claude, codex, gemini
 from holdfast.transcripts.fields import iso_of_milliseconds, mapping_of, text_of, text_or_none
-from holdfast.transcripts.opencode_db import connect, decoded
+from holdfast.transcripts.opencode import connect, decoded
 
 _HEAD_BYTES = 256 * 1024
 _FIRST_LINE_BYTES = 1024 * 1024

@@ -1,10 +1,12 @@
-"""Values out of foreign JSON, where any field may be missing or of any type."""
+"""Values, lines and documents out of foreign JSON, where anything may be missing, torn or of any type."""
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable
+from collections.abc import Callable, Hashable, Iterable, Iterator
 from datetime import UTC, datetime
 from typing import Any, BinaryIO, Generic, Literal, TypeVar, cast
+
+import orjson
 
 from holdfast.model.message import ReadReport, TodoItem
 
@@ -145,3 +147,161 @@ class PushedBack:
         if head.endswith(b"\n"):
             return head
         return head + self._source.readline(max(0, limit - len(head)) if limit >= 0 else -1)
+
+
+# ── JSON lines ────────────────────────────────────────────────────────────────────────────────────
+
+# JSON lines out of a file that may be torn, huge or not JSON at all.
+
+# A longer line is skipped and counted: parsing it could cost four bytes a character,
+# and memory must not depend on what a tool once printed.
+MAX_LINE_BYTES = 16 * 1024 * 1024
+_SKIP_CHUNK = 1024 * 1024
+_NOISE_WITHIN = 1500
+
+
+def json_objects(
+    source: BinaryIO,
+    report: ReadReport,
+    noise: bytes | None = None,
+    is_noise: Callable[[bytes], bool] | None = None,
+) -> Iterator[dict[str, Any]]:
+    """Each line that holds a JSON object; every other line is counted in ``report``.
+
+    ``noise`` near the start of a line marks one that says nothing: it is not even parsed.
+    Where one mark does not tell, ``is_noise`` is asked about each whole line.
+    """
+    loads = orjson.loads
+    while line := source.readline(MAX_LINE_BYTES + 1):
+        report.lines += 1
+        if len(line) > MAX_LINE_BYTES:
+            _skip_rest_of_line(source, line)
+            report.oversized += 1
+            continue
+        if noise is not None and line.find(noise, 0, _NOISE_WITHIN) >= 0:
+            continue
+        if is_noise is not None and line.endswith(b"}\n") and is_noise(line):
+            continue
+        try:
+            value = loads(line)
+        except (orjson.JSONDecodeError, RecursionError):
+            if line.strip():
+                report.torn += 1
+            continue
+        if isinstance(value, dict):
+            yield cast(dict[str, Any], value)
+        else:
+            report.torn += 1
+
+
+def _skip_rest_of_line(source: BinaryIO, line: bytes) -> None:
+    while line and not line.endswith(b"\n"):
+        line = source.readline(_SKIP_CHUNK)
+
+
+# ── one large JSON document ───────────────────────────────────────────────────────────────────────
+
+# One JSON document with a long ``messages`` array, read a message at a time.
+#
+# Agents write such documents with ``JSON.stringify(value, null, 2)``. JSON strings hold no
+# raw line breaks, so the indentation of a line tells its depth, and a message is what
+# stands between two lines that hold nothing but a brace at the depth of the array. Any
+# other layout is parsed whole, as long as it fits into the size of the longest line.
+
+Piece = tuple[Literal["about", "message"], dict[str, Any]]
+
+_ARRAY_OPENS = b'  "messages": ['
+_ARRAY_CLOSES = (b"  ]", b"  ],")
+_MESSAGE_OPENS = b"    {"
+_MESSAGE_CLOSES = (b"    }", b"    },")
+
+
+def document_pieces(source: BinaryIO, report: ReadReport) -> Iterator[Piece]:
+    """``about``: the document's other fields (in up to two pieces); ``message``: each message."""
+    collected = _Collected()
+    while line := source.readline(MAX_LINE_BYTES + 1):
+        collected.add(line)
+        if line.rstrip() == _ARRAY_OPENS:
+            collected.add(b"]}")
+            yield from _about(collected, report)
+            yield from _messages(source, report)
+            return
+    yield from _whole(collected, report)
+
+
+class _Collected:
+    """Lines of one piece, up to a size; what is larger is known to be so, and not kept."""
+
+    def __init__(self) -> None:
+        self._lines: list[bytes] = []
+        self._size = 0
+
+    def add(self, line: bytes) -> None:
+        self._size += len(line)
+        if self.too_large:
+            self._lines.clear()
+        else:
+            self._lines.append(line)
+
+    @property
+    def too_large(self) -> bool:
+        return self._size > MAX_LINE_BYTES
+
+    def parsed(self, report: ReadReport) -> dict[str, Any] | None:
+        report.lines += 1
+        if self.too_large:
+            report.oversized += 1
+            return None
+        try:
+            value: object = orjson.loads(b"".join(self._lines).rstrip().removesuffix(b","))
+        except (orjson.JSONDecodeError, RecursionError):
+            value = None
+        if not isinstance(value, dict):
+            report.torn += 1
+            return None
+        return cast(dict[str, Any], value)
+
+
+def _about(collected: _Collected, report: ReadReport) -> Iterator[Piece]:
+    if fields := collected.parsed(report):
+        yield "about", {name: value for name, value in fields.items() if name != "messages"}
+
+
+def _messages(source: BinaryIO, report: ReadReport) -> Iterator[Piece]:
+    current: _Collected | None = None
+    while line := source.readline(MAX_LINE_BYTES + 1):
+        bare = line.rstrip()
+        if current is None and bare in _ARRAY_CLOSES:
+            yield from _rest(source, report)
+            return
+        if bare == _MESSAGE_OPENS:
+            current = _Collected()
+        if current is None:
+            continue
+        current.add(line)
+        if bare in _MESSAGE_CLOSES:
+            if message := current.parsed(report):
+                yield "message", message
+            current = None
+    # The document ends inside its array: its writer was stopped.
+    report.torn += 1
+
+
+def _rest(source: BinaryIO, report: ReadReport) -> Iterator[Piece]:
+    collected = _Collected()
+    collected.add(b"{")
+    lines = 0
+    while line := source.readline(MAX_LINE_BYTES + 1):
+        lines += 1
+        collected.add(line)
+    if lines > 1:
+        yield from _about(collected, report)
+
+
+def _whole(collected: _Collected, report: ReadReport) -> Iterator[Piece]:
+    fields = collected.parsed(report)
+    if fields is None:
+        return
+    yield "about", {name: value for name, value in fields.items() if name != "messages"}
+    for message in mappings_of(fields.get("messages")):
+        yield "message", mapping_of(message)

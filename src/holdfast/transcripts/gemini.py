@@ -1,28 +1,33 @@
-"""Gemini CLI: an append-only log whose lines add to, complete or replace the conversation.
-
-What makes this file format its own:
-
-- A message is written again under its id when its tools have ended: the last word counts.
-  A tool that was killed midway leaves no trace at all.
-- ``{"$set": {"messages": [...]}}`` replaces the conversation: at start, on resume, and when it
-  was compressed. ``{"$rewindTo": id}`` takes messages back.
-- A tool's result stands in the call's record and once more in a message of type ``user``.
-- A shell command that failed has status ``success``; its exit code is a line of the output.
-"""
+"""Gemini CLI: an append-only log whose lines add to, complete or replace the conversation."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
-from typing import Any, BinaryIO, cast
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, BinaryIO, NamedTuple, cast
 
-from holdfast.model.message import Message, ReadReport, Role, TokenUsage, ToolCall, ToolResult
-from holdfast.transcripts.documents import document_pieces
+import orjson
+
+from holdfast.model.message import (
+    Message,
+    Outcome,
+    ReadReport,
+    Role,
+    TokenUsage,
+    ToolCall,
+    ToolResult,
+    TurnState,
+)
 from holdfast.transcripts.fields import (
     PushedBack,
     Recent,
     count_of,
     count_unknown,
+    document_pieces,
+    joined,
+    json_objects,
+    kind_of,
     list_of,
     mapping_of,
     mappings_of,
@@ -30,18 +35,248 @@ from holdfast.transcripts.fields import (
     text_or_none,
     todos_of,
 )
-from holdfast.transcripts.gemini_history import History, Known
-from holdfast.transcripts.gemini_records import (
+from holdfast.transcripts.typed import told
+
+# ── one message ───────────────────────────────────────────────────────────────────────────────────
+
+# One message of a Gemini CLI session: its parts, its tools and how those ended.
+
+SUMMARY_TAG = "<state_snapshot>"
+CONTEXT_TAG = "<session_context>"
+_HOOK_TAG = "<hook_context>"
+_PROGRAM_WORDS = (
     CONTEXT_TAG,
-    ONLY_RESULTS,
+    _HOOK_TAG,
     SUMMARY_TAG,
-    Record,
-    notice_of_end,
-    record_of,
-    result_of,
-    typed,
+    "System: Please continue.",
+    "System: Potential loop detected",
+    "I ran the following shell command:\n",
 )
-from holdfast.transcripts.lines import json_objects
+_HOOK_CONTEXT = re.compile(r"<hook_context>.*?(?:</hook_context>|\Z)\s*", re.DOTALL)
+_UNTRUSTED_OPENS, _UNTRUSTED_CLOSES = "<untrusted_context>\n", "\n</untrusted_context>"
+_ENDING_CHARACTERS = 500
+_EXIT_CODE = re.compile(r"^Exit Code: (-?\d{1,9})$", re.MULTILINE)
+_SIGNAL = re.compile(r"^Signal: \S+$", re.MULTILINE)
+_API_FAILED = re.compile(r"API Error|quota|rate limit|usage limit", re.IGNORECASE)
+_STATUSES: dict[str, Outcome] = {"success": "ok", "error": "error", "cancelled": "interrupted"}
+
+
+@dataclass(slots=True)  # not frozen: one is made of every line, and freezing doubles the price
+class Record:
+    """A message as the file has it, before it is decided what of it is new."""
+
+    id: str
+    kind: str
+    text: str
+    thinking: str
+    calls: tuple[ToolCall, ...]
+    results: tuple[ToolResult, ...]  # as the calls' own records tell them
+    responses: tuple[dict[str, Any], ...]  # as they went to the model: most repeat a result
+    content: int  # a hash of what it says, tool output aside
+    raw: dict[str, Any]
+
+    @property
+    def opens_history(self) -> bool:
+        return self.text.startswith(CONTEXT_TAG)
+
+
+def record_of(entry: dict[str, Any]) -> Record:
+    """In one walk over the parts: there is one of these for every line of the file."""
+    content: Any = entry.get("content")
+    said: list[str] = []
+    thoughts = _thoughts(entry) if entry.get("thoughts") else []
+    calls, results = _recorded_tools(entry) if entry.get("toolCalls") else ([], [])
+    responses: list[dict[str, Any]] = []
+    called: list[ToolCall] = []
+    if isinstance(content, str):
+        said.append(content)
+    else:
+        for part in _parts(content):
+            if "functionResponse" in part:
+                responses.append(mapping_of(part["functionResponse"]))
+            if "functionCall" in part:
+                called.append(_call(mapping_of(part["functionCall"])))
+            (thoughts if part.get("thought") else said).append(text_of(part.get("text")))
+    calls = calls or called
+    kind, text = kind_of(entry.get("type")), joined(said)
+    return Record(
+        id=text_of(entry.get("id")),
+        kind=kind,
+        text=text,
+        thinking=joined(thoughts) if thoughts else "",
+        calls=tuple(calls),
+        results=tuple(results),
+        responses=tuple(responses),
+        content=_content_hash(kind, text, calls, answers=bool(responses)),
+        raw=entry,
+    )
+
+
+def result_of(response: dict[str, Any]) -> ToolResult:
+    failed = bool(mapping_of(response.get("response")).get("error"))
+    text = _response_text(response)
+    outcome = _shell_outcome(text_of(response.get("name")), text, "error" if failed else "ok")
+    return ToolResult(text_of(response.get("id")), text, outcome)
+
+
+def notice_of_end(record: Record) -> TurnState | None:
+    """How a turn ended, where a notice to the user says so; most are about something else."""
+    if record.kind == "error" and _API_FAILED.search(record.text[:_ENDING_CHARACTERS]):
+        return "failed"
+    return "stopped" if record.kind == "info" and record.text.startswith("Request cancelled") else None
+
+
+def typed(record: Record) -> tuple[str, bool]:
+    """What the user typed, and whether the program wrote the text instead."""
+    shown = joined(text_of(part.get("text")) for part in _parts(record.raw.get("displayContent")))
+    text = shown or record.text
+    if _HOOK_TAG in text:
+        text = _HOOK_CONTEXT.sub("", text).strip() or text
+    text = text.strip()
+    return (text, True) if text.startswith(_PROGRAM_WORDS) else told(text)
+
+
+def _content_hash(kind: str, text: str, calls: list[ToolCall], *, answers: bool) -> int:
+    called = tuple((call.name, orjson.dumps(call.arguments, option=orjson.OPT_SORT_KEYS)) for call in calls)
+    return hash((kind, text.strip(), called, answers and not calls))
+
+
+ONLY_RESULTS = _content_hash("user", "", [], answers=True)
+
+
+def _parts(content: object) -> list[dict[str, Any]]:
+    parts = list_of(content) or [content]
+    return [{"text": part} if isinstance(part, str) else mapping_of(part) for part in parts]
+
+
+def _thoughts(entry: dict[str, Any]) -> list[str]:
+    return [
+        ": ".join(filter(None, (text_of(thought.get("subject")), text_of(thought.get("description")))))
+        for thought in mappings_of(entry.get("thoughts"))
+    ]
+
+
+def _recorded_tools(entry: dict[str, Any]) -> tuple[list[ToolCall], list[ToolResult]]:
+    calls: list[ToolCall] = []
+    results: list[ToolResult] = []
+    for tool in mappings_of(entry.get("toolCalls")):
+        call = _call(tool)
+        calls.append(call)
+        responses = [mapping_of(part.get("functionResponse")) for part in _parts(tool.get("result"))]
+        text = joined(_response_text(response) for response in responses) or text_of(tool.get("result"))
+        outcome = _STATUSES.get(text_of(tool.get("status")))
+        if outcome is not None:
+            text = text or text_of(tool.get("resultDisplay"))
+            results.append(ToolResult(call.id, text, _shell_outcome(call.name, text, outcome)))
+    return calls, results
+
+
+def _call(call: dict[str, Any]) -> ToolCall:
+    return ToolCall(text_of(call.get("id")), text_of(call.get("name")), mapping_of(call.get("args")))
+
+
+def _response_text(response: dict[str, Any]) -> str:
+    fields = mapping_of(response.get("response"))
+    text = text_of(fields.get("output")) or text_of(fields.get("error"))
+    if text.startswith(_UNTRUSTED_OPENS):
+        return text.removeprefix(_UNTRUSTED_OPENS).rstrip().removesuffix(_UNTRUSTED_CLOSES)
+    return text
+
+
+def _shell_outcome(tool: str, text: str, outcome: Outcome) -> Outcome:
+    if outcome != "ok" or tool != "run_shell_command":
+        return outcome
+    ending = text[-_ENDING_CHARACTERS:]
+    if _SIGNAL.search(ending):
+        return "interrupted"
+    code = _EXIT_CODE.search(ending)
+    return "error" if code and int(code[1]) else "ok"
+
+
+# ── a restated history ────────────────────────────────────────────────────────────────────────────
+
+# The conversation as Gemini CLI holds it: what a restated history adds, and what it drops.
+#
+# Gemini CLI often writes its whole history again: on resume with the same ids; with new ones
+# after it compressed the talk, and before every call of the model once it masks bulky tool
+# output. A message is therefore known by its id *or* by what it says; tool output is left out
+# of that comparison, since masking replaces it.
+
+_MOST_REMEMBERED = 50_000
+
+
+class Known(NamedTuple):
+    id: str
+    content: int  # a hash of what the message says
+    place: int  # where the message stands in the stream
+
+
+class History:
+    """The live conversation, and a bounded memory of every message that was ever in it."""
+
+    def __init__(self) -> None:
+        self._live: list[Known] = []
+        self._positions: dict[str, int] = {}
+        self._ids: Recent[str, int] = Recent(_MOST_REMEMBERED)
+        self._contents: Recent[int, int] = Recent(_MOST_REMEMBERED)
+
+    def __len__(self) -> int:
+        return len(self._live)
+
+    def index_of(self, identifier: str, content: int | None = None) -> int | None:
+        """Where a message stands in the stream, if it was ever passed on."""
+        index = self._ids.get(identifier)
+        return self._contents.get(content) if index is None and content is not None else index
+
+    def put(self, identifier: str, content: int, index: int) -> None:
+        """A message was added, or the one of this id was completed."""
+        first = self.index_of(identifier)
+        known = Known(identifier, content, index if first is None else first)
+        self._ids.put(identifier, known.place)
+        self._contents.put(content, known.place)
+        position = self._positions.get(identifier)
+        if position is not None:
+            self._live[position] = known
+            return
+        self._positions[identifier] = len(self._live)
+        self._live.append(known)
+        if len(self._live) > _MOST_REMEMBERED:
+            self._hold(self._live[_MOST_REMEMBERED // 2 :])
+
+    def remember(self, identifier: str, index: int) -> None:
+        """A message that was passed on but is no part of the conversation."""
+        self._ids.put(identifier, index)
+
+    def replace(self, restated: Iterable[Known]) -> None:
+        self._hold(list(restated)[-_MOST_REMEMBERED:])
+        for known in self._live:
+            self._ids.put(known.id, known.place)
+            self._contents.put(known.content, known.place)
+
+    def cut_at(self, identifier: str) -> tuple[int | None, int]:
+        """Drop the message of this id and all after it: the first index dropped, and how many."""
+        position = self._positions.get(identifier, 0)
+        dropped = self._live[position:]
+        self._hold(self._live[:position])
+        return (dropped[0].place if dropped else None), len(dropped)
+
+    def _hold(self, live: list[Known]) -> None:
+        self._live = live
+        self._positions = {known.id: position for position, known in enumerate(live)}
+
+
+# ── the log ───────────────────────────────────────────────────────────────────────────────────────
+
+# Gemini CLI: an append-only log whose lines add to, complete or replace the conversation.
+#
+# What makes this file format its own:
+#
+# - A message is written again under its id when its tools have ended: the last word counts.
+# A tool that was killed midway leaves no trace at all.
+# - ``{"$set": {"messages": [...]}}`` replaces the conversation: at start, on resume, and when it
+# was compressed. ``{"$rewindTo": id}`` takes messages back.
+# - A tool's result stands in the call's record and once more in a message of type ``user``.
+# - A shell command that failed has status ``success``; its exit code is a line of the output.
 
 # Every other line says no more than that the file was written to.
 _LONGEST_TOUCH = 100

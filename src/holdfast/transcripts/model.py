@@ -13,6 +13,7 @@ import orjson
 
 from holdfast.model.message import Message, Outcome, ReadReport, TokenUsage, ToolCall, ToolResult
 from holdfast.transcripts.fields import (
+    MAX_LINE_BYTES,
     count_of,
     count_unknown,
     joined,
@@ -23,7 +24,6 @@ from holdfast.transcripts.fields import (
     text_of,
     text_or_none,
 )
-from holdfast.transcripts.lines import MAX_LINE_BYTES
 from holdfast.transcripts.typed import told
 
 _GOOD = "exit code 0"

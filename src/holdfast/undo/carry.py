@@ -17,9 +17,8 @@ from typing import Any
 from pydantic import ValidationError
 
 from holdfast.base.errors import DamagedDataError, HoldfastError
-from holdfast.model.base import explain
+from holdfast.model.base import Schema, explain
 from holdfast.model.git import decode_path, encode_path
-from holdfast.model.schema import Schema
 from holdfast.undo.ledger import Transaction
 from holdfast.undo.manifest import MANIFEST_SCHEMA, Entry, FileState
 from holdfast.undo.worktree import blob_id, checked_path

@@ -12,8 +12,7 @@ from typing import Annotated, Any, Literal
 from pydantic import AwareDatetime, Field, ValidationError
 
 from holdfast.base.errors import DamagedDataError
-from holdfast.model.base import Value, explain
-from holdfast.model.schema import Schema
+from holdfast.model.base import Schema, Value, explain
 
 MANIFEST_SCHEMA = Schema("side-car entry", {1: "files before and after, what it undoes, what is in doubt"})
 

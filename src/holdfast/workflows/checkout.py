@@ -18,7 +18,7 @@ from typing import Protocol
 
 from holdfast.base.durable import private_folder
 from holdfast.base.errors import GitError
-from holdfast.capture.git_commit import change_repository, reach_remote
+from holdfast.capture.git import change_repository, reach_remote
 from holdfast.model.entry import WorkCommitted
 from holdfast.model.git import decode_path
 from holdfast.model.task import Task

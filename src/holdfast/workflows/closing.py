@@ -13,8 +13,8 @@ from holdfast.model.workflow import RESUMABLE, Workflow
 from holdfast.project.layout import ProjectLayout
 from holdfast.sessions.pause import with_world
 from holdfast.sessions.transitions import Core, Facts, Settled
+from holdfast.store.documents import render_files
 from holdfast.store.protocol import Change
-from holdfast.store.session_document import render_files
 from holdfast.store.session_files import FileSet, SessionFiles
 
 log = logging.getLogger("holdfast.runner")

@@ -2,15 +2,77 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from holdfast.base.text import clipped
-from holdfast.model.gathered import Commit, Failure, GitFacts, LastStep
+from holdfast.model.gathered import Commit, Failure, Gathered, GitFacts, LastStep, Stop
 from holdfast.model.message import TodoItem
-from holdfast.resume import worth
-from holdfast.resume.outline import Block, Item
-from holdfast.resume.parts import stopping
-from holdfast.resume.paths import short_path
-from holdfast.resume.quote import code, fenced, prose, quoted
-from holdfast.resume.setting import Setting, counted, ranked, times
+from holdfast.resume import weights
+from holdfast.resume.rendering import (
+    Block,
+    Item,
+    Setting,
+    code,
+    counted,
+    fenced,
+    prose,
+    quoted,
+    ranked,
+    short_path,
+    times,
+)
+
+# ── where it stopped ──────────────────────────────────────────────────────────────────────────────
+
+# Where the session stopped, in words: no more than its record tells.
+
+IN_ORDER: tuple[Stop, ...] = ("answered", "asked", "spoke")
+"""The agent had the last word: what comes next is the user's to say."""
+
+_STOPS: dict[Stop, str] = {
+    "answered": "It ended after the agent had answered.",
+    "asked": "It ended with a question of the agent to the user.",
+    "spoke": "Its record ends with the agent's words.",
+    "in_flight": "It ended while a call was running.",
+    "working": "It ended in the middle of the agent's work, between two steps.",
+    "unanswered": "It ended before the agent answered the latest request.",
+    "stopped": "It ended when the user stopped the agent.",
+    "failed": "It ended with an error notice of the agent's program.",
+}
+_NEXT: dict[Stop, str] = {
+    "answered": "The agent had answered the latest request: wait for the user.",
+    "spoke": "Wait for the user, unless the agent's last words announce a step that is not recorded.",
+    "in_flight": "Look at what the call without a result has done before you repeat it.",
+    "working": "Go on from the agent's last step: nothing followed it.",
+    "unanswered": "Begin with the latest request: the agent had not answered it.",
+    "stopped": "The user stopped the agent: read the latest request again before acting.",
+}
+
+
+def ending(found: Gathered) -> str:
+    """One sentence; nothing where no conversation is known, as of a workflow's own tasks."""
+    if not found.messages:
+        return ""
+    told = _STOPS.get(found.stop.kind, "How it ended is not recorded.")
+    return f"{told} Its window had just been compacted." if found.stop.compacted else told
+
+
+def advice_after(found: Gathered, has_open_tasks: bool) -> Iterator[str]:
+    stop = found.stop
+    if stop.kind == "asked":
+        question = f": {quoted(stop.words, 300)}" if stop.words else ""
+        yield f"The agent had asked the user, and has no answer yet{question}."
+    elif stop.kind == "failed":
+        yield f"The agent's program had said {quoted(stop.words, 200)}: go on from the last step."
+    elif stop.kind == "answered" and has_open_tasks:
+        yield "The agent had answered the latest request."
+    elif stop.kind in _NEXT and not (stop.kind == "spoke" and has_open_tasks):
+        yield _NEXT[stop.kind]
+
+
+# ── how things stand ──────────────────────────────────────────────────────────────────────────────
+
+# How things stand: the plan, errors, git, tests, where the work stopped and what is next.
 
 _ENDINGS = {"ok": ", which succeeded", "error": ", which failed", "interrupted": ", which the user stopped"}
 _EXCERPT_LINES = 14
@@ -34,7 +96,7 @@ def in_short(setting: Setting) -> str:
 
 
 def drift(setting: Setting) -> list[Block]:
-    changes = [Item("changes since", prose(change, 300), worth.DRIFT) for change in setting.found.drift]
+    changes = [Item("changes since", prose(change, 300), weights.DRIFT) for change in setting.found.drift]
     return [Block(setting.label("", "Changed since the pause"), changes, between="; ")]
 
 
@@ -43,14 +105,14 @@ def plan(setting: Setting) -> list[Block]:
     at_work, waiting, done = (_texts(todos, status) for status in ("in_progress", "pending", "completed"))
     done.reverse()
     # What is done matters more while something is left: it says where the open tasks begin.
-    value = worth.DONE_TODO * (3 if waiting else 1)
+    value = weights.DONE_TODO * (3 if waiting else 1)
     return [
         Block(
             setting.label("In progress", "Next, in progress"),
-            ranked("open tasks", at_work, worth.OPEN_TODO, 15),
+            ranked("open tasks", at_work, weights.OPEN_TODO, 15),
             between="; ",
         ),
-        Block("Open", ranked("open tasks", waiting, worth.OPEN_TODO, 15), between="; "),
+        Block("Open", ranked("open tasks", waiting, weights.OPEN_TODO, 15), between="; "),
         Block(
             f"Done ({len(done)} of {len(todos)})",
             ranked("done tasks", done, value, 10),
@@ -97,17 +159,17 @@ def _looked_for(setting: Setting) -> Block:
         for failure in reversed(setting.found.failures)
         if failure.lookup and failure.resolution == "unresolved"
     )
-    return Block("Looked for in vain", ranked("lookups", in_vain, worth.LOOKUP, 5), bullets=False)
+    return Block("Looked for in vain", ranked("lookups", in_vain, weights.LOOKUP, 5), bullets=False)
 
 
 def _error(setting: Setting, failure: Failure, rank: int) -> Item:
     length = 240 if setting.roomy else 110
-    value = worth.falling(worth.OPEN_ERROR if _is_open(failure) else worth.SETTLED_ERROR, rank, 7)
+    value = weights.falling(weights.OPEN_ERROR if _is_open(failure) else weights.SETTLED_ERROR, rank, 7)
     item = Item("errors", code(failure.message, length), value)
     if failure.verdict:
         item.details.append(Item("error circumstances", code(failure.verdict, length), value * 0.5))
     if setting.roomy:
-        item.details.append(Item("error circumstances", _circumstances(failure), worth.ERROR_DETAIL))
+        item.details.append(Item("error circumstances", _circumstances(failure), weights.ERROR_DETAIL))
     item.before_details = item.between_details = " — "
     return item
 
@@ -129,21 +191,21 @@ def git(setting: Setting) -> list[Block]:
     blocks = [
         Block(
             setting.label("Commits made, newest first", "Commits") + pushed,
-            ranked("commits", commits, worth.COMMIT, 6),
+            ranked("commits", commits, weights.COMMIT, 6),
             bullets=False,
             between="; ",
         ),
-        Block("HEAD at the pause", ranked("git", head, worth.COMMIT, 1), bullets=False),
-        Block("Pull requests", ranked("git", links, worth.COMMIT, 6), bullets=False),
+        Block("HEAD at the pause", ranked("git", head, weights.COMMIT, 1), bullets=False),
+        Block("Pull requests", ranked("git", links, weights.COMMIT, 6), bullets=False),
     ]
     if not setting.roomy:  # a compact briefing names the branch in its first line
         return blocks
     branch = [code(facts.branch, 120)] if facts.branch else []
     edited = [setting.path(path) for path in facts.edited_since_commit] if newest else []
     return [
-        Block("Branch", ranked("git", branch, worth.BRANCH, 1), bullets=False),
+        Block("Branch", ranked("git", branch, weights.BRANCH, 1), bullets=False),
         *blocks,
-        Block("Edited since the last commit", ranked("git", edited, worth.UNCOMMITTED, 6), bullets=False),
+        Block("Edited since the last commit", ranked("git", edited, weights.UNCOMMITTED, 6), bullets=False),
     ]
 
 
@@ -172,16 +234,16 @@ def tests(setting: Setting) -> list[Block]:
     failing = (code(name, 120) for name in run.failing)
     edited = (setting.path(path) for path in run.edited_since)
     return [
-        Block("Last test run", [Item("tests", text, worth.TEST_RUN)], bullets=False),
-        Block("Failing", ranked("tests", failing, worth.FAILING_TEST, 5), bullets=False),
+        Block("Last test run", [Item("tests", text, weights.TEST_RUN)], bullets=False),
+        Block("Failing", ranked("tests", failing, weights.FAILING_TEST, 5), bullets=False),
         Block(
             setting.label("Expected to fail, as planned", "Expected to fail"),
-            ranked("tests", (code(name, 120) for name in run.expected), worth.FAILING_TEST, 5),
+            ranked("tests", (code(name, 120) for name in run.expected), weights.FAILING_TEST, 5),
             bullets=False,
         ),
         Block(
             setting.label("Edited since, not yet tested", "Untested"),
-            ranked("tests", edited, worth.UNCOMMITTED, 6),
+            ranked("tests", edited, weights.UNCOMMITTED, 6),
             bullets=False,
         ),
     ]
@@ -191,27 +253,27 @@ def next_steps(setting: Setting) -> list[Block]:
     found = setting.found
     blocks = [_steps(setting)] if setting.roomy else []
     if found.stopped_because:
-        why = Item("state", quoted(found.stopped_because, 200), worth.STOPPED_BECAUSE)
+        why = Item("state", quoted(found.stopped_because, 200), weights.STOPPED_BECAUSE)
         blocks.append(
             Block(setting.label("The session ended because", "Ended because"), [why], bullets=False)
         )
     if found.last_words:
         words = quoted(found.last_words, max(110, min(1200, setting.room // 10)))
         label = setting.label("The agent's last words", "Last words")
-        blocks.append(Block(label, [Item("state", words, worth.LAST_WORDS)], bullets=False))
+        blocks.append(Block(label, [Item("state", words, weights.LAST_WORDS)], bullets=False))
     if found.stop.calls:
         running = (_last_step(setting, call).rstrip(".") for call in found.stop.calls[-3:])
         label = setting.label("Called, with no result recorded", "No result yet")
-        blocks.append(Block(label, ranked("state", running, worth.OPEN_CALL, 5), bullets=False))
+        blocks.append(Block(label, ranked("state", running, weights.OPEN_CALL, 5), bullets=False))
     if found.last_step:
         step = _last_step(setting, found.last_step)
         label = setting.label("Its last step", "Last step")
-        blocks.append(Block(label, [Item("state", step, worth.LAST_STEP)], bullets=False))
+        blocks.append(Block(label, [Item("state", step, weights.LAST_STEP)], bullets=False))
     if found.last_edit and found.last_edit.new.strip() and setting.roomy:
         label = f"Its newest edit, in {setting.path(found.last_edit.path)}, put in"
-        excerpt = Item("state", _excerpt(found.last_edit.new), worth.LAST_EDIT)
+        excerpt = Item("state", _excerpt(found.last_edit.new), weights.LAST_EDIT)
         blocks.append(Block(label, [excerpt], bullets=False))
-    blocks.append(Block("Next", ranked("next steps", _advice(setting), worth.NEXT_STEP, 10), between=" "))
+    blocks.append(Block("Next", ranked("next steps", _advice(setting), weights.NEXT_STEP, 10), between=" "))
     return blocks
 
 
@@ -220,7 +282,7 @@ def _steps(setting: Setting) -> Block:
     found = setting.found
     since = found.turns[-1].index if found.turns else 0
     steps = [prose(step.text.rstrip(":"), 200) for step in found.steps if step.index > since][:-1]
-    items = [Item("steps", step, worth.STEP) for step in steps[-_STEPS_TOLD:]]
+    items = [Item("steps", step, weights.STEP) for step in steps[-_STEPS_TOLD:]]
     return Block("Steps since the latest request", items)
 
 
@@ -248,13 +310,13 @@ def _advice(setting: Setting) -> list[str]:
     found = setting.found
     following = [prose(found.next_task, 300)] if found.next_task else []
     open_tasks = [*following, *_texts(found.todos, "in_progress"), *_texts(found.todos, "pending")]
-    advice = list(stopping.advice(found, bool(open_tasks)))
+    advice = list(advice_after(found, bool(open_tasks)))
     if setting.roomy:
         if open_tasks:
             is_over = found.stop.kind in ("answered", "asked") and not following
             lead = "Still open in the agent's plan:" if is_over else "Go on with"
             advice.append(f"{lead} {quoted(open_tasks[0], 120)}.")
-        if found.stop.kind not in stopping.IN_ORDER and any(map(_is_open, found.failures[-3:])):
+        if found.stop.kind not in IN_ORDER and any(map(_is_open, found.failures[-3:])):
             advice.append("Settle the unresolved errors above.")
     if found.tests and found.tests.command and (found.tests.edited_since or not found.tests.passed):
         advice.append(f"Run {code(found.tests.command, 120)} again.")

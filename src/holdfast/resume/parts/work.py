@@ -1,4 +1,4 @@
-"""The work itself: files and what was done to them, commands, names and values."""
+"""The work itself: what was recorded while winding down, files, commands, names and values."""
 
 from __future__ import annotations
 
@@ -6,11 +6,56 @@ import re
 from collections.abc import Iterable
 
 from holdfast.base.text import same_command
-from holdfast.model.gathered import CommandUse, FileUse, Name
-from holdfast.resume import worth
-from holdfast.resume.outline import Block, Item
-from holdfast.resume.quote import code, quoted, visible
-from holdfast.resume.setting import Setting, times
+from holdfast.model.gathered import CommandUse, FileUse, Name, Recorded
+from holdfast.resume import weights
+from holdfast.resume.rendering import Block, Item, Setting, code, prose, quoted, ranked, times, visible
+
+# ── the wind-down ─────────────────────────────────────────────────────────────────────────────────
+
+# What was recorded while the session wound down: the user's words first, then what else was noted.
+
+SAID = "recorded user messages"
+OTHERS = "recorded actions"
+
+_LONGEST = 2_000
+_KINDS = {"assistant_response": "agent", "system_event": "event", "pause_started": "at the start"}
+
+
+def recorded(setting: Setting) -> list[Block]:
+    said = [one for one in setting.found.recorded if one.kind == "user_message"]
+    calls = [one for one in setting.found.recorded if one.kind == "tool_call"]
+    notes = [one for one in setting.found.recorded if one.kind not in ("user_message", "tool_call")]
+    items = [_said(setting, one, rank) for rank, one in enumerate(reversed(said))]
+    items.reverse()
+    return [
+        Block("The user said", items, between="; "),
+        Block(
+            setting.label("Noted, newest first", "Noted"),
+            ranked(OTHERS, (prose(_told(one), 600) for one in reversed(notes)), weights.RECORDED_NOTE, 12),
+            between="; ",
+        ),
+        Block(
+            setting.label("Tools called, newest first", "Tools called"),
+            ranked(OTHERS, (prose(one.text, 240) for one in reversed(calls)), weights.RECORDED_CALL, 8),
+            between="; ",
+        ),
+    ]
+
+
+def _said(setting: Setting, one: Recorded, rank: int) -> Item:
+    longest = min(_LONGEST, int(setting.room * 0.6))
+    value = weights.PINNED if one.rule else weights.falling(weights.RECORDED_SAID, rank, 15)
+    return Item(SAID, quoted(one.text, longest), value)
+
+
+def _told(one: Recorded) -> str:
+    kind = _KINDS.get(one.kind)
+    return f"{kind}: {one.text}" if kind else one.text
+
+
+# ── the work ──────────────────────────────────────────────────────────────────────────────────────
+
+# The work itself: files and what was done to them, commands, names and values.
 
 # However much room there is: too long a list tells nobody anything.
 _NAMES_IN_PLAY = 170
@@ -35,7 +80,7 @@ def files(setting: Setting) -> list[Block]:
         Block(
             setting.label("Changed, newest first, with the names at work in each", "Changed"),
             [
-                _file(setting, file, worth.falling(worth.EDITED_FILE, rank, 20), beside)
+                _file(setting, file, weights.falling(weights.EDITED_FILE, rank, 20), beside)
                 for rank, file in enumerate(changed)
             ],
             between="; ",
@@ -43,7 +88,7 @@ def files(setting: Setting) -> list[Block]:
         Block(
             setting.label("Read, not changed", "Read"),
             [
-                _file(setting, file, worth.falling(_read_worth(file), rank, 7), beside)
+                _file(setting, file, weights.falling(_read_worth(file), rank, 7), beside)
                 for rank, file in enumerate(read)
             ],
             between="; ",
@@ -52,7 +97,7 @@ def files(setting: Setting) -> list[Block]:
 
 
 def _read_worth(file: FileUse) -> float:
-    return worth.READ_FILE * (1 + 0.15 * min(file.reads, 6))
+    return weights.READ_FILE * (1 + 0.15 * min(file.reads, 6))
 
 
 def _file(setting: Setting, file: FileUse, value: float, beside: dict[str, list[Item]]) -> Item:
@@ -92,10 +137,11 @@ def _name_worths(names: tuple[Name, ...]) -> dict[str, float]:
     plain = [name for name in names if not name.value][:_NAMES_IN_PLAY]
     talked = sorted((name for name in plain if name.talked), key=lambda name: -name.talked)
     worths = {
-        name.text: worth.ANY_NAME + worth.falling(worth.NAME, rank, 25) for rank, name in enumerate(plain)
+        name.text: weights.ANY_NAME + weights.falling(weights.NAME, rank, 25)
+        for rank, name in enumerate(plain)
     }
     for rank, name in enumerate(talked):
-        worths[name.text] += worth.falling(worth.TALKED_NAME, rank, 9)
+        worths[name.text] += weights.falling(weights.TALKED_NAME, rank, 9)
     return worths
 
 
@@ -131,7 +177,7 @@ def _best(setting: Setting, uses: Iterable[CommandUse], factor: float) -> list[I
     for item, command in items:
         bare = same_command(command)
         if bare in seen:  # the same command with another tail to its output
-            item.worth *= worth.VARIANT
+            item.worth *= weights.VARIANT
         seen.add(bare)
     return sorted((item for item, _ in items), key=lambda item: (-_density(item), item.text))
 
@@ -142,7 +188,7 @@ def _density(item: Item) -> float:
 
 def _command_worth(setting: Setting, use: CommandUse) -> float:
     """A command comes again if it was run often, lately, and is about the project, not one spot in it."""
-    value = worth.COMMAND * use.runs**0.6 * 0.5 ** (setting.age(use.last_index) / 200)
+    value = weights.COMMAND * use.runs**0.6 * 0.5 ** (setting.age(use.last_index) / 200)
     if _ROUTINE.search(use.command):
         value *= 1.5
     return value * 0.5 if _ONE_SPOT.search(use.command) else value
@@ -176,8 +222,8 @@ def _is_listed(term: str, labels: set[str]) -> bool:
 
 
 def _value(setting: Setting, name: Name, rank: int) -> Item:
-    item = Item("values", visible(name.text), worth.falling(worth.VALUE, rank, 8), once=True)
+    item = Item("values", visible(name.text), weights.falling(weights.VALUE, rank, 8), once=True)
     if name.gloss and setting.roomy:
-        item.details = [Item("value glosses", quoted(name.gloss), worth.GLOSS)]
+        item.details = [Item("value glosses", quoted(name.gloss), weights.GLOSS)]
         item.before_details = " "
     return item

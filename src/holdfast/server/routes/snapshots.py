@@ -8,8 +8,7 @@ from typing import Annotated
 from fastapi import APIRouter, Query
 
 from holdfast.base.errors import NotFoundError
-from holdfast.model.diff import SnapshotDiff, diff
-from holdfast.model.snapshot import SessionSnapshot
+from holdfast.model.snapshot import SessionSnapshot, SnapshotDiff, diff
 from holdfast.resume.compiler import DEFAULT_BUDGET
 from holdfast.server.contexts import Budget, MaxChars, Model, characters, compiled_for, context_fields
 from holdfast.server.desk import AtDesk

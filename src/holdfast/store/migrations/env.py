@@ -1,4 +1,4 @@
-"""Alembic runs this file; the connection and its transaction belong to `runner.py`."""
+"""Alembic runs this file; the connection and its transaction belong to `store/engine.py`."""
 
 from alembic import context
 

@@ -17,8 +17,13 @@ from holdfast.base.durable import read_file, replace_file, storage_errors
 from holdfast.base.errors import CannotDoError, InvalidInputError
 from holdfast.base.ids import new_id
 from holdfast.base.text import clipped
-from holdfast.findings.model_call import ModelChoice, opened, refuse_if_forbidden
-from holdfast.findings.model_failure import failure_text, is_context_overflow
+from holdfast.findings.model_call import (
+    ModelChoice,
+    failure_text,
+    is_context_overflow,
+    opened,
+    refuse_if_forbidden,
+)
 from holdfast.journal.cost import characters_for
 from holdfast.journal.windows import context_window
 from holdfast.model.task import Task

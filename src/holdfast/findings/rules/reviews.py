@@ -7,7 +7,7 @@ from collections import deque
 from dataclasses import dataclass
 
 from holdfast.base.text import clipped, one_line
-from holdfast.findings.actions import Action
+from holdfast.findings.rules.actions import Action
 from holdfast.model.gathered import Review
 
 _SCANNED = 12_000

@@ -16,7 +16,7 @@ from typing import Any, cast, get_args
 
 from holdfast.base.clock import Clock, to_datetime
 from holdfast.base.text import clipped, one_line
-from holdfast.findings.conversation import Conversation, printable
+from holdfast.findings.model_prompt import Conversation, printable
 from holdfast.model.findings import Decision, DecisionType, ErrorRecord, Evidence, Resolution
 
 _SENTENCES = 400

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from holdfast.base.text import clipped, head_and_tail, one_line, same_command
-from holdfast.findings.actions import Action
+from holdfast.findings.rules.actions import Action
 from holdfast.model.gathered import Failure, Resolution
 
 _SCANNED = 8000

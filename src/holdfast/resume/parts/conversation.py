@@ -6,10 +6,8 @@ from collections.abc import Iterable
 
 from holdfast.base.text import one_line, sentences
 from holdfast.model.gathered import Choice, Turn
-from holdfast.resume import worth
-from holdfast.resume.outline import Block, Item
-from holdfast.resume.quote import code, fenced, prose, quoted
-from holdfast.resume.setting import Setting, ranked
+from holdfast.resume import weights
+from holdfast.resume.rendering import Block, Item, Setting, code, fenced, prose, quoted, ranked
 
 # A message up to this length is carried whole or not at all; of a longer one, the opening.
 _SHORT_MESSAGE = 400
@@ -21,12 +19,12 @@ _SUMMARY_SENTENCES = 60
 def issue(setting: Setting) -> list[Block]:
     """What the work is for, and the rules that hold for all of it."""
     found = setting.found
-    title = [Item("issue", prose(found.issue, 300), worth.ISSUE)] if found.issue else []
+    title = [Item("issue", prose(found.issue, 300), weights.ISSUE)] if found.issue else []
     text = quoted(found.issue_text, max(225, int(setting.room * 0.1)))
-    description = [Item("issue", text, worth.ISSUE_TEXT)] if found.issue_text else []
-    rules = [Item("rules", quoted(rule, 2000), worth.PINNED) for rule in found.constraints]
+    description = [Item("issue", text, weights.ISSUE_TEXT)] if found.issue_text else []
+    rules = [Item("rules", quoted(rule, 2000), weights.PINNED) for rule in found.constraints]
     before = f"{prose(found.took_over)}; {code(f'holdfast context {found.took_over}')} prints it"
-    handed = [Item("requests", before, worth.TOOK_OVER)] if found.took_over else []
+    handed = [Item("requests", before, weights.TOOK_OVER)] if found.took_over else []
     return [
         Block("The session began with the handover of", handed, bullets=False),
         Block("Issue", title, bullets=False),
@@ -43,7 +41,7 @@ def request(setting: Setting) -> list[Block]:
     if not earlier:
         return blocks
     first, *others = [_said(setting, turn, len(earlier) - 1 - place) for place, turn in enumerate(earlier)]
-    first.worth = max(first.worth, worth.FIRST_REQUEST)
+    first.worth = max(first.worth, weights.FIRST_REQUEST)
     rules = [item for item, turn in zip(others, earlier[1:], strict=True) if _is_rule(turn)]
     plain = [item for item, turn in zip(others, earlier[1:], strict=True) if not _is_rule(turn)]
     return [
@@ -71,7 +69,7 @@ def _latest(setting: Setting, turn: Turn) -> Item:
         text = f"\n{fenced(_whole_lines(turn.said, most))}"
     else:
         text = quoted(turn.said, most)
-    return Item("requests", text, worth.LATEST_REQUEST)
+    return Item("requests", text, weights.LATEST_REQUEST)
 
 
 def _whole_lines(text: str, most: int) -> str:
@@ -82,13 +80,13 @@ def _whole_lines(text: str, most: int) -> str:
 
 
 def _said(setting: Setting, turn: Turn, rank: int) -> Item:
-    value = worth.SAID_AS_RULE if _is_rule(turn) else worth.SAID
-    value *= 0.75 + worth.falling(0.25, rank, 8)
+    value = weights.SAID_AS_RULE if _is_rule(turn) else weights.SAID
+    value *= 0.75 + weights.falling(0.25, rank, 8)
     if rank == 0:
-        value = max(value, worth.PREVIOUS_REQUEST)
+        value = max(value, weights.PREVIOUS_REQUEST)
     item = Item("user messages", quoted(turn.said, max(_SHORT_MESSAGE, int(setting.room * 0.05))), value)
     if setting.roomy and (outcome := _outcome(setting, turn)):
-        item.details = [Item("outcomes", outcome, worth.OUTCOME)]
+        item.details = [Item("outcomes", outcome, weights.OUTCOME)]
         item.before_details = " → "
     return item
 
@@ -121,12 +119,12 @@ def decisions(setting: Setting) -> list[Block]:
     return [
         Block(
             setting.label("Chosen, newest first", "Chosen"),
-            ranked("decisions", choices, worth.CHOICE, 10),
+            ranked("decisions", choices, weights.CHOICE, 10),
             between=" ",
         ),
         Block(
             setting.label("Found out, newest first", "Found out"),
-            ranked("findings", insights, worth.INSIGHT, 10),
+            ranked("findings", insights, weights.INSIGHT, 10),
             between=" ",
         ),
     ]
@@ -140,7 +138,9 @@ def reviews(setting: Setting) -> list[Block]:
     return [
         Block(
             f"From {prose(review.reviewer, 60)}",
-            ranked("review comments", (quoted(comment, 240) for comment in review.comments), worth.REVIEW, 4),
+            ranked(
+                "review comments", (quoted(comment, 240) for comment in review.comments), weights.REVIEW, 4
+            ),
             between="; ",
         )
         for review in setting.found.reviews
@@ -156,4 +156,4 @@ def earlier_summary(setting: Setting) -> list[Block]:
         for sentence in sentences(setting.found.earlier_summary[:_SUMMARY_SCANNED])
         if 40 <= len(sentence) <= 400 and not sentence.endswith(":")
     ]
-    return [Block("", ranked("earlier summary", told[:_SUMMARY_SENTENCES], worth.EARLIER, 12))]
+    return [Block("", ranked("earlier summary", told[:_SUMMARY_SENTENCES], weights.EARLIER, 12))]

@@ -1,0 +1,1 @@
+"""What is found by rule, one finder a file; `gather` hands them each message."""

@@ -1,0 +1,219 @@
+"""The conversation: what the user said, what the agent reported, chose and found out."""
+
+from __future__ import annotations
+
+import re
+from collections import deque
+from dataclasses import dataclass
+
+from holdfast.base.text import clipped, one_line, sentences
+from holdfast.model.gathered import Choice, ChoiceKind, Insight, Step, Turn
+
+# ── phrases ───────────────────────────────────────────────────────────────────────────────────────
+
+# The turns of phrase by which people and agents mark a correction, a rule, a choice, a reason.
+#
+# Plain English cues, none of them tied to a project. A missed one costs an item of the
+# briefing; a wrong one costs a line of it.
+
+
+def _any_of(*phrases: str) -> str:
+    return rf"\b(?:{'|'.join(phrases)})\b"
+
+
+def _cue(*phrases: str) -> re.Pattern[str]:
+    return re.compile(_any_of(*phrases), re.IGNORECASE)
+
+
+_OPENS_CORRECTION = _any_of(
+    "no", "nope", "wait", "stop", "hold on", "actually", "not quite", "that'?s (?:not|wrong)", "but", "hmm",
+    "you (?:forgot|missed|broke)", "undo", "revert",
+)  # fmt: skip
+CORRECTION = re.compile(
+    f"^{_OPENS_CORRECTION}|"
+    + _any_of(
+        "instead of", "rather than", "shouldn'?t", "wrong", "doesn'?t make sense", "messed up",
+        "why (?:did|are|is) (?:you|this|it)", "I (?:meant|said)",
+    ),
+    re.IGNORECASE,
+)  # fmt: skip
+
+_RULE = _any_of(
+    "always", "never", "must(?:n'?t)?", "don'?t", "do not", "make sure", "ensure", "prefer", "avoid",
+    "only use", "needs? to", "has to", "please keep", "from now on", "stick to", "no need to", "without",
+)  # fmt: skip
+# A question is no rule, unless it asks for one ("can you make sure that …?").
+CONSTRAINT = re.compile(
+    rf"{_RULE}(?!.*\?\s*$)|{_any_of('make sure', 'prefer', 'stick to')}", re.IGNORECASE | re.DOTALL
+)
+
+CHOSEN = _cue(
+    "I(?:'ll| will| am going to|'m going to)", "let'?s", "let me", "we(?:'ll| will| should| can)",
+    "I (?:chose|decided|opted|went with|kept|used|recommend|should)", "decided", "chose", "my take",
+    "going with", "go with", "leaning toward", "design decision", "not worth", "by design",
+    "the (?:simplest|best|cleanest|right|better) (?:fix|approach|way|option|solution)",
+    "renamed", "redesigned", "changed", "removed", "moved", "switched", "replaced", "reus(?:ed|ing)",
+)  # fmt: skip
+STATES_A_PROBLEM = _cue("the (?:issue|problem|bug|cause|error) (?:is|was)")
+ONLY_LOOKING = _cue(
+    "let (?:me|us)(?: also| first| now| just| quickly)* (?:run|check|look|read|see|verify|find|search|examine"
+    "|view|try|test|get|confirm|start|continue|explore|understand|review|analy[sz]e|investigate|debug)"
+)
+REASON = _cue(
+    "because", "since", "so that", "so we", "so it", "as it", "as this", "given that", "given", "due to",
+    "to avoid", "to keep", "to prevent", "to make sure", "to ensure", "instead of", "rather than",
+    "otherwise", "which means", "that way", "this way",
+)  # fmt: skip
+FOUND_OUT = _cue(
+    "the (?:issue|problem|root cause|bug|cause|reason|culprit|error) (?:is|was|here)", "root cause",
+    "turns out", "is caused", "because", "this (?:means|happens|explains)", "I found",
+    "I see (?:the|that|now)", "confirmed", "it looks like", "doesn'?t (?:work|exist|support)", "is already",
+)  # fmt: skip
+
+_KINDS: tuple[tuple[ChoiceKind, re.Pattern[str]], ...] = (
+    ("skip", _cue("skip", "defer", "later", "leave (?:it|that|this)", "out of scope", "not now", "for now")),
+    (
+        "workaround",
+        _cue("workaround", "work around", "temporary", "temporarily", "fallback", "hack", "suppress"),
+    ),
+    ("library", _cue("librar(?:y|ies)", "package", "dependency", "framework", "module", "plugin", "SDK")),
+    (
+        "architecture",
+        _cue("architecture", "structure", "interface", "layer", "schema", "refactor", "extract"),
+    ),
+    ("clarification", _cue("you want", "you mean", "you asked", "interpret(?:ed|ing)?", "assum(?:e|ed|ing)")),
+)
+
+
+def choice_kind(sentence: str) -> ChoiceKind:
+    for kind, cue in _KINDS:
+        if cue.search(sentence):
+            return kind
+    return "approach"
+
+
+# ── turns ─────────────────────────────────────────────────────────────────────────────────────────
+
+# The talk: what the user said, what the agent reported, chose and found out.
+
+_SAID_KEPT = 6000
+_PROSE_KEPT = 5000
+_FIRST_KEPT, _LAST_KEPT = 10, 300
+_TEXTS_KEPT = 300
+
+
+@dataclass(slots=True)
+class _Said:
+    index: int
+    said: str
+    reported: str = ""
+    stopping: bool = False
+    cut_short: bool = False
+
+
+class Talk:
+    """Keeps the newest of what was said and looks at it closely only when asked, at the end."""
+
+    def __init__(self) -> None:
+        self._first: list[_Said] = []
+        self._last: deque[_Said] = deque(maxlen=_LAST_KEPT)
+        self._dropped = 0
+        self._open: _Said | None = None
+        self._texts: deque[tuple[int, str]] = deque(maxlen=_TEXTS_KEPT)
+
+    def user_said(self, index: int, text: str, *, stopping: bool = False) -> None:
+        """``stopping``: said while refusing a step the agent wanted to take."""
+        said = text[:_SAID_KEPT].strip()
+        if not said:
+            return
+        if self._open and not self._open.reported and one_line(self._open.said) == one_line(said):
+            return  # the queue and the line it became say the same thing twice
+        self._close()
+        self._open = _Said(index, said, stopping=stopping)
+
+    def interrupted(self) -> None:
+        if self._open:
+            self._open.cut_short = True
+
+    def taken_back(self, first: int) -> None:
+        """The user undid everything from this message on."""
+        self._first = [said for said in self._first if said.index < first]
+        self._last = deque((said for said in self._last if said.index < first), maxlen=_LAST_KEPT)
+        self._texts = deque((text for text in self._texts if text[0] < first), maxlen=_TEXTS_KEPT)
+        if self._open and self._open.index >= first:
+            self._open = None
+
+    def went_on(self) -> None:
+        if self._open:
+            self._open.cut_short = False
+
+    def agent_said(self, index: int, text: str) -> None:
+        said = text[:_PROSE_KEPT].strip()
+        if not said:
+            return
+        self._texts.append((index, said))
+        if self._open and not (self._open.reported and said.endswith(":")):
+            self._open.reported = said  # "Now let me run it:" reports nothing
+
+    def _close(self) -> None:
+        if self._open is None:
+            return
+        if len(self._first) < _FIRST_KEPT:
+            self._first.append(self._open)
+        else:
+            self._dropped += len(self._last) == _LAST_KEPT
+            self._last.append(self._open)
+        self._open = None
+
+    @property
+    def dropped(self) -> int:
+        return self._dropped
+
+    @property
+    def last_words(self) -> str:
+        return self._texts[-1][1] if self._texts else ""
+
+    def turns(self) -> tuple[Turn, ...]:
+        still_open = [self._open] if self._open else []
+        return tuple(_turn(said) for said in (*self._first, *self._last, *still_open))
+
+    def reasoning(self) -> tuple[tuple[Step, ...], tuple[Choice, ...], tuple[Insight, ...]]:
+        """What the agent announced, chose and found out, oldest first."""
+        steps: list[Step] = []
+        choices: list[Choice] = []
+        insights: list[Insight] = []
+        for index, text in self._texts:
+            told = sentences(text)
+            telling = next((sentence for sentence in told if len(sentence) > 24), "")
+            if telling:
+                steps.append(Step(index, clipped(one_line(telling), 240)))
+            for sentence in told:
+                if not 30 <= len(sentence) <= 400 or sentence.endswith("?") or ONLY_LOOKING.search(sentence):
+                    continue
+                reason = REASON.search(sentence)
+                stated = STATES_A_PROBLEM.search(sentence)
+                if reason and not stated and CHOSEN.search(sentence):
+                    choices.append(_choice(index, sentence, reason))
+                elif FOUND_OUT.search(sentence) and not sentence.endswith(":"):
+                    insights.append(Insight(index, clipped(one_line(sentence), 300)))
+        return tuple(steps[-30:]), tuple(choices[-80:]), tuple(insights[-80:])
+
+
+def _turn(said: _Said) -> Turn:
+    words = said.said[:2000]
+    return Turn(
+        said.index,
+        said.said,
+        said.reported,
+        correction=said.stopping or bool(CORRECTION.search(words)),
+        constraint=bool(CONSTRAINT.search(words)),
+        cut_short=said.cut_short,
+    )
+
+
+def _choice(index: int, sentence: str, reason: re.Match[str]) -> Choice:
+    kind = choice_kind(sentence)
+    if reason.start() < 12:  # "Since the cache is stale, let's …": the reason comes first
+        return Choice(index, kind, one_line(sentence), "")
+    chosen = sentence[: reason.start()].rstrip(" ,;(\u2014\u2013-")
+    return Choice(index, kind, one_line(chosen), one_line(sentence[reason.start() :].rstrip(":")))
