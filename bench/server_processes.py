@@ -51,7 +51,7 @@ def serve(database: str, *, anew: bool = False) -> None:
     """`anew`: every answer from the database, as when somebody writes all the time."""
     from holdfast.project.settings import load_settings
     from holdfast.server.app import create_app
-    from holdfast.server.gate import Door
+    from holdfast.server.auth import Door
     from holdfast.store.sql import SqlStore
 
     if anew:

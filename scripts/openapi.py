@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from holdfast.server.document import rendered
+from holdfast.server.app import rendered
 
 TARGET = Path(__file__).parents[1] / "dashboard" / "openapi.json"
 

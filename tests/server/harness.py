@@ -17,7 +17,7 @@ from websockets.typing import Subprotocol
 
 from holdfast.project.settings import Settings
 from holdfast.server.app import create_app
-from holdfast.server.gate import Door
+from holdfast.server.auth import Door
 from holdfast.server.serve import listening_socket
 
 TOKEN = "token-of-the-tests-0123456789abcdefghijklmn"  # noqa: S105

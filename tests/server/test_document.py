@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from holdfast.server.document import rendered
+from holdfast.server.app import rendered
 
 KEPT = Path(__file__).parents[2] / "dashboard" / "openapi.json"
 DOCUMENT: dict[str, Any] = json.loads(KEPT.read_text(encoding="utf-8"))

@@ -16,7 +16,7 @@ from holdfast.model.entry import Warned
 from holdfast.model.workflow import Workflow
 from holdfast.project.settings import Settings
 from holdfast.server import feed as feeds
-from holdfast.server.routes import live
+from holdfast.server.routes import events
 from holdfast.store.engine import open_engine
 from holdfast.store.sql import SqlStore
 from holdfast.store.tables import workflow_events
@@ -138,7 +138,7 @@ def test_a_number_of_another_database_is_said(served: Served, writer: Writer) ->
 
 
 def test_ping_when_nothing_happens(served: Served, writer: Writer, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(live, "PING_SECONDS", 0.05)
+    monkeypatch.setattr(events, "PING_SECONDS", 0.05)
     with served.socket() as listener:
         assert [listener.next()["type"] for _ in range(3)] == ["live", "ping", "ping"]
         assert listener.next() == {"type": "ping", "seq": writer.seqs[-1]}
@@ -189,7 +189,7 @@ def _rest(listener: Listener) -> tuple[list[int], dict[str, Any]]:
     with pytest.raises(ConnectionClosed) as closed:
         listener.next()
     assert closed.value.rcvd is not None
-    assert closed.value.rcvd.code == live.TOO_SLOW
+    assert closed.value.rcvd.code == events.TOO_SLOW
     return seen, message
 
 

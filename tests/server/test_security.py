@@ -18,7 +18,7 @@ from cli.harness import Place
 from holdfast.base.errors import DamagedDataError, InvalidInputError, NotFoundError
 from holdfast.project.server_token import browser_token, made_token, read_token, token_file
 from holdfast.project.settings import Settings
-from holdfast.server.gate import Door, _depth
+from holdfast.server.auth import Door, _depth
 from holdfast.store.sql import SqlStore
 
 from .harness import TOKEN, Served, serving

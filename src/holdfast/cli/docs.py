@@ -339,7 +339,7 @@ def _chosen(
 
 def _agreed(question: str) -> bool:
     """A single key; Enter is yes."""
-    from holdfast.cli.dialogue.keys import Keys
+    from holdfast.cli.dialogue.screen import Keys
 
     click.echo(f"{question} ", nl=False, err=True)
     with Keys() as keys:

@@ -1,3 +1,5 @@
+"""`install` and `uninstall`: hooks in a coding agent's settings."""
+
 from __future__ import annotations
 
 import os
@@ -22,7 +24,7 @@ from holdfast.hooks.install import AGENTS, Plan, Target, installer_for
 )
 @click.option("--plugin", "form", flag_value="plugin", help="Claude Code: hooks in a plugin.")
 @click.option("--dry-run", is_flag=True, help="Show what would change, as a diff, and change nothing.")
-def command(agent: str, scope: str, form: str, dry_run: bool) -> None:
+def install_command(agent: str, scope: str, form: str, dry_run: bool) -> None:
     """Let a coding agent call Holdfast.
 
     Its sessions are watched, saved and resumed from then on.
@@ -74,3 +76,26 @@ def carry_out(plan: Plan, dry_run: bool, done: str) -> bool:
         for change in changes:
             click.echo(f"  {change.path}")
     return bool(changes)
+
+
+# ── uninstall ─────────────────────────────────────────────────────────────────────────────────────
+
+
+@click.command("uninstall")
+@click.argument("agent", type=click.Choice(list(AGENTS)))
+@click.option("--user", "scope", flag_value="user", default="user", help="In all projects. The default.")
+@click.option("--project", "scope", flag_value="project", help="In this project alone.")
+@click.option("--dry-run", is_flag=True, help="Show what would change, as a diff, and change nothing.")
+def uninstall_command(agent: str, scope: str, dry_run: bool) -> None:
+    """Take Holdfast's hooks out of a coding agent again.
+
+    Sessions and snapshots stay.
+
+    \b
+    Examples:
+      holdfast uninstall claude-code --dry-run
+      holdfast uninstall codex --project
+    """
+    plan = installer_for(agent).uninstall(target_for(scope))
+    if not carry_out(plan, dry_run, f"Holdfast is out of {agent}"):
+        click.echo(f"Holdfast is not installed for {agent}.")

@@ -44,7 +44,13 @@ COMMANDS = {
     "winddown": "Record the last actions of a session and make them a snapshot.",
     "worker": "Run queued workflows, and take over from workers that are gone.",
 }
-"""Name and one line for `--help`; the module has the same name. A test keeps the two together."""
+"""Name and one line for `--help`; the module has the same name, unless it is in `_SHARED`."""
+_SHARED = {
+    **dict.fromkeys(("approve", "cancel", "pause", "reject"), "control"),
+    **dict.fromkeys(("export", "import"), "bundle"),
+    **dict.fromkeys(("install", "uninstall"), "install"),
+}
+"""Small commands that stand in one module; there each is called NAME_command."""
 
 
 _LOOKING = ("context", "events", "history", "list", "snapshot", "stats", "status")
@@ -63,7 +69,9 @@ class LazyCommands(click.Group):
             return None
         from importlib import import_module
 
-        command: click.Command = import_module(f"holdfast.cli.{cmd_name}").command
+        module = import_module(f"holdfast.cli.{_SHARED.get(cmd_name, cmd_name)}")
+        name = f"{cmd_name}_command" if cmd_name in _SHARED else "command"
+        command: click.Command = getattr(module, name)
         _show_warnings_on_stderr()
         return command
 

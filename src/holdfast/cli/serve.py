@@ -45,7 +45,7 @@ def command(
       holdfast serve --port 9000
       holdfast serve --host 0.0.0.0 --tls-cert cert.pem --tls-key key.pem --allow-host box.example.org
     """
-    from holdfast.server.routes.dashboard import is_built
+    from holdfast.server.routes.about import is_built
     from holdfast.server.serve import Options, serve
 
     def announce(address: Address) -> None:

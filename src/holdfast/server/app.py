@@ -1,4 +1,4 @@
-"""The application: routes, errors and the gate, put together."""
+"""The application: routes, errors and authorisation, put together, and the OpenAPI document."""
 
 from __future__ import annotations
 
@@ -12,6 +12,8 @@ from typing import Any
 
 import anyio.to_thread
 from fastapi import FastAPI
+from fastapi.openapi.utils import get_openapi
+from pydantic import TypeAdapter
 from starlette.concurrency import run_in_threadpool
 from starlette.types import Lifespan
 
@@ -19,14 +21,65 @@ from holdfast import __version__
 from holdfast.base.errors import HoldfastError
 from holdfast.project.settings import Settings
 from holdfast.server import problems
-from holdfast.server.desk import Desk, Workers
-from holdfast.server.document import document
+from holdfast.server.app_state import Desk, Workers
+from holdfast.server.auth import Door, Gate
 from holdfast.server.feed import EventFeed
-from holdfast.server.gate import Door, Gate
-from holdfast.server.routes import about, actions, events, live, retrieval, sessions, snapshots, workflows
-from holdfast.server.routes.dashboard import FILES, dashboard_router
+from holdfast.server.models import SocketMessage
+from holdfast.server.routes import (
+    about,
+    actions,
+    events,
+    sessions,
+    snapshots,
+    workflows,
+)
+from holdfast.server.routes.about import FILES, dashboard_router
 from holdfast.sessions.reindex import take_in_waiting
 from holdfast.workflows.service import OrchestratorService
+
+# ── the OpenAPI document ──────────────────────────────────────────────────────────────────────────
+
+_ABOUT = """Workflows, snapshots and events of Holdfast.
+
+Every call needs the token: `Authorization: Bearer …`. Cookies are not read.
+Every error has the shape `ErrorResponse`. `/ws/events?since=N` is a WebSocket: it sends `SocketMessage`s,
+replays what has a number above N, then goes on live.
+"""
+
+
+def document(app: FastAPI) -> dict[str, Any]:
+    if app.openapi_schema is None:
+        found = get_openapi(
+            title="Holdfast",
+            version=__version__,
+            description=_ABOUT,
+            routes=app.routes,
+            tags=app.openapi_tags,
+        )
+        components = found["components"]
+        components["securitySchemes"] = {"token": {"type": "http", "scheme": "bearer"}}
+        found["security"] = [{"token": []}]
+        _add_socket_messages(components["schemas"])
+        app.openapi_schema = found
+    return app.openapi_schema
+
+
+def _add_socket_messages(schemas: dict[str, Any]) -> None:
+    adapter: TypeAdapter[Any] = TypeAdapter(SocketMessage)
+    made = adapter.json_schema(mode="serialization", ref_template="#/components/schemas/{model}")
+    for name, schema in made.pop("$defs").items():
+        schemas.setdefault(name, schema)
+    schemas["SocketMessage"] = made
+
+
+def rendered() -> str:
+    """As it is kept beside the dashboard, whose types are made from it."""
+    import json
+
+    return json.dumps(document(create_api()), indent=2, ensure_ascii=False, sort_keys=True) + "\n"
+
+
+# ── the application ───────────────────────────────────────────────────────────────────────────────
 
 log = logging.getLogger("holdfast.server")
 
@@ -34,7 +87,15 @@ _THREADS = 12
 """Fewer than the connections a database is given, so that no request waits for one in vain."""
 _LOOK_FOR_WORK_SECONDS = 2.0
 
-_ROUTERS = (workflows, actions, snapshots, retrieval, events, sessions, about, live)
+_ROUTERS = (
+    workflows.router,
+    actions.router,
+    snapshots.router,
+    snapshots.retrieval_router,
+    events.router,
+    sessions.router,
+    about.router,
+)
 
 
 def create_app(
@@ -78,8 +139,8 @@ def create_app(
 def create_api(lifespan: Lifespan[FastAPI] | None = None) -> FastAPI:
     """The routes alone, as the document describes them."""
     api = _application(lifespan)
-    for module in _ROUTERS:
-        api.include_router(module.router)
+    for router in _ROUTERS:
+        api.include_router(router)
 
     async def openapi() -> dict[str, Any]:
         return document(api)

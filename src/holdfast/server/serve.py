@@ -17,7 +17,7 @@ from holdfast.base.errors import CannotDoError, HeldElsewhereError, InvalidInput
 from holdfast.project.server_token import made_token
 from holdfast.project.settings import Settings
 from holdfast.server.app import create_app
-from holdfast.server.gate import LOOPBACK_NAMES, Door, is_loopback
+from holdfast.server.auth import LOOPBACK_NAMES, Door, is_loopback
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

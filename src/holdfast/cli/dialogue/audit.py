@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import click
 
-from holdfast.cli.dialogue.keys import Keys
-from holdfast.cli.dialogue.screen import Screen
+from holdfast.cli.dialogue.screen import Keys, Screen
 from holdfast.docaudit.audit import RATINGS, Audit
 from holdfast.docaudit.items import CodeItem, analyse
 from holdfast.docaudit.languages import Source, SourceError, read_source

@@ -7,8 +7,7 @@ from collections.abc import Callable
 import click
 
 from holdfast.base.errors import CannotDoError, ConflictError, InvalidInputError
-from holdfast.cli.dialogue.keys import Keys
-from holdfast.cli.dialogue.screen import Screen
+from holdfast.cli.dialogue.screen import Keys, Screen
 from holdfast.docaudit.improve import Improvement, Proposing
 from holdfast.docaudit.items import CodeItem
 from holdfast.docaudit.languages import Source, clean

@@ -10,8 +10,7 @@ from fastapi import APIRouter, Body, Query, Response
 from starlette.concurrency import run_in_threadpool
 
 from holdfast.resume.compiler import DEFAULT_BUDGET
-from holdfast.server.contexts import Budget, MaxChars, Model, characters, compiled_for, context_fields
-from holdfast.server.desk import AtDesk, Desk
+from holdfast.server.app_state import AtDesk, Desk
 from holdfast.server.feed import FellBehindError
 from holdfast.server.models import (
     ActionResponse,
@@ -22,6 +21,14 @@ from holdfast.server.models import (
     ResumeWorkflow,
 )
 from holdfast.server.problems import WITH_BODY, documented
+from holdfast.server.routes.sessions import (
+    Budget,
+    MaxChars,
+    Model,
+    characters,
+    compiled_for,
+    context_fields,
+)
 from holdfast.store.protocol import SnapshotSummary
 from holdfast.workflows.service import ended_before_pause, snapshot_to_resume
 

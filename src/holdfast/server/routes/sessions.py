@@ -3,22 +3,71 @@
 from __future__ import annotations
 
 import os
+from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 from fastapi import APIRouter, Query
 
 from holdfast.base.errors import InvalidInputError
 from holdfast.base.redact import redact
-from holdfast.capture.drift import cannot_tell
-from holdfast.resume.compiler import DEFAULT_BUDGET, compile_context
-from holdfast.server.contexts import Budget, MaxChars, Model, characters, context_fields
-from holdfast.server.desk import AtDesk, Desk
-from holdfast.server.models import AgentSession, AgentSessionPage, ContextResponse
+from holdfast.capture.drift import FolderDrift, cannot_tell, find_workflow_drift
+from holdfast.journal.cost import characters_for, reading_cost
+from holdfast.model.gathered import Gathered
+from holdfast.model.snapshot import SessionSnapshot
+from holdfast.model.workflow import Workflow
+from holdfast.resume.compiler import DEFAULT_BUDGET, SMALLEST_BUDGET, Compiled, compile_context
+from holdfast.resume.snapshots import ResumeContextCompiler
+from holdfast.server.app_state import AtDesk, Desk
+from holdfast.server.models import AgentSession, AgentSessionPage, ContextResponse, Cost
 from holdfast.server.paging import Cursor, Limit, offset_cursor, offset_of
 from holdfast.server.problems import documented
 from holdfast.sessions.contexts import find_transcript, read_session
 from holdfast.transcripts.discover import FoundSession, SearchReport, find_sessions
+
+# ── contexts ──────────────────────────────────────────────────────────────────────────────────────
+
+# The context of a snapshot as the next session reads it, with its report and its price.
+
+MOST_CHARACTERS = 1_000_000
+
+MaxChars = Annotated[int, Query(ge=SMALLEST_BUDGET, le=MOST_CHARACTERS, description="Length at most")]
+Budget = Annotated[int | None, Query(ge=100, le=1_000_000, description="Length at most, in tokens")]
+Model = Annotated[str | None, Query(max_length=200, description="Who will read it, for the price")]
+
+
+def characters(max_chars: int, budget: int | None) -> int:
+    if budget is None:
+        return max_chars
+    return min(MOST_CHARACTERS, max(SMALLEST_BUDGET, characters_for(budget)))
+
+
+def compiled_for(
+    workflow: Workflow, snapshot: SessionSnapshot | None, max_chars: int
+) -> tuple[Compiled, FolderDrift]:
+    """As a session of that workflow would read it now, drift included."""
+    drift = find_workflow_drift(workflow, snapshot)
+    if snapshot is None:
+        issue = f"{workflow.issue.id}: {workflow.issue.title}"
+        return compile_context(Gathered(issue=issue), max_chars), drift
+    compiler = ResumeContextCompiler(max_chars)
+    return compiler.compile_with_report(snapshot, workflow.issue, drift=drift.sentences), drift
+
+
+def context_fields(compiled: Compiled, drift: FolderDrift, model: str | None) -> dict[str, Any]:
+    cost = reading_cost(len(compiled.text), model)
+    return {
+        "context": compiled.text,
+        "fidelity": compiled.fidelity,
+        "cost": Cost(**asdict(cost)),
+        "drift": drift.sentences,
+        "drift_state": drift.state,
+    }
+
+
+# ── sessions ──────────────────────────────────────────────────────────────────────────────────────
+
+# The sessions that coding agents keep on this machine, and a context out of each.
 
 router = APIRouter(prefix="/api/sessions", tags=["sessions"])
 

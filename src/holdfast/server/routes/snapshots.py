@@ -3,17 +3,35 @@
 from __future__ import annotations
 
 import contextlib
+from dataclasses import asdict
 from typing import Annotated
 
 from fastapi import APIRouter, Query
 
 from holdfast.base.errors import NotFoundError
+from holdfast.model.findings import Decision, ErrorRecord, ReviewerFeedback, TestState
 from holdfast.model.snapshot import SessionSnapshot, SnapshotDiff, diff
+from holdfast.model.task import Task
 from holdfast.resume.compiler import DEFAULT_BUDGET
-from holdfast.server.contexts import Budget, MaxChars, Model, characters, compiled_for, context_fields
-from holdfast.server.desk import AtDesk
-from holdfast.server.models import ActionResponse, ContextResponse, SnapshotListResponse, SnapshotMatches
+from holdfast.server.app_state import AtDesk
+from holdfast.server.models import (
+    ActionResponse,
+    ContextResponse,
+    GitChanges,
+    Journal,
+    SnapshotListResponse,
+    SnapshotMatches,
+)
 from holdfast.server.problems import documented
+from holdfast.server.routes.sessions import (
+    Budget,
+    MaxChars,
+    Model,
+    characters,
+    compiled_for,
+    context_fields,
+)
+from holdfast.sessions.contexts import newest_actions
 from holdfast.sessions.transitions import Core
 from holdfast.store.session_files import SessionFiles
 
@@ -85,3 +103,71 @@ def diff_snapshots(
 def get_any_snapshot(snapshot_id: str, desk: AtDesk) -> SessionSnapshot:
     """By its id alone."""
     return desk.store.snapshot(snapshot_id)
+
+
+# ── all of one kind ───────────────────────────────────────────────────────────────────────────────
+
+# All of one kind that a snapshot holds: what its context had no room for.
+
+retrieval_router = APIRouter(
+    prefix="/api/workflows/{workflow_id}/snapshots/{snapshot_id}",
+    tags=["retrieval"],
+    responses=documented(404, 422),
+)
+
+
+@retrieval_router.get("/decisions")
+def get_decisions(workflow_id: str, snapshot_id: str, desk: AtDesk) -> tuple[Decision, ...]:
+    """All decisions, with their reasons and the messages they rest on."""
+    return desk.snapshot_of(workflow_id, snapshot_id).decisions
+
+
+@retrieval_router.get("/errors")
+def get_errors(workflow_id: str, snapshot_id: str, desk: AtDesk) -> tuple[ErrorRecord, ...]:
+    """All errors and how they ended."""
+    return desk.snapshot_of(workflow_id, snapshot_id).errors
+
+
+@retrieval_router.get("/reviewer-feedback")
+def get_reviewer_feedback(workflow_id: str, snapshot_id: str, desk: AtDesk) -> tuple[ReviewerFeedback, ...]:
+    return desk.snapshot_of(workflow_id, snapshot_id).reviewer_feedback or ()
+
+
+@retrieval_router.get("/git-changes")
+def get_git_changes(workflow_id: str, snapshot_id: str, desk: AtDesk) -> GitChanges:
+    snapshot = desk.snapshot_of(workflow_id, snapshot_id)
+    found = snapshot.gathered
+    return GitChanges(
+        git_state=snapshot.git_state, files=snapshot.files, git=asdict(found.git) if found else None
+    )
+
+
+@retrieval_router.get("/tasks")
+def get_tasks_then(workflow_id: str, snapshot_id: str, desk: AtDesk) -> tuple[Task, ...]:
+    """As they stood at the pause."""
+    return desk.snapshot_of(workflow_id, snapshot_id).task_dag.tasks
+
+
+@retrieval_router.get("/tests")
+def get_tests(workflow_id: str, snapshot_id: str, desk: AtDesk) -> TestState | None:
+    return desk.snapshot_of(workflow_id, snapshot_id).test_state
+
+
+@retrieval_router.get("/journal")
+def get_journal(
+    workflow_id: str,
+    snapshot_id: str,
+    desk: AtDesk,
+    limit: Annotated[int, Query(ge=1, le=10_000, description="Newest actions at most")] = 1_000,
+) -> Journal:
+    """What the wind-down recorded, and what was said and run before it."""
+    snapshot = desk.snapshot_of(workflow_id, snapshot_id)
+    layout = desk.layout_of(desk.store.workflow(workflow_id))
+    actions, truncated = newest_actions(layout, snapshot.session_id, limit)
+    found = snapshot.gathered
+    return Journal(
+        actions=tuple(actions),
+        turns=tuple(map(asdict, found.turns)) if found else (),
+        commands=tuple(map(asdict, found.commands)) if found else (),
+        truncated=truncated,
+    )

@@ -1,7 +1,8 @@
-"""The picture: a line a task, a gauge, the last thing somebody said."""
+"""Live progress on a terminal: tasks, and how full the context window is. In a pipe: silence."""
 
 from __future__ import annotations
 
+import sys
 import time
 from collections.abc import Generator
 from contextlib import contextmanager
@@ -13,10 +14,21 @@ from rich.spinner import Spinner
 from rich.table import Table
 from rich.text import Text
 
+from holdfast.cli import common
 from holdfast.model.entry import Entry, PauseRequested, TaskFinished, TaskStarted, Warned
 from holdfast.model.task import Task, TaskDAG
 from holdfast.model.usage import UsageMetrics
 from holdfast.model.workflow import Workflow
+
+TYPE_CHECKING = False
+
+if TYPE_CHECKING:
+    from holdfast.model.workflow import Workflow
+
+
+# ── the picture ───────────────────────────────────────────────────────────────────────────────────
+
+# The picture: a line a task, a gauge, the last thing somebody said.
 
 _MARKS = {
     "completed": ("✓", "green"),
@@ -104,3 +116,18 @@ class Board:
         bar = ProgressBar(total=1.0, completed=min(1.0, share), width=30, complete_style=style)
         table.add_row(Text("context"), bar, Text(f"{share:.0%} (pauses at {self._limit:.0%})"))
         return table
+
+
+# ── showing it ────────────────────────────────────────────────────────────────────────────────────
+
+
+@contextmanager
+def progress(here: common.Runner, workflow: Workflow, *, quiet: bool) -> Generator[None]:
+    if quiet or not sys.stderr.isatty():
+        yield
+        return
+
+    board = Board(workflow, here.service.tasks(workflow.id))
+    here.listen(board.take)
+    with board.shown():
+        yield
