@@ -17,7 +17,7 @@ from typing import Any
 
 from measure import Figure, Subject, Timing, alone, compared, interleave, make_project, scratch_folder
 
-from holdfast.hooks.command import hook_command
+from holdfast.hooks.events import hook_command
 
 TOPIC = "hooks"
 BARS = {"tool event, nothing to do": 1.0, "prompt event, all nudges": 2.2, "tool event, journaling": 2.0}

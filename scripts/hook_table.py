@@ -6,7 +6,7 @@ import importlib
 from pathlib import Path
 
 from holdfast.hooks.events import EVENTS
-from holdfast.hooks.registry import KINDS
+from holdfast.hooks.fast.dispatch import KINDS
 
 PAGE = Path(__file__).parents[1] / "docs" / "hooks.md"
 START, END = "<!-- made by scripts/hook_table.py -->", "<!-- end -->"
@@ -14,11 +14,11 @@ START, END = "<!-- made by scripts/hook_table.py -->", "<!-- end -->"
 
 def table() -> str:
     lines = ["| kind | name | at | does |", "|---|---|---|---|"]
-    for folder, members in KINDS.items():
+    for kind, members in KINDS.items():
         for name, moments in members.items():
-            module = importlib.import_module(f"holdfast.hooks.{folder}.{name}")
-            does = " ".join((module.__doc__ or "").split())
-            lines.append(f"| {module.KIND} | `{name}` | {', '.join(moments)} | {does} |")
+            rule = getattr(importlib.import_module(f"holdfast.hooks.{kind}"), name)
+            does = " ".join((rule.__doc__ or "").split())
+            lines.append(f"| {kind.removesuffix('s')} | `{name}` | {', '.join(moments)} | {does} |")
     lines += ["", "| agent | event | tools | does |", "|---|---|---|---|"]
     for agent, events in EVENTS.items():
         for event in events:

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from holdfast.hooks.command import ENTRY, hook_command
+from holdfast.hooks.events import ENTRY, hook_command
 
 PATIENCE = 60.0
 

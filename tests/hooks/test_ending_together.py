@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from holdfast.hooks.context import LIMITS
+from holdfast.hooks.fast.context import LIMITS
 from holdfast.project.settings import load_settings
 from holdfast.sessions.pause import open_store
 from holdfast.store.protocol import Store

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from holdfast.hooks.guards.dangerous_commands import danger
-from holdfast.hooks.guards.unpinned_program import unpinned
+from holdfast.hooks.guards import danger, unpinned
 from holdfast.project.layout import ProjectLayout
 from hooks.commands import DANGEROUS, HARMLESS
 from hooks.harness import AgentSession

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from holdfast import SessionPauseManager
-from holdfast.hooks.nudges import machine_resources
+from holdfast.hooks import nudges
 from holdfast.project.layout import ProjectLayout
 from hooks.harness import AgentSession, Result
 
@@ -134,13 +134,11 @@ def test_nudges_keep_their_distance(session: AgentSession) -> None:
 
 
 def test_short_of_disk_and_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    assert (
-        machine_resources._disk(str(tmp_path)) == [] or "MB free" in machine_resources._disk(str(tmp_path))[0]
-    )
-    monkeypatch.setattr(machine_resources, "_LITTLE_DISK", 1 << 62)
-    assert "disk" in machine_resources._disk(str(tmp_path))[0]
-    monkeypatch.setattr(machine_resources, "_LITTLE_MEMORY_SHARE", 1.0)
-    assert "memory" in machine_resources._memory()[0]
+    assert nudges._disk(str(tmp_path)) == [] or "MB free" in nudges._disk(str(tmp_path))[0]
+    monkeypatch.setattr(nudges, "_LITTLE_DISK", 1 << 62)
+    assert "disk" in nudges._disk(str(tmp_path))[0]
+    monkeypatch.setattr(nudges, "_LITTLE_MEMORY_SHARE", 1.0)
+    assert "memory" in nudges._memory()[0]
 
 
 def test_a_plain_session_is_left_alone(session: AgentSession) -> None:

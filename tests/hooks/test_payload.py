@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from holdfast.hooks.payload import NotAnObjectError, members, number, quoted, text
+from holdfast.hooks.fast.payload import NotAnObjectError, members, number, quoted, text
 
 _texts = st.text() | st.sampled_from(["\\", '"', '\\"', "a\\\\", "\n", "é", "😀", "\ud800", "{", "]", ""])
 _values = st.recursive(

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from holdfast.hooks.command import hook_command
+from holdfast.hooks.events import hook_command
 from holdfast.project.layout import ProjectLayout
 from hooks.harness import AgentSession
 

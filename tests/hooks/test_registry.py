@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import importlib.util
+import inspect
 import json
 import subprocess
 import sys
@@ -14,24 +15,25 @@ import pytest
 
 import holdfast.hooks
 from holdfast.base import redact, secret_signs
-from holdfast.hooks.command import ENTRY, WRAPPER, hook_command
-from holdfast.hooks.event import MOMENTS
-from holdfast.hooks.events import EVENTS
-from holdfast.hooks.registry import KINDS
+from holdfast.hooks.events import ENTRY, EVENTS, WRAPPER, hook_command
+from holdfast.hooks.fast.dispatch import KINDS
+from holdfast.hooks.fast.event import MOMENTS
 from hooks.harness import AgentSession
 
 HERE = Path(holdfast.hooks.__file__).parent
-KIND_OF = {"housekeeping": "housekeeping", "guards": "guard", "nudges": "nudge"}
-BESIDES = {"__init__", "targets"}
 
 
-@pytest.mark.parametrize("folder", KINDS)
-def test_every_file_is_in_the_table_with_its_kind(folder: str) -> None:
-    assert {path.stem for path in (HERE / folder).glob("*.py")} - BESIDES == set(KINDS[folder])
-    for name in KINDS[folder]:
-        module: Any = importlib.import_module(f"holdfast.hooks.{folder}.{name}")
-        assert KIND_OF[folder] == module.KIND
-        assert callable(getattr(module, "run" if folder == "housekeeping" else "check"))
+@pytest.mark.parametrize("kind", KINDS)
+def test_every_rule_is_in_the_table(kind: str) -> None:
+    module: Any = importlib.import_module(f"holdfast.hooks.{kind}")
+    rules = [value for value in vars(module).values() if inspect.isfunction(value) and _is_rule(value)]
+    assert {rule.__name__ for rule in rules if rule.__module__ == module.__name__} == set(KINDS[kind])
+    assert all(rule.__doc__ for rule in rules)
+
+
+def _is_rule(function: Any) -> bool:
+    names = list(inspect.signature(function).parameters)
+    return not function.__name__.startswith("_") and names in (["event"], ["event", "answer"])
 
 
 def test_installed_and_understood_events_are_the_same() -> None:
@@ -46,9 +48,10 @@ def test_moments_in_the_table_exist() -> None:
 
 
 def test_only_the_dispatcher_and_the_status_line_know_of_quiet() -> None:
-    files = [path for folder in KINDS for path in (HERE / folder).glob("*.py")]
-    knowing = {path.stem for path in files if "quiet" in path.read_text()}
-    assert knowing <= {"status_line", "stale_markers"}
+    for kind in KINDS:
+        module: Any = importlib.import_module(f"holdfast.hooks.{kind}")
+        knowing = {name for name in KINDS[kind] if "quiet" in inspect.getsource(getattr(module, name))}
+        assert knowing <= {"status_line", "stale_markers"}
 
 
 def test_the_command_is_absolute() -> None:
@@ -106,7 +109,7 @@ def test_an_event_loads_little(session: AgentSession, event: str, tokens: int) -
     session.prompt()
     code = (
         "import sys; sys.path.insert(0, sys.argv.pop(1))\n"
-        "from holdfast.hooks.program import run\n"
+        "from holdfast.hooks.fast.dispatch import run\n"
         "code = run(sys.argv[1:])\n"
         "import json; sys.stderr.write(json.dumps(sorted(loaded)))"
     ).replace("import json;", "loaded = set(sys.modules); import json;")

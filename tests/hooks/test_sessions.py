@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from holdfast import IncrementalPauseManager, SessionPauseManager
-from holdfast.hooks.context import LIMITS
+from holdfast.hooks.fast.context import LIMITS
 from holdfast.project.layout import ProjectLayout
 from holdfast.sessions.transitions import Facts
 from hooks.harness import PATIENCE, AgentSession, said
@@ -277,7 +277,7 @@ def test_an_orphaned_journal_that_no_hook_began(session: AgentSession) -> None:
 
 def test_the_end_comes_back_at_once_and_works_on(session: AgentSession) -> None:
     """The agent kills the hook's process group soon after; the snapshot is made all the same."""
-    from holdfast.hooks.command import hook_command
+    from holdfast.hooks.events import hook_command
 
     work(session)
     process = subprocess.Popen(

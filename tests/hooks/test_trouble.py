@@ -10,9 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.hooks.command import WRAPPER, hook_command
-from holdfast.hooks.events import EVENTS
-from holdfast.hooks.trouble import note
+from holdfast.hooks.events import EVENTS, WRAPPER, hook_command
+from holdfast.hooks.fast.error_log import note
 from holdfast.project.layout import ProjectLayout
 from hooks.harness import PATIENCE, AgentSession, Result
 
@@ -99,7 +98,7 @@ def test_the_program_is_gone(session: AgentSession) -> None:
 
 
 def test_a_payload_that_never_ends_is_given_up(session: AgentSession) -> None:
-    code = "import holdfast.hooks.program as p; p._LONGEST = 1; p.run(['claude', 'Stop'])"
+    code = "import holdfast.hooks.fast.dispatch as p; p._LONGEST = 1; p.run(['claude', 'Stop'])"
     reading, writing = os.pipe()
     try:
         done = subprocess.run(

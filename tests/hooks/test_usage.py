@@ -9,9 +9,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from holdfast.hooks import usage as reading
-from holdfast.hooks.event import Event
-from holdfast.hooks.usage import claude_usage, codex_usage, newest_in_transcript
+from holdfast.hooks.fast import usage as reading
+from holdfast.hooks.fast.event import Event
+from holdfast.hooks.fast.usage import claude_usage, codex_usage, newest_in_transcript
 from holdfast.journal.usage import ContextUsageTracker, UsageState
 from holdfast.project.layout import ProjectLayout
 from hooks.harness import AgentSession, said

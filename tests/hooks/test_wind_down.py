@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from holdfast import IncrementalPauseManager
-from holdfast.hooks.command import hook_command
-from holdfast.hooks.settling import Work, settle
+from holdfast.hooks.background_tasks import Work, settle
+from holdfast.hooks.events import hook_command
 from holdfast.journal.log import PauseAction
 from holdfast.project.layout import ProjectLayout
 from hooks.harness import AgentSession

@@ -151,7 +151,7 @@ def lock_descriptor(descriptor: int) -> None:
 
 
 def is_held(path: Path) -> bool:
-    """Whether a process lives that was given the file to hold (`holdfast.hooks.notes.hold`)."""
+    """Whether a process lives that was given the file to hold (`holdfast.hooks.fast.notes.hold`)."""
     try:
         descriptor = os.open(path, os.O_RDWR | NO_FOLLOW)
     except FileNotFoundError:

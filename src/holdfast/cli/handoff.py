@@ -11,7 +11,7 @@ import click
 
 from holdfast.base.errors import CannotDoError, NotFoundError
 from holdfast.cli import common
-from holdfast.hooks.context import HANDED_OVER, LIMITS, ROOM_FOR_HEADING
+from holdfast.hooks.fast.context import HANDED_OVER, LIMITS, ROOM_FOR_HEADING
 from holdfast.hooks.install import AGENTS
 from holdfast.model import frame
 from holdfast.project.settings import Settings
@@ -108,7 +108,7 @@ def _session(current: Settings, session_id: str | None) -> FoundSession | None:
 
 def _at_work(current: Settings, found: list[FoundSession]) -> FoundSession | None:
     """The first that did something: a session that did nothing is no work to hand over."""
-    from holdfast.hooks.settling import Work, did_work
+    from holdfast.hooks.background_tasks import Work, did_work
 
     def worked(one: FoundSession) -> bool:
         return did_work(Work(one.agent, one.session_id, str(current.project)), str(one.path))
@@ -118,7 +118,7 @@ def _at_work(current: Settings, found: list[FoundSession]) -> FoundSession | Non
 
 def _settled(current: Settings, session: FoundSession | None) -> str:
     """The name of the snapshot; where no agent has a session here, of the one paused last."""
-    from holdfast.hooks.settling import Work, settle
+    from holdfast.hooks.background_tasks import Work, settle
     from holdfast.store.session_files import SessionFiles
 
     if session is None:

@@ -6,7 +6,7 @@ import sys
 import click
 
 from holdfast.base.ids import UNKNOWN_SESSION, file_name_for
-from holdfast.hooks import quiet
+from holdfast.hooks.fast import quiet
 from holdfast.project.settings import load_settings
 
 SESSION_VARIABLES = ("HOLDFAST_SESSION_ID", "CLAUDE_CODE_SESSION_ID", "CODEX_SESSION_ID")

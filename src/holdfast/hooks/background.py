@@ -12,15 +12,15 @@ import sys
 
 def main(arguments: list[str]) -> int:
     task, agent, session, project, *words = arguments
-    from holdfast.hooks import trouble
-    from holdfast.hooks.settling import TASKS, Work
+    from holdfast.hooks.background_tasks import TASKS, Work
+    from holdfast.hooks.fast import error_log
 
     work = Work(agent, session, project)
     try:
         work.listen_to_warnings()
         return 0 if TASKS[task](work, *words) else 1
     except Exception as error:  # noqa: BLE001 - nobody is there to hear it; it is written down
-        trouble.note(str(work.state), trouble.describe(error, f"{task} of {agent} session {session}"))
+        error_log.note(str(work.state), error_log.describe(error, f"{task} of {agent} session {session}"))
         return 1
 
 

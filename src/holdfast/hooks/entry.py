@@ -4,7 +4,7 @@ import sys
 
 
 def main() -> int:
-    from holdfast.hooks.program import run
+    from holdfast.hooks.fast.dispatch import run
 
     return run(sys.argv[1:])
 

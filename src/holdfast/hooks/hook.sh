@@ -16,7 +16,7 @@ PostToolUse | PostToolUseFailure | PostToolBatch | AfterTool | tool.execute.afte
 *) exec "$python" -I -S "${0%/*}/entry.py" "$agent" "$event" ;;
 esac
 
-# The project as holdfast.hooks.event finds it; a moved folder or an odd path is left to Python.
+# The project as holdfast.hooks.fast.event finds it; a moved folder or an odd path is left to Python.
 project=$HOLDFAST_PROJECT
 if [ -z "$project" ]; then
     project=$PWD

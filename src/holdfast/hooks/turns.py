@@ -1,28 +1,92 @@
-"""An agent's turns as changes of one transaction a session, recorded in processes of their own.
-
-A turn is watched from its prompt to its end. What was changed between two turns is the user's.
-"""
+"""The files that each session at work in a project named to its tools: what tells their changes apart."""
 
 from __future__ import annotations
 
 import hashlib
+import json
 import os
 import re
 import time
-from collections.abc import Callable
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from holdfast.base.durable import is_held
-from holdfast.base.errors import HoldfastError, IllegalTransitionError
+from holdfast.base.errors import HoldfastError, IllegalTransitionError, InvalidInputError
 from holdfast.base.process import ProcessIdentity
-from holdfast.hooks import notes, trouble
-from holdfast.hooks.housekeeping.file_changes import ENDING, NAMED, RECORDING, TRANSACTION, TURNING
-from holdfast.hooks.named_files import named_files
+from holdfast.findings.rules.actions import Action, action_of
+from holdfast.findings.rules.files import files_written
+from holdfast.hooks.fast import error_log, notes
+from holdfast.hooks.housekeeping import ENDING, NAMED, RECORDING, TRANSACTION, TURNING
+from holdfast.model.message import ToolCall
 from holdfast.undo.state import ending_file
 from holdfast.undo.transactions import SideCar
+from holdfast.undo.work import NamedFiles
+from holdfast.undo.worktree import checked_path
 
 if TYPE_CHECKING:
-    from holdfast.hooks.settling import Work
+    from holdfast.hooks.background_tasks import Work
+
+
+# ── named files ───────────────────────────────────────────────────────────────────────────────────
+
+# The files that each session at work in a project named to its tools: what tells their changes apart.
+
+_CHANGING = ("edit", "write", "delete")
+
+
+def named_files(project: Path) -> dict[str, NamedFiles]:
+    """By transaction, of every session whose turn is being watched."""
+    found: dict[str, NamedFiles] = {}
+    for path in (project / ".holdfast" / "state" / "hooks").glob(f"*/{TRANSACTION}"):
+        turn = _text(path.with_name(RECORDING)) or _text(path.with_name(ENDING))
+        if turn:
+            paths = frozenset(_paths(path.with_name(NAMED), project))
+            found[_text(path)] = NamedFiles(paths, f"turn {turn}")
+    return found
+
+
+def _text(path: Path) -> str:
+    try:
+        return path.read_text(encoding="ascii", errors="replace")
+    except OSError:
+        return ""
+
+
+def _paths(path: Path, project: Path) -> Iterator[bytes]:
+    try:
+        lines = path.read_bytes().splitlines()
+    except OSError:
+        return  # no tool named any
+    for line in lines:
+        try:
+            called = json.loads(line)
+            action = action_of(ToolCall("", str(called["tool"]), called["given"]))
+        except (ValueError, KeyError, TypeError, AttributeError):
+            continue  # half a line: the power went
+        for name in _changed(action, called["given"]):
+            try:
+                yield checked_path(project, os.path.join(str(called["cwd"] or project), name))
+            except InvalidInputError:
+                continue  # outside of the project
+
+
+def _changed(action: Action, given: dict[str, Any]) -> list[str]:
+    """The files that a tool call changes, as it names them."""
+    if action.kind == "edit" and not action.path:  # a patch may come as the command of its tool
+        action = action_of(ToolCall("", "shell", given))
+    if action.patched:
+        return [name for _, name in action.patched]
+    if action.path and action.kind in _CHANGING:
+        return [action.path]
+    return files_written(action.command) if action.kind == "shell" else []
+
+
+# ── turns ─────────────────────────────────────────────────────────────────────────────────────────
+
+# An agent's turns as changes of one transaction a session, recorded in processes of their own.
+#
+# A turn is watched from its prompt to its end. What was changed between two turns is the user's.
 
 _PATIENCE = 120.0
 _GONE = "the turn had no end: it may have been changed by somebody else since"
@@ -93,7 +157,7 @@ def finish_killed(work: Work) -> None:
     try:
         finish(work, _GONE)
     except HoldfastError as error:
-        trouble.note(str(work.state), f"what {work.session} changed is not recorded: {error.message}")
+        error_log.note(str(work.state), f"what {work.session} changed is not recorded: {error.message}")
 
 
 def _sidecar(work: Work) -> SideCar:
@@ -107,7 +171,7 @@ def _record(work: Work, sidecar: SideCar, turn: str, doubt: str = "") -> None:
     try:
         sidecar.record(name, f"turn {turn}", doubt=doubt)
     except IllegalTransitionError as error:
-        trouble.note(str(work.state), f"turn {turn} of {work.session} is not recorded: {error.message}")
+        error_log.note(str(work.state), f"turn {turn} of {work.session} is not recorded: {error.message}")
 
 
 def _name(work: Work) -> str:

@@ -1,13 +1,134 @@
-"""Claude Code: hooks in its settings or in a plugin, and in both cases the skills and the status line."""
+"""The skills quiet and unquiet, as Claude Code reads them."""
 
 from __future__ import annotations
 
+import json
 import shlex
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
-from holdfast.hooks.install import Plan, Target, hook_settings, own_files
-from holdfast.hooks.install.claude_plugin import NAME, hook_groups, installed_command, installed_files
+from holdfast._version import __version__
+from holdfast.hooks.events import EVENTS, HookEvent, hook_command
+from holdfast.hooks.install import Plan, Target, files, hook_settings
 from holdfast.hooks.install.files import Change
+
+
+@dataclass(frozen=True)
+class Skill:
+    description: str
+    arguments: str
+    answer: str
+
+
+SKILLS = {
+    "quiet": Skill(
+        "Silence Holdfast's nudges in this session. Use when the user says: pause holdfast, pause ctx, "
+        "pause context, stop the nudges, quiet mode.",
+        "quiet on",
+        "Holdfast's nudges are off in this session; guards go on. Back on with /holdfast:unquiet.",
+    ),
+    "unquiet": Skill(
+        "Let Holdfast's nudges speak again in this session. Use when the user says: resume holdfast, "
+        "resume ctx, resume context, turn nudges back on, unpause.",
+        "quiet off",
+        "Holdfast's nudges are back on in this session.",
+    ),
+}
+
+
+def skill_text(name: str, program: str) -> str:
+    """Claude Code puts its session's id in, so that exactly this session is meant."""
+    skill = SKILLS[name]
+    return f"""---
+name: {name}
+description: "{skill.description}"
+allowed-tools: Bash({program} quiet:*)
+---
+
+Run this with the Bash tool, exactly as it stands:
+
+```sh
+{program} {skill.arguments} --session-id ${{CLAUDE_SESSION_ID}}
+```
+
+Then say in one line: {skill.answer}
+"""
+
+
+# ── claude plugin ─────────────────────────────────────────────────────────────────────────────────
+
+# The Claude Code plugin, as text: manifest, hooks, skills.
+#
+# Installed, it lives in the user's skills folder, which Claude Code reads plugins from, and
+# names this machine's interpreter. The one in `plugins/claude-code` is made by the same hand
+# for people who add the repository as a marketplace: it finds the program on the PATH.
+
+NAME = "holdfast"
+_IF_ON_PATH = 'command -v holdfast-hook >/dev/null || { cat >/dev/null; exit 0; }; exec holdfast-hook "$@"'
+
+Words = Callable[[str], list[str]]
+"""The command of an event."""
+
+
+def installed_command(event: str) -> list[str]:
+    return hook_command("claude", event)
+
+
+def portable_command(event: str) -> list[str]:
+    return ["/bin/sh", "-c", _IF_ON_PATH, "holdfast-hook", "claude", event]
+
+
+def installed_files(*, with_hooks: bool) -> dict[str, str]:
+    program = f"{shlex.quote(sys.executable)} -P -m holdfast"
+    return _files(program, installed_command if with_hooks else None)
+
+
+def portable_files() -> dict[str, str]:
+    return _files("holdfast", portable_command)
+
+
+def hook_groups(command: Words) -> dict[str, dict[str, Any]]:
+    """One group an event, in the exec form: no shell of the agent's in between, so no path needs quoting."""
+    return {event.name: _group(event, command) for event in EVENTS["claude"] if not event.is_status_line}
+
+
+def _group(event: HookEvent, command: Words) -> dict[str, Any]:
+    program, *arguments = command(event.name)
+    hook = {"type": "command", "command": program, "args": arguments, "timeout": event.timeout}
+    return {**({"matcher": event.matcher} if event.matcher else {}), "hooks": [hook]}
+
+
+def _files(program: str, command: Words | None) -> dict[str, str]:
+    files = {".claude-plugin/plugin.json": _json(_manifest())}
+    if command:
+        groups = {event: [group] for event, group in hook_groups(command).items()}
+        files["hooks/hooks.json"] = _json({"description": "Holdfast watches the session.", "hooks": groups})
+    for name in SKILLS:
+        files[f"skills/{name}/SKILL.md"] = skill_text(name, program)
+    return files
+
+
+def _manifest() -> dict[str, Any]:
+    return {
+        "name": NAME,
+        "version": __version__,
+        "description": "Pause, snapshot and resume the work of AI agents; no session is lost.",
+        "author": {"name": "Holdfast"},
+        "license": "Apache-2.0",
+        "keywords": ["pause", "resume", "snapshot", "context"],
+    }
+
+
+def _json(document: Any) -> str:
+    return json.dumps(document, indent=2) + "\n"
+
+
+# ── claude ────────────────────────────────────────────────────────────────────────────────────────
+
+# Claude Code: hooks in its settings or in a plugin, and in both cases the skills and the status line.
 
 STATUS_LINE = "statusLine"
 
@@ -16,10 +137,10 @@ def install(target: Target, *, as_plugin: bool = False) -> Plan:
     """Going from one form to the other takes the first one's hooks out: they must not run twice."""
     settings = hook_settings.plan_install(settings_file(target), _wanted(as_plugin), comments=False)
     folder = plugin_folder(target)
-    files = installed_files(with_hooks=as_plugin)
-    changes = [own_files.plan_install(folder / name, text) for name, text in files.items()]
+    texts = installed_files(with_hooks=as_plugin)
+    changes = [files.plan_install(folder / name, text) for name, text in texts.items()]
     if not as_plugin:
-        changes.append(own_files.plan_uninstall(folder / "hooks" / "hooks.json", folder))
+        changes.append(files.plan_uninstall(folder / "hooks" / "hooks.json", folder))
     return Plan((settings, *changes), _notes(settings))
 
 
@@ -28,7 +149,7 @@ def uninstall(target: Target) -> Plan:
     settings = hook_settings.plan_uninstall(settings_file(target), *wanted, comments=False)
     folder, base = plugin_folder(target), _folder(target)
     names = installed_files(with_hooks=True)
-    return Plan((settings, *(own_files.plan_uninstall(folder / name, base) for name in names)))
+    return Plan((settings, *(files.plan_uninstall(folder / name, base) for name in names)))
 
 
 def settings_file(target: Target) -> Path:

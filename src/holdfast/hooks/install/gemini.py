@@ -6,8 +6,7 @@ import shlex
 from pathlib import Path
 from typing import Any
 
-from holdfast.hooks.command import hook_command
-from holdfast.hooks.events import EVENTS, HookEvent
+from holdfast.hooks.events import EVENTS, HookEvent, hook_command
 from holdfast.hooks.install import Plan, Target, hook_settings
 
 

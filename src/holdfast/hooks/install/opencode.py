@@ -5,19 +5,18 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from holdfast.hooks.command import hook_command
-from holdfast.hooks.events import EVENTS
-from holdfast.hooks.install import Plan, Target, own_files
+from holdfast.hooks.events import EVENTS, hook_command
+from holdfast.hooks.install import Plan, Target, files
 
 _TEMPLATE = Path(__file__).with_name("opencode_plugin.js")
 
 
 def install(target: Target) -> Plan:
-    return Plan((own_files.plan_install(_file(target), plugin_text()),))
+    return Plan((files.plan_install(_file(target), plugin_text()),))
 
 
 def uninstall(target: Target) -> Plan:
-    return Plan((own_files.plan_uninstall(_file(target), _file(target).parents[1]),))
+    return Plan((files.plan_uninstall(_file(target), _file(target).parents[1]),))
 
 
 def plugin_text() -> str:

@@ -1,10 +1,10 @@
 """What a hook says back, and how each agent wants it said."""
 
-from holdfast.hooks.payload import quoted
+from holdfast.hooks.fast.payload import quoted
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from holdfast.hooks.event import Event
+    from holdfast.hooks.fast.event import Event
 
 BLOCKED = 2
 """The exit code that every agent reads as: this tool call may not run; the reason is on stderr."""

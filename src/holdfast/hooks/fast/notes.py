@@ -1,8 +1,16 @@
 """A session's small files, and how they stay whole under many hooks at once. `os` and `fcntl` alone."""
 
+from __future__ import annotations
+
 import os
 
 from holdfast.project.trust import Trust
+
+TYPE_CHECKING = False
+
+if TYPE_CHECKING:
+    from holdfast.hooks.fast.event import Event
+
 
 try:
     import fcntl
@@ -127,3 +135,17 @@ def count_up(path: str) -> int:
         os.pwrite(descriptor, data, 0)
         os.ftruncate(descriptor, len(data))
     return number
+
+
+# ── winding ───────────────────────────────────────────────────────────────────────────────────────
+
+# Where the wind-down journal is, and whether this session has one going.
+
+
+def journal_path(event: Event) -> str:
+    return os.path.join(event.project, ".holdfast", "sessions", "ACTIVE-PAUSE.jsonl")
+
+
+def winding_down(event: Event) -> str:
+    """The name of this session's own wind-down; empty where it has none."""
+    return (read(event.note("winding"), 100) or b"").decode("ascii", "replace").strip()

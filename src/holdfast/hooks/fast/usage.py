@@ -7,13 +7,13 @@ the window. The state is the tracker's own file (`holdfast.journal.usage`), unde
 import os
 import time
 
-from holdfast.hooks import notes
-from holdfast.hooks.payload import NotAnObjectError, members, number, quoted, text
+from holdfast.hooks.fast import notes
+from holdfast.hooks.fast.payload import NotAnObjectError, members, number, quoted, text
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from holdfast.hooks.event import Event
-    from holdfast.hooks.levels import HookSettings
+    from holdfast.hooks.fast.event import Event
+    from holdfast.hooks.fast.levels import HookSettings
 
 _FIRST_LOOK = 1 << 16
 _LARGEST_LOOK = 1 << 24
@@ -379,9 +379,9 @@ def _store_with_care(event: "Event", found: Usage, window: int) -> None:
 
     path = Path(event.state, f"usage-{event.key}.json")
     kept = set_aside(path, event.now)
-    from holdfast.hooks import trouble
+    from holdfast.hooks.fast import error_log
 
-    trouble.note(event.state, f"usage of session {event.session} was damaged; kept as {kept.name}")
+    error_log.note(event.state, f"usage of session {event.session} was damaged; kept as {kept.name}")
     notes.write(str(path), _state(event, found, window, 0, 0.0, found.model))
 
 

@@ -6,11 +6,11 @@ now, `holdfast.hooks.background` reads them again and writes the note anew.
 
 import os
 
-from holdfast.hooks import notes
+from holdfast.hooks.fast import notes
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from holdfast.hooks.event import Event
+    from holdfast.hooks.fast.event import Event
 
 _LEVELS = ("caution", "warning", "auto_pause", "critical")
 
@@ -88,7 +88,7 @@ def _current(data: bytes | None, event: "Event") -> list[str] | None:
 
 
 def _read_again(event: "Event", note: str) -> list[str]:
-    from holdfast.hooks import spawn
+    from holdfast.hooks.fast import spawn
 
     notes.ensure_folder(os.path.dirname(note))
     spawn.run(event, "settings", wait=5.0)

@@ -12,16 +12,16 @@ from pathlib import Path
 from holdfast.base.clock import system_clock, to_datetime
 from holdfast.base.durable import lock_file, replace_file
 from holdfast.base.errors import HoldfastError
-from holdfast.hooks import notes, trouble
-from holdfast.hooks.context import (
+from holdfast.hooks.fast import error_log, notes
+from holdfast.hooks.fast.context import (
     LIMITS,
     RECOVERED,
     ROOM_FOR_HEADING,
     context_file,
     killed_sessions,
 )
-from holdfast.hooks.event import Event, file_name_for
-from holdfast.hooks.levels import look
+from holdfast.hooks.fast.event import Event, file_name_for
+from holdfast.hooks.fast.levels import look
 from holdfast.journal import log
 from holdfast.model.policy import Trigger
 from holdfast.project.settings import Settings, load_settings, project_settings, user_config
@@ -65,7 +65,7 @@ class Work:
         try:
             return project_settings(self.project)
         except HoldfastError as error:
-            trouble.note(str(self.state), f"settings cannot be read, defaults are used: {error.message}")
+            error_log.note(str(self.state), f"settings cannot be read, defaults are used: {error.message}")
             home = Path(data_home())
             return Settings(self.project, home, os.environ.get("HOLDFAST_DB") or str(home / "holdfast.db"))
 
@@ -75,7 +75,7 @@ class Work:
 
         class ToLog(logging.Handler):
             def emit(self, record: logging.LogRecord) -> None:
-                trouble.note(state, record.getMessage())
+                error_log.note(state, record.getMessage())
 
         logger = logging.getLogger("holdfast")
         logger.addHandler(ToLog(logging.WARNING))
@@ -83,14 +83,14 @@ class Work:
 
 
 def note_settings(work: Work) -> bool:
-    """Write the note that `holdfast.hooks.levels` reads; the variables are the hook's own business."""
+    """Write the note that `holdfast.hooks.fast.levels` reads; the variables are the hook's own business."""
     environ = {name: value for name, value in os.environ.items() if name == "HOLDFAST_HOME"}
     files = [user_config(environ), work.project / ".holdfast" / "config.toml"]
     lines = [f"home={environ.get('HOLDFAST_HOME', '')}", *(f"{path}={look(str(path))}" for path in files)]
     try:
         settings = load_settings({**environ, "HOLDFAST_PROJECT": str(work.project)})
     except HoldfastError as error:
-        trouble.note(str(work.state), f"settings cannot be read, defaults are used: {error.message}")
+        error_log.note(str(work.state), f"settings cannot be read, defaults are used: {error.message}")
     else:
         levels = settings.levels
         lines += [
@@ -261,8 +261,8 @@ def _last_usage(work: Work, transcript: str) -> None:
     """The last message was not in the transcript yet when the agent's last hook ran."""
     if work.agent not in ("claude", "codex") or not transcript:
         return
-    from holdfast.hooks.payload import quoted
-    from holdfast.hooks.usage import measured
+    from holdfast.hooks.fast.payload import quoted
+    from holdfast.hooks.fast.usage import measured
 
     fields = {"session_id": work.session, "cwd": str(work.project), "transcript_path": transcript}
     payload = ",".join(f"{quoted(name)}:{quoted(value)}" for name, value in fields.items())
@@ -270,7 +270,7 @@ def _last_usage(work: Work, transcript: str) -> None:
     try:
         measured(event, event.settings)
     except OSError as error:
-        trouble.note(str(work.state), f"usage of the last message is missing: {error}")
+        error_log.note(str(work.state), f"usage of the last message is missing: {error}")
 
 
 def _enrich(work: Work, settings: Settings, name: str, transcript: str) -> None:
@@ -282,7 +282,7 @@ def _enrich(work: Work, settings: Settings, name: str, transcript: str) -> None:
         snapshot_id = str(SessionFiles(settings.layout.sessions).read(name)["id"])
         enrich_snapshot(settings, snapshot_id, path, agent, work.session)
     except HoldfastError as error:
-        trouble.note(str(work.state), f"nothing was added to {name} from its transcript: {error.message}")
+        error_log.note(str(work.state), f"nothing was added to {name} from its transcript: {error.message}")
 
 
 def prepare_contexts(work: Work, name: str) -> bool:

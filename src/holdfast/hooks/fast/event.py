@@ -3,15 +3,15 @@
 import os
 import time
 
-from holdfast.hooks.payload import members, text
+from holdfast.hooks.fast.payload import members, text
 from holdfast.project import trust
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from holdfast.hooks.levels import HookSettings
-    from holdfast.hooks.usage import Gauge
+    from holdfast.hooks.fast.levels import HookSettings
+    from holdfast.hooks.fast.usage import Gauge
 
 MOMENTS = {
     "claude": {
@@ -97,7 +97,7 @@ class Event:
     @property
     def settings(self) -> "HookSettings":
         if self._settings is None:
-            from holdfast.hooks.levels import settings_for
+            from holdfast.hooks.fast.levels import settings_for
 
             self._settings = settings_for(self)
         return self._settings

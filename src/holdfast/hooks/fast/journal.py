@@ -8,13 +8,13 @@ import os
 
 from holdfast.base.secret_signs import may_hold_secret
 from holdfast.base.timestamps import iso
-from holdfast.hooks import notes
-from holdfast.hooks.payload import quoted
-from holdfast.hooks.winding import journal_path, winding_down
+from holdfast.hooks.fast import notes
+from holdfast.hooks.fast.notes import journal_path, winding_down
+from holdfast.hooks.fast.payload import quoted
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from holdfast.hooks.event import Event
+    from holdfast.hooks.fast.event import Event
 
 _HEAD = 160
 _SESSION_KEY = b'"session_id": "'

@@ -2,7 +2,7 @@
 
 import os
 
-from holdfast.hooks import notes
+from holdfast.hooks.fast import notes
 
 _BOUND = 256 * 1024
 

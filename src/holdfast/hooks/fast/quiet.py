@@ -6,7 +6,7 @@ content only the counter. `os` alone: this is on the path of every hook.
 
 import os
 
-from holdfast.hooks import notes
+from holdfast.hooks.fast import notes
 
 WORD = "holdfast:quiet"
 _PROMPTS_WITHOUT_HINT = 5

@@ -3,12 +3,12 @@
 import os
 import time
 
-from holdfast.hooks import notes, spawn
+from holdfast.hooks.fast import notes, spawn
 from holdfast.model import frame
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from holdfast.hooks.event import Event
+    from holdfast.hooks.fast.event import Event
 
 LIMITS = {"claude": 9_500, "codex": 5_000, "gemini": 20_000, "opencode": 20_000}
 """Characters that each agent takes whole."""

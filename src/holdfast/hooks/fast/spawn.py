@@ -4,13 +4,13 @@ import os
 import sys
 import time
 
-from holdfast.hooks import notes
+from holdfast.hooks.fast import notes
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from holdfast.hooks.event import Event
+    from holdfast.hooks.fast.event import Event
 
-_SCRIPT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "background.py")
+_SCRIPT = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "background.py")
 
 
 def run(event: "Event", task: str, *words: str, wait: float) -> bool:

@@ -1,0 +1,280 @@
+"""The hook program: one event in, everything due at its moment done, one answer out."""
+
+from __future__ import annotations
+
+import os
+import sys
+
+from holdfast.hooks.fast.answer import Answer
+from holdfast.hooks.fast.quiet import is_quiet, marker_path, reminder
+from holdfast.project.trust import FOLDER
+
+TYPE_CHECKING = False
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
+
+    from holdfast.hooks.fast.event import Event
+
+
+HOUSEKEEPING = {
+    "presence": (
+        "start",
+        "prompt",
+        "before_tool",
+        "after_tool",
+        "batch",
+        "model",
+        "response",
+        "status",
+        "compact",
+    ),
+    "prompt_count": ("prompt",),
+    "stale_markers": ("start", "end"),
+    "usage": ("start", "prompt", "after_tool", "batch", "model", "response", "status", "before_tool"),
+    "journal": ("prompt", "after_tool", "response", "incident", "compact"),
+    "wind_down": ("prompt", "before_tool", "after_tool", "batch"),
+    "file_changes": ("start", "prompt", "before_tool", "response", "incident", "end"),
+    "snapshot": ("compact", "end"),
+    "resume_context": ("start", "compacted"),
+    "status_line": ("status",),
+}
+RUNNERS_OWN = frozenset(
+    ("prompt_count", "journal", "wind_down", "file_changes", "snapshot", "resume_context")
+)
+"""Housekeeping that the runner of a workflow does itself: the pause of its tasks is not the agent's."""
+GUARDS = {
+    "dangerous_commands": ("before_tool",),
+    "unpinned_program": ("before_tool",),
+}
+NUDGES = {
+    "context_size": ("prompt",),
+    "ceremonies": ("prompt",),
+    "persistence": ("prompt",),
+    "journal_upkeep": ("prompt",),
+    "reminders": ("prompt",),
+    "version_skew": ("prompt",),
+    "machine_resources": ("prompt",),
+    "knowledge_growth": ("prompt",),
+    "architecture_staleness": ("prompt",),
+    "context_load_gate": ("before_tool",),
+    "qa_before_commit": ("before_tool",),
+    "plan_to_spec": ("before_tool",),
+    "post_commit": ("after_tool",),
+}
+
+KINDS = {"housekeeping": HOUSEKEEPING, "guards": GUARDS, "nudges": NUDGES}
+"""In the order in which they run."""
+
+WORDS = {
+    "qa_before_commit": b"commit",
+    "post_commit": b"commit",
+    "plan_to_spec": b"lan",
+}
+"""A word without which a payload does not concern that one: its file is not even loaded then."""
+
+
+# ── dispatch ──────────────────────────────────────────────────────────────────────────────────────
+
+# One event, all that is due at its moment: housekeeping, then guards, then nudges.
+#
+# The only place that knows of quiet mode. Each part may fail by itself; that is noted and costs only it.
+
+if TYPE_CHECKING:
+    Rule = Callable[..., Any]
+
+TASK_OF = "HOLDFAST_WORKFLOW"
+"""Names the workflow whose task the agent works off, as drivers tell whatever they start."""
+
+
+def dispatch(event: Event) -> Answer:
+    answer = Answer()
+    if event.foreign:
+        _without_folder(event, answer)
+        return answer
+    is_task = bool(event.environ.get(TASK_OF))
+    for name in _due(HOUSEKEEPING, event):
+        if is_task and name in RUNNERS_OWN:
+            continue
+        _attempt(event, "housekeeping", name, lambda rule: rule(event, answer))
+    for name in _due(GUARDS, event):
+        _attempt(event, "guards", name, lambda rule: _guard(event, answer, rule))
+    if answer.blocked or answer.stop:
+        return answer
+    if event.moment in _WITH_NUDGES:
+        _nudge(event, answer)
+    return answer
+
+
+def _without_folder(event: Event, answer: Answer) -> None:
+    """Guards need no notes. Everything else would read or write a folder that came from elsewhere."""
+    for name in _due(GUARDS, event):
+        _attempt(event, "guards", name, lambda rule: _guard(event, answer, rule))
+    if event.moment == "status":
+        answer.status = "holdfast: not trusted here"
+    elif event.moment == "start" or (event.moment == "prompt" and _was_recorded(event)):
+        answer.context.append(
+            f"[holdfast] The folder .holdfast here is ignored, and nothing is recorded: {event.foreign}. "
+            "Only the user may accept it, with `holdfast trust` in a terminal. Do not run that yourself."
+        )
+
+
+def _was_recorded(event: Event) -> bool:
+    """Whether the folder was ours when the session began: what git brought since ended the recording."""
+    from os.path import exists, join
+
+    return exists(join(event.project, FOLDER, "state", "hooks", event.key, "who"))
+
+
+_WITH_NUDGES = frozenset(moment for moments in NUDGES.values() for moment in moments)
+
+
+def _due(table: dict[str, tuple[str, ...]], event: Event) -> list[str]:
+    return [
+        name
+        for name, moments in table.items()
+        if event.moment in moments and (name not in WORDS or WORDS[name] in event.data)
+    ]
+
+
+def _guard(event: Event, answer: Answer, rule: Rule) -> None:
+    if answer.blocked is None:
+        answer.blocked = rule(event)
+
+
+def _nudge(event: Event, answer: Answer) -> None:
+    marker = marker_path(event.state, event.key)
+    if is_quiet(marker):
+        if event.moment == "prompt":
+            answer.quiet_line = _quiet_line(event, marker)
+        return
+
+    def tell(rule: Rule) -> None:
+        words = rule(event)
+        if words:
+            answer.context.append(words)
+
+    for name in _due(NUDGES, event):
+        _attempt(event, "nudges", name, tell)
+
+
+def _quiet_line(event: Event, marker: str) -> str | None:
+    try:
+        return reminder(marker, event.note("quiet-prompts"), prompt_identity(event))
+    except Exception as error:  # noqa: BLE001 - as below
+        _note(event, error, "the quiet reminder")
+        return None
+
+
+def prompt_identity(event: Event) -> str:
+    """What tells two prompts apart, as far as the agent says; empty where every call counts as one."""
+    stamp = event.text("prompt_id") or event.text("turn_id") or event.text("message_id")
+    return stamp or event.text("timestamp")
+
+
+def _attempt(event: Event, kind: str, name: str, use: Callable[[Rule], None]) -> None:
+    try:
+        use(_rule(kind, name))
+    except Exception as error:  # noqa: BLE001 - a hook's part ends here; the agent must not feel it
+        _note(event, error, f"{event.agent} {event.name} {kind}/{name}")
+
+
+def _note(event: Event, error: Exception, doing: str) -> None:
+    from holdfast.hooks.fast import error_log
+
+    error_log.note(event.state, error_log.describe(error, doing))
+
+
+def _rule(kind: str, name: str) -> Rule:
+    path = f"holdfast.hooks.{kind}"
+    __import__(path)
+    rule: Rule = getattr(sys.modules[path], name)
+    return rule
+
+
+# ── program ───────────────────────────────────────────────────────────────────────────────────────
+
+# The hook program's frame: whatever happens inside, the agent goes on.
+
+_LONGEST = 8
+"""Seconds after which a hook gives itself up; some moments wait for a snapshot."""
+_LONGER = {"SessionStart": 28, "session.created": 28, "session.compacted": 28, "PreCompact": 55}
+_LONGER["session.compacting"] = 55
+USAGE = "usage: holdfast-hook AGENT EVENT < payload.json\n"
+
+
+def run(arguments: list[str]) -> int:
+    if len(arguments) != 2 or arguments[0] in ("-h", "--help"):
+        os.write(2 if len(arguments) != 2 else 1, USAGE.encode())
+        return 0
+    agent, name = arguments
+    _give_up_after(_LONGER.get(name, _LONGEST))
+    try:
+        return _answered(agent, name)
+    except Exception as error:  # noqa: BLE001 - a hook ends here, and may not be felt
+        _note_failure(error, agent, name)
+        return 0
+
+
+def _answered(agent: str, name: str) -> int:
+    from holdfast.hooks.fast.event import MOMENTS
+
+    data = _stdin()
+    if name not in MOMENTS.get(agent, ()):
+        return 0  # an agent newer than we are
+    from holdfast.hooks.fast.answer import BLOCKED, rendered
+    from holdfast.hooks.fast.event import Event
+
+    event = Event(agent, name, data, os.environ)
+    answer = dispatch(event)
+    output = rendered(event, answer)
+    if output:
+        _write(1, output)
+    if answer.blocked:
+        _write(2, answer.blocked + "\n")
+        return BLOCKED
+    return 0
+
+
+def _stdin() -> bytes:
+    blocks: list[bytes] = []
+    while block := os.read(0, 1 << 20):
+        blocks.append(block)
+    return b"".join(blocks)
+
+
+def _write(descriptor: int, text: str) -> None:
+    view = memoryview(text.encode("utf-8", "replace"))
+    while view:
+        view = view[os.write(descriptor, view) :]
+
+
+def _give_up_after(seconds: int) -> None:
+    """`signal` itself loads `enum`; its C core is built in."""
+    core: Any = __import__("_signal")
+    if hasattr(core, "alarm"):  # not on Windows
+        core.signal(core.SIGALRM, _give_up)
+        core.alarm(seconds)
+
+
+def _give_up(*_: object) -> None:
+    try:
+        from holdfast.hooks.fast import error_log
+        from holdfast.hooks.fast.event import project_of, state_folder
+
+        state = state_folder(project_of(sys.argv[1], "", os.environ))
+        error_log.note(state, f"{' '.join(sys.argv[1:3])}: gave up waiting")
+    finally:
+        os._exit(0)
+
+
+def _note_failure(error: Exception, agent: str, name: str) -> None:
+    from holdfast.hooks.fast import error_log
+    from holdfast.hooks.fast.event import project_of, state_folder
+
+    try:
+        state = state_folder(project_of(agent, "", os.environ))
+    except OSError:
+        return
+    error_log.note(state, error_log.describe(error, f"{agent} {name}"))

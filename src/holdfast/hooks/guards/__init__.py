@@ -1,1 +1,0 @@
-"""What keeps a tool call from running; never silenced."""

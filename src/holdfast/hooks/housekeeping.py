@@ -1,0 +1,399 @@
+"""What keeps the records: usage, journal, snapshots, clean-up. Never silenced; a function each."""
+
+from __future__ import annotations
+
+import os
+import time
+
+from holdfast.hooks.fast import context, notes, spawn
+from holdfast.hooks.fast.notes import winding_down
+from holdfast.hooks.fast.usage import forget, last_known, measured
+
+TYPE_CHECKING = False
+
+if TYPE_CHECKING:
+    from holdfast.hooks.fast.answer import Answer
+    from holdfast.hooks.fast.event import Event
+    from holdfast.hooks.fast.usage import Gauge
+
+
+# ── presence ──────────────────────────────────────────────────────────────────────────────────────
+
+
+def presence(event: Event, answer: Answer) -> None:  # noqa: ARG001
+    """Note who runs this session, so that a later one can tell whether it ended or was killed."""
+    if event.moment != "start" and os.path.exists(event.note("who")):
+        return
+    notes.ensure_folder(event.folder)
+    notes.remove(event.note("ended"))
+    if event.moment == "start" and event.text("model"):
+        notes.write(event.note("started-with"), event.text("model").encode())
+    pid, started = _agent_process(event)
+    lines = (event.agent, event.session, event.text("transcript_path"), str(pid), started)
+    notes.write(event.note("who"), "\n".join(lines).encode("utf-8", "surrogateescape"))
+
+
+def _agent_process(event: Event) -> tuple[int, str]:
+    from holdfast.base.process import identify, lasting_parent
+
+    told = event.environ.get("CLAUDE_PID", "") if event.agent == "claude" else ""
+    identity = identify(int(told) if told.isdigit() else lasting_parent())
+    return identity["pid"], identity["started"] or ""
+
+
+# ── prompt count ──────────────────────────────────────────────────────────────────────────────────
+
+
+def prompt_count(event: Event, answer: Answer) -> None:  # noqa: ARG001
+    """Count the session's prompts; the pace of nudges goes by it."""
+    event.prompts = notes.count_up(event.note("prompts"))
+
+
+# ── stale markers ─────────────────────────────────────────────────────────────────────────────────
+
+_STALE_MARKER = 14 * 86_400.0
+_STALE_TEMPORARY = 3_600.0
+
+
+def stale_markers(event: Event, answer: Answer) -> None:  # noqa: ARG001
+    """Remove notes of sessions that nobody will come back to."""
+    before = event.now - _STALE_MARKER
+    for path in _entries(os.path.join(event.state, "hooks")):
+        if os.path.isdir(path) and path != event.folder and _newest(path) < before:
+            _remove_folder(path)
+    for path in _entries(event.state):
+        name = os.path.basename(path)
+        is_marker = name.startswith("quiet-") and not name.endswith(".tmp")
+        if (is_marker and _changed(path) < before) or (
+            name.endswith(".tmp") and _changed(path) < event.now - _STALE_TEMPORARY
+        ):
+            os.unlink(path)
+
+
+def _entries(folder: str) -> list[str]:
+    try:
+        return [os.path.join(folder, name) for name in os.listdir(folder)]
+    except FileNotFoundError:
+        return []
+
+
+def _changed(path: str) -> float:
+    try:
+        return os.stat(path).st_mtime
+    except FileNotFoundError:
+        return float("inf")
+
+
+def _newest(folder: str) -> float:
+    return max(map(_changed, (folder, *_entries(folder))))
+
+
+def _remove_folder(folder: str) -> None:
+    for path in _entries(folder):
+        os.unlink(path)
+    os.rmdir(folder)
+
+
+# ── usage ─────────────────────────────────────────────────────────────────────────────────────────
+
+
+def usage(event: Event, answer: Answer) -> None:  # noqa: ARG001
+    """Take in what the agent last reported about its context window."""
+    if event.moment == "start" and event.text("source") in ("compact", "clear"):
+        forget(event)
+    elif event.moment in ("start", "before_tool"):  # no model call since the last look
+        event.gauge = last_known(event)
+    else:
+        event.gauge = measured(event, event.settings) or last_known(event)
+
+
+# ── journal ───────────────────────────────────────────────────────────────────────────────────────
+
+_RETRY_AFTER = 60.0
+"""Seconds; another session's wind-down may be in the way of ours for long."""
+
+
+def journal(event: Event, answer: Answer) -> None:  # noqa: ARG001
+    """From the auto-pause level on, record what happens: tool calls, prompts, responses, incidents."""
+    if not winding_down(event) and not _begun(event):
+        return
+    from holdfast.hooks.fast import journal
+
+    kind, data = _action(event)
+    share = event.gauge.share if event.gauge else _last_share(event)
+    journal.append(event, kind, data, share)
+
+
+def _begun(event: Event) -> bool:
+    """Begin a wind-down where the window is full enough; whether there is one now."""
+    gauge = event.gauge
+    if gauge is None or gauge.share < event.settings.auto_pause or event.moment == "compact":
+        return False
+    held = notes.read(event.note("held-since"), 32) or b"0"
+    if event.now - float(held) < _RETRY_AFTER:
+        return False
+    from holdfast.hooks.fast import spawn
+
+    model = (notes.read(event.note("model"), 200) or b"").decode("utf-8", "replace")
+    words = (repr(min(1.0, gauge.share)), str(gauge.tokens), str(gauge.window), model)
+    spawn.run(event, "begin", *words, wait=6.0)
+    if winding_down(event):
+        return True
+    notes.write(event.note("held-since"), repr(event.now).encode())
+    return False
+
+
+def _last_share(event: Event) -> float:
+    from holdfast.hooks.fast.usage import last_known
+
+    known = last_known(event)
+    return known.share if known else 0.0
+
+
+def _action(event: Event) -> tuple[str, str]:
+    from holdfast.hooks.fast import journal
+    from holdfast.hooks.fast.payload import quoted
+
+    if event.moment == "after_tool":
+        return "tool_call", journal.tool_data(event)
+    if event.moment == "prompt":
+        return "user_message", journal.text_data("prompt", event.text("prompt"))
+    if event.moment == "response":
+        said = event.text("last_assistant_message") or event.text("prompt_response")
+        return "assistant_response", journal.text_data("text", said)
+    what = event.text("error") or event.text("trigger")
+    return "system_event", f'{{"event": {quoted(event.name)}, "detail": {quoted(what)}}}'
+
+
+# ── wind down ─────────────────────────────────────────────────────────────────────────────────────
+
+_STOPS_AT = {"claude": "batch", "codex": "before_tool", "gemini": "before_tool", "opencode": "before_tool"}
+"""Where each agent can be stopped without losing the result of a tool that ran."""
+
+
+def wind_down(event: Event, answer: Answer) -> None:
+    """At the boundary after the auto-pause level was reached: ask the agent to wrap up, or stop it there."""
+    gauge = event.gauge
+    if gauge is None or event.is_subagent or gauge.share < event.settings.auto_pause:
+        return  # a sub-agent is work in flight: it finishes
+    if event.settings.on_exhaustion == "stop":
+        if event.moment == _STOPS_AT[event.agent]:
+            _stop(event, answer, gauge)
+        elif event.moment == "prompt":
+            notes.remove(event.note("stopped"))
+        return
+    if event.moment in ("after_tool", "prompt"):
+        _advise(event, answer, gauge)
+
+
+def _stop(event: Event, answer: Answer, gauge: Gauge) -> None:
+    answer.stop = (
+        f"Holdfast: the context window is {gauge.share:.0%} full, so the run ends here. The session is "
+        "recorded and a snapshot is made; a new session in this folder starts with its context. "
+        "Call no more tools; say in a few sentences where the work stands."
+    )
+    if notes.create(event.note("stopped")):
+        from holdfast.hooks.fast import spawn
+
+        transcript = event.text("transcript_path")
+        spawn.detach(event, "settle", "exhaustion", transcript, holding=event.note(notes.SETTLING))
+
+
+def _advise(event: Event, answer: Answer, gauge: Gauge) -> None:
+    level = "critical" if gauge.share >= event.settings.critical else "auto-pause"
+    if not notes.create(event.note(f"advised-{level}")):
+        return
+    answer.context.append(
+        f"[holdfast] The context window is {gauge.share:.0%} full ({gauge.tokens:,} of {gauge.window:,} "
+        "tokens); from here on every action is recorded. Wrap up now: finish the step at hand, leave the "
+        "files in a working state, and end with what is done, what is decided and why, and what comes "
+        "next. Start nothing new. The next session in this folder will be given all of it."
+    )
+
+
+# ── file changes ──────────────────────────────────────────────────────────────────────────────────
+
+TURNING = "turning"
+"""There while the tree is looked at before a turn. The shell in front of us knows the name, too."""
+RECORDING = "recording"
+"""There while a turn's changes are watched; says which turn."""
+ENDING = "ending"
+"""The same, from the turn's end until it is recorded."""
+TRANSACTION = "transaction"
+NAMED = "named"
+"""The files and commands that this turn's tools were called with, a JSON object a line."""
+
+_LONGEST_WAIT = 5.0
+_STALE_LOOK = 60.0
+_LONGEST_NAME = 64 * 1024
+_NAMING = (
+    "file_path",
+    "filePath",
+    "path",
+    "absolute_path",
+    "notebook_path",
+    "command",
+    "cmd",
+    "input",
+    "patchText",
+)
+
+
+def file_changes(event: Event, answer: Answer) -> None:  # noqa: ARG001
+    """Record what a turn of the agent changes in files; a tool waits at most for the look before it."""
+    if event.moment == "before_tool":
+        _wait_for_the_look(event)
+        if os.path.exists(event.note(RECORDING)):
+            _note_named(event)
+    elif event.moment in ("response", "incident"):
+        if os.path.exists(event.note(RECORDING)):
+            os.replace(event.note(RECORDING), event.note(ENDING))
+            _leave_ending(event, "record")
+    elif event.moment == "end":
+        if os.path.exists(event.note(TRANSACTION)):
+            _leave_ending(event, "finish")
+    elif event.settings.record_files and _in_git(event.project):
+        if event.moment == "start":
+            _leave_to_others(event, "look")
+        elif notes.create(event.note(TURNING)) or _is_stale(event.note(TURNING)):
+            _leave_to_others(event, "watch", str(event.prompts))
+
+
+def _leave_to_others(event: Event, task: str, *words: str) -> None:
+    from holdfast.hooks.fast import spawn
+
+    spawn.detach(event, task, *words)
+
+
+def _leave_ending(event: Event, task: str) -> None:
+    """The agent may be gone before our turn in the side-car comes: others see there that it is no crash."""
+    from holdfast.hooks.fast import spawn
+
+    name = (notes.read(event.note(TRANSACTION), 200) or b"").decode("ascii", "replace")
+    folder = os.path.join(event.project, ".holdfast", "sidecar")
+    mark = os.path.join(folder, f"holdfast-ending-{name}") if os.path.isdir(folder) else ""
+    spawn.detach(event, task, holding=mark)
+
+
+def _wait_for_the_look(event: Event) -> None:
+    """It has the time in which the model thinks; hardly ever is any of it left to wait for."""
+    deadline = time.monotonic() + _LONGEST_WAIT
+    while os.path.exists(event.note(TURNING)) and time.monotonic() < deadline:
+        if _is_stale(event.note(TURNING)):
+            notes.remove(event.note(TURNING))
+        time.sleep(0.01)
+
+
+def _note_named(event: Event) -> None:
+    """Whose a change is, where several sessions work in this folder at once, this tells later."""
+    given = event.tool_input()
+    named = [
+        f'"{key}": '.encode() + given[key].replace(b"\n", b" ").replace(b"\r", b" ")
+        for key in _NAMING
+        if key in given and len(given[key]) <= _LONGEST_NAME
+    ]
+    if not named:
+        return
+    from holdfast.hooks.fast.journal import without_secrets
+
+    head = b'{"tool": %b, "cwd": %b, ' % (event.raw("tool_name"), event.raw("cwd"))
+    text = (head + b'"given": {' + b", ".join(named) + b"}}").decode("utf-8", "surrogateescape")
+    line = without_secrets(text).encode("utf-8", "surrogateescape") + b"\n"
+    descriptor = os.open(event.note(NAMED), os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+    try:
+        os.write(descriptor, line)
+    finally:
+        os.close(descriptor)
+
+
+def _is_stale(path: str) -> bool:
+    """Left by a process that was killed."""
+    try:
+        return time.time() - os.stat(path).st_mtime > _STALE_LOOK
+    except FileNotFoundError:
+        return True
+
+
+def _in_git(project: str) -> bool:
+    """Elsewhere nobody says which files are work, and reading all there are may take for ever."""
+    while not os.path.exists(f"{project}/.git"):
+        parent = os.path.dirname(project)
+        if parent == project:
+            return False
+        project = parent
+    return True
+
+
+# ── snapshot ──────────────────────────────────────────────────────────────────────────────────────
+
+_WAIT = 50.0
+
+
+def snapshot(event: Event, answer: Answer) -> None:
+    """Make a snapshot before a compaction (the agent waits for it) and at the session's end."""
+    notes.ensure_folder(event.folder)
+    transcript = event.text("transcript_path")
+    if event.moment == "end":
+        notes.write(event.note("ended"), event.text("reason").encode() or b"end")
+        spawn.detach(event, "settle", "end", transcript, holding=event.note(notes.SETTLING))
+        return
+    if not spawn.run(event, "settle", "compact", transcript, wait=_WAIT):
+        raise TimeoutError("the snapshot before compaction was not made in time")
+    if event.agent == "opencode":  # what it says here stands in the summary's instructions
+        from holdfast.hooks.fast.context import own_context
+
+        context = own_context(event)
+        if context:
+            answer.context.append(context)
+
+
+# ── resume context ────────────────────────────────────────────────────────────────────────────────
+
+
+def resume_context(event: Event, answer: Answer) -> None:
+    """Put the context of the paused session into the new one; settle first what a crash left behind."""
+    source = "compact" if event.moment == "compacted" else event.text("source") or "startup"
+    if source == "compact":
+        for name in ("advised-auto-pause", "advised-critical", "stopped", "held-since"):
+            notes.remove(event.note(name))
+        words = context.own_context(event) or context.latest_context(event)
+    elif source == "resume":
+        context.settle_orphans(event)
+        words = context.own_context(event) or context.latest_context(event)
+        answer.context += context.asides(event)
+    elif source == "startup":
+        context.settle_orphans(event)
+        words = context.latest_context(event)
+        answer.context += context.asides(event)
+    else:  # clear: a clean start is what was asked for; fork: the conversation is there already
+        return
+    if words:
+        answer.context.append(words)
+
+
+# ── status line ───────────────────────────────────────────────────────────────────────────────────
+
+_CELLS = 10
+
+
+def status_line(event: Event, answer: Answer) -> None:
+    """The context gauge for the agent's status line."""
+    gauge = event.gauge
+    if gauge is None:
+        answer.status = "holdfast: no model call yet"
+        return
+    filled = min(_CELLS, round(gauge.share * _CELLS))
+    words = [f"holdfast {'▰' * filled}{'▱' * (_CELLS - filled)} {gauge.share:.0%}"]
+    words.append(f"{_short(gauge.tokens)}/{_short(gauge.window)}")
+    settings = event.settings
+    for name, bound in (("critical", settings.critical), ("winding down", settings.auto_pause)):
+        if gauge.share >= bound:
+            words.append(name)
+            break
+    if os.path.exists(os.path.join(event.state, f"quiet-{event.key}")):
+        words.append("quiet")
+    answer.status = " · ".join(words)
+
+
+def _short(tokens: int) -> str:
+    return f"{tokens / 1000:.0f}k" if tokens < 1_000_000 else f"{tokens / 1_000_000:.1f}M"

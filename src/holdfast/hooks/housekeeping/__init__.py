@@ -1,1 +1,0 @@
-"""What keeps the books: usage, journal, snapshots, clean-up; never silenced."""

@@ -1,0 +1,414 @@
+"""Hints to the agent that the user may silence: a function each, named in the table of `fast.dispatch`."""
+
+from __future__ import annotations
+
+import os
+
+from holdfast.hooks.fast import notes
+from holdfast.hooks.fast.notes import journal_path, winding_down
+from holdfast.hooks.fast.payload import text
+
+TYPE_CHECKING = False
+
+if TYPE_CHECKING:
+    from holdfast.hooks.fast.event import Event
+
+
+# ── how often a nudge may speak ───────────────────────────────────────────────────────────────────
+
+
+def is_due(event: Event, name: str, prompts: int) -> bool:
+    """Whether that many prompts have passed since this nudge spoke; a question, it changes nothing."""
+    return event.prompts - _told(event).get(name, -prompts) >= prompts
+
+
+def spoke(event: Event, name: str) -> None:
+    told = _told(event)
+    told[name] = event.prompts
+    notes.write(event.note("told"), "\n".join(f"{key} {value}" for key, value in told.items()).encode())
+
+
+def _told(event: Event) -> dict[str, int]:
+    """Read once an event: all nudges of a prompt ask."""
+    known = event.told
+    if known is None:
+        known = {}
+        for line in (notes.read(event.note("told"), 4096) or b"").decode("ascii", "replace").split("\n"):
+            name, _, number = line.partition(" ")
+            if number.isdigit():
+                known[name] = int(number)
+        event.told = known
+    return known
+
+
+# ── version skew ──────────────────────────────────────────────────────────────────────────────────
+
+
+def version_skew(event: Event) -> str | None:
+    """The plugin that calls us was written by another version of the program."""
+    plugin = plugin_version(event)
+    if not plugin:
+        return None
+    from holdfast._version import __version__
+
+    if plugin == __version__ or not is_due(event, "version_skew", prompts=50):
+        return None
+    spoke(event, "version_skew")
+    return (
+        f"[holdfast] The plugin is of version {plugin}, the program of {__version__}. "
+        f"`holdfast install {event.agent}` brings them together."
+    )
+
+
+def plugin_version(event: Event) -> str:
+    """As the plugin says through a variable, or in its manifest; empty where there is none."""
+    told = event.environ.get("HOLDFAST_PLUGIN_VERSION")
+    if told:
+        return told
+    root = event.environ.get("CLAUDE_PLUGIN_ROOT")
+    data = notes.read(os.path.join(root, ".claude-plugin", "plugin.json")) if root else None
+    if data is None:
+        return ""
+    from holdfast.hooks.fast.payload import members, text
+
+    manifest = members(data)
+    return text(manifest.get("version")) if text(manifest.get("name")) == "holdfast" else ""
+
+
+# ── architecture staleness ────────────────────────────────────────────────────────────────────────
+
+ARCHITECTURE_FILES = (
+    "ARCHITECTURE.md",
+    "docs/architecture.md",
+    "docs/ARCHITECTURE.md",
+    "DESIGN.md",
+    "docs/design.md",
+)
+_STALE = 45 * 86_400.0
+
+
+def architecture_staleness(event: Event) -> str | None:
+    """The notes on the architecture are much older than the code they describe."""
+    if event.prompts < 2 or not is_due(event, "architecture_staleness", prompts=200):
+        return None
+    last_commit = _changed(os.path.join(event.project, ".git", "logs", "HEAD"))
+    for name in ARCHITECTURE_FILES:
+        changed = _changed(os.path.join(event.project, name))
+        if changed and last_commit - changed > _STALE:
+            spoke(event, "architecture_staleness")
+            days = (last_commit - changed) / 86_400
+            return (
+                f"[holdfast] {name} was last changed {days:.0f} days before the newest commit. "
+                "Trust the code over it, and bring it up to date when this work touches what it describes."
+            )
+    return None
+
+
+def _changed(path: str) -> float:
+    try:
+        return os.stat(path).st_mtime
+    except OSError:
+        return 0.0
+
+
+# ── ceremonies ────────────────────────────────────────────────────────────────────────────────────
+
+_ASKED_BY_PROMPT = 3
+_RECENT = 7 * 86_400.0
+
+
+def ceremonies(event: Event) -> str | None:
+    """Was the paused session taken up, and was the last one wrapped up? Asked once, early in a session."""
+    if event.prompts > _ASKED_BY_PROMPT or not is_due(event, "ceremonies", prompts=10_000):
+        return None
+    sessions = os.path.join(event.project, ".holdfast", "sessions")
+    latest = os.path.join(sessions, "LATEST-SESSION.txt")
+    try:
+        paused = os.stat(latest).st_mtime
+    except FileNotFoundError:
+        return None
+    taken = (notes.read(os.path.join(event.state, "hooks", "taken-up"), 1024) or b"").split(b"\n")
+    name = (notes.read(latest, 100) or b"").strip().decode("ascii", "replace")
+    if taken[:1] == [name.encode()] or event.now - paused > _RECENT:
+        return None
+    spoke(event, "ceremonies")
+    return (
+        f"[holdfast] A paused session of this folder was not taken up yet: {name}. "
+        "If this work belongs to it, read `holdfast context latest` first."
+    )
+
+
+# ── context size ──────────────────────────────────────────────────────────────────────────────────
+
+
+def context_size(event: Event) -> str | None:
+    """Tell the agent how full its context window is, once it is worth knowing."""
+    gauge = event.gauge
+    if gauge is None or not event.settings.caution <= gauge.share < event.settings.auto_pause:
+        return None  # above that the wind-down itself speaks
+    is_warning = gauge.share >= event.settings.warning
+    name = "context_size.warning" if is_warning else "context_size"
+    if not is_due(event, name, prompts=5 if is_warning else 15):
+        return None
+    spoke(event, name)
+    advice = (
+        "Finish what is open before starting anything new."
+        if is_warning
+        else "Prefer targeted reads over whole files."
+    )
+    fill = f"{gauge.share:.0%} full ({gauge.tokens:,} of {gauge.window:,} tokens)"
+    return f"[holdfast] Context is {fill}. {advice}"
+
+
+# ── journal upkeep ────────────────────────────────────────────────────────────────────────────────
+
+_OPEN_FOR_LONG = 24 * 3_600.0
+_LARGE_JOURNAL = 20 * 1024 * 1024
+
+
+def journal_upkeep(event: Event) -> str | None:
+    """A wind-down that has been open for long, or that somebody else left open, wants to be finished."""
+    try:
+        found = os.stat(journal_path(event))
+    except FileNotFoundError:
+        return None
+    if not is_due(event, "journal_upkeep", prompts=20):
+        return None
+    untouched = event.now - found.st_mtime
+    if untouched < _OPEN_FOR_LONG and found.st_size < _LARGE_JOURNAL:
+        return None
+    spoke(event, "journal_upkeep")
+    whose = "This session's" if winding_down(event) else "Another session's"
+    return (
+        f"[holdfast] {whose} wind-down journal is {_size(found.st_size)} and was last written "
+        f"{untouched / 3600:.0f} h ago. `holdfast winddown finalize` makes it a snapshot."
+    )
+
+
+def _size(count: int) -> str:
+    return f"{count / 1_048_576:.1f} MB" if count >= 1_048_576 else f"{max(1, count // 1024)} kB"
+
+
+# ── knowledge growth ──────────────────────────────────────────────────────────────────────────────
+
+KNOWLEDGE_FILES = (
+    "CLAUDE.md",
+    "AGENTS.md",
+    "GEMINI.md",
+    ".claude/CLAUDE.md",
+    "CLAUDE.local.md",
+    "CONTEXT.md",
+)
+_LARGE_FILE = 40_000
+
+
+def knowledge_growth(event: Event) -> str | None:
+    """The files every session loads whole have grown so large that they crowd out the work."""
+    if not is_due(event, "knowledge_growth", prompts=200):
+        return None
+    large = [
+        f"{name} ({size // 1000} kB)"
+        for name in KNOWLEDGE_FILES
+        if (size := _file_size(event, name)) > _LARGE_FILE
+    ]
+    if not large:
+        return None
+    spoke(event, "knowledge_growth")
+    return (
+        f"[holdfast] Loaded into every session and grown large: {', '.join(large)}. "
+        "Suggest to the user to move what is seldom needed into files that are read on demand."
+    )
+
+
+def _file_size(event: Event, name: str) -> int:
+    try:
+        return os.stat(os.path.join(event.project, name)).st_size
+    except OSError:
+        return 0
+
+
+# ── machine resources ─────────────────────────────────────────────────────────────────────────────
+
+_LITTLE_DISK = 512 * 1024 * 1024
+_LITTLE_MEMORY_SHARE = 0.05
+
+
+def machine_resources(event: Event) -> str | None:
+    """The machine is short of disk or memory: work is about to fail for a reason nobody looks for."""
+    if not is_due(event, "machine_resources", prompts=20):
+        return None
+    short = [*_disk(event.project), *_memory()]
+    if not short:
+        return None
+    spoke(event, "machine_resources")
+    return f"[holdfast] This machine is short of {' and '.join(short)}. Clean up before large builds."
+
+
+def _disk(folder: str) -> list[str]:
+    found = os.statvfs(folder)
+    free = found.f_bavail * found.f_frsize
+    return [f"disk ({free // 1_048_576} MB free)"] if free < _LITTLE_DISK else []
+
+
+def _memory() -> list[str]:
+    data = notes.read("/proc/meminfo", 4096)
+    if data is None:
+        return []
+    sizes = {words[0]: int(words[1]) for words in map(bytes.split, data.split(b"\n")) if len(words) >= 2}
+    total, free = sizes.get(b"MemTotal:", 0), sizes.get(b"MemAvailable:", 0)
+    return [f"memory ({free // 1024} MB free)"] if total and free < total * _LITTLE_MEMORY_SHARE else []
+
+
+# ── persistence ───────────────────────────────────────────────────────────────────────────────────
+
+_PROMPTS = 20
+_SECONDS = 2 * 3_600.0
+
+
+def persistence(event: Event) -> str | None:
+    """Long since anything was recorded: decisions live only in the conversation until they are."""
+    if event.prompts < _PROMPTS or not is_due(event, "persistence", prompts=_PROMPTS):
+        return None
+    if event.now - _last_record(event) < _SECONDS:
+        return None
+    spoke(event, "persistence")
+    return (
+        f"[holdfast] {event.prompts} prompts into this session, and nothing was recorded for hours. State "
+        "the decisions made so far and why, in one message: a snapshot picks them up from there."
+    )
+
+
+def _last_record(event: Event) -> float:
+    """When this session began or a session was last written in this project, whichever is later."""
+    newest = 0.0
+    for path in (
+        event.note("who"),
+        event.note("settled"),
+        os.path.join(event.project, ".holdfast", "sessions", "LATEST-SESSION.txt"),
+    ):
+        try:
+            newest = max(newest, os.stat(path).st_mtime)
+        except FileNotFoundError:
+            continue
+    return newest
+
+
+# ── reminders ─────────────────────────────────────────────────────────────────────────────────────
+
+
+def reminders(event: Event) -> str | None:
+    """Pass on what the user asked to be reminded of with `holdfast remind`; each session hears it once."""
+    data = notes.read(os.path.join(event.state, "reminders"))
+    if not data:
+        return None
+    heard = (notes.read(event.note("reminded"), 1 << 16) or b"").decode("utf-8", "replace").split("\n")
+    pending = [line for line in data.decode("utf-8", "replace").split("\n") if line and line not in heard]
+    if not pending:
+        return None
+    notes.write(event.note("reminded"), "\n".join((*heard, *pending)).encode())
+    words = "; ".join(line.partition("\t")[2] or line for line in pending)
+    return f"[holdfast] The user asked to be reminded: {words}. (`holdfast remind --done` clears this.)"
+
+
+# ── context load gate ─────────────────────────────────────────────────────────────────────────────
+
+EDITING_TOOLS = (
+    "Edit",
+    "MultiEdit",
+    "Write",
+    "NotebookEdit",
+    "write_file",
+    "replace",
+    "edit",
+    "write",
+    "apply_patch",
+)
+_GUIDES = ("CLAUDE.md", "AGENTS.md", "GEMINI.md", "CONTRIBUTING.md")
+_LOADED_BY = {
+    "claude": ("CLAUDE.md",),
+    "gemini": ("GEMINI.md",),
+    "codex": ("AGENTS.md",),
+    "opencode": ("AGENTS.md",),
+}
+
+
+def context_load_gate(event: Event) -> str | None:
+    """Before the first edit: name the rules of the project that this agent does not load by itself."""
+    if event.tool not in EDITING_TOOLS or not notes.create(event.note("edit-gate")):
+        return None
+    unread = [
+        name
+        for name in _GUIDES
+        if name not in _LOADED_BY[event.agent] and os.path.exists(os.path.join(event.project, name))
+    ]
+    if not unread:
+        return None
+    return (
+        f"[holdfast] First edit of this session. This project's rules also stand in {', '.join(unread)}, "
+        "which your program does not load by itself: read what applies before you go on, if you have not."
+    )
+
+
+# ── plan to spec ──────────────────────────────────────────────────────────────────────────────────
+
+_PLANNING_TOOLS = ("ExitPlanMode", "exit_plan_mode", "plan_exit")
+_LONG = 600
+
+
+def plan_to_spec(event: Event) -> str | None:
+    """A plan was approved: written down, it outlives the session; in the conversation, it does not."""
+    if event.tool not in _PLANNING_TOOLS:
+        return None
+    if len(text(event.tool_input().get("plan"))) < _LONG or not notes.create(event.note("spec-told")):
+        return None
+    return (
+        "[holdfast] This plan is long enough to outlive the session. Once it is approved, put it into a file "
+        "of the project (docs/ or specs/) and work from there: a resumed session will find it."
+    )
+
+
+# ── qa before commit ──────────────────────────────────────────────────────────────────────────────
+
+_CHECKS = (
+    ("Makefile", "make test / make check"),
+    ("pyproject.toml", "the tests and linters configured in pyproject.toml"),
+    ("package.json", "npm test"),
+    ("Cargo.toml", "cargo test"),
+    ("go.mod", "go test ./..."),
+)
+
+
+def is_commit(command: str) -> bool:
+    words = command.split()
+    return any(word == "git" and "commit" in words[index + 1 : index + 6] for index, word in enumerate(words))
+
+
+def qa_before_commit(event: Event) -> str | None:
+    """Before a commit: were the project's checks run?"""
+    if not is_commit(event.command()):
+        return None
+    prompts = notes.read(event.note("prompts"), 32) or b"0"
+    if notes.read(event.note("qa-told"), 32) == prompts:
+        return None  # once a prompt is enough, however many commits it makes
+    notes.write(event.note("qa-told"), prompts)
+    named = [words for name, words in _CHECKS if os.path.exists(os.path.join(event.project, name))]
+    what = named[0] if named else "the project's tests"
+    return f"[holdfast] About to commit: make sure that {what} passed on what is being committed."
+
+
+# ── post commit ───────────────────────────────────────────────────────────────────────────────────
+
+_EVERY = 5
+
+
+def post_commit(event: Event) -> str | None:
+    """After a commit: have its reason said in the conversation, where a snapshot finds it."""
+    if event.name == "PostToolUseFailure" or not is_commit(event.command()):
+        return None
+    number = notes.count_up(event.note("commits"))
+    if number % _EVERY != 1:
+        return None
+    return (
+        "[holdfast] Committed. If this commit settles a decision (an approach chosen, one rejected), say so "
+        "in a sentence with the reason: the next session is told of decisions, not of diffs."
+    )
