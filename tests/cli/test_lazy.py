@@ -16,7 +16,7 @@ from holdfast.cli.main import _SHARED, COMMANDS, cli
 
 from .harness import PATIENCE, Place
 
-FRAME = {"__init__", "common", "interrupts", "live", "main", "running"}
+FRAME = {"__init__", "common", "dialogue", "interrupts", "live", "main", "running"}
 
 
 def test_the_table_is_the_modules() -> None:

@@ -5,11 +5,11 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
+from holdfast.docaudit.audit import rank
 from holdfast.docaudit.improve import Improvement, accept_all
 from holdfast.docaudit.items import CodeItem
 from holdfast.docaudit.languages import Source
 from holdfast.docaudit.propose import Proposal, Style
-from holdfast.docaudit.ranking import rank
 from holdfast.docaudit.search import analyse_files, find_files
 from holdfast.docaudit.sessions import ItemSessions
 from holdfast.testing import die_at

@@ -9,9 +9,9 @@ import pytest
 
 from holdfast.base.errors import InvalidInputError, NotFoundError
 from holdfast.cli.docs import STYLES as OFFERED
+from holdfast.docaudit.audit import rank
 from holdfast.docaudit.items import CodeItem
 from holdfast.docaudit.propose import STYLES, style_of, unwrapped
-from holdfast.docaudit.ranking import rank
 from holdfast.docaudit.search import analyse_files, find_files, scope_of
 
 

@@ -17,7 +17,7 @@ from holdfast.base.process import identify
 from holdfast.model.entry import Warned
 from holdfast.model.workflow import Workflow
 from holdfast.undo.ledger import Transaction
-from holdfast.undo.manifest import Entry
+from holdfast.undo.state import Entry
 from holdfast.undo.transactions import SideCar
 
 from .harness import Workshop, plan_of, wait_for

@@ -32,8 +32,8 @@ from holdfast.testing import FixedClock, SimulatedCrash, crash_at
 from holdfast.undo import state as state_module
 from holdfast.undo import transactions as transactions_module
 from holdfast.undo import work as work_module
-from holdfast.undo.manifest import Entry, FileState
 from holdfast.undo.objects import object_id
+from holdfast.undo.state import Entry, FileState
 from holdfast.undo.transactions import Limits, Outcome, SideCar
 
 from .trees import git, git_folder_of, new_project, tokens_in, tokens_of, tree_of

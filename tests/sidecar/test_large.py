@@ -12,7 +12,7 @@ import pytest
 from holdfast.base.errors import CannotDoError, ConflictError
 from holdfast.testing import FixedClock, SimulatedCrash, crash_at
 from holdfast.undo import worktree as worktree_module
-from holdfast.undo.manifest import Entry, FileState
+from holdfast.undo.state import Entry, FileState
 from holdfast.undo.transactions import Limits, SideCar
 from holdfast.undo.worktree import Worktree, blob_id
 

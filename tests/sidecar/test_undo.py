@@ -16,7 +16,7 @@ from holdfast.base.errors import (
 )
 from holdfast.base.process import ProcessIdentity
 from holdfast.testing import FixedClock
-from holdfast.undo.manifest import Entry
+from holdfast.undo.state import Entry
 from holdfast.undo.transactions import Limits, SideCar
 
 from .trees import START, git, git_folder_of, tree_of

@@ -12,7 +12,7 @@ from functools import cache
 from pathlib import Path
 
 from holdfast.undo.ledger import Transaction
-from holdfast.undo.manifest import Entry
+from holdfast.undo.state import Entry
 
 START = {
     "a": "".join(f"start-a{number}\n" for number in range(9)),

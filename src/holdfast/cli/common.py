@@ -17,8 +17,8 @@ from holdfast.project.trust import FOLDER
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from holdfast.client.http import RemoteStore
     from holdfast.client.service import RemoteService, There
-    from holdfast.client.store import RemoteStore
     from holdfast.store.protocol import SnapshotSummary, Store
     from holdfast.store.sql import SqlStore
     from holdfast.workflows.local import Here

@@ -90,8 +90,7 @@ def audit(
     if as_json or not common.is_interactive():
         _list_items(sessions, resume, new, as_json)
         return
-    from holdfast.cli.dialogue.audit import AuditDialogue
-    from holdfast.cli.dialogue.screen import Screen
+    from holdfast.cli.dialogue import AuditDialogue, Screen
     from holdfast.docaudit.audit import Audit
 
     screen = Screen()
@@ -218,8 +217,7 @@ def improve(
 
             failures = accept_all(session, proposer)
         else:
-            from holdfast.cli.dialogue.improve import ImproveDialogue
-            from holdfast.cli.dialogue.screen import Screen
+            from holdfast.cli.dialogue import ImproveDialogue, Screen
 
             ImproveDialogue(session, proposer, Screen(), _again(sessions, session.state.session_id)).run()
         session.finish()
@@ -282,7 +280,7 @@ def _report_improvement(session: Improvement, failures: dict[str, str], as_json:
 
 def _ranked(audits: ItemSessions, resume: str | None, new: bool) -> tuple[Any, Any, list[Any]]:
     """The audit that was taken into account, the analysis, and the plan."""
-    from holdfast.docaudit.ranking import rank
+    from holdfast.docaudit.audit import rank
     from holdfast.docaudit.search import analyse_files, find_files
 
     state, ratings = _ratings(audits, resume, new)
@@ -339,7 +337,7 @@ def _chosen(
 
 def _agreed(question: str) -> bool:
     """A single key; Enter is yes."""
-    from holdfast.cli.dialogue.screen import Keys
+    from holdfast.cli.dialogue import Keys
 
     click.echo(f"{question} ", nl=False, err=True)
     with Keys() as keys:

@@ -6,7 +6,7 @@ from holdfast.cli import common
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from holdfast.client.store import RemoteStore
+    from holdfast.client.http import RemoteStore
     from holdfast.model.snapshot import SessionSnapshot
     from holdfast.project.settings import Settings
     from holdfast.store.sql import SqlStore

@@ -48,7 +48,11 @@ COMMANDS = {
 _SHARED = {
     **dict.fromkeys(("approve", "cancel", "pause", "reject"), "control"),
     **dict.fromkeys(("export", "import"), "bundle"),
+    **dict.fromkeys(("doctor", "reindex"), "doctor"),
     **dict.fromkeys(("install", "uninstall"), "install"),
+    **dict.fromkeys(("list", "status"), "status"),
+    **dict.fromkeys(("quiet", "remind"), "quiet"),
+    **dict.fromkeys(("stats", "usage"), "stats"),
 }
 """Small commands that stand in one module; there each is called NAME_command."""
 

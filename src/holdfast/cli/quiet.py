@@ -1,11 +1,18 @@
+"""`quiet` and `remind`: what Holdfast says to agents in this project."""
+
 from __future__ import annotations
 
 import os
 import sys
+from pathlib import Path
 
 import click
 
+from holdfast.base.clock import iso, system_clock
+from holdfast.base.durable import lock_file, read_file, replace_file, storage_errors
+from holdfast.base.errors import InvalidInputError
 from holdfast.base.ids import UNKNOWN_SESSION, file_name_for
+from holdfast.cli import common
 from holdfast.hooks.fast import quiet
 from holdfast.project.settings import load_settings
 
@@ -19,7 +26,7 @@ _json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON 
 
 
 @click.group("quiet")
-def command() -> None:
+def quiet_command() -> None:
     """Silence Holdfast's nudges in one agent session.
 
     Guards and housekeeping go on; other sessions are not affected.
@@ -31,7 +38,7 @@ def command() -> None:
     """
 
 
-@command.command()
+@quiet_command.command()
 @_session_option
 def on(session_id: str | None) -> None:
     """Silence the nudges from now on."""
@@ -42,7 +49,7 @@ def on(session_id: str | None) -> None:
     click.echo(f"Nudges are off in session {session}. Back on with: holdfast quiet off")
 
 
-@command.command()
+@quiet_command.command()
 @_session_option
 def off(session_id: str | None) -> None:
     """Let the nudges speak again; says nothing where they were not silenced."""
@@ -51,7 +58,7 @@ def off(session_id: str | None) -> None:
         click.echo(f"Nudges are back on in session {session}.")
 
 
-@command.command()
+@quiet_command.command()
 @_session_option
 @_json_option
 def status(session_id: str | None, as_json: bool) -> None:
@@ -116,3 +123,54 @@ def _read_within(descriptor: int, seconds: float) -> bytes:
             break
         data += block
     return data
+
+
+# ── remind ────────────────────────────────────────────────────────────────────────────────────────
+
+
+@click.command("remind")
+@click.argument("text", nargs=-1)
+@click.option("--done", is_flag=True, help="Forget all reminders of this project.")
+@common.json_option
+def remind_command(text: tuple[str, ...], done: bool, as_json: bool) -> None:
+    """Have agents in this project reminded of TEXT, once in each session.
+
+    With no TEXT, lists what is pending.
+
+    \b
+    Examples:
+      holdfast remind "run the migration before the release"
+      holdfast remind --done
+    """
+    words = " ".join(" ".join(text).split())
+    if done and words:
+        raise InvalidInputError("give a text or --done, not both")
+    layout = common.settings().layout
+    path = layout.state / "reminders"
+    if words or done:
+        layout.ensure()
+        with storage_errors("note the reminder"), lock_file(layout.state / "reminders.lock"):
+            pending = [] if done else [*_pending(path), f"{iso(system_clock())}\t{words}"]
+            replace_file(path, "".join(f"{line}\n" for line in pending).encode(errors="replace"))
+    else:
+        pending = _pending(path)
+    _show(pending, as_json=as_json, words=words, done=done)
+
+
+def _pending(path: Path) -> list[str]:
+    try:
+        return [line for line in read_file(path).decode(errors="replace").split("\n") if line]
+    except FileNotFoundError:
+        return []
+
+
+def _show(pending: list[str], *, as_json: bool, words: str, done: bool) -> None:
+    reminders = [line.partition("\t")[2] or line for line in pending]
+    if as_json:
+        common.print_json({"reminders": reminders})
+    elif words:
+        click.echo(f"Agents in this project will be reminded: {words}")
+    elif done:
+        click.echo("No reminders are left.")
+    else:
+        click.echo("\n".join(reminders) if reminders else "No reminders.")

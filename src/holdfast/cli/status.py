@@ -1,3 +1,5 @@
+"""`status` and `list`: where the work stands."""
+
 from __future__ import annotations
 
 import time
@@ -10,8 +12,9 @@ from holdfast.cli import common
 from holdfast.project.settings import Settings
 
 TYPE_CHECKING = False
+
 if TYPE_CHECKING:
-    from holdfast.client.store import RemoteStore
+    from holdfast.client.http import RemoteStore
     from holdfast.model.workflow import Workflow
     from holdfast.store.sql import SqlStore
 
@@ -19,7 +22,7 @@ if TYPE_CHECKING:
 @click.command("status")
 @click.argument("workflow_id", metavar="[WORKFLOW]", required=False)
 @common.json_option
-def command(workflow_id: str | None, as_json: bool) -> None:
+def status_command(workflow_id: str | None, as_json: bool) -> None:
     """Where the work in this folder stands.
 
     \b
@@ -97,7 +100,7 @@ def _winddown(current: Settings) -> dict[str, Any] | None:
 
 
 def _usage(current: Settings) -> list[dict[str, Any]]:
-    from holdfast.cli.usage import describe, tracker_for
+    from holdfast.cli.stats import describe, tracker_for
     from holdfast.journal.usage import tracked_sessions
 
     found: list[dict[str, Any]] = []
@@ -159,3 +162,45 @@ def _status_line(workflow: dict[str, Any]) -> str:
     told_below = workflow["status"] == "failed" and workflow["failed_tasks"]
     reason = f": {workflow['pause_reason']}" if workflow["pause_reason"] and not told_below else ""
     return f"{workflow['status']}, {common.ago(passed)}{reason}"
+
+
+# ── list ──────────────────────────────────────────────────────────────────────────────────────────
+
+
+@click.command("list")
+@click.option("--all", "everywhere", is_flag=True, help="Of all projects, not only this one.")
+@click.option("--limit", type=click.IntRange(1), default=100, show_default=True, help="How many at most.")
+@common.json_option
+def list_command(everywhere: bool, limit: int, as_json: bool) -> None:
+    """Show workflows, the most recently changed first.
+
+    \b
+    Examples:
+      holdfast list
+      holdfast list --all --json
+    """
+    current = common.settings()
+    with common.store_for(current) as store:
+        found = store.workflows(worktree=None if everywhere else current.worktree, limit=limit)
+    if as_json:
+        common.print_json([workflow.model_dump(mode="json") for workflow in found])
+        return
+    if not found:
+        click.echo(
+            "No workflows yet." if everywhere else "No workflows in this folder; `--all` shows all projects."
+        )
+        return
+    common.print_table(
+        ("WORKFLOW", "STATUS", "SESSIONS", "CHANGED (UTC)", "TITLE", "WORKTREE"),
+        [
+            (
+                workflow.id,
+                workflow.status,
+                workflow.session_count,
+                f"{workflow.updated_at:%Y-%m-%d %H:%M}",
+                workflow.issue.title,
+                workflow.worktree,
+            )
+            for workflow in found
+        ],
+    )

@@ -9,7 +9,7 @@ import click
 from holdfast.base.errors import InvalidInputError, NotFoundError
 from holdfast.cli import common
 from holdfast.undo.ledger import Transaction
-from holdfast.undo.manifest import Entry, PathChange
+from holdfast.undo.state import Entry, PathChange
 from holdfast.undo.transactions import Outcome, SideCar
 
 _partial_option = click.option(

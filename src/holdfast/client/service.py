@@ -13,8 +13,7 @@ from typing import Any, Self
 from pydantic import TypeAdapter
 
 from holdfast.base.errors import CannotDoError, IllegalTransitionError, StorageError
-from holdfast.client.http import connection_for
-from holdfast.client.store import RemoteStore
+from holdfast.client.http import RemoteStore, connection_for
 from holdfast.model.entry import Entry, Event, UsageReported
 from holdfast.model.snapshot import SessionSnapshot
 from holdfast.model.task import Task, TaskDAG

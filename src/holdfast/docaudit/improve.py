@@ -20,10 +20,10 @@ from holdfast.base.errors import (
     NotFoundError,
 )
 from holdfast.base.faults import fault_point
+from holdfast.docaudit.audit import Outcome, Pending, PlanItem, text_hash
 from holdfast.docaudit.items import CodeItem, analyse
 from holdfast.docaudit.languages import Source, SourceError, read_source
 from holdfast.docaudit.propose import Proposal, Style, style_of
-from holdfast.docaudit.ranking import Outcome, Pending, PlanItem, text_hash
 from holdfast.docaudit.search import Analysis, analyse_files, find_files
 from holdfast.docaudit.sessions import (
     PATH,

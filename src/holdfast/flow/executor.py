@@ -13,9 +13,8 @@ from typing import Any, NamedTuple, cast
 
 from holdfast.base.errors import HoldfastError, InvalidInputError, NodeFailedError
 from holdfast.flow.bus import Bus
-from holdfast.flow.frame import Frame, Loop, items_of
 from holdfast.flow.graph import CompiledFlow, Items
-from holdfast.flow.step import AbortSignal, FlowInterrupt, FlowPaused, Step
+from holdfast.flow.step import AbortSignal, FlowInterrupt, FlowPaused, Frame, Loop, Step, items_of
 from holdfast.flow.store import FlowStore, surely
 from holdfast.model.flow import (
     FlowSession,

@@ -9,13 +9,12 @@ from pydantic import AwareDatetime, Field, model_validator
 
 from holdfast.model.base import SNAPSHOT_SCHEMA, Value
 from holdfast.model.entry import AgentSessionReported, WorkCommitted
-from holdfast.model.fidelity import Fidelity
 from holdfast.model.findings import Decision, ErrorRecord, ReviewerFeedback, TestState
 from holdfast.model.gathered import Gathered
 from holdfast.model.git import GitState
 from holdfast.model.policy import Trigger
 from holdfast.model.task import REMAINING, TaskDAG
-from holdfast.model.usage import UsageMetrics
+from holdfast.model.usage import Fidelity, UsageMetrics
 
 
 class ActionGlimpse(Value):

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import logging
+import threading
+from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
 
+from holdfast.base.errors import HoldfastError
 from holdfast.findings import records
 from holdfast.model.findings import Decision, ErrorRecord
 from holdfast.model.snapshot import SessionSnapshot
@@ -77,3 +80,26 @@ def _rewrite_files(settings: Settings, snapshot: SessionSnapshot, files: dict[st
     with folder.locked():
         if snapshot.session_id in folder.session_ids():
             folder.place(FileSet(snapshot.session_id, files, becomes_latest=False))
+
+
+# ── in the background ─────────────────────────────────────────────────────────────────────────────
+
+# After a pause is safe: what the agent's own transcript tells is added to the snapshot, in its own time.
+
+
+def enrich_later(settings: Settings, snapshot: SessionSnapshot, worktree: Path) -> threading.Thread | None:
+    """Nobody waits for it, and what fails in it costs only the findings. None without a transcript."""
+    session = snapshot.agent_session
+    if session is None or session.transcript is None:
+        return None
+    transcript, agent = Path(session.transcript), session.agent
+
+    def enrich() -> None:
+        try:
+            enrich_snapshot(replace(settings, project=worktree), snapshot.id, transcript, agent)
+        except HoldfastError as error:
+            log.warning("nothing was added from the transcript: %s", error.message)
+
+    thread = threading.Thread(target=enrich, name="holdfast-enrich")
+    thread.start()
+    return thread

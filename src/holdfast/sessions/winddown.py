@@ -17,8 +17,7 @@ from holdfast.base.process import ProcessIdentity, identify, is_alive
 from holdfast.base.redact import redact
 from holdfast.journal import log, summary
 from holdfast.journal.log import PauseAction, check_action_type, check_fraction
-from holdfast.journal.recorded import RecordedWords
-from holdfast.journal.summary import Digest, Tally
+from holdfast.journal.summary import Digest, RecordedWords, Tally
 from holdfast.journal.windows import context_window
 from holdfast.project.settings import Settings, project_settings
 from holdfast.store.session_files import Closing, FileSet, SessionFiles

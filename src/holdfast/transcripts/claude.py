@@ -18,8 +18,7 @@ from holdfast.model.message import (
     ToolResult,
     TurnState,
 )
-from holdfast.transcripts.fields import json_objects
-from holdfast.transcripts.typed import is_program_command, told
+from holdfast.transcripts.fields import is_program_command, json_objects, told
 
 # ── the todo list ─────────────────────────────────────────────────────────────────────────────────
 

@@ -23,8 +23,8 @@ from holdfast.transcripts.fields import (
     text_of,
     text_or_none,
     todos_of,
+    told,
 )
-from holdfast.transcripts.typed import told
 
 # ── what tools printed ────────────────────────────────────────────────────────────────────────────
 

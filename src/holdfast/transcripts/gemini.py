@@ -34,8 +34,8 @@ from holdfast.transcripts.fields import (
     text_of,
     text_or_none,
     todos_of,
+    told,
 )
-from holdfast.transcripts.typed import told
 
 # ── one message ───────────────────────────────────────────────────────────────────────────────────
 

@@ -23,8 +23,8 @@ from holdfast.transcripts.fields import (
     mappings_of,
     text_of,
     text_or_none,
+    told,
 )
-from holdfast.transcripts.typed import told
 
 _GOOD = "exit code 0"
 

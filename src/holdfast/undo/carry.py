@@ -20,7 +20,7 @@ from holdfast.base.errors import DamagedDataError, HoldfastError
 from holdfast.model.base import Schema, explain
 from holdfast.model.git import decode_path, encode_path
 from holdfast.undo.ledger import Transaction
-from holdfast.undo.manifest import MANIFEST_SCHEMA, Entry, FileState
+from holdfast.undo.state import MANIFEST_SCHEMA, Entry, FileState
 from holdfast.undo.worktree import blob_id, checked_path
 
 CARRIED_SCHEMA = Schema("carried transaction", {1: "entries, and the blobs they name in base64"})

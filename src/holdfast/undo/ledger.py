@@ -10,9 +10,8 @@ from datetime import datetime
 from holdfast.base.errors import ConflictError, NotFoundError
 from holdfast.base.faults import fault_point
 from holdfast.model.git import decode_path
-from holdfast.undo.manifest import Entry, FileState, PathChange, Status, from_message, to_message
 from holdfast.undo.objects import Repository, TreeEntry
-from holdfast.undo.state import Known, State
+from holdfast.undo.state import Entry, FileState, Known, PathChange, State, Status, from_message, to_message
 
 log = logging.getLogger("holdfast.sidecar")
 

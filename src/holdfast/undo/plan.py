@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 
-from holdfast.undo.manifest import FileState, PathChange, same
+from holdfast.undo.state import FileState, PathChange, same
 
 Merge = Callable[[FileState, FileState, FileState], FileState | None]
 """Ours, base, theirs to the merged file; None where they touch the same lines or are no text."""

@@ -15,10 +15,9 @@ from holdfast.base.errors import ConflictError, HoldfastError
 from holdfast.base.faults import fault_point
 from holdfast.model.git import decode_path
 from holdfast.undo.git import merge_texts
-from holdfast.undo.manifest import Entry, FileState, PathChange, Status, same
 from holdfast.undo.objects import Repository
 from holdfast.undo.plan import Plan, Step, held_back, plan_undo, without_content
-from holdfast.undo.state import Known, State
+from holdfast.undo.state import Entry, FileState, Known, PathChange, State, Status, same
 from holdfast.undo.worktree import UnreadableError, Worktree
 
 if TYPE_CHECKING:

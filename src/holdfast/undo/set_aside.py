@@ -19,7 +19,7 @@ from holdfast.base.durable import private_folder, sync_folder, write_whole
 from holdfast.base.errors import ConflictError
 from holdfast.base.faults import fault_point
 from holdfast.base.file_stamps import feed, open_regular
-from holdfast.undo.manifest import FileState
+from holdfast.undo.state import FileState
 
 PART = ".holdfast-part-"
 """How the names of files begin that are not written whole."""

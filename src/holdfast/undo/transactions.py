@@ -30,9 +30,8 @@ from holdfast.base.process import ProcessIdentity, identify
 from holdfast.project.layout import ProjectLayout
 from holdfast.undo.carry import Carried, to_document
 from holdfast.undo.ledger import Cache, Transaction
-from holdfast.undo.manifest import Entry, PathChange
 from holdfast.undo.objects import Repository
-from holdfast.undo.state import WHOLE_TREE, State
+from holdfast.undo.state import WHOLE_TREE, Entry, PathChange, State
 from holdfast.undo.tree_cache import Glance
 from holdfast.undo.work import FilesBySession, Limits, Outcome, Work, no_named_files
 from holdfast.undo.worktree import Worktree, blob_id, checked_path

@@ -25,10 +25,9 @@ from holdfast.base.redact import redact
 from holdfast.model.base import invalid
 from holdfast.model.git import encode_path
 from holdfast.undo.ledger import Cache, Ledger, Transaction
-from holdfast.undo.manifest import Entry, Kind, PathChange, Status
 from holdfast.undo.objects import Repository
 from holdfast.undo.restore import Restoring, rescue
-from holdfast.undo.state import WHOLE_TREE, Known, State, Watch, same_content
+from holdfast.undo.state import WHOLE_TREE, Entry, Kind, Known, PathChange, State, Status, Watch, same_content
 from holdfast.undo.tree_cache import Glance
 from holdfast.undo.worktree import UnreadableError, Worktree
 

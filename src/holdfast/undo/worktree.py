@@ -25,10 +25,9 @@ from holdfast.base.faults import fault_point
 from holdfast.base.file_stamps import feed, open_regular, read_steadily, settled_ctime
 from holdfast.project.layout import FOLDER
 from holdfast.undo.git import list_unignored
-from holdfast.undo.manifest import FileState, same
 from holdfast.undo.plan import NOT_KEPT
 from holdfast.undo.set_aside import PART, SetAside, move
-from holdfast.undo.state import Known
+from holdfast.undo.state import FileState, Known, same
 
 MOST_FILES = 200_000
 _STAGED = ".holdfast-staged-"

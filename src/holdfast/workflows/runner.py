@@ -40,6 +40,7 @@ from holdfast.model.policy import PauseCause, Situation, does_not_fit, pause_cau
 from holdfast.model.task import Task, failure_of
 from holdfast.model.usage import UsageMetrics
 from holdfast.model.workflow import PauseRequest, Workflow
+from holdfast.sessions.enrich import enrich_later
 from holdfast.sessions.transitions import Facts, settled_entries
 from holdfast.workflows.checkout import OwnFolder, Workplace, workplace_for
 from holdfast.workflows.closing import close_session
@@ -52,7 +53,6 @@ from holdfast.workflows.drivers.protocol import (
     Outcome,
     RateLimited,
 )
-from holdfast.workflows.enrichment import enrich_later
 from holdfast.workflows.experience import Experience
 from holdfast.workflows.file_recorder import Trail
 from holdfast.workflows.originals import Originals

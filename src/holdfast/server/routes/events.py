@@ -17,15 +17,16 @@ from holdfast.server.app_state import AtDesk, Desk
 from holdfast.server.auth import SOCKET_PROTOCOL
 from holdfast.server.feed import PAGE, Batch, FellBehindError
 from holdfast.server.models import (
+    LARGEST_NUMBER,
     BackfillExpiredMessage,
     EventPage,
     LiveMessage,
     PingMessage,
+    Since,
     SlowMessage,
     UsageHistory,
     UsageSample,
 )
-from holdfast.server.paging import LARGEST_NUMBER, Since
 from holdfast.server.problems import documented
 
 router = APIRouter(tags=["events"])

@@ -19,8 +19,16 @@ from holdfast.model.workflow import Workflow
 from holdfast.resume.compiler import DEFAULT_BUDGET, SMALLEST_BUDGET, Compiled, compile_context
 from holdfast.resume.snapshots import ResumeContextCompiler
 from holdfast.server.app_state import AtDesk, Desk
-from holdfast.server.models import AgentSession, AgentSessionPage, ContextResponse, Cost
-from holdfast.server.paging import Cursor, Limit, offset_cursor, offset_of
+from holdfast.server.models import (
+    AgentSession,
+    AgentSessionPage,
+    ContextResponse,
+    Cost,
+    Cursor,
+    Limit,
+    offset_cursor,
+    offset_of,
+)
 from holdfast.server.problems import documented
 from holdfast.sessions.contexts import find_transcript, read_session
 from holdfast.transcripts.discover import FoundSession, SearchReport, find_sessions

@@ -17,13 +17,16 @@ from holdfast.model.workflow import Workflow, WorkflowOptions, WorkflowStatus
 from holdfast.server.app_state import AtDesk, Desk
 from holdfast.server.models import (
     CreateWorkflow,
+    Cursor,
+    Limit,
     PlanDocument,
     PlanTask,
     TaskList,
     WorkflowPage,
     WorkflowProgress,
+    cursor_after,
+    workflow_position,
 )
-from holdfast.server.paging import Cursor, Limit, cursor_after, workflow_position
 from holdfast.server.problems import WITH_BODY, documented
 from holdfast.workflows.plan import Plan, driver_of, parse_plan
 
