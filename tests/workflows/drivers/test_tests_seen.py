@@ -14,7 +14,7 @@ from holdfast.model.task import Task
 from holdfast.project.settings import load_settings
 from holdfast.workflows.drivers import driver_named
 from holdfast.workflows.drivers.protocol import Done, Failed, Outcome
-from orchestrator.drivers.recorder import Recorder, assignment
+from workflows.drivers.recorder import Recorder, assignment
 
 PYTEST = f"{sys.executable} -m pytest -q -p no:cacheprovider"
 

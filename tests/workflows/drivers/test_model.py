@@ -37,7 +37,7 @@ from holdfast.workflows.drivers.protocol import (
     Outcome,
     RateLimited,
 )
-from orchestrator.drivers.recorder import Recorder, assignment, is_running, wait_for
+from workflows.drivers.recorder import Recorder, assignment, is_running, wait_for
 
 WINDOW = 10_000
 

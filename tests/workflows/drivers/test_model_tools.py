@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from holdfast.workflows.drivers.model_tools import WorktreeTools
-from orchestrator.drivers.recorder import Recorder, assignment
+from workflows.drivers.recorder import Recorder, assignment
 
 
 @pytest.fixture

@@ -10,8 +10,8 @@ import pytest
 from holdfast.project.settings import Settings, load_settings
 from holdfast.workflows.drivers.model import ModelDriver
 from holdfast.workflows.drivers.protocol import AgentSession, Done, EarlierSession, Exhausted
-from orchestrator.drivers.recorder import Recorder, assignment
 from real_model import RealModel
+from workflows.drivers.recorder import Recorder, assignment
 
 
 @pytest.fixture

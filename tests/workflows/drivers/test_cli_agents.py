@@ -33,7 +33,7 @@ from holdfast.workflows.drivers.protocol import (
     Outcome,
     RateLimited,
 )
-from orchestrator.drivers.recorder import Recorder, assignment, is_running, wait_for
+from workflows.drivers.recorder import Recorder, assignment, is_running, wait_for
 
 RECORDED = Path(__file__).parent / "recorded"
 RESETS_AT = datetime.fromtimestamp(1794775383, UTC)
@@ -305,7 +305,7 @@ import sys
 from pathlib import Path
 from holdfast.project.settings import load_settings
 from holdfast.workflows.drivers import driver_named
-from orchestrator.drivers.recorder import Recorder, assignment
+from workflows.drivers.recorder import Recorder, assignment
 folder = Path(sys.argv[2])
 driver_named(sys.argv[1], load_settings({}, folder)).run(assignment(folder), Recorder())
 """
