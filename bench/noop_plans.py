@@ -18,11 +18,11 @@ from holdfast.model.workflow import Workflow
 from holdfast.project.settings import Settings, load_settings
 from holdfast.sessions.transitions import Core, Facts
 from holdfast.store.sql import SqlStore
-from holdfast.workflows.drivers.protocol import Assignment, Done, Outcome, Report
+from holdfast.workflows.drivers.protocol import Assignment, Done, Report, TaskOutcome
 from holdfast.workflows.engine import Engine
 from holdfast.workflows.plan import Plan, parse_plan
 from holdfast.workflows.runner import SessionRun
-from holdfast.workflows.runner_context import Surroundings
+from holdfast.workflows.runner_context import RunnerContext
 from holdfast.workflows.service import OrchestratorService
 from holdfast.workflows.worker import Worker
 
@@ -40,7 +40,7 @@ class NoopDriver:
     def check(self, task: Task) -> None:
         pass
 
-    def run(self, assignment: Assignment, report: Report) -> Outcome:  # noqa: ARG002
+    def run(self, assignment: Assignment, report: Report) -> TaskOutcome:  # noqa: ARG002
         if self.changes:
             self._number += 1
             (assignment.worktree / "file0").write_text(f"{self._number}\n")
@@ -82,7 +82,7 @@ class Shop:
         self._store = SqlStore(database)
         self._service = OrchestratorService(self._settings, store=self._store)
         self._driver = driver = NoopDriver(self._settings)
-        self._around = Surroundings(
+        self._around = RunnerContext(
             Core(self._store), self._settings, drivers=lambda _name: driver, claim=lambda: _CLAIM
         )
         self._engine = Engine(database, "run-bench-1-0", self._open, concurrency=None)

@@ -51,14 +51,14 @@ def serve(database: str, *, anew: bool = False) -> None:
     """`anew`: every answer from the database, as when somebody writes all the time."""
     from holdfast.project.settings import load_settings
     from holdfast.server.app import create_app
-    from holdfast.server.auth import Door
+    from holdfast.server.auth import Credentials
     from holdfast.store.sql import SqlStore
 
     if anew:
         SqlStore.change_mark = lambda _: None  # type: ignore[method-assign]
     project = Path(database).parent
     settings = replace(load_settings(cwd=project), project=project, db=database)
-    _run(create_app(settings, Door(TOKEN), home=project, environ={}, starts_workers=False))
+    _run(create_app(settings, Credentials(TOKEN), home=project, environ={}, starts_workers=False))
 
 
 def memory(kept: str) -> None:

@@ -25,14 +25,14 @@ from holdfast.model.entry import FeedbackRecorded
 from holdfast.project.settings import Settings, load_settings
 from holdfast.workflows.drivers import driver_named
 from holdfast.workflows.drivers.protocol import (
-    AgentSession,
     Done,
+    DriverSession,
     EarlierSession,
     Exhausted,
     Failed,
-    Interrupted,
-    Outcome,
     RateLimited,
+    TaskInterrupted,
+    TaskOutcome,
 )
 from workflows.drivers.recorder import Recorder, assignment, is_running, wait_for
 
@@ -45,7 +45,7 @@ class Bench:
         self.driver = driver_named(agent.name, settings)
         self.report = Recorder()
 
-    def work(self, prompt: str = "Do it", **more: object) -> Outcome:
+    def work(self, prompt: str = "Do it", **more: object) -> TaskOutcome:
         return self.driver.run(assignment(self.project, prompt, **more), self.report)  # type: ignore[arg-type]
 
     def prompt(self, request: int = -1) -> str:
@@ -159,7 +159,7 @@ def test_an_old_conversation_with_room_is_taken_up_again(bench: Bench) -> None:
 
 def test_a_conversation_it_no_longer_knows_is_begun_anew(bench: Bench) -> None:
     bench.model.then(say("Anew."))
-    lost = AgentSession("11111111-1111-4111-8111-111111111111", _agent(bench))
+    lost = DriverSession("11111111-1111-4111-8111-111111111111", _agent(bench))
     assert bench.work("Go on", agent_session=lost, context="# Handover\nBe kind.") == Done("Anew.")
     assert "Be kind." in bench.prompt()
 
@@ -255,7 +255,7 @@ def test_codex_waits_for_the_network_says_so_and_can_be_stopped(codex_bench: Ben
 
     thread = threading.Thread(target=stop)
     thread.start()
-    assert codex_bench.driver.run(job, codex_bench.report) == Interrupted("enough")
+    assert codex_bench.driver.run(job, codex_bench.report) == TaskInterrupted("enough")
     thread.join()
 
 
@@ -272,7 +272,7 @@ def test_a_stop_ends_the_agent_and_the_commands_of_its_tools(bench: Bench) -> No
     thread.start()
     outcome = bench.driver.run(job, bench.report)
     thread.join()
-    assert outcome == Interrupted("somebody asked")
+    assert outcome == TaskInterrupted("somebody asked")
     for pid in pids.read_text().split():
         wait_for(lambda pid=pid: not is_running(int(pid)))
     assert bench.report.tokens == [(100, 20)]

@@ -13,7 +13,7 @@ import pytest
 import holdfast
 from holdfast.base.errors import GitError
 from holdfast.base.git import (
-    Setting,
+    GitSetting,
     allowed_protocols,
     base_environment,
     guarded,
@@ -101,7 +101,10 @@ def test_the_users_credential_helpers_are_asked_once_and_the_repositorys_never(
 
 def test_settings_of_the_environment_are_kept(repository: Path) -> None:
     given = {"GIT_CONFIG_COUNT": "1", "GIT_CONFIG_KEY_0": "user.name", "GIT_CONFIG_VALUE_0": "Ada"}
-    settings = [Setting("local", "core.sshcommand", "evil"), Setting("local", "filter.x=y.clean", "evil")]
+    settings = [
+        GitSetting("local", "core.sshcommand", "evil"),
+        GitSetting("local", "filter.x=y.clean", "evil"),
+    ]
     environment = guarded({**base_environment(), **given}, settings, users_filters=True)
 
     def value(name: str) -> str:
@@ -146,6 +149,6 @@ def test_protocols_with_a_program_of_their_own_are_refused(address: str) -> None
 
 def test_only_the_user_may_rewrite_an_address() -> None:
     rule = ("url.ssh://git@example.org/.pushinsteadof", "https://example.org/")
-    assert allowed_protocols("https://example.org/x", [Setting("global", *rule)]) == "https:ssh"
-    assert allowed_protocols("https://example.org/x", [Setting("local", *rule)]) == "https"
-    assert allowed_protocols("https://example.com/x", [Setting("global", *rule)]) == "https"
+    assert allowed_protocols("https://example.org/x", [GitSetting("global", *rule)]) == "https:ssh"
+    assert allowed_protocols("https://example.org/x", [GitSetting("local", *rule)]) == "https"
+    assert allowed_protocols("https://example.com/x", [GitSetting("global", *rule)]) == "https"

@@ -6,7 +6,7 @@ from typing import Any
 
 from holdfast.findings.gather import gather
 from holdfast.model.gathered import Gathered
-from holdfast.model.message import Message, Outcome, ReadReport, TodoItem, ToolCall, ToolResult
+from holdfast.model.message import Message, ReadReport, TodoItem, ToolCall, ToolOutcome, ToolResult
 
 
 class Session:
@@ -32,18 +32,18 @@ class Session:
         return self._add(role="user", text=summary, compaction=True, injected=True)
 
     def tool(
-        self, name: str, answer: str = "", outcome: Outcome = "ok", words: str = "", **arguments: Any
+        self, name: str, answer: str = "", outcome: ToolOutcome = "ok", words: str = "", **arguments: Any
     ) -> Session:
         call_id = f"call-{len(self.messages)}"
         self._add(role="assistant", tool_calls=(ToolCall(call_id, name, arguments),))
         return self._add(role="user", text=words, tool_results=(ToolResult(call_id, answer, outcome),))
 
     def shell(
-        self, command: str, answer: str = "", outcome: Outcome = "ok", description: str = ""
+        self, command: str, answer: str = "", outcome: ToolOutcome = "ok", description: str = ""
     ) -> Session:
         return self.tool("Bash", answer, outcome, command=command, description=description)
 
-    def edit(self, path: str, new: str = "x = 1", old: str = "x = 0", outcome: Outcome = "ok") -> Session:
+    def edit(self, path: str, new: str = "x = 1", old: str = "x = 0", outcome: ToolOutcome = "ok") -> Session:
         return self.tool("Edit", "done", outcome, file_path=path, new_string=new, old_string=old)
 
     def found(self, **report: Any) -> Gathered:

@@ -29,7 +29,7 @@ from findings.scripted_model import (
     says,
 )
 from holdfast.base.errors import InvalidInputError
-from holdfast.findings.by_model import DecisionExtractor, Extraction, Limits
+from holdfast.findings.by_model import DecisionExtractor, Extraction, ModelLimits
 from holdfast.model.findings import Decision, ErrorRecord
 from holdfast.model.message import Message, ToolResult
 
@@ -523,7 +523,7 @@ def test_the_key_is_not_shown() -> None:
 def test_an_answer_has_at_most_so_many_items() -> None:
     many = [decided(description=f"Choice number {number}", messages=[40]) for number in range(50)]
     with ScriptedModel(says({"decisions": many, "errors": []})).running() as server:
-        extractor = DecisionExtractor("scripted", base_url=server.base_url, limits=Limits(items=5))
+        extractor = DecisionExtractor("scripted", base_url=server.base_url, limits=ModelLimits(items=5))
         assert extractor.examine_sync(SESSION).by_model == 5
 
 

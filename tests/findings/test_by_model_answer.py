@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from findings.model_samples import GOOD, SESSION, decided, went_wrong
 from holdfast.findings.model_answer import Findings, answer_schema, findings_in, is_answer
-from holdfast.findings.model_prompt import Conversation, conversation
+from holdfast.findings.model_prompt import PromptConversation, conversation
 from holdfast.model.findings import Decision, ErrorRecord
 from holdfast.model.message import Message, ToolCall, ToolResult
 
@@ -39,7 +39,7 @@ answers = json_values | st.fixed_dictionaries(
 )
 
 
-def told(*messages: Message) -> Conversation:
+def told(*messages: Message) -> PromptConversation:
     return conversation(messages or SESSION, most=50, message_chars=2000, total_chars=60_000)
 
 

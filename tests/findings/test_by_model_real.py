@@ -7,14 +7,14 @@ import asyncio
 import pytest
 
 from findings.model_samples import SESSION
-from holdfast.findings.by_model import DecisionExtractor, Limits, is_context_overflow
+from holdfast.findings.by_model import DecisionExtractor, ModelLimits, is_context_overflow
 from holdfast.findings.model_call import ModelChoice, opened
 from holdfast.model.message import Message
 from real_model import RealModel
 
 # One core of a busy machine: a few words take it seconds.
 PATIENT = 150.0
-BRIEF = Limits(items=1, answer_tokens=400)
+BRIEF = ModelLimits(items=1, answer_tokens=400)
 
 
 def test_it_answers_with_findings_that_hold_or_with_none(real_model: RealModel) -> None:

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from typing import Any
 from zlib import crc32
 
-from holdfast.flow.graph import Body, Flow
+from holdfast.flow.graph import Flow, NodeBody
 from holdfast.flow.step import Step
 
 Description = dict[str, Any]
@@ -130,7 +130,7 @@ def _value(step: Step, node: dict[str, Any]) -> Any:
     return forms[number % len(forms)]
 
 
-def _plain(node: dict[str, Any], world: World) -> Body:
+def _plain(node: dict[str, Any], world: World) -> NodeBody:
     def plain(step: Step) -> Any:
         world.attempt(step, node)
         value = _value(step, node)
@@ -140,7 +140,7 @@ def _plain(node: dict[str, Any], world: World) -> Body:
     return plain
 
 
-def _coroutine(node: dict[str, Any], world: World) -> Body:
+def _coroutine(node: dict[str, Any], world: World) -> NodeBody:
     async def coroutine(step: Step) -> Any:
         world.attempt(step, node)
         for _ in range(node["spins"]):
@@ -153,7 +153,7 @@ def _coroutine(node: dict[str, Any], world: World) -> Body:
     return coroutine
 
 
-def _agent(node: dict[str, Any], world: World) -> Body:
+def _agent(node: dict[str, Any], world: World) -> NodeBody:
     """Says three things, one after the other, and goes on after the last that it has said."""
 
     async def agent(step: Step) -> AsyncIterator[Any]:

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 import pytest
 
 from flow.harness import play
-from holdfast.flow.graph import Body, Flow
+from holdfast.flow.graph import Flow, NodeBody
 from holdfast.flow.hub import Hub
 from holdfast.flow.step import Step
 from holdfast.flow.store import FlowStore, MemoryFlowStore
@@ -33,7 +33,7 @@ class Work:
                 self._adds(number), name=f"n{number}", after=f"n{number - 1}" if number > 1 else ()
             )
 
-    def _adds(self, number: int) -> Body:
+    def _adds(self, number: int) -> NodeBody:
         async def node(step: Step) -> int:
             for _ in range(3):
                 await asyncio.sleep(0)

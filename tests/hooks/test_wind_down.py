@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from holdfast import IncrementalPauseManager
-from holdfast.hooks.background_tasks import Work, settle
+from holdfast.hooks.background_tasks import SessionWork, settle
 from holdfast.hooks.events import hook_command
 from holdfast.journal.log import PauseAction
 from holdfast.project.layout import ProjectLayout
@@ -151,7 +151,7 @@ def test_the_end_of_a_stopped_session_does_not_hide_why_it_ended(session: AgentS
     """The stop leaves a process to settle the session; the agent ends, and that of its end may be first."""
     session.prompt("work")
     (session.notes / "stopped").touch()
-    assert settle(Work("gemini", session.session_id, str(session.project)), "end")
+    assert settle(SessionWork("gemini", session.session_id, str(session.project)), "end")
     name = (session.notes / "settled").read_text().split("\n")[0]
     assert json.loads((session.sessions / f"{name}.json").read_text())["trigger"] == "exhaustion"
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 
-from holdfast.model.snapshot import FileFingerprint, SessionSnapshot, Step, TaskChange, diff
+from holdfast.model.snapshot import FactChange, FileFingerprint, SessionSnapshot, TaskChange, diff
 from holdfast.model.task import Task, TaskDAG
 from model.strategies import snapshots
 from store.samples import DECISION, ERROR, PLAN, full_snapshot
@@ -71,7 +71,7 @@ def test_facts_of_git_tests_and_usage_are_told() -> None:
 
 def test_a_repository_that_came_or_went_is_told() -> None:
     steps = diff(full_snapshot(), changed(git_state=None)).facts
-    assert Step(what="branch", before="main", after=None) in steps
+    assert FactChange(what="branch", before="main", after=None) in steps
 
 
 def test_tasks_that_moved_came_or_went_are_told_in_plan_order() -> None:

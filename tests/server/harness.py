@@ -17,7 +17,7 @@ from websockets.typing import Subprotocol
 
 from holdfast.project.settings import Settings
 from holdfast.server.app import create_app
-from holdfast.server.auth import Door
+from holdfast.server.auth import Credentials
 from holdfast.server.serve import listening_socket
 
 TOKEN = "token-of-the-tests-0123456789abcdefghijklmn"  # noqa: S105
@@ -132,10 +132,12 @@ class Listener:
 
 
 @contextmanager
-def serving(settings: Settings, *, home: Path, door: Door | None = None, **options: Any) -> Generator[Served]:
+def serving(
+    settings: Settings, *, home: Path, door: Credentials | None = None, **options: Any
+) -> Generator[Served]:
     """No worker is started unless asked for: what runs is the tests' own."""
     options.setdefault("starts_workers", False)
-    app = create_app(settings, door or Door(TOKEN), home=home, environ={}, **options)
+    app = create_app(settings, door or Credentials(TOKEN), home=home, environ={}, **options)
     listener = listening_socket("127.0.0.1", 0)
     server = uvicorn.Server(
         uvicorn.Config(
@@ -151,7 +153,7 @@ def serving(settings: Settings, *, home: Path, door: Door | None = None, **optio
     thread.start()
     try:
         _wait(thread, server)
-        yield Served(listener.getsockname()[1], (door or Door(TOKEN)).token)
+        yield Served(listener.getsockname()[1], (door or Credentials(TOKEN)).token)
     finally:
         server.should_exit = True
         thread.join(PATIENCE)

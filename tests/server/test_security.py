@@ -18,7 +18,7 @@ from cli.harness import Place
 from holdfast.base.errors import DamagedDataError, InvalidInputError, NotFoundError
 from holdfast.project.server_token import browser_token, made_token, read_token, token_file
 from holdfast.project.settings import Settings
-from holdfast.server.auth import Door, _depth
+from holdfast.server.auth import Credentials, _depth
 from holdfast.store.sql import SqlStore
 
 from .harness import TOKEN, Served, serving
@@ -30,7 +30,7 @@ ROUTES = [
     for path, methods in DOCUMENT["paths"].items()
     for method in methods
 ]
-BROWSER_TOKEN = Door(TOKEN).browser_token
+BROWSER_TOKEN = Credentials(TOKEN).browser_token
 OFFERED = ("holdfast", f"holdfast.token.{BROWSER_TOKEN}")
 """The protocols that the dashboard offers for its WebSocket."""
 PLAN = {"issue": {"id": "a", "title": "t"}, "tasks": [{"id": "x", "run": "true"}]}
@@ -310,7 +310,7 @@ def test_a_damaged_token_is_said(tmp_path: Path, content: bytes) -> None:
 def test_a_server_for_others_answers_to_addresses_and_to_its_names(
     settings: Settings, sql_store: SqlStore, tmp_path: Path
 ) -> None:
-    door = Door(TOKEN, names=frozenset({"box.example.org"}), any_address=True)
+    door = Credentials(TOKEN, names=frozenset({"box.example.org"}), any_address=True)
     with serving(settings, home=tmp_path, door=door) as served:
         for host, status in (("192.168.1.7", 200), ("BOX.example.org:1", 200), ("evil.example", 403)):
             assert served.ask("GET", "/api/health", headers={"Host": host}).status == status

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from holdfast.base.process import identify
 from holdfast.testing import die_at
-from holdfast.undo.transactions import Limits, SideCar
+from holdfast.undo.transactions import SideCar, UndoLimits
 
 ALIVE = identify(1)
 """A process that outlives every test; watches of the killed one are another test's matter."""
@@ -18,7 +18,7 @@ LARGE = 2_000
 
 def opened(project: Path | str) -> SideCar:
     """With a limit that a small test can go beyond."""
-    return SideCar(project, limits=Limits(largest_file=LARGE - 1))
+    return SideCar(project, limits=UndoLimits(largest_file=LARGE - 1))
 
 
 def prepare(project: Path) -> None:

@@ -33,8 +33,8 @@ from holdfast.undo import state as state_module
 from holdfast.undo import transactions as transactions_module
 from holdfast.undo import work as work_module
 from holdfast.undo.objects import object_id
-from holdfast.undo.state import Entry, FileState
-from holdfast.undo.transactions import Limits, Outcome, SideCar
+from holdfast.undo.state import FileState, LedgerEntry
+from holdfast.undo.transactions import SideCar, UndoLimits, UndoOutcome
 
 from .trees import git, git_folder_of, new_project, tokens_in, tokens_of, tree_of
 
@@ -49,7 +49,7 @@ EDITS = (
     "large", "large", "swell", "swell",
 )  # fmt: skip
 
-LIMITS = Limits(largest_file=300)
+LIMITS = UndoLimits(largest_file=300)
 PADDING = b"." * 301
 
 paths = st.sampled_from(PATHS)
@@ -91,7 +91,7 @@ class Histories(RuleBasedStateMachine):
         """Session to its transaction in progress."""
         self.watching: dict[str, set[str] | None] = {}
         """Transaction to what it watches; None is everything."""
-        self.known: dict[str, Entry] = {}
+        self.known: dict[str, LedgerEntry] = {}
         self.owners: dict[bytes, str | None] = {}
         """Line to the transaction that alone can have written it; None is the user."""
         self.written_since: set[str] = set()
@@ -280,7 +280,9 @@ class Histories(RuleBasedStateMachine):
             assert self.sidecar.transaction(name).status == "rolled-back"
             self._ended(session, name)
 
-    def _take_back(self, subjects: list[Entry], action: Callable[[], Outcome]) -> Outcome | None:
+    def _take_back(
+        self, subjects: list[LedgerEntry], action: Callable[[], UndoOutcome]
+    ) -> UndoOutcome | None:
         self._after_crash()
         before = tree_of(self.root)
         allowed = {token for entry in subjects for token in self._introduced(entry, as_far_as_stored=True)}
@@ -314,7 +316,7 @@ class Histories(RuleBasedStateMachine):
             or any(data == held for _, held in tree_of(self.root).values())
         )
 
-    def _introduced(self, entry: Entry, *, as_far_as_stored: bool = False) -> set[bytes]:
+    def _introduced(self, entry: LedgerEntry, *, as_far_as_stored: bool = False) -> set[bytes]:
         """Tokens that an entry brought into the tree.
 
         As far as the side-car can know, all that is in a file is new if what it held before was not stored.
@@ -418,7 +420,7 @@ class Histories(RuleBasedStateMachine):
                 if entry.id not in standing:
                     self.known.pop(entry.id, None)
 
-    def _check_attribution(self, entry: Entry) -> None:
+    def _check_attribution(self, entry: LedgerEntry) -> None:
         for token in self._introduced(entry):
             owner = self.owners.get(token, entry.transaction_id)
             assert owner == entry.transaction_id, f"{token!r} is of {owner or 'the user'}"

@@ -12,14 +12,14 @@ import pytest
 from holdfast.base.errors import CannotDoError, ConflictError
 from holdfast.testing import FixedClock, SimulatedCrash, crash_at
 from holdfast.undo import worktree as worktree_module
-from holdfast.undo.state import Entry, FileState
-from holdfast.undo.transactions import Limits, SideCar
+from holdfast.undo.state import FileState, LedgerEntry
+from holdfast.undo.transactions import SideCar, UndoLimits
 from holdfast.undo.worktree import Worktree, blob_id
 
 from .trees import START, tree_of
 
 ONE, TWO, THREE = (f"{name}-".encode() * 100 for name in ("one", "two", "three"))
-LIMITS = Limits(largest_file=300)
+LIMITS = UndoLimits(largest_file=300)
 
 
 @pytest.fixture
@@ -29,11 +29,11 @@ def sidecar(project: Path, clock: FixedClock) -> Iterator[SideCar]:
 
 
 @pytest.fixture
-def work(sidecar: SideCar) -> Callable[[Callable[[], object]], Entry]:
+def work(sidecar: SideCar) -> Callable[[Callable[[], object]], LedgerEntry]:
     """A session's change, recorded."""
     tx = sidecar.begin("s1", transaction_id="tx").id
 
-    def record(action: Callable[[], object]) -> Entry:
+    def record(action: Callable[[], object]) -> LedgerEntry:
         sidecar.watch(tx)
         action()
         entry = sidecar.record(tx)
@@ -43,7 +43,7 @@ def work(sidecar: SideCar) -> Callable[[Callable[[], object]], Entry]:
     return record
 
 
-Work = Callable[[Callable[[], object]], Entry]
+Work = Callable[[Callable[[], object]], LedgerEntry]
 
 
 def write(path: Path, data: bytes, mode: int = 0o644) -> None:
@@ -211,7 +211,7 @@ def test_content_that_is_missing_from_the_store_is_set_aside(
 
 
 def test_a_small_file_for_which_there_was_no_room(project: Path, clock: FixedClock) -> None:
-    with SideCar(project, clock=clock, limits=Limits(total=300)) as sidecar:
+    with SideCar(project, clock=clock, limits=UndoLimits(total=300)) as sidecar:
         tx = sidecar.begin("s1").id
         sidecar.watch(tx)
         noise = os.urandom(400)

@@ -16,15 +16,15 @@ from holdfast.base.errors import (
 )
 from holdfast.base.process import ProcessIdentity
 from holdfast.testing import FixedClock
-from holdfast.undo.state import Entry
-from holdfast.undo.transactions import Limits, SideCar
+from holdfast.undo.state import LedgerEntry
+from holdfast.undo.transactions import SideCar, UndoLimits
 
 from .trees import START, git, git_folder_of, tree_of
 
 DEAD: ProcessIdentity = {"pid": 99_999_999, "started": "long ago"}
 
 
-def changed(sidecar: SideCar, transaction_id: str, *paths: str) -> Entry:
+def changed(sidecar: SideCar, transaction_id: str, *paths: str) -> LedgerEntry:
     entry = sidecar.record(transaction_id, "worked", paths or None)
     assert entry is not None
     return entry
@@ -220,7 +220,7 @@ def test_a_branch_that_was_deleted_stands_in_nobodys_way(
 
 
 def test_files_too_large_are_recorded_and_not_kept(project: Path, clock: FixedClock) -> None:
-    with SideCar(project, clock=clock, limits=Limits(largest_file=100)) as sidecar:
+    with SideCar(project, clock=clock, limits=UndoLimits(largest_file=100)) as sidecar:
         tx = sidecar.begin("s1").id
         (project / "large").write_bytes(b"x" * 101)
         sidecar.watch(tx)
@@ -237,7 +237,7 @@ def test_files_too_large_are_recorded_and_not_kept(project: Path, clock: FixedCl
 
 
 def test_room_is_made_by_dropping_old_finished_transactions(project: Path, clock: FixedClock) -> None:
-    with SideCar(project, clock=clock, limits=Limits(keep_days=7)) as sidecar:
+    with SideCar(project, clock=clock, limits=UndoLimits(keep_days=7)) as sidecar:
         old, young = sidecar.begin("s1").id, sidecar.begin("s2").id
         sidecar.watch(old, ["a"])
         (project / "a").write_text("one\n")
@@ -255,7 +255,7 @@ def test_room_is_made_by_dropping_old_finished_transactions(project: Path, clock
 
 
 def test_beyond_the_limit_nothing_is_kept(project: Path, clock: FixedClock) -> None:
-    with SideCar(project, clock=clock, limits=Limits(total=300)) as sidecar:
+    with SideCar(project, clock=clock, limits=UndoLimits(total=300)) as sidecar:
         tx = sidecar.begin("s1").id
         (project / "b").write_bytes(os.urandom(400))
         sidecar.watch(tx)

@@ -12,7 +12,7 @@ from functools import cache
 from pathlib import Path
 
 from holdfast.undo.ledger import Transaction
-from holdfast.undo.state import Entry
+from holdfast.undo.state import LedgerEntry
 
 START = {
     "a": "".join(f"start-a{number}\n" for number in range(9)),
@@ -86,5 +86,5 @@ def tokens_of(data: bytes) -> list[bytes]:
     return _TOKEN.findall(data)
 
 
-def entry_of(transaction: Transaction, entry_id: str) -> Entry:
+def entry_of(transaction: Transaction, entry_id: str) -> LedgerEntry:
     return next(entry for entry in transaction.entries if entry.id == entry_id)

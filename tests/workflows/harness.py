@@ -17,7 +17,7 @@ from holdfast.model.entry import Entry
 from holdfast.model.task import Task
 from holdfast.model.workflow import Workflow
 from holdfast.project.settings import Settings
-from holdfast.workflows.drivers.protocol import Assignment, Outcome, Report
+from holdfast.workflows.drivers.protocol import Assignment, Report, TaskOutcome
 from holdfast.workflows.local import Here
 from holdfast.workflows.plan import Plan, parse_plan
 from holdfast.workflows.service import OrchestratorService
@@ -105,14 +105,14 @@ class ScriptedDriver:
 
     name = "scripted"
 
-    def __init__(self, script: Sequence[Callable[[Assignment, Report], Outcome]]) -> None:
+    def __init__(self, script: Sequence[Callable[[Assignment, Report], TaskOutcome]]) -> None:
         self._script = list(script)
         self.asked: list[Assignment] = []
 
     def check(self, task: Task) -> None:
         pass
 
-    def run(self, assignment: Assignment, report: Report) -> Outcome:
+    def run(self, assignment: Assignment, report: Report) -> TaskOutcome:
         self.asked.append(assignment)
         return self._script.pop(0)(assignment, report)
 

@@ -34,15 +34,15 @@ from holdfast.model.entry import (
 from holdfast.model.usage import UsageMetadata
 from holdfast.workflows.drivers.model_tools import WorktreeTools
 from holdfast.workflows.drivers.protocol import (
-    AgentSession,
     Assignment,
     Done,
+    DriverSession,
     Exhausted,
     Failed,
-    Interrupted,
-    Outcome,
     RateLimited,
     Report,
+    TaskInterrupted,
+    TaskOutcome,
 )
 from holdfast.workflows.local import Here
 from holdfast.workflows.plan import Plan, parse_plan
@@ -327,7 +327,7 @@ def test_a_plan_whose_driver_is_missing_starts_nothing(workshop: Workshop) -> No
 
 
 def fills(share: float) -> Any:
-    def work(_assignment: Assignment, report: Report) -> Outcome:
+    def work(_assignment: Assignment, report: Report) -> TaskOutcome:
         report.usage(usage(share), tool_calls=2, cost_usd=0.5)
         return Done("done")
 
@@ -368,7 +368,7 @@ def test_below_the_limit_it_goes_on(workshop: Workshop, monkeypatch: pytest.Monk
 
 @pytest.mark.parametrize("outcome", [Exhausted("window full"), RateLimited("too many requests")])
 def test_exhaustion_is_a_pause_and_no_failure(
-    workshop: Workshop, monkeypatch: pytest.MonkeyPatch, outcome: Outcome
+    workshop: Workshop, monkeypatch: pytest.MonkeyPatch, outcome: TaskOutcome
 ) -> None:
     scripted(monkeypatch, lambda *_: outcome, lambda *_: Done(), lambda *_: Done())
     paused = workshop.run(PROMPTS)
@@ -397,7 +397,7 @@ def test_a_quota_that_comes_back_is_waited_for_if_asked(
 
 
 def test_a_driver_that_breaks_is_a_failed_task(workshop: Workshop, monkeypatch: pytest.MonkeyPatch) -> None:
-    def breaks(*_: Any) -> Outcome:
+    def breaks(*_: Any) -> TaskOutcome:
         raise RuntimeError("no wind")
 
     driver = scripted(monkeypatch, breaks, lambda *_: Done("sailed"), lambda *_: Done("sailed"))
@@ -412,8 +412,8 @@ def test_a_driver_that_breaks_is_a_failed_task(workshop: Workshop, monkeypatch: 
 def test_findings_and_the_agents_session_are_recorded(
     workshop: Workshop, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def first(_assignment: Assignment, report: Report) -> Outcome:
-        report.agent_session(AgentSession("s-1", "codex", Path("/srv/s.jsonl")))
+    def first(_assignment: Assignment, report: Report) -> TaskOutcome:
+        report.agent_session(DriverSession("s-1", "codex", Path("/srv/s.jsonl")))
         report.found(DecisionRecorded(decision=DECISION))
         return Done()
 
@@ -423,14 +423,14 @@ def test_findings_and_the_agents_session_are_recorded(
         AgentSessionReported(task_id="a", agent="codex", agent_session_id="s-1", transcript="/srv/s.jsonl"),
         DecisionRecorded(decision=DECISION),
     ]
-    assert driver.asked[1].agent_session == AgentSession("s-1", "codex", Path("/srv/s.jsonl"))
+    assert driver.asked[1].agent_session == DriverSession("s-1", "codex", Path("/srv/s.jsonl"))
 
 
 @pytest.mark.parametrize("outcome", [Failed("no"), RateLimited("too many requests"), RuntimeError("no")])
 def test_what_the_tools_of_a_lost_attempt_left_is_gone(
-    workshop: Workshop, monkeypatch: pytest.MonkeyPatch, outcome: Outcome | Exception
+    workshop: Workshop, monkeypatch: pytest.MonkeyPatch, outcome: TaskOutcome | Exception
 ) -> None:
-    def fails(assignment: Assignment, report: Report) -> Outcome:
+    def fails(assignment: Assignment, report: Report) -> TaskOutcome:
         tools = WorktreeTools(assignment, report, command_seconds=60)
         assert tools.run_command("setsid sleep 300 & echo $! > pid").startswith("exit code 0")
         if isinstance(outcome, Exception):
@@ -444,10 +444,10 @@ def test_what_the_tools_of_a_lost_attempt_left_is_gone(
 
 
 def test_told_to_stop_now_it_cuts_off_and_pauses(workshop: Workshop, monkeypatch: pytest.MonkeyPatch) -> None:
-    def waits(assignment: Assignment, _report: Report) -> Outcome:
+    def waits(assignment: Assignment, _report: Report) -> TaskOutcome:
         here.quit.set()
         assert assignment.stop.wait(30)
-        return Interrupted(assignment.stop.reason or "")
+        return TaskInterrupted(assignment.stop.reason or "")
 
     scripted(monkeypatch, waits)
     with Here(workshop.settings) as here:
@@ -461,8 +461,8 @@ def test_a_transcript_is_read_after_the_pause(workshop: Workshop, monkeypatch: p
     transcript = workshop.place.root / "session.jsonl"
     transcript.write_bytes(file_of(typed("Store it"), said("Let us use SQLite because it is small.")))
 
-    def work(_assignment: Assignment, report: Report) -> Outcome:
-        report.agent_session(AgentSession("s-1", "claude", transcript))
+    def work(_assignment: Assignment, report: Report) -> TaskOutcome:
+        report.agent_session(DriverSession("s-1", "claude", transcript))
         return Exhausted("full")
 
     scripted(monkeypatch, work)

@@ -17,7 +17,7 @@ from holdfast.base.process import identify
 from holdfast.model.entry import Warned
 from holdfast.model.workflow import Workflow
 from holdfast.undo.ledger import Transaction
-from holdfast.undo.state import Entry
+from holdfast.undo.state import LedgerEntry
 from holdfast.undo.transactions import SideCar
 
 from .harness import Workshop, plan_of, wait_for
@@ -34,7 +34,7 @@ def the_only(sidecar: SideCar) -> Transaction:
     return found
 
 
-def changes(entry: Entry) -> list[str]:
+def changes(entry: LedgerEntry) -> list[str]:
     return [change.path for change in entry.changes]
 
 

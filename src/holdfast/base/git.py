@@ -47,7 +47,7 @@ def git_command(*arguments: str) -> list[str]:
 # ── settings that a repository brings ──────────────────────────────────────────────────────
 
 
-class Setting(NamedTuple):
+class GitSetting(NamedTuple):
     scope: str
     name: str
     value: str
@@ -58,11 +58,11 @@ class Setting(NamedTuple):
         return self.scope not in ("system", "global", "command")
 
 
-def read_settings(listed: bytes) -> list[Setting]:
+def read_settings(listed: bytes) -> list[GitSetting]:
     """What `LIST_SETTINGS` printed."""
     fields = [os.fsdecode(field) for field in listed.split(b"\0")[:-1]]
     pairs = zip(fields[::2], fields[1::2], strict=True)
-    return [Setting(scope, *_halves(entry)) for scope, entry in pairs]
+    return [GitSetting(scope, *_halves(entry)) for scope, entry in pairs]
 
 
 def _halves(entry: str) -> tuple[str, str]:
@@ -89,7 +89,7 @@ _DEFAULTS = (
 
 
 def guarded(
-    environment: Mapping[str, str], settings: Sequence[Setting], *, users_filters: bool
+    environment: Mapping[str, str], settings: Sequence[GitSetting], *, users_filters: bool
 ) -> dict[str, str]:
     """An environment in which none of the programs runs that these settings of a repository name.
 
@@ -102,7 +102,7 @@ def guarded(
     return result
 
 
-def _overrides(settings: Sequence[Setting], *, users_filters: bool) -> list[tuple[str, str]]:
+def _overrides(settings: Sequence[GitSetting], *, users_filters: bool) -> list[tuple[str, str]]:
     """All that names a program is taken back, then what the user set is set again."""
     kept = [one for one in settings if _is_kept(one, users_filters=users_filters)]
     if not any(_neutral(one.name) for one in set(settings).difference(kept)):
@@ -111,7 +111,7 @@ def _overrides(settings: Sequence[Setting], *, users_filters: bool) -> list[tupl
     return [*neutral.items(), *((one.name, one.value) for one in kept)]
 
 
-def _is_kept(one: Setting, *, users_filters: bool) -> bool:
+def _is_kept(one: GitSetting, *, users_filters: bool) -> bool:
     if one.is_foreign:
         return False
     return bool(_PROGRAM.fullmatch(one.name) or (users_filters and _FILTER.fullmatch(one.name)))
@@ -158,7 +158,7 @@ _KNOWN = {
 }
 
 
-def allowed_protocols(address: str, settings: Iterable[Setting]) -> str:
+def allowed_protocols(address: str, settings: Iterable[GitSetting]) -> str:
     """That of the address, and of what the user's own settings make of it (`url.*.insteadOf`)."""
     users = [one for one in settings if not one.is_foreign]
     named = [_protocol(one) for one in (address, *_rewritten(address, users))]
@@ -174,7 +174,7 @@ def allowed_protocols(address: str, settings: Iterable[Setting]) -> str:
 _REWRITING = re.compile(r"url\.(.*)\.(?:push)?insteadof")
 
 
-def _rewritten(address: str, settings: Iterable[Setting]) -> Iterator[str]:
+def _rewritten(address: str, settings: Iterable[GitSetting]) -> Iterator[str]:
     for one in settings:
         match = _REWRITING.fullmatch(one.name)
         if match and address.startswith(one.value):
@@ -214,7 +214,7 @@ TIME_LIMIT = 60.0
 
 
 @dataclass(frozen=True)
-class Answer:
+class GitResult:
     code: int
     out: bytes
     err: bytes
@@ -248,11 +248,11 @@ def base_environment(git_dir: str | None = None) -> dict[str, str]:
     return {**kept, **_ALWAYS, **({"GIT_DIR": git_dir} if git_dir else {})}
 
 
-def repository_settings(folder: Path, git_dir: str | None = None) -> list[Setting]:
+def repository_settings(folder: Path, git_dir: str | None = None) -> list[GitSetting]:
     return read_settings(output(folder, _list_settings(folder, git_dir)))
 
 
-def _list_settings(folder: Path, git_dir: str | None) -> Answer:
+def _list_settings(folder: Path, git_dir: str | None) -> GitResult:
     return run_git(folder, *LIST_SETTINGS, environment=base_environment(git_dir))
 
 
@@ -263,7 +263,7 @@ def guarded_environment(folder: Path) -> dict[str, str]:
     return guarded(base_environment(), settings, users_filters=False)
 
 
-def _add_submodules(folder: Path, git_dir: str | None, settings: list[Setting], seen: set[Path]) -> None:
+def _add_submodules(folder: Path, git_dir: str | None, settings: list[GitSetting], seen: set[Path]) -> None:
     """Their settings, and those of submodules in them: `git status` goes into each in the same way."""
     for submodule in _submodules(folder, base_environment(git_dir)):
         place = submodule.resolve()
@@ -288,7 +288,7 @@ def _submodules(folder: Path, environment: Mapping[str, str]) -> list[Path]:
 
 def run_git(
     folder: Path, *arguments: str, stdin: bytes = b"", environment: Mapping[str, str] | None = None
-) -> Answer:
+) -> GitResult:
     """Run git to its end, whatever its exit code.
 
     A command that looks into files of the work tree, runs hooks or reaches a remote needs an
@@ -316,7 +316,7 @@ def run_git(
         except BaseException:
             _end(process)
             raise
-    return Answer(process.returncode, out, err)
+    return GitResult(process.returncode, out, err)
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:
@@ -332,7 +332,7 @@ def _end(process: subprocess.Popen[bytes]) -> None:
         os.killpg(process.pid, signal.SIGKILL)
 
 
-def output(folder: Path, answer: Answer) -> bytes:
+def output(folder: Path, answer: GitResult) -> bytes:
     if answer.code != 0:
         raise failure(folder, answer)
     return answer.out
@@ -354,7 +354,7 @@ def _too_slow(folder: Path, arguments: Sequence[str]) -> GitError:
     )
 
 
-def failure(folder: Path, answer: Answer) -> GitError:
+def failure(folder: Path, answer: GitResult) -> GitError:
     if b"dubious ownership" in answer.err or b"unsafe repository" in answer.err:
         command = re.search(rb"git config --global --add safe\.directory \S.*", answer.err)
         advice = os.fsdecode(command[0]) if command else "git config --global --add safe.directory FOLDER"
@@ -368,7 +368,7 @@ def failure(folder: Path, answer: Answer) -> GitError:
     )
 
 
-def reason(answer: Answer) -> str:
+def reason(answer: GitResult) -> str:
     """The line that says it: git's own, else the last, which is where hooks put it."""
     lines = [line.strip() for line in answer.err.decode(errors="replace").splitlines() if line.strip()]
     spoken = [line for line in lines if line.startswith(("fatal: ", "error: "))]

@@ -22,7 +22,7 @@ from typing import Final
 
 from holdfast.base.errors import GitError, InvalidInputError
 from holdfast.base.git import (
-    Setting,
+    GitSetting,
     allowed_protocols,
     base_environment,
     failure,
@@ -504,7 +504,7 @@ def reach_remote(
     return _write(folder, *words, environment=environment).decode(errors="replace")
 
 
-def _users_own(git_dir: str | None, settings: Sequence[Setting]) -> dict[str, str]:
+def _users_own(git_dir: str | None, settings: Sequence[GitSetting]) -> dict[str, str]:
     return guarded(base_environment(git_dir), settings, users_filters=True)
 
 

@@ -321,7 +321,7 @@ IMPROVE_HELP = {
     "Ctrl-C": "the same",
     "?": "this help",
 }
-Edit = Callable[[str], str | None]
+EditText = Callable[[str], str | None]
 _REFUSALS = (CannotDoError, ConflictError, InvalidInputError)
 """What is told and leaves the choice open; anything else ends the conversation."""
 
@@ -340,7 +340,7 @@ class ImproveDialogue:
         screen: Screen,
         command: str,
         *,
-        edit: Edit = in_editor,
+        edit: EditText = in_editor,
         most_lines: int = 20,
     ) -> None:
         self._improvement = improvement

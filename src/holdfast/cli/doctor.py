@@ -15,7 +15,7 @@ from holdfast.project.settings import Settings
 
 
 @dataclass(frozen=True)
-class Finding:
+class CheckResult:
     name: str
     ok: bool
     told: str
@@ -52,11 +52,11 @@ def doctor_command(as_json: bool) -> None:
         raise CannotDoError(f"not all is well: {', '.join(bad)}", hint="see the lines marked ✗")
 
 
-def _programs(current: Settings) -> Iterator[Finding]:
+def _programs(current: Settings) -> Iterator[CheckResult]:
     version = ".".join(map(str, sys.version_info[:3]))
-    yield Finding("python", sys.version_info >= (3, 11), version, "Holdfast needs Python 3.11 or newer")
+    yield CheckResult("python", sys.version_info >= (3, 11), version, "Holdfast needs Python 3.11 or newer")
     git = _git_version(current)
-    yield Finding("git", git is not None, git or "not found", "install git")
+    yield CheckResult("git", git is not None, git or "not found", "install git")
 
 
 def _git_version(current: Settings) -> str | None:
@@ -68,47 +68,47 @@ def _git_version(current: Settings) -> str | None:
         return None
 
 
-def _project(current: Settings) -> Iterator[Finding]:
+def _project(current: Settings) -> Iterator[CheckResult]:
     from holdfast.capture.git import capture_git_state
 
     try:
         state = capture_git_state(current.project)
     except HoldfastError as error:
-        yield Finding("project", False, error.message, error.hint)
+        yield CheckResult("project", False, error.message, error.hint)
         return
     told = f"{current.worktree}, " + (
         f"branch {state.branch or '(detached)'}" if state else "no git repository"
     )
-    yield Finding("project", True, told)
+    yield CheckResult("project", True, told)
 
 
-def _database(current: Settings) -> Iterator[Finding]:
+def _database(current: Settings) -> Iterator[CheckResult]:
     from holdfast.store.engine import SCHEMA_HEAD
     from holdfast.workflows.service import OrchestratorService
 
     try:
         with OrchestratorService(current) as service:
             service.store.verify()
-            yield Finding("database", True, f"{service.store.shown}, schema {SCHEMA_HEAD}")
+            yield CheckResult("database", True, f"{service.store.shown}, schema {SCHEMA_HEAD}")
             leases = service.store.leases.all()
             living = [lease for lease in leases if lease.kind == "worker" and not lease.expired]
-            yield Finding("workers", True, f"{len(living)} there")
+            yield CheckResult("workers", True, f"{len(living)} there")
             lost = [flow for flow in service.store.claimed() if service.is_abandoned(flow)]
-            yield Finding(
+            yield CheckResult(
                 "workflows",
                 not lost,
                 f"{len(lost)} left behind by a process that is gone" if lost else "none left behind",
                 "; ".join(f"holdfast resume {flow.id}" for flow in lost) or None,
             )
     except HoldfastError as error:
-        yield Finding("database", False, error.message, error.hint)
+        yield CheckResult("database", False, error.message, error.hint)
 
 
-def _journal(current: Settings) -> Iterator[Finding]:
+def _journal(current: Settings) -> Iterator[CheckResult]:
     from holdfast.sessions.winddown import IncrementalPauseManager
 
     orphaned = IncrementalPauseManager(settings=current).is_orphaned()
-    yield Finding(
+    yield CheckResult(
         "wind-down",
         not orphaned,
         "one was left behind by a process that is gone" if orphaned else "none left behind",
@@ -116,7 +116,7 @@ def _journal(current: Settings) -> Iterator[Finding]:
     )
 
 
-def _drivers(current: Settings) -> Iterator[Finding]:
+def _drivers(current: Settings) -> Iterator[CheckResult]:
     from holdfast.model.task import Task
     from holdfast.workflows.drivers import DRIVERS, driver_named
 
@@ -126,12 +126,12 @@ def _drivers(current: Settings) -> Iterator[Finding]:
             driver_named(name, current).check(probe)
         except HoldfastError as error:
             told = f"not usable: {error.message}"
-            yield Finding(f"driver {name}", True, told, error.hint, optional=True)
+            yield CheckResult(f"driver {name}", True, told, error.hint, optional=True)
         else:
-            yield Finding(f"driver {name}", True, "usable")
+            yield CheckResult(f"driver {name}", True, "usable")
 
 
-_CHECKS: tuple[Callable[[Settings], Iterator[Finding]], ...] = (
+_CHECKS: tuple[Callable[[Settings], Iterator[CheckResult]], ...] = (
     _programs,
     _project,
     _database,

@@ -108,17 +108,17 @@ def _session(current: Settings, session_id: str | None) -> FoundSession | None:
 
 def _at_work(current: Settings, found: list[FoundSession]) -> FoundSession | None:
     """The first that did something: a session that did nothing is no work to hand over."""
-    from holdfast.hooks.background_tasks import Work, did_work
+    from holdfast.hooks.background_tasks import SessionWork, did_work
 
     def worked(one: FoundSession) -> bool:
-        return did_work(Work(one.agent, one.session_id, str(current.project)), str(one.path))
+        return did_work(SessionWork(one.agent, one.session_id, str(current.project)), str(one.path))
 
     return next((one for one in found if worked(one)), None)
 
 
 def _settled(current: Settings, session: FoundSession | None) -> str:
     """The name of the snapshot; where no agent has a session here, of the one paused last."""
-    from holdfast.hooks.background_tasks import Work, settle
+    from holdfast.hooks.background_tasks import SessionWork, settle
     from holdfast.store.session_files import SessionFiles
 
     if session is None:
@@ -130,7 +130,7 @@ def _settled(current: Settings, session: FoundSession | None) -> str:
             )
         return latest
     current.layout.ensure()
-    work = Work(session.agent, session.session_id, str(current.project))
+    work = SessionWork(session.agent, session.session_id, str(current.project))
     settle(work, "handoff", str(session.path))
     return work.read("settled")[0]
 

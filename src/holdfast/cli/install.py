@@ -8,7 +8,7 @@ from pathlib import Path
 import click
 
 from holdfast.base.errors import InvalidInputError
-from holdfast.hooks.install import AGENTS, Plan, Target, installer_for
+from holdfast.hooks.install import AGENTS, InstallPlan, Target, installer_for
 
 
 @click.command("install")
@@ -46,7 +46,7 @@ def install_command(agent: str, scope: str, form: str, dry_run: bool) -> None:
             click.echo(f"note: {note}")
 
 
-def _planned(agent: str, target: Target, form: str) -> Plan:
+def _planned(agent: str, target: Target, form: str) -> InstallPlan:
     if form == "settings":
         return installer_for(agent).install(target)
     if agent != "claude-code":
@@ -63,7 +63,7 @@ def target_for(scope: str) -> Target:
     return Target(Path.home(), os.environ, project)
 
 
-def carry_out(plan: Plan, dry_run: bool, done: str) -> bool:
+def carry_out(plan: InstallPlan, dry_run: bool, done: str) -> bool:
     """Whether there was anything to do. Every file was looked at before the first is changed."""
     changes = [change for change in plan.changes if change.is_needed]
     for change in changes:

@@ -9,8 +9,8 @@ import click
 from holdfast.base.errors import InvalidInputError, NotFoundError
 from holdfast.cli import common
 from holdfast.undo.ledger import Transaction
-from holdfast.undo.state import Entry, PathChange
-from holdfast.undo.transactions import Outcome, SideCar
+from holdfast.undo.state import LedgerEntry, PathChange
+from holdfast.undo.transactions import SideCar, UndoOutcome
 
 _partial_option = click.option(
     "--partial", is_flag=True, help="Leave alone what cannot be taken back without loss."
@@ -183,7 +183,7 @@ def _summary(one: Transaction) -> dict[str, Any]:
     }
 
 
-def _print_entry(entry: Entry, aside: Mapping[str, Path], *, stands: bool) -> None:
+def _print_entry(entry: LedgerEntry, aside: Mapping[str, Path], *, stands: bool) -> None:
     notes = [] if stands else ["undone"]
     notes += [f"in doubt: {entry.doubt}"] if entry.doubt else []
     told = f" ({'; '.join(notes)})" if notes else ""
@@ -213,7 +213,7 @@ def _told_places(aside: Mapping[str, Path]) -> dict[str, str]:
     return {path: str(place) for path, place in aside.items()}
 
 
-def _report(outcome: Outcome, aside: Mapping[str, Path], done: str, as_json: bool) -> int:
+def _report(outcome: UndoOutcome, aside: Mapping[str, Path], done: str, as_json: bool) -> int:
     if as_json:
         common.print_json(
             {

@@ -11,7 +11,7 @@ from holdfast.cli import common
 from holdfast.journal.log import ACTION_TYPES, NotActiveError
 from holdfast.sessions.winddown import IncrementalPauseManager
 
-Choice = Literal["finalize", "discard", "continue"]
+OrphanChoice = Literal["finalize", "discard", "continue"]
 
 _percent = click.option(
     "--percent", type=float, required=True, metavar="FRACTION", help="Context in use, as a fraction: 0.90."
@@ -176,7 +176,7 @@ def discard(yes: bool) -> None:
 @click.option("--discard", "choice", flag_value="discard", help="Throw it away.")
 @click.option("--continue", "choice", flag_value="continue", help="Take it over and go on appending.")
 @common.json_option
-def recover(choice: Choice | None, as_json: bool) -> None:
+def recover(choice: OrphanChoice | None, as_json: bool) -> None:
     """Settle a wind-down that a crash left behind.
 
     Asks on a terminal; finalises it with what it holds elsewhere.
@@ -198,7 +198,7 @@ def recover(choice: Choice | None, as_json: bool) -> None:
         click.echo(f"Going on with {found['session_id']}.")
 
 
-def _settle_orphan(manager: IncrementalPauseManager, choice: Choice | None) -> Choice:
+def _settle_orphan(manager: IncrementalPauseManager, choice: OrphanChoice | None) -> OrphanChoice:
     """Finalise, discard or leave the wind-down that is there, as chosen, asked, or by default finalised."""
     found = manager.get_pause_summary()
     if found is None:
@@ -217,7 +217,7 @@ def _settle_orphan(manager: IncrementalPauseManager, choice: Choice | None) -> C
     return chosen
 
 
-def _ask(found: dict[str, Any]) -> Choice:
+def _ask(found: dict[str, Any]) -> OrphanChoice:
     click.echo(f"Found a wind-down that nobody finished: {found['session_id']}", err=True)
     click.echo(f"  {found['action_count']} actions, started {found['pause_started_at']}", err=True)
     letter = click.prompt(
@@ -226,5 +226,5 @@ def _ask(found: dict[str, Any]) -> Choice:
         default="f",
         err=True,
     )
-    answers: dict[str, Choice] = {"f": "finalize", "d": "discard", "c": "continue"}
+    answers: dict[str, OrphanChoice] = {"f": "finalize", "d": "discard", "c": "continue"}
     return answers[letter]

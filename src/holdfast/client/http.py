@@ -32,7 +32,7 @@ _SECONDS = 90.0
 _LOOPBACK = ("localhost", "127.0.0.1", "::1")
 
 
-class Connection:
+class ServerConnection:
     """Opened with the first request; several threads take turns."""
 
     def __init__(self, url: str, token: str) -> None:
@@ -105,7 +105,7 @@ class Connection:
         raise AssertionError("not reached")
 
 
-def connection_for(settings: Settings) -> Connection:
+def connection_for(settings: Settings) -> ServerConnection:
     """With the token that is set, or the one of this machine's own server."""
     url = settings.server or ""
     token = settings.server_token
@@ -117,7 +117,7 @@ def connection_for(settings: Settings) -> Connection:
         from holdfast.project.server_token import read_token
 
         token = read_token(settings.home)
-    return Connection(url, token)
+    return ServerConnection(url, token)
 
 
 def _address(path: tuple[str, ...]) -> str:
@@ -145,7 +145,7 @@ _summaries: TypeAdapter[list[SnapshotSummary]] = TypeAdapter(list[SnapshotSummar
 
 
 class RemoteStore:
-    def __init__(self, connection: Connection) -> None:
+    def __init__(self, connection: ServerConnection) -> None:
         self._connection = connection
 
     def apply(self, change: Change) -> Sequence[Event]:

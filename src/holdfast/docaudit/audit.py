@@ -28,7 +28,7 @@ from holdfast.model.item_session import AuditSessionState
 _NEED_BY_RATING = {1: 0.9, 2: 0.6, 3: 0.25, 4: 0.0}
 _WORDS = {1: "rated 1: missing or misleading", 2: "rated 2: weak", 3: "rated 3: good, could be better"}
 
-Outcome = Literal["accepted", "skipped"]
+AuditOutcome = Literal["accepted", "skipped"]
 
 
 class Pending(Value):
@@ -52,7 +52,7 @@ class PlanItem(Value):
     proposal: str | None = None
     withheld: bool = Field(default=False, description="Its proposal held a secret, so it is not on the disk")
     pending: Pending | None = None
-    outcome: Outcome | None = None
+    outcome: AuditOutcome | None = None
     change_id: str | None = Field(default=None, description="The side-car's change that wrote it")
     step: int = Field(default=0, ge=0, description="When it was decided, counting decisions")
 

@@ -20,7 +20,7 @@ from holdfast.base.errors import (
     NotFoundError,
 )
 from holdfast.base.faults import fault_point
-from holdfast.docaudit.audit import Outcome, Pending, PlanItem, text_hash
+from holdfast.docaudit.audit import AuditOutcome, Pending, PlanItem, text_hash
 from holdfast.docaudit.items import CodeItem, analyse
 from holdfast.docaudit.languages import Source, SourceError, read_source
 from holdfast.docaudit.propose import Proposal, Style, style_of
@@ -270,13 +270,13 @@ class Improvement:
             self.state = self.state.changed(completed_at=to_datetime(self.sessions.clock()))
             self._save(self.plan)
 
-    def count(self, outcome: Outcome) -> int:
+    def count(self, outcome: AuditOutcome) -> int:
         return sum(item.outcome == outcome for item in self.plan)
 
     # ── keeping ────────────────────────────────────────────────────────────────────────────
 
     def _decide(
-        self, item: PlanItem, outcome: Outcome, files: dict[str, FileFingerprint] | None = None
+        self, item: PlanItem, outcome: AuditOutcome, files: dict[str, FileFingerprint] | None = None
     ) -> None:
         self._put(item.changed(outcome=outcome, step=self._next_step), files)
 

@@ -7,7 +7,15 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from holdfast.docaudit import javascript, python
-from holdfast.docaudit.languages import Found, Kind, Source, parse, text_of, text_of_docstring, text_of_jsdoc
+from holdfast.docaudit.languages import (
+    Found,
+    ItemKind,
+    Source,
+    parse,
+    text_of,
+    text_of_docstring,
+    text_of_jsdoc,
+)
 
 if TYPE_CHECKING:
     from tree_sitter import Tree
@@ -19,7 +27,7 @@ _DOUBLE = re.compile(r"#\d+$")
 class CodeItem:
     filepath: str
     name: str
-    kind: Kind
+    kind: ItemKind
     language: str
     line: int
     end_line: int

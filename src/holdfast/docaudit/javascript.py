@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from holdfast.docaudit.languages import Found, Kind, number_doubles, text_of
+from holdfast.docaudit.languages import Found, ItemKind, number_doubles, text_of
 
 if TYPE_CHECKING:
     from tree_sitter import Node, Tree
@@ -16,7 +16,7 @@ _CLASSES = frozenset(("class_declaration", "abstract_class_declaration"))
 _METHODS = frozenset(("method_definition", "method_signature", "abstract_method_signature"))
 _FIELDS = frozenset(("field_definition", "public_field_definition"))
 _SIGNATURES = frozenset(("function_signature", "method_signature"))
-_VALUES: dict[str, Kind] = {
+_VALUES: dict[str, ItemKind] = {
     "arrow_function": "function",
     "class": "class",
     "function_expression": "function",
@@ -120,7 +120,7 @@ def _unwrapped(node: Node) -> Node:
     return node
 
 
-def _named(node: Node) -> tuple[str, Kind, Node] | None:
+def _named(node: Node) -> tuple[str, ItemKind, Node] | None:
     kind = node.type
     if kind in _FUNCTIONS:
         return text_of(node.child_by_field_name("name")) or "default", "function", node
@@ -145,7 +145,7 @@ def _named(node: Node) -> tuple[str, Kind, Node] | None:
     return None
 
 
-def _variable(node: Node) -> tuple[str, Kind, Node] | None:
+def _variable(node: Node) -> tuple[str, ItemKind, Node] | None:
     """`const f = () => …`: by the first name, since that is what a comment before it speaks of."""
     first = next((one for one in node.named_children if one.type == "variable_declarator"), None)
     if first is None:

@@ -235,14 +235,14 @@ def as_jsdoc(text: str, indent: str, form: Form) -> str:
 
 # One function, class or method in a syntax tree, with the places that matter for its documentation.
 
-Kind = Literal["function", "class", "method"]
+ItemKind = Literal["function", "class", "method"]
 
 
 @dataclass(slots=True)
 class Found:
     name: str
     """With the names of what it stands in: `Store.save`."""
-    kind: Kind
+    kind: ItemKind
     node: Node
     anchor: Node
     """Where it begins, decorators and `export` included."""

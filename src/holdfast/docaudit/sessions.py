@@ -91,7 +91,7 @@ class ItemSessions:
 
 
 @dataclass
-class Drift:
+class SourceDrift:
     """What happened to the files of a session since it was saved."""
 
     modified: list[str] = field(default_factory=list[str])
@@ -107,7 +107,7 @@ def fingerprints(project: Path, files: Iterable[str], *, clock: Clock) -> dict[s
 
 def drift_since(
     project: Path, snapshot: Mapping[str, FileFingerprint], files: Iterable[str], *, clock: Clock
-) -> Drift:
+) -> SourceDrift:
     """`files` are those of today; of the old ones, what is not among them is gone for us too."""
     changes = FileTracker.compare(snapshot, root=project, clock=clock)
     today = set(files)
@@ -115,4 +115,6 @@ def drift_since(
     deleted = [path for path in snapshot if path not in today]
     new = sorted(today - set(snapshot))
     kept = {path: one for path, one in {**snapshot, **changes.refreshed}.items() if path in today}
-    return Drift(modified, deleted, new, {**kept, **fingerprints(project, (*modified, *new), clock=clock)})
+    return SourceDrift(
+        modified, deleted, new, {**kept, **fingerprints(project, (*modified, *new), clock=clock)}
+    )

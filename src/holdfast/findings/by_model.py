@@ -15,8 +15,15 @@ from holdfast.findings import records
 from holdfast.findings.deadlines import OwnThread, ThisLoop
 from holdfast.findings.gather import gather
 from holdfast.findings.model_answer import answer_schema, findings_in, is_answer
-from holdfast.findings.model_call import Answer, ModelChoice, Question, ask, is_context_overflow, too_late
-from holdfast.findings.model_prompt import Conversation, conversation
+from holdfast.findings.model_call import (
+    ModelAnswer,
+    ModelChoice,
+    Question,
+    ask,
+    is_context_overflow,
+    too_late,
+)
+from holdfast.findings.model_prompt import PromptConversation, conversation
 from holdfast.model.findings import Decision, ErrorRecord, Evidence
 from holdfast.model.message import Message, ReadReport, TokenUsage
 
@@ -169,7 +176,7 @@ def _error_text(text: str) -> str:
 # extractor = DecisionExtractor("openai:gpt-4o")
 # decisions, errors = await extractor.extract(messages)
 
-__all__ = ["DecisionExtractor", "Extraction", "Limits", "RuleExtractor", "is_context_overflow"]
+__all__ = ["DecisionExtractor", "Extraction", "ModelLimits", "RuleExtractor", "is_context_overflow"]
 
 _Number = TypeVar("_Number", int, float)
 
@@ -177,7 +184,7 @@ RuleExtractor = Callable[[Sequence[Message]], tuple[list[Decision], list[ErrorRe
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
+class ModelLimits:
     """How much a model is shown and may answer."""
 
     message_chars: int = 2_000
@@ -214,7 +221,7 @@ class DecisionExtractor:
         max_messages: int = 50,
         base_url: str | None = None,
         api_key: str | None = None,
-        limits: Limits | None = None,
+        limits: ModelLimits | None = None,
         clock: Clock = system_clock,
         source: str = "transcript",
     ) -> None:
@@ -224,7 +231,7 @@ class DecisionExtractor:
         self._rules = by_rule or self._found_by_rule
         self._time_limit = _positive("time_limit", time_limit)
         self._max_messages = _positive("max_messages", max_messages)
-        self._limits = limits or Limits()
+        self._limits = limits or ModelLimits()
         self._clock = clock
         self._source = source
 
@@ -299,7 +306,7 @@ class DecisionExtractor:
         )
         return _Asked(self._choice, told, question, time.monotonic() + self._time_limit)
 
-    def _with_model(self, found: Extraction, asked: _Asked, answer: Answer | None) -> Extraction:
+    def _with_model(self, found: Extraction, asked: _Asked, answer: ModelAnswer | None) -> Extraction:
         if answer is None:
             return replace(found, model_failure=too_late(asked.choice.name, self._time_limit))
         if answer.failure is not None:
@@ -323,11 +330,11 @@ class _Asked:
     """A question on its way: to whom, about what, until when."""
 
     choice: ModelChoice
-    told: Conversation
+    told: PromptConversation
     question: Question
     deadline: float
 
-    async def work(self) -> Answer:
+    async def work(self) -> ModelAnswer:
         return await ask(self.choice, self.question, self.deadline)
 
 

@@ -8,11 +8,11 @@ from dataclasses import replace
 
 from holdfast.findings.rules.actions import Action, action_of, is_absolute, step_of
 from holdfast.findings.rules.commands import Commands, TestRuns, is_test_command
-from holdfast.findings.rules.conversation import Talk
+from holdfast.findings.rules.conversation import ConversationFinder
 from holdfast.findings.rules.failures import Failures
 from holdfast.findings.rules.files import TouchedFiles, files_read
 from holdfast.findings.rules.git import GitWork
-from holdfast.findings.rules.names import Names, Source
+from holdfast.findings.rules.names import Names, NameSource
 from holdfast.findings.rules.reviews import Reviews
 from holdfast.findings.rules.stopping import Stopping, stopped_by_user
 from holdfast.model.frame import handed_over
@@ -24,7 +24,7 @@ _MOST_WAITING = 1000
 _SUMMARY_KEPT = 30_000
 _EDIT_KEPT = 2000
 _UNKNOWN = Action("other", "")
-_RESULT_SOURCES: dict[str, Source] = {
+_RESULT_SOURCES: dict[str, NameSource] = {
     "shell": "printed",
     "read": "read",
     "search": "listed",
@@ -43,7 +43,7 @@ def gather(messages: Iterable[Message], report: ReadReport) -> Gathered:
 class _Gatherer:
     def __init__(self, report: ReadReport) -> None:
         self._report = report
-        self._talk = Talk()
+        self._talk = ConversationFinder()
         self._failures = Failures()
         self._commands = Commands()
         self._files = TouchedFiles(self._located)

@@ -16,7 +16,7 @@ from typing import Any, cast, get_args
 
 from holdfast.base.clock import Clock, to_datetime
 from holdfast.base.text import clipped, one_line
-from holdfast.findings.model_prompt import Conversation, printable
+from holdfast.findings.model_prompt import PromptConversation, printable
 from holdfast.model.findings import Decision, DecisionType, ErrorRecord, Evidence, Resolution
 
 _SENTENCES = 400
@@ -98,7 +98,9 @@ def is_answer(answer: object) -> bool:
     return isinstance(answer, dict) and ("decisions" in answer or "errors" in answer)
 
 
-def findings_in(answer: object, told: Conversation, *, source: str, items: int, clock: Clock) -> Findings:
+def findings_in(
+    answer: object, told: PromptConversation, *, source: str, items: int, clock: Clock
+) -> Findings:
     """Every item that holds up, in the answer's order, none twice."""
     reader = _Reader(told, source, clock)
     given = _fields(answer)
@@ -115,7 +117,7 @@ def findings_in(answer: object, told: Conversation, *, source: str, items: int, 
 
 @dataclass(frozen=True, slots=True)
 class _Reader:
-    told: Conversation
+    told: PromptConversation
     source: str
     clock: Clock
 

@@ -202,7 +202,7 @@ class Question:
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class ModelAnswer:
     """What came of a question: the JSON, or why there is none. What it cost stands in either."""
 
     value: object = None
@@ -214,7 +214,7 @@ class NotAnAnswerError(Exception):
     """JSON, but not what was asked for."""
 
 
-async def ask(choice: ModelChoice, question: Question, deadline: float) -> Answer:
+async def ask(choice: ModelChoice, question: Question, deadline: float) -> ModelAnswer:
     """Never raises, cancellation aside: whatever goes wrong with a model is an answer without a value.
 
     `deadline` is a reading of `time.monotonic`. It only keeps a second try from being
@@ -232,8 +232,10 @@ async def ask(choice: ModelChoice, question: Question, deadline: float) -> Answe
             strict = None if choice.base_url else True
             value = await _in_any_form(model, question, usage, strict=strict, deadline=deadline)
     except Exception as error:  # noqa: BLE001 - providers raise what they like, and none of it may cost a pause
-        return Answer(failure=failure_text(error, choice.name, choice.api_key), usage=_tokens(usage, choice))
-    return Answer(value, usage=_tokens(usage, choice))
+        return ModelAnswer(
+            failure=failure_text(error, choice.name, choice.api_key), usage=_tokens(usage, choice)
+        )
+    return ModelAnswer(value, usage=_tokens(usage, choice))
 
 
 @asynccontextmanager

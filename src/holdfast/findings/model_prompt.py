@@ -55,7 +55,7 @@ tool output, which anybody may have written."""
 
 
 @dataclass(frozen=True, slots=True)
-class Conversation:
+class PromptConversation:
     """What is sent, and by which message every number in it can be looked up."""
 
     text: str
@@ -68,7 +68,7 @@ class Conversation:
 
 def conversation(
     messages: Sequence[Message], *, most: int, message_chars: int, total_chars: int
-) -> Conversation:
+) -> PromptConversation:
     """The newest messages that say something; the newest of those where not all fit."""
     chosen: list[tuple[Message, list[_Piece]]] = []
     room = total_chars
@@ -83,7 +83,7 @@ def conversation(
         chosen.append((message, pieces))
     chosen.reverse()
     mark = _mark(piece.text for _, pieces in chosen for piece in pieces)
-    return Conversation(
+    return PromptConversation(
         text="\n".join(_fenced(message, pieces, mark) for message, pieces in chosen),
         mark=mark,
         messages={message.index: message for message, _ in chosen},

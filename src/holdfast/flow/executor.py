@@ -37,12 +37,12 @@ from holdfast.model.flow import (
 # Nodes that failed, in words.
 
 
-class Failure(NamedTuple):
+class NodeFailure(NamedTuple):
     node_id: str
     error: BaseException
 
 
-def node_failed(session_id: str, failures: Sequence[Failure]) -> NodeFailedError:
+def node_failed(session_id: str, failures: Sequence[NodeFailure]) -> NodeFailedError:
     first = failures[0]
     others = f" (and {len(failures) - 1} more)" if len(failures) > 1 else ""
     return NodeFailedError(
@@ -102,7 +102,7 @@ class Run:
     ) -> None:
         self.session_id = session.id
         self.signal = signal
-        self.failures: list[Failure] = []
+        self.failures: list[NodeFailure] = []
         self.cancelled = False
         self.unrecorded: list[Record] = []
         """Records that no commit has carried yet; whoever settles the session adds them."""
@@ -419,7 +419,7 @@ class Run:
             self._finish(frame.owner, frame.output())
 
     def _fail(self, step: Step, error: BaseException) -> None:
-        self.failures.append(Failure(step.node_id, error))
+        self.failures.append(NodeFailure(step.node_id, error))
         self._tell(NodeFailed, step, error=told(error))
 
     def _stopped(self, step: Step, interrupt: FlowInterrupt | None = None) -> None:

@@ -20,14 +20,14 @@ from holdfast.base.errors import InvalidFlowError
 if TYPE_CHECKING:
     from holdfast.flow.step import Step
 
-Body = Callable[["Step"], Any]
+NodeBody = Callable[["Step"], Any]
 """Returns the output, or an awaitable of it, or an asynchronous iterator of an agent's messages."""
 Condition = Callable[[Any], object]
 """Sees the output of the node that the edge comes from."""
 Items = Callable[["Step"], Iterable[Any]]
-Kind = Literal["node", "foreach", "subflow"]
-Names = str | Sequence[str]
-F = TypeVar("F", bound=Body)
+NodeKind = Literal["node", "foreach", "subflow"]
+NodeNames = str | Sequence[str]
+F = TypeVar("F", bound=NodeBody)
 
 NODES_AT_ONCE = 128
 ITEMS_AT_ONCE = 8
@@ -43,13 +43,13 @@ class Edge(NamedTuple):
 @dataclass(frozen=True)
 class Node:
     name: str
-    kind: Kind
-    body: Body | None = None
+    kind: NodeKind
+    body: NodeBody | None = None
     flow: Flow | None = None
     """Runs in place of a body: once, or for each item."""
     over: str | Items = ""
     at_most: int = ITEMS_AT_ONCE
-    takes: Body | None = None
+    takes: NodeBody | None = None
     """Gives a flow inside its input, where that is not simply what the node receives."""
 
 
@@ -60,7 +60,7 @@ class Flow:
     nodes of a run are under way at a time.
     """
 
-    def __init__(self, name: str, *, start: Names | None = None, at_most: int = NODES_AT_ONCE) -> None:
+    def __init__(self, name: str, *, start: NodeNames | None = None, at_most: int = NODES_AT_ONCE) -> None:
         if not name:
             raise InvalidFlowError("a flow needs a name", hint='for example Flow("review")')
         _check_limit(name, at_most)
@@ -73,7 +73,7 @@ class Flow:
 
     @overload
     def node(
-        self, body: F, /, *, name: str | None = None, after: Names = (), when: Condition | None = None
+        self, body: F, /, *, name: str | None = None, after: NodeNames = (), when: Condition | None = None
     ) -> F: ...
     @overload
     def node(
@@ -82,7 +82,7 @@ class Flow:
         /,
         *,
         name: str | None = None,
-        after: Names = (),
+        after: NodeNames = (),
         when: Condition | None = None,
     ) -> Callable[[F], F]: ...
     def node(
@@ -91,7 +91,7 @@ class Flow:
         /,
         *,
         name: str | None = None,
-        after: Names = (),
+        after: NodeNames = (),
         when: Condition | None = None,
     ) -> Any:
         """Add a node: as a decorator or called with a function. `when` is on every edge of `after`."""
@@ -102,12 +102,12 @@ class Flow:
 
     def foreach(
         self,
-        body: Body | Flow | None = None,
+        body: NodeBody | Flow | None = None,
         /,
         *,
         over: str | Items,
         name: str | None = None,
-        after: Names = (),
+        after: NodeNames = (),
         when: Condition | None = None,
         at_most: int = ITEMS_AT_ONCE,
     ) -> Any:
@@ -139,9 +139,9 @@ class Flow:
         flow: Flow,
         *,
         name: str | None = None,
-        after: Names = (),
+        after: NodeNames = (),
         when: Condition | None = None,
-        takes: Body | None = None,
+        takes: NodeBody | None = None,
     ) -> Flow:
         """Add a flow as a node. Its output is that of its last node, or of its last nodes by name."""
         self._add(Node(name or flow.name, "subflow", flow=flow, takes=takes), after, when)
@@ -165,7 +165,7 @@ class Flow:
                 compiled = flow._compiled = flow._compiled or flow._compile()
         return cast("CompiledFlow", compiled)
 
-    def _add(self, node: Node, after: Names, when: Condition | None) -> None:
+    def _add(self, node: Node, after: NodeNames, when: Condition | None) -> None:
         self._check_open()
         if not node.name or any(sign in node.name for sign in _RESERVED):
             raise InvalidFlowError(
@@ -307,7 +307,7 @@ def _innermost_first(outer: Flow) -> list[Flow]:
     return list(found)
 
 
-def _names(names: Names) -> tuple[str, ...]:
+def _names(names: NodeNames) -> tuple[str, ...]:
     return (names,) if isinstance(names, str) else tuple(names)
 
 

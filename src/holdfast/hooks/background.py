@@ -12,10 +12,10 @@ import sys
 
 def main(arguments: list[str]) -> int:
     task, agent, session, project, *words = arguments
-    from holdfast.hooks.background_tasks import TASKS, Work
+    from holdfast.hooks.background_tasks import TASKS, SessionWork
     from holdfast.hooks.fast import error_log
 
-    work = Work(agent, session, project)
+    work = SessionWork(agent, session, project)
     try:
         work.listen_to_warnings()
         return 0 if TASKS[task](work, *words) else 1

@@ -20,7 +20,7 @@ from holdfast.hooks.fast.context import (
     context_file,
     killed_sessions,
 )
-from holdfast.hooks.fast.event import Event, file_name_for
+from holdfast.hooks.fast.event import AgentEvent, file_name_for
 from holdfast.hooks.fast.levels import look
 from holdfast.journal import log
 from holdfast.model.policy import Trigger
@@ -44,7 +44,7 @@ _LARGE = 512 * 1024
 """Bytes of a transcript in which nothing was done there are not."""
 
 
-class Work:
+class SessionWork:
     """One agent session in one project."""
 
     def __init__(self, agent: str, session: str, project: str) -> None:
@@ -82,7 +82,7 @@ class Work:
         logger.propagate = False
 
 
-def note_settings(work: Work) -> bool:
+def note_settings(work: SessionWork) -> bool:
     """Write the note that `holdfast.hooks.fast.levels` reads; the variables are the hook's own business."""
     environ = {name: value for name, value in os.environ.items() if name == "HOLDFAST_HOME"}
     files = [user_config(environ), work.project / ".holdfast" / "config.toml"]
@@ -102,7 +102,7 @@ def note_settings(work: Work) -> bool:
     return True
 
 
-def begin(work: Work, share: str, tokens: str, window: str, model: str) -> bool:
+def begin(work: SessionWork, share: str, tokens: str, window: str, model: str) -> bool:
     """Start this session's wind-down, unless another session has one going."""
     manager = IncrementalPauseManager(settings=work.settings(), owner=_agent_process(work))
     with lock_file(work.folder / "begin.lock", wait=5):
@@ -125,7 +125,7 @@ def begin(work: Work, share: str, tokens: str, window: str, model: str) -> bool:
     return True
 
 
-def _own_journal(work: Work, manager: IncrementalPauseManager) -> str | None:
+def _own_journal(work: SessionWork, manager: IncrementalPauseManager) -> str | None:
     """The active wind-down, if it is this session's: its note may have been lost."""
     first = next(iter(log.Reader(manager.layout.journal)), None) if manager.is_pause_active() else None
     state = first.data.get("initial_state") if first else None
@@ -133,12 +133,12 @@ def _own_journal(work: Work, manager: IncrementalPauseManager) -> str | None:
     return first.session_id if first and is_ours else None
 
 
-def _agent_process(work: Work) -> int | None:
+def _agent_process(work: SessionWork) -> int | None:
     lines = work.read("who")
     return int(lines[3]) if len(lines) == 5 and lines[3].isdigit() else None
 
 
-def settle(work: Work, cause: str, transcript: str = "", at: float | None = None) -> bool:
+def settle(work: SessionWork, cause: str, transcript: str = "", at: float | None = None) -> bool:
     """Make the session a snapshot and prepare its contexts. Nothing new since the last one: refresh that.
 
     `at` is when the session was last heard of, if that is not now.
@@ -153,7 +153,7 @@ def settle(work: Work, cause: str, transcript: str = "", at: float | None = None
         notes.remove(work.note(notes.SETTLING))
 
 
-def _settle(work: Work, cause: str, transcript: str, at: float | None) -> bool:
+def _settle(work: SessionWork, cause: str, transcript: str, at: float | None) -> bool:
     _last_usage(work, transcript)
     manager = IncrementalPauseManager(settings=work.settings())
     name = _finalised(work, manager, cause, at) or _settled_already(work, manager, cause)
@@ -171,7 +171,9 @@ def _settle(work: Work, cause: str, transcript: str, at: float | None) -> bool:
     return True
 
 
-def _finalised(work: Work, manager: IncrementalPauseManager, cause: str, at: float | None) -> str | None:
+def _finalised(
+    work: SessionWork, manager: IncrementalPauseManager, cause: str, at: float | None
+) -> str | None:
     """This session's wind-down as a snapshot, where it has one."""
     name = _own_journal(work, manager)
     notes.remove(work.note("winding"))
@@ -187,7 +189,7 @@ def _moment(at: float | None) -> datetime | None:
     return None if at is None else to_datetime(at)
 
 
-def _settled_already(work: Work, manager: IncrementalPauseManager, cause: str) -> str | None:
+def _settled_already(work: SessionWork, manager: IncrementalPauseManager, cause: str) -> str | None:
     """The snapshot made of this session before, if nothing can have happened since and it is still there.
 
     After a compaction the agent goes on without a prompt.
@@ -199,13 +201,13 @@ def _settled_already(work: Work, manager: IncrementalPauseManager, cause: str) -
     return name if known and rest[:1] == [prompts] and prompts != "0" and not went_on else None
 
 
-def _was_used(work: Work, transcript: str) -> bool:
+def _was_used(work: SessionWork, transcript: str) -> bool:
     if notes.read(work.note("prompts"), 32):
         return True
     return bool(transcript) and Path(transcript).is_file() and Path(transcript).stat().st_size > 0
 
 
-def did_work(work: Work, transcript: str = "") -> bool:
+def did_work(work: SessionWork, transcript: str = "") -> bool:
     """Whether this session did anything to hand over. In doubt it did: nothing may be lost by this."""
     from holdfast.findings.rules.stopping import did_work as did
     from holdfast.sessions.contexts import read_session
@@ -224,7 +226,7 @@ def did_work(work: Work, transcript: str = "") -> bool:
     return lags or did(session.found, session.recent)
 
 
-def _transcript(work: Work, told: str) -> tuple[Path, str]:
+def _transcript(work: SessionWork, told: str) -> tuple[Path, str]:
     path = Path(told)
     if told and path.is_file():
         return path, work.agent
@@ -234,7 +236,7 @@ def _transcript(work: Work, told: str) -> tuple[Path, str]:
     return found.path, found.agent
 
 
-def _paused(work: Work, settings: Settings, cause: str, *, worked: bool, at: float | None) -> str:
+def _paused(work: SessionWork, settings: Settings, cause: str, *, worked: bool, at: float | None) -> str:
     from holdfast.model.usage import UsageMetrics
     from holdfast.sessions.transitions import Facts
 
@@ -257,7 +259,7 @@ def _paused(work: Work, settings: Settings, cause: str, *, worked: bool, at: flo
     return name
 
 
-def _last_usage(work: Work, transcript: str) -> None:
+def _last_usage(work: SessionWork, transcript: str) -> None:
     """The last message was not in the transcript yet when the agent's last hook ran."""
     if work.agent not in ("claude", "codex") or not transcript:
         return
@@ -266,14 +268,14 @@ def _last_usage(work: Work, transcript: str) -> None:
 
     fields = {"session_id": work.session, "cwd": str(work.project), "transcript_path": transcript}
     payload = ",".join(f"{quoted(name)}:{quoted(value)}" for name, value in fields.items())
-    event = Event(work.agent, "Stop", f"{{{payload}}}".encode(), os.environ)
+    event = AgentEvent(work.agent, "Stop", f"{{{payload}}}".encode(), os.environ)
     try:
         measured(event, event.settings)
     except OSError as error:
         error_log.note(str(work.state), f"usage of the last message is missing: {error}")
 
 
-def _enrich(work: Work, settings: Settings, name: str, transcript: str) -> None:
+def _enrich(work: SessionWork, settings: Settings, name: str, transcript: str) -> None:
     """Add what the conversation tells; if that fails, only the findings are missing."""
     from holdfast.sessions.enrich import enrich_snapshot
 
@@ -285,7 +287,7 @@ def _enrich(work: Work, settings: Settings, name: str, transcript: str) -> None:
         error_log.note(str(work.state), f"nothing was added to {name} from its transcript: {error.message}")
 
 
-def prepare_contexts(work: Work, name: str) -> bool:
+def prepare_contexts(work: SessionWork, name: str) -> bool:
     """Compile the session's context once for each limit, so that a starting session only reads it.
 
     The first line is the commit of that moment, for the reader to compare.
@@ -322,7 +324,7 @@ def _drop_old_contexts(sessions: Path) -> None:
             path.unlink(missing_ok=True)
 
 
-def recover(work: Work) -> bool:
+def recover(work: SessionWork) -> bool:
     """Settle the sessions that were killed, and a journal that nobody alive writes; note their names."""
     manager = IncrementalPauseManager(settings=work.settings())
     killed = [Path(path) for path in killed_sessions(str(work.state / "hooks"), work.key)]
@@ -337,7 +339,7 @@ def recover(work: Work) -> bool:
     return True
 
 
-def _settled_killed(work: Work, folder: Path) -> str:
+def _settled_killed(work: SessionWork, folder: Path) -> str:
     """The name of the session that was made of it, if it did something."""
     lines = _who(folder)
     at = _last_active(folder)
@@ -348,7 +350,7 @@ def _settled_killed(work: Work, folder: Path) -> str:
         if len(lines) != 5:
             return ""
         agent, session, transcript = lines[:3]
-        killed = Work(agent, session, str(work.project))
+        killed = SessionWork(agent, session, str(work.project))
         settle(killed, "end" if has_ended else "crash", transcript, at)
     finally:
         os.close(held)
@@ -360,7 +362,7 @@ def _settled_killed(work: Work, folder: Path) -> str:
     return name if name and _is_worth_a_word(work, name) else ""
 
 
-def _is_worth_a_word(work: Work, name: str) -> bool:
+def _is_worth_a_word(work: SessionWork, name: str) -> bool:
     return SessionFiles(work.settings().layout.sessions).read(name).get("worked") is not False
 
 
@@ -386,7 +388,7 @@ def _finalise_orphan(manager: IncrementalPauseManager) -> str | None:
 def _of_turns(name: str) -> Callable[..., bool]:
     """The side-car is loaded by nobody else."""
 
-    def task(work: Work, *words: str) -> bool:
+    def task(work: SessionWork, *words: str) -> bool:
         from holdfast.hooks import turns
 
         return getattr(turns, name)(work, *words)

@@ -12,7 +12,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from holdfast.hooks.fast.event import Event
+    from holdfast.hooks.fast.event import AgentEvent
 
 
 _SYSTEM = frozenset(
@@ -324,7 +324,7 @@ _WITH_ARGUMENT = {
 _DEEPEST = 6
 
 
-def dangerous_commands(event: Event) -> str | None:
+def dangerous_commands(event: AgentEvent) -> str | None:
     """Keep a shell command from destroying the system, the home folder, a disk or shared history."""
     command = event.command()
     if not command:
@@ -380,7 +380,7 @@ def danger(
     return None
 
 
-def _branch(event: Event) -> Callable[[], str]:
+def _branch(event: AgentEvent) -> Callable[[], str]:
     def current() -> str:
         from holdfast.hooks.fast import notes
 
@@ -544,7 +544,7 @@ _FETCHING = (
 )
 
 
-def unpinned_program(event: Event) -> str | None:
+def unpinned_program(event: AgentEvent) -> str | None:
     """Keep the agent from running some other copy of Holdfast than the one that was installed.
 
     A copy fetched on the fly (`uvx holdfast`) or lying about (`./holdfast`) may be of any version, or of

@@ -12,15 +12,15 @@ from holdfast.hooks.fast.usage import forget, last_known, measured
 TYPE_CHECKING = False
 
 if TYPE_CHECKING:
-    from holdfast.hooks.fast.answer import Answer
-    from holdfast.hooks.fast.event import Event
+    from holdfast.hooks.fast.answer import HookAnswer
+    from holdfast.hooks.fast.event import AgentEvent
     from holdfast.hooks.fast.usage import Gauge
 
 
 # ── presence ──────────────────────────────────────────────────────────────────────────────────────
 
 
-def presence(event: Event, answer: Answer) -> None:  # noqa: ARG001
+def presence(event: AgentEvent, answer: HookAnswer) -> None:  # noqa: ARG001
     """Note who runs this session, so that a later one can tell whether it ended or was killed."""
     if event.moment != "start" and os.path.exists(event.note("who")):
         return
@@ -33,7 +33,7 @@ def presence(event: Event, answer: Answer) -> None:  # noqa: ARG001
     notes.write(event.note("who"), "\n".join(lines).encode("utf-8", "surrogateescape"))
 
 
-def _agent_process(event: Event) -> tuple[int, str]:
+def _agent_process(event: AgentEvent) -> tuple[int, str]:
     from holdfast.base.process import identify, lasting_parent
 
     told = event.environ.get("CLAUDE_PID", "") if event.agent == "claude" else ""
@@ -44,7 +44,7 @@ def _agent_process(event: Event) -> tuple[int, str]:
 # ── prompt count ──────────────────────────────────────────────────────────────────────────────────
 
 
-def prompt_count(event: Event, answer: Answer) -> None:  # noqa: ARG001
+def prompt_count(event: AgentEvent, answer: HookAnswer) -> None:  # noqa: ARG001
     """Count the session's prompts; the pace of nudges goes by it."""
     event.prompts = notes.count_up(event.note("prompts"))
 
@@ -55,7 +55,7 @@ _STALE_MARKER = 14 * 86_400.0
 _STALE_TEMPORARY = 3_600.0
 
 
-def stale_markers(event: Event, answer: Answer) -> None:  # noqa: ARG001
+def stale_markers(event: AgentEvent, answer: HookAnswer) -> None:  # noqa: ARG001
     """Remove notes of sessions that nobody will come back to."""
     before = event.now - _STALE_MARKER
     for path in _entries(os.path.join(event.state, "hooks")):
@@ -97,7 +97,7 @@ def _remove_folder(folder: str) -> None:
 # ── usage ─────────────────────────────────────────────────────────────────────────────────────────
 
 
-def usage(event: Event, answer: Answer) -> None:  # noqa: ARG001
+def usage(event: AgentEvent, answer: HookAnswer) -> None:  # noqa: ARG001
     """Take in what the agent last reported about its context window."""
     if event.moment == "start" and event.text("source") in ("compact", "clear"):
         forget(event)
@@ -113,7 +113,7 @@ _RETRY_AFTER = 60.0
 """Seconds; another session's wind-down may be in the way of ours for long."""
 
 
-def journal(event: Event, answer: Answer) -> None:  # noqa: ARG001
+def journal(event: AgentEvent, answer: HookAnswer) -> None:  # noqa: ARG001
     """From the auto-pause level on, record what happens: tool calls, prompts, responses, incidents."""
     if not winding_down(event) and not _begun(event):
         return
@@ -124,7 +124,7 @@ def journal(event: Event, answer: Answer) -> None:  # noqa: ARG001
     journal.append(event, kind, data, share)
 
 
-def _begun(event: Event) -> bool:
+def _begun(event: AgentEvent) -> bool:
     """Begin a wind-down where the window is full enough; whether there is one now."""
     gauge = event.gauge
     if gauge is None or gauge.share < event.settings.auto_pause or event.moment == "compact":
@@ -143,14 +143,14 @@ def _begun(event: Event) -> bool:
     return False
 
 
-def _last_share(event: Event) -> float:
+def _last_share(event: AgentEvent) -> float:
     from holdfast.hooks.fast.usage import last_known
 
     known = last_known(event)
     return known.share if known else 0.0
 
 
-def _action(event: Event) -> tuple[str, str]:
+def _action(event: AgentEvent) -> tuple[str, str]:
     from holdfast.hooks.fast import journal
     from holdfast.hooks.fast.payload import quoted
 
@@ -171,7 +171,7 @@ _STOPS_AT = {"claude": "batch", "codex": "before_tool", "gemini": "before_tool",
 """Where each agent can be stopped without losing the result of a tool that ran."""
 
 
-def wind_down(event: Event, answer: Answer) -> None:
+def wind_down(event: AgentEvent, answer: HookAnswer) -> None:
     """At the boundary after the auto-pause level was reached: ask the agent to wrap up, or stop it there."""
     gauge = event.gauge
     if gauge is None or event.is_subagent or gauge.share < event.settings.auto_pause:
@@ -186,7 +186,7 @@ def wind_down(event: Event, answer: Answer) -> None:
         _advise(event, answer, gauge)
 
 
-def _stop(event: Event, answer: Answer, gauge: Gauge) -> None:
+def _stop(event: AgentEvent, answer: HookAnswer, gauge: Gauge) -> None:
     answer.stop = (
         f"Holdfast: the context window is {gauge.share:.0%} full, so the run ends here. The session is "
         "recorded and a snapshot is made; a new session in this folder starts with its context. "
@@ -199,7 +199,7 @@ def _stop(event: Event, answer: Answer, gauge: Gauge) -> None:
         spawn.detach(event, "settle", "exhaustion", transcript, holding=event.note(notes.SETTLING))
 
 
-def _advise(event: Event, answer: Answer, gauge: Gauge) -> None:
+def _advise(event: AgentEvent, answer: HookAnswer, gauge: Gauge) -> None:
     level = "critical" if gauge.share >= event.settings.critical else "auto-pause"
     if not notes.create(event.note(f"advised-{level}")):
         return
@@ -239,7 +239,7 @@ _NAMING = (
 )
 
 
-def file_changes(event: Event, answer: Answer) -> None:  # noqa: ARG001
+def file_changes(event: AgentEvent, answer: HookAnswer) -> None:  # noqa: ARG001
     """Record what a turn of the agent changes in files; a tool waits at most for the look before it."""
     if event.moment == "before_tool":
         _wait_for_the_look(event)
@@ -259,13 +259,13 @@ def file_changes(event: Event, answer: Answer) -> None:  # noqa: ARG001
             _leave_to_others(event, "watch", str(event.prompts))
 
 
-def _leave_to_others(event: Event, task: str, *words: str) -> None:
+def _leave_to_others(event: AgentEvent, task: str, *words: str) -> None:
     from holdfast.hooks.fast import spawn
 
     spawn.detach(event, task, *words)
 
 
-def _leave_ending(event: Event, task: str) -> None:
+def _leave_ending(event: AgentEvent, task: str) -> None:
     """The agent may be gone before our turn in the side-car comes: others see there that it is no crash."""
     from holdfast.hooks.fast import spawn
 
@@ -275,7 +275,7 @@ def _leave_ending(event: Event, task: str) -> None:
     spawn.detach(event, task, holding=mark)
 
 
-def _wait_for_the_look(event: Event) -> None:
+def _wait_for_the_look(event: AgentEvent) -> None:
     """It has the time in which the model thinks; hardly ever is any of it left to wait for."""
     deadline = time.monotonic() + _LONGEST_WAIT
     while os.path.exists(event.note(TURNING)) and time.monotonic() < deadline:
@@ -284,7 +284,7 @@ def _wait_for_the_look(event: Event) -> None:
         time.sleep(0.01)
 
 
-def _note_named(event: Event) -> None:
+def _note_named(event: AgentEvent) -> None:
     """Whose a change is, where several sessions work in this folder at once, this tells later."""
     given = event.tool_input()
     named = [
@@ -329,7 +329,7 @@ def _in_git(project: str) -> bool:
 _WAIT = 50.0
 
 
-def snapshot(event: Event, answer: Answer) -> None:
+def snapshot(event: AgentEvent, answer: HookAnswer) -> None:
     """Make a snapshot before a compaction (the agent waits for it) and at the session's end."""
     notes.ensure_folder(event.folder)
     transcript = event.text("transcript_path")
@@ -350,7 +350,7 @@ def snapshot(event: Event, answer: Answer) -> None:
 # ── resume context ────────────────────────────────────────────────────────────────────────────────
 
 
-def resume_context(event: Event, answer: Answer) -> None:
+def resume_context(event: AgentEvent, answer: HookAnswer) -> None:
     """Put the context of the paused session into the new one; settle first what a crash left behind."""
     source = "compact" if event.moment == "compacted" else event.text("source") or "startup"
     if source == "compact":
@@ -376,7 +376,7 @@ def resume_context(event: Event, answer: Answer) -> None:
 _CELLS = 10
 
 
-def status_line(event: Event, answer: Answer) -> None:
+def status_line(event: AgentEvent, answer: HookAnswer) -> None:
     """The context gauge for the agent's status line."""
     gauge = event.gauge
     if gauge is None:

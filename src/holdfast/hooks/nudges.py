@@ -11,24 +11,24 @@ from holdfast.hooks.fast.payload import text
 TYPE_CHECKING = False
 
 if TYPE_CHECKING:
-    from holdfast.hooks.fast.event import Event
+    from holdfast.hooks.fast.event import AgentEvent
 
 
 # ── how often a nudge may speak ───────────────────────────────────────────────────────────────────
 
 
-def is_due(event: Event, name: str, prompts: int) -> bool:
+def is_due(event: AgentEvent, name: str, prompts: int) -> bool:
     """Whether that many prompts have passed since this nudge spoke; a question, it changes nothing."""
     return event.prompts - _told(event).get(name, -prompts) >= prompts
 
 
-def spoke(event: Event, name: str) -> None:
+def spoke(event: AgentEvent, name: str) -> None:
     told = _told(event)
     told[name] = event.prompts
     notes.write(event.note("told"), "\n".join(f"{key} {value}" for key, value in told.items()).encode())
 
 
-def _told(event: Event) -> dict[str, int]:
+def _told(event: AgentEvent) -> dict[str, int]:
     """Read once an event: all nudges of a prompt ask."""
     known = event.told
     if known is None:
@@ -44,7 +44,7 @@ def _told(event: Event) -> dict[str, int]:
 # ── version skew ──────────────────────────────────────────────────────────────────────────────────
 
 
-def version_skew(event: Event) -> str | None:
+def version_skew(event: AgentEvent) -> str | None:
     """The plugin that calls us was written by another version of the program."""
     plugin = plugin_version(event)
     if not plugin:
@@ -60,7 +60,7 @@ def version_skew(event: Event) -> str | None:
     )
 
 
-def plugin_version(event: Event) -> str:
+def plugin_version(event: AgentEvent) -> str:
     """As the plugin says through a variable, or in its manifest; empty where there is none."""
     told = event.environ.get("HOLDFAST_PLUGIN_VERSION")
     if told:
@@ -87,7 +87,7 @@ ARCHITECTURE_FILES = (
 _STALE = 45 * 86_400.0
 
 
-def architecture_staleness(event: Event) -> str | None:
+def architecture_staleness(event: AgentEvent) -> str | None:
     """The notes on the architecture are much older than the code they describe."""
     if event.prompts < 2 or not is_due(event, "architecture_staleness", prompts=200):
         return None
@@ -117,7 +117,7 @@ _ASKED_BY_PROMPT = 3
 _RECENT = 7 * 86_400.0
 
 
-def ceremonies(event: Event) -> str | None:
+def ceremonies(event: AgentEvent) -> str | None:
     """Was the paused session taken up, and was the last one wrapped up? Asked once, early in a session."""
     if event.prompts > _ASKED_BY_PROMPT or not is_due(event, "ceremonies", prompts=10_000):
         return None
@@ -141,7 +141,7 @@ def ceremonies(event: Event) -> str | None:
 # ── context size ──────────────────────────────────────────────────────────────────────────────────
 
 
-def context_size(event: Event) -> str | None:
+def context_size(event: AgentEvent) -> str | None:
     """Tell the agent how full its context window is, once it is worth knowing."""
     gauge = event.gauge
     if gauge is None or not event.settings.caution <= gauge.share < event.settings.auto_pause:
@@ -166,7 +166,7 @@ _OPEN_FOR_LONG = 24 * 3_600.0
 _LARGE_JOURNAL = 20 * 1024 * 1024
 
 
-def journal_upkeep(event: Event) -> str | None:
+def journal_upkeep(event: AgentEvent) -> str | None:
     """A wind-down that has been open for long, or that somebody else left open, wants to be finished."""
     try:
         found = os.stat(journal_path(event))
@@ -202,7 +202,7 @@ KNOWLEDGE_FILES = (
 _LARGE_FILE = 40_000
 
 
-def knowledge_growth(event: Event) -> str | None:
+def knowledge_growth(event: AgentEvent) -> str | None:
     """The files every session loads whole have grown so large that they crowd out the work."""
     if not is_due(event, "knowledge_growth", prompts=200):
         return None
@@ -220,7 +220,7 @@ def knowledge_growth(event: Event) -> str | None:
     )
 
 
-def _file_size(event: Event, name: str) -> int:
+def _file_size(event: AgentEvent, name: str) -> int:
     try:
         return os.stat(os.path.join(event.project, name)).st_size
     except OSError:
@@ -233,7 +233,7 @@ _LITTLE_DISK = 512 * 1024 * 1024
 _LITTLE_MEMORY_SHARE = 0.05
 
 
-def machine_resources(event: Event) -> str | None:
+def machine_resources(event: AgentEvent) -> str | None:
     """The machine is short of disk or memory: work is about to fail for a reason nobody looks for."""
     if not is_due(event, "machine_resources", prompts=20):
         return None
@@ -265,7 +265,7 @@ _PROMPTS = 20
 _SECONDS = 2 * 3_600.0
 
 
-def persistence(event: Event) -> str | None:
+def persistence(event: AgentEvent) -> str | None:
     """Long since anything was recorded: decisions live only in the conversation until they are."""
     if event.prompts < _PROMPTS or not is_due(event, "persistence", prompts=_PROMPTS):
         return None
@@ -278,7 +278,7 @@ def persistence(event: Event) -> str | None:
     )
 
 
-def _last_record(event: Event) -> float:
+def _last_record(event: AgentEvent) -> float:
     """When this session began or a session was last written in this project, whichever is later."""
     newest = 0.0
     for path in (
@@ -296,7 +296,7 @@ def _last_record(event: Event) -> float:
 # ── reminders ─────────────────────────────────────────────────────────────────────────────────────
 
 
-def reminders(event: Event) -> str | None:
+def reminders(event: AgentEvent) -> str | None:
     """Pass on what the user asked to be reminded of with `holdfast remind`; each session hears it once."""
     data = notes.read(os.path.join(event.state, "reminders"))
     if not data:
@@ -332,7 +332,7 @@ _LOADED_BY = {
 }
 
 
-def context_load_gate(event: Event) -> str | None:
+def context_load_gate(event: AgentEvent) -> str | None:
     """Before the first edit: name the rules of the project that this agent does not load by itself."""
     if event.tool not in EDITING_TOOLS or not notes.create(event.note("edit-gate")):
         return None
@@ -355,7 +355,7 @@ _PLANNING_TOOLS = ("ExitPlanMode", "exit_plan_mode", "plan_exit")
 _LONG = 600
 
 
-def plan_to_spec(event: Event) -> str | None:
+def plan_to_spec(event: AgentEvent) -> str | None:
     """A plan was approved: written down, it outlives the session; in the conversation, it does not."""
     if event.tool not in _PLANNING_TOOLS:
         return None
@@ -383,7 +383,7 @@ def is_commit(command: str) -> bool:
     return any(word == "git" and "commit" in words[index + 1 : index + 6] for index, word in enumerate(words))
 
 
-def qa_before_commit(event: Event) -> str | None:
+def qa_before_commit(event: AgentEvent) -> str | None:
     """Before a commit: were the project's checks run?"""
     if not is_commit(event.command()):
         return None
@@ -401,7 +401,7 @@ def qa_before_commit(event: Event) -> str | None:
 _EVERY = 5
 
 
-def post_commit(event: Event) -> str | None:
+def post_commit(event: AgentEvent) -> str | None:
     """After a commit: have its reason said in the conversation, where a snapshot finds it."""
     if event.name == "PostToolUseFailure" or not is_commit(event.command()):
         return None

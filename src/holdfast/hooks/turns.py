@@ -25,7 +25,7 @@ from holdfast.undo.work import NamedFiles
 from holdfast.undo.worktree import checked_path
 
 if TYPE_CHECKING:
-    from holdfast.hooks.background_tasks import Work
+    from holdfast.hooks.background_tasks import SessionWork
 
 
 # ── named files ───────────────────────────────────────────────────────────────────────────────────
@@ -93,7 +93,7 @@ _GONE = "the turn had no end: it may have been changed by somebody else since"
 _PLAIN = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,70}")
 
 
-def look(work: Work) -> bool:
+def look(work: SessionWork) -> bool:
     """Take the tree in, so that the first turn needs to look only at what changed since."""
     os.nice(10)
     with _sidecar(work) as sidecar:
@@ -101,7 +101,7 @@ def look(work: Work) -> bool:
     return True
 
 
-def watch(work: Work, turn: str) -> bool:
+def watch(work: SessionWork, turn: str) -> bool:
     try:
         _wait_while_there(work.note(ENDING))
         with _sidecar(work) as sidecar:
@@ -117,7 +117,7 @@ def watch(work: Work, turn: str) -> bool:
     return True
 
 
-def record(work: Work) -> bool:
+def record(work: SessionWork) -> bool:
     """The end of a turn."""
     try:
         with _sidecar(work) as sidecar:
@@ -128,7 +128,7 @@ def record(work: Work) -> bool:
     return True
 
 
-def finish(work: Work, doubt: str = "") -> bool:
+def finish(work: SessionWork, doubt: str = "") -> bool:
     """The end of the session: its changes are meant to stay."""
     _wait_while_there(work.note(TURNING))
     _wait_while_there(work.note(ENDING))
@@ -144,7 +144,7 @@ def finish(work: Work, doubt: str = "") -> bool:
     return True
 
 
-def finish_killed(work: Work) -> None:
+def finish_killed(work: SessionWork) -> None:
     """Of a session that ended without a word: what it did is in doubt, and stays.
 
     Not its last turn, where that had come to its end: whoever records it is let finish.
@@ -160,11 +160,11 @@ def finish_killed(work: Work) -> None:
         error_log.note(str(work.state), f"what {work.session} changed is not recorded: {error.message}")
 
 
-def _sidecar(work: Work) -> SideCar:
+def _sidecar(work: SessionWork) -> SideCar:
     return SideCar(work.project, named_files=lambda: named_files(work.project))
 
 
-def _record(work: Work, sidecar: SideCar, turn: str, doubt: str = "") -> None:
+def _record(work: SessionWork, sidecar: SideCar, turn: str, doubt: str = "") -> None:
     name = _read(work, TRANSACTION)
     if not name:
         return
@@ -174,14 +174,14 @@ def _record(work: Work, sidecar: SideCar, turn: str, doubt: str = "") -> None:
         error_log.note(str(work.state), f"turn {turn} of {work.session} is not recorded: {error.message}")
 
 
-def _name(work: Work) -> str:
+def _name(work: SessionWork) -> str:
     """Of the transaction; ids of sessions may hold other signs, or be longer."""
     if _PLAIN.fullmatch(work.session):
         return f"{work.agent}-{work.session}"
     return f"{work.agent}-{hashlib.sha256(work.session.encode()).hexdigest()[:32]}"
 
 
-def _agent(work: Work) -> ProcessIdentity | None:
+def _agent(work: SessionWork) -> ProcessIdentity | None:
     """The process whose end leaves the watch without anybody to end it."""
     lines = work.read("who")
     if len(lines) != 5 or not lines[3].isdigit():
@@ -189,7 +189,7 @@ def _agent(work: Work) -> ProcessIdentity | None:
     return {"pid": int(lines[3]), "started": lines[4] or None}
 
 
-def _read(work: Work, name: str) -> str:
+def _read(work: SessionWork, name: str) -> str:
     return (notes.read(work.note(name), 200) or b"").decode("ascii", "replace")
 
 

@@ -200,7 +200,7 @@ _TECHNICAL = ("agent", "agent_session", "model", "tokens_used", "tokens_total", 
 
 
 @dataclass(frozen=True, slots=True)
-class Words:
+class ActionText:
     type: str
     timestamp: str
     text: str
@@ -209,16 +209,16 @@ class Words:
 
 
 @dataclass
-class RecordedWords:
+class ActionTexts:
     """Takes actions in as they are read, and keeps what fits into a snapshot: the newest, and every rule."""
 
     is_rule: Callable[[str], bool]
     said: int = 0
     others: int = 0
-    _rules: deque[Words] = field(default_factory=lambda: deque[Words](maxlen=MOST_SAID))
-    _said: deque[Words] = field(default_factory=lambda: deque[Words](maxlen=MOST_SAID))
-    _notes: deque[Words] = field(default_factory=lambda: deque[Words](maxlen=MOST_NOTES))
-    _calls: deque[Words] = field(default_factory=lambda: deque[Words](maxlen=MOST_TOOL_CALLS))
+    _rules: deque[ActionText] = field(default_factory=lambda: deque[ActionText](maxlen=MOST_SAID))
+    _said: deque[ActionText] = field(default_factory=lambda: deque[ActionText](maxlen=MOST_SAID))
+    _notes: deque[ActionText] = field(default_factory=lambda: deque[ActionText](maxlen=MOST_NOTES))
+    _calls: deque[ActionText] = field(default_factory=lambda: deque[ActionText](maxlen=MOST_TOOL_CALLS))
 
     def add(self, action: PauseAction) -> None:
         by_user = action.type == "user_message"
@@ -230,7 +230,7 @@ class RecordedWords:
         rule = by_user and self.is_rule(text)
         kept = self._rules if rule else self._said if by_user else self._notes
         kept = self._calls if action.type == "tool_call" else kept
-        kept.append(Words(action.type, action.timestamp, text, rule, _is_from_hook(action)))
+        kept.append(ActionText(action.type, action.timestamp, text, rule, _is_from_hook(action)))
 
     @property
     def said_dropped(self) -> int:
@@ -240,7 +240,7 @@ class RecordedWords:
     def others_dropped(self) -> int:
         return self.others - len(self._notes) - len(self._calls)
 
-    def kept(self) -> tuple[Words, ...]:
+    def kept(self) -> tuple[ActionText, ...]:
         """Rules first, then what else the user said, notes, tool calls; each in its order."""
         return (*self._rules, *self._said, *self._notes, *self._calls)
 

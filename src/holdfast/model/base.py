@@ -55,14 +55,14 @@ def invalid(what: str, error: ValidationError) -> InvalidInputError:
 # To change a stored shape: add a version here with its sentence and its step.
 
 Document = dict[str, Any]
-Step = Callable[[Document], Document]
+UpgradeStep = Callable[[Document], Document]
 
 
 @dataclass(frozen=True)
 class Schema:
     name: str
     versions: Mapping[int, str]
-    steps: Mapping[int, Step] = field(default_factory=dict[int, Step])
+    steps: Mapping[int, UpgradeStep] = field(default_factory=dict[int, UpgradeStep])
     unmarked: int | None = None
     """The version of documents that carry no `schema_version`, if there ever were such."""
 

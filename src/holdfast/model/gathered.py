@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Literal
 
-from holdfast.model.message import Outcome, TodoItem
+from holdfast.model.message import TodoItem, ToolOutcome
 
 Resolution = Literal["fixed", "workaround", "deferred", "unresolved"]
 ChoiceKind = Literal["approach", "library", "architecture", "workaround", "skip", "clarification"]
@@ -49,7 +49,7 @@ class Insight:
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class AgentStep:
     """What the agent announced before it acted."""
 
     index: int
@@ -107,7 +107,7 @@ class LastStep:
     kind: str
     tool: str
     target: str
-    outcome: Outcome
+    outcome: ToolOutcome
 
 
 @dataclass(frozen=True, slots=True)
@@ -214,7 +214,7 @@ class Gathered:
     todos: tuple[TodoItem, ...] = ()
     choices: tuple[Choice, ...] = ()
     insights: tuple[Insight, ...] = ()
-    steps: tuple[Step, ...] = ()
+    steps: tuple[AgentStep, ...] = ()
     failures: tuple[Failure, ...] = ()
     commands: tuple[CommandUse, ...] = ()
     files: tuple[FileUse, ...] = ()

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 Role = Literal["user", "assistant", "system"]
-Outcome = Literal["ok", "error", "interrupted", "unknown"]
+ToolOutcome = Literal["ok", "error", "interrupted", "unknown"]
 TurnState = Literal["open", "ended", "stopped", "failed"]
 
 
@@ -30,7 +30,7 @@ class ToolResult:
 
     call_id: str
     text: str
-    outcome: Outcome
+    outcome: ToolOutcome
 
 
 @dataclass(frozen=True, slots=True)

@@ -127,7 +127,7 @@ class TaskChange(Value):
     after: str | None
 
 
-class Step(Value):
+class FactChange(Value):
     """One plain fact, then and now."""
 
     what: str
@@ -138,7 +138,7 @@ class Step(Value):
 class SnapshotDiff(Value):
     before: str
     after: str
-    facts: tuple[Step, ...]
+    facts: tuple[FactChange, ...]
     tasks: tuple[TaskChange, ...]
     decisions_added: tuple[Decision, ...]
     errors_added: tuple[ErrorRecord, ...]
@@ -200,9 +200,11 @@ def _plain_facts(snapshot: SessionSnapshot) -> dict[str, Any]:
     }
 
 
-def _facts(before: SessionSnapshot, after: SessionSnapshot) -> list[Step]:
+def _facts(before: SessionSnapshot, after: SessionSnapshot) -> list[FactChange]:
     old, new = _plain_facts(before), _plain_facts(after)
-    return [Step(what=what, before=old[what], after=new[what]) for what in old if old[what] != new[what]]
+    return [
+        FactChange(what=what, before=old[what], after=new[what]) for what in old if old[what] != new[what]
+    ]
 
 
 def _tasks(before: SessionSnapshot, after: SessionSnapshot) -> list[TaskChange]:

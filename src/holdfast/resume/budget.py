@@ -16,7 +16,7 @@ MUST = 40.0
 """An item worth this much is taken first, however long it is."""
 
 
-class Choice:
+class Selection:
     """What was chosen of an outline, and what it costs."""
 
     def __init__(self, outline: Outline, budget: int) -> None:
@@ -74,8 +74,8 @@ class Choice:
         return True
 
 
-def choose(outline: Outline, budget: int) -> Choice:
-    choice = Choice(outline, budget)
+def choose(outline: Outline, budget: int) -> Selection:
+    choice = Selection(outline, budget)
     heap: list[tuple[float, int]] = []
     places = list(outline.items())
     ready: dict[int, list[int]] = {}
@@ -109,11 +109,11 @@ _Place = tuple[Section, Block, Item, Item | None]
 
 
 def _push(
-    heap: list[tuple[float, int]], choice: Choice, places: list[_Place], numbers: Iterable[int]
+    heap: list[tuple[float, int]], choice: Selection, places: list[_Place], numbers: Iterable[int]
 ) -> None:
     for number in numbers:
         heapq.heappush(heap, (-_density(choice, *places[number]), number))
 
 
-def _density(choice: Choice, section: Section, block: Block, item: Item, parent: Item | None) -> float:
+def _density(choice: Selection, section: Section, block: Block, item: Item, parent: Item | None) -> float:
     return item.worth / max(1, choice.cost(section, block, item, parent))

@@ -10,7 +10,7 @@ from holdfast.base.redact import redact
 from holdfast.model.frame import BRIEFING, LEFT_OUT, SHORT_BRIEFING
 from holdfast.model.gathered import Gathered
 from holdfast.model.usage import Carried, Fidelity
-from holdfast.resume.budget import Choice, choose
+from holdfast.resume.budget import Selection, choose
 from holdfast.resume.parts import conversation, state, work
 from holdfast.resume.rendering import Outline, Section, Setting, code, counted, short_paths
 
@@ -176,7 +176,7 @@ def _compiled(found: Gathered, max_chars: int, source: str) -> Compiled:
     return Compiled(text, Fidelity(len(text), max_chars, categories))
 
 
-def _categories(plan: Outline, choice: Choice, found: Gathered, source: str) -> tuple[Carried, ...]:
+def _categories(plan: Outline, choice: Selection, found: Gathered, source: str) -> tuple[Carried, ...]:
     offered: Counter[str] = Counter()
     carried: Counter[str] = Counter()
     shortened: Counter[str] = Counter()

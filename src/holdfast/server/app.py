@@ -21,8 +21,8 @@ from holdfast import __version__
 from holdfast.base.errors import HoldfastError
 from holdfast.project.settings import Settings
 from holdfast.server import problems
-from holdfast.server.app_state import Desk, Workers
-from holdfast.server.auth import Door, Gate
+from holdfast.server.app_state import AppState, Workers
+from holdfast.server.auth import Auth, Credentials
 from holdfast.server.feed import EventFeed
 from holdfast.server.models import SocketMessage
 from holdfast.server.routes import (
@@ -100,13 +100,13 @@ _ROUTERS = (
 
 def create_app(
     settings: Settings,
-    door: Door,
+    door: Credentials,
     *,
     home: Path | None = None,
     environ: Mapping[str, str] | None = None,
     starts_workers: bool = True,
     files: Path = FILES,
-) -> Gate:
+) -> Auth:
     """An ASGI application. `home` and `environ`: where agents keep their sessions."""
 
     @contextlib.asynccontextmanager
@@ -114,7 +114,7 @@ def create_app(
         anyio.to_thread.current_default_thread_limiter().total_tokens = _THREADS
         service = await run_in_threadpool(OrchestratorService, settings)
         with contextlib.closing(service), Workers(service, starts_any=starts_workers) as workers:
-            desk = app.state.desk = Desk(
+            desk = app.state.desk = AppState(
                 settings,
                 service,
                 EventFeed(service.store),
@@ -133,7 +133,7 @@ def create_app(
 
     pages = _application()
     pages.include_router(dashboard_router(files))
-    return Gate(create_api(lifespan), pages, door)
+    return Auth(create_api(lifespan), pages, door)
 
 
 def create_api(lifespan: Lifespan[FastAPI] | None = None) -> FastAPI:
@@ -162,7 +162,7 @@ def _application(lifespan: Lifespan[FastAPI] | None = None) -> FastAPI:
     return app
 
 
-async def _look_for_work(desk: Desk) -> None:
+async def _look_for_work(desk: AppState) -> None:
     """What others queued, and what is due, gets a worker too."""
     while True:
         try:

@@ -31,7 +31,7 @@ from holdfast.sessions.pause import known_projects
 from holdfast.store.leases import Lease
 from holdfast.store.protocol import snapshot_not_found
 from holdfast.store.sql import SqlStore
-from holdfast.workflows.lease import Presence, is_dead, is_gone, start_worker
+from holdfast.workflows.lease import HeldLease, is_dead, is_gone, start_worker
 from holdfast.workflows.service import OrchestratorService
 
 # ── cached answers ────────────────────────────────────────────────────────────────────────────────
@@ -45,7 +45,7 @@ _MOST_COPIES = 256
 _LARGEST_COPY = 256 << 10
 
 
-class Copies:
+class ResponseCache:
     """Used in the event loop's thread only."""
 
     def __init__(self, store: SqlStore) -> None:
@@ -86,7 +86,7 @@ class Standing:
     usage: UsageMetrics
 
 
-class Desk:
+class AppState:
     def __init__(
         self,
         settings: Settings,
@@ -102,7 +102,7 @@ class Desk:
         self.home, self.environ = home, environ
         """Where agents keep their sessions."""
         self.workers = workers
-        self.copies = Copies(self.store)
+        self.copies = ResponseCache(self.store)
         self._standings: OrderedDict[tuple[str, int], Standing] = OrderedDict()
         self._lock = threading.Lock()
 
@@ -150,7 +150,7 @@ class Workers:
         self._service, self._starts_any, self._clock = service, starts_any, clock
         self._lock = threading.Lock()
         self._started: subprocess.Popen[bytes] | None = None
-        self._presence = Presence(service.store.leases, "worker")
+        self._presence = HeldLease(service.store.leases, "worker")
 
     def __enter__(self) -> Self:
         if self._starts_any:
@@ -195,8 +195,8 @@ class Workers:
         return any(is_gone(claim, leases) for claim in claims)
 
 
-async def _desk(connection: HTTPConnection) -> Desk:
+async def _desk(connection: HTTPConnection) -> AppState:
     return connection.app.state.desk
 
 
-AtDesk = Annotated[Desk, Depends(_desk)]
+AtDesk = Annotated[AppState, Depends(_desk)]

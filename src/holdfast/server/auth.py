@@ -48,7 +48,7 @@ _HEADERS = {
 
 
 @dataclass(frozen=True)
-class Door:
+class Credentials:
     """How a server may be reached."""
 
     token: str
@@ -73,11 +73,11 @@ class Door:
 
 
 @dataclass
-class Gate:
+class Auth:
     api: ASGIApp
     pages: ASGIApp
     """The dashboard's files: they hold nothing private, so that a browser can show how to get in."""
-    door: Door
+    door: Credentials
     _tokens: tuple[str, str] = field(init=False)
 
     def __post_init__(self) -> None:

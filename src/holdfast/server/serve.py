@@ -17,7 +17,7 @@ from holdfast.base.errors import CannotDoError, HeldElsewhereError, InvalidInput
 from holdfast.project.server_token import made_token
 from holdfast.project.settings import Settings
 from holdfast.server.app import create_app
-from holdfast.server.auth import LOOPBACK_NAMES, Door, is_loopback
+from holdfast.server.auth import LOOPBACK_NAMES, Credentials, is_loopback
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -131,9 +131,9 @@ def _check(options: Options) -> None:
         )
 
 
-def _door(options: Options, token: str, port: int) -> Door:
+def _door(options: Options, token: str, port: int) -> Credentials:
     names = {name.lower() for name in (*LOOPBACK_NAMES, options.host, *options.allow_hosts)}
-    return Door(
+    return Credentials(
         token=token,
         names=frozenset(names),
         any_address=not is_loopback(options.host),

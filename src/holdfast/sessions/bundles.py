@@ -25,8 +25,8 @@ from holdfast.store.documents import read_session_document, render_files
 from holdfast.store.item_sessions import SessionStateManager
 from holdfast.store.protocol import Store
 from holdfast.store.session_files import FileSet, SessionFiles
-from holdfast.undo.carry import Carried, from_document
-from holdfast.undo.transactions import Limits, SideCar
+from holdfast.undo.carry import CarriedTransaction, from_document
+from holdfast.undo.transactions import SideCar, UndoLimits
 
 log = logging.getLogger("holdfast.bundles")
 
@@ -134,7 +134,7 @@ def import_bundle(
         for name, content in members.items()
         if name.startswith("transactions/")
     ]
-    if sum(one.size for one in carried) > Limits().total:
+    if sum(one.size for one in carried) > UndoLimits().total:
         raise _refused("its transactions are too large")
     names = {snapshot.session_id for snapshot, _ in sessions}
     for name in members:
@@ -156,7 +156,7 @@ def _session(name: str, content: bytes) -> tuple[SessionSnapshot, Workflow]:
     return snapshot.without_secrets(), workflow.without_secrets()
 
 
-def _carried(settings: Settings, name: str, content: bytes) -> Carried:
+def _carried(settings: Settings, name: str, content: bytes) -> CarriedTransaction:
     try:
         found = from_document(_document(name, content), settings.project, where=name)
     except DamagedDataError as error:
@@ -225,7 +225,7 @@ def _place_sessions(
 
 def _place_transactions(
     settings: Settings,
-    carried: list[Carried],
+    carried: list[CarriedTransaction],
     workflows: dict[str, str],
     report: ImportReport,
     clock: Clock,

@@ -17,7 +17,7 @@ from holdfast.base.process import ProcessIdentity, identify, is_alive
 from holdfast.base.redact import redact
 from holdfast.journal import log, summary
 from holdfast.journal.log import PauseAction, check_action_type, check_fraction
-from holdfast.journal.summary import Digest, RecordedWords, Tally
+from holdfast.journal.summary import ActionTexts, Digest, Tally
 from holdfast.journal.windows import context_window
 from holdfast.project.settings import Settings, project_settings
 from holdfast.store.session_files import Closing, FileSet, SessionFiles
@@ -150,7 +150,7 @@ class IncrementalPauseManager:
         # Sessions that end together wait here for each other; appending waits for the journal alone.
         with self._files.locked(), log.locked(self._journal):
             reader = log.Reader(self._journal)
-            digest, recorded = Digest(), RecordedWords(_is_rule)
+            digest, recorded = Digest(), ActionTexts(_is_rule)
             for action in reader:
                 digest.add(action)
                 recorded.add(action)
@@ -252,7 +252,7 @@ class IncrementalPauseManager:
     def _facts(
         self,
         digest: Digest,
-        recorded: RecordedWords,
+        recorded: ActionTexts,
         skipped: int,
         name: str,
         trigger: Trigger | None,

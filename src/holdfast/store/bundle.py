@@ -44,7 +44,7 @@ _NAME = re.compile(
 _PLAIN = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
 
 
-class Member(Value):
+class BundleMember(Value):
     name: str
     size: int = Field(ge=0, le=LARGEST_MEMBER)
     sha256: str = Field(pattern=r"^[0-9a-f]{64}$")
@@ -53,7 +53,7 @@ class Member(Value):
 class Manifest(Value):
     schema_version: Literal[2] = BUNDLE_SCHEMA.current
     made_at: AwareDatetime
-    members: tuple[Member, ...] = Field(max_length=MOST_MEMBERS)
+    members: tuple[BundleMember, ...] = Field(max_length=MOST_MEMBERS)
 
 
 def pack(members: Mapping[str, bytes], made_at: AwareDatetime, passphrase: str | None = None) -> bytes:
@@ -62,7 +62,7 @@ def pack(members: Mapping[str, bytes], made_at: AwareDatetime, passphrase: str |
     manifest = Manifest(
         made_at=made_at,
         members=tuple(
-            Member(name=name, size=len(data), sha256=hashlib.sha256(data).hexdigest())
+            BundleMember(name=name, size=len(data), sha256=hashlib.sha256(data).hexdigest())
             for name, data in members.items()
         ),
     )
@@ -126,7 +126,7 @@ def _manifest(data: bytes) -> Manifest:
         raise _refused(explain(error)) from error
 
 
-def _checked(archive: zipfile.ZipFile, member: Member) -> bytes:
+def _checked(archive: zipfile.ZipFile, member: BundleMember) -> bytes:
     data = _read(archive, member.name, member.size)
     if len(data) != member.size or hashlib.sha256(data).hexdigest() != member.sha256:
         raise _refused(f"{member.name} is not what the manifest says")

@@ -47,7 +47,7 @@ def passphrase_from_environment() -> str | None:
     return os.environ.get("HOLDFAST_PASSPHRASE")
 
 
-class Seal:
+class SessionKey:
     """Of a project's stored sessions; off until `turn_on`."""
 
     def __init__(self, folder: Path, passphrase: Passphrase = passphrase_from_environment) -> None:

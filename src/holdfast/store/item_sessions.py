@@ -36,7 +36,7 @@ from holdfast.base.errors import (
 from holdfast.model.base import ITEM_SESSION_SCHEMA, explain
 from holdfast.model.item_session import SESSION_ID, STATE_CLASSES, ItemSessionState, SessionType
 from holdfast.project.layout import ProjectLayout, find_project
-from holdfast.store.encryption import Passphrase, Seal, passphrase_from_environment
+from holdfast.store.encryption import Passphrase, SessionKey, passphrase_from_environment
 
 log = logging.getLogger("holdfast.sessions")
 
@@ -56,7 +56,7 @@ class SessionStateManager:
         self._layout = ProjectLayout(root)
         self._clock = clock
         self._seen: dict[Path, str] = {}
-        self._seal = Seal(self._layout.folder, passphrase)
+        self._seal = SessionKey(self._layout.folder, passphrase)
 
     def save_session_state(self, state: ItemSessionState, session_type: SessionType) -> str:
         """Write the whole state; returns the session's id. Refuses if the file changed under us."""

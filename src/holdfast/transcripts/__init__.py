@@ -25,7 +25,7 @@ _GZIP = b"\x1f\x8b"
 _HEAD_BYTES = 64 * 1024
 _BUFFER_BYTES = 1024 * 1024  # session lines are long
 
-Reader = Callable[[BinaryIO, ReadReport], Iterator[Message]]
+TranscriptReader = Callable[[BinaryIO, ReadReport], Iterator[Message]]
 
 
 def detect(head: bytes, path: Path | None = None) -> str:
@@ -106,7 +106,7 @@ def _opened(path: Path) -> BinaryIO:
 
 def _messages(path: Path, agent: str, report: ReadReport, session_id: str | None) -> Iterator[Message]:
     module: Any = importlib.import_module(f"holdfast.transcripts.{agent}")
-    read: Reader = module.read
+    read: TranscriptReader = module.read
     if agent == "opencode":
         read = partial(module.read, session_id=session_id)
     with closing(_opened(path)) as source:

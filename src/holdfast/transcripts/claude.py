@@ -9,12 +9,12 @@ from typing import Any, BinaryIO, Literal, cast
 
 from holdfast.model.message import (
     Message,
-    Outcome,
     ReadReport,
     Role,
     TodoItem,
     TokenUsage,
     ToolCall,
+    ToolOutcome,
     ToolResult,
     TurnState,
 )
@@ -431,7 +431,7 @@ def _result(block: dict[str, Any], structured: object) -> ToolResult:
     return ToolResult(_text(block.get("tool_use_id")), text, _outcome(block, text, structured))
 
 
-def _outcome(block: dict[str, Any], text: str, structured: object) -> Outcome:
+def _outcome(block: dict[str, Any], text: str, structured: object) -> ToolOutcome:
     if isinstance(structured, dict) and cast(dict[str, Any], structured).get("interrupted") is True:
         return "interrupted"
     if not block.get("is_error"):

@@ -9,7 +9,15 @@ from typing import Any, BinaryIO, cast
 
 import orjson
 
-from holdfast.model.message import Message, Outcome, ReadReport, Role, TokenUsage, ToolCall, ToolResult
+from holdfast.model.message import (
+    Message,
+    ReadReport,
+    Role,
+    TokenUsage,
+    ToolCall,
+    ToolOutcome,
+    ToolResult,
+)
 from holdfast.transcripts.fields import (
     Recent,
     count_of,
@@ -60,7 +68,7 @@ _REFUSALS = (
     "error:",
 )
 _REJECTIONS = ("exec command rejected by user", "patch rejected by user", "rejected by user", "user rejected")
-_STATUS_OUTCOMES: dict[str, Outcome] = {
+_STATUS_OUTCOMES: dict[str, ToolOutcome] = {
     "completed": "ok",
     "failed": "error",
     "declined": "interrupted",
@@ -68,11 +76,11 @@ _STATUS_OUTCOMES: dict[str, Outcome] = {
 }
 
 
-def outcome_of_status(status: object) -> Outcome | None:
+def outcome_of_status(status: object) -> ToolOutcome | None:
     return _STATUS_OUTCOMES.get(text_of(status))
 
 
-def read_output(output: object, from_event: Outcome | None) -> tuple[str, Outcome]:
+def read_output(output: object, from_event: ToolOutcome | None) -> tuple[str, ToolOutcome]:
     """The printed text and how the call ended; ``from_event`` is what Codex noted of it elsewhere."""
     text, success = _plain(output)
     if _ABORTED.match(text) or text.startswith(_REJECTIONS):
@@ -276,7 +284,7 @@ class _Reader:
         self._summary_usage: TokenUsage | None = None
         self._lines: Recent[object, bool] = Recent(_REMEMBERED)
         self._open_calls: Recent[str, ToolCall] = Recent(_REMEMBERED)
-        self._event_outcomes: Recent[str, Outcome] = Recent(_REMEMBERED)
+        self._event_outcomes: Recent[str, ToolOutcome] = Recent(_REMEMBERED)
         self._prompts: deque[int] = deque(maxlen=_REMEMBERED_TURNS)
         self._has_usage_records = False
         self._usage_keys: Recent[object, bool] = Recent(_REMEMBERED)

@@ -11,11 +11,11 @@ import orjson
 
 from holdfast.model.message import (
     Message,
-    Outcome,
     ReadReport,
     Role,
     TokenUsage,
     ToolCall,
+    ToolOutcome,
     ToolResult,
     TurnState,
 )
@@ -58,11 +58,11 @@ _ENDING_CHARACTERS = 500
 _EXIT_CODE = re.compile(r"^Exit Code: (-?\d{1,9})$", re.MULTILINE)
 _SIGNAL = re.compile(r"^Signal: \S+$", re.MULTILINE)
 _API_FAILED = re.compile(r"API Error|quota|rate limit|usage limit", re.IGNORECASE)
-_STATUSES: dict[str, Outcome] = {"success": "ok", "error": "error", "cancelled": "interrupted"}
+_STATUSES: dict[str, ToolOutcome] = {"success": "ok", "error": "error", "cancelled": "interrupted"}
 
 
 @dataclass(slots=True)  # not frozen: one is made of every line, and freezing doubles the price
-class Record:
+class GeminiRecord:
     """A message as the file has it, before it is decided what of it is new."""
 
     id: str
@@ -80,7 +80,7 @@ class Record:
         return self.text.startswith(CONTEXT_TAG)
 
 
-def record_of(entry: dict[str, Any]) -> Record:
+def record_of(entry: dict[str, Any]) -> GeminiRecord:
     """In one walk over the parts: there is one of these for every line of the file."""
     content: Any = entry.get("content")
     said: list[str] = []
@@ -99,7 +99,7 @@ def record_of(entry: dict[str, Any]) -> Record:
             (thoughts if part.get("thought") else said).append(text_of(part.get("text")))
     calls = calls or called
     kind, text = kind_of(entry.get("type")), joined(said)
-    return Record(
+    return GeminiRecord(
         id=text_of(entry.get("id")),
         kind=kind,
         text=text,
@@ -119,14 +119,14 @@ def result_of(response: dict[str, Any]) -> ToolResult:
     return ToolResult(text_of(response.get("id")), text, outcome)
 
 
-def notice_of_end(record: Record) -> TurnState | None:
+def notice_of_end(record: GeminiRecord) -> TurnState | None:
     """How a turn ended, where a notice to the user says so; most are about something else."""
     if record.kind == "error" and _API_FAILED.search(record.text[:_ENDING_CHARACTERS]):
         return "failed"
     return "stopped" if record.kind == "info" and record.text.startswith("Request cancelled") else None
 
 
-def typed(record: Record) -> tuple[str, bool]:
+def typed(record: GeminiRecord) -> tuple[str, bool]:
     """What the user typed, and whether the program wrote the text instead."""
     shown = joined(text_of(part.get("text")) for part in _parts(record.raw.get("displayContent")))
     text = shown or record.text
@@ -183,7 +183,7 @@ def _response_text(response: dict[str, Any]) -> str:
     return text
 
 
-def _shell_outcome(tool: str, text: str, outcome: Outcome) -> Outcome:
+def _shell_outcome(tool: str, text: str, outcome: ToolOutcome) -> ToolOutcome:
     if outcome != "ok" or tool != "run_shell_command":
         return outcome
     ending = text[-_ENDING_CHARACTERS:]
@@ -205,7 +205,7 @@ def _shell_outcome(tool: str, text: str, outcome: Outcome) -> Outcome:
 _MOST_REMEMBERED = 50_000
 
 
-class Known(NamedTuple):
+class KnownMessage(NamedTuple):
     id: str
     content: int  # a hash of what the message says
     place: int  # where the message stands in the stream
@@ -215,7 +215,7 @@ class History:
     """The live conversation, and a bounded memory of every message that was ever in it."""
 
     def __init__(self) -> None:
-        self._live: list[Known] = []
+        self._live: list[KnownMessage] = []
         self._positions: dict[str, int] = {}
         self._ids: Recent[str, int] = Recent(_MOST_REMEMBERED)
         self._contents: Recent[int, int] = Recent(_MOST_REMEMBERED)
@@ -231,7 +231,7 @@ class History:
     def put(self, identifier: str, content: int, index: int) -> None:
         """A message was added, or the one of this id was completed."""
         first = self.index_of(identifier)
-        known = Known(identifier, content, index if first is None else first)
+        known = KnownMessage(identifier, content, index if first is None else first)
         self._ids.put(identifier, known.place)
         self._contents.put(content, known.place)
         position = self._positions.get(identifier)
@@ -247,7 +247,7 @@ class History:
         """A message that was passed on but is no part of the conversation."""
         self._ids.put(identifier, index)
 
-    def replace(self, restated: Iterable[Known]) -> None:
+    def replace(self, restated: Iterable[KnownMessage]) -> None:
         self._hold(list(restated)[-_MOST_REMEMBERED:])
         for known in self._live:
             self._ids.put(known.id, known.place)
@@ -260,7 +260,7 @@ class History:
         self._hold(self._live[:position])
         return (dropped[0].place if dropped else None), len(dropped)
 
-    def _hold(self, live: list[Known]) -> None:
+    def _hold(self, live: list[KnownMessage]) -> None:
         self._live = live
         self._positions = {known.id: position for position, known in enumerate(live)}
 
@@ -393,7 +393,7 @@ class _Reader:
         else:
             self._see_first(record_of(line))
 
-    def _see_first(self, record: Record) -> None:
+    def _see_first(self, record: GeminiRecord) -> None:
         if self._restarts_history(record):
             # From here to the patch that follows, the history is written again under new ids.
             self._is_replaying = True
@@ -403,7 +403,7 @@ class _Reader:
         else:
             self._add(record)
 
-    def _restarts_history(self, record: Record) -> bool:
+    def _restarts_history(self, record: GeminiRecord) -> bool:
         return record.opens_history and len(self._history) > 1
 
     def _release(self) -> None:
@@ -411,7 +411,7 @@ class _Reader:
         if line is not None:
             self._add(record_of(line))
 
-    def _complete(self, record: Record) -> None:
+    def _complete(self, record: GeminiRecord) -> None:
         """A message that was passed on already is written again: only what is new in it counts."""
         calls = tuple(call for call in record.calls if call.id not in self._calls)
         results = self._unanswered(record)
@@ -422,7 +422,7 @@ class _Reader:
         self._make_results(record, results)
         self._history.put(record.id, record.content, self._index)
 
-    def _add(self, record: Record, *, injected: bool = False) -> None:
+    def _add(self, record: GeminiRecord, *, injected: bool = False) -> None:
         if record.kind in _NOTICES:
             # Shown to the user, never part of the conversation.
             self._history.remember(record.id, self._index)
@@ -436,13 +436,13 @@ class _Reader:
         else:
             count_unknown(self._report, f"message/{record.kind}")
 
-    def _add_user(self, record: Record) -> None:
+    def _add_user(self, record: GeminiRecord) -> None:
         self._make_results(record, self._unanswered(record))
         if record.text or not record.responses:
             text, injected = typed(record)
             self._make(record, "user", text=text, injected=injected, compaction=text.startswith(SUMMARY_TAG))
 
-    def _add_gemini(self, record: Record, *, injected: bool = False) -> None:
+    def _add_gemini(self, record: GeminiRecord, *, injected: bool = False) -> None:
         for call in record.calls:
             self._calls.put(call.id, call)
             self._answered.pop(call.id)
@@ -459,7 +459,7 @@ class _Reader:
             )
         self._make_results(record, record.results)
 
-    def _make_results(self, record: Record, results: Sequence[ToolResult]) -> None:
+    def _make_results(self, record: GeminiRecord, results: Sequence[ToolResult]) -> None:
         for result in results:
             self._answered.put(result.call_id, True)
             call = self._calls.get(result.call_id)
@@ -467,7 +467,7 @@ class _Reader:
             todos = todos_of(call.arguments.get("todos"), "description") if call and wrote_list else None
             self._make(record, "user", tool_results=(result,), todos=todos)
 
-    def _unanswered(self, record: Record) -> list[ToolResult]:
+    def _unanswered(self, record: GeminiRecord) -> list[ToolResult]:
         results = [result for result in record.results if result.call_id not in self._answered]
         for response in record.responses:
             if text_of(response.get("id")) not in self._answered:
@@ -483,30 +483,30 @@ class _Reader:
             self._replace([record_of(entry) for entry in mappings_of(changes["messages"])])
         self._note_session(changes)
 
-    def _replace(self, records: list[Record]) -> None:
+    def _replace(self, records: list[GeminiRecord]) -> None:
         """The conversation as of now: pass on what is new, and say so if the rest was summed up."""
         fresh = [record for record in records if self._is_fresh(record)]
         summed_up = 1 < len(self._history) > len(records) or any(
             record.text.startswith(SUMMARY_TAG) for record in fresh
         )
         self._report.duplicated += len(records) - len(fresh)
-        restated: list[Known] = []
+        restated: list[KnownMessage] = []
         for position, record in enumerate(records):
             index = self._history.index_of(record.id, record.content)
-            restated.append(Known(record.id, record.content, self._index if index is None else index))
+            restated.append(KnownMessage(record.id, record.content, self._index if index is None else index))
             if fresh and record is fresh[0]:
                 del fresh[0]
                 self._restate(record, opens=position <= 1, summed_up=summed_up)
         self._history.replace(restated)
 
-    def _is_fresh(self, record: Record) -> bool:
+    def _is_fresh(self, record: GeminiRecord) -> bool:
         if record.text.startswith(SUMMARY_TAG):
             return self._history.index_of(record.id) is None
         if self._history.index_of(record.id, record.content) is not None or self._restarts_history(record):
             return False
         return bool(record.text or record.calls or self._unanswered(record))
 
-    def _restate(self, record: Record, *, opens: bool, summed_up: bool) -> None:
+    def _restate(self, record: GeminiRecord, *, opens: bool, summed_up: bool) -> None:
         if summed_up and opens and record.kind == "user" and record.text:
             self._make(record, "system", text=record.text, compaction=True, injected=True)
         else:
@@ -539,7 +539,7 @@ class _Reader:
         if fields.get("kind") == "subagent":
             self._subagent = report.session_id or "subagent"
 
-    def _usage(self, record: Record) -> TokenUsage | None:
+    def _usage(self, record: GeminiRecord) -> TokenUsage | None:
         tokens = mapping_of(record.raw.get("tokens"))
         model = text_or_none(record.raw.get("model"))
         self._report.model = model or self._report.model
@@ -554,7 +554,7 @@ class _Reader:
         )
         return usage if usage.context else None
 
-    def _make(self, record: Record, role: Role, **fields: Any) -> None:
+    def _make(self, record: GeminiRecord, role: Role, **fields: Any) -> None:
         at = text_or_none(record.raw.get("timestamp"))
         message = Message(self._index, role, at=at, id=record.id, subagent=self._subagent, **fields)
         self._index += 1

@@ -11,7 +11,14 @@ from typing import Any, BinaryIO
 
 import orjson
 
-from holdfast.model.message import Message, Outcome, ReadReport, TokenUsage, ToolCall, ToolResult
+from holdfast.model.message import (
+    Message,
+    ReadReport,
+    TokenUsage,
+    ToolCall,
+    ToolOutcome,
+    ToolResult,
+)
 from holdfast.transcripts.fields import (
     MAX_LINE_BYTES,
     count_of,
@@ -112,7 +119,7 @@ def _result(part: dict[str, Any], kind: str) -> ToolResult:
         is_bad = text.partition("\n")[0] != _GOOD
     if kind == "retry-prompt" or part.get("outcome") not in (None, "success"):
         is_bad = True
-    outcome: Outcome = "error" if is_bad else "ok"
+    outcome: ToolOutcome = "error" if is_bad else "ok"
     return ToolResult(text_of(part.get("tool_call_id")), text, outcome)
 
 

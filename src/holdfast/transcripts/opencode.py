@@ -15,10 +15,10 @@ import orjson
 from holdfast.base.errors import DamagedDataError, InvalidInputError, NotFoundError
 from holdfast.model.message import (
     Message,
-    Outcome,
     ReadReport,
     TokenUsage,
     ToolCall,
+    ToolOutcome,
     ToolResult,
     TurnState,
 )
@@ -233,7 +233,7 @@ def is_reverted(identifier: str, revert: dict[str, Any]) -> bool:
 # - What the user reverted stays in the tables; the session's row says from where on it is void.
 
 _IGNORED_PARTS = frozenset(("step-finish", "patch", "snapshot", "agent", "compaction"))
-_STATUSES: dict[str, Outcome] = {"completed": "ok", "error": "error"}
+_STATUSES: dict[str, ToolOutcome] = {"completed": "ok", "error": "error"}
 _ABORTED = "MessageAbortedError"
 _TURNS: dict[str, TurnState] = {"stop": "ended", "tool-calls": "open"}
 _ABORTED_TOOL = "Tool execution aborted"
@@ -351,7 +351,7 @@ class _Reader:
         info = made.info
         error = mapping_of(info.get("error"))
         usage = self._usage(info)
-        open_calls: Outcome = "unknown" if is_last and not error else "interrupted"
+        open_calls: ToolOutcome = "unknown" if is_last and not error else "interrupted"
         step = _Step()
         for part in parts:
             if part.get("type") == "step-start" and step:
@@ -384,7 +384,7 @@ class _Reader:
             todos = todos_of(written.get("todos"), "content") if written is not None else None
             yield made.message("user", tool_results=(result,), todos=todos)
 
-    def _collect(self, step: _Step, part: dict[str, Any], *, open_calls: Outcome) -> None:
+    def _collect(self, step: _Step, part: dict[str, Any], *, open_calls: ToolOutcome) -> None:
         kind = kind_of(part.get("type"))
         if kind == "text":
             (step.noted if part.get("synthetic") else step.said).append(text_of(part.get("text")))
@@ -448,7 +448,7 @@ class _Maker:
         )
 
 
-def _tool(part: dict[str, Any], open_calls: Outcome) -> tuple[ToolCall, ToolResult]:
+def _tool(part: dict[str, Any], open_calls: ToolOutcome) -> tuple[ToolCall, ToolResult]:
     state = mapping_of(part.get("state"))
     call_id = text_of(part.get("callID")) or text_of(part.get("id"))
     call = ToolCall(call_id, text_of(part.get("tool")), mapping_of(state.get("input")))
@@ -460,7 +460,7 @@ def _tool_text(state: dict[str, Any]) -> str:
     return told or text_of(mapping_of(state.get("metadata")).get("output"))
 
 
-def _outcome(tool: str, state: dict[str, Any], open_calls: Outcome) -> Outcome:
+def _outcome(tool: str, state: dict[str, Any], open_calls: ToolOutcome) -> ToolOutcome:
     outcome = _STATUSES.get(text_of(state.get("status")), open_calls)
     metadata = mapping_of(state.get("metadata"))
     if outcome == "error":

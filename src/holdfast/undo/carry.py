@@ -20,15 +20,15 @@ from holdfast.base.errors import DamagedDataError, HoldfastError
 from holdfast.model.base import Schema, explain
 from holdfast.model.git import decode_path, encode_path
 from holdfast.undo.ledger import Transaction
-from holdfast.undo.state import MANIFEST_SCHEMA, Entry, FileState
+from holdfast.undo.state import MANIFEST_SCHEMA, FileState, LedgerEntry
 from holdfast.undo.worktree import blob_id, checked_path
 
 CARRIED_SCHEMA = Schema("carried transaction", {1: "entries, and the blobs they name in base64"})
 
 
 @dataclass(frozen=True)
-class Carried:
-    entries: tuple[Entry, ...]
+class CarriedTransaction:
+    entries: tuple[LedgerEntry, ...]
     blobs: Mapping[str, bytes]
 
     @property
@@ -41,10 +41,10 @@ class Carried:
 
     def renamed(
         self, transaction_id: str, new_entry_id: Callable[[], str], ids: Mapping[str, str]
-    ) -> Carried:
+    ) -> CarriedTransaction:
         """Under another name, with new names for its entries, too; `ids` are new names of others."""
         own = {entry.id: new_entry_id() for entry in self.entries}
-        return Carried(
+        return CarriedTransaction(
             tuple(
                 entry.changed(
                     id=own[entry.id],
@@ -68,12 +68,12 @@ def to_document(transaction: Transaction, read: Callable[[str], bytes]) -> bytes
     return json.dumps(document).encode()
 
 
-def from_document(document: dict[str, Any], root: Path, *, where: str) -> Carried:
+def from_document(document: dict[str, Any], root: Path, *, where: str) -> CarriedTransaction:
     """`DamagedDataError` with the reason, for anything wrong about it."""
     upgraded = CARRIED_SCHEMA.upgrade(document, where=where)
     try:
         entries = tuple(
-            Entry.model_validate(MANIFEST_SCHEMA.upgrade(dict(one), where=where))
+            LedgerEntry.model_validate(MANIFEST_SCHEMA.upgrade(dict(one), where=where))
             for one in upgraded["entries"]
         )
         blobs = {
@@ -83,7 +83,7 @@ def from_document(document: dict[str, Any], root: Path, *, where: str) -> Carrie
         raise DamagedDataError(f"{where}: {explain(error)}") from error
     except (KeyError, TypeError, ValueError, binascii.Error) as error:
         raise DamagedDataError(f"{where} is no transaction: {error}") from error
-    carried = Carried(entries, blobs)
+    carried = CarriedTransaction(entries, blobs)
     _check_entries(carried, where)
     _check_blobs(carried, where)
     for entry in entries:
@@ -92,7 +92,7 @@ def from_document(document: dict[str, Any], root: Path, *, where: str) -> Carrie
     return carried
 
 
-def _check_entries(carried: Carried, where: str) -> None:
+def _check_entries(carried: CarriedTransaction, where: str) -> None:
     entries = carried.entries
     if not entries or entries[0].kind != "begin":
         raise DamagedDataError(f"{where} has no beginning")
@@ -105,7 +105,7 @@ def _check_entries(carried: Carried, where: str) -> None:
         seen.add(entry.id)
 
 
-def _check_blobs(carried: Carried, where: str) -> None:
+def _check_blobs(carried: CarriedTransaction, where: str) -> None:
     named: set[str] = set()
     if any(state.permissions > 0o777 for entry in carried.entries for state in _states(entry)):
         raise DamagedDataError(f"{where}: a file would run as somebody else")
@@ -127,10 +127,10 @@ def _check_path(path: str, root: Path, where: str) -> None:
         raise DamagedDataError(f"{where}: {path[:80]!r} is no path in a project: {error}") from error
 
 
-def _states(entry: Entry) -> list[FileState]:
+def _states(entry: LedgerEntry) -> list[FileState]:
     sides = [state for change in entry.changes for state in (change.before, change.after)]
     return [state for state in sides if state is not None]
 
 
-def _stored(entry: Entry) -> list[FileState]:
+def _stored(entry: LedgerEntry) -> list[FileState]:
     return [state for state in _states(entry) if state.stored]

@@ -11,7 +11,16 @@ from holdfast.base.errors import ConflictError, NotFoundError
 from holdfast.base.faults import fault_point
 from holdfast.model.git import decode_path
 from holdfast.undo.objects import Repository, TreeEntry
-from holdfast.undo.state import Entry, FileState, Known, PathChange, State, Status, from_message, to_message
+from holdfast.undo.state import (
+    FileState,
+    KnownFile,
+    LedgerEntry,
+    PathChange,
+    State,
+    Status,
+    from_message,
+    to_message,
+)
 
 log = logging.getLogger("holdfast.sidecar")
 
@@ -27,13 +36,13 @@ class Transaction:
     status: Status
     began: datetime
     updated: datetime
-    entries: tuple[Entry, ...]
+    entries: tuple[LedgerEntry, ...]
     standing: Mapping[str, frozenset[str]]
     """The entries whose effect was not taken back, or not in all files: id to the paths that stand."""
     continued_from: str | None
 
     @property
-    def changes(self) -> tuple[Entry, ...]:
+    def changes(self) -> tuple[LedgerEntry, ...]:
         """The changes that stand, each with the files in which it does."""
         return tuple(
             self.standing_part(one)
@@ -41,12 +50,12 @@ class Transaction:
             if one.kind == "change" and one.id in self.standing
         )
 
-    def standing_part(self, entry: Entry) -> Entry:
+    def standing_part(self, entry: LedgerEntry) -> LedgerEntry:
         paths = self.standing[entry.id]
         return entry.changed(changes=tuple(one for one in entry.changes if one.path in paths))
 
 
-def fold(entries: Sequence[Entry]) -> Transaction:
+def fold(entries: Sequence[LedgerEntry]) -> Transaction:
     standing: dict[str, set[str]] = {}
     taken: dict[str, dict[str, set[str]]] = {}
     """Entry to what it took back: of which entry, and in which files."""
@@ -90,7 +99,7 @@ def branch_of(transaction_id: str) -> str:
     return f"session-{transaction_id}"
 
 
-Cache = dict[str, tuple[str | None, Entry]]
+Cache = dict[str, tuple[str | None, LedgerEntry]]
 """Commit to parent and entry: a commit never changes, so what was read once is good for ever."""
 
 _MOST_CACHED = 1_000
@@ -113,13 +122,13 @@ class Ledger:
     def exists(self, transaction_id: str) -> bool:
         return self._repository.branch(branch_of(transaction_id)) is not None
 
-    def last(self, transaction_id: str) -> Entry:
+    def last(self, transaction_id: str) -> LedgerEntry:
         """The newest entry; it costs the same however many there are."""
         return self._entry(transaction_id, self._tip(transaction_id))[1]
 
     def read(self, transaction_id: str) -> Transaction:
         oid: str | None = self._tip(transaction_id)
-        entries: list[Entry] = []
+        entries: list[LedgerEntry] = []
         while oid is not None:
             oid, entry = self._entry(transaction_id, oid)
             entries.append(entry)
@@ -134,20 +143,23 @@ class Ledger:
             )
         return oid
 
-    def _entry(self, transaction_id: str, oid: str) -> tuple[str | None, Entry]:
+    def _entry(self, transaction_id: str, oid: str) -> tuple[str | None, LedgerEntry]:
         if oid not in self._cache:
             parent, message = self._repository.read_commit(oid)
             entry = from_message(message, where=f"entry {oid[:12]} of transaction {transaction_id}")
             self._remember(oid, parent, entry)
         return self._cache[oid]
 
-    def _remember(self, oid: str, parent: str | None, entry: Entry) -> None:
+    def _remember(self, oid: str, parent: str | None, entry: LedgerEntry) -> None:
         if len(self._cache) >= _MOST_CACHED:
             self._cache.clear()
         self._cache[oid] = (parent, entry)
 
     def append(
-        self, entry: Entry, files: Mapping[bytes, Known | None], also: Callable[[], None] = lambda: None
+        self,
+        entry: LedgerEntry,
+        files: Mapping[bytes, KnownFile | None],
+        also: Callable[[], None] = lambda: None,
     ) -> None:
         """Add an entry, and take over `files` as what is known, in one step that a crash cannot split."""
         branch = branch_of(entry.transaction_id)

@@ -21,7 +21,7 @@ NOT_KEPT = "its earlier content was too large to be kept; take it from git or a 
 
 
 @dataclass(frozen=True)
-class Step:
+class UndoStep:
     path: str
     expected: FileState | None
     target: FileState | None
@@ -42,8 +42,8 @@ class Step:
 
 
 @dataclass
-class Plan:
-    steps: list[Step] = field(default_factory=list[Step])
+class UndoPlan:
+    steps: list[UndoStep] = field(default_factory=list[UndoStep])
     conflicts: dict[str, str] = field(default_factory=dict[str, str])
     """Path to the reason why it cannot be done there without loss; a reason to do nothing at all."""
     refused: dict[str, str] = field(default_factory=dict[str, str])
@@ -58,9 +58,11 @@ class Plan:
         (self.conflicts if kept else self.refused)[path] = reason
 
 
-def plan_undo(changes: Iterable[PathChange], current: Mapping[str, FileState | None], merge: Merge) -> Plan:
+def plan_undo(
+    changes: Iterable[PathChange], current: Mapping[str, FileState | None], merge: Merge
+) -> UndoPlan:
     """`changes` the newest first. A path with a conflict is left out as a whole."""
-    plan = Plan()
+    plan = UndoPlan()
     wanted: dict[str, FileState | None] = {}
     for change in changes:
         path = change.path
@@ -75,17 +77,17 @@ def plan_undo(changes: Iterable[PathChange], current: Mapping[str, FileState | N
             wanted[path] = outcome[0]
     for path, target in wanted.items():
         if not same(target, current[path]):
-            plan.steps.append(Step(path, current[path], target))
+            plan.steps.append(UndoStep(path, current[path], target))
     return plan
 
 
-def without_content(steps: Iterable[Step], set_aside: Callable[[str], int]) -> dict[str, str]:
+def without_content(steps: Iterable[UndoStep], set_aside: Callable[[str], int]) -> dict[str, str]:
     """Steps whose content is neither stored nor set aside, nor will be by another step: path to reason."""
     remaining, refused = list(steps), dict[str, str]()
     while True:
         there = Counter(oid for step in remaining if (oid := step.sets_aside))
         there.update({oid: set_aside(oid) for step in remaining if (oid := step.unkept_content)})
-        lacking: list[Step] = []
+        lacking: list[UndoStep] = []
         for step in remaining:
             if oid := step.unkept_content:
                 there[oid] -= 1
@@ -97,7 +99,7 @@ def without_content(steps: Iterable[Step], set_aside: Callable[[str], int]) -> d
 
 
 def held_back(
-    steps: Iterable[Step],
+    steps: Iterable[UndoStep],
     changes: Iterable[PathChange],
     left: Iterable[str],
     current: Mapping[str, FileState | None],
@@ -124,10 +126,10 @@ def held_back(
     return held
 
 
-Outcome = tuple[FileState | None]
+StepOutcome = tuple[FileState | None]
 
 
-def _without(change: PathChange, now: FileState | None, merge: Merge) -> Outcome | str:
+def _without(change: PathChange, now: FileState | None, merge: Merge) -> StepOutcome | str:
     before, after = change.before, change.after
     if same(now, after):
         return (before,)
@@ -142,7 +144,7 @@ def _without(change: PathChange, now: FileState | None, merge: Merge) -> Outcome
     return _merged(before, after, now, merge)
 
 
-def _merged(before: FileState, after: FileState, now: FileState, merge: Merge) -> Outcome | str:
+def _merged(before: FileState, after: FileState, now: FileState, merge: Merge) -> StepOutcome | str:
     permissions = before.permissions if now.permissions == after.permissions else now.permissions
     if now.link or before.link or after.link:
         if same(now, after.changed(permissions=now.permissions)):

@@ -16,12 +16,12 @@ from holdfast.base.faults import fault_point
 from holdfast.model.git import decode_path
 from holdfast.undo.git import merge_texts
 from holdfast.undo.objects import Repository
-from holdfast.undo.plan import Plan, Step, held_back, plan_undo, without_content
-from holdfast.undo.state import Entry, FileState, Known, PathChange, State, Status, same
+from holdfast.undo.plan import UndoPlan, UndoStep, held_back, plan_undo, without_content
+from holdfast.undo.state import FileState, KnownFile, LedgerEntry, PathChange, State, Status, same
 from holdfast.undo.worktree import UnreadableError, Worktree
 
 if TYPE_CHECKING:
-    from holdfast.undo.work import Work
+    from holdfast.undo.work import UndoWork
 
 log = logging.getLogger("holdfast.sidecar")
 
@@ -30,9 +30,9 @@ _NOTE = "restoring"
 
 @dataclass
 class Restoring:
-    entry: Entry
+    entry: LedgerEntry
     """As it would be if all went well, without its changes."""
-    steps: list[Step]
+    steps: list[UndoStep]
     subjects: dict[str, list[str]]
     """The entries to take back, each with its paths."""
     status_before: Status
@@ -44,9 +44,9 @@ class Restoring:
     @classmethod
     def planned(
         cls,
-        work: Work,
-        entry: Entry,
-        subjects: Sequence[Entry],
+        work: UndoWork,
+        entry: LedgerEntry,
+        subjects: Sequence[LedgerEntry],
         unsure: Mapping[str, str],
         *,
         status_before: Status,
@@ -85,9 +85,9 @@ class Restoring:
         if document is None:
             return None
         return cls(
-            Entry.model_validate(document["entry"]),
+            LedgerEntry.model_validate(document["entry"]),
             [
-                Step(step["path"], _state(step["expected"]), _state(step["target"]))
+                UndoStep(step["path"], _state(step["expected"]), _state(step["target"]))
                 for step in document["steps"]
             ],
             document["subjects"],
@@ -120,12 +120,12 @@ class Restoring:
 
     def carry_out(
         self, tree: Worktree, repository: Repository, clock: Clock
-    ) -> tuple[Entry, dict[bytes, Known | None]]:
+    ) -> tuple[LedgerEntry, dict[bytes, KnownFile | None]]:
         """Returns the entry with what was done, and the files as they are known from now on."""
         self.steps = [_as_stored(step, repository) for step in self.steps]
         names = [decode_path(step.path) for step in self.steps]
         rescue(tree, repository, names, self.entry.id, _unstored(self.steps))
-        files: dict[bytes, Known | None] = {}
+        files: dict[bytes, KnownFile | None] = {}
         done: list[PathChange] = []
         for step, later in self._in_order(tree):
             name = decode_path(step.path)
@@ -138,7 +138,7 @@ class Restoring:
             fault_point("sidecar.step")
         return self._entry_of(done), files
 
-    def _in_order(self, tree: Worktree) -> Generator[tuple[Step, list[Step]]]:
+    def _in_order(self, tree: Worktree) -> Generator[tuple[UndoStep, list[UndoStep]]]:
         """Each with those that come later; what another step sets aside is waited for."""
         waiting = list(self.steps)
         while waiting:
@@ -146,7 +146,7 @@ class Restoring:
             waiting.remove(step)
             yield step, waiting
 
-    def _entry_of(self, done: Sequence[PathChange]) -> Entry:
+    def _entry_of(self, done: Sequence[PathChange]) -> LedgerEntry:
         """What was left is not undone and can be tried again."""
         undone = [
             name
@@ -161,7 +161,7 @@ class Restoring:
         )
 
 
-def _no_place(steps: Sequence[Step], tree: Worktree) -> dict[str, str]:
+def _no_place(steps: Sequence[UndoStep], tree: Worktree) -> dict[str, str]:
     """Steps that something in the tree stands in the way of, which no other step removes: path to reason."""
     names = {step.path: decode_path(step.path) for step in steps}
     leaving = {names[step.path] for step in steps if step.target is None}
@@ -169,11 +169,11 @@ def _no_place(steps: Sequence[Step], tree: Worktree) -> dict[str, str]:
 
 
 def _leave_what_depends(
-    plan: Plan,
+    plan: UndoPlan,
     changes: Sequence[PathChange],
     certain: Mapping[str, str],
     current: Mapping[str, FileState | None],
-    work: Work,
+    work: UndoWork,
 ) -> None:
     """Refuse what lacks its content or its place, and what must stay with what is left, until all fits."""
     lines_of = _lines_in(work.repository)
@@ -188,7 +188,7 @@ def _leave_what_depends(
         more = len(plan.steps) < steps
 
 
-def _as_stored(step: Step, repository: Repository) -> Step:
+def _as_stored(step: UndoStep, repository: Repository) -> UndoStep:
     """What is about to leave the tree must be there to be read; if not, it is set aside."""
     expected = step.expected
     if expected is None or not expected.stored or repository.has(expected.oid):
@@ -200,12 +200,12 @@ def _is_stored(state: FileState | None) -> bool:
     return state is not None and state.stored
 
 
-def _unstored(steps: Iterable[Step]) -> set[str]:
+def _unstored(steps: Iterable[UndoStep]) -> set[str]:
     states = (state for step in steps for state in (step.expected, step.target))
     return {state.oid for state in states if state is not None and not state.stored}
 
 
-def _is_ready(step: Step, tree: Worktree) -> bool:
+def _is_ready(step: UndoStep, tree: Worktree) -> bool:
     return step.unkept_content is None or tree.has_content(step.unkept_content)
 
 
@@ -266,7 +266,9 @@ def _keep(leftover: Path, repository: Repository, mark: str) -> None:
         log.warning("a file that somebody changed during a crash was kept as %s", kept)
 
 
-def _do(step: Step, name: bytes, later: Iterable[Step], tree: Worktree, repository: Repository) -> str | None:
+def _do(
+    step: UndoStep, name: bytes, later: Iterable[UndoStep], tree: Worktree, repository: Repository
+) -> str | None:
     """One file; the reason where it was left as it is."""
     try:
         now = tree.state_of(name)
@@ -287,7 +289,7 @@ def _do(step: Step, name: bytes, later: Iterable[Step], tree: Worktree, reposito
     return None
 
 
-def _copy_from_later(step: Step, later: Iterable[Step], tree: Worktree) -> None:
+def _copy_from_later(step: UndoStep, later: Iterable[UndoStep], tree: Worktree) -> None:
     """Large files that changed places with each other: each waits for the other, so one is copied."""
     for other in later:
         if other.expected is not None and other.sets_aside == step.unkept_content:

@@ -28,7 +28,7 @@ from holdfast.model.base import Schema, Value, explain
 
 MANIFEST_SCHEMA = Schema("side-car entry", {1: "files before and after, what it undoes, what is in doubt"})
 
-Kind = Literal["begin", "change", "undo", "rollback", "commit"]
+FileKind = Literal["begin", "change", "undo", "rollback", "commit"]
 Status = Literal["in-progress", "committed", "rolled-back"]
 TransactionId = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_-]{0,99}$")]
 
@@ -67,10 +67,10 @@ class PathChange(Value):
     after: FileState | None
 
 
-class Entry(Value):
+class LedgerEntry(Value):
     schema_version: Literal[1] = MANIFEST_SCHEMA.current
     id: str
-    kind: Kind
+    kind: FileKind
     transaction_id: TransactionId
     session_id: str
     status: Status = Field(default="in-progress", description="Of the transaction from here on")
@@ -95,17 +95,17 @@ class Entry(Value):
         }
 
 
-def to_message(entry: Entry) -> str:
+def to_message(entry: LedgerEntry) -> str:
     subject = " ".join(f"{entry.kind}: {entry.description}".split())[:72].rstrip(": ")
     return f"{subject}\n\n{entry.model_dump_json(exclude_defaults=False)}"
 
 
-def from_message(message: str, *, where: str) -> Entry:
+def from_message(message: str, *, where: str) -> LedgerEntry:
     try:
         document: Any = json.loads(message.partition("\n\n")[2])
         if not isinstance(document, dict):
             raise DamagedDataError(f"{where} is no entry of a transaction")
-        return Entry.model_validate(MANIFEST_SCHEMA.upgrade(document, where=where))  # type: ignore[arg-type]
+        return LedgerEntry.model_validate(MANIFEST_SCHEMA.upgrade(document, where=where))  # type: ignore[arg-type]
     except ValidationError as error:
         raise DamagedDataError(f"{where} is damaged: {explain(error)}") from error
     except (ValueError, RecursionError) as error:
@@ -142,7 +142,7 @@ WHOLE_TREE = b""
 """The path of a watch that covers every file."""
 
 
-class Known(NamedTuple):
+class KnownFile(NamedTuple):
     """A file as it was last seen, with the stamp it had."""
 
     link: int
@@ -164,7 +164,7 @@ class Known(NamedTuple):
         )
 
 
-def same_content(one: Known | None, other: Known | None) -> bool:
+def same_content(one: KnownFile | None, other: KnownFile | None) -> bool:
     return one is None if other is None else one is not None and one[:3] == other[:3]
 
 
@@ -214,20 +214,20 @@ class State:
     def close(self) -> None:
         self._database.close()
 
-    def all_files(self) -> dict[bytes, Known]:
+    def all_files(self) -> dict[bytes, KnownFile]:
         rows = self._database.execute(
             "SELECT path, link, permissions, oid, size, stored, mtime_ns, ctime_ns FROM files"
         )
-        return {row[0]: Known._make(row[1:]) for row in rows}
+        return {row[0]: KnownFile._make(row[1:]) for row in rows}
 
-    def file(self, path: bytes) -> Known | None:
+    def file(self, path: bytes) -> KnownFile | None:
         row = self._database.execute(
             "SELECT link, permissions, oid, size, stored, mtime_ns, ctime_ns FROM files WHERE path = ?",
             (path,),
         ).fetchone()
-        return Known._make(row) if row else None
+        return KnownFile._make(row) if row else None
 
-    def put_file(self, path: bytes, known: Known | None) -> None:
+    def put_file(self, path: bytes, known: KnownFile | None) -> None:
         if known is None:
             self._database.execute("DELETE FROM files WHERE path = ?", (path,))
         else:

@@ -28,15 +28,15 @@ from holdfast.base.faults import fault_point
 from holdfast.base.ids import new_id
 from holdfast.base.process import ProcessIdentity, identify
 from holdfast.project.layout import ProjectLayout
-from holdfast.undo.carry import Carried, to_document
+from holdfast.undo.carry import CarriedTransaction, to_document
 from holdfast.undo.ledger import Cache, Transaction
 from holdfast.undo.objects import Repository
-from holdfast.undo.state import WHOLE_TREE, Entry, PathChange, State
-from holdfast.undo.tree_cache import Glance
-from holdfast.undo.work import FilesBySession, Limits, Outcome, Work, no_named_files
+from holdfast.undo.state import WHOLE_TREE, LedgerEntry, PathChange, State
+from holdfast.undo.tree_cache import TreeCache
+from holdfast.undo.work import FilesBySession, UndoLimits, UndoOutcome, UndoWork, no_named_files
 from holdfast.undo.worktree import Worktree, blob_id, checked_path
 
-__all__ = ["Limits", "Outcome", "SideCar"]
+__all__ = ["SideCar", "UndoLimits", "UndoOutcome"]
 
 PATIENCE = 60.0
 
@@ -49,7 +49,7 @@ class SideCar:
         project: Path | str,
         *,
         clock: Clock = system_clock,
-        limits: Limits | None = None,
+        limits: UndoLimits | None = None,
         patience: float = PATIENCE,
         named_files: FilesBySession = no_named_files,
     ) -> None:
@@ -59,14 +59,14 @@ class SideCar:
         """
         self._layout = ProjectLayout(Path(project).absolute())
         self._clock = clock
-        self._limits = limits or Limits()
+        self._limits = limits or UndoLimits()
         self.folder = self._layout.folder / "sidecar"
         self._repository = Repository(self.folder)
         self._stage = self.folder / "stage"
         self._tree = Worktree(self._layout.root, self._stage, largest=self._limits.largest_file)
         self._state: State | None = None
         self._cache: Cache = {}
-        self._glance = Glance(self._tree)
+        self._glance = TreeCache(self._tree)
         self._patience = patience
         self._named_files = named_files
 
@@ -192,7 +192,7 @@ class SideCar:
         *,
         keeps_watching: bool = False,
         doubt: str = "",
-    ) -> Entry | None:
+    ) -> LedgerEntry | None:
         """The change since `watch`, which ends with it unless it `keeps_watching`; None where there is none.
 
         With `paths`, of these alone; the others stay watched. `doubt` says why it may be somebody else's.
@@ -228,7 +228,7 @@ class SideCar:
 
     def write(
         self, transaction_id: str, path: AnyPath, before: bytes, after: bytes, description: str = ""
-    ) -> Entry:
+    ) -> LedgerEntry:
         """Exchange the content of one file, if it still is `before`, and record it with that.
 
         A `ConflictError` where somebody changed the file; then it is as they left it.
@@ -249,7 +249,7 @@ class SideCar:
                 raise CannotDoError(f"{os.fsdecode(name)} holds that already", hint="nothing was changed")
             return entry
 
-    def _exchange(self, work: Work, name: bytes, before: bytes, after: bytes) -> None:
+    def _exchange(self, work: UndoWork, name: bytes, before: bytes, after: bytes) -> None:
         fault_point("sidecar.watching")
         known = work.state.file(name)
         if known is None or known.link or known.oid != blob_id(before):
@@ -268,7 +268,7 @@ class SideCar:
             found = work.running(transaction_id)
             return work.add(transaction_id, found.session_id, "commit", status="committed", unwatch=True)
 
-    def undo(self, change_id: str, *, partial: bool = False, doubtful: bool = False) -> Outcome:
+    def undo(self, change_id: str, *, partial: bool = False, doubtful: bool = False) -> UndoOutcome:
         """Take one change back, and nothing else; what was undone can be undone itself. As with `rollback`,
         a file whose earlier content was not kept is left alone."""
         with self._at_work() as work:
@@ -282,7 +282,7 @@ class SideCar:
             standing = [transaction.standing_part(entry)]
             return work.restore(transaction, "undo", standing, partial=partial, doubtful=doubtful)
 
-    def rollback(self, transaction_id: str, *, partial: bool = False, doubtful: bool = False) -> Outcome:
+    def rollback(self, transaction_id: str, *, partial: bool = False, doubtful: bool = False) -> UndoOutcome:
         """Take all changes of a transaction back: all of them, or with `partial` those that can be.
 
         A file whose earlier content was not kept is left alone even so; what is left can be tried again.
@@ -313,7 +313,7 @@ class SideCar:
         state = change.before if side == "before" else change.after
         return self._repository.read(state.oid) if state is not None and state.stored else None
 
-    def set_aside(self, entry: Entry) -> dict[str, Path]:
+    def set_aside(self, entry: LedgerEntry) -> dict[str, Path]:
         """Files that an entry took out of the tree and that are not stored: path to where they lie now."""
         unstored = {one.path: one.before.oid for one in entry.changes if one.before and not one.before.stored}
         found = {path: self._tree.set_aside.find(oid) for path, oid in unstored.items()}
@@ -327,7 +327,7 @@ class SideCar:
         with self._at_work() as work:
             return to_document(work.ledger.read(transaction_id), self._repository.read)
 
-    def bring_in(self, carried: Carried, wanted: str, ids: Mapping[str, str]) -> str | None:
+    def bring_in(self, carried: CarriedTransaction, wanted: str, ids: Mapping[str, str]) -> str | None:
         """Take another project's transaction in, under a new name where that one is taken.
 
         None where this very one is here already. No file of the project is touched.
@@ -376,7 +376,7 @@ class SideCar:
         return self._glance.suspects(self._clock()) if self._glance.complete else None
 
     @contextmanager
-    def _at_work(self, ending: str | None = None) -> Generator[Work]:
+    def _at_work(self, ending: str | None = None) -> Generator[UndoWork]:
         """The one who holds the lock first ends what a crashed one left.
 
         Not the watch of a transaction that is about to be ended: whoever speaks for it is no crash, even
@@ -390,7 +390,7 @@ class SideCar:
             raise
 
     @contextmanager
-    def _locked(self, ending: str | None) -> Generator[Work]:
+    def _locked(self, ending: str | None) -> Generator[UndoWork]:
         if not self._stage.is_dir():  # it is made last
             self._layout.ensure()
             private_folder(self.folder)
@@ -407,7 +407,7 @@ class SideCar:
                 self._state = State(
                     self.folder / "holdfast-state.db", self._repository.take_unsynced, now=self._clock()
                 )
-            work = Work(
+            work = UndoWork(
                 self._repository,
                 self._state,
                 self._tree,

@@ -16,7 +16,7 @@ from typing import NamedTuple
 from holdfast.base.file_stamps import settled_ctime
 from holdfast.project.layout import FOLDER
 from holdfast.undo.git import find_ignored, ignore_sources
-from holdfast.undo.state import Known, same_content
+from holdfast.undo.state import KnownFile, same_content
 from holdfast.undo.worktree import UnreadableError, Worktree
 
 _QUICKLY_READ = 1 << 20
@@ -32,10 +32,10 @@ class _Folder(NamedTuple):
     folders: frozenset[bytes]
 
 
-class Glance:
+class TreeCache:
     def __init__(self, tree: Worktree) -> None:
         self._tree = tree
-        self._files: dict[bytes, Known] = {}
+        self._files: dict[bytes, KnownFile] = {}
         self._folders: dict[bytes, _Folder] = {}
         self._in_git = False
         self._sources: list[Path] = []
@@ -48,7 +48,7 @@ class Glance:
         self._folders.clear()
         self.complete = False
 
-    def saw(self, path: bytes, known: Known | None) -> None:
+    def saw(self, path: bytes, known: KnownFile | None) -> None:
         if known is None:
             self._files.pop(path, None)
         else:
@@ -91,7 +91,7 @@ class Glance:
     def _suspect_files(self, now: float) -> set[bytes]:
         lstat, base = os.lstat, self._tree.location(b"")
         found: set[bytes] = set()
-        young: list[tuple[bytes, Known]] = []
+        young: list[tuple[bytes, KnownFile]] = []
         for path, known in self._files.items():  # often thousands: little more than a system call each
             try:
                 status = lstat(base + path)
@@ -108,7 +108,7 @@ class Glance:
         found.update(path for path, known in young if not self._still_holds(path, known, now))
         return found
 
-    def _still_holds(self, path: bytes, known: Known, now: float) -> bool:
+    def _still_holds(self, path: bytes, known: KnownFile, now: float) -> bool:
         """Of a stamp too young to be believed: the content decides."""
         if known.size > _QUICKLY_READ:
             return False

@@ -27,8 +27,18 @@ from holdfast.model.git import encode_path
 from holdfast.undo.ledger import Cache, Ledger, Transaction
 from holdfast.undo.objects import Repository
 from holdfast.undo.restore import Restoring, rescue
-from holdfast.undo.state import WHOLE_TREE, Entry, Kind, Known, PathChange, State, Status, Watch, same_content
-from holdfast.undo.tree_cache import Glance
+from holdfast.undo.state import (
+    WHOLE_TREE,
+    FileKind,
+    KnownFile,
+    LedgerEntry,
+    PathChange,
+    State,
+    Status,
+    Watch,
+    same_content,
+)
+from holdfast.undo.tree_cache import TreeCache
 from holdfast.undo.worktree import UnreadableError, Worktree
 
 log = logging.getLogger("holdfast.sidecar")
@@ -39,7 +49,7 @@ _LOOKED = "looked"
 
 
 @dataclass(frozen=True)
-class Limits:
+class UndoLimits:
     largest_file: int = 16 << 20
     """A larger file's change is recorded, its content is not kept."""
     total: int = 2 << 30
@@ -67,16 +77,16 @@ def no_named_files() -> Mapping[str, NamedFiles]:
 
 
 @dataclass(frozen=True)
-class Outcome:
+class UndoOutcome:
     """What an undo or a rollback did."""
 
-    entry: Entry
+    entry: LedgerEntry
     restored: tuple[str, ...]
     left: Mapping[str, str]
     """Paths that stayed as they are, each with the reason."""
 
 
-class Work:
+class UndoWork:
     """One turn at the side-car; whoever holds the lock has one."""
 
     def __init__(
@@ -85,9 +95,9 @@ class Work:
         state: State,
         tree: Worktree,
         clock: Clock,
-        limits: Limits,
+        limits: UndoLimits,
         cache: Cache,
-        glance: Glance,
+        glance: TreeCache,
         named_files: FilesBySession = no_named_files,
     ) -> None:
         self.repository = repository
@@ -123,7 +133,7 @@ class Work:
                 self.settle(scope, also=partial(self.state.unwatch, watch.transaction_id))
                 watch.ending.unlink(missing_ok=True)
 
-    def running(self, transaction_id: str) -> Entry:
+    def running(self, transaction_id: str) -> LedgerEntry:
         """The newest entry of a transaction that is in progress."""
         found = self.ledger.last(transaction_id)
         if found.status != "in-progress":
@@ -142,7 +152,7 @@ class Work:
                 log.warning("%s", error.message)
         return found
 
-    def find_entry(self, change_id: str) -> tuple[Transaction, Entry]:
+    def find_entry(self, change_id: str) -> tuple[Transaction, LedgerEntry]:
         for transaction in self.sound_transactions():
             for entry in transaction.entries:
                 if entry.id == change_id:
@@ -155,7 +165,7 @@ class Work:
         self,
         transaction_id: str,
         session_id: str,
-        kind: Kind,
+        kind: FileKind,
         *,
         status: Status = "in-progress",
         continued_from: str | None = None,
@@ -171,7 +181,7 @@ class Work:
         entry = self._entry(transaction_id, session_id, "begin", continued_from=continued_from)
         self.ledger.append(entry, {}, lambda: self.state.watch(transaction_id, [WHOLE_TREE], owner))
 
-    def _entry(self, transaction_id: str, session_id: str, kind: Kind, **more: object) -> Entry:
+    def _entry(self, transaction_id: str, session_id: str, kind: FileKind, **more: object) -> LedgerEntry:
         now = self._clock()
         document = {
             "id": new_id("ch", now),
@@ -182,7 +192,7 @@ class Work:
             **more,
         }
         try:
-            return Entry.model_validate(document)
+            return LedgerEntry.model_validate(document)
         except ValidationError as error:
             raise invalid("transaction", error) from error
 
@@ -198,7 +208,7 @@ class Work:
         keeps_watching: bool = False,
         doubt: str = "",
         also: Callable[[], None] | None = None,
-    ) -> Entry | None:
+    ) -> LedgerEntry | None:
         """Look at the files in scope, and put what differs down to whom it belongs.
 
         Where `closing` names a transaction, its watch ends with this, unless it `keeps_watching`; returns
@@ -242,11 +252,11 @@ class Work:
 
     def _shares(
         self,
-        differing: Mapping[bytes, tuple[Known | None, Known | None]],
+        differing: Mapping[bytes, tuple[KnownFile | None, KnownFile | None]],
         watches: Sequence[Watch],
         closing: str | None,
         named_files: Mapping[str, NamedFiles],
-    ) -> tuple[dict[tuple[str, str], list[bytes]], dict[bytes, Known | None]]:
+    ) -> tuple[dict[tuple[str, str], list[bytes]], dict[bytes, KnownFile | None]]:
         """The paths by the transaction they belong to; and the user's own, which we only remember."""
         shares: dict[tuple[str, str], list[bytes]] = {}
         users = {path: differing[path][1] for path in self._there_before(differing, watches)}
@@ -269,7 +279,7 @@ class Work:
 
     def _compare(
         self, scope: Iterable[bytes] | None
-    ) -> tuple[dict[bytes, tuple[Known | None, Known | None]], dict[bytes, Known | None]]:
+    ) -> tuple[dict[bytes, tuple[KnownFile | None, KnownFile | None]], dict[bytes, KnownFile | None]]:
         """Files with another content than known (before, now), and those with only another stamp."""
         whole = scope is None
         if whole:
@@ -281,8 +291,8 @@ class Work:
         else:
             paths = list(scope)
             rows = {path: row for path in paths if (row := self.state.file(path)) is not None}
-        differing: dict[bytes, tuple[Known | None, Known | None]] = {}
-        refreshed: dict[bytes, Known | None] = {}
+        differing: dict[bytes, tuple[KnownFile | None, KnownFile | None]] = {}
+        refreshed: dict[bytes, KnownFile | None] = {}
         for path in sorted(paths):
             before = rows.get(path)
             try:
@@ -300,7 +310,7 @@ class Work:
         return differing, refreshed
 
     def _there_before(
-        self, differing: Mapping[bytes, tuple[Known | None, Known | None]], watches: Sequence[Watch]
+        self, differing: Mapping[bytes, tuple[KnownFile | None, KnownFile | None]], watches: Sequence[Watch]
     ) -> list[bytes]:
         """Files that are new to us and not to the tree: git ignored them, and does not any more.
 
@@ -336,9 +346,9 @@ class Work:
         self,
         owner: tuple[str, str],
         paths: Sequence[bytes],
-        differing: Mapping[bytes, tuple[Known | None, Known | None]],
+        differing: Mapping[bytes, tuple[KnownFile | None, KnownFile | None]],
         description: str,
-    ) -> tuple[Entry, dict[bytes, Known | None]]:
+    ) -> tuple[LedgerEntry, dict[bytes, KnownFile | None]]:
         transaction_id, doubt = owner
         changes = tuple(
             PathChange(path=encode_path(path), before=before and before.state, after=now and now.state)
@@ -369,11 +379,11 @@ class Work:
         self,
         transaction: Transaction,
         kind: Literal["undo", "rollback"],
-        entries: Sequence[Entry],
+        entries: Sequence[LedgerEntry],
         *,
         partial: bool,
         doubtful: bool,
-    ) -> Outcome:
+    ) -> UndoOutcome:
         unsure = {c.path: one.doubt for one in entries if one.doubt and not doubtful for c in one.changes}
         if unsure and not partial:
             raise ConflictError(
@@ -399,7 +409,7 @@ class Work:
         fault_point("sidecar.intended")
         return self._carry_out(restoring)
 
-    def _carry_out(self, restoring: Restoring) -> Outcome:
+    def _carry_out(self, restoring: Restoring) -> UndoOutcome:
         entry, files = restoring.carry_out(self.tree, self.repository, self._clock)
 
         def forget() -> None:
@@ -408,9 +418,9 @@ class Work:
                 self.state.unwatch(entry.transaction_id)
 
         self.ledger.append(entry, files, forget)
-        return Outcome(entry, tuple(change.path for change in entry.changes), restoring.left)
+        return UndoOutcome(entry, tuple(change.path for change in entry.changes), restoring.left)
 
-    def look_again(self, paths: Iterable[bytes]) -> dict[bytes, Known | None]:
+    def look_again(self, paths: Iterable[bytes]) -> dict[bytes, KnownFile | None]:
         """How these files are now, with what the user did to them taken in."""
         names = list(paths)
         self.settle(names)
@@ -443,7 +453,7 @@ class Work:
             self.state.put_note("collected", self._size)
 
 
-def _status_after(transaction: Transaction, kind: str, undone: Sequence[Entry]) -> Status:
+def _status_after(transaction: Transaction, kind: str, undone: Sequence[LedgerEntry]) -> Status:
     if kind == "rollback":
         return "rolled-back"
     undone_ids = {entry.id for entry in undone}

@@ -27,7 +27,7 @@ from holdfast.project.layout import FOLDER
 from holdfast.undo.git import list_unignored
 from holdfast.undo.plan import NOT_KEPT
 from holdfast.undo.set_aside import PART, SetAside, move
-from holdfast.undo.state import FileState, Known, same
+from holdfast.undo.state import FileState, KnownFile, same
 
 MOST_FILES = 200_000
 _STAGED = ".holdfast-staged-"
@@ -93,7 +93,7 @@ class Worktree:
 
     # ── looking ────────────────────────────────────────────────────────────────────────────
 
-    def look(self, path: bytes, known: Known | None, now: float, keep: Keep) -> Known | None:
+    def look(self, path: bytes, known: KnownFile | None, now: float, keep: Keep) -> KnownFile | None:
         """What is there; read, and handed to `keep`, only where the stamp does not settle it."""
         location = self.location(path)
         try:
@@ -108,7 +108,7 @@ class Worktree:
         except OSError as error:
             raise UnreadableError(f"{os.fsdecode(path)} cannot be read: {error.strerror or error}") from error
 
-    def _read(self, location: bytes, status: os.stat_result, now: float, keep: Keep) -> Known | None:
+    def _read(self, location: bytes, status: os.stat_result, now: float, keep: Keep) -> KnownFile | None:
         if stat.S_ISDIR(status.st_mode):
             return None
         still, permissions = True, 0o777
@@ -121,7 +121,7 @@ class Worktree:
         else:
             raise UnreadableError(f"{os.fsdecode(location)} is neither a file nor a link")
         believed = settled_ctime(status, now) if still else None
-        return Known(link, permissions, oid, size, stored, status.st_mtime_ns, believed)
+        return KnownFile(link, permissions, oid, size, stored, status.st_mtime_ns, believed)
 
     def _take(self, descriptor: int, keep: Keep) -> tuple[str, int, bool]:
         size = os.fstat(descriptor).st_size
@@ -369,7 +369,7 @@ def _is_ours(name: bytes) -> bool:
     return b".git" not in parts and parts[0] != os.fsencode(FOLDER) and not name.endswith(b"/")
 
 
-def _same_stamp(known: Known, status: os.stat_result) -> bool:
+def _same_stamp(known: KnownFile, status: os.stat_result) -> bool:
     return (
         status.st_ctime_ns == known.ctime_ns
         and status.st_mtime_ns == known.mtime_ns

@@ -30,7 +30,7 @@ log = logging.getLogger("holdfast.runner")
 _AUTHOR = ("-c", "user.name=Holdfast", "-c", "user.email=holdfast@localhost")
 
 
-class Workplace(Protocol):
+class Checkout(Protocol):
     @property
     def folder(self) -> Path: ...
 
@@ -123,7 +123,7 @@ class Clone:
         reach_remote(folder, self._repository, command, *arguments)
 
 
-def workplace_for(workflow: Workflow, last: WorkCommitted | None, settings: Settings) -> Workplace:
+def checkout_for(workflow: Workflow, last: WorkCommitted | None, settings: Settings) -> Checkout:
     if workflow.options.repository is not None:
         return Clone(workflow, last, settings)
     return OwnFolder(Path(os.fsdecode(decode_path(workflow.worktree))))

@@ -66,7 +66,7 @@ def _named(task: Task) -> str:
     return task.id if task.description in ("", task.id) else f"{task.id}: {task.description}"
 
 
-class Trail:
+class FileRecorder:
     def __init__(self, folder: Path | None, workflow: Workflow, clock: Clock) -> None:
         """With no folder, nothing is recorded."""
         self._folder, self._clock = folder, clock

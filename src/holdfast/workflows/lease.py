@@ -26,16 +26,16 @@ from holdfast.store.leases import Lease, Leases
 
 log = logging.getLogger("holdfast.worker")
 
-Kind = Literal["worker", "run"]
+LeaseKind = Literal["worker", "run"]
 
 LEASE_SECONDS = 5.0
 BEAT_SECONDS = 1.0
 
 
-class Presence:
-    """`with Presence(leases, "worker") as here:`; `here.lost` is set when it was taken for dead."""
+class HeldLease:
+    """`with HeldLease(leases, "worker") as here:`; `here.lost` is set when it was taken for dead."""
 
-    def __init__(self, leases: Leases, kind: Kind, lease_seconds: float = LEASE_SECONDS) -> None:
+    def __init__(self, leases: Leases, kind: LeaseKind, lease_seconds: float = LEASE_SECONDS) -> None:
         me = identify(os.getpid())
         host = machine()
         name = host.partition("[")[0]

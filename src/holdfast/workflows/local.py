@@ -14,11 +14,11 @@ from holdfast.project.settings import Settings
 from holdfast.sessions.transitions import Core
 from holdfast.store.sql import SqlStore
 from holdfast.workflows.drivers import DriverShelf
-from holdfast.workflows.lease import Presence
+from holdfast.workflows.lease import HeldLease
 from holdfast.workflows.notices import Notices
 from holdfast.workflows.recorder import RunOverError
 from holdfast.workflows.runner import SessionRun
-from holdfast.workflows.runner_context import Listener, Surroundings
+from holdfast.workflows.runner_context import Listener, RunnerContext
 from holdfast.workflows.service import OrchestratorService
 
 
@@ -41,10 +41,10 @@ class Here:
             store = SqlStore(self._settings.db)
             stack.callback(store.close)
             self.service = OrchestratorService(self._settings, store=store, clock=self._clock)
-            presence = stack.enter_context(Presence(store.leases, "run"))
+            presence = stack.enter_context(HeldLease(store.leases, "run"))
             self.claim = presence.claim()
             self._executor_id = presence.id
-            self._around = Surroundings(
+            self._around = RunnerContext(
                 core=Core(store, self._clock),
                 settings=self._settings,
                 drivers=DriverShelf(self._settings),

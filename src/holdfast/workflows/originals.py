@@ -14,7 +14,7 @@ from holdfast.model.fold import SessionFold
 from holdfast.model.originals import ISSUE, MESSAGE, OPTIONS, lacks_something, name_of, taken_out
 from holdfast.model.task import Task
 from holdfast.model.workflow import Issue, Workflow, WorkflowOptions
-from holdfast.workflows.drivers.protocol import Done, Finding, Outcome
+from holdfast.workflows.drivers.protocol import Done, DriverFinding, TaskOutcome
 
 _T = TypeVar("_T", Task, Issue, WorkflowOptions)
 
@@ -85,12 +85,12 @@ class Originals:
                     return f"{before}{sign}{self._secrets[secret]}{rest[len(secret) - start :]}"
         return text
 
-    def hidden_in_outcome(self, outcome: Outcome) -> Outcome:
+    def hidden_in_outcome(self, outcome: TaskOutcome) -> TaskOutcome:
         if isinstance(outcome, Done):
             return Done(self.hidden(outcome.result)) if outcome.result else outcome
         return replace(outcome, reason=self.hidden(outcome.reason))
 
-    def hidden_in_finding(self, finding: Finding) -> Finding:
+    def hidden_in_finding(self, finding: DriverFinding) -> DriverFinding:
         text = clean = finding.model_dump_json()
         for secret in self._longest_first:
             clean = clean.replace(to_json(secret).decode()[1:-1], self._secrets[secret])

@@ -42,24 +42,24 @@ from holdfast.model.usage import UsageMetrics
 from holdfast.model.workflow import PauseRequest, Workflow
 from holdfast.sessions.enrich import enrich_later
 from holdfast.sessions.transitions import Facts, settled_entries
-from holdfast.workflows.checkout import OwnFolder, Workplace, workplace_for
+from holdfast.workflows.checkout import Checkout, OwnFolder, checkout_for
 from holdfast.workflows.closing import close_session
 from holdfast.workflows.drivers.prompts import feedback
 from holdfast.workflows.drivers.protocol import (
     Done,
     Exhausted,
     Failed,
-    Interrupted,
-    Outcome,
     RateLimited,
+    TaskInterrupted,
+    TaskOutcome,
 )
 from holdfast.workflows.experience import Experience
-from holdfast.workflows.file_recorder import Trail
+from holdfast.workflows.file_recorder import FileRecorder
 from holdfast.workflows.originals import Originals
 from holdfast.workflows.plan import driver_of
 from holdfast.workflows.recorder import Recorder, RunOverError
-from holdfast.workflows.runner_context import Surroundings
-from holdfast.workflows.task_runner import Attempts, Ended
+from holdfast.workflows.runner_context import RunnerContext
+from holdfast.workflows.task_runner import Ended, TaskRunner
 
 log = logging.getLogger("holdfast.runner")
 
@@ -74,7 +74,7 @@ class LeftToOthersError(BaseException):
 
 
 class SessionRun:
-    def __init__(self, workflow_id: str, run_id: str, surroundings: Surroundings) -> None:
+    def __init__(self, workflow_id: str, run_id: str, surroundings: RunnerContext) -> None:
         self._workflow_id, self._run_id = workflow_id, run_id
         self._around = surroundings
         self._open: _OpenSession | None = None
@@ -110,7 +110,7 @@ class SessionRun:
 class _OpenSession:
     """A session taken up: the state of its tasks, as recorded, and what runs now."""
 
-    def __init__(self, workflow_id: str, run_id: str, around: Surroundings) -> None:
+    def __init__(self, workflow_id: str, run_id: str, around: RunnerContext) -> None:
         self._around = around
         self._recorder = Recorder.take(
             around.core, workflow_id, run_id, around.claim(), around.quit, takes_over=around.takes_over
@@ -125,10 +125,10 @@ class _OpenSession:
         self._no_place: str | None = None
         self._originals = Originals(around.core.store.originals(workflow_id), workflow, fold)
         self._place = self._placed(fold)
-        self._attempts = Attempts(
+        self._attempts = TaskRunner(
             around, self._recorder, fold, self._place, self._originals, self._request_at_once
         )
-        self._trail = Trail(self._recorded_folder(), workflow, around.clock)
+        self._trail = FileRecorder(self._recorded_folder(), workflow, around.clock)
 
     def close(self) -> None:
         self._trail.close()
@@ -141,10 +141,10 @@ class _OpenSession:
         is_own = isinstance(self._place, OwnFolder) and self._no_place is None
         return self._place.folder if is_own and self._around.settings.record_files else None
 
-    def _placed(self, fold: SessionFold) -> Workplace:
+    def _placed(self, fold: SessionFold) -> Checkout:
         try:
             workflow = self._workflow.changed(options=self._originals.options())
-            return workplace_for(workflow, fold.work, self._around.settings)
+            return checkout_for(workflow, fold.work, self._around.settings)
         except HoldfastError as error:
             self._no_place = f"its repository cannot be used: {self._originals.hidden(error.message)}"
             return OwnFolder(self._around.settings.home / "worktrees" / "none")
@@ -323,14 +323,14 @@ class _OpenSession:
             entries.append(ended.committed)
         if ended.report.tokens is not None:
             entries.append(UsageReported(usage=self._metrics()))
-        if isinstance(outcome, Interrupted) and self._attempts.forced:
+        if isinstance(outcome, TaskInterrupted) and self._attempts.forced:
             entries.append(Warned(text=f"task {ended.task.id}: {self._attempts.forced}"))
         return entries
 
-    def _judged(self, ended: Ended) -> Outcome:
+    def _judged(self, ended: Ended) -> TaskOutcome:
         """A command that failed because its folder was taken away under it did not fail."""
         if isinstance(ended.outcome, Failed) and not self._worktree.is_dir():
-            return Interrupted(f"the worktree {self._workflow.worktree} is gone")
+            return TaskInterrupted(f"the worktree {self._workflow.worktree} is gone")
         return ended.outcome
 
     def _note_end(self, ended: Ended) -> None:
@@ -352,7 +352,7 @@ class _OpenSession:
             return PauseCause("exhaustion", f"{outcome.reason}{until}")
         if self._attempts.unkept is not None:
             return PauseCause("pause", self._attempts.unkept)
-        if isinstance(outcome, Interrupted) and self._must_stop:
+        if isinstance(outcome, TaskInterrupted) and self._must_stop:
             return PauseCause("pause", outcome.reason)
         return None
 
@@ -437,10 +437,10 @@ class _OpenSession:
         return to_datetime(self._around.clock())
 
 
-_OUTCOMES: dict[type[Outcome], Literal["completed", "failed", "interrupted"]] = {
+_OUTCOMES: dict[type[TaskOutcome], Literal["completed", "failed", "interrupted"]] = {
     Done: "completed",
     Failed: "failed",
     Exhausted: "interrupted",
     RateLimited: "interrupted",
-    Interrupted: "interrupted",
+    TaskInterrupted: "interrupted",
 }

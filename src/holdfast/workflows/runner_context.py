@@ -28,7 +28,7 @@ from holdfast.workflows.drivers.protocol import Driver
 _INTERVAL = 0.2
 
 
-class Watch:
+class TaskWatch:
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._looks: dict[int, tuple[float, Callable[[], None]]] = {}
@@ -81,7 +81,7 @@ def _nobody(_workflow_id: str, _what: Entry | UsageMetrics | str) -> None:
 
 
 @dataclass
-class Surroundings:
+class RunnerContext:
     """What all sessions run by one process share."""
 
     core: Core
@@ -92,7 +92,7 @@ class Surroundings:
     """Whether it goes on with sessions that others left behind."""
     listener: Listener = _nobody
     clock: Clock = system_clock
-    watch: Watch = field(default_factory=Watch)
+    watch: TaskWatch = field(default_factory=TaskWatch)
     quit: threading.Event = field(default_factory=threading.Event)
     """Set where the process itself must end: nothing is waited for any more."""
     leaving: threading.Event = field(default_factory=threading.Event)

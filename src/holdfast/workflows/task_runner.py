@@ -17,23 +17,23 @@ from holdfast.model.snapshot import SessionSnapshot
 from holdfast.model.task import Task
 from holdfast.model.usage import UsageMetadata, UsageMetrics
 from holdfast.model.workflow import Workflow
-from holdfast.workflows.checkout import Workplace
+from holdfast.workflows.checkout import Checkout
 from holdfast.workflows.drivers.guarded import end_what_is_left
 from holdfast.workflows.drivers.protocol import (
-    AgentSession,
     Assignment,
     Done,
+    DriverFinding,
+    DriverSession,
     EarlierSession,
     Failed,
-    Finding,
-    Interrupted,
-    Outcome,
     StopSignal,
+    TaskInterrupted,
+    TaskOutcome,
 )
 from holdfast.workflows.originals import Originals
 from holdfast.workflows.plan import driver_of
 from holdfast.workflows.recorder import Recorder
-from holdfast.workflows.runner_context import Surroundings
+from holdfast.workflows.runner_context import RunnerContext
 
 # ── what a driver reports ─────────────────────────────────────────────────────────────────────────
 
@@ -71,14 +71,14 @@ class TaskReport:
     on_usage: Callable[[UsageMetrics], None]
     on_agent_session: Callable[[AgentSessionReported], None]
     on_line: Callable[[str], None]
-    findings: list[Finding] = field(default_factory=list[Finding])
+    findings: list[DriverFinding] = field(default_factory=list[DriverFinding])
     tokens: int | None = None
 
     def usage(self, usage: UsageMetadata, *, tool_calls: int = 0, cost_usd: float | None = None) -> None:
         self.tokens = (self.tokens or 0) + usage.total_tokens
         self.on_usage(self.session.add(usage, tool_calls, cost_usd))
 
-    def agent_session(self, session: AgentSession) -> None:
+    def agent_session(self, session: DriverSession) -> None:
         self.on_agent_session(
             AgentSessionReported(
                 task_id=self.task_id,
@@ -88,7 +88,7 @@ class TaskReport:
             )
         )
 
-    def found(self, *findings: Finding) -> None:
+    def found(self, *findings: DriverFinding) -> None:
         self.findings += findings
 
     def say(self, line: str) -> None:
@@ -107,7 +107,7 @@ class Ended:
     """An attempt, as it went."""
 
     task: Task
-    outcome: Outcome
+    outcome: TaskOutcome
     report: TaskReport
     seconds: float
     context_share: float | None
@@ -115,15 +115,15 @@ class Ended:
     committed: WorkCommitted | None = None
 
 
-class Attempts:
+class TaskRunner:
     """All attempts of one session."""
 
     def __init__(
         self,
-        around: Surroundings,
+        around: RunnerContext,
         recorder: Recorder,
         fold: SessionFold,
-        place: Workplace,
+        place: Checkout,
         originals: Originals,
         request_pause: Callable[[PauseCause], None],
     ) -> None:
@@ -169,13 +169,13 @@ class Attempts:
                 self.unkept = (
                     f"the work of task {task.id} could not be kept: {self._originals.hidden(error.message)}"
                 )
-                outcome = Interrupted(self.unkept)
+                outcome = TaskInterrupted(self.unkept)
         seconds = time.monotonic() - began
         after = self.usage.metrics.context_utilization
         grown = None if after is None else max(0.0, after - (before or 0.0))
         return Ended(task, outcome, report, seconds, grown, committed)
 
-    def _driven(self, task: Task, stop: StopSignal, report: TaskReport) -> Outcome:
+    def _driven(self, task: Task, stop: StopSignal, report: TaskReport) -> TaskOutcome:
         name = driver_of(task, self._workflow.options)
         try:
             return self._run(name, self._assignment(task, name, stop), report)
@@ -185,8 +185,8 @@ class Attempts:
             log.debug("driver %s failed", name, exc_info=True)
             return Failed(f"the {name} driver failed: {type(error).__name__}: {error}")
 
-    def _run(self, driver: str, assignment: Assignment, report: TaskReport) -> Outcome:
-        outcome: Outcome | None = None
+    def _run(self, driver: str, assignment: Assignment, report: TaskReport) -> TaskOutcome:
+        outcome: TaskOutcome | None = None
         try:
             outcome = self._around.drivers(driver).run(assignment, report)
             return outcome
@@ -249,11 +249,11 @@ def _earlier(base: SessionSnapshot) -> EarlierSession:
     return EarlierSession(base.trigger, _agent_session(base.agent_session), base.usage.context_utilization)
 
 
-def _agent_session(reported: AgentSessionReported | None) -> AgentSession | None:
+def _agent_session(reported: AgentSessionReported | None) -> DriverSession | None:
     if reported is None:
         return None
     transcript = Path(reported.transcript) if reported.transcript else None
-    return AgentSession(reported.agent_session_id, reported.agent, transcript)
+    return DriverSession(reported.agent_session_id, reported.agent, transcript)
 
 
 def _force_after(workflow: Workflow) -> float:

@@ -23,10 +23,10 @@ from holdfast.store.leases import Lease
 from holdfast.store.sql import SqlStore
 from holdfast.workflows.drivers import DriverShelf
 from holdfast.workflows.engine import Engine
-from holdfast.workflows.lease import LEASE_SECONDS, Presence, holder, is_dead, is_gone
+from holdfast.workflows.lease import LEASE_SECONDS, HeldLease, holder, is_dead, is_gone
 from holdfast.workflows.notices import Notices
 from holdfast.workflows.runner import SessionRun
-from holdfast.workflows.runner_context import Listener, Surroundings
+from holdfast.workflows.runner_context import Listener, RunnerContext
 from holdfast.workflows.service import OrchestratorService
 
 log = logging.getLogger("holdfast.worker")
@@ -52,7 +52,7 @@ class Worker:
         self._concurrency, self._lease_seconds = concurrency, lease_seconds
         self._listener = listener
         self._stop = threading.Event()
-        self._around: Surroundings | None = None
+        self._around: RunnerContext | None = None
 
     def stop(self) -> None:
         """End at the next boundary of each session; asked again, now."""
@@ -66,9 +66,9 @@ class Worker:
             store = SqlStore(self._settings.db)
             stack.callback(store.close)
             service = OrchestratorService(self._settings, store=store, clock=self._clock)
-            presence = stack.enter_context(Presence(store.leases, "worker", self._lease_seconds))
+            presence = stack.enter_context(HeldLease(store.leases, "worker", self._lease_seconds))
             notices = Notices(self._settings.notify, self._listener)
-            around = self._around = Surroundings(
+            around = self._around = RunnerContext(
                 core=Core(store, self._clock),
                 settings=self._settings,
                 drivers=DriverShelf(self._settings),
@@ -98,8 +98,8 @@ class _Round:
         service: OrchestratorService,
         store: SqlStore,
         engine: Engine,
-        presence: Presence,
-        around: Surroundings,
+        presence: HeldLease,
+        around: RunnerContext,
         stop: threading.Event,
     ) -> None:
         self._service, self._store, self._engine = service, store, engine

@@ -14,7 +14,7 @@ import pytest
 from flow.harness import play
 from holdfast.base.errors import NodeFailedError
 from holdfast.flow.agents.claude_code import claude_code_node
-from holdfast.flow.graph import Body, Flow
+from holdfast.flow.graph import Flow, NodeBody
 from holdfast.flow.hub import Hub
 from holdfast.flow.step import Step
 from holdfast.journal.usage import ContextUsageTracker
@@ -47,7 +47,7 @@ def player(tmp_path: Path) -> Player:
     return Player(tmp_path)
 
 
-def node_of(command: list[str], **options: Any) -> Body:
+def node_of(command: list[str], **options: Any) -> NodeBody:
     words = ("--model", "m")
     return claude_code_node(lambda step: f"Fix {step.input}", command=command, options=words, **options)
 

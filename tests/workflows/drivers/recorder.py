@@ -11,7 +11,7 @@ from typing import Any
 from holdfast.model.task import Task
 from holdfast.model.usage import UsageMetadata
 from holdfast.model.workflow import Issue
-from holdfast.workflows.drivers.protocol import AgentSession, Assignment, Finding
+from holdfast.workflows.drivers.protocol import Assignment, DriverFinding, DriverSession
 
 PATIENCE = 60.0
 
@@ -21,8 +21,8 @@ class Recorder:
     calls: list[UsageMetadata] = field(default_factory=list[UsageMetadata])
     tool_calls: int = 0
     cost: float = 0.0
-    sessions: list[AgentSession] = field(default_factory=list[AgentSession])
-    findings: list[Finding] = field(default_factory=list[Finding])
+    sessions: list[DriverSession] = field(default_factory=list[DriverSession])
+    findings: list[DriverFinding] = field(default_factory=list[DriverFinding])
     lines: list[str] = field(default_factory=list[str])
     after_usage: Callable[[UsageMetadata], None] = lambda _: None
 
@@ -32,10 +32,10 @@ class Recorder:
         self.cost += cost_usd or 0.0
         self.after_usage(usage)
 
-    def agent_session(self, session: AgentSession) -> None:
+    def agent_session(self, session: DriverSession) -> None:
         self.sessions.append(session)
 
-    def found(self, *findings: Finding) -> None:
+    def found(self, *findings: DriverFinding) -> None:
         self.findings += findings
 
     def say(self, line: str) -> None:

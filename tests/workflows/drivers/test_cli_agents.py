@@ -24,14 +24,14 @@ from holdfast.model.task import Task
 from holdfast.project.settings import Settings, load_settings
 from holdfast.workflows.drivers import driver_named
 from holdfast.workflows.drivers.protocol import (
-    AgentSession,
     Done,
+    DriverSession,
     EarlierSession,
     Exhausted,
     Failed,
-    Interrupted,
-    Outcome,
     RateLimited,
+    TaskInterrupted,
+    TaskOutcome,
 )
 from workflows.drivers.recorder import Recorder, assignment, is_running, wait_for
 
@@ -96,7 +96,7 @@ class Stage:
     def settings(self, **more: Any) -> Settings:
         return replace(load_settings({}, self.project), **more)
 
-    def work(self, prompt: str = "Do it", settings: Settings | None = None, **more: Any) -> Outcome:
+    def work(self, prompt: str = "Do it", settings: Settings | None = None, **more: Any) -> TaskOutcome:
         driver = driver_named(self.agent, settings or self.settings())
         return driver.run(assignment(self.project, prompt, **more), self.report)
 
@@ -212,7 +212,7 @@ def test_a_review_is_asked_for_in_a_schema(stage: Stage) -> None:
 
 def test_a_session_is_gone_on_with(stage: Stage) -> None:
     stage.plays(good(stage))
-    own = AgentSession("abc", stage.program)
+    own = DriverSession("abc", stage.program)
     stage.work(agent_session=own, context="# Handover")
     assert "abc" in stage.call()["words"]
     assert "# Handover" not in stage.call()["prompt"]
@@ -226,7 +226,7 @@ def test_an_old_session_is_taken_up_where_its_window_has_room(
     stage: Stage, trigger: Any, share: float | None, is_taken_up: bool
 ) -> None:
     stage.plays(good(stage))
-    earlier = EarlierSession(trigger, AgentSession("old", stage.program), share)
+    earlier = EarlierSession(trigger, DriverSession("old", stage.program), share)
     stage.work(earlier=earlier, context="# Handover")
     assert ("old" in stage.call()["words"]) is is_taken_up
     assert "# Handover" in stage.call()["prompt"]
@@ -235,8 +235,8 @@ def test_an_old_session_is_taken_up_where_its_window_has_room(
 def test_a_session_of_another_machine_or_agent_is_not_asked_for(stage: Stage, tmp_path: Path) -> None:
     stage.plays(good(stage))
     for session in (
-        AgentSession("old", stage.program, tmp_path / "elsewhere.jsonl"),
-        AgentSession("old", "gemini"),
+        DriverSession("old", stage.program, tmp_path / "elsewhere.jsonl"),
+        DriverSession("old", "gemini"),
     ):
         stage.work(agent_session=session, context="# Handover")
         assert "old" not in stage.call()["words"]
@@ -247,7 +247,7 @@ def test_a_session_it_no_longer_knows_is_begun_anew(stage: Stage) -> None:
     stderr = f"Error: thread/resume failed: no rollout found for thread id {LOST}\n"
     gone = "no-conversation" if stage.program == "claude" else {"stderr": stderr, "code": 1}
     stage.plays(gone, good(stage))
-    lost = AgentSession(LOST, stage.program)
+    lost = DriverSession(LOST, stage.program)
     assert stage.work(agent_session=lost, context="# Handover") == Done("Done.")
     assert LOST in stage.call(0)["words"]
     assert LOST not in stage.call(1)["words"]
@@ -296,7 +296,7 @@ def test_a_stop_ends_it_and_what_its_tools_started(stage: Stage) -> None:
     thread.start()
     outcome = driver_named(stage.agent, stage.settings()).run(job, stage.report)
     thread.join()
-    assert outcome == Interrupted("enough")
+    assert outcome == TaskInterrupted("enough")
     wait_for(lambda: not is_running(int(pid.read_text())))
 
 
@@ -332,7 +332,7 @@ def test_a_worktree_that_is_gone_is_a_failure_with_its_name(stage: Stage) -> Non
 def test_a_stop_before_the_start_counts(stage: Stage) -> None:
     job = assignment(stage.project)
     job.stop.request("too late")
-    assert driver_named(stage.agent, stage.settings()).run(job, stage.report) == Interrupted("too late")
+    assert driver_named(stage.agent, stage.settings()).run(job, stage.report) == TaskInterrupted("too late")
 
 
 def test_what_is_missing_is_said_before_anything_starts(

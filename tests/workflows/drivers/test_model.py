@@ -28,14 +28,14 @@ from holdfast.transcripts import open_transcript
 from holdfast.workflows.drivers import driver_named
 from holdfast.workflows.drivers.model import ModelDriver
 from holdfast.workflows.drivers.protocol import (
-    AgentSession,
     Done,
+    DriverSession,
     EarlierSession,
     Exhausted,
     Failed,
-    Interrupted,
-    Outcome,
     RateLimited,
+    TaskInterrupted,
+    TaskOutcome,
 )
 from workflows.drivers.recorder import Recorder, assignment, is_running, wait_for
 
@@ -54,7 +54,7 @@ class Bench:
         self.report = Recorder()
         self.clock = FixedClock()
 
-    def work(self, prompt: str = "Do it", **more: Any) -> Outcome:
+    def work(self, prompt: str = "Do it", **more: Any) -> TaskOutcome:
         return ModelDriver(self.settings, self.clock).run(
             assignment(self.folder, prompt, **more), self.report
         )
@@ -198,7 +198,7 @@ def test_a_conversation_that_is_lost_or_torn_is_begun_anew(
     if content is not None:
         path.write_bytes(content)
     with meet(says("Anew.")) as bench:
-        lost = AgentSession("model_1", "model", path)
+        lost = DriverSession("model_1", "model", path)
         assert bench.work("Go on", agent_session=lost, context="# Handover") == Done("Anew.")
         assert "# Handover" in bench.said()
         assert bench.report.sessions[-1].id != "model_1"
@@ -292,7 +292,7 @@ def test_a_model_that_goes_round_in_circles_is_stopped(meet: Any, monkeypatch: p
         assert outcome == Failed("model scripted: 4 calls and no end to the task")
 
 
-def _stopping(bench: Bench, when: Callable[[], object]) -> Outcome:
+def _stopping(bench: Bench, when: Callable[[], object]) -> TaskOutcome:
     job = assignment(bench.folder)
     thread = threading.Thread(target=lambda: (wait_for(when), job.stop.request("somebody asked")))
     thread.start()
@@ -303,13 +303,13 @@ def _stopping(bench: Bench, when: Callable[[], object]) -> Outcome:
 
 def test_a_stop_ends_a_request_under_way(meet: Any) -> None:
     with meet(hangs) as bench:
-        assert _stopping(bench, bench.model.asked.is_set) == Interrupted("somebody asked")
+        assert _stopping(bench, bench.model.asked.is_set) == TaskInterrupted("somebody asked")
 
 
 def test_a_stop_ends_a_command_and_what_it_started(meet: Any) -> None:
     with meet(calls("run_command", command="sleep 300 & echo $! > pid; sleep 300"), says("Done.")) as bench:
         pid = bench.folder / "pid"
-        assert _stopping(bench, lambda: pid.exists() and pid.read_text().strip()) == Interrupted(
+        assert _stopping(bench, lambda: pid.exists() and pid.read_text().strip()) == TaskInterrupted(
             "somebody asked"
         )
         wait_for(lambda: not is_running(int(pid.read_text())))

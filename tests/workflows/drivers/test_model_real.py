@@ -9,7 +9,7 @@ import pytest
 
 from holdfast.project.settings import Settings, load_settings
 from holdfast.workflows.drivers.model import ModelDriver
-from holdfast.workflows.drivers.protocol import AgentSession, Done, EarlierSession, Exhausted
+from holdfast.workflows.drivers.protocol import Done, DriverSession, EarlierSession, Exhausted
 from real_model import RealModel
 from workflows.drivers.recorder import Recorder, assignment
 
@@ -39,7 +39,7 @@ def test_the_window_fills_up_over_tasks_and_the_next_session_has_room(
     settings: Settings, real_model: RealModel, tmp_path: Path
 ) -> None:
     report = Recorder()
-    session: AgentSession | None = None
+    session: DriverSession | None = None
     shares: list[float] = []
     for number in range(1, 10):
         filler = " ".join(f"{word}{number}" for word in ("apple", "pear", "plum") * 50)

@@ -19,13 +19,13 @@ from holdfast.model.workflow import Issue
 from holdfast.project.settings import load_settings
 from holdfast.workflows.drivers import driver_named
 from holdfast.workflows.drivers.protocol import (
-    AgentSession,
     Assignment,
     Done,
+    DriverFinding,
+    DriverSession,
     Failed,
-    Finding,
-    Interrupted,
-    Outcome,
+    TaskInterrupted,
+    TaskOutcome,
 )
 from holdfast.workflows.drivers.shell import ShellDriver
 
@@ -38,10 +38,10 @@ class Silence:
     def usage(self, usage: object, *, tool_calls: int = 0, cost_usd: float | None = None) -> None:
         pass
 
-    def agent_session(self, session: AgentSession) -> None:
+    def agent_session(self, session: DriverSession) -> None:
         pass
 
-    def found(self, *findings: Finding) -> None:
+    def found(self, *findings: DriverFinding) -> None:
         pass
 
     def say(self, line: str) -> None:
@@ -53,7 +53,7 @@ def assignment(folder: Path, command: str) -> Assignment:
     return Assignment("wf_1", 1, Issue(id="1", title="T"), task, folder, attempt=2)
 
 
-def run(folder: Path, command: str) -> Outcome:
+def run(folder: Path, command: str) -> TaskOutcome:
     return ShellDriver(load_settings({}, folder)).run(assignment(folder, command), Silence())
 
 
@@ -84,7 +84,7 @@ def is_running(pid: int) -> bool:
         ("printf 'a\\0b'", Done("ab")),
     ],
 )
-def test_how_a_command_ends(tmp_path: Path, command: str, outcome: Outcome) -> None:
+def test_how_a_command_ends(tmp_path: Path, command: str, outcome: TaskOutcome) -> None:
     assert run(tmp_path, command) == outcome
 
 
@@ -144,7 +144,7 @@ def test_a_stop_ends_the_command_and_what_it_started(
     outcome = ShellDriver(load_settings({}, tmp_path)).run(job, Silence())
     assert not is_running(int((tmp_path / "pid").read_text()))
     thread.join()
-    assert outcome == Interrupted("somebody asked")
+    assert outcome == TaskInterrupted("somebody asked")
 
 
 def test_a_stop_waits_for_no_zombie(tmp_path: Path) -> None:
@@ -158,7 +158,7 @@ def test_a_stop_waits_for_no_zombie(tmp_path: Path) -> None:
     outcome = ShellDriver(load_settings({}, tmp_path)).run(job, Silence())
     thread.join()
     hoarder = int((tmp_path / "hoarder").read_text())
-    assert (outcome, is_running(hoarder)) == (Interrupted("somebody asked"), True)
+    assert (outcome, is_running(hoarder)) == (TaskInterrupted("somebody asked"), True)
     os.kill(hoarder, signal.SIGKILL)
 
 
@@ -178,7 +178,7 @@ time.sleep(60)
 def test_a_stop_before_the_start_counts(tmp_path: Path) -> None:
     job = assignment(tmp_path, "sleep 60")
     job.stop.request("too late")
-    assert ShellDriver(load_settings({}, tmp_path)).run(job, Silence()) == Interrupted("too late")
+    assert ShellDriver(load_settings({}, tmp_path)).run(job, Silence()) == TaskInterrupted("too late")
 
 
 _RUNNER = """

@@ -13,13 +13,15 @@ from holdfast.model.findings import TestState
 from holdfast.model.task import Task
 from holdfast.project.settings import load_settings
 from holdfast.workflows.drivers import driver_named
-from holdfast.workflows.drivers.protocol import Done, Failed, Outcome
+from holdfast.workflows.drivers.protocol import Done, Failed, TaskOutcome
 from workflows.drivers.recorder import Recorder, assignment
 
 PYTEST = f"{sys.executable} -m pytest -q -p no:cacheprovider"
 
 
-def work(folder: Path, command: str, junit: str | None = None) -> tuple[Outcome, TestState | None, Recorder]:
+def work(
+    folder: Path, command: str, junit: str | None = None
+) -> tuple[TaskOutcome, TestState | None, Recorder]:
     report = Recorder()
     task = {"prompt": None, "run": command, "junit": junit}
     outcome = driver_named("shell", load_settings({}, folder)).run(assignment(folder, task=task), report)

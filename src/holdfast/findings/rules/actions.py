@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from typing import Any, Literal, cast
 
 from holdfast.model.gathered import LastStep
-from holdfast.model.message import Outcome, ToolCall
+from holdfast.model.message import ToolCall, ToolOutcome
 
-Kind = Literal["shell", "edit", "write", "delete", "read", "search", "agent", "todo", "other"]
+ActionKind = Literal["shell", "edit", "write", "delete", "read", "search", "agent", "todo", "other"]
 
-_KINDS: dict[str, Kind] = {
+_KINDS: dict[str, ActionKind] = {
     "bash": "shell",
     "shell": "shell",
     "local_shell": "shell",
@@ -84,7 +84,7 @@ _STEP_ABOUT = 300
 
 @dataclass(frozen=True, slots=True)
 class Action:
-    kind: Kind
+    kind: ActionKind
     tool: str
     path: str = ""
     command: str = ""
@@ -94,7 +94,7 @@ class Action:
     patched: tuple[tuple[str, str], ...] = ()
 
 
-def step_of(action: Action, outcome: Outcome) -> LastStep:
+def step_of(action: Action, outcome: ToolOutcome) -> LastStep:
     on = action.about[:_STEP_ABOUT] if action.kind in ("search", "agent", "other") else ""
     return LastStep(action.kind, action.tool, action.command or on or action.path, outcome)
 
@@ -129,7 +129,7 @@ def action_of(call: ToolCall) -> Action:
     return _on_file(kind, call.name, arguments)
 
 
-def _on_file(kind: Kind, tool: str, arguments: dict[str, Any]) -> Action:
+def _on_file(kind: ActionKind, tool: str, arguments: dict[str, Any]) -> Action:
     path = _first(arguments, _PATH_KEYS)
     new, old = _first(arguments, _NEW_KEYS), _first(arguments, _OLD_KEYS)
     edits: Any = arguments.get("edits")

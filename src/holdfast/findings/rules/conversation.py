@@ -7,7 +7,7 @@ from collections import deque
 from dataclasses import dataclass
 
 from holdfast.base.text import clipped, one_line, sentences
-from holdfast.model.gathered import Choice, ChoiceKind, Insight, Step, Turn
+from holdfast.model.gathered import AgentStep, Choice, ChoiceKind, Insight, Turn
 
 # ── phrases ───────────────────────────────────────────────────────────────────────────────────────
 
@@ -111,7 +111,7 @@ class _Said:
     cut_short: bool = False
 
 
-class Talk:
+class ConversationFinder:
     """Keeps the newest of what was said and looks at it closely only when asked, at the end."""
 
     def __init__(self) -> None:
@@ -177,16 +177,16 @@ class Talk:
         still_open = [self._open] if self._open else []
         return tuple(_turn(said) for said in (*self._first, *self._last, *still_open))
 
-    def reasoning(self) -> tuple[tuple[Step, ...], tuple[Choice, ...], tuple[Insight, ...]]:
+    def reasoning(self) -> tuple[tuple[AgentStep, ...], tuple[Choice, ...], tuple[Insight, ...]]:
         """What the agent announced, chose and found out, oldest first."""
-        steps: list[Step] = []
+        steps: list[AgentStep] = []
         choices: list[Choice] = []
         insights: list[Insight] = []
         for index, text in self._texts:
             told = sentences(text)
             telling = next((sentence for sentence in told if len(sentence) > 24), "")
             if telling:
-                steps.append(Step(index, clipped(one_line(telling), 240)))
+                steps.append(AgentStep(index, clipped(one_line(telling), 240)))
             for sentence in told:
                 if not 30 <= len(sentence) <= 400 or sentence.endswith("?") or ONLY_LOOKING.search(sentence):
                     continue

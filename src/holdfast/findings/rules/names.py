@@ -14,7 +14,7 @@ from typing import Literal
 from holdfast.base.text import clipped, head_and_tail, one_line
 from holdfast.model.gathered import Name
 
-Source = Literal[
+NameSource = Literal[
     "said",
     "thought",
     "user",
@@ -38,7 +38,7 @@ _NEVER_FORGOTTEN = 0.05  # what was once central may be again
 _MOST_NAMES = 600
 
 # What the agent itself wrote says more about its next step than what a tool showed it.
-_WEIGHTS: dict[Source, float] = {
+_WEIGHTS: dict[NameSource, float] = {
     "user": 3.0,
     "said": 2.5,
     "new": 2.0,
@@ -75,10 +75,10 @@ _DATE = re.compile(r"^\d{4}-\d\d-\d\d[ T][\d:]{5,8}(?: [+-]\d{4})?\s*")
 
 class Names:
     def __init__(self) -> None:
-        self._pieces: deque[tuple[int, Source, str, str]] = deque()
+        self._pieces: deque[tuple[int, NameSource, str, str]] = deque()
         self._size = 0
 
-    def met(self, index: int, source: Source, text: str, path: str = "") -> None:
+    def met(self, index: int, source: NameSource, text: str, path: str = "") -> None:
         if not text:
             return
         piece = head_and_tail(text, _PIECE)
@@ -105,7 +105,7 @@ class _Ranking:
         self._written: set[str] = set()
         self._glosses: dict[str, str] = {}
 
-    def add(self, text: str, source: Source, path: str, weight: float) -> None:
+    def add(self, text: str, source: NameSource, path: str, weight: float) -> None:
         counts = Counter(
             name for name in _IDENTIFIER.findall(text) if _HUMP.search(name) and not _RANDOM.search(name)
         )

@@ -23,7 +23,7 @@ from typing import IO, Any, cast
 from holdfast.base.errors import CannotDoError
 from holdfast.base.process import end_group, signal_group
 from holdfast.flow.agents import UsageTracker
-from holdfast.flow.graph import Body
+from holdfast.flow.graph import NodeBody
 from holdfast.flow.step import Step
 
 _HEADLESS = ("-p", "--output-format", "stream-json", "--verbose")
@@ -41,7 +41,7 @@ def claude_code_node(
     cwd: Path | str | None = None,
     env: Mapping[str, str] | None = None,
     usage: UsageTracker | None = None,
-) -> Body:
+) -> NodeBody:
     """`options` are further ones of the program (`--model`, `--allowedTools`, …), `env` its environment."""
 
     async def node(step: Step) -> AsyncIterator[Line]:

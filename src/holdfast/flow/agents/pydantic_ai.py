@@ -15,7 +15,7 @@ from collections.abc import AsyncIterator, Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from holdfast.flow.agents import UsageTracker
-from holdfast.flow.graph import Body
+from holdfast.flow.graph import NodeBody
 from holdfast.flow.step import Step
 
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ def pydantic_ai_node(
     *,
     usage: UsageTracker | None = None,
     **options: Any,
-) -> Body:
+) -> NodeBody:
     """`usage` is told of every model call; `options` are those of `Agent.iter` (`deps`, `model`, …)."""
 
     async def node(step: Step) -> AsyncIterator[Any]:

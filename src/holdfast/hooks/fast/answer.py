@@ -4,13 +4,13 @@ from holdfast.hooks.fast.payload import quoted
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from holdfast.hooks.fast.event import Event
+    from holdfast.hooks.fast.event import AgentEvent
 
 BLOCKED = 2
 """The exit code that every agent reads as: this tool call may not run; the reason is on stderr."""
 
 
-class Answer:
+class HookAnswer:
     __slots__ = ("blocked", "context", "quiet_line", "status", "stop")
 
     def __init__(self) -> None:
@@ -25,7 +25,7 @@ class Answer:
         """The whole output of a status line."""
 
 
-def rendered(event: "Event", answer: Answer) -> str:
+def rendered(event: "AgentEvent", answer: HookAnswer) -> str:
     """What goes to stdout."""
     if answer.status is not None:
         return answer.status + "\n"
@@ -50,14 +50,14 @@ def _joined(told: list[str]) -> str:
     return "\n\n".join(told)
 
 
-def _stopping(event: "Event", reason: str) -> str:
+def _stopping(event: "AgentEvent", reason: str) -> str:
     if event.agent == "codex":  # knows no stop between tools; a denied tool makes the model end its turn
         fields = '"hookEventName":"PreToolUse","permissionDecision":"deny"'
         return f'{{"hookSpecificOutput":{{{fields},"permissionDecisionReason":{quoted(reason)}}}}}\n'
     return f'{{"continue":false,"stopReason":{quoted(reason)}}}\n'
 
 
-def _for_plugin(answer: Answer) -> str:
+def _for_plugin(answer: HookAnswer) -> str:
     parts: list[str] = []
     if answer.blocked:
         parts.append(f'"deny":{quoted(answer.blocked)}')

@@ -8,7 +8,7 @@ from holdfast.model import frame
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from holdfast.hooks.fast.event import Event
+    from holdfast.hooks.fast.event import AgentEvent
 
 LIMITS = {"claude": 9_500, "codex": 5_000, "gemini": 20_000, "opencode": 20_000}
 """Characters that each agent takes whole."""
@@ -24,13 +24,13 @@ def context_file(sessions: str, name: str, agent: str) -> str:
     return os.path.join(sessions, f"{name}.context-{LIMITS[agent]}.md")
 
 
-def own_context(event: "Event") -> str | None:
+def own_context(event: "AgentEvent") -> str | None:
     """The context of this very agent session, as last settled."""
     name = (notes.read(event.note("settled"), 100) or b"").decode("ascii", "replace").split("\n")[0]
     return _worded(event, name, frame.WOUND_DOWN) if name else None
 
 
-def latest_context(event: "Event") -> str | None:
+def latest_context(event: "AgentEvent") -> str | None:
     """The context of the session paused last in this worktree, unless a live session took it up already."""
     name = _latest(event)
     if not name:
@@ -46,7 +46,7 @@ def latest_context(event: "Event") -> str | None:
     return _worded(event, name, frame.PAUSED_HERE)
 
 
-def settle_orphans(event: "Event") -> None:
+def settle_orphans(event: "AgentEvent") -> None:
     """Make a snapshot of the sessions that were killed: nobody else did.
 
     The snapshot of one that has just ended is being made beside us: that is waited for, a while.
@@ -59,7 +59,7 @@ def settle_orphans(event: "Event") -> None:
         spawn.run(event, "recover", wait=begun + 25.0 - time.monotonic())
 
 
-def asides(event: "Event") -> list[str]:
+def asides(event: "AgentEvent") -> list[str]:
     """A word on the sessions that were just there to settle and whose work is not what is handed over."""
     told: list[str] = []
     if _being_saved(event):
@@ -75,7 +75,7 @@ def asides(event: "Event") -> list[str]:
     return told
 
 
-def _being_saved(event: "Event") -> bool:
+def _being_saved(event: "AgentEvent") -> bool:
     """Whether a session of this folder has ended, and a process lives that makes its snapshot."""
     folder = os.path.join(event.state, "hooks")
     paths = [os.path.join(folder, name, notes.SETTLING) for name in _names(folder)]
@@ -103,7 +103,7 @@ def _names(folder: str) -> list[str]:
         return []
 
 
-def _worded(event: "Event", name: str, why: str) -> str | None:
+def _worded(event: "AgentEvent", name: str, why: str) -> str | None:
     path = context_file(_sessions(event), name, event.agent)
     data = notes.read(path)
     if data is None:
@@ -119,7 +119,7 @@ def _worded(event: "Event", name: str, why: str) -> str | None:
     return (heading + _moved_on(event, commit) + compiled)[: LIMITS[event.agent]]
 
 
-def _moved_on(event: "Event", commit: str) -> str:
+def _moved_on(event: "AgentEvent", commit: str) -> str:
     """A word of warning where the repository is at another commit than it was then."""
     now = _head(os.path.join(event.project, ".git"))
     if not now or not commit or now == commit:
@@ -137,16 +137,16 @@ def _head(git: str) -> str:
     return (notes.read(os.path.join(git, reference), 100) or b"").decode("ascii", "replace").strip()
 
 
-def _latest(event: "Event") -> str:
+def _latest(event: "AgentEvent") -> str:
     path = os.path.join(_sessions(event), "LATEST-SESSION.txt")
     return (notes.read(path, 100) or b"").decode("ascii", "replace").strip()
 
 
-def _sessions(event: "Event") -> str:
+def _sessions(event: "AgentEvent") -> str:
     return os.path.join(event.project, ".holdfast", "sessions")
 
 
-def _take_up(event: "Event", name: str) -> str | None:
+def _take_up(event: "AgentEvent", name: str) -> str | None:
     """Note that this session goes on from that one; the other that does, where one is alive."""
     path = os.path.join(event.state, "hooks", "taken-up")
     with notes.Locked(path) as descriptor:
@@ -159,7 +159,7 @@ def _take_up(event: "Event", name: str) -> str | None:
     return None
 
 
-def _is_open(event: "Event", key: str) -> bool:
+def _is_open(event: "AgentEvent", key: str) -> bool:
     folder = os.path.join(event.state, "hooks", key)
     return not os.path.exists(os.path.join(folder, "ended")) and _is_alive(folder)
 
@@ -175,7 +175,7 @@ def _is_alive(folder: str) -> bool:
     return is_alive({"pid": int(lines[3]), "started": lines[4] or None})
 
 
-def _has_orphan(event: "Event") -> bool:
+def _has_orphan(event: "AgentEvent") -> bool:
     """A session whose process is gone without a word, or a journal that nobody alive is writing."""
     if os.path.exists(os.path.join(_sessions(event), "ACTIVE-PAUSE.jsonl")):
         return True  # whether it is one is looked at where it can be settled

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 
-from holdfast.hooks.fast.answer import Answer
+from holdfast.hooks.fast.answer import HookAnswer
 from holdfast.hooks.fast.quiet import is_quiet, marker_path, reminder
 from holdfast.project.trust import FOLDER
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
-    from holdfast.hooks.fast.event import Event
+    from holdfast.hooks.fast.event import AgentEvent
 
 
 HOUSEKEEPING = {
@@ -88,8 +88,8 @@ TASK_OF = "HOLDFAST_WORKFLOW"
 """Names the workflow whose task the agent works off, as drivers tell whatever they start."""
 
 
-def dispatch(event: Event) -> Answer:
-    answer = Answer()
+def dispatch(event: AgentEvent) -> HookAnswer:
+    answer = HookAnswer()
     if event.foreign:
         _without_folder(event, answer)
         return answer
@@ -107,7 +107,7 @@ def dispatch(event: Event) -> Answer:
     return answer
 
 
-def _without_folder(event: Event, answer: Answer) -> None:
+def _without_folder(event: AgentEvent, answer: HookAnswer) -> None:
     """Guards need no notes. Everything else would read or write a folder that came from elsewhere."""
     for name in _due(GUARDS, event):
         _attempt(event, "guards", name, lambda rule: _guard(event, answer, rule))
@@ -120,7 +120,7 @@ def _without_folder(event: Event, answer: Answer) -> None:
         )
 
 
-def _was_recorded(event: Event) -> bool:
+def _was_recorded(event: AgentEvent) -> bool:
     """Whether the folder was ours when the session began: what git brought since ended the recording."""
     from os.path import exists, join
 
@@ -130,7 +130,7 @@ def _was_recorded(event: Event) -> bool:
 _WITH_NUDGES = frozenset(moment for moments in NUDGES.values() for moment in moments)
 
 
-def _due(table: dict[str, tuple[str, ...]], event: Event) -> list[str]:
+def _due(table: dict[str, tuple[str, ...]], event: AgentEvent) -> list[str]:
     return [
         name
         for name, moments in table.items()
@@ -138,12 +138,12 @@ def _due(table: dict[str, tuple[str, ...]], event: Event) -> list[str]:
     ]
 
 
-def _guard(event: Event, answer: Answer, rule: Rule) -> None:
+def _guard(event: AgentEvent, answer: HookAnswer, rule: Rule) -> None:
     if answer.blocked is None:
         answer.blocked = rule(event)
 
 
-def _nudge(event: Event, answer: Answer) -> None:
+def _nudge(event: AgentEvent, answer: HookAnswer) -> None:
     marker = marker_path(event.state, event.key)
     if is_quiet(marker):
         if event.moment == "prompt":
@@ -159,7 +159,7 @@ def _nudge(event: Event, answer: Answer) -> None:
         _attempt(event, "nudges", name, tell)
 
 
-def _quiet_line(event: Event, marker: str) -> str | None:
+def _quiet_line(event: AgentEvent, marker: str) -> str | None:
     try:
         return reminder(marker, event.note("quiet-prompts"), prompt_identity(event))
     except Exception as error:  # noqa: BLE001 - as below
@@ -167,20 +167,20 @@ def _quiet_line(event: Event, marker: str) -> str | None:
         return None
 
 
-def prompt_identity(event: Event) -> str:
+def prompt_identity(event: AgentEvent) -> str:
     """What tells two prompts apart, as far as the agent says; empty where every call counts as one."""
     stamp = event.text("prompt_id") or event.text("turn_id") or event.text("message_id")
     return stamp or event.text("timestamp")
 
 
-def _attempt(event: Event, kind: str, name: str, use: Callable[[Rule], None]) -> None:
+def _attempt(event: AgentEvent, kind: str, name: str, use: Callable[[Rule], None]) -> None:
     try:
         use(_rule(kind, name))
     except Exception as error:  # noqa: BLE001 - a hook's part ends here; the agent must not feel it
         _note(event, error, f"{event.agent} {event.name} {kind}/{name}")
 
 
-def _note(event: Event, error: Exception, doing: str) -> None:
+def _note(event: AgentEvent, error: Exception, doing: str) -> None:
     from holdfast.hooks.fast import error_log
 
     error_log.note(event.state, error_log.describe(error, doing))
@@ -224,9 +224,9 @@ def _answered(agent: str, name: str) -> int:
     if name not in MOMENTS.get(agent, ()):
         return 0  # an agent newer than we are
     from holdfast.hooks.fast.answer import BLOCKED, rendered
-    from holdfast.hooks.fast.event import Event
+    from holdfast.hooks.fast.event import AgentEvent
 
-    event = Event(agent, name, data, os.environ)
+    event = AgentEvent(agent, name, data, os.environ)
     answer = dispatch(event)
     output = rendered(event, answer)
     if output:

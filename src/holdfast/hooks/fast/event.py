@@ -65,7 +65,7 @@ UNKNOWN_SESSION = "session-unknown"
 _SAFE_SIGNS = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-")
 
 
-class Event:
+class AgentEvent:
     """Reads nothing but the payload until asked."""
 
     def __init__(self, agent: str, name: str, data: bytes, environ: "Mapping[str, str]") -> None:

@@ -14,7 +14,7 @@ from holdfast.hooks.fast.payload import quoted
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from holdfast.hooks.fast.event import Event
+    from holdfast.hooks.fast.event import AgentEvent
 
 _HEAD = 160
 _SESSION_KEY = b'"session_id": "'
@@ -23,7 +23,7 @@ _CUT = 2000
 _sync_data = getattr(os, "fdatasync", os.fsync)
 
 
-def append(event: "Event", kind: str, data: str, share: float) -> bool:
+def append(event: "AgentEvent", kind: str, data: str, share: float) -> bool:
     """Record one action durably; False where this session's wind-down is over."""
     name = winding_down(event)
     if not name:
@@ -52,7 +52,7 @@ def append(event: "Event", kind: str, data: str, share: float) -> bool:
             os.close(descriptor)
 
 
-def _is_over(event: "Event") -> bool:
+def _is_over(event: "AgentEvent") -> bool:
     notes.remove(event.note("winding"))
     return False
 
@@ -91,7 +91,7 @@ def _append_with_care(path: str, descriptor: int, line: bytes) -> bool:
     return True
 
 
-def _line(event: "Event", kind: str, data: str, share: float, name: str) -> bytes:
+def _line(event: "AgentEvent", kind: str, data: str, share: float, name: str) -> bytes:
     share = min(1.0, max(0.0, share))
     start = f'{{"type": "{kind}", "timestamp": "{iso(event.now)}", "session_id": "{name}", "data": '
     return f'{start}{data}, "context_percentage": {share!r}}}\n'.encode("utf-8", "replace")
@@ -105,7 +105,7 @@ def without_secrets(data: str) -> str:
     return redact(data)[0]
 
 
-def tool_data(event: "Event") -> str:
+def tool_data(event: "AgentEvent") -> str:
     """A tool call as the journal keeps it: what was asked, and what came of it, cut where long."""
     fields = [f'"tool": {quoted(event.tool)}', f'"input": {_fitting(event.raw("tool_input"))}']
     for name, value in (("response", "tool_response"), ("error", "error")):

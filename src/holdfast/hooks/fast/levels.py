@@ -10,7 +10,7 @@ from holdfast.hooks.fast import notes
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from holdfast.hooks.fast.event import Event
+    from holdfast.hooks.fast.event import AgentEvent
 
 _LEVELS = ("caution", "warning", "auto_pause", "critical")
 
@@ -47,7 +47,7 @@ class HookSettings:
             self.on_exhaustion = value
 
 
-def settings_for(event: "Event") -> HookSettings:
+def settings_for(event: "AgentEvent") -> HookSettings:
     """The settings as of now; what cannot be read is left at its default."""
     note = os.path.join(event.state, "hooks", "settings")
     lines = _current(notes.read(note), event)
@@ -72,7 +72,7 @@ def look(path: str) -> str:
     return f"{found.st_mtime_ns}:{found.st_size}"
 
 
-def _current(data: bytes | None, event: "Event") -> list[str] | None:
+def _current(data: bytes | None, event: "AgentEvent") -> list[str] | None:
     """The note's lines, if the files it was made from look as they did."""
     if data is None:
         return None
@@ -87,7 +87,7 @@ def _current(data: bytes | None, event: "Event") -> list[str] | None:
     return lines[3:]
 
 
-def _read_again(event: "Event", note: str) -> list[str]:
+def _read_again(event: "AgentEvent", note: str) -> list[str]:
     from holdfast.hooks.fast import spawn
 
     notes.ensure_folder(os.path.dirname(note))
@@ -95,7 +95,7 @@ def _read_again(event: "Event", note: str) -> list[str]:
     return _current(notes.read(note), event) or []
 
 
-def _from_environ(event: "Event") -> list[str]:
+def _from_environ(event: "AgentEvent") -> list[str]:
     found: list[str] = []
     for name in (*_LEVELS, "on_exhaustion", "record_files", "context_window"):
         variable = f"HOLDFAST_{'LEVELS_' if name in _LEVELS else ''}{name.upper()}"

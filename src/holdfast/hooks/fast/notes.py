@@ -9,7 +9,7 @@ from holdfast.project.trust import Trust
 TYPE_CHECKING = False
 
 if TYPE_CHECKING:
-    from holdfast.hooks.fast.event import Event
+    from holdfast.hooks.fast.event import AgentEvent
 
 
 try:
@@ -142,10 +142,10 @@ def count_up(path: str) -> int:
 # Where the wind-down journal is, and whether this session has one going.
 
 
-def journal_path(event: Event) -> str:
+def journal_path(event: AgentEvent) -> str:
     return os.path.join(event.project, ".holdfast", "sessions", "ACTIVE-PAUSE.jsonl")
 
 
-def winding_down(event: Event) -> str:
+def winding_down(event: AgentEvent) -> str:
     """The name of this session's own wind-down; empty where it has none."""
     return (read(event.note("winding"), 100) or b"").decode("ascii", "replace").strip()

@@ -8,12 +8,12 @@ from holdfast.hooks.fast import notes
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from holdfast.hooks.fast.event import Event
+    from holdfast.hooks.fast.event import AgentEvent
 
 _SCRIPT = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "background.py")
 
 
-def run(event: "Event", task: str, *words: str, wait: float) -> bool:
+def run(event: "AgentEvent", task: str, *words: str, wait: float) -> bool:
     """Do it and wait for its end, at most so many seconds; whether it was done. It goes on after that."""
     child = _start(event, task, words)
     deadline = time.monotonic() + wait
@@ -28,7 +28,7 @@ def run(event: "Event", task: str, *words: str, wait: float) -> bool:
         pause = min(0.05, pause * 1.5)
 
 
-def detach(event: "Event", task: str, *words: str, holding: str = "") -> None:
+def detach(event: "AgentEvent", task: str, *words: str, holding: str = "") -> None:
     """Do it in a process that is nobody's child: agents kill what is left of theirs.
 
     Where a file is named, it holds that from before it starts to its end: others can tell it is to come.
@@ -41,7 +41,7 @@ def detach(event: "Event", task: str, *words: str, holding: str = "") -> None:
             os.close(descriptor)
 
 
-def _detach(event: "Event", task: str, words: tuple[str, ...]) -> None:
+def _detach(event: "AgentEvent", task: str, words: tuple[str, ...]) -> None:
     if hasattr(os, "posix_spawn"):
         try:
             _spawn(event, task, words)
@@ -58,7 +58,7 @@ def _detach(event: "Event", task: str, words: tuple[str, ...]) -> None:
     os.waitpid(child, 0)
 
 
-def _spawn(event: "Event", task: str, words: tuple[str, ...]) -> None:
+def _spawn(event: "AgentEvent", task: str, words: tuple[str, ...]) -> None:
     """The quickest way to start a process; we end right after it and leave it to nobody."""
     nothing = [(os.POSIX_SPAWN_OPEN, descriptor, os.devnull, os.O_RDWR, 0) for descriptor in (0, 1, 2)]
     os.posix_spawn(
@@ -66,7 +66,7 @@ def _spawn(event: "Event", task: str, words: tuple[str, ...]) -> None:
     )
 
 
-def _arguments(event: "Event", task: str, words: tuple[str, ...]) -> list[str]:
+def _arguments(event: "AgentEvent", task: str, words: tuple[str, ...]) -> list[str]:
     return [sys.executable, "-E", _SCRIPT, task, event.agent, event.session, event.project, *words]
 
 
@@ -75,7 +75,7 @@ def _environ() -> dict[str, str]:
     return {name: value for name, value in os.environ.items() if name != "HOLDFAST_RUN"}
 
 
-def _start(event: "Event", task: str, words: tuple[str, ...]) -> int:
+def _start(event: "AgentEvent", task: str, words: tuple[str, ...]) -> int:
     child = os.fork()
     if child:
         return child

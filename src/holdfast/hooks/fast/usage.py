@@ -12,7 +12,7 @@ from holdfast.hooks.fast.payload import NotAnObjectError, members, number, quote
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from holdfast.hooks.fast.event import Event
+    from holdfast.hooks.fast.event import AgentEvent
     from holdfast.hooks.fast.levels import HookSettings
 
 _FIRST_LOOK = 1 << 16
@@ -51,7 +51,7 @@ class Gauge:
         self.share = tokens / window if window > 0 else 0.0
 
 
-def measured(event: "Event", settings: "HookSettings") -> Gauge | None:
+def measured(event: "AgentEvent", settings: "HookSettings") -> Gauge | None:
     """Take in what is new and say how full the window is; None where nothing was ever reported."""
     offset, known, window = _remembered(event)
     if known is not None and settings.auto_pause / 2 <= known.share < settings.auto_pause:
@@ -67,7 +67,7 @@ def measured(event: "Event", settings: "HookSettings") -> Gauge | None:
     return gauge
 
 
-def _wait_for_the_report(event: "Event") -> None:
+def _wait_for_the_report(event: "AgentEvent") -> None:
     """Claude Code writes its transcript a tenth of a second late: a quick tool's hook is there before.
 
     The report stands in the same line as the call of the tool. `hook.sh` leaves it to us to wait,
@@ -81,7 +81,7 @@ def _wait_for_the_report(event: "Event") -> None:
         time.sleep(0.01)
 
 
-def _call_of(event: "Event") -> bytes:
+def _call_of(event: "AgentEvent") -> bytes:
     """The id of the tool's call, or of the last one of several."""
     _, name, rest = event.data.rpartition(b'"tool_use_id":')
     return rest.split(b'"', 2)[1] if name and rest.count(b'"') > 1 else b""
@@ -98,7 +98,7 @@ def _is_near_the_end(call: bytes, path: str) -> bool:
         os.close(descriptor)
 
 
-def _tell_wrapper(event: "Event", gauge: Gauge, settings: "HookSettings") -> None:
+def _tell_wrapper(event: "AgentEvent", gauge: Gauge, settings: "HookSettings") -> None:
     """Two notes for `hook.sh`: from how many tokens on it must wake Python, and whether that is now."""
     limit = b"%d\n" % int(settings.auto_pause * gauge.window)
     if notes.read(event.note("gauge"), 32) != limit:
@@ -109,11 +109,11 @@ def _tell_wrapper(event: "Event", gauge: Gauge, settings: "HookSettings") -> Non
         notes.remove(event.note("full"))
 
 
-def last_known(event: "Event") -> Gauge | None:
+def last_known(event: "AgentEvent") -> Gauge | None:
     return _remembered(event)[1]
 
 
-def forget(event: "Event") -> None:
+def forget(event: "AgentEvent") -> None:
     """After a compaction: the window is nearly empty, and how nearly will be told by the next call."""
     offset, known, window = _remembered(event)
     if known is None:
@@ -124,7 +124,7 @@ def forget(event: "Event") -> None:
     notes.remove(event.note("full"))
 
 
-def _remembered(event: "Event") -> tuple[int, Gauge | None, int]:
+def _remembered(event: "AgentEvent") -> tuple[int, Gauge | None, int]:
     """How far the transcript was read, what was known then, and the window."""
     words = (notes.read(event.note("usage"), 256) or b"").split()
     if len(words) != 3 or not all(word.isdigit() for word in words):
@@ -133,11 +133,11 @@ def _remembered(event: "Event") -> tuple[int, Gauge | None, int]:
     return offset, Gauge(tokens, window), window
 
 
-def _remember(event: "Event", offset: int, gauge: Gauge) -> None:
+def _remember(event: "AgentEvent", offset: int, gauge: Gauge) -> None:
     notes.write(event.note("usage"), b"%d %d %d" % (offset, gauge.tokens, gauge.window))
 
 
-def _window(event: "Event", found: Usage, known: int) -> int:
+def _window(event: "AgentEvent", found: Usage, known: int) -> int:
     """As the agent says it, now or earlier for this model; else by the model's name."""
     told_for = notes.read(event.note("model"), 200)
     if found.window:
@@ -154,13 +154,13 @@ def _window(event: "Event", found: Usage, known: int) -> int:
     return window if found.total <= window else max(_MILLION, found.total)
 
 
-def _fuller_name(event: "Event", model: str) -> str:
+def _fuller_name(event: "AgentEvent", model: str) -> str:
     """The name at the session's start, where it bears the size of the window."""
     at_start = (notes.read(event.note("started-with"), 200) or b"").decode("utf-8", "replace")
     return at_start if at_start.startswith(model) else model
 
 
-def _report(event: "Event", offset: int) -> tuple[Usage | None, int]:
+def _report(event: "AgentEvent", offset: int) -> tuple[Usage | None, int]:
     if event.agent == "claude":
         if event.moment == "status":
             return _from_status_line(event), offset
@@ -258,14 +258,14 @@ def _codex_counts(raw: bytes) -> tuple[int, int, int, int]:
     return fresh, number(counts.get("output_tokens")), cached, written
 
 
-def _from_codex(event: "Event") -> Usage | None:
+def _from_codex(event: "AgentEvent") -> Usage | None:
     raw = event.raw("token_usage")
     if raw[:1] != b"{":
         return None
     return Usage(_codex_counts(raw), event.text("model"), "", _codex_window(event))
 
 
-def _codex_window(event: "Event") -> int:
+def _codex_window(event: "AgentEvent") -> int:
     """The payload does not tell the window. The rollout does, but it may be written a moment later."""
     known = notes.read(event.note("window"), 32)
     if known is not None:
@@ -277,7 +277,7 @@ def _codex_window(event: "Event") -> int:
     return told.window
 
 
-def _from_gemini(event: "Event") -> Usage | None:
+def _from_gemini(event: "AgentEvent") -> Usage | None:
     if "llm_response" not in event.fields:
         return None
     response = members(event.raw("llm_response"))
@@ -294,7 +294,7 @@ def _from_gemini(event: "Event") -> Usage | None:
     return Usage((max(0, prompt - cached), total - prompt, cached, 0), model, "")
 
 
-def _from_plugin(event: "Event") -> Usage | None:
+def _from_plugin(event: "AgentEvent") -> Usage | None:
     raw = event.raw("usage")
     if raw[:1] != b"{":
         return None
@@ -308,7 +308,7 @@ def _from_plugin(event: "Event") -> Usage | None:
     return Usage(told, event.text("model"), "", number(event.raw("context_window"))) if any(told) else None
 
 
-def _from_status_line(event: "Event") -> Usage | None:
+def _from_status_line(event: "AgentEvent") -> Usage | None:
     window = members(event.raw("context_window")) if "context_window" in event.fields else {}
     raw = window.get("current_usage", b"")
     if raw[:1] != b"{":
@@ -324,7 +324,7 @@ def _size(path: str) -> int:
         return 0
 
 
-def _store(event: "Event", found: Usage, window: int) -> None:
+def _store(event: "AgentEvent", found: Usage, window: int) -> None:
     """Write the tracker's file, as the tracker would on a cumulative report."""
     path = os.path.join(event.state, f"usage-{event.key}.json")
     with notes.Locked(path.removesuffix(".json") + ".lock"):
@@ -358,7 +358,7 @@ def _stored(data: bytes | None) -> "Stored | None":
         return None
 
 
-def _state(event: "Event", found: Usage, window: int, reports: int, share: float, model: str) -> bytes:
+def _state(event: "AgentEvent", found: Usage, window: int, reports: int, share: float, model: str) -> bytes:
     from holdfast.base.timestamps import iso
 
     return (
@@ -371,7 +371,7 @@ def _state(event: "Event", found: Usage, window: int, reports: int, share: float
     ).encode()
 
 
-def _store_with_care(event: "Event", found: Usage, window: int) -> None:
+def _store_with_care(event: "AgentEvent", found: Usage, window: int) -> None:
     """The state is damaged or of a newer program: it is set aside. The caller holds the lock."""
     from pathlib import Path
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol, cast
 
-from holdfast.hooks.install.files import Change
+from holdfast.hooks.install.files import FileChange
 
 AGENTS = {"claude-code": "claude", "codex": "codex", "gemini": "gemini", "opencode": "opencode"}
 """What people call an agent, and its module here."""
@@ -33,16 +33,16 @@ class Target:
 
 
 @dataclass(frozen=True)
-class Plan:
-    changes: tuple[Change, ...]
+class InstallPlan:
+    changes: tuple[FileChange, ...]
     notes: tuple[str, ...] = ()
     """What the user must know or do."""
 
 
 class Installer(Protocol):
-    def install(self, target: Target) -> Plan: ...
+    def install(self, target: Target) -> InstallPlan: ...
 
-    def uninstall(self, target: Target) -> Plan: ...
+    def uninstall(self, target: Target) -> InstallPlan: ...
 
 
 def installer_for(agent: str) -> Installer:

@@ -12,8 +12,8 @@ from typing import Any
 
 from holdfast._version import __version__
 from holdfast.hooks.events import EVENTS, HookEvent, hook_command
-from holdfast.hooks.install import Plan, Target, files, hook_settings
-from holdfast.hooks.install.files import Change
+from holdfast.hooks.install import InstallPlan, Target, files, hook_settings
+from holdfast.hooks.install.files import FileChange
 
 
 @dataclass(frozen=True)
@@ -69,7 +69,7 @@ Then say in one line: {skill.answer}
 NAME = "holdfast"
 _IF_ON_PATH = 'command -v holdfast-hook >/dev/null || { cat >/dev/null; exit 0; }; exec holdfast-hook "$@"'
 
-Words = Callable[[str], list[str]]
+CommandWords = Callable[[str], list[str]]
 """The command of an event."""
 
 
@@ -90,18 +90,18 @@ def portable_files() -> dict[str, str]:
     return _files("holdfast", portable_command)
 
 
-def hook_groups(command: Words) -> dict[str, dict[str, Any]]:
+def hook_groups(command: CommandWords) -> dict[str, dict[str, Any]]:
     """One group an event, in the exec form: no shell of the agent's in between, so no path needs quoting."""
     return {event.name: _group(event, command) for event in EVENTS["claude"] if not event.is_status_line}
 
 
-def _group(event: HookEvent, command: Words) -> dict[str, Any]:
+def _group(event: HookEvent, command: CommandWords) -> dict[str, Any]:
     program, *arguments = command(event.name)
     hook = {"type": "command", "command": program, "args": arguments, "timeout": event.timeout}
     return {**({"matcher": event.matcher} if event.matcher else {}), "hooks": [hook]}
 
 
-def _files(program: str, command: Words | None) -> dict[str, str]:
+def _files(program: str, command: CommandWords | None) -> dict[str, str]:
     files = {".claude-plugin/plugin.json": _json(_manifest())}
     if command:
         groups = {event: [group] for event, group in hook_groups(command).items()}
@@ -133,7 +133,7 @@ def _json(document: Any) -> str:
 STATUS_LINE = "statusLine"
 
 
-def install(target: Target, *, as_plugin: bool = False) -> Plan:
+def install(target: Target, *, as_plugin: bool = False) -> InstallPlan:
     """Going from one form to the other takes the first one's hooks out: they must not run twice."""
     settings = hook_settings.plan_install(settings_file(target), _wanted(as_plugin), comments=False)
     folder = plugin_folder(target)
@@ -141,15 +141,15 @@ def install(target: Target, *, as_plugin: bool = False) -> Plan:
     changes = [files.plan_install(folder / name, text) for name, text in texts.items()]
     if not as_plugin:
         changes.append(files.plan_uninstall(folder / "hooks" / "hooks.json", folder))
-    return Plan((settings, *changes), _notes(settings))
+    return InstallPlan((settings, *changes), _notes(settings))
 
 
-def uninstall(target: Target) -> Plan:
+def uninstall(target: Target) -> InstallPlan:
     wanted = [_wanted(as_plugin) for as_plugin in (False, True)]
     settings = hook_settings.plan_uninstall(settings_file(target), *wanted, comments=False)
     folder, base = plugin_folder(target), _folder(target)
     names = installed_files(with_hooks=True)
-    return Plan((settings, *(files.plan_uninstall(folder / name, base) for name in names)))
+    return InstallPlan((settings, *(files.plan_uninstall(folder / name, base) for name in names)))
 
 
 def settings_file(target: Target) -> Path:
@@ -172,7 +172,7 @@ def _wanted(as_plugin: bool) -> hook_settings.Wanted:
     return hook_settings.Wanted(groups, {STATUS_LINE: {"type": "command", "command": line, "padding": 0}})
 
 
-def _notes(settings: Change) -> tuple[str, ...]:
+def _notes(settings: FileChange) -> tuple[str, ...]:
     notes = ["Claude Code reads its hooks when it starts: sessions that run now are not watched."]
     if not hook_settings.holds_setting(settings.after, STATUS_LINE):
         notes.append("Your own status line stays; Holdfast's would show how full the context is.")

@@ -7,19 +7,19 @@ from pathlib import Path
 from typing import Any
 
 from holdfast.hooks.events import EVENTS, HookEvent, hook_command
-from holdfast.hooks.install import Plan, Target, hook_settings
+from holdfast.hooks.install import InstallPlan, Target, hook_settings
 
 
-def install(target: Target) -> Plan:
+def install(target: Target) -> InstallPlan:
     change = hook_settings.plan_install(_file(target), _wanted(), comments=False)
-    return Plan(
+    return InstallPlan(
         (change,),
         ("Codex runs no hook before you have trusted it: start `codex`, type /hooks and trust Holdfast's.",),
     )
 
 
-def uninstall(target: Target) -> Plan:
-    return Plan((hook_settings.plan_uninstall(_file(target), _wanted(), comments=False),))
+def uninstall(target: Target) -> InstallPlan:
+    return InstallPlan((hook_settings.plan_uninstall(_file(target), _wanted(), comments=False),))
 
 
 def _file(target: Target) -> Path:

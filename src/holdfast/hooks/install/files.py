@@ -17,7 +17,7 @@ _BACKUP = ".holdfast-backup"
 
 
 @dataclass(frozen=True)
-class Change:
+class FileChange:
     """A file as it is and as it shall be; None where it is not there."""
 
     path: Path
@@ -121,12 +121,12 @@ def _replace(path: Path, text: str, mode: int) -> None:
 # Files that are ours alone: made whole and taken away whole.
 
 
-def plan_install(path: Path, content: str) -> Change:
-    return Change(path, _known(path), content)
+def plan_install(path: Path, content: str) -> FileChange:
+    return FileChange(path, _known(path), content)
 
 
-def plan_uninstall(path: Path, within: Path) -> Change:
-    return Change(path, _known(path), None, within=within)
+def plan_uninstall(path: Path, within: Path) -> FileChange:
+    return FileChange(path, _known(path), None, within=within)
 
 
 def _known(path: Path) -> str | None:

@@ -7,17 +7,17 @@ from pathlib import Path
 from typing import Any
 
 from holdfast.hooks.events import EVENTS, HookEvent, hook_command
-from holdfast.hooks.install import Plan, Target, hook_settings
+from holdfast.hooks.install import InstallPlan, Target, hook_settings
 
 
-def install(target: Target) -> Plan:
+def install(target: Target) -> InstallPlan:
     change = hook_settings.plan_install(_file(target), _wanted(), comments=True)
     notes = ("Gemini CLI runs a project's hooks only in a folder you trust (/permissions).",)
-    return Plan((change,), notes if target.project else ())
+    return InstallPlan((change,), notes if target.project else ())
 
 
-def uninstall(target: Target) -> Plan:
-    return Plan((hook_settings.plan_uninstall(_file(target), _wanted(), comments=True),))
+def uninstall(target: Target) -> InstallPlan:
+    return InstallPlan((hook_settings.plan_uninstall(_file(target), _wanted(), comments=True),))
 
 
 def _file(target: Target) -> Path:

@@ -14,7 +14,7 @@ from typing import Any, cast
 
 from holdfast.base.errors import InvalidInputError
 from holdfast.hooks.install import jsonc
-from holdfast.hooks.install.files import Change, backup_path, read_text
+from holdfast.hooks.install.files import FileChange, backup_path, read_text
 
 _OURS = ("/holdfast/hooks/hook.sh", "/holdfast/hooks/entry.py", "holdfast-hook")
 _EMPTY = "{}\n"
@@ -29,28 +29,28 @@ class Wanted:
     """Put in where the user has none of that name; taken out where it is ours."""
 
 
-def plan_install(path: Path, wanted: Wanted, *, comments: bool) -> Change:
+def plan_install(path: Path, wanted: Wanted, *, comments: bool) -> FileChange:
     before = read_text(path)
     document = _Document(path, before or "", comments)
     after = document.installed(wanted)
     kept = read_text(backup_path(path))
     backup = before if not document.holds_ours() else kept
-    return Change(path, before, after, backup)
+    return FileChange(path, before, after, backup)
 
 
-def plan_uninstall(path: Path, *wanted: Wanted, comments: bool) -> Change:
+def plan_uninstall(path: Path, *wanted: Wanted, comments: bool) -> FileChange:
     """As it was before, to the byte, unless the file was changed since: then all but our entries stay."""
     before = read_text(path)
     if before is None:
-        return Change(path, None, None)
+        return FileChange(path, None, None)
     document = _Document(path, before, comments)
     if not document.holds_ours():
-        return Change(path, before, before)
+        return FileChange(path, before, before)
     kept = read_text(backup_path(path))
     if any(document.is_installed_over(kept, one) for one in wanted):
-        return Change(path, before, kept)
+        return FileChange(path, before, kept)
     after = document.uninstalled(kept)
-    return Change(path, before, after, backup=before)
+    return FileChange(path, before, after, backup=before)
 
 
 class _Document:
@@ -111,11 +111,11 @@ class _Document:
                 return text
             text = step
 
-    def _removals(self, root: jsonc.Node, text: str, kept: str | None) -> Iterator[str]:
+    def _removals(self, root: jsonc.JsonNode, text: str, kept: str | None) -> Iterator[str]:
         """The text with one thing less, for each thing that could go; the first is taken."""
         known = self._parse(kept or "")
         for event, group, hook in self._ours(root):
-            hooks = cast("jsonc.Member", group.get("hooks")).node
+            hooks = cast("jsonc.JsonMember", group.get("hooks")).node
             if len(hooks.items or []) > 1:
                 yield self._cut(text, hooks, (hooks.items or []).index(hook))
             elif len(event.node.items or []) > 1:
@@ -126,9 +126,11 @@ class _Document:
             if runs_our_program(one.node.plain):
                 yield self._cut(text, root, index)
 
-    def _cut_event(self, text: str, root: jsonc.Node, event: jsonc.Member, known: jsonc.Node) -> str:
+    def _cut_event(
+        self, text: str, root: jsonc.JsonNode, event: jsonc.JsonMember, known: jsonc.JsonNode
+    ) -> str:
         """An event of which nothing is left goes too, and `hooks` with the last of them."""
-        hooks = cast("jsonc.Member", root.get("hooks"))
+        hooks = cast("jsonc.JsonMember", root.get("hooks"))
         known_hooks = known.get("hooks")
         if known_hooks is not None and known_hooks.node.get(event.name) is not None:
             return self._cut(text, event.node, 0)
@@ -136,7 +138,7 @@ class _Document:
             return self._cut(text, hooks.node, (hooks.node.members or []).index(event))
         return self._cut(text, root, (root.members or []).index(hooks))
 
-    def _cut(self, text: str, container: jsonc.Node, index: int) -> str:
+    def _cut(self, text: str, container: jsonc.JsonNode, index: int) -> str:
         return jsonc.remove(text, container, index, comments=self._comments)
 
     def _with_group(self, text: str, event: str, group: dict[str, Any]) -> str:
@@ -150,7 +152,9 @@ class _Document:
             return jsonc.insert(text, hooks.node, _member(event, [group]))
         return jsonc.insert(text, self._list(text, listed.node, event), _printed(group))
 
-    def _ours(self, root: jsonc.Node) -> Iterator[tuple[jsonc.Member, jsonc.Node, jsonc.Node]]:
+    def _ours(
+        self, root: jsonc.JsonNode
+    ) -> Iterator[tuple[jsonc.JsonMember, jsonc.JsonNode, jsonc.JsonNode]]:
         """Event, group and hook of each of our entries."""
         hooks = root.get("hooks")
         for event in (hooks.node.members or []) if hooks else []:
@@ -160,7 +164,7 @@ class _Document:
                     if runs_our_program(hook.plain):
                         yield event, group, hook
 
-    def _parse(self, text: str) -> jsonc.Node:
+    def _parse(self, text: str) -> jsonc.JsonNode:
         try:
             root = jsonc.parse(text if text.strip("\ufeff \t\r\n") else _EMPTY, comments=self._comments)
         except jsonc.NotJsonError as error:
@@ -170,13 +174,13 @@ class _Document:
             ) from None
         return self._object(text, root, "the whole")
 
-    def _object(self, text: str, node: jsonc.Node, what: str) -> jsonc.Node:
+    def _object(self, text: str, node: jsonc.JsonNode, what: str) -> jsonc.JsonNode:
         return self._checked(text, node, node.members, f"{what} is no object")
 
-    def _list(self, text: str, node: jsonc.Node, what: str) -> jsonc.Node:
+    def _list(self, text: str, node: jsonc.JsonNode, what: str) -> jsonc.JsonNode:
         return self._checked(text, node, node.items, f"{what} is no list")
 
-    def _checked(self, text: str, node: jsonc.Node, inner: object, complaint: str) -> jsonc.Node:
+    def _checked(self, text: str, node: jsonc.JsonNode, inner: object, complaint: str) -> jsonc.JsonNode:
         if inner is None:
             line, column = jsonc.place(text, node.start)
             raise InvalidInputError(

@@ -34,15 +34,15 @@ def place(text: str, offset: int) -> tuple[int, int]:
 
 
 @dataclass
-class Node:
+class JsonNode:
     start: int
     end: int = 0
     value: Any = None
     """What a scalar says; None for containers."""
-    items: list[Node] | None = None
-    members: list[Member] | None = None
+    items: list[JsonNode] | None = None
+    members: list[JsonMember] | None = None
 
-    def get(self, name: str) -> Member | None:
+    def get(self, name: str) -> JsonMember | None:
         """The member of that name; of doubled ones the last, as every reader takes it."""
         return next((one for one in reversed(self.members or []) if one.name == name), None)
 
@@ -63,13 +63,13 @@ class Node:
 
 
 @dataclass
-class Member:
+class JsonMember:
     name: str
     start: int
-    node: Node = field(repr=False)
+    node: JsonNode = field(repr=False)
 
 
-def parse(text: str, *, comments: bool) -> Node:
+def parse(text: str, *, comments: bool) -> JsonNode:
     """The whole document; `comments` also lets a comma stand after the last element."""
     reader = _Reader(text, comments)
     reader.at = 1 if text.startswith("\ufeff") else 0
@@ -98,10 +98,10 @@ class _Reader:
                 return
             self.at = found.end()
 
-    def node(self, depth: int) -> Node:
+    def node(self, depth: int) -> JsonNode:
         if depth > _DEPTH:
             raise self.wrong("too deeply nested")
-        node = Node(self.at)
+        node = JsonNode(self.at)
         first = self.text[self.at : self.at + 1]
         if first == "{":
             node.members = list(self._members(depth))
@@ -125,18 +125,18 @@ class _Reader:
         self.at = found.end()
         return json.loads(found[0])
 
-    def _items(self, depth: int) -> Iterator[Node]:
+    def _items(self, depth: int) -> Iterator[JsonNode]:
         for _ in self._elements("]"):
             yield self.node(depth + 1)
 
-    def _members(self, depth: int) -> Iterator[Member]:
+    def _members(self, depth: int) -> Iterator[JsonMember]:
         for _ in self._elements("}"):
             start = self.at
             name = self._string()
             self.skip()
             self._expect(":")
             self.skip()
-            yield Member(name, start, self.node(depth + 1))
+            yield JsonMember(name, start, self.node(depth + 1))
 
     def _elements(self, closing: str) -> Iterator[None]:
         """Stops at the start of each element, up to and including the closing bracket."""
@@ -173,7 +173,7 @@ def _end(pattern: re.Pattern[str], text: str, at: int) -> int:
 # --- changing the text
 
 
-def insert(text: str, container: Node, element: str) -> str:
+def insert(text: str, container: JsonNode, element: str) -> str:
     """Put an element last into a container; `element` is one line, or has two spaces a level."""
     inside = container.children
     unit = _indent_unit(text)
@@ -197,7 +197,7 @@ def insert(text: str, container: Node, element: str) -> str:
     return text[:before] + filled + closing + text[after:]
 
 
-def remove(text: str, container: Node, index: int, *, comments: bool) -> str:
+def remove(text: str, container: JsonNode, index: int, *, comments: bool) -> str:
     """Take one element out, with its comma and the space before it; comments around it stay."""
     inside = container.children
     start, end = inside[index]
@@ -211,7 +211,7 @@ def remove(text: str, container: Node, index: int, *, comments: bool) -> str:
     return text[:comma] + text[comma + 1 : max(cut, comma + 1)] + text[end:]
 
 
-def _emptied(text: str, container: Node, start: int, end: int) -> str:
+def _emptied(text: str, container: JsonNode, start: int, end: int) -> str:
     before = text[container.start + 1 : start].rstrip(" \t\r\n")
     after = text[end : container.end - 1].lstrip(" \t\r\n").removeprefix(",")
     inner = before + after if before or after.strip() else ""

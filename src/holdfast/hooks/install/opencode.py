@@ -6,17 +6,17 @@ import json
 from pathlib import Path
 
 from holdfast.hooks.events import EVENTS, hook_command
-from holdfast.hooks.install import Plan, Target, files
+from holdfast.hooks.install import InstallPlan, Target, files
 
 _TEMPLATE = Path(__file__).with_name("opencode_plugin.js")
 
 
-def install(target: Target) -> Plan:
-    return Plan((files.plan_install(_file(target), plugin_text()),))
+def install(target: Target) -> InstallPlan:
+    return InstallPlan((files.plan_install(_file(target), plugin_text()),))
 
 
-def uninstall(target: Target) -> Plan:
-    return Plan((files.plan_uninstall(_file(target), _file(target).parents[1]),))
+def uninstall(target: Target) -> InstallPlan:
+    return InstallPlan((files.plan_uninstall(_file(target), _file(target).parents[1]),))
 
 
 def plugin_text() -> str:

@@ -10,7 +10,7 @@ from fastapi import APIRouter, Body, Query, Response
 from starlette.concurrency import run_in_threadpool
 
 from holdfast.resume.compiler import DEFAULT_BUDGET
-from holdfast.server.app_state import AtDesk, Desk
+from holdfast.server.app_state import AppState, AtDesk
 from holdfast.server.feed import FellBehindError
 from holdfast.server.models import (
     ActionResponse,
@@ -65,11 +65,11 @@ async def pause_workflow(
     return ActionResponse(status="paused", workflow_id=workflow_id, snapshot_id=snapshot_id)
 
 
-def _watched(desk: Desk, watch: bool) -> contextlib.AbstractAsyncContextManager[None]:
+def _watched(desk: AppState, watch: bool) -> contextlib.AbstractAsyncContextManager[None]:
     return desk.feed.listening() if watch else contextlib.nullcontext()
 
 
-async def _paused(desk: Desk, workflow_id: str, position: int, seconds: float) -> str | None:
+async def _paused(desk: AppState, workflow_id: str, position: int, seconds: float) -> str | None:
     """The snapshot, when it is there in time. No thread waits for it: events tell when to look."""
     with contextlib.suppress(TimeoutError):
         async with asyncio.timeout(seconds):
@@ -84,7 +84,7 @@ async def _paused(desk: Desk, workflow_id: str, position: int, seconds: float) -
     return None
 
 
-async def _next_change(desk: Desk, workflow_id: str, position: int) -> int:
+async def _next_change(desk: AppState, workflow_id: str, position: int) -> int:
     """Until something happens in the workflow, or so long that its runner may have died."""
     with contextlib.suppress(TimeoutError):
         async with asyncio.timeout(_LOOK_AGAIN_SECONDS):

@@ -13,7 +13,7 @@ from starlette.websockets import WebSocketDisconnect
 
 from holdfast.journal.cost import seconds_until_full
 from holdfast.model.entry import Event, UsageReported, WorkflowResumed
-from holdfast.server.app_state import AtDesk, Desk
+from holdfast.server.app_state import AppState, AtDesk
 from holdfast.server.auth import SOCKET_PROTOCOL
 from holdfast.server.feed import PAGE, Batch, FellBehindError
 from holdfast.server.models import (
@@ -49,7 +49,7 @@ def list_workflow_events(
     return _page(desk, workflow_id, since, limit)
 
 
-def _page(desk: Desk, workflow_id: str | None, since: int, limit: int) -> EventPage:
+def _page(desk: AppState, workflow_id: str | None, since: int, limit: int) -> EventPage:
     oldest, newest = desk.store.event_range()
     found = desk.store.events(workflow_id=workflow_id, since=since, limit=limit + 1)
     page = tuple(found[:limit])
@@ -139,7 +139,7 @@ async def _until_gone(websocket: WebSocket) -> None:
 
 
 class _Listener:
-    def __init__(self, websocket: WebSocket, desk: Desk, workflow_id: str | None) -> None:
+    def __init__(self, websocket: WebSocket, desk: AppState, workflow_id: str | None) -> None:
         self._websocket, self._workflow_id = websocket, workflow_id
         self._store, self._feed = desk.store, desk.feed
 

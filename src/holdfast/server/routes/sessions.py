@@ -18,7 +18,7 @@ from holdfast.model.snapshot import SessionSnapshot
 from holdfast.model.workflow import Workflow
 from holdfast.resume.compiler import DEFAULT_BUDGET, SMALLEST_BUDGET, Compiled, compile_context
 from holdfast.resume.snapshots import ResumeContextCompiler
-from holdfast.server.app_state import AtDesk, Desk
+from holdfast.server.app_state import AppState, AtDesk
 from holdfast.server.models import (
     AgentSession,
     AgentSessionPage,
@@ -118,7 +118,7 @@ def get_session_context(
     return ContextResponse(**context_fields(compiled, drift, model))
 
 
-def _folder(desk: Desk, project: str | None) -> Path:
+def _folder(desk: AppState, project: str | None) -> Path:
     if project is None:
         return desk.settings.project
     if "\0" in project or not Path(project).is_absolute():

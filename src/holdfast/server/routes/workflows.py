@@ -14,7 +14,7 @@ from holdfast.model.base import invalid
 from holdfast.model.task import REMAINING, Task, TaskDAG
 from holdfast.model.usage import UsageMetrics
 from holdfast.model.workflow import Workflow, WorkflowOptions, WorkflowStatus
-from holdfast.server.app_state import AtDesk, Desk
+from holdfast.server.app_state import AppState, AtDesk
 from holdfast.server.models import (
     CreateWorkflow,
     Cursor,
@@ -168,7 +168,7 @@ def get_progress(workflow_id: str, desk: AtDesk) -> WorkflowProgress:
     )
 
 
-def _usage(desk: Desk, workflow: Workflow, since_pause: UsageMetrics) -> UsageMetrics:
+def _usage(desk: AppState, workflow: Workflow, since_pause: UsageMetrics) -> UsageMetrics:
     """Of the session that runs; of the last one where none does."""
     if workflow.status == "in_progress" or since_pause != UsageMetrics():
         return since_pause

@@ -24,8 +24,8 @@ from holdfast.base.text import clipped, one_line
 from holdfast.journal.windows import context_window
 from holdfast.transcripts.fields import count_of, mapping_of, mappings_of, text_of
 from holdfast.workflows.drivers.cli_agent import (
+    AgentConversation,
     CliAgent,
-    Conversation,
     StreamReader,
     agent_home,
     moment_of,
@@ -34,14 +34,14 @@ from holdfast.workflows.drivers.cli_agent import (
 )
 from holdfast.workflows.drivers.prompts import REVIEW_SCHEMA, is_review
 from holdfast.workflows.drivers.protocol import (
-    AgentSession,
     Assignment,
     Done,
+    DriverSession,
     Exhausted,
     Failed,
-    Outcome,
     RateLimited,
     Report,
+    TaskOutcome,
 )
 
 _STREAM = ("-p", "--output-format", "stream-json", "--verbose", "--include-partial-messages")
@@ -62,7 +62,7 @@ class ClaudeCodeDriver(CliAgent):
     program = "claude"
     installing = "npm install -g @anthropic-ai/claude-code"
 
-    def words(self, assignment: Assignment, conversation: Conversation, scratch: Path) -> Sequence[str]:  # noqa: ARG002 - it needs no files
+    def words(self, assignment: Assignment, conversation: AgentConversation, scratch: Path) -> Sequence[str]:  # noqa: ARG002 - it needs no files
         words = [*_STREAM, *self._settings.claude_args]
         if conversation.session:
             words += ["--resume", conversation.session.id]
@@ -73,7 +73,7 @@ class ClaudeCodeDriver(CliAgent):
     def environ(self) -> dict[str, str]:
         return {} if "DISABLE_AUTO_COMPACT" in os.environ else {"DISABLE_AUTO_COMPACT": "1"}
 
-    def reader(self, assignment: Assignment, report: Report, conversation: Conversation) -> StreamReader:  # noqa: ARG002 - nothing of it is needed
+    def reader(self, assignment: Assignment, report: Report, conversation: AgentConversation) -> StreamReader:  # noqa: ARG002 - nothing of it is needed
         return _ClaudeReader(report, self._settings.context_window)
 
 
@@ -101,7 +101,7 @@ class _ClaudeReader(StreamReader):
         self._report = report
         self._window = window
         self._windows: dict[str, int] = {}
-        self._session: AgentSession | None = None
+        self._session: DriverSession | None = None
         self._open: dict[str | None, _Call] = {}
         """The call under way of the agent itself (None) and of each sub-agent."""
         self._told: set[str] = set()
@@ -133,9 +133,9 @@ class _ClaudeReader(StreamReader):
         if self._session and self._session.transcript and not self._session.transcript.exists():
             projects = self._session.transcript.parent.parent
             for path in projects.glob(f"*/{self._session.id}.jsonl"):
-                self._report.agent_session(AgentSession(self._session.id, "claude", path))
+                self._report.agent_session(DriverSession(self._session.id, "claude", path))
 
-    def outcome(self, code: int, told: str) -> Outcome | None:
+    def outcome(self, code: int, told: str) -> TaskOutcome | None:
         result = self._result
         if result is None:
             return Failed(f"claude ended without a result (exit code {code}){_and(safe_words(told))}")
@@ -162,7 +162,7 @@ class _ClaudeReader(StreamReader):
         folder = os.path.realpath(text_of(event.get("cwd")) or Path.cwd())
         projects = agent_home("CLAUDE_CONFIG_DIR", ".claude", dict(os.environ)) / "projects"
         path = projects / _NOT_LETTERS.sub("-", folder) / f"{session_id}.jsonl"
-        self._session = AgentSession(session_id, "claude", path)
+        self._session = DriverSession(session_id, "claude", path)
         self._report.agent_session(self._session)
 
     def _streamed(self, event: dict[str, Any], around: dict[str, Any]) -> None:
@@ -240,13 +240,13 @@ class _ClaudeReader(StreamReader):
         cut = mapping_of(self._api_error.get("api_error_params")).get("cut")
         return cut == "context_window" and self._api_error.get("is_api_error_message") is True
 
-    def _stopped_by_hook(self, result: dict[str, Any]) -> Outcome:
+    def _stopped_by_hook(self, result: dict[str, Any]) -> TaskOutcome:
         words = text_of(result.get("stop_reason_text")) or text_of(result.get("result"))
         if "holdfast" in json.dumps(result).lower():
             return Exhausted(f"Claude Code was stopped at its exhaustion level{_and(safe_words(words))}")
         return Failed(f"Claude Code was stopped by a hook{_and(safe_words(words))}")
 
-    def _failure(self, result: dict[str, Any], words: str) -> Outcome:
+    def _failure(self, result: dict[str, Any], words: str) -> TaskOutcome:
         status = result.get("api_error_status")
         error = text_of(self._api_error.get("error"))
         if status in (None, 400, 413) and _FULL_WORDS.search(words):

@@ -24,13 +24,13 @@ from holdfast.project.settings import Settings
 from holdfast.workflows.drivers.guarded import Guarded, task_environ
 from holdfast.workflows.drivers.prompts import feedback, is_review, prompt_for
 from holdfast.workflows.drivers.protocol import (
-    AgentSession,
     Assignment,
     Done,
+    DriverSession,
     Failed,
-    Interrupted,
-    Outcome,
     Report,
+    TaskInterrupted,
+    TaskOutcome,
 )
 
 ROOM_TO_GO_ON = 0.5
@@ -40,34 +40,34 @@ _RESULT_CHARACTERS = 4_000
 
 
 @dataclass(frozen=True)
-class Conversation:
+class AgentConversation:
     """Which of the agent's own sessions a task is worked off in; none: a new one."""
 
-    session: AgentSession | None = None
+    session: DriverSession | None = None
     is_begun: bool = False
     """It holds the earlier tasks of this session."""
     goes_on: bool = False
     """It is that of the session before."""
 
 
-NEW_CONVERSATION = Conversation()
+NEW_CONVERSATION = AgentConversation()
 
 
-def conversation_for(assignment: Assignment, agent: str) -> Conversation:
+def conversation_for(assignment: Assignment, agent: str) -> AgentConversation:
     """This session's own; else the one before, where its window has room; else a new one."""
     own = assignment.agent_session
     if own is not None and own.agent == agent and _is_at_hand(own):
-        return Conversation(own, is_begun=True)
+        return AgentConversation(own, is_begun=True)
     earlier = assignment.earlier
     old = earlier.agent_session if earlier else None
     if earlier is None or old is None or old.agent != agent or not _is_at_hand(old):
         return NEW_CONVERSATION
     share = earlier.context_utilization
     has_room = earlier.trigger != "exhaustion" and share is not None and share < ROOM_TO_GO_ON
-    return Conversation(old, goes_on=True) if has_room else NEW_CONVERSATION
+    return AgentConversation(old, goes_on=True) if has_room else NEW_CONVERSATION
 
 
-def _is_at_hand(session: AgentSession) -> bool:
+def _is_at_hand(session: DriverSession) -> bool:
     """It may have been kept on another machine."""
     return session.transcript is None or session.transcript.exists()
 
@@ -86,7 +86,7 @@ class StreamReader(ABC):
         """The run is over; nothing more comes."""
 
     @abstractmethod
-    def outcome(self, code: int, told: str) -> Outcome | None:
+    def outcome(self, code: int, told: str) -> TaskOutcome | None:
         """How it went, from the exit code and the end of stderr too; None: it knows no such conversation."""
 
     @property
@@ -117,23 +117,25 @@ class CliAgent(ABC):
                 f"{self.program} is not installed here", hint=f"install it: {self.installing}"
             )
 
-    def run(self, assignment: Assignment, report: Report) -> Outcome:
+    def run(self, assignment: Assignment, report: Report) -> TaskOutcome:
         if assignment.stop.requested:
-            return Interrupted(assignment.stop.reason or "stopped")
+            return TaskInterrupted(assignment.stop.reason or "stopped")
         outcome = self._attempt(assignment, report, conversation_for(assignment, self.agent))
         if outcome is None:
             report.say(f"{self.program} no longer knows its earlier session; beginning a new one")
             outcome = self._attempt(assignment, report, NEW_CONVERSATION)
         return outcome or Failed(f"{self.program} could not begin a session")
 
-    def _attempt(self, assignment: Assignment, report: Report, conversation: Conversation) -> Outcome | None:
+    def _attempt(
+        self, assignment: Assignment, report: Report, conversation: AgentConversation
+    ) -> TaskOutcome | None:
         with tempfile.TemporaryDirectory(prefix="holdfast-", ignore_cleanup_errors=True) as scratch:
             words = self.words(assignment, conversation, Path(scratch))
             return self._run(words, assignment, report, conversation)
 
     def _run(
-        self, words: Sequence[str], assignment: Assignment, report: Report, conversation: Conversation
-    ) -> Outcome | None:
+        self, words: Sequence[str], assignment: Assignment, report: Report, conversation: AgentConversation
+    ) -> TaskOutcome | None:
         try:
             process = Guarded(
                 [self.program, *words],
@@ -160,7 +162,7 @@ class CliAgent(ABC):
             was_stopped = assignment.stop.requested
         reader.finish()
         if was_stopped:
-            return Interrupted(assignment.stop.reason or "stopped")
+            return TaskInterrupted(assignment.stop.reason or "stopped")
         outcome = reader.outcome(code or 0, told)
         if isinstance(outcome, Done) and is_review(assignment.task):
             answer = outcome.result or ""
@@ -169,17 +171,19 @@ class CliAgent(ABC):
         return _clipped(outcome)
 
     @abstractmethod
-    def words(self, assignment: Assignment, conversation: Conversation, scratch: Path) -> Sequence[str]:
+    def words(self, assignment: Assignment, conversation: AgentConversation, scratch: Path) -> Sequence[str]:
         """The words after the program's name; the prompt comes on stdin. `scratch` is a folder for files."""
 
     def environ(self) -> dict[str, str]:
         return {}
 
     @abstractmethod
-    def reader(self, assignment: Assignment, report: Report, conversation: Conversation) -> StreamReader: ...
+    def reader(
+        self, assignment: Assignment, report: Report, conversation: AgentConversation
+    ) -> StreamReader: ...
 
 
-def _clipped(outcome: Outcome | None) -> Outcome | None:
+def _clipped(outcome: TaskOutcome | None) -> TaskOutcome | None:
     if isinstance(outcome, Done) and outcome.result:
         return Done(clipped(outcome.result.strip(), _RESULT_CHARACTERS) or None)
     return outcome

@@ -22,8 +22,8 @@ from holdfast.base.text import clipped, one_line
 from holdfast.journal.windows import context_window
 from holdfast.transcripts.fields import count_of, mapping_of, text_of
 from holdfast.workflows.drivers.cli_agent import (
+    AgentConversation,
     CliAgent,
-    Conversation,
     StreamReader,
     agent_home,
     json_object,
@@ -33,14 +33,14 @@ from holdfast.workflows.drivers.cli_agent import (
 )
 from holdfast.workflows.drivers.prompts import REVIEW_SCHEMA, is_review
 from holdfast.workflows.drivers.protocol import (
-    AgentSession,
     Assignment,
     Done,
+    DriverSession,
     Exhausted,
     Failed,
-    Outcome,
     RateLimited,
     Report,
+    TaskOutcome,
 )
 
 _NEVER = "9223372036854775807"
@@ -68,7 +68,7 @@ class CodexDriver(CliAgent):
     installing = "npm install -g @openai/codex"
     asks_to_end = SIGINT
 
-    def words(self, assignment: Assignment, conversation: Conversation, scratch: Path) -> Sequence[str]:
+    def words(self, assignment: Assignment, conversation: AgentConversation, scratch: Path) -> Sequence[str]:
         words = ["exec", "--json", "--skip-git-repo-check"]
         words += ["-c", f"model_auto_compact_token_limit={_NEVER}", *self._settings.codex_args]
         if is_review(assignment.task):
@@ -79,7 +79,7 @@ class CodexDriver(CliAgent):
             words += ["resume", conversation.session.id]
         return [*words, "-"]
 
-    def reader(self, assignment: Assignment, report: Report, conversation: Conversation) -> StreamReader:  # noqa: ARG002 - the task is not needed
+    def reader(self, assignment: Assignment, report: Report, conversation: AgentConversation) -> StreamReader:  # noqa: ARG002 - the task is not needed
         return _CodexReader(report, self._settings.context_window, conversation.session)
 
 
@@ -101,7 +101,7 @@ class _Rollout:
 
 
 class _CodexReader(StreamReader):
-    def __init__(self, report: Report, window: int | None, resumed: AgentSession | None) -> None:
+    def __init__(self, report: Report, window: int | None, resumed: DriverSession | None) -> None:
         self._report = report
         self._chosen_window = window
         self._window = window
@@ -127,7 +127,7 @@ class _CodexReader(StreamReader):
         kind, item = event.get("type"), mapping_of(event.get("item"))
         if kind == "thread.started":
             self._thread = text_of(event.get("thread_id"))
-            self._report.agent_session(AgentSession(self._thread, "codex", self._known_path()))
+            self._report.agent_session(DriverSession(self._thread, "codex", self._known_path()))
         elif kind == "item.started" and item.get("type") in _TOOLS:
             self._tools_printed += 1
             self._report.say(f"{item['type']} {clipped(one_line(_about(item)), 160)}")
@@ -159,7 +159,7 @@ class _CodexReader(StreamReader):
             self._tools = self._tools_printed
             self._count(self._turn_usage)
 
-    def outcome(self, code: int, told: str) -> Outcome | None:
+    def outcome(self, code: int, told: str) -> TaskOutcome | None:
         if self._is_complete and code == 0:
             return Done(self._answer or None)
         if self._thread is None and self._resumed and _NO_CONVERSATION.search(told):
@@ -180,7 +180,7 @@ class _CodexReader(StreamReader):
     def _follow(self, thread: str) -> None:
         for path in _rollouts(thread):
             self._rollout = _Rollout(path, self._positions.get(path, 0))
-            self._report.agent_session(AgentSession(thread, "codex", path))
+            self._report.agent_session(DriverSession(thread, "codex", path))
             return
 
     def _record(self, kind: str, payload: dict[str, Any]) -> None:

@@ -34,15 +34,15 @@ from holdfast.workflows.drivers.cli_agent import conversation_for, safe_words
 from holdfast.workflows.drivers.model_tools import MOST_CHARACTERS, WorktreeTools
 from holdfast.workflows.drivers.prompts import REVIEW_SCHEMA, feedback, is_review, prompt_for
 from holdfast.workflows.drivers.protocol import (
-    AgentSession,
     Assignment,
     Done,
+    DriverSession,
     Exhausted,
     Failed,
-    Interrupted,
-    Outcome,
     RateLimited,
     Report,
+    TaskInterrupted,
+    TaskOutcome,
 )
 
 if TYPE_CHECKING:
@@ -60,18 +60,18 @@ _FOLDER = "model-sessions"
 
 @dataclass(frozen=True)
 class ModelHistory:
-    session: AgentSession
+    session: DriverSession
     path: Path
     messages: list[ModelMessage]
 
     @classmethod
-    def opened(cls, session: AgentSession | None, worktree: Path, clock: Clock) -> tuple[ModelHistory, bool]:
+    def opened(cls, session: DriverSession | None, worktree: Path, clock: Clock) -> tuple[ModelHistory, bool]:
         """The conversation of that session, or a new one; and whether it is that one."""
         if session and session.transcript and (messages := _read(session.transcript)):
             return cls(session, session.transcript, messages), True
         name = new_id("model", clock())
         path = ProjectLayout(worktree).ensure_scratch(_FOLDER) / f"{name}.json"
-        return cls(AgentSession(name, "model", path), path, []), False
+        return cls(DriverSession(name, "model", path), path, []), False
 
     def write(self, messages: list[ModelMessage], response: ModelResponse | None = None) -> None:
         """As far as it got; `response` is the newest answer, where the messages do not have it yet."""
@@ -145,14 +145,14 @@ class ModelDriver:
         if importlib.util.find_spec("pydantic_ai") is None:
             raise CannotDoError("pydantic-ai is not installed", hint="pip install 'holdfast[models]'")
 
-    def run(self, assignment: Assignment, report: Report) -> Outcome:
+    def run(self, assignment: Assignment, report: Report) -> TaskOutcome:
         self.check(assignment.task)
         if assignment.stop.requested:
-            return Interrupted(assignment.stop.reason or "stopped")
+            return TaskInterrupted(assignment.stop.reason or "stopped")
         try:
             return asyncio.run(self._work(assignment, report))
         except asyncio.CancelledError:
-            return Interrupted(assignment.stop.reason or "stopped")
+            return TaskInterrupted(assignment.stop.reason or "stopped")
 
     @property
     def _choice(self) -> ModelChoice | None:
@@ -161,7 +161,7 @@ class ModelDriver:
             return ModelChoice(settings.agent_model, settings.agent_model_url)
         return ModelChoice(settings.model, settings.model_url) if settings.model else None
 
-    async def _work(self, assignment: Assignment, report: Report) -> Outcome:
+    async def _work(self, assignment: Assignment, report: Report) -> TaskOutcome:
         assignment.stop.on_request(_canceller())
         choice = self._choice or ModelChoice("")
         window = self._settings.context_window or context_window(choice.name.rpartition(":")[2])
@@ -173,7 +173,7 @@ class ModelDriver:
         except Exception as error:  # noqa: BLE001 - providers raise what they like; the task ends here
             return self._outcome_of(error, choice)
 
-    def _outcome_of(self, error: Exception, choice: ModelChoice) -> Outcome:
+    def _outcome_of(self, error: Exception, choice: ModelChoice) -> TaskOutcome:
         from pydantic_ai import exceptions as known
 
         if isinstance(error, _WindowFullError) or is_context_overflow(error):
@@ -206,7 +206,7 @@ class _Worker:
     settings: Settings
     clock: Clock
 
-    async def work(self) -> Outcome:
+    async def work(self) -> TaskOutcome:
         task = self.assignment.task
         conversation = conversation_for(self.assignment, ModelDriver.name)
         history, is_known = ModelHistory.opened(conversation.session, self.assignment.worktree, self.clock)

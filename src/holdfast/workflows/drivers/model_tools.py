@@ -31,7 +31,7 @@ _NOT_LISTED = _NOT_WRITTEN | {"node_modules", "__pycache__", ".venv"}
 _P = ParamSpec("_P")
 
 
-class RefusedError(Exception):
+class ToolRefusedError(Exception):
     """Not done, and why; told to the model."""
 
 
@@ -42,7 +42,7 @@ def _answered(
     def answer(self: WorktreeTools, /, *args: _P.args, **kwargs: _P.kwargs) -> str:
         try:
             return tool(self, *args, **kwargs)
-        except RefusedError as refusal:
+        except ToolRefusedError as refusal:
             return f"error: {refusal}"
         except OSError as error:
             return f"error: {error.strerror or error}"
@@ -111,7 +111,7 @@ class WorktreeTools:
         text = self._content(target, exactly=True)
         found = text.count(old) if old else 0
         if found != 1:
-            raise RefusedError(f"the old text occurs {found} times in {path}; it must occur once")
+            raise ToolRefusedError(f"the old text occurs {found} times in {path}; it must occur once")
         self._put(target, text.replace(old, new))
         return f"edited {path}"
 
@@ -125,7 +125,7 @@ class WorktreeTools:
         self.report.say(f"list_files {path}")
         folder = self._inside(path)
         if not folder.is_dir():
-            raise RefusedError(f"{path} is no folder")
+            raise ToolRefusedError(f"{path} is no folder")
         names = list(islice(self._files_below(folder), _MOST_LISTED + 1))
         if len(names) > _MOST_LISTED:
             names[-1] = f"[… more than {_MOST_LISTED} files; list a folder below]"
@@ -159,11 +159,11 @@ class WorktreeTools:
     def _inside(self, name: str) -> Path:
         pure = PurePosixPath(name)
         if not name or "\0" in name or pure.is_absolute() or Path(name).is_absolute() or ".." in pure.parts:
-            raise RefusedError(f"{name!r}: a name relative to the worktree is needed, without ..")
+            raise ToolRefusedError(f"{name!r}: a name relative to the worktree is needed, without ..")
         root = Path(os.path.realpath(self.assignment.worktree))
         real = Path(os.path.realpath(root / name))
         if not real.is_relative_to(root):
-            raise RefusedError(f"{name}: a link there leads out of the worktree")
+            raise ToolRefusedError(f"{name}: a link there leads out of the worktree")
         return real
 
     def _for_writing(self, name: str) -> Path:
@@ -171,7 +171,7 @@ class WorktreeTools:
         root = Path(os.path.realpath(self.assignment.worktree))
         parts = path.relative_to(root).parts
         if not parts or any(part.lower() in _NOT_WRITTEN for part in parts):
-            raise RefusedError(f"{name} is not to be written")
+            raise ToolRefusedError(f"{name} is not to be written")
         return path
 
     def _content(self, path: Path, *, exactly: bool = False) -> str:
@@ -179,15 +179,17 @@ class WorktreeTools:
         descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
         with open(descriptor, "rb") as file:  # noqa: PTH123 - it is open already
             if not stat.S_ISREG(os.fstat(descriptor).st_mode):
-                raise RefusedError(f"{path.name} is no file")
+                raise ToolRefusedError(f"{path.name} is no file")
             data = file.read(_LARGEST_FILE + 1)
         if len(data) > _LARGEST_FILE:
-            raise RefusedError(f"{path.name} is larger than {_LARGEST_FILE >> 20} MB; use a command on it")
+            raise ToolRefusedError(
+                f"{path.name} is larger than {_LARGEST_FILE >> 20} MB; use a command on it"
+            )
         try:
             return data.decode()
         except UnicodeDecodeError:
             if exactly:
-                raise RefusedError(f"{path.name} is no UTF-8 text") from None
+                raise ToolRefusedError(f"{path.name} is no UTF-8 text") from None
             return data.decode(errors="replace")
 
     def _put(self, path: Path, text: str) -> None:

@@ -31,7 +31,7 @@ from holdfast.model.task import Task
 from holdfast.model.usage import UsageMetadata
 from holdfast.model.workflow import Issue
 
-Finding = DecisionRecorded | ErrorRecorded | FeedbackRecorded | TestsRun
+DriverFinding = DecisionRecorded | ErrorRecorded | FeedbackRecorded | TestsRun
 
 
 class StopSignal:
@@ -71,7 +71,7 @@ class StopSignal:
 
 
 @dataclass(frozen=True)
-class AgentSession:
+class DriverSession:
     """An agent's own session behind a task: what the agent calls it, and where it writes it down."""
 
     id: str
@@ -85,7 +85,7 @@ class EarlierSession:
     """How the workflow's session before this one ended, and the agent's session it left behind."""
 
     trigger: Trigger
-    agent_session: AgentSession | None = None
+    agent_session: DriverSession | None = None
     context_utilization: float | None = None
 
 
@@ -104,7 +104,7 @@ class Assignment:
     """What the next session must know, compiled from the snapshot; None in a workflow's first session."""
     message: str | None = None
     """What the user said when resuming."""
-    agent_session: AgentSession | None = None
+    agent_session: DriverSession | None = None
     """Of this session's tasks so far, as last reported: a driver that talks on in it fills one window."""
     earlier: EarlierSession | None = None
     """For a driver that would rather take up the agent's old session, where its window has room."""
@@ -127,11 +127,11 @@ class Report(Protocol):
         """
         ...
 
-    def agent_session(self, session: AgentSession) -> None:
+    def agent_session(self, session: DriverSession) -> None:
         """As soon as it is known: recorded before the task ends, so that a crash does not lose it."""
         ...
 
-    def found(self, *findings: Finding) -> None:
+    def found(self, *findings: DriverFinding) -> None:
         """Decisions, errors, review feedback, test runs; recorded with the end of the task."""
         ...
 
@@ -170,13 +170,13 @@ class RateLimited:
 
 
 @dataclass(frozen=True)
-class Interrupted:
+class TaskInterrupted:
     """`stop` was requested and obeyed. The task is pending again."""
 
     reason: str
 
 
-Outcome = Done | Failed | Exhausted | RateLimited | Interrupted
+TaskOutcome = Done | Failed | Exhausted | RateLimited | TaskInterrupted
 
 
 class Driver(Protocol):
@@ -188,6 +188,6 @@ class Driver(Protocol):
         without what it needs, `CannotDoError` (with how to install it) for a program that is missing."""
         ...
 
-    def run(self, assignment: Assignment, report: Report) -> Outcome:
+    def run(self, assignment: Assignment, report: Report) -> TaskOutcome:
         """Work the task off. An exception out of here counts as `Failed`."""
         ...

@@ -12,9 +12,9 @@ from holdfast.workflows.drivers.protocol import (
     Assignment,
     Done,
     Failed,
-    Interrupted,
-    Outcome,
     Report,
+    TaskInterrupted,
+    TaskOutcome,
 )
 
 
@@ -30,9 +30,9 @@ class ShellDriver:
         if shutil.which("/bin/sh") is None:
             raise CannotDoError("there is no /bin/sh to run commands with")
 
-    def run(self, assignment: Assignment, report: Report) -> Outcome:  # noqa: ARG002 - a command uses no tokens
+    def run(self, assignment: Assignment, report: Report) -> TaskOutcome:  # noqa: ARG002 - a command uses no tokens
         if assignment.stop.requested:
-            return Interrupted(assignment.stop.reason or "stopped")
+            return TaskInterrupted(assignment.stop.reason or "stopped")
         try:
             process = Guarded(
                 ["/bin/sh", "-c", assignment.task.run or "false"],
@@ -49,7 +49,7 @@ class ShellDriver:
                 process.end()  # what it left running would run beside the next attempt
             was_stopped = assignment.stop.requested
         if was_stopped:
-            return Interrupted(assignment.stop.reason or "stopped")
+            return TaskInterrupted(assignment.stop.reason or "stopped")
         if code == 0:
             return Done(told or None)
         return Failed(f"{meaning(code or 0)}{': ' if told else ''}{told}")

@@ -23,7 +23,7 @@ from holdfast.capture.tests import TestResults, merged, read_junit, state_after
 from holdfast.model.entry import TestsRun
 from holdfast.model.task import Task
 from holdfast.project.layout import ProjectLayout
-from holdfast.workflows.drivers.protocol import Assignment, Driver, Outcome, Report
+from holdfast.workflows.drivers.protocol import Assignment, Driver, Report, TaskOutcome
 
 _PYTEST_OPTIONS = "PYTEST_ADDOPTS"
 _LARGEST_RECORD = 64 << 20
@@ -51,7 +51,7 @@ class SeesTests:
                 hint="name it relative to the worktree: junit: build/tests.xml",
             )
 
-    def run(self, assignment: Assignment, report: Report) -> Outcome:
+    def run(self, assignment: Assignment, report: Report) -> TaskOutcome:
         if not assignment.worktree.is_dir():
             return self._driver.run(assignment, report)
         seen = _TestReports(assignment)
