@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import time
 
-from holdfast.hooks.fast import context, notes, spawn
+from holdfast.hooks.fast import notes, spawn
 from holdfast.hooks.fast.notes import winding_down
 from holdfast.hooks.fast.usage import forget, last_known, measured
 
@@ -132,8 +132,6 @@ def _begun(event: AgentEvent) -> bool:
     held = notes.read(event.note("held-since"), 32) or b"0"
     if event.now - float(held) < _RETRY_AFTER:
         return False
-    from holdfast.hooks.fast import spawn
-
     model = (notes.read(event.note("model"), 200) or b"").decode("utf-8", "replace")
     words = (repr(min(1.0, gauge.share)), str(gauge.tokens), str(gauge.window), model)
     spawn.run(event, "begin", *words, wait=6.0)
@@ -144,8 +142,6 @@ def _begun(event: AgentEvent) -> bool:
 
 
 def _last_share(event: AgentEvent) -> float:
-    from holdfast.hooks.fast.usage import last_known
-
     known = last_known(event)
     return known.share if known else 0.0
 
@@ -193,8 +189,6 @@ def _stop(event: AgentEvent, answer: HookAnswer, gauge: Gauge) -> None:
         "Call no more tools; say in a few sentences where the work stands."
     )
     if notes.create(event.note("stopped")):
-        from holdfast.hooks.fast import spawn
-
         transcript = event.text("transcript_path")
         spawn.detach(event, "settle", "exhaustion", transcript, holding=event.note(notes.SETTLING))
 
@@ -260,15 +254,11 @@ def file_changes(event: AgentEvent, answer: HookAnswer) -> None:  # noqa: ARG001
 
 
 def _leave_to_others(event: AgentEvent, task: str, *words: str) -> None:
-    from holdfast.hooks.fast import spawn
-
     spawn.detach(event, task, *words)
 
 
 def _leave_ending(event: AgentEvent, task: str) -> None:
     """The agent may be gone before our turn in the side-car comes: others see there that it is no crash."""
-    from holdfast.hooks.fast import spawn
-
     name = (notes.read(event.note(TRANSACTION), 200) or b"").decode("ascii", "replace")
     folder = os.path.join(event.project, ".holdfast", "sidecar")
     mark = os.path.join(folder, f"holdfast-ending-{name}") if os.path.isdir(folder) else ""
@@ -352,6 +342,8 @@ def snapshot(event: AgentEvent, answer: HookAnswer) -> None:
 
 def resume_context(event: AgentEvent, answer: HookAnswer) -> None:
     """Put the context of the paused session into the new one; settle first what a crash left behind."""
+    from holdfast.hooks.fast import context
+
     source = "compact" if event.moment == "compacted" else event.text("source") or "startup"
     if source == "compact":
         for name in ("advised-auto-pause", "advised-critical", "stopped", "held-since"):
