@@ -22,12 +22,12 @@ from holdfast.base.git import (
 )
 
 SOURCE = Path(holdfast.__file__).parent
-STARTS_GIT = {"safe_git.py"}
+STARTS_GIT = {"base/git.py"}
 STARTS_PROCESSES = {
-    # The two that run git, with what `safe_git` tells them.
-    *("git_program.py", "undo/git.py", "undo/objects.py"),
+    # Those that run git, with what `base/git.py` tells them.
+    *("base/git.py", "undo/git.py", "undo/objects.py"),
     # `ps`, where there is no /proc.
-    "process.py",
+    "base/process.py",
     # Ourselves, agents, and what the user's plans say.
     *("docaudit/search.py", "flow/agents/claude_code.py", "hooks/fast/spawn.py", "cli/handoff.py"),
     *("workflows/lease.py", "workflows/drivers/guarded.py"),

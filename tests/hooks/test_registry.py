@@ -26,8 +26,9 @@ HERE = Path(holdfast.hooks.__file__).parent
 @pytest.mark.parametrize("kind", KINDS)
 def test_every_rule_is_in_the_table(kind: str) -> None:
     module: Any = importlib.import_module(f"holdfast.hooks.{kind}")
-    rules = [value for value in vars(module).values() if inspect.isfunction(value) and _is_rule(value)]
-    assert {rule.__name__ for rule in rules if rule.__module__ == module.__name__} == set(KINDS[kind])
+    functions = [value for value in vars(module).values() if inspect.isfunction(value)]
+    rules = [one for one in functions if one.__module__ == module.__name__ and _is_rule(one)]
+    assert {rule.__name__ for rule in rules} == set(KINDS[kind])
     assert all(rule.__doc__ for rule in rules)
 
 

@@ -46,7 +46,7 @@ def _told(event: AgentEvent) -> dict[str, int]:
 
 def version_skew(event: AgentEvent) -> str | None:
     """The plugin that calls us was written by another version of the program."""
-    plugin = plugin_version(event)
+    plugin = _plugin_version(event)
     if not plugin:
         return None
     from holdfast._version import __version__
@@ -60,7 +60,7 @@ def version_skew(event: AgentEvent) -> str | None:
     )
 
 
-def plugin_version(event: AgentEvent) -> str:
+def _plugin_version(event: AgentEvent) -> str:
     """As the plugin says through a variable, or in its manifest; empty where there is none."""
     told = event.environ.get("HOLDFAST_PLUGIN_VERSION")
     if told:
