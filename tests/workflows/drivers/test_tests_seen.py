@@ -31,6 +31,8 @@ def work(
 
 
 def test_a_cycle_from_red_to_refactor(tmp_path: Path) -> None:
+    # Else a settings file somewhere above would decide what the names of tests begin with.
+    (tmp_path / "pytest.ini").write_text("[pytest]\n")
     (tmp_path / "test_app.py").write_text("from app import add\n\ndef test_adds(): assert add(1, 2) == 3\n")
     (tmp_path / "app.py").write_text("def add(a, b): return 0\n")
     outcome, red, _ = work(tmp_path, PYTEST)
