@@ -36,7 +36,7 @@ def bundle(place: Place) -> Path:
 
 def test_there_and_back(place: Place, bundle: Path) -> None:
     other = place.beside("other")
-    assert other.ok("import", bundle).lines[0] == "Imported 1 sessions"
+    assert other.ok("import", bundle).lines[0] == "Imported 1 session"
     shown = other.ok("snapshot", "show", NAME).out
     assert "context is full" in shown
     assert {f"{NAME}.json", f"{NAME}.yaml", f"{NAME}.md", f"{NAME}-incremental.jsonl"} <= set(

@@ -30,7 +30,7 @@ def colleague(remote: Path, tmp_path: Path) -> Place:
 
 def test_there_and_back(place: Place, colleague: Place, remote: Path) -> None:
     before = place.git("for-each-ref"), place.git("status", "--porcelain")
-    assert place.ok("share", "push").out.startswith("Shared 1 sessions through origin")
+    assert place.ok("share", "push").out.startswith("Shared 1 session through origin")
     assert (place.git("for-each-ref"), place.git("status", "--porcelain")) == before
     (report,) = colleague.json("share", "pull")
     assert len(report["sessions"]) == 1
@@ -57,7 +57,7 @@ def test_encrypted(place: Place, colleague: Place) -> None:
     place.run("share", "push", "--encrypt", env=secret)
     colleague.run("share", "pull").failed(1, error="is encrypted", hint="PASSPHRASE")
     colleague.run("share", "pull", env={"HOLDFAST_PASSPHRASE": "wrong"}).failed(1, error="decrypted")
-    assert colleague.run("share", "pull", env=secret).out == "Took in 1 sessions of 1 others\n"
+    assert colleague.run("share", "pull", env=secret).out == "Imported 1 session from 1 other\n"
 
 
 def test_what_cannot_be_done(place: Place, remote: Path) -> None:

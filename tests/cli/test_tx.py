@@ -54,7 +54,7 @@ def test_list_and_show(changed: Place) -> None:
 
 
 def test_undo_and_undo_the_undo(changed: Place) -> None:
-    assert changed.ok("tx", "undo").lines[0] == "Undone: 5 files"
+    assert changed.ok("tx", "undo").lines[0] == "Undid 5 files"
     assert (changed.project / "deleted").read_text() == "deleted\n"
     assert not (changed.project / "made").exists()
     undoing = changed.json("tx", "show", "last")["entries"][-1]["id"]
@@ -69,7 +69,7 @@ def test_undo_and_undo_the_undo(changed: Place) -> None:
 
 def test_rollback(changed: Place) -> None:
     before = changed.git("status", "--porcelain")
-    assert changed.ok("tx", "rollback", "first").lines[0] == "Rolled back: 5 files"
+    assert changed.ok("tx", "rollback", "first").lines[0] == "Rolled back 5 files"
     assert changed.json("tx", "list")[0]["status"] == "rolled-back"
     assert (changed.project / "renamed").read_text() == "renamed\n"
     assert changed.git("status", "--porcelain") != before
@@ -144,7 +144,7 @@ def test_what_the_user_changed_since_is_refused(changed: Place) -> None:
         path: held for path, held in before.items() if ".holdfast" not in path
     }
     result = changed.run("tx", "rollback", "--partial")
-    assert (result.code, result.lines[0]) == (3, "Rolled back: 4 files")
+    assert (result.code, result.lines[0]) == (3, "Rolled back 4 files")
     assert result.err == "left as it is: changed: it was changed since in the same places\n"
     assert (changed.project / "changed").read_text() == "user\n"
 

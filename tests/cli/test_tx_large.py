@@ -88,14 +88,14 @@ def test_what_was_never_stored_is_refused_alone(place: Place, run: Callable[[str
     notes.write_text("mine\n")
     run("echo small > model.bin; echo task >> notes.txt")
     result = place.run("tx", "rollback", "last", "--yes")
-    assert (result.code, result.lines[0]) == (3, "Rolled back: 1 files")
+    assert (result.code, result.lines[0]) == (3, "Rolled back 1 file")
     assert "left as it is: model.bin: its earlier content was too large to be kept" in result.err
     assert (model.read_text(), notes.read_text()) == ("small\n", "mine\n")
     place.run("tx", "rollback", "last", "--yes").failed(3, error="model.bin .*too large to be kept")
     # The user got the file back from elsewhere: now nothing is left to do, and that can be said.
     model.write_bytes(bytes(SIZE - 6) + b"before")
     model.chmod(before[1])
-    assert place.ok("tx", "rollback", "last", "--yes").lines[0] == "Rolled back: 0 files"
+    assert place.ok("tx", "rollback", "last", "--yes").lines[0] == "Rolled back 0 files"
     place.run("tx", "rollback", "last", "--yes").failed(1, error="rolled back already")
 
 

@@ -183,7 +183,7 @@ WRONG: dict[str, tuple[bool, Sequence[str], int, str, str | None]] = {
         False,
         [*START, "--percent", "0.9", "--state", "{a}"],
         2,
-        "--state is no JSON",
+        "--state is not valid JSON",
         "--state '",
     ),
     "start: a list": (
@@ -218,7 +218,7 @@ WRONG: dict[str, tuple[bool, Sequence[str], int, str, str | None]] = {
         True,
         [*APPEND, "--percent", "0.9", "--data", "tool"],
         2,
-        "--data is no JSON",
+        "--data is not valid JSON",
         "--data '",
     ),
     "append: text": (

@@ -441,7 +441,7 @@ def test_approval(place: Place) -> None:
     place.run("resume").failed(1, error="waits for approval", hint="holdfast approve")
     flow: dict[str, Any] = place.json("list")[0]
     done = place.ok("approve", flow["id"])
-    assert (done.lines, log(place)) == (["✓ Approved", "✓ Workflow completed (1 tasks)"], ["a"])
+    assert (done.lines, log(place)) == (["✓ Approved", "✓ Workflow completed (1 task)"], ["a"])
     place.run("approve", flow["id"]).failed(1, error="does not wait for approval")
 
 

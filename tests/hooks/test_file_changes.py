@@ -129,7 +129,7 @@ def test_a_session_that_was_killed_is_recorded_in_doubt_by_the_next_one(agent: A
     following.wait_for(lambda: not (agent.notes / "transaction").exists())
     (found,) = transactions(agent)
     assert (found.status, [paths for _, paths, _ in told(found)]) == ("committed", [["made"]])
-    assert told(found)[0][2] == "its session had ended without a word"
+    assert told(found)[0][2] == "its session ended unexpectedly"
 
 
 def test_resumed_after_its_end_a_session_continues_in_a_new_transaction(agent: AgentSession) -> None:

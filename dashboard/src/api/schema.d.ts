@@ -279,7 +279,7 @@ export interface paths {
         put?: never;
         /**
          * Approve Workflow
-         * @description Let the task start that waits for approval, and go on.
+         * @description Approve the task that is waiting, and continue.
          */
         post: operations["approve_workflow"];
         delete?: never;
@@ -299,7 +299,7 @@ export interface paths {
         put?: never;
         /**
          * Cancel Workflow
-         * @description End a workflow for good; a task in flight is stopped.
+         * @description Cancel a workflow for good; a running task is stopped.
          */
         post: operations["cancel_workflow"];
         delete?: never;
@@ -376,7 +376,7 @@ export interface paths {
         put?: never;
         /**
          * Reject Workflow
-         * @description Refuse the task that waits for approval; the workflow has failed. A resume asks again.
+         * @description Reject the task that is waiting for approval; the workflow fails. A resume asks again.
          */
         post: operations["reject_workflow"];
         delete?: never;
@@ -2391,7 +2391,7 @@ export interface components {
             description: string;
             /**
              * Driver
-             * @description Who works it off, where not the plan's driver
+             * @description What executes it, if not the plan's driver
              */
             driver: string | null;
             /** Id */
@@ -2805,7 +2805,7 @@ export interface components {
             revision: number;
             /**
              * Run Id
-             * @description The run that works it off now; another one is stale
+             * @description The run that executes it now; any other is stale
              */
             run_id: string | null;
             /**
@@ -2877,7 +2877,7 @@ export interface components {
             branch: string | null;
             /**
              * Driver
-             * @description Who works the tasks off
+             * @description What executes the tasks
              * @default shell
              */
             driver: string;
@@ -3180,7 +3180,7 @@ export interface operations {
                     "application/json": components["schemas"]["EventPage"];
                 };
             };
-            /** @description the request is no HTTP that can be read, or its body is no JSON */
+            /** @description the request is not readable HTTP, or its body is not JSON */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -3254,7 +3254,7 @@ export interface operations {
                     "application/json": components["schemas"]["Health"];
                 };
             };
-            /** @description the request is no HTTP that can be read, or its body is no JSON */
+            /** @description the request is not readable HTTP, or its body is not JSON */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -3319,7 +3319,7 @@ export interface operations {
                     "application/json": components["schemas"]["ProjectList"];
                 };
             };
-            /** @description the request is no HTTP that can be read, or its body is no JSON */
+            /** @description the request is not readable HTTP, or its body is not JSON */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -3391,7 +3391,7 @@ export interface operations {
                     "application/json": components["schemas"]["AgentSessionPage"];
                 };
             };
-            /** @description the request is no HTTP that can be read, or its body is no JSON */
+            /** @description the request is not readable HTTP, or its body is not JSON */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -3476,7 +3476,7 @@ export interface operations {
                     "application/json": components["schemas"]["ContextResponse"];
                 };
             };
-            /** @description the request is no HTTP that can be read, or its body is no JSON */
+            /** @description the request is not readable HTTP, or its body is not JSON */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -3559,7 +3559,7 @@ export interface operations {
                     "application/json": components["schemas"]["SettingsView"];
                 };
             };
-            /** @description the request is no HTTP that can be read, or its body is no JSON */
+            /** @description the request is not readable HTTP, or its body is not JSON */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -3627,7 +3627,7 @@ export interface operations {
                     "application/json": components["schemas"]["SnapshotMatches"];
                 };
             };
-            /** @description the request is no HTTP that can be read, or its body is no JSON */
+            /** @description the request is not readable HTTP, or its body is not JSON */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -3703,7 +3703,7 @@ export interface operations {
                     "application/json": components["schemas"]["SessionSnapshot"];
                 };
             };
-            /** @description the request is no HTTP that can be read, or its body is no JSON */
+            /** @description the request is not readable HTTP, or its body is not JSON */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -3791,7 +3791,7 @@ export interface operations {
                     "application/json": components["schemas"]["SnapshotDiff"];
                 };
             };
-            /** @description the request is no HTTP that can be read, or its body is no JSON */
+            /** @description the request is not readable HTTP, or its body is not JSON */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -3874,7 +3874,7 @@ export interface operations {
                     "application/json": components["schemas"]["ProjectStats"];
                 };
             };
-            /** @description the request is no HTTP that can be read, or its body is no JSON */
+            /** @description the request is not readable HTTP, or its body is not JSON */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -3939,7 +3939,7 @@ export interface operations {
                     "application/json": components["schemas"]["WorkflowStats"];
                 };
             };
-            /** @description the request is no HTTP that can be read, or its body is no JSON */
+            /** @description the request is not readable HTTP, or its body is not JSON */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -4015,7 +4015,7 @@ export interface operations {
                     "application/json": components["schemas"]["WorkflowPage"];
                 };
             };
-            /** @description the request is no HTTP that can be read, or its body is no JSON */
+            /** @description the request is not readable HTTP, or its body is not JSON */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -4093,7 +4093,7 @@ export interface operations {
                     "application/json": components["schemas"]["Workflow"];
                 };
             };
-            /** @description the request is no HTTP that can be read, or its body is no JSON */
+            /** @description the request is not readable HTTP, or its body is not JSON */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -4205,7 +4205,7 @@ export interface operations {
                     "application/json": components["schemas"]["Workflow"];
                 };
             };
-            /** @description the request is no HTTP that can be read, or its body is no JSON */
+            /** @description the request is not readable HTTP, or its body is not JSON */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -4290,7 +4290,7 @@ export interface operations {
                     "application/json": components["schemas"]["ActionResponse"];
                 };
             };
-            /** @description the request is no HTTP that can be read, or its body is no JSON */
+            /** @description the request is not readable HTTP, or its body is not JSON */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -4406,7 +4406,7 @@ export interface operations {
                     "application/json": components["schemas"]["ActionResponse"];
                 };
             };
-            /** @description the request is no HTTP that can be read, or its body is no JSON */
+            /** @description the request is not readable HTTP, or its body is not JSON */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -4523,7 +4523,7 @@ export interface operations {
                     "application/json": components["schemas"]["EventPage"];
                 };
             };
-            /** @description the request is no HTTP that can be read, or its body is no JSON */
+            /** @description the request is not readable HTTP, or its body is not JSON */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -4621,7 +4621,7 @@ export interface operations {
                     "application/json": components["schemas"]["ActionResponse"];
                 };
             };
-            /** @description the request is no HTTP that can be read, or its body is no JSON */
+            /** @description the request is not readable HTTP, or its body is not JSON */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -4733,7 +4733,7 @@ export interface operations {
                     "application/json": components["schemas"]["WorkflowProgress"];
                 };
             };
-            /** @description the request is no HTTP that can be read, or its body is no JSON */
+            /** @description the request is not readable HTTP, or its body is not JSON */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -4822,7 +4822,7 @@ export interface operations {
                     "application/json": components["schemas"]["ActionResponse"];
                 };
             };
-            /** @description the request is no HTTP that can be read, or its body is no JSON */
+            /** @description the request is not readable HTTP, or its body is not JSON */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -4938,7 +4938,7 @@ export interface operations {
                     "application/json": components["schemas"]["ResumeResponse"];
                 };
             };
-            /** @description the request is no HTTP that can be read, or its body is no JSON */
+            /** @description the request is not readable HTTP, or its body is not JSON */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -5059,7 +5059,7 @@ export interface operations {
                     "application/json": components["schemas"]["ResumePreview"];
                 };
             };
-            /** @description the request is no HTTP that can be read, or its body is no JSON */
+            /** @description the request is not readable HTTP, or its body is not JSON */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -5153,7 +5153,7 @@ export interface operations {
                     "application/json": components["schemas"]["SnapshotListResponse"];
                 };
             };
-            /** @description the request is no HTTP that can be read, or its body is no JSON */
+            /** @description the request is not readable HTTP, or its body is not JSON */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -5239,7 +5239,7 @@ export interface operations {
                     "application/json": components["schemas"]["SessionSnapshot"];
                 };
             };
-            /** @description the request is no HTTP that can be read, or its body is no JSON */
+            /** @description the request is not readable HTTP, or its body is not JSON */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -5325,7 +5325,7 @@ export interface operations {
                     "application/json": components["schemas"]["ActionResponse"];
                 };
             };
-            /** @description the request is no HTTP that can be read, or its body is no JSON */
+            /** @description the request is not readable HTTP, or its body is not JSON */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -5427,7 +5427,7 @@ export interface operations {
                     "application/json": components["schemas"]["ContextResponse"];
                 };
             };
-            /** @description the request is no HTTP that can be read, or its body is no JSON */
+            /** @description the request is not readable HTTP, or its body is not JSON */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -5513,7 +5513,7 @@ export interface operations {
                     "application/json": components["schemas"]["Decision"][];
                 };
             };
-            /** @description the request is no HTTP that can be read, or its body is no JSON */
+            /** @description the request is not readable HTTP, or its body is not JSON */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -5599,7 +5599,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorRecord"][];
                 };
             };
-            /** @description the request is no HTTP that can be read, or its body is no JSON */
+            /** @description the request is not readable HTTP, or its body is not JSON */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -5685,7 +5685,7 @@ export interface operations {
                     "application/json": components["schemas"]["GitChanges"];
                 };
             };
-            /** @description the request is no HTTP that can be read, or its body is no JSON */
+            /** @description the request is not readable HTTP, or its body is not JSON */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -5774,7 +5774,7 @@ export interface operations {
                     "application/json": components["schemas"]["Journal"];
                 };
             };
-            /** @description the request is no HTTP that can be read, or its body is no JSON */
+            /** @description the request is not readable HTTP, or its body is not JSON */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -5860,7 +5860,7 @@ export interface operations {
                     "application/json": components["schemas"]["ReviewerFeedback"][];
                 };
             };
-            /** @description the request is no HTTP that can be read, or its body is no JSON */
+            /** @description the request is not readable HTTP, or its body is not JSON */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -5946,7 +5946,7 @@ export interface operations {
                     "application/json": components["schemas"]["Task"][];
                 };
             };
-            /** @description the request is no HTTP that can be read, or its body is no JSON */
+            /** @description the request is not readable HTTP, or its body is not JSON */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -6032,7 +6032,7 @@ export interface operations {
                     "application/json": components["schemas"]["TestState"] | null;
                 };
             };
-            /** @description the request is no HTTP that can be read, or its body is no JSON */
+            /** @description the request is not readable HTTP, or its body is not JSON */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -6117,7 +6117,7 @@ export interface operations {
                     "application/json": components["schemas"]["TaskList"];
                 };
             };
-            /** @description the request is no HTTP that can be read, or its body is no JSON */
+            /** @description the request is not readable HTTP, or its body is not JSON */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -6202,7 +6202,7 @@ export interface operations {
                     "application/json": components["schemas"]["UsageHistory"];
                 };
             };
-            /** @description the request is no HTTP that can be read, or its body is no JSON */
+            /** @description the request is not readable HTTP, or its body is not JSON */
             400: {
                 headers: {
                     [name: string]: unknown;

@@ -68,7 +68,7 @@ class FlowChangedError(CannotDoError):
 class NodeFailedError(CannotDoError):
     """The run stopped at this node; what was completed stays so."""
 
-    default_hint = "mend the cause, then resume the session: the node is tried again"
+    default_hint = "fix the cause, then resume the session: the node is tried again"
 
 
 class ForeignFolderError(CannotDoError):

@@ -22,6 +22,11 @@ def head_and_tail(text: str, most: int) -> str:
     return f"{text[:half]}\n{text[-half:]}"
 
 
+def counted(number: int, noun: str) -> str:
+    """`1 file`, `2 files`."""
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+
+
 def one_line(text: str) -> str:
     return " ".join(text.split())
 

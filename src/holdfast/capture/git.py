@@ -164,7 +164,7 @@ def _refuse_damaged(folder: Path, *, below: Path | None) -> None:
             raise GitError(
                 f"the git repository at {parent} is damaged, not readable, or its `.git` points nowhere",
                 hint="check its permissions; `git fsck` looks for damage; `git worktree repair`, run in "
-                "the main work tree, mends the link to one that was moved",
+                "the main work tree, repairs the link to one that was moved",
             )
 
 

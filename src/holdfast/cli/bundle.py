@@ -8,6 +8,7 @@ import click
 
 from holdfast.base.durable import replace_file, storage_errors
 from holdfast.base.errors import CannotDoError, DamagedDataError
+from holdfast.base.text import counted
 from holdfast.cli import common
 
 
@@ -18,7 +19,7 @@ from holdfast.cli import common
 @click.option("--force", is_flag=True, help="Write over a file that is there.")
 @common.json_option
 def export_command(file: Path, only: tuple[str, ...], encrypt: bool, force: bool, as_json: bool) -> None:
-    """Put this project's sessions into a bundle FILE.
+    """Export this project's sessions to a bundle FILE.
 
     With --encrypt the file is in age's format, and the `age` tool opens it too.
 
@@ -38,7 +39,7 @@ def export_command(file: Path, only: tuple[str, ...], encrypt: bool, force: bool
     if as_json:
         common.print_json({"file": str(file), "bytes": len(data), "sessions": names, "encrypted": encrypt})
     else:
-        click.echo(f"Exported {len(names)} sessions to {file} ({len(data):,} bytes)")
+        click.echo(f"Exported {counted(len(names), 'session')} to {file} ({len(data):,} bytes)")
 
 
 # ── import ────────────────────────────────────────────────────────────────────────────────────────
@@ -48,7 +49,7 @@ def export_command(file: Path, only: tuple[str, ...], encrypt: bool, force: bool
 @click.argument("file", type=click.Path(path_type=Path))
 @common.json_option
 def import_command(file: Path, as_json: bool) -> None:
-    """Take the sessions of a bundle FILE into this project.
+    """Import the sessions of a bundle FILE into this project.
 
     The bundle is checked as a whole first; one with anything wrong about it is refused and nothing is
     written. Names and ids that are taken here are replaced by new ones.
@@ -74,9 +75,9 @@ def import_command(file: Path, as_json: bool) -> None:
     if as_json:
         common.print_json(vars(report))
         return
-    click.echo(f"Imported {len(report.sessions) + len(report.items)} sessions")
+    click.echo(f"Imported {counted(len(report.sessions) + len(report.items), 'session')}")
     if report.transactions:
-        click.echo(f"  with {len(report.transactions)} transactions: `holdfast tx list`")
+        click.echo(f"  with {counted(len(report.transactions), 'transaction')}: `holdfast tx list`")
     for old, new in report.renamed.items():
         click.echo(f"  {old} is {new} here")
     if report.already_there:

@@ -127,7 +127,7 @@ def parse_json_object(text: str, option: str) -> dict[str, Any]:
         document = json.loads(sys.stdin.buffer.read() if text == "-" else text)
     except (ValueError, RecursionError) as error:
         raise InvalidInputError(
-            f"{option} is no JSON: {error}", hint=f'{option} \'{{"tool": "Read"}}\''
+            f"{option} is not valid JSON: {error}", hint=f'{option} \'{{"tool": "Read"}}\''
         ) from None
     if not isinstance(document, dict):
         raise InvalidInputError(f"{option} must be a JSON object", hint=f'{option} \'{{"tool": "Read"}}\'')

@@ -12,7 +12,7 @@ from holdfast.cli import common
 @click.option("--detach", is_flag=True, help="Leave it to a worker and return at once.")
 @common.json_option
 def approve_command(workflow_id: str, detach: bool, as_json: bool) -> int:
-    """Let the task start that waits for approval, and go on.
+    """Approve the task that is waiting, and continue.
 
     \b
     Examples:
@@ -45,7 +45,7 @@ def approve_command(workflow_id: str, detach: bool, as_json: bool) -> int:
 @click.option("--reason", "-r", help="Why, for the record.")
 @common.json_option
 def reject_command(workflow_id: str, reason: str | None, as_json: bool) -> None:
-    """Refuse the task that waits for approval; the workflow has failed.
+    """Reject the task that is waiting for approval; the workflow fails.
 
     \b
     Examples:
@@ -110,7 +110,7 @@ def pause_command(
 @click.option("--reason", "-r", help="Why, for the record.")
 @common.json_option
 def cancel_command(workflow_id: str, reason: str | None, as_json: bool) -> None:
-    """End a workflow for good; a task in flight is stopped.
+    """Cancel a workflow for good; a running task is stopped.
 
     \b
     Examples:

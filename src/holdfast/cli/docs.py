@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 import click
 
 from holdfast.base.errors import InvalidInputError, SessionNotFoundError
+from holdfast.base.text import counted
 from holdfast.cli import common
 
 TYPE_CHECKING = False
@@ -417,7 +418,7 @@ def _described(item: Any) -> dict[str, Any]:
 
 def _print_summary(summary: Any) -> None:
     share = 100 * summary.documented // summary.total if summary.total else 100
-    click.echo(f"{summary.total} items, {summary.documented} documented ({share} %)")
+    click.echo(f"{counted(summary.total, 'item')}, {summary.documented} documented ({share} %)")
     if summary.rated or summary.skipped:
         average = f", {summary.average:.1f} on average" if summary.average is not None else ""
         click.echo(f"{summary.rated} rated{average}, {summary.skipped} skipped")

@@ -10,6 +10,7 @@ from pathlib import Path
 import click
 
 from holdfast.base.errors import CannotDoError, GitError, HoldfastError
+from holdfast.base.text import counted
 from holdfast.cli import common
 from holdfast.project.settings import Settings
 
@@ -31,7 +32,7 @@ class CheckResult:
 @click.command("doctor")
 @common.json_option
 def doctor_command(as_json: bool) -> None:
-    """Look whether everything Holdfast needs is there and well.
+    """Check the installation.
 
     \b
     Examples:
@@ -49,7 +50,7 @@ def doctor_command(as_json: bool) -> None:
                 click.echo(f"    {finding.hint}")
     bad = [finding.name for finding in findings if not finding.ok]
     if bad:
-        raise CannotDoError(f"not all is well: {', '.join(bad)}", hint="see the lines marked ✗")
+        raise CannotDoError(f"check failed: {', '.join(bad)}", hint="see the lines marked ✗")
 
 
 def _programs(current: Settings) -> Iterator[CheckResult]:
@@ -166,7 +167,7 @@ def reindex_command(folders: tuple[Path, ...], as_json: bool) -> None:
         if report.database_set_aside:
             click.echo(f"The damaged database was kept as {report.database_set_aside}")
         click.echo(
-            f"{len(report.added)} sessions added, {report.already_there} were there, "
+            f"{counted(len(report.added), 'session')} added, {report.already_there} were there, "
             f"in {report.projects} projects."
         )
     for complaint in (*report.damaged, *report.held):

@@ -34,7 +34,7 @@ _PROGRAMS = {"claude-code": "claude", "codex": "codex", "gemini": "gemini", "ope
 @click.argument("words", nargs=-1, type=click.UNPROCESSED, metavar="[-- WORD…]")
 @common.json_option
 def command(agent: str, session_id: str | None, start: bool, words: tuple[str, ...], as_json: bool) -> None:
-    """Go on with this work in another agent.
+    """Continue this work in another agent.
 
     Makes a snapshot of the agent session in this folder and prints the command that starts the
     other agent with its context in the first prompt. Words after `--` are passed on to it.

@@ -19,7 +19,7 @@ _CATEGORIES = ("decisions", "errors", "reviewer-feedback", "git-changes", "tasks
 @click.argument("category", type=click.Choice(_CATEGORIES))
 @common.json_option
 def command(snapshot: str, category: str, as_json: bool) -> None:
-    """Everything of one kind that a snapshot holds.
+    """Show everything of one kind that a snapshot holds.
 
     What its context left out is here.
 

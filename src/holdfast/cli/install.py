@@ -25,7 +25,7 @@ from holdfast.hooks.install import AGENTS, InstallPlan, Target, installer_for
 @click.option("--plugin", "form", flag_value="plugin", help="Claude Code: hooks in a plugin.")
 @click.option("--dry-run", is_flag=True, help="Show what would change, as a diff, and change nothing.")
 def install_command(agent: str, scope: str, form: str, dry_run: bool) -> None:
-    """Let a coding agent call Holdfast.
+    """Install Holdfast's hooks in a coding agent.
 
     Its sessions are watched, saved and resumed from then on.
 
@@ -87,7 +87,7 @@ def carry_out(plan: InstallPlan, dry_run: bool, done: str) -> bool:
 @click.option("--project", "scope", flag_value="project", help="In this project alone.")
 @click.option("--dry-run", is_flag=True, help="Show what would change, as a diff, and change nothing.")
 def uninstall_command(agent: str, scope: str, dry_run: bool) -> None:
-    """Take Holdfast's hooks out of a coding agent again.
+    """Remove Holdfast's hooks from a coding agent.
 
     Sessions and snapshots stay.
 

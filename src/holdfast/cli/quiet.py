@@ -133,7 +133,7 @@ def _read_within(descriptor: int, seconds: float) -> bytes:
 @click.option("--done", is_flag=True, help="Forget all reminders of this project.")
 @common.json_option
 def remind_command(text: tuple[str, ...], done: bool, as_json: bool) -> None:
-    """Have agents in this project reminded of TEXT, once in each session.
+    """Remind agents in this project of TEXT, once in each session.
 
     With no TEXT, lists what is pending.
 

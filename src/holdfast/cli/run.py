@@ -4,13 +4,14 @@ from pathlib import Path
 
 import click
 
+from holdfast.base.text import counted
 from holdfast.cli import common
 
 
 @click.command("run")
 @click.argument("plan", type=click.Path(path_type=Path))
 @click.option("--cwd", type=click.Path(path_type=Path), help="The worktree, instead of the project folder.")
-@click.option("--driver", help="Who works the tasks off, instead of the plan's driver.")
+@click.option("--driver", help="What executes the tasks, instead of the plan's driver.")
 @click.option("--pause-every", type=click.IntRange(1), help="Pause after so many tasks of a session.")
 @click.option("--timeout", type=click.FloatRange(0, min_open=True), help="Pause after so many seconds.")
 @click.option(
@@ -57,7 +58,6 @@ def command(plan: Path, cwd: Path | None, detach: bool, as_json: bool, **options
     with common.runner_for(current) as here:
         workflow = here.service.start(wanted, cwd, claim=here.claim)
         if not as_json:
-            click.echo(
-                f"Workflow {workflow.id} started: {workflow.issue.title} ({len(wanted.tasks.tasks)} tasks)"
-            )
+            tasks = counted(len(wanted.tasks.tasks), "task")
+            click.echo(f"Workflow {workflow.id} started: {workflow.issue.title} ({tasks})")
         return run_here(here, workflow, as_json=as_json)

@@ -12,6 +12,7 @@ from typing import Any
 import click
 
 from holdfast.base.errors import INTERRUPTED, CannotDoError, NotFoundError
+from holdfast.base.text import counted
 from holdfast.cli import common
 from holdfast.cli.interrupts import answering
 from holdfast.project.settings import Settings
@@ -95,7 +96,7 @@ def described(service: common.Service, workflow: Workflow) -> dict[str, Any]:
 def _print_end(service: common.Service, workflow: Workflow) -> None:
     tasks = service.tasks(workflow.id)
     if workflow.status == "completed":
-        click.echo(f"✓ Workflow completed ({tasks.count('completed')} tasks)")
+        click.echo(f"✓ Workflow completed ({counted(tasks.count('completed'), 'task')})")
     elif workflow.status == "paused":
         latest = service.store.latest_snapshot(workflow.id)
         click.echo(f"✓ Workflow paused (snapshot: {latest.id if latest else 'none'})")

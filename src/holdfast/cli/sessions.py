@@ -9,12 +9,13 @@ import click
 
 from holdfast.base.clock import to_datetime
 from holdfast.base.errors import InvalidInputError, SessionNotFoundError
+from holdfast.base.text import counted
 from holdfast.cli import common
 
 
 @click.group("sessions")
 def command() -> None:
-    """The sessions that coding agents keep of this project, and your own.
+    """List the sessions that coding agents keep of this project, and your own.
 
     Your own are those of audits and improvements; only they can be deleted here.
 
@@ -73,7 +74,7 @@ def delete(session_ids: tuple[str, ...], everything: bool, force: bool, as_json:
     if chosen and not force:
         if not common.is_interactive():
             raise InvalidInputError("deleting wants a yes", hint="--force says it")
-        click.confirm(f"Delete {len(chosen)} sessions?", abort=True, err=True)
+        click.confirm(f"Delete {counted(len(chosen), 'session')}?", abort=True, err=True)
     manager = _manager()
     for name in chosen:
         manager.delete_session_state(name, own[name])
@@ -90,8 +91,8 @@ def encrypt() -> None:
     With a passphrase: HOLDFAST_PASSPHRASE, or asked for. It is needed to read them, not to go on writing.
     In the format of age; without the passphrase nobody can read them again.
     """
-    number = _manager().encrypt(common.passphrase(confirm=True))
-    click.echo(f"Encrypted {number} sessions; the key is .holdfast/key.age, locked by your passphrase")
+    encrypted = counted(_manager().encrypt(common.passphrase(confirm=True)), "session")
+    click.echo(f"Encrypted {encrypted}; the key is .holdfast/key.age, locked by your passphrase")
 
 
 @command.command()

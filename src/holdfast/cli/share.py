@@ -4,6 +4,7 @@ from typing import Any
 
 import click
 
+from holdfast.base.text import counted
 from holdfast.cli import common
 
 
@@ -36,7 +37,7 @@ def push(remote: str, only: tuple[str, ...], encrypt: bool, as_json: bool) -> No
     if as_json:
         common.print_json({"remote": remote, "bytes": len(data), "sessions": names, "encrypted": encrypt})
     else:
-        click.echo(f"Shared {len(names)} sessions through {remote} ({len(data):,} bytes)")
+        click.echo(f"Shared {counted(len(names), 'session')} through {remote} ({len(data):,} bytes)")
 
 
 @command.command()
@@ -64,7 +65,7 @@ def pull(remote: str, as_json: bool) -> None:
         common.print_json(reports)
         return
     number = sum(len(one["sessions"]) + len(one["items"]) for one in reports)
-    click.echo(f"Took in {number} sessions of {len(reports)} others")
+    click.echo(f"Imported {counted(number, 'session')} from {counted(len(reports), 'other')}")
 
 
 def _shared(remote: str) -> Any:

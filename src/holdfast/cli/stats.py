@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 @click.option("--workflows", is_flag=True, help="What the tasks of all workflows tell instead.")
 @common.json_option
 def stats_command(workflows: bool, as_json: bool) -> None:
-    """What the recorded actions tell: by type, by tool, time to exhaustion.
+    """Summarise the recorded actions: by type, by tool, time to exhaustion.
 
     \b
     Examples:
@@ -130,7 +130,7 @@ def _print(stats: JournalStats) -> None:
 @click.option("--session", "session_id", metavar="ID", help="One agent session; else all of this project.")
 @common.json_option
 def usage_command(session_id: str | None, as_json: bool) -> None:
-    """How full the context window is, by agent session.
+    """Show how full the context window is, by agent session.
 
     \b
     Examples:

@@ -8,6 +8,7 @@ from typing import Any
 import click
 
 from holdfast.base.errors import HoldfastError
+from holdfast.base.text import counted
 from holdfast.cli import common
 from holdfast.project.settings import Settings
 
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
 @click.argument("workflow_id", metavar="[WORKFLOW]", required=False)
 @common.json_option
 def status_command(workflow_id: str | None, as_json: bool) -> None:
-    """Where the work in this folder stands.
+    """Show where the work in this folder stands.
 
     \b
     Examples:
@@ -121,7 +122,7 @@ def _print(report: dict[str, Any]) -> None:
         _print_workflow(workflow)
     winddown = report["winddown"]
     if winddown:
-        click.echo(f"Wind-down: {winddown['session_id']}, {winddown['action_count']} actions")
+        click.echo(f"Wind-down: {winddown['session_id']}, {counted(winddown['action_count'], 'action')}")
         if winddown["orphaned"]:
             click.echo("           left behind by a process that is gone: holdfast winddown recover")
     for line in report["usage"]:

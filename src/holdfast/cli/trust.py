@@ -44,7 +44,7 @@ class Contents:
 @common.yes_option
 @common.json_option
 def command(show: bool, revoke: bool, yes: bool, as_json: bool) -> None:
-    """Show what a .holdfast folder from elsewhere holds, and accept it.
+    """Show what a .holdfast folder from elsewhere contains, and accept it.
 
     A folder that came with a clone or an archive, that git tracks or that another user owns is ignored
     until you accept it. Accepting means: its sessions are offered to agents as your own, and `holdfast

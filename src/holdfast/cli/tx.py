@@ -7,6 +7,7 @@ from typing import Any
 import click
 
 from holdfast.base.errors import InvalidInputError, NotFoundError
+from holdfast.base.text import counted
 from holdfast.cli import common
 from holdfast.undo.ledger import Transaction
 from holdfast.undo.state import LedgerEntry, PathChange
@@ -19,7 +20,7 @@ _partial_option = click.option(
 
 @click.group("tx")
 def command() -> None:
-    """What sessions changed in your files, and taking it back.
+    """Show what sessions changed in your files, and undo it.
 
     A transaction is one session's changes. ID is its id, the beginning of one, or `last`.
 
@@ -68,7 +69,7 @@ def _print_list(found: Sequence[Transaction]) -> None:
 
 def _print_total(aside: Sequence[Path]) -> None:
     size = sum(path.lstat().st_size for path in aside) / 1e6
-    files = "1 file" if len(aside) == 1 else f"{len(aside)} files"
+    files = counted(len(aside), "file")
     click.echo(f"{files} set aside, {size:,.1f} MB in {aside[0].parent}")
 
 
@@ -94,7 +95,7 @@ def show(name: str, as_json: bool) -> None:
 @command.command()
 @click.argument("name", metavar="[ID|last]", default="last")
 @_partial_option
-@click.option("--doubtful", is_flag=True, help="Even where whose change it was cannot be told.")
+@click.option("--doubtful", is_flag=True, help="Also where nobody can tell which session made the change.")
 @common.json_option
 def undo(name: str, partial: bool, doubtful: bool, as_json: bool) -> int:
     """Take one change back: the change ID, or the last one of a transaction.
@@ -105,13 +106,13 @@ def undo(name: str, partial: bool, doubtful: bool, as_json: bool) -> int:
     """
     with _sidecar() as sidecar:
         outcome = sidecar.undo(_find_change(sidecar, name), partial=partial, doubtful=doubtful)
-        return _report(outcome, sidecar.set_aside(outcome.entry), "Undone", as_json)
+        return _report(outcome, sidecar.set_aside(outcome.entry), "Undid", as_json)
 
 
 @command.command()
 @click.argument("name", metavar="[ID|last]", default="last")
 @_partial_option
-@click.option("--doubtful", is_flag=True, help="Even where whose change it was cannot be told.")
+@click.option("--doubtful", is_flag=True, help="Also where nobody can tell which session made the change.")
 @common.yes_option
 @common.json_option
 def rollback(name: str, partial: bool, doubtful: bool, yes: bool, as_json: bool) -> int:
@@ -119,8 +120,8 @@ def rollback(name: str, partial: bool, doubtful: bool, yes: bool, as_json: bool)
     with _sidecar() as sidecar:
         found = _find(sidecar, name)
         if not yes and common.is_interactive():
-            question = f"Take back {len(found.changes)} changes in {len(_paths(found))} files?"
-            click.confirm(question, abort=True, err=True)
+            changes, files = counted(len(found.changes), "change"), counted(len(_paths(found)), "file")
+            click.confirm(f"Undo {changes} in {files}?", abort=True, err=True)
         outcome = sidecar.rollback(found.id, partial=partial, doubtful=doubtful)
         return _report(outcome, sidecar.set_aside(outcome.entry), "Rolled back", as_json)
 
@@ -224,7 +225,7 @@ def _report(outcome: UndoOutcome, aside: Mapping[str, Path], done: str, as_json:
             }
         )
     else:
-        click.echo(f"{done}: {len(outcome.restored)} files")
+        click.echo(f"{done} {counted(len(outcome.restored), 'file')}")
         for path in outcome.restored:
             click.echo(f"  {path}")
         for path, place in aside.items():

@@ -7,6 +7,7 @@ import click
 
 from holdfast.base.errors import HoldfastError, InvalidInputError
 from holdfast.base.process import lasting_parent
+from holdfast.base.text import counted
 from holdfast.cli import common
 from holdfast.journal.log import ACTION_TYPES, NotActiveError
 from holdfast.sessions.winddown import IncrementalPauseManager
@@ -25,7 +26,7 @@ TYPE is one of {", ".join(ACTION_TYPES)}.
 
 @click.group("winddown")
 def command() -> None:
-    """Record the last actions of a session and make them a snapshot.
+    """Record the last actions of a session and turn them into a snapshot.
 
     \b
     Examples:
@@ -137,7 +138,7 @@ def finalize(
 
 
 def as_text(argument: str) -> str:
-    """An argument is bytes; what of it is no UTF-8 is shown as such and stops nothing."""
+    """An argument is bytes; what of it is not valid UTF-8 is shown as such and stops nothing."""
     return argument.encode(errors="surrogateescape").decode(errors="replace")
 
 
@@ -219,7 +220,7 @@ def _settle_orphan(manager: IncrementalPauseManager, choice: OrphanChoice | None
 
 def _ask(found: dict[str, Any]) -> OrphanChoice:
     click.echo(f"Found a wind-down that nobody finished: {found['session_id']}", err=True)
-    click.echo(f"  {found['action_count']} actions, started {found['pause_started_at']}", err=True)
+    click.echo(f"  {counted(found['action_count'], 'action')}, started {found['pause_started_at']}", err=True)
     letter = click.prompt(
         "Finalise (f), discard (d) or continue (c)?",
         type=click.Choice(["f", "d", "c"]),

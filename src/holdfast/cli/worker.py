@@ -16,7 +16,7 @@ from holdfast.cli.interrupts import answering
               help="Seconds of silence after which others take over.")  # fmt: skip
 @click.option("--until-idle", is_flag=True, help="End when there is nothing left to do.")
 def command(concurrency: int, lease: float, until_idle: bool) -> None:
-    """Run queued workflows, and take over from workers that are gone.
+    """Run queued workflows, and take over from workers that have died.
 
     Start as many as you like, on as many machines as reach the database. Ctrl-C leaves at the next
     task boundary; others go on from there.

@@ -65,7 +65,7 @@ def splice(source: Source, name: str, text: str) -> Spliced:
     if tree.root_node.has_error:
         raise SpliceError(
             f"{source.filepath} does not parse (line {_first_error(tree)}): it is left as it is",
-            hint="mend the file first",
+            hint="fix the file first",
         )
     item = find_item(tree, source, name)
     place = _python if source.language == "python" else _javascript

@@ -572,7 +572,7 @@ def unpinned(command: str, cwd: str) -> str | None:
         words = simple.words
         for start in _FETCHING:
             if tuple(words[: len(start)]) == start and any(word in _NAMES for word in words[len(start) :]):
-                return "it fetches Holdfast anew, of no certain version"
+                return "it fetches an unpinned copy of Holdfast"
         if words and "/" in words[0] and os.path.basename(words[0]) in _NAMES:
             path = os.path.realpath(os.path.join(cwd, os.path.expanduser(words[0])))
             if os.path.dirname(path) not in _known_places(cwd):

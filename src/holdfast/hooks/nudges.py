@@ -56,7 +56,7 @@ def version_skew(event: AgentEvent) -> str | None:
     spoke(event, "version_skew")
     return (
         f"[holdfast] The plugin is of version {plugin}, the program of {__version__}. "
-        f"`holdfast install {event.agent}` brings them together."
+        f"`holdfast install {event.agent}` updates it."
     )
 
 

@@ -145,7 +145,7 @@ def finish(work: SessionWork, doubt: str = "") -> bool:
 
 
 def finish_killed(work: SessionWork) -> None:
-    """Of a session that ended without a word: what it did is in doubt, and stays.
+    """Of a session that ended unexpectedly: what it did is in doubt, and stays.
 
     Not its last turn, where that had come to its end: whoever records it is let finish.
     """

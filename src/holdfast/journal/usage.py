@@ -207,9 +207,9 @@ def parse_state(data: bytes) -> UsageState:
     try:
         document: Any = json.loads(data)
     except ValueError as error:
-        raise DamagedDataError(f"the usage state is no JSON ({error})") from error
+        raise DamagedDataError(f"the usage state is not valid JSON ({error})") from error
     if not isinstance(document, dict):
-        raise DamagedDataError("the usage state is no JSON object")
+        raise DamagedDataError("the usage state is not a JSON object")
     known = cast("dict[str, Any]", document)
     version = known.get("schema_version")
     if isinstance(version, int) and version > _VERSION:

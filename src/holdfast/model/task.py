@@ -57,7 +57,7 @@ class Task(
     depends_on: tuple[str, ...] = ()
     run: Annotated[str | None, Meta(description="Shell command, for the shell driver")] = None
     prompt: Annotated[str | None, Meta(description="What an agent is asked, for the agent drivers")] = None
-    driver: Annotated[str | None, Meta(description="Who works it off, where not the plan's driver")] = None
+    driver: Annotated[str | None, Meta(description="What executes it, if not the plan's driver")] = None
     approval: Annotated[bool, Meta(description="Whether somebody must approve before it starts")] = False
     review: Annotated[bool, Meta(description="Whether its result is a review of the work so far")] = False
     junit: Annotated[str | None, Meta(description="Where its tests write JUnit XML, in the worktree")] = None

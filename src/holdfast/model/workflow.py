@@ -54,7 +54,7 @@ class PauseRequest(Value):
 class WorkflowOptions(Value):
     """How a workflow is run, in every one of its sessions."""
 
-    driver: str = Field(default="shell", description="Who works the tasks off")
+    driver: str = Field(default="shell", description="What executes the tasks")
     parallel: int = Field(default=1, ge=1, description="How many tasks run side by side at most")
     pause_every: int | None = Field(default=None, ge=1, description="Pause after so many tasks of a session")
     timeout: float | None = Field(
@@ -92,9 +92,7 @@ class Workflow(Value):
     pause_request: PauseRequest | None = None
     commit_at_start: str | None = Field(default=None, description="HEAD when the workflow began")
     options: WorkflowOptions = WorkflowOptions()
-    run_id: str | None = Field(
-        default=None, description="The run that works it off now; another one is stale"
-    )
+    run_id: str | None = Field(default=None, description="The run that executes it now; any other is stale")
     claim: str | None = Field(default=None, description="Who runs it now; every write of a runner names it")
     resume_at: AwareDatetime | None = Field(default=None, description="When it is to go on by itself")
 

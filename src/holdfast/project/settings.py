@@ -41,7 +41,7 @@ class Settings:
     on_exhaustion: str = "advise"
     """What hooks do from the auto-pause level on: `advise` the agent to wrap up, or `stop` it."""
     claude_args: tuple[str, ...] = ("--permission-mode", "acceptEdits")
-    """Further words for `claude` when it works off tasks: permissions, the model."""
+    """Further words for `claude` when it executes tasks: permissions, the model."""
     codex_args: tuple[str, ...] = ("--sandbox", "workspace-write")
     """Further words for `codex exec`, likewise."""
     agent_model: str | None = None
@@ -57,7 +57,7 @@ class Settings:
 
     @property
     def worktree(self) -> str:
-        """The project folder as text, also where its name is no UTF-8."""
+        """The project folder as text, also where its name is not valid UTF-8."""
         from holdfast.model.git import encode_path
 
         return encode_path(os.fsencode(self.project))

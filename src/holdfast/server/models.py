@@ -387,6 +387,4 @@ def _unpacked(cursor: str) -> tuple[str, str]:
 
 
 def _not_ours() -> InvalidInputError:
-    return InvalidInputError(
-        "the cursor is none of ours", hint="take `next_cursor` of the page before, or leave it out"
-    )
+    return InvalidInputError("invalid cursor", hint="take `next_cursor` of the page before, or leave it out")

@@ -47,7 +47,7 @@ class RefusedError(Exception):
 
 
 _OWN = {
-    400: "the request is no HTTP that can be read, or its body is no JSON",
+    400: "the request is not readable HTTP, or its body is not JSON",
     401: "no token, or a wrong one",
     403: "the Host or Origin is not ours",
     404: "there is no such thing",
@@ -79,14 +79,14 @@ def answer(status: int, detail: ErrorDetail, headers: Mapping[str, str] | None =
 
 
 def _sound(detail: ErrorDetail) -> ErrorDetail:
-    def mended(text: str) -> str:
+    def cleaned(text: str) -> str:
         return text.encode(errors="replace").decode()
 
     return detail.model_copy(
         update={
-            "message": mended(detail.message),
-            "hint": mended(detail.hint) if detail.hint else None,
-            "faults": tuple(Fault(where=mended(one.where), what=mended(one.what)) for one in detail.faults),
+            "message": cleaned(detail.message),
+            "hint": cleaned(detail.hint) if detail.hint else None,
+            "faults": tuple(Fault(where=cleaned(one.where), what=cleaned(one.what)) for one in detail.faults),
         }
     )
 

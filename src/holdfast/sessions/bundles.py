@@ -182,9 +182,9 @@ def _document(name: str, content: bytes) -> dict[str, Any]:
     try:
         document = json.loads(content.decode("utf-8"))
     except (ValueError, RecursionError) as error:
-        raise _refused(f"{name} is no JSON in UTF-8: {error}") from None
+        raise _refused(f"{name} is not JSON in UTF-8: {error}") from None
     if not isinstance(document, dict):
-        raise _refused(f"{name} is no JSON object")
+        raise _refused(f"{name} is not a JSON object")
     return document  # type: ignore[return-value]
 
 

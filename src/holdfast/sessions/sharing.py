@@ -66,7 +66,7 @@ class Shared:
                     raise
                 continue
             return
-        raise ConflictError("others push all the time", hint="run the same command again")
+        raise ConflictError("too many concurrent pushes", hint="run the same command again")
 
     def _commit(self, tip: str | None, files: dict[str, str]) -> str:
         self._git("read-tree", "--empty")

@@ -119,7 +119,7 @@ def _check_info(info: zipfile.ZipInfo) -> None:
 def _manifest(data: bytes) -> Manifest:
     document: Any = json.loads(data.decode("utf-8"))
     if not isinstance(document, dict):
-        raise _refused("its manifest is no JSON object")
+        raise _refused("its manifest is not a JSON object")
     try:
         return Manifest.model_validate(BUNDLE_SCHEMA.upgrade(document, where="the bundle"))  # type: ignore[arg-type]
     except ValidationError as error:

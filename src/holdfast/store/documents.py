@@ -10,6 +10,7 @@ from pydantic import ValidationError
 from pydantic_core import from_json
 
 from holdfast.base.errors import DamagedDataError
+from holdfast.base.text import counted
 from holdfast.model.base import SNAPSHOT_SCHEMA, explain
 from holdfast.model.snapshot import SessionSnapshot
 from holdfast.model.task import TaskDAG
@@ -52,7 +53,7 @@ def _object(text: str, where: str) -> dict[str, Any]:
     try:
         document: Any = from_json(text)
     except (ValueError, RecursionError) as error:
-        raise DamagedDataError(f"{where} is no JSON: {error}") from error
+        raise DamagedDataError(f"{where} is not valid JSON: {error}") from error
     if not isinstance(document, dict):
         raise DamagedDataError(f"{where} is no snapshot")
     return document  # pyright: ignore[reportUnknownVariableType]
@@ -171,7 +172,7 @@ def _winddown(snapshot: SessionSnapshot) -> list[str]:
         "",
         "## Wind-down",
         "",
-        f"{pause.action_count} actions, {pause.tool_calls} of them tool calls, "
+        f"{counted(pause.action_count, 'action')}, {pause.tool_calls} of them tool calls, "
         f"in {pause.duration_seconds} s; context {start:.0%} → {end:.0%}.",
     ]
     if pause.skipped_lines:

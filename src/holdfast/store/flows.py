@@ -343,7 +343,7 @@ def _read(connection: sa.Connection, session_id: str) -> tuple[Record, ...]:
             for seq, kind, path, value, taken in connection.execute(_RECORDS, {"which": session_id})
         )
     except ValueError as error:
-        raise DamagedDataError(f"a record of session {session_id} is no JSON: {error}") from error
+        raise DamagedDataError(f"a record of session {session_id} is not valid JSON: {error}") from error
 
 
 def _create(connection: sa.Connection, session: FlowSession) -> None:

@@ -187,7 +187,7 @@ class SessionStateManager:
         self._seen.pop(path, None)
         return DamagedDataError(
             f"{path.name} is damaged and was kept as {kept.name}: {reason}",
-            hint="start afresh with --new, or mend the kept file and rename it back",
+            hint="start afresh with --new, or fix the kept file and rename it back",
         )
 
 

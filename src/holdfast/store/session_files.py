@@ -244,7 +244,7 @@ class SessionFiles:
         try:
             document = json.loads(data)
         except (ValueError, RecursionError) as error:
-            raise DamagedDataError(f"{path} is no JSON: {error}") from error
+            raise DamagedDataError(f"{path} is not valid JSON: {error}") from error
         if not isinstance(document, dict):
             raise DamagedDataError(f"{path} is no session: a JSON object is expected")
         return document  # type: ignore[return-value]

@@ -387,7 +387,7 @@ class UndoWork:
         unsure = {c.path: one.doubt for one in entries if one.doubt and not doubtful for c in one.changes}
         if unsure and not partial:
             raise ConflictError(
-                f"whose change it was cannot be told: {_told(unsure)}",
+                f"cannot tell which session made this change: {_told(unsure)}",
                 hint="look at it with `holdfast tx show`; --doubtful takes it back all the same",
             )
         status = _status_after(transaction, kind, entries)
@@ -485,7 +485,7 @@ def _owner(
     chosen = next((one for one in candidates if one.transaction_id == closing), candidates[0])
     others = [one.transaction_id for one in candidates if one is not chosen]
     if chosen.abandoned and chosen.transaction_id != closing:
-        return chosen.transaction_id, "its session had ended without a word"
+        return chosen.transaction_id, "its session ended unexpectedly"
     return chosen.transaction_id, f"{', '.join(others)} watched it too" if others else ""
 
 

@@ -164,7 +164,7 @@ class _Reader:
                     raise self._refused(
                         lines[task.id],
                         f"task {task.id!r} depends on {needed!r}, which does not exist",
-                        hint=f"tasks there are: {', '.join(list(tasks)[:20])}",
+                        hint=f"known tasks: {', '.join(list(tasks)[:20])}",
                     )
         try:
             TopologicalSorter({task.id: task.depends_on for task in tasks.values()}).prepare()

@@ -1,6 +1,6 @@
 """Runs one session of a workflow: task by task, from boundary to boundary.
 
-    advance ─► a task is worked off ─► boundary: ONE commit ─► go on, or why not
+    advance ─► a task is executed ─► boundary: ONE commit ─► go on, or why not
                                        │ the task's end, what it found,
                                        │ and the start of the next task
                                        └ or: pause, block, complete, fail

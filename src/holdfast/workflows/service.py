@@ -197,7 +197,7 @@ class OrchestratorService:
         return again_on_conflict(lambda: self.core.approve(workflow_id, task_id, claim))
 
     def reject(self, workflow_id: str, reason: str | None = None) -> Workflow:
-        """Refuse the task that waits for approval; the workflow has failed. A resume asks again."""
+        """Reject the task that is waiting for approval; the workflow fails. A resume asks again."""
         return again_on_conflict(lambda: self._rejected(workflow_id, reason))
 
     def _rejected(self, workflow_id: str, reason: str | None) -> Workflow:

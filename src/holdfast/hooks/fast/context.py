@@ -176,7 +176,7 @@ def _is_alive(folder: str) -> bool:
 
 
 def _has_orphan(event: "AgentEvent") -> bool:
-    """A session whose process is gone without a word, or a journal that nobody alive is writing."""
+    """A session whose process ended unexpectedly, or a journal that nobody alive is writing."""
     if os.path.exists(os.path.join(_sessions(event), "ACTIVE-PAUSE.jsonl")):
         return True  # whether it is one is looked at where it can be settled
     return any(True for _ in killed_sessions(os.path.join(event.state, "hooks"), event.key))

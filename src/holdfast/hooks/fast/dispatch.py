@@ -85,7 +85,7 @@ if TYPE_CHECKING:
     Rule = Callable[..., Any]
 
 TASK_OF = "HOLDFAST_WORKFLOW"
-"""Names the workflow whose task the agent works off, as drivers tell whatever they start."""
+"""Names the workflow whose task the agent executes, as drivers tell whatever they start."""
 
 
 def dispatch(event: AgentEvent) -> HookAnswer:

@@ -77,7 +77,8 @@ def reminder(marker: str, remembered: str, prompt: str) -> str | None:
             os.ftruncate(descriptor, len(data))
     if number <= _PROMPTS_WITHOUT_HINT:
         return WORD
-    return f"{WORD} ({number} prompts) — nudges back on with /holdfast:unquiet"
+    prompts = "1 prompt" if number == 1 else f"{number} prompts"
+    return f"{WORD} ({prompts}) — nudges back on with /holdfast:unquiet"
 
 
 def _count_prompt(marker: str) -> int | None:

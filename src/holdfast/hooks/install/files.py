@@ -75,7 +75,7 @@ def read_text(path: Path) -> str | None:
         return None
     except UnicodeDecodeError as error:
         raise InvalidInputError(
-            f"{path}: byte {error.start} is no UTF-8", hint="mend the file; nothing was changed"
+            f"{path}: byte {error.start} is not valid UTF-8", hint="fix the file; nothing was changed"
         ) from None
     except OSError as error:
         raise InvalidInputError(f"{path} cannot be read: {error.strerror}") from None

@@ -170,7 +170,7 @@ class _Document:
         except jsonc.NotJsonError as error:
             raise InvalidInputError(
                 f"{self._path}: line {error.line}, column {error.column}: {error.what}",
-                hint="mend the file; nothing was changed",
+                hint="fix the file; nothing was changed",
             ) from None
         return self._object(text, root, "the whole")
 
@@ -185,7 +185,7 @@ class _Document:
             line, column = jsonc.place(text, node.start)
             raise InvalidInputError(
                 f"{self._path}: line {line}, column {column}: {complaint}",
-                hint="mend the file; nothing was changed",
+                hint="fix the file; nothing was changed",
             )
         return node
 

@@ -154,14 +154,14 @@ def preview_resume(
 def cancel_workflow(
     workflow_id: str, desk: AtDesk, request: Annotated[GiveReason | None, Body()] = None
 ) -> ActionResponse:
-    """End a workflow for good; a task in flight is stopped."""
+    """Cancel a workflow for good; a running task is stopped."""
     desk.service.cancel(workflow_id, request.reason if request else None)
     return ActionResponse(status="cancelled", workflow_id=workflow_id)
 
 
 @router.post("/approve", responses=documented(404, 409, *WITH_BODY))
 def approve_workflow(workflow_id: str, desk: AtDesk) -> ActionResponse:
-    """Let the task start that waits for approval, and go on."""
+    """Approve the task that is waiting, and continue."""
     desk.service.approve(workflow_id)
     desk.see_to_it()
     return ActionResponse(status="approved", workflow_id=workflow_id)
@@ -171,6 +171,6 @@ def approve_workflow(workflow_id: str, desk: AtDesk) -> ActionResponse:
 def reject_workflow(
     workflow_id: str, desk: AtDesk, request: Annotated[GiveReason | None, Body()] = None
 ) -> ActionResponse:
-    """Refuse the task that waits for approval; the workflow has failed. A resume asks again."""
+    """Reject the task that is waiting for approval; the workflow fails. A resume asks again."""
     desk.service.reject(workflow_id, request.reason if request else None)
     return ActionResponse(status="rejected", workflow_id=workflow_id)

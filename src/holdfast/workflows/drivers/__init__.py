@@ -1,4 +1,4 @@
-"""Who works a task off. A driver is a file here and a line in `DRIVERS`."""
+"""What executes a task. A driver is a file here and a line in `DRIVERS`."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class DriverShelf:
 def driver_named(name: str, settings: Settings) -> Driver:
     if name not in DRIVERS:
         raise InvalidInputError(
-            f"there is no driver {name!r}", hint=f"drivers there are: {', '.join(DRIVERS)}"
+            f"there is no driver {name!r}", hint=f"available drivers: {', '.join(DRIVERS)}"
         )
     module, _, kind = DRIVERS[name].partition(":")
     return SeesTests(getattr(import_module(module), kind)(settings))

@@ -41,7 +41,7 @@ _RESULT_CHARACTERS = 4_000
 
 @dataclass(frozen=True)
 class AgentConversation:
-    """Which of the agent's own sessions a task is worked off in; none: a new one."""
+    """Which of the agent's own sessions a task runs in; none: a new one."""
 
     session: DriverSession | None = None
     is_begun: bool = False

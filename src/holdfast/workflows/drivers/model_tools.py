@@ -189,7 +189,7 @@ class WorktreeTools:
             return data.decode()
         except UnicodeDecodeError:
             if exactly:
-                raise ToolRefusedError(f"{path.name} is no UTF-8 text") from None
+                raise ToolRefusedError(f"{path.name} is not valid UTF-8 text") from None
             return data.decode(errors="replace")
 
     def _put(self, path: Path, text: str) -> None:

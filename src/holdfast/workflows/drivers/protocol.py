@@ -1,4 +1,4 @@
-"""What a driver is: something that works off one task in a worktree and says how that went.
+"""What a driver is: something that executes one task in a worktree and says how that went.
 
     runner ── Assignment ──► driver.run ──► Outcome
                  ▲  │
@@ -91,7 +91,7 @@ class EarlierSession:
 
 @dataclass(frozen=True)
 class Assignment:
-    """One task to be worked off."""
+    """One task to execute."""
 
     workflow_id: str
     session_number: int

@@ -1,4 +1,4 @@
-"""Test runs within a task, whoever works it off: noticed through the JUnit XML they leave behind.
+"""Test runs within a task, whatever executes it: noticed through the JUnit XML they leave behind.
 
 A task names the file its tests write, or several with a pattern (`junit: build/*.xml`).
 Where it names none, pytest is asked for one through its own variable, which reaches
