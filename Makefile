@@ -13,8 +13,6 @@ SETUP_SCRIPTS := scripts/setup scripts/find-python scripts/ensure-tools
 # as in: make test WORKERS=0 ARGS="-k journal -x"
 WORKERS ?= auto
 ARGS ?=
-# How many times as much the randomised and crash tests repeat in a soak.
-HOLDFAST_SOAK ?= 10
 
 PYTEST := $(PYTHON_BIN) -m pytest -n $(WORKERS)
 
@@ -71,8 +69,8 @@ format: setup $(DASHBOARD_STAMP) ## put the code into the project's format and s
 	@$(VENV)/bin/ruff format
 	@cd dashboard && npm run --silent format
 
-soak: setup postgresql dashboard chromium ## the tests with many more repetitions (HOLDFAST_SOAK=10)
-	@HOLDFAST_SOAK=$(HOLDFAST_SOAK) $(PYTEST) $(ARGS)
+soak: setup postgresql dashboard chromium ## the tests with ten times the repetitions of CI (HOLDFAST_SOAK=10)
+	@HOLDFAST_SOAK=$${HOLDFAST_SOAK:-10} $(PYTEST) $(ARGS)
 
 bench: $(BENCH_STAMP) ## the side-by-side benchmarks
 	@bench/.venv/bin/python bench/run.py $(ARGS)

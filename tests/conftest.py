@@ -17,19 +17,19 @@ from holdfast.store.protocol import Store
 from holdfast.store.sql import SqlStore
 from holdfast.store.tables import metadata
 from holdfast.testing import FixedClock
+from soak import repeated
 
 if TYPE_CHECKING:
     from postgres import PostgresServer
 
 pytest_plugins = ["postgres", "real_model"]
 
-SOAK = int(os.environ.get("HOLDFAST_SOAK", "1"))
 KEPT = {"HOLDFAST_SOAK", "HOLDFAST_TEST_POSTGRES"}
 
 settings.register_profile(
     "holdfast",
     deadline=None,  # a busy machine is no failure
-    max_examples=30 * SOAK,
+    max_examples=repeated(30),
     suppress_health_check=[HealthCheck.too_slow],
 )
 settings.load_profile("holdfast")

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from base import adversary, naive
 from holdfast.base.redact import redact
+from soak import repeated
 
 # Put together at run time, so that no scanner takes this file for a leak.
 HIDDEN = {
@@ -115,13 +116,13 @@ PARTS = [
 ]
 
 
-@settings(max_examples=2_000)
+@settings(max_examples=repeated(2_000))
 @given(st.lists(st.sampled_from(PARTS), max_size=12).map("".join))
 def test_it_finds_what_plain_patterns_find(text: str) -> None:
     assert redact(text) == naive.redact(text)
 
 
-@settings(max_examples=300)
+@settings(max_examples=repeated(300))
 @given(
     st.lists(st.sampled_from(PARTS), max_size=4).map("".join),
     st.integers(19_960, 20_040),

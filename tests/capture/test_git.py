@@ -17,6 +17,7 @@ from holdfast.base import git
 from holdfast.base.errors import GitError, InvalidInputError
 from holdfast.capture.git import BEFORE_FIRST_COMMIT, capture_git_state, commit_files, head_commit
 from holdfast.model.git import GitState
+from soak import repeated
 
 GONE = "1234567890" * 4
 
@@ -950,7 +951,7 @@ def copy_entry(name: str, source: dict[str, str], target: dict[str, str]) -> Non
 
 
 @settings(
-    max_examples=25,
+    max_examples=repeated(25),
     deadline=None,
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )

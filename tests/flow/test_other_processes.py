@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import random
 import shutil
 import subprocess
@@ -23,9 +22,9 @@ from holdfast.flow.graph import Flow
 from holdfast.flow.hub import Hub
 from holdfast.flow.step import Step
 from holdfast.store.flows import SqlFlowStore
+from soak import repeated
 
 TESTS = Path(__file__).parents[1]
-SOAK = int(os.environ.get("HOLDFAST_SOAK", "1"))
 INPUT = {"topic": "tides"}
 
 
@@ -105,7 +104,7 @@ def test_every_stretch_of_a_run_may_be_another_process(
     batch: int, helper: subprocess.Popen[str], empty_sqlite_file: Path, folder: Path
 ) -> None:
     chance = random.Random()
-    for number in range(6 * SOAK):
+    for number in range(repeated(6)):
         seed, size = chance.randrange(2**32), chance.choice((5, 30, 100, 200))
         there = elsewhere(helper, empty_sqlite_file, folder / str(number), describe(seed, size))
         answer = {"status": "paused"}
@@ -124,7 +123,7 @@ def test_a_run_that_is_killed_goes_on_to_the_right_result(
 ) -> None:
     """Killed one to three times, in the middle of a node or at any moment. What is on record stays."""
     chance = random.Random()
-    for number in range(RUNS_THAT_ARE_KILLED // 4 * SOAK):
+    for number in range(repeated(RUNS_THAT_ARE_KILLED // 4)):
         seed, size = chance.randrange(2**32), chance.choice((2, 6, 14))
         there = elsewhere(helper, empty_sqlite_file, folder / str(number), describe(seed, size))
         on_record: dict[str, str] = {}

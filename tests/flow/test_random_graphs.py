@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import os
 import shutil
 import tempfile
 from collections.abc import Callable
@@ -19,8 +18,8 @@ from holdfast.flow.hub import Hub
 from holdfast.flow.store import FlowStore, MemoryFlowStore
 from holdfast.store.flows import SqlFlowStore
 from holdfast.store.sql import SqlStore
+from soak import repeated
 
-SOAK = int(os.environ.get("HOLDFAST_SOAK", "1"))
 Stops = list[tuple[int, str]]
 INPUT = {"topic": "tides", "depth": [1, 2.5, None]}
 
@@ -70,7 +69,7 @@ def _stop_at(now: int, ticks: int, how: str, hub: Hub, task: asyncio.Task[Any]) 
 
 
 @given(description=descriptions, stops=stops, new_hub=st.booleans())
-@settings(max_examples=60 * SOAK)
+@settings(max_examples=repeated(60))
 def test_paused_anywhere_any_number_of_times_in_memory(
     description: Description, stops: Stops, new_hub: bool
 ) -> None:
@@ -81,7 +80,8 @@ def test_paused_anywhere_any_number_of_times_in_memory(
 
 @given(description=descriptions, stops=stops)
 @settings(
-    max_examples=15 * SOAK, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
+    max_examples=repeated(15),
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )
 def test_paused_anywhere_any_number_of_times_in_a_database(
     empty_sqlite_file: Path, description: Description, stops: Stops
@@ -100,7 +100,8 @@ def test_paused_anywhere_any_number_of_times_in_a_database(
 
 @given(seed=st.integers(0, 2**32), stops=stops)
 @settings(
-    max_examples=4 * SOAK, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
+    max_examples=repeated(4, least=2),
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )
 def test_paused_anywhere_on_postgresql(postgres_store: SqlStore, seed: int, stops: Stops) -> None:
     description = describe(seed, 30)

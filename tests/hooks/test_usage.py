@@ -15,6 +15,7 @@ from holdfast.hooks.fast.usage import claude_usage, codex_usage, newest_in_trans
 from holdfast.journal.usage import ContextUsageTracker, UsageState
 from holdfast.project.layout import ProjectLayout
 from hooks.harness import AgentSession, said
+from soak import repeated
 
 
 def usage(session: AgentSession) -> UsageState:
@@ -79,7 +80,7 @@ def test_only_what_is_new_is_read(session: AgentSession) -> None:
     st.integers(0, 3),
 )
 @settings(
-    max_examples=40,
+    max_examples=repeated(40),
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
     deadline=None,
 )

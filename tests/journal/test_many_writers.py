@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import json
-import os
 import subprocess
 import sys
 from collections import Counter
 from pathlib import Path
 
 from holdfast import IncrementalPauseManager
+from soak import repeated
 
 HERE = Path(__file__).parent
-SOAK = int(os.environ.get("HOLDFAST_SOAK", "1"))
 
 
 def script(name: str, *arguments: object) -> list[str]:
@@ -38,7 +37,7 @@ def test_eight_processes_append_lines_of_any_size_and_none_is_torn_or_lost(tmp_p
 
 
 def test_a_writer_killed_at_any_moment_loses_nothing_it_was_told_is_safe(tmp_path: Path) -> None:
-    rounds = 200 * SOAK
+    rounds = repeated(200)
     done = subprocess.run(
         script("kill_rounds.py", tmp_path, rounds), capture_output=True, text=True, check=False
     )

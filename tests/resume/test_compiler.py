@@ -11,9 +11,10 @@ from holdfast.model.gathered import Gathered
 from holdfast.model.message import Message, ReadReport, TodoItem
 from holdfast.resume.compiler import compile_context
 from resume.streams import streams
+from soak import repeated
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=repeated(150), deadline=None)
 @given(streams(), st.integers(200, 20_000))
 def test_never_over_the_budget_and_always_the_same(messages: list[Message], budget: int):
     report = ReadReport(cwd="/p/`x`", branch="feature/`\n# x")
@@ -23,7 +24,7 @@ def test_never_over_the_budget_and_always_the_same(messages: list[Message], budg
     compiled.text.encode()
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=repeated(60), deadline=None)
 @given(streams(), st.integers(200, 20_000))
 def test_every_heading_is_our_own(messages: list[Message], budget: int):
     text = compile_context(gather(messages, ReadReport()), budget).text

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import os
 import threading
 from pathlib import Path
 from typing import Any
@@ -20,12 +19,11 @@ from holdfast.server.routes import events
 from holdfast.store.engine import open_engine
 from holdfast.store.sql import SqlStore
 from holdfast.store.tables import workflow_events
+from soak import repeated
 from store.samples import new, next_of, workflow
 
 from .harness import PATIENCE, Listener, Served, serving
 from .program import ServerProgram
-
-SOAK = int(os.environ.get("HOLDFAST_SOAK", "1"))
 
 
 class Writer:
@@ -91,7 +89,7 @@ def test_many_join_while_events_come(served: Served, writer: Writer) -> None:
     """Whenever a listener joins, what it gets has no hole and nothing twice."""
     done = threading.Event()
     found: dict[int, list[int]] = {}
-    total = 300 * SOAK
+    total = repeated(300)
 
     def listen(number: int) -> None:
         with served.socket("?since=0") as listener:
@@ -195,7 +193,7 @@ def _rest(listener: Listener) -> tuple[list[int], dict[str, Any]]:
 
 def test_killed_and_started_again_no_event_is_lost(place: Place) -> None:
     """A client that connects again with the last number it saw has, in the end, seen every event once."""
-    rounds = 2 + SOAK
+    rounds = 1 + repeated(2)
     with ServerProgram(place) as program:
         store = SqlStore(str(place.database))
         writer = Writer(store)

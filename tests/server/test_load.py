@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import os
 import threading
 
 from holdfast.store.sql import SqlStore
+from soak import repeated
 
 from .harness import Served
 from .test_live import Writer
 
-SOAK = int(os.environ.get("HOLDFAST_SOAK", "1"))
-CLIENTS = min(200, 30 * SOAK)
-EVENTS = 2_000 * SOAK
+CLIENTS = min(200, repeated(30))
+EVENTS = repeated(2_000)
 
 
 def test_no_event_is_lost_or_doubled_for_anybody(served: Served, sql_store: SqlStore) -> None:

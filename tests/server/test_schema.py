@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import os
 import shutil
 from collections.abc import Iterator
 from dataclasses import replace
@@ -17,12 +16,13 @@ from schemathesis.checks import positive_data_acceptance
 
 from holdfast.project.settings import load_settings
 from holdfast.store.sql import SqlStore
+from soak import repeated
 from store.samples import ONE_OF_EACH, full_snapshot, full_workflow, new, snapshot, workflow
 
 from .harness import TOKEN, Served, serving
 from .test_document import DOCUMENT
 
-CASES = 15 * int(os.environ.get("HOLDFAST_SOAK", "1"))
+CASES = repeated(15)
 """Requests an operation."""
 
 # Every request here has the token: one made to lack it would be answered. `test_security.py` asks without.

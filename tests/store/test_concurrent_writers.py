@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import threading
 from collections.abc import Callable
 from typing import Any
@@ -15,10 +14,10 @@ from holdfast.store.memory import MemoryStore
 from holdfast.store.protocol import Store
 from holdfast.store.sql import SqlStore
 from holdfast.testing import FixedClock
+from soak import repeated
 from store import writers
 from store.samples import new, next_of, numbered, retried, workflow
 
-SOAK = int(os.environ.get("HOLDFAST_SOAK", "1"))
 WRITERS = 8
 
 
@@ -131,7 +130,7 @@ def test_reading_goes_on_while_others_write() -> None:
 def test_processes_on_one_workflow_win_each_revision_once(database: str) -> None:
     store = SqlStore(database)
     store.apply(new(workflow(), numbered(0)))
-    revisions = 60 * SOAK
+    revisions = repeated(60)
     won: Any = writers.answer(writers.start("one_workflow", database, WRITERS, revisions))
     written = results(list(store.events()), "wf_1")[1:]
     last = store.workflow("wf_1").revision
@@ -144,7 +143,7 @@ def test_processes_on_one_workflow_win_each_revision_once(database: str) -> None
 def test_processes_lose_no_change_and_who_follows_along_misses_none(database: str) -> None:
     store = SqlStore(database)
     seen: list[Event] = []
-    process = writers.start("own_workflows", database, WRITERS, 25 * SOAK)
+    process = writers.start("own_workflows", database, WRITERS, repeated(25))
     writing = True
     while writing:
         writing = process.poll() is None
@@ -153,7 +152,7 @@ def test_processes_lose_no_change_and_who_follows_along_misses_none(database: st
     seen += store.events(since=seen[-1].seq if seen else 0)
     everything = list(store.events())
     store.close()
-    assert_whole(everything, 25 * SOAK)
+    assert_whole(everything, repeated(25))
     for writer, numbers in enumerate(told):
         assert [event.seq for event in everything if event.workflow_id == f"wf_{writer}"] == numbers
     assert seen == everything
@@ -179,7 +178,7 @@ def test_processes_that_open_a_fresh_database_at_once_all_can(database: str) -> 
 
 
 def test_what_was_acknowledged_before_a_kill_is_there_after_it(database: str) -> None:
-    rounds: Any = writers.answer(writers.start("killed", database, 8 * SOAK))
+    rounds: Any = writers.answer(writers.start("killed", database, repeated(8)))
     store = SqlStore(database)
     for name, count in rounds:
         kept = results(list(store.events(workflow_id=name)), name)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import shutil
 import tempfile
 from pathlib import Path
@@ -17,9 +16,9 @@ from holdfast.model.workflow import VALID_TRANSITIONS, Workflow, WorkflowStatus
 from holdfast.store.memory import MemoryStore
 from holdfast.store.protocol import Change, Store
 from holdfast.store.sql import SqlStore
+from soak import repeated
 from store.samples import NOTE, at, numbered, snapshot, workflow
 
-SOAK = int(os.environ.get("HOLDFAST_SOAK", "1"))
 NAMES = [f"wf_{number}" for number in range(4)]
 WORKTREES = ["/one", "/two"]
 SNAPSHOTS = [f"snap_{number}" for number in range(5)]
@@ -132,4 +131,4 @@ def told(store: Store) -> list[Any]:
 
 
 TestStores = Stores.TestCase
-TestStores.settings = settings(max_examples=15 * SOAK, stateful_step_count=20, deadline=None)
+TestStores.settings = settings(max_examples=repeated(15), stateful_step_count=20, deadline=None)

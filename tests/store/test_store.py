@@ -16,6 +16,7 @@ from holdfast.model.snapshot import SessionSnapshot
 from holdfast.model.workflow import VALID_TRANSITIONS, Issue, WorkflowStatus
 from holdfast.store.protocol import Change, SnapshotSummary, Store
 from model.strategies import snapshots
+from soak import repeated
 from store.samples import (
     NOON,
     NOTE,
@@ -81,7 +82,7 @@ def test_a_snapshot_comes_back_with_every_field(store: Store) -> None:
 
 
 @settings(
-    max_examples=40,
+    max_examples=repeated(40),
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
     deadline=None,
 )

@@ -13,6 +13,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from holdfast.transcripts.discover import FoundSession, SearchReport, find_sessions
+from soak import repeated
 from transcripts.codex_files import Rollout
 from transcripts.gemini_files import Log, gemini, user
 from transcripts.odd_input import lines
@@ -215,7 +216,7 @@ def test_only_heads_are_read(house: House) -> None:
 
 @settings(
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
-    max_examples=60,
+    max_examples=repeated(60),
     deadline=None,
 )
 @given(st.binary(max_size=600))

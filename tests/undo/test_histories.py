@@ -26,7 +26,6 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, rule
 
-from conftest import SOAK
 from holdfast.base.errors import CannotDoError, ConflictError, IllegalTransitionError
 from holdfast.testing import FixedClock, SimulatedCrash, crash_at
 from holdfast.undo import state as state_module
@@ -35,6 +34,7 @@ from holdfast.undo import work as work_module
 from holdfast.undo.objects import object_id
 from holdfast.undo.state import FileState, LedgerEntry
 from holdfast.undo.transactions import SideCar, UndoLimits, UndoOutcome
+from soak import SOAK, repeated
 
 from .trees import git, git_folder_of, new_project, tokens_in, tokens_of, tree_of
 
@@ -481,8 +481,8 @@ def content_of(place: Path) -> bytes:
     return os.fsencode(place.readlink()) if place.is_symlink() else place.read_bytes()
 
 
-HISTORIES = 500 * SOAK
-pytestmark = pytest.mark.timeout(900 * SOAK)  # hundreds of histories take minutes on a busy machine
+HISTORIES = repeated(500)
+pytestmark = pytest.mark.timeout(900 * max(1.0, SOAK))  # hundreds of histories take minutes on a busy machine
 
 _some = settings(max_examples=HISTORIES, stateful_step_count=24, deadline=None, print_blob=True)
 TestOne = type("TestOne", (Histories.TestCase,), {"settings": _some})

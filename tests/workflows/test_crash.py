@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from conftest import SOAK
+from soak import repeated
 
 SCRIPT = Path(__file__).with_name("kill_rounds.py")
-KILLS = 10 * SOAK
+KILLS = repeated(10, least=3)
 
 
 @pytest.mark.timeout(120 + 12 * KILLS)

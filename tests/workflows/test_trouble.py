@@ -11,7 +11,6 @@ import pytest
 import sqlalchemy as sa
 
 from cli.harness import Place
-from conftest import SOAK
 from holdfast.base.errors import ConflictError
 from holdfast.model.entry import TaskFinished, Warned
 from holdfast.sessions.transitions import Core
@@ -19,10 +18,11 @@ from holdfast.store.engine import open_bare_engine, writing
 from holdfast.workflows.local import Here
 from holdfast.workflows.recorder import Recorder, RunOverError
 from postgres import PostgresServer
+from soak import SOAK
 
 from .harness import Workshop, plan_of, wait_for
 
-AWAY_SECONDS = min(30.0, 2.0 * SOAK)
+AWAY_SECONDS = min(30.0, max(2.0, 2.0 * SOAK))
 SOON_SECONDS = 0.25
 
 
