@@ -9,6 +9,8 @@ from __future__ import annotations
 import os
 
 SOAK = float(os.environ.get("HOLDFAST_SOAK", "0.2"))
+STARTS_EVERY_PROGRAM = SOAK >= 1
+"""Whether a program that a test runs is started as its users start it, and not forked."""
 
 
 def repeated(times: int, *, least: int = 1) -> int:

@@ -1,8 +1,7 @@
 """What the tests of the command line share: a project of their own, and the program run in it.
 
-The program runs as its users run it: a process of its own, with nothing of this machine's
-environment. Where a test only needs something to be there (a session, a journal), `Place`
-makes it through the Python API, which costs a tenth.
+The program runs in a process of its own, with nothing of this machine's environment. Where a test
+only needs something to be there (a session, a journal), `Place` makes it through the Python API.
 """
 
 from __future__ import annotations
@@ -22,12 +21,11 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import IO, Any
 
-import holdfast
+from fork_server import SOURCE, ForkedProgram, may_fork
 from holdfast.project.settings import Settings, load_settings
 from holdfast.sessions.winddown import IncrementalPauseManager
 
 PROGRAM = (sys.executable, "-m", "holdfast")
-SOURCE = Path(holdfast.__file__).parents[1]
 PATIENCE = 60.0
 CTRL_C = "\x03"
 
@@ -71,6 +69,20 @@ class Result:
         assert [line for line in told[1:] if not line.startswith("hint: ")] == [], self
         if hint is not None:
             assert re.search(hint, told[1]), self
+
+
+def start_program(
+    arguments: Sequence[str | Path | bytes],
+    *,
+    env: Mapping[str, str],
+    program: Sequence[str] = PROGRAM,
+    **how: Any,
+) -> subprocess.Popen[Any]:
+    """The program with its output in pipes; forked where that is the same."""
+    how = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE, **how}
+    if program == PROGRAM and not how.get("preexec_fn") and may_fork(env):
+        return ForkedProgram(arguments, env=env, **how)
+    return subprocess.Popen([*program, *arguments], env=env, **how)
 
 
 _MANY = """
@@ -134,21 +146,20 @@ class Place:
     ) -> Result:
         given = stdin.encode() if isinstance(stdin, str) else stdin
         piped = given if isinstance(given, bytes) else None
-        done = subprocess.run(
-            [*PROGRAM, *arguments],
+        standard_input = subprocess.PIPE if piped is not None else given
+        with start_program(
+            arguments,
             cwd=cwd or self.project,
             env={**self.environment, **(env or {})},
-            capture_output=True,
-            timeout=PATIENCE,
-            check=False,
+            stdin=subprocess.DEVNULL if standard_input is None else standard_input,
             preexec_fn=before,
-            **(
-                {"input": piped}
-                if piped is not None
-                else {"stdin": subprocess.DEVNULL if given is None else given}
-            ),  # type: ignore[arg-type]
-        )
-        result = Result(done.returncode, done.stdout.decode(), done.stderr.decode())
+        ) as process:
+            try:
+                out, err = process.communicate(piped, timeout=PATIENCE)
+            except BaseException:
+                process.kill()
+                raise
+        result = Result(process.returncode, out.decode(), err.decode())
         assert "Traceback" not in result.err or "--debug" in arguments, result.err
         return result
 
@@ -162,7 +173,9 @@ class Place:
         return self.ok(*arguments, "--json", **how).data
 
     def many(self, *command_lines: Sequence[str]) -> list[Result]:
-        """Several command lines one after the other in one process: for their number, not for their start."""
+        """Several command lines one after the other: for their number, not for their start."""
+        if may_fork(self.environment):
+            return [self.run(*arguments) for arguments in command_lines]
         done = subprocess.run(
             [sys.executable, "-c", _MANY],
             cwd=self.project,
@@ -279,6 +292,17 @@ def tree_of(root: Path, ignore: Iterable[str] = ()) -> Tree:
     return found
 
 
+def start_on_terminal(
+    terminal: int, arguments: Sequence[str], *, cwd: Path, env: Mapping[str, str]
+) -> subprocess.Popen[Any]:
+    """The program with this as its controlling terminal."""
+    streams: Any = {"stdin": terminal, "stdout": terminal, "stderr": terminal, "start_new_session": True}
+    if may_fork(env):
+        return ForkedProgram(arguments, cwd=cwd, env=env, **streams)
+    words = [sys.executable, "-c", _ON_TERMINAL, *PROGRAM, *arguments]
+    return subprocess.Popen(words, cwd=cwd, env=env, **streams)
+
+
 _ON_TERMINAL = """
 import fcntl, os, sys, termios
 fcntl.ioctl(0, termios.TIOCSCTTY, 0)
@@ -290,15 +314,7 @@ def on_terminal(place: Place, arguments: Sequence[str], *answers: tuple[str, str
     """Run it on a pseudo terminal: wait for each text, then type its answer. Exit code and all it showed."""
     ours, theirs = os.openpty()
     try:
-        with subprocess.Popen(
-            [sys.executable, "-c", _ON_TERMINAL, *PROGRAM, *arguments],
-            cwd=place.project,
-            env=place.environment,
-            stdin=theirs,
-            stdout=theirs,
-            stderr=theirs,
-            start_new_session=True,
-        ) as process:
+        with start_on_terminal(theirs, arguments, cwd=place.project, env=place.environment) as process:
             os.close(theirs)
             shown = b""
             answer = ""

@@ -6,19 +6,12 @@ import os
 import re
 import select
 import signal
-import subprocess
-import sys
 import time
 from collections.abc import Mapping
 from types import TracebackType
 
-from .harness import PATIENCE, PROGRAM, Place
+from .harness import PATIENCE, Place, start_on_terminal
 
-_START = """
-import fcntl, os, sys, termios
-fcntl.ioctl(0, termios.TIOCSCTTY, 0)
-os.execv(sys.argv[1], sys.argv[1:])
-"""
 _STYLE = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
 
 
@@ -27,14 +20,9 @@ class Terminal:
 
     def __init__(self, place: Place, *arguments: str, env: Mapping[str, str] | None = None) -> None:
         self._ours, theirs = os.openpty()
-        self._process = subprocess.Popen(
-            [sys.executable, "-c", _START, *PROGRAM, *arguments],
-            cwd=place.project,
-            env={**place.environment, "TERM": "xterm", "COLUMNS": "100", "LINES": "40", **(env or {})},
-            stdin=theirs,
-            stdout=theirs,
-            stderr=theirs,
-            start_new_session=True,
+        window = {"TERM": "xterm", "COLUMNS": "100", "LINES": "40"}
+        self._process = start_on_terminal(
+            theirs, arguments, cwd=place.project, env={**place.environment, **window, **(env or {})}
         )
         os.close(theirs)
         self._raw = b""

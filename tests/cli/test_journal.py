@@ -8,7 +8,7 @@ from collections import Counter
 
 import pytest
 
-from .harness import PATIENCE, PROGRAM, Place
+from .harness import PATIENCE, Place, start_program
 
 SHELL = """
 import os, sys
@@ -47,15 +47,7 @@ def test_of_several_at_once_one_wins(place: Place, command: list[str], refused: 
     if command[0] == "finalize":
         place.started("tool_call")
     runs = [
-        subprocess.Popen(
-            [*PROGRAM, "winddown", *command],
-            cwd=place.project,
-            env=place.environment,
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-        )
+        start_program(["winddown", *command], cwd=place.project, env=place.environment, text=True)
         for _ in range(3)
     ]
     told = [run.communicate(timeout=PATIENCE) for run in runs]

@@ -15,7 +15,7 @@ import pytest
 
 from holdfast.base.process import is_alive
 
-from .harness import CTRL_C, PATIENCE, PROGRAM, Place, Result, on_terminal
+from .harness import CTRL_C, PATIENCE, Place, Result, on_terminal, start_program
 
 # In the same words, whether the database is ours or a server's.
 pytestmark = pytest.mark.usefixtures("anywhere")
@@ -47,15 +47,8 @@ def log(place: Place) -> list[str]:
 
 
 def begin(place: Place, *arguments: str | Path) -> subprocess.Popen[str]:
-    return subprocess.Popen(
-        [*PROGRAM, *arguments],
-        cwd=place.project,
-        env=place.environment,
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        start_new_session=True,
+    return start_program(
+        arguments, cwd=place.project, env=place.environment, text=True, start_new_session=True
     )
 
 

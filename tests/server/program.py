@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import json
 import signal
-import subprocess
 from collections.abc import Sequence
 from types import TracebackType
 from typing import Self
 from urllib.parse import parse_qs, urlsplit
 
-from cli.harness import PROGRAM, Place
+from cli.harness import PROGRAM, Place, start_program
 
 from .harness import PATIENCE, Served
 
@@ -34,12 +33,12 @@ class ServerProgram:
             self.stop()
 
     def start(self) -> None:
-        self._process = subprocess.Popen(
-            [*self._program, "serve", "--port", str(self.port), "--json", *self._arguments],
+        self._process = start_program(
+            ["serve", "--port", str(self.port), "--json", *self._arguments],
+            program=self._program,
             cwd=self._place.project,
             env={**self._place.environment, "HOLDFAST_SERVER": ""},
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
+            stderr=None,
             text=True,
         )
         assert self._process.stdout is not None

@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any, TypeVar
 
-from cli.harness import PROGRAM, Place
+from cli.harness import Place, start_program
 from holdfast.model.entry import Entry
 from holdfast.model.task import Task
 from holdfast.model.workflow import Workflow
@@ -83,15 +83,7 @@ class Workshop:
     @contextmanager
     def program(self, *arguments: str) -> Generator[subprocess.Popen[str]]:
         """The program beside us; killed at the end, should it still be there."""
-        with subprocess.Popen(
-            [*PROGRAM, *arguments],
-            cwd=self.project,
-            env=self.place.environment,
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-        ) as process:
+        with start_program(arguments, cwd=self.project, env=self.place.environment, text=True) as process:
             try:
                 yield process
             finally:
