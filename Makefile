@@ -14,7 +14,8 @@ SETUP_SCRIPTS := scripts/setup scripts/find-python scripts/ensure-tools
 WORKERS ?= auto
 ARGS ?=
 
-PYTEST := $(PYTHON_BIN) -m pytest -n $(WORKERS)
+# worksteal: a worker that is done takes over tests of one that is not, so that no long test runs alone at the end
+PYTEST := $(PYTHON_BIN) -m pytest -n $(WORKERS) --dist worksteal
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
