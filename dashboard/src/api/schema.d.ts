@@ -746,6 +746,16 @@ export interface components {
             type: "agent_session_reported";
         };
         /**
+         * AgentStep
+         * @description What the agent announced before it acted.
+         */
+        AgentStep: {
+            /** Index */
+            index: number;
+            /** Text */
+            text: string;
+        };
+        /**
          * BackfillExpiredMessage
          * @description Some of what came after `since` is gone: load the state anew, then go on with what follows.
          */
@@ -1084,6 +1094,18 @@ export interface components {
              */
             source: string;
         };
+        /**
+         * FactChange
+         * @description One plain fact, then and now.
+         */
+        FactChange: {
+            /** After */
+            after: unknown;
+            /** Before */
+            before: unknown;
+            /** What */
+            what: string;
+        };
         /** Failure */
         Failure: {
             /** Doing */
@@ -1294,7 +1316,7 @@ export interface components {
              * Steps
              * @default []
              */
-            steps: components["schemas"]["holdfast__model__gathered__Step"][];
+            steps: components["schemas"]["AgentStep"][];
             stop: components["schemas"]["StoppingPoint"];
             /**
              * Stopped Because
@@ -1494,28 +1516,6 @@ export interface components {
              * @description Workers that are there to run what is queued
              */
             workers: number;
-        };
-        /**
-         * Step
-         * @description One plain fact, then and now.
-         */
-        holdfast__model__diff__Step: {
-            /** After */
-            after: unknown;
-            /** Before */
-            before: unknown;
-            /** What */
-            what: string;
-        };
-        /**
-         * Step
-         * @description What the agent announced before it acted.
-         */
-        holdfast__model__gathered__Step: {
-            /** Index */
-            index: number;
-            /** Text */
-            text: string;
         };
         /**
          * IncrementalPause
@@ -2241,7 +2241,7 @@ export interface components {
             /** Errors Resolved */
             errors_resolved: components["schemas"]["ErrorRecord"][];
             /** Facts */
-            facts: components["schemas"]["holdfast__model__diff__Step"][];
+            facts: components["schemas"]["FactChange"][];
             /** Files Added */
             files_added: string[];
             /** Files Changed */
@@ -3052,6 +3052,7 @@ export type ActionResponse = components['schemas']['ActionResponse'];
 export type AgentSession = components['schemas']['AgentSession'];
 export type AgentSessionPage = components['schemas']['AgentSessionPage'];
 export type AgentSessionReported = components['schemas']['AgentSessionReported'];
+export type AgentStep = components['schemas']['AgentStep'];
 export type BackfillExpiredMessage = components['schemas']['BackfillExpiredMessage'];
 export type Carried = components['schemas']['Carried'];
 export type Choice = components['schemas']['Choice'];
@@ -3073,6 +3074,7 @@ export type Event = components['schemas']['Event'];
 export type EventPage = components['schemas']['EventPage'];
 export type EventsMessage = components['schemas']['EventsMessage'];
 export type Evidence = components['schemas']['Evidence'];
+export type FactChange = components['schemas']['FactChange'];
 export type Failure = components['schemas']['Failure'];
 export type Fault = components['schemas']['Fault'];
 export type FeedbackRecorded = components['schemas']['FeedbackRecorded'];
@@ -3086,8 +3088,6 @@ export type GitState = components['schemas']['GitState'];
 export type GiveReason = components['schemas']['GiveReason'];
 export type HandoverTakenUp = components['schemas']['HandoverTakenUp'];
 export type Health = components['schemas']['Health'];
-export type HoldfastModelDiffStep = components['schemas']['holdfast__model__diff__Step'];
-export type HoldfastModelGatheredStep = components['schemas']['holdfast__model__gathered__Step'];
 export type IncrementalPause = components['schemas']['IncrementalPause'];
 export type Insight = components['schemas']['Insight'];
 export type Issue = components['schemas']['Issue'];
