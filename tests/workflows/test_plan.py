@@ -104,7 +104,7 @@ def test_a_file_that_is_not_there_or_no_text(tmp_path: Path) -> None:
     with pytest.raises(NotFoundError, match="there is no plan"):
         read_plan(tmp_path / "plan.yaml")
     (tmp_path / "plan.yaml").write_bytes(b"issue: \xff\xfe")
-    with pytest.raises(InvalidInputError, match="no UTF-8"):
+    with pytest.raises(InvalidInputError, match="not valid UTF-8"):
         read_plan(tmp_path / "plan.yaml")
     with pytest.raises(InvalidInputError, match="cannot be read"):
         read_plan(tmp_path)

@@ -53,7 +53,7 @@ def read_plan(path: Path, **options: Any) -> Plan:
     try:
         text = data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
-        raise InvalidInputError(f"{path}: no UTF-8 at byte {error.start}") from None
+        raise InvalidInputError(f"{path}: not valid UTF-8 at byte {error.start}") from None
     return parse_plan(text, str(path), **options)
 
 

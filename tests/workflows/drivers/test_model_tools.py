@@ -142,7 +142,7 @@ def test_files_that_are_no_text(worktree: Path) -> None:
     (worktree / "bytes").write_bytes(b"caf\xe9 \x00")
     at_hand = tools(worktree)
     assert at_hand.read_file("bytes").startswith("caf\ufffd")
-    assert "no UTF-8" in at_hand.edit_file("bytes", "caf", "tea")
+    assert "not valid UTF-8" in at_hand.edit_file("bytes", "caf", "tea")
     assert (worktree / "bytes").read_bytes() == b"caf\xe9 \x00"
 
 
