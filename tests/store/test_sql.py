@@ -339,7 +339,7 @@ def folders_for_strangers(count: int) -> Generator[list[Path]]:
 
 TRY = """
 import json, os, sys
-from holdfast.store.migrations import runner  # loaded while we may still read everything
+from alembic import command, script  # loaded while we may still read everything
 from holdfast.store.sql import SqlStore
 from store.samples import new, workflow
 if os.geteuid() == 0:

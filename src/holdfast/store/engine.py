@@ -8,9 +8,6 @@ from pathlib import Path
 from typing import Any
 
 import sqlalchemy as sa
-from alembic import command
-from alembic.config import Config
-from alembic.script import ScriptDirectory
 from sqlalchemy import event, exc
 
 from holdfast.base.durable import PRIVATE_FILE, lock_file, private_folder, storage_errors
@@ -22,24 +19,43 @@ from holdfast.base.errors import (
     NewerSchemaError,
     StorageError,
 )
+from holdfast.store.sqlite import (
+    BUSY_SECONDS,
+    SCHEMA_HEAD,
+    SCHEMA_VERSION,
+    is_postgres,
+    prepare,
+    sqlite_driver,
+    sqlite_path,
+)
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from alembic.config import Config
 
 # ── migrations ────────────────────────────────────────────────────────────────────────────────────
 
-# Alembic, driven from code: no ini file, no working folder.
+# Alembic, driven from code: no ini file, no working folder. Loaded only when there is something to do:
+# it costs more than most commands.
 
 
 def _config() -> Config:
+    from alembic.config import Config
+
     config = Config()
     config.set_main_option("script_location", str(Path(__file__).parent / "migrations").replace("%", "%%"))
     return config
 
 
 def known_versions() -> set[str]:
+    from alembic.script import ScriptDirectory
+
     return {script.revision for script in ScriptDirectory.from_config(_config()).walk_revisions()}
 
 
 def upgrade(engine: sa.Engine, to: str = "head") -> None:
     """All missing steps in one transaction."""
+    from alembic import command
 
     config = _config()
     with writing(engine).begin() as connection:
@@ -49,25 +65,13 @@ def upgrade(engine: sa.Engine, to: str = "head") -> None:
 
 # ── opening ───────────────────────────────────────────────────────────────────────────────────────
 
-# Opening a database: SQLite by path, PostgreSQL by URL; its schema brought up to date first.
-#
-# SQLite runs in WAL mode with full sync: a commit is on the disk when it returns and
-# readers do not wait for writers. Before 3.51.3 WAL has a rare corruption race between
-# writing processes, so we carry a newer SQLite (`pysqlite3`) and fall back to the
-# rollback journal should an old one be found (docs/decisions/0004).
-
-SCHEMA_HEAD = "0006"
-"""The newest migration; a test holds it to the folder `migrations/versions`."""
-
-BUSY_SECONDS = 30
 _MIGRATION_LOCK = 7_310_001
-_WAL_IS_SAFE_FROM = (3, 51, 3)
 
 
 def open_engine(database: str) -> sa.Engine:
     """The database behind a path or a URL, at the schema this version writes."""
     with storage_errors("open the database"), database_errors(database):
-        engine = _postgres(database) if _is_postgres(database) else _sqlite(_sqlite_path(database))
+        engine = _postgres(database) if is_postgres(database) else _sqlite(sqlite_path(database))
         try:
             _bring_up_to_date(engine, database)
         except BaseException:
@@ -78,16 +82,16 @@ def open_engine(database: str) -> sa.Engine:
 
 def engine_database(database: str) -> str:
     """Where the engine of workflows keeps its own tables: a file beside ours, or its schema on the server."""
-    if _is_postgres(database):
+    if is_postgres(database):
         return database
-    path = _sqlite_path(database)
+    path = sqlite_path(database)
     return str(path.with_name(f"{path.stem}-engine{path.suffix}"))
 
 
 def open_bare_engine(database: str) -> sa.Engine:
     """The same kind of connection, without our tables."""
     with storage_errors("open the database"), database_errors(database):
-        return _postgres(database) if _is_postgres(database) else _sqlite(_sqlite_path(database))
+        return _postgres(database) if is_postgres(database) else _sqlite(sqlite_path(database))
 
 
 @contextlib.contextmanager
@@ -123,28 +127,13 @@ def _translated(error: exc.DBAPIError, database: str) -> HoldfastError:
     )
 
 
-def _is_postgres(database: str) -> bool:
-    return database.startswith(("postgresql:", "postgresql+psycopg:", "postgres:"))
-
-
 def shown(database: str) -> str:
     """Never a password in a message."""
-    if not _is_postgres(database):
+    if not is_postgres(database):
         return database
     url = _postgres_url(database)
     harmless = {name: value for name, value in url.query.items() if "password" not in name}
     return url.set(drivername="postgresql", query=harmless).render_as_string(hide_password=True)
-
-
-def _sqlite_path(database: str) -> Path:
-    if database.startswith("sqlite:///"):
-        return Path(database.removeprefix("sqlite:///"))
-    if "://" in database:
-        raise InvalidInputError(
-            f"HOLDFAST_DB names a kind of database we do not have: {database.split('://', maxsplit=1)[0]}",
-            hint="give a path (SQLite) or a postgresql:// URL",
-        )
-    return Path(database)
 
 
 def _postgres_url(database: str) -> sa.URL:
@@ -161,7 +150,7 @@ def _postgres(database: str) -> sa.Engine:
 
 
 def _sqlite(path: Path) -> sa.Engine:
-    driver = _sqlite_driver()
+    driver = sqlite_driver()
     private_folder(path.parent)
     if not path.exists():
         with storage_errors(f"make the database {path}"):
@@ -172,30 +161,16 @@ def _sqlite(path: Path) -> sa.Engine:
         # isolation_level=None: we say BEGIN ourselves, below; the driver would begin too late.
         connect_args={"timeout": BUSY_SECONDS, "isolation_level": None},
     )
-    mode = "WAL" if driver.sqlite_version_info >= _WAL_IS_SAFE_FROM else "TRUNCATE"
 
-    def prepare(connection: Any, _record: Any) -> None:
-        # secure_delete: a plan's secrets would stay readable in free pages.
-        for pragma in ("foreign_keys=ON", "synchronous=FULL", "secure_delete=ON", f"journal_mode={mode}"):
-            connection.execute(f"PRAGMA {pragma}")
+    def connected(connection: Any, _record: Any) -> None:
+        prepare(connection, driver)
 
     def begin(connection: sa.Connection) -> None:
         connection.exec_driver_sql(connection.get_execution_options().get("begin", "BEGIN"))
 
-    event.listen(engine, "connect", prepare)
+    event.listen(engine, "connect", connected)
     event.listen(engine, "begin", begin)
     return engine
-
-
-def _sqlite_driver() -> Any:
-    """Our own SQLite where there is a wheel of it, else Python's."""
-    try:
-        from pysqlite3 import dbapi2  # type: ignore[import-untyped]  # it ships no types
-    except ImportError:
-        import sqlite3
-
-        return sqlite3
-    return dbapi2
 
 
 def writing(engine: sa.Engine) -> sa.Engine:
@@ -204,7 +179,6 @@ def writing(engine: sa.Engine) -> sa.Engine:
 
 
 def _bring_up_to_date(engine: sa.Engine, database: str) -> None:
-    """Alembic is loaded only when there is something to do: it costs more than most commands."""
     if _schema_version(engine) == SCHEMA_HEAD:
         return
     with _one_migration_at_a_time(engine):
@@ -224,7 +198,7 @@ def _schema_version(engine: sa.Engine) -> str | None:
     with engine.connect() as connection:
         if not sa.inspect(connection).has_table("alembic_version"):
             return None
-        return connection.execute(sa.text("SELECT version_num FROM alembic_version")).scalar()
+        return connection.execute(sa.text(SCHEMA_VERSION)).scalar()
 
 
 @contextlib.contextmanager

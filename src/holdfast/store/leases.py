@@ -7,28 +7,15 @@ renewed for longer than its lease belongs to a process that is dead, cut off or 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import sqlalchemy as sa
 
+from holdfast.model.claims import Lease
 from holdfast.store.engine import database_errors
+from holdfast.store.sqlite import LEASE_AGE
 from holdfast.store.tables import workers
 
-
-@dataclass(frozen=True)
-class Lease:
-    id: str
-    kind: str
-    host: str
-    pid: int
-    started_mark: str | None
-    lease_seconds: float
-    age: float = 0.0
-    """Seconds since it was renewed, by the database's clock."""
-
-    @property
-    def expired(self) -> bool:
-        return self.age > self.lease_seconds
+__all__ = ["Lease", "Leases"]
 
 
 class Leases:
@@ -41,7 +28,7 @@ class Leases:
             else sa.literal_column("clock_timestamp()")
         )
         self._age: sa.ColumnElement[float] = (
-            sa.literal_column("(julianday('now') - julianday(seen_at)) * 86400.0")
+            sa.literal_column(LEASE_AGE)
             if is_sqlite
             else sa.literal_column(
                 "CAST(extract(epoch FROM clock_timestamp() - seen_at) AS double precision)"

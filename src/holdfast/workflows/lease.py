@@ -1,8 +1,6 @@
 """Being there: a process that runs work keeps a lease, and is told when it was taken for dead.
 
-A claim names its holder: `worker-HOST-PID-…#3` is the third session that worker took. A
-worker's lease may be judged by anybody; a run in somebody's terminal lives as long as
-its process does, even where it is stopped with Ctrl-Z.
+Who holds a claim, and whether that process is gone, is judged in `model/claims.py`.
 """
 
 from __future__ import annotations
@@ -13,16 +11,18 @@ import os
 import subprocess
 import sys
 import threading
-from collections.abc import Iterable
 from secrets import token_hex
 from types import TracebackType
 from typing import Literal, Self
 
 from holdfast.base.durable import open_to_append
 from holdfast.base.errors import HoldfastError
-from holdfast.base.process import ProcessIdentity, identify, is_alive, machine
+from holdfast.base.process import identify, machine
+from holdfast.model.claims import Lease, holder, is_dead, is_gone
 from holdfast.project.settings import Settings
-from holdfast.store.leases import Lease, Leases
+from holdfast.store.leases import Leases
+
+__all__ = ["LEASE_SECONDS", "Presence", "holder", "is_dead", "is_gone", "start_worker"]
 
 log = logging.getLogger("holdfast.worker")
 
@@ -104,26 +104,6 @@ class HeldLease:
             return False
         self._leases.add(self.lease)
         return True
-
-
-def holder(claim: str) -> str:
-    return claim.rpartition("#")[0]
-
-
-def is_gone(claim: str, leases: Iterable[Lease]) -> bool:
-    """Whether whoever holds this claim will never go on with it."""
-    lease = next((one for one in leases if one.id == holder(claim)), None)
-    return lease is None or is_dead(lease)
-
-
-def is_dead(lease: Lease) -> bool:
-    if lease.host == machine():
-        identity: ProcessIdentity = {"pid": lease.pid, "started": lease.started_mark}
-        if not is_alive(identity):
-            return True
-        if lease.kind == "run":
-            return False
-    return lease.expired
 
 
 # ── starting a worker ─────────────────────────────────────────────────────────────────────────────

@@ -1,0 +1,58 @@
+"""What there is to know about SQLite and our file in it, without SQLAlchemy.
+
+SQLite runs in WAL mode with full sync: a commit is on the disk when it returns and
+readers do not wait for writers. Before 3.51.3 WAL has a rare corruption race between
+writing processes, so we carry a newer SQLite (`pysqlite3`) and fall back to the
+rollback journal should an old one be found (docs/decisions/0004).
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from holdfast.base.errors import InvalidInputError
+
+SCHEMA_HEAD = "0006"
+"""The newest migration; a test holds it to the folder `migrations/versions`."""
+SCHEMA_VERSION = "SELECT version_num FROM alembic_version"
+
+BUSY_SECONDS = 30
+_WAL_IS_SAFE_FROM = (3, 51, 3)
+
+LEASE_AGE = "(julianday('now') - julianday(seen_at)) * 86400.0"
+"""Seconds since a lease was renewed, by the database's clock."""
+
+
+def is_postgres(database: str) -> bool:
+    return database.startswith(("postgresql:", "postgresql+psycopg:", "postgres:"))
+
+
+def sqlite_path(database: str) -> Path:
+    if database.startswith("sqlite:///"):
+        return Path(database.removeprefix("sqlite:///"))
+    if "://" in database:
+        raise InvalidInputError(
+            f"HOLDFAST_DB names a kind of database we do not have: {database.split('://', maxsplit=1)[0]}",
+            hint="give a path (SQLite) or a postgresql:// URL",
+        )
+    return Path(database)
+
+
+def sqlite_driver() -> Any:
+    """Our own SQLite where there is a wheel of it, else Python's."""
+    try:
+        from pysqlite3 import dbapi2  # type: ignore[import-untyped]  # it ships no types
+    except ImportError:
+        import sqlite3
+
+        return sqlite3
+    return dbapi2
+
+
+def prepare(connection: Any, driver: Any) -> None:
+    """What every connection of ours is set to."""
+    mode = "WAL" if driver.sqlite_version_info >= _WAL_IS_SAFE_FROM else "TRUNCATE"
+    # secure_delete: a plan's secrets would stay readable in free pages.
+    for pragma in ("foreign_keys=ON", "synchronous=FULL", "secure_delete=ON", f"journal_mode={mode}"):
+        connection.execute(f"PRAGMA {pragma}")
