@@ -12,18 +12,17 @@ from typing import Any
 
 from holdfast.model import entry as e
 from holdfast.model.findings import Decision, ErrorRecord, ReviewerFeedback, TestState
+from holdfast.model.progress import Progress
 from holdfast.model.snapshot import SessionSnapshot
 from holdfast.model.task import TaskDAG
 from holdfast.model.usage import UsageMetrics
 
 
 @dataclass
-class SessionFold:
+class SessionFold(Progress):
     """The state under construction. Dictionaries keep the first order and the last word."""
 
     task_dag: TaskDAG = field(default_factory=TaskDAG)
-    task_changes: dict[str, dict[str, object]] = field(default_factory=dict[str, dict[str, object]])
-    current_task_id: str | None = None
     decisions: dict[str, Decision] = field(default_factory=dict[str, Decision])
     errors: dict[str, ErrorRecord] = field(default_factory=dict[str, ErrorRecord])
     feedback: dict[str, ReviewerFeedback] = field(default_factory=dict[str, ReviewerFeedback])
@@ -35,7 +34,6 @@ class SessionFold:
     base: SessionSnapshot | None = None
     resumed: e.WorkflowResumed | None = None
     session_started: datetime | None = None
-    done_in_session: int = 0
     through: int = 0
     has_base: bool = False
 
@@ -79,23 +77,12 @@ def _created(state: SessionFold, entry: e.WorkflowCreated) -> None:
         state.constraints = dict.fromkeys(entry.constraints)
 
 
-def _change_task(state: SessionFold, task_id: str, **changes: object) -> None:
-    state.task_changes[task_id] = {**state.task_changes.get(task_id, {}), **changes}
-
-
 def _task_started(state: SessionFold, entry: e.TaskStarted) -> None:
-    if entry.task_id in state.task_dag.by_id:
-        _change_task(state, entry.task_id, status="in_progress", result=None, attempts=entry.attempt)
-        state.current_task_id = entry.task_id
+    state.start(state.task_dag.by_id, entry.task_id, entry.attempt)
 
 
 def _task_finished(state: SessionFold, entry: e.TaskFinished) -> None:
-    # An interrupted task did not happen: it is pending again.
-    status = "pending" if entry.outcome == "interrupted" else entry.outcome
-    _change_task(state, entry.task_id, status=status, result=entry.result)
-    state.done_in_session += entry.outcome == "completed"
-    if state.current_task_id == entry.task_id:
-        state.current_task_id = None
+    state.finish(entry.task_id, entry.outcome, entry.result)
 
 
 def _decision(state: SessionFold, entry: e.DecisionRecorded) -> None:
@@ -123,7 +110,7 @@ def _constraint(state: SessionFold, entry: e.ConstraintPinned) -> None:
 
 
 def _approved(state: SessionFold, entry: e.TaskApproved) -> None:
-    _change_task(state, entry.task_id, approval=False)  # nothing is left to be asked
+    state.change(entry.task_id, approval=False)  # nothing is left to be asked
 
 
 def _agent_session(state: SessionFold, entry: e.AgentSessionReported) -> None:
@@ -135,13 +122,10 @@ def _work(state: SessionFold, entry: e.WorkCommitted) -> None:
 
 
 def _resumed(state: SessionFold, entry: e.WorkflowResumed) -> None:
-    for task in state.task_dag.tasks:
-        if state.task_changes.get(task.id, {}).get("status", task.status) == "failed":
-            _change_task(state, task.id, status="pending")  # to resume is to try it again
+    state.resume(state.task_dag.by_id)
     state.resumed = entry
     state.usage = UsageMetrics()  # a new session starts with an empty window
     state.agent_session = None
-    state.done_in_session = 0
 
 
 _EFFECTS: dict[type[Any], Callable[[SessionFold, Any], None]] = {

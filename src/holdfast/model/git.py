@@ -1,19 +1,16 @@
 """What a snapshot knows of the git repository it was taken in.
 
-A path is text. Git's own names are bytes, so one that is no valid UTF-8 is written the way
-git prints it: in double quotes with C escapes (`"caf\\351.txt"`). `encode_path` and
-`decode_path` are exact inverses; every consumer of `files_modified` that opens a file
-goes through `decode_path`.
+A path is text, as `base/path_text.py` makes it: every consumer of `files_modified` that opens a
+file goes through `decode_path`.
 """
 
 from __future__ import annotations
 
-import re
 from typing import Literal
 
 from pydantic import Field
 
-from holdfast.base.errors import InvalidInputError
+from holdfast.base.path_text import decode_path, encode_path
 from holdfast.model.base import Value
 
 __all__ = ["GitOperation", "GitState", "decode_path", "encode_path"]
@@ -51,50 +48,4 @@ class GitState(Value):
     worktree: str | None = Field(default=None, description="Root folder of the work tree")
     submodules_changed: tuple[str, ...] = Field(
         default=(), description="Submodules moved to another commit since the start, or dirty inside"
-    )
-
-
-_LETTERS = {"a": 7, "b": 8, "t": 9, "n": 10, "v": 11, "f": 12, "r": 13, '"': 34, "\\": 92}
-_ESCAPES = {byte: f"\\{letter}" for letter, byte in _LETTERS.items()}
-_QUOTED = re.compile(r'"((?:[^"\\]|\\[abtnvfr"\\]|\\[0-3][0-7]{2})*)"', re.ASCII | re.DOTALL)
-_ESCAPE = re.compile(r"\\([0-3][0-7]{2}|.)", re.DOTALL)
-
-
-def encode_path(name: bytes) -> str:
-    """The name itself where it is UTF-8, else as git quotes it."""
-    try:
-        text = name.decode()
-    except UnicodeDecodeError:
-        return _quote(name)
-    # A leading quote marks the quoted form, so a name that has one must be quoted too.
-    return _quote(name) if text.startswith('"') else text
-
-
-def decode_path(text: str) -> bytes:
-    """The bytes that `encode_path` was given."""
-    try:
-        return _unquote(text) if text.startswith('"') else text.encode()
-    except UnicodeEncodeError as error:
-        raise InvalidInputError(f"not a path: {text!r}") from error
-
-
-def _quote(name: bytes) -> str:
-    return '"' + "".join(_escape(byte) for byte in name) + '"'
-
-
-def _escape(byte: int) -> str:
-    if byte in _ESCAPES:
-        return _ESCAPES[byte]
-    return chr(byte) if 0x20 <= byte < 0x7F else f"\\{byte:03o}"
-
-
-def _unquote(text: str) -> bytes:
-    quoted = _QUOTED.fullmatch(text)
-    if quoted is None:
-        raise InvalidInputError(f"not a quoted path: {text!r}")
-    pieces = _ESCAPE.split(quoted[1])
-    # split() alternates plain text and what stood behind a backslash.
-    return b"".join(
-        bytes([_LETTERS.get(piece) or int(piece, 8)]) if index % 2 else piece.encode()
-        for index, piece in enumerate(pieces)
     )

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from functools import cache, cached_property
 from graphlib import CycleError, TopologicalSorter
-from typing import TYPE_CHECKING, Annotated, Any, Literal, NotRequired, Self, get_type_hints
+from typing import TYPE_CHECKING, Annotated, Any, NotRequired, Self, get_type_hints
 
 import msgspec
 from msgspec import Meta, structs
@@ -27,10 +27,9 @@ from typing_extensions import TypedDict
 
 from holdfast.base.redact import redact
 from holdfast.model.base import Value
+from holdfast.model.statuses import REMAINING, TaskStatus
 
-TaskStatus = Literal["pending", "in_progress", "blocked", "completed", "failed"]
-
-REMAINING: frozenset[TaskStatus] = frozenset({"pending", "in_progress", "blocked", "failed"})
+__all__ = ["REMAINING", "Task", "TaskDAG", "TaskStatus", "failure_of"]
 
 
 class _Checked(msgspec.StructMeta):

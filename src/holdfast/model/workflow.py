@@ -1,37 +1,36 @@
-"""A workflow: work that outlives sessions. Its states, and which may follow which."""
+"""A workflow: work that outlives sessions."""
 
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Literal, Self
+from typing import Self
 
 from pydantic import AwareDatetime, Field
 
 from holdfast.base.errors import IllegalTransitionError
 from holdfast.model.base import Value
 from holdfast.model.policy import PausePolicy, Trigger
+from holdfast.model.statuses import (
+    ACTIVE,
+    NEVER_RUN_AGAIN,
+    OPEN,
+    RESUMABLE,
+    VALID_TRANSITIONS,
+    WorkflowStatus,
+)
 
-WorkflowStatus = Literal["pending", "in_progress", "blocked", "paused", "completed", "failed", "cancelled"]
-
-VALID_TRANSITIONS: dict[WorkflowStatus, frozenset[WorkflowStatus]] = {
-    "pending": frozenset({"in_progress", "cancelled"}),
-    "in_progress": frozenset({"blocked", "paused", "completed", "failed", "cancelled"}),
-    "blocked": frozenset({"in_progress", "failed", "cancelled"}),
-    "paused": frozenset({"in_progress", "cancelled"}),
-    "completed": frozenset(),
-    "failed": frozenset({"in_progress", "cancelled"}),
-    "cancelled": frozenset(),
-}
-
-ACTIVE: frozenset[WorkflowStatus] = frozenset({"in_progress", "blocked"})
-"""A worktree holds at most one of these."""
-
-RESUMABLE: frozenset[WorkflowStatus] = frozenset({"paused", "failed"})
-"""The next session of these is another one, from where the last one stopped."""
-
-OPEN: frozenset[WorkflowStatus] = frozenset({*ACTIVE, "pending", "paused"})
-
-NEVER_RUN_AGAIN: frozenset[WorkflowStatus] = frozenset({"completed", "cancelled"})
+__all__ = [
+    "ACTIVE",
+    "NEVER_RUN_AGAIN",
+    "OPEN",
+    "RESUMABLE",
+    "VALID_TRANSITIONS",
+    "Issue",
+    "PauseRequest",
+    "Workflow",
+    "WorkflowOptions",
+    "WorkflowStatus",
+]
 
 
 class Issue(Value):

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass
-from hashlib import sha256
 from pathlib import Path
 
 from holdfast.base.durable import private_folder, storage_errors
 from holdfast.base.errors import ForeignFolderError
 from holdfast.project.trust import FOLDER, Trust, anchors, data_home
+
+UNINDEXED = ".unindexed-"
+"""With a session's name: the database has not taken it yet."""
 
 
 @dataclass(frozen=True)
@@ -45,6 +47,11 @@ class ProjectLayout:
         return self.sessions / "ACTIVE-PAUSE.jsonl"
 
     @property
+    def has_unindexed(self) -> bool:
+        """Whether there are sessions whose files are safe but which the database has not taken yet."""
+        return any(self.sessions.glob(f"{UNINDEXED}*"))
+
+    @property
     def foreign_because(self) -> str | None:
         return self.trust.foreign_because(str(self.root))
 
@@ -66,6 +73,8 @@ class ProjectLayout:
         """
         if not self.foreign_because:
             return private_folder(self.ensure().state / name)
+        from hashlib import sha256
+
         digest = sha256(os.fsencode(self.root.absolute())).hexdigest()[:16]
         return private_folder((self.home or Path(data_home())) / "scratch" / digest / name)
 
@@ -78,4 +87,4 @@ def find_project(start: Path) -> Path:
     return start
 
 
-__all__ = ["FOLDER", "ProjectLayout", "find_project"]
+__all__ = ["FOLDER", "UNINDEXED", "ProjectLayout", "find_project"]

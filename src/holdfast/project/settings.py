@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from holdfast.base.errors import InvalidInputError
+from holdfast.base.path_text import encode_path
 from holdfast.model.policy import Levels
 from holdfast.project.layout import ProjectLayout, find_project
 from holdfast.project.trust import data_home
@@ -58,8 +59,6 @@ class Settings:
     @property
     def worktree(self) -> str:
         """The project folder as text, also where its name is not valid UTF-8."""
-        from holdfast.model.git import encode_path
-
         return encode_path(os.fsencode(self.project))
 
     @property

@@ -14,7 +14,6 @@ from holdfast.base.durable import open_file, read_file, replace_file, storage_er
 from holdfast.base.errors import HeldElsewhereError, HoldfastError, InvalidInputError
 from holdfast.base.ids import is_session_id, session_id
 from holdfast.base.process import ProcessIdentity, identify, is_alive
-from holdfast.base.redact import redact
 from holdfast.journal import log, summary
 from holdfast.journal.log import PauseAction, check_action_type, check_fraction
 from holdfast.journal.summary import ActionTexts, Digest, Tally
@@ -357,6 +356,8 @@ def _is_rule(text: str) -> bool:
 def _as_json(data: dict[str, Any]) -> bytes:
     if not isinstance(data, dict):  # pyright: ignore[reportUnnecessaryIsInstance]
         raise InvalidInputError("an action's data is an object (a dict)")
+    from holdfast.base.redact import redact  # its patterns take a while, and looking needs none
+
     try:
         return log.encode(data, clean=lambda text: redact(text)[0])
     except (TypeError, ValueError, RecursionError) as error:

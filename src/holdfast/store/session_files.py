@@ -17,7 +17,6 @@ files. So the name ends with a proof made with the folder's mark; what bears non
 from __future__ import annotations
 
 import contextlib
-import hashlib
 import json
 import logging
 import os
@@ -40,6 +39,7 @@ from holdfast.base.durable import (
     write_new,
 )
 from holdfast.base.errors import DamagedDataError, HoldfastError, NotFoundError
+from holdfast.project.layout import UNINDEXED
 from holdfast.project.trust import MARK
 
 log = logging.getLogger("holdfast.store")
@@ -51,7 +51,6 @@ _STAGING = ".staging-"
 _COMMIT = ".commit-"
 _MANIFEST = "manifest.json"
 _LOCK = ".lock"
-_UNINDEXED = ".unindexed-"
 _JOURNAL = "ACTIVE-PAUSE.jsonl"
 _ARCHIVE = "-incremental.jsonl"
 _LOCK_WAIT = 60.0
@@ -128,7 +127,7 @@ class SessionFiles:
         staging.mkdir(mode=0o700)
         names = {f"{files.session_id}{kind}": data for kind, data in files.files.items()}
         if files.to_be_indexed:
-            names[f"{_UNINDEXED}{files.session_id}"] = self._proof(files.session_id)
+            names[f"{UNINDEXED}{files.session_id}"] = self._proof(files.session_id)
         if files.becomes_latest:
             names[LATEST] = f"{files.session_id}\n".encode()  # named last, so moved last
         for name, data in names.items():
@@ -262,7 +261,7 @@ class SessionFiles:
                 path
                 for path in self.folder.iterdir()
                 if path.name.startswith((f"{session_id}.", f"{session_id}-incremental"))
-                or path.name == f"{_UNINDEXED}{session_id}"
+                or path.name == f"{UNINDEXED}{session_id}"
             ]
             for path in own:
                 path.unlink()
@@ -278,20 +277,20 @@ class SessionFiles:
 
     def unindexed(self) -> list[str]:
         """Sessions whose files are safe but which the database has not taken yet, oldest first."""
-        names = [path.name.removeprefix(_UNINDEXED) for path in self.folder.glob(f"{_UNINDEXED}*")]
+        names = [path.name.removeprefix(UNINDEXED) for path in self.folder.glob(f"{UNINDEXED}*")]
         return sorted(names, key=ids.session_order)
 
     def is_ours(self, session_id: str) -> bool:
         """Whether Holdfast itself noted here that the database has not taken it: a patch can bring files."""
         try:
-            return read_file(self.folder / f"{_UNINDEXED}{session_id}") == self._proof(session_id)
+            return read_file(self.folder / f"{UNINDEXED}{session_id}") == self._proof(session_id)
         except FileNotFoundError:
             return False
 
     def accept_waiting(self) -> None:
         """The user trusts the folder with all that waits in it."""
         for session_id in self.unindexed():
-            replace_file(self.folder / f"{_UNINDEXED}{session_id}", self._proof(session_id))
+            replace_file(self.folder / f"{UNINDEXED}{session_id}", self._proof(session_id))
         for kind in (_STAGING, _COMMIT):
             for path in self.folder.glob(f"{kind}*"):
                 if ids.is_session_id(_session_of(path)):
@@ -299,14 +298,16 @@ class SessionFiles:
 
     def _proof(self, of: str) -> bytes:
         """What only who can read the folder's mark can have written."""
+        from hashlib import sha256  # not needed to look at sessions
+
         try:
             mark = read_file(self.folder.parent / MARK)
         except FileNotFoundError:
             mark = b""
-        return hashlib.sha256(mark + of.encode("utf-8", "surrogateescape")).hexdigest().encode()
+        return sha256(mark + of.encode("utf-8", "surrogateescape")).hexdigest().encode()
 
     def mark_indexed(self, session_id: str) -> None:
-        (self.folder / f"{_UNINDEXED}{session_id}").unlink(missing_ok=True)
+        (self.folder / f"{UNINDEXED}{session_id}").unlink(missing_ok=True)
 
 
 @contextlib.contextmanager
@@ -325,7 +326,7 @@ def _session_of(in_progress: Path) -> str:
 
 def _is_sound(manifest: Any, session_id: str) -> bool:
     """Whether it names files of that session, and nothing outside of the folder."""
-    own = {f"{session_id}{kind}" for kind in KINDS} | {f"{_UNINDEXED}{session_id}", LATEST}
+    own = {f"{session_id}{kind}" for kind in KINDS} | {f"{UNINDEXED}{session_id}", LATEST}
     try:
         closing = manifest["closing"]
         return set(manifest["files"]) <= own and (closing is None or _closes(closing, session_id))
