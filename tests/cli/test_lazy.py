@@ -13,6 +13,7 @@ import pytest
 
 import holdfast.cli
 from holdfast.cli.main import _SHARED, COMMANDS, cli
+from holdfast.journal.usage import ContextUsageTracker
 
 from .harness import PATIENCE, Place
 
@@ -47,6 +48,7 @@ print(json.dumps(sorted(set(sys.modules) - before)))
 """
 
 DATABASE = {"sqlalchemy", "alembic", "pysqlite3", "psycopg"}
+STORE = DATABASE - {"pysqlite3"} | {"pydantic", "yaml", "asyncio", "subprocess", "rich", "holdfast.store.sql"}
 HEAVY = DATABASE | {"msgspec", "pydantic", "yaml", "logging", "asyncio", "gzip", "subprocess", "tomllib"}
 
 LIGHT: dict[str, tuple[Sequence[str], set[str]]] = {
@@ -60,13 +62,36 @@ LIGHT: dict[str, tuple[Sequence[str], set[str]]] = {
     "winddown append": (["winddown", "append", "tool_call", "--percent", "0.9"], DATABASE | {"yaml"}),
     "winddown summary": (["winddown", "summary"], DATABASE | {"yaml"}),
     "usage": (["usage"], DATABASE | {"msgspec", "pydantic", "yaml"}),
+    "status": (["status"], STORE | {"msgspec"}),
+    "status --json": (["status", "--json"], STORE | {"msgspec"}),
+    "list": (["list", "--all"], STORE | {"msgspec", "logging"}),
+    "snapshot list": (["snapshot", "list"], STORE | {"msgspec", "logging"}),
     "stats": (["stats"], DATABASE | {"msgspec", "pydantic", "yaml"}),
 }
 
 
 @pytest.mark.parametrize(("arguments", "banned"), LIGHT.values(), ids=LIGHT.keys())
 def test_loads_none_of_the_heavy_parts(place: Place, arguments: Sequence[str], banned: set[str]) -> None:
+    place.paused("tool_call")
     place.started()
+    assert loaded(place, arguments) & banned == set()
+
+
+def test_status_of_a_plan_and_of_an_agent_loads_neither_store_nor_values(place: Place) -> None:
+    plan = place.project / "plan.yaml"
+    plan.write_text("issue: {id: x, title: X}\ntasks: [{id: a, description: a, run: 'false'}]\n")
+    assert place.run("run", plan).code == 1
+    ContextUsageTracker(place.project, session_id="agent-1").update_usage(input_tokens=1_000)
+    assert loaded(place, ["status"]) & STORE == set()
+
+
+def test_status_with_a_session_that_the_database_missed_loads_the_store(place: Place) -> None:
+    place.paused("tool_call")
+    (place.sessions / ".unindexed-session-20260101-000000").touch()
+    assert "holdfast.store.sql" in loaded(place, ["status"])
+
+
+def loaded(place: Place, arguments: Sequence[str]) -> set[str]:
     done = subprocess.run(
         [sys.executable, "-c", _LOADED, *arguments],
         cwd=place.project,
@@ -77,6 +102,6 @@ def test_loads_none_of_the_heavy_parts(place: Place, arguments: Sequence[str], b
         check=True,
         timeout=PATIENCE,
     )
-    loaded = set(json.loads(done.stdout.splitlines()[-1]))
-    assert any(name.startswith("holdfast") for name in loaded)
-    assert loaded & banned == set()
+    found = set(json.loads(done.stdout.splitlines()[-1]))
+    assert any(name.startswith("holdfast") for name in found)
+    return found

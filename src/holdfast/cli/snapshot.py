@@ -10,7 +10,10 @@ from holdfast.cli import common
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from holdfast.client.http import RemoteStore
     from holdfast.store.protocol import SnapshotSummary
+    from holdfast.store.reader import Reader
+    from holdfast.store.sql import SqlStore
 
 
 @click.group("snapshot")
@@ -35,15 +38,15 @@ def command() -> None:
 def list_snapshots(workflow_id: str | None, everywhere: bool, as_json: bool) -> None:
     """List snapshots, oldest first."""
     current = common.settings()
-    with common.store_for(current) as store:
-        if workflow_id is not None:
-            flows = [store.workflow(workflow_id)]
-        else:
-            flows = store.workflows(worktree=None if everywhere else current.worktree, limit=1000)
-        lines = [line for flow in flows for line in store.snapshots(flow.id)]
-    lines.sort(key=lambda line: (line.created_at, line.id))
+    worktree = None if everywhere else current.worktree
+    lines = common.answered(
+        current,
+        lambda reader: read_lines(reader, worktree, workflow_id),
+        lambda store: stored_lines(store, worktree, workflow_id),
+    )
+    lines.sort(key=lambda line: (line["created_at"], line["id"]))
     if as_json:
-        common.print_json([vars(line) for line in lines])
+        common.print_json(lines)
         return
     if not lines:
         click.echo("No snapshots yet. Make one with: holdfast winddown start --percent 0.90")
@@ -52,17 +55,36 @@ def list_snapshots(workflow_id: str | None, everywhere: bool, as_json: bool) -> 
         ("SNAPSHOT", "SESSION", "#", "TRIGGER", "PAUSED (UTC)", "TASKS", "REASON"),
         [
             (
-                line.id,
-                line.session_id,
-                line.session_number,
-                line.trigger,
-                f"{line.created_at:%Y-%m-%d %H:%M:%S}",
-                f"{line.tasks_completed}/{line.tasks_completed + line.tasks_remaining}",
-                line.pause_reason,
+                line["id"],
+                line["session_id"],
+                line["session_number"],
+                line["trigger"],
+                f"{line['created_at']:%Y-%m-%d %H:%M:%S}",
+                f"{line['tasks_completed']}/{line['tasks_completed'] + line['tasks_remaining']}",
+                line["pause_reason"],
             )
             for line in lines
         ],
     )
+
+
+def read_lines(reader: Reader, worktree: str | None, workflow_id: str | None) -> list[dict[str, Any]]:
+    if workflow_id is not None:
+        flows = [reader.workflow(workflow_id)]
+    else:
+        flows = reader.workflows(worktree, limit=1000)
+    return [line for flow in flows for line in reader.snapshots(flow["id"])]
+
+
+def stored_lines(
+    store: SqlStore | RemoteStore, worktree: str | None, workflow_id: str | None
+) -> list[dict[str, Any]]:
+    """The same of any store."""
+    if workflow_id is not None:
+        flows = [store.workflow(workflow_id)]
+    else:
+        flows = store.workflows(worktree=worktree, limit=1000)
+    return [vars(line) for flow in flows for line in store.snapshots(flow.id)]
 
 
 @command.command()

@@ -11,11 +11,11 @@ from holdfast.base.errors import DamagedDataError
 from holdfast.cli import common
 from holdfast.journal.usage import ContextUsageTracker, tracked_sessions
 from holdfast.project.settings import Settings
-from holdfast.sessions.stats import JournalStats, journal_stats
 
 TYPE_CHECKING = False
 
 if TYPE_CHECKING:
+    from holdfast.sessions.stats import JournalStats
     from holdfast.workflows.experience import DriverRecord
 
 
@@ -44,6 +44,8 @@ def stats_command(workflows: bool, as_json: bool) -> None:
 
 def _of_journals(current: Settings) -> JournalStats:
     if current.server is None:
+        from holdfast.sessions.stats import journal_stats
+
         return journal_stats(current.layout)
     from holdfast.client.service import RemoteService
 

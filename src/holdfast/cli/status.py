@@ -45,47 +45,51 @@ def status_command(workflow_id: str | None, as_json: bool) -> None:
 
 
 def _workflow(current: Settings, workflow_id: str | None) -> dict[str, Any] | None:
-    from holdfast.model.workflow import ACTIVE
+    from holdfast.sessions.standing import read_standing
 
-    with common.store_for(current) as store:
-        if workflow_id is not None:
-            return _described(store, store.workflow(workflow_id))
-        found = store.workflows(worktree=current.worktree, limit=50)
-        chosen = next((flow for flow in found if flow.status in ACTIVE), found[0] if found else None)
-        return _described(store, chosen) if chosen else None
+    return common.answered(
+        current,
+        lambda reader: read_standing(reader, current.worktree, workflow_id),
+        lambda store: stored_standing(store, current.worktree, workflow_id),
+    )
+
+
+def stored_standing(
+    store: SqlStore | RemoteStore, worktree: str, workflow_id: str | None
+) -> dict[str, Any] | None:
+    """The same of any store."""
+    from holdfast.sessions.standing import chosen
+
+    if workflow_id is not None:
+        return _described(store, store.workflow(workflow_id))
+    workflow = chosen(store.workflows(worktree=worktree, limit=50), lambda flow: flow.status)
+    return _described(store, workflow) if workflow else None
 
 
 def _described(store: SqlStore | RemoteStore, workflow: Workflow) -> dict[str, Any]:
     """As it stands now, not as it stood at the last pause."""
-    from holdfast.model.task import REMAINING
+    from holdfast.sessions.standing import described
     from holdfast.sessions.transitions import Core
 
     snapshots = store.snapshots(workflow.id)
     latest = max(snapshots, key=lambda line: (line.created_at, line.session_number), default=None)
     fold = Core(store).fold(workflow)
-    tasks = fold.tasks()
-    return {
-        **workflow.model_dump(mode="json"),
-        "failed_tasks": [
-            {"id": task.id, "attempt": task.attempts, "reason": task.result}
-            for task in tasks.tasks
-            if task.status == "failed"
-        ],
-        "snapshots": len(snapshots),
-        "latest_snapshot": latest.session_id if latest else None,
-        "tasks_completed": tasks.count("completed"),
-        "tasks_remaining": tasks.count(*REMAINING),
-        "current_task_id": fold.current_task_id if workflow.status == "in_progress" else None,
-        "context_utilization": fold.usage.context_utilization,
-        "abandoned": _is_abandoned(store, workflow),
-    }
+    return described(
+        workflow.model_dump(mode="json"),
+        fold.tasks().tasks,
+        snapshots=len(snapshots),
+        latest_snapshot=latest.session_id if latest else None,
+        current_task_id=fold.current_task_id,
+        context_utilization=fold.usage.context_utilization,
+        abandoned=_is_abandoned(store, workflow),
+    )
 
 
 def _is_abandoned(store: SqlStore | RemoteStore, workflow: Workflow) -> bool:
     if workflow.claim is None:
         return False
+    from holdfast.model.claims import is_gone
     from holdfast.store.sql import SqlStore
-    from holdfast.workflows.lease import is_gone
 
     if not isinstance(store, SqlStore):
         return store.is_abandoned(workflow.id)
@@ -93,6 +97,8 @@ def _is_abandoned(store: SqlStore | RemoteStore, workflow: Workflow) -> bool:
 
 
 def _winddown(current: Settings) -> dict[str, Any] | None:
+    if not current.layout.journal.exists():
+        return None
     from holdfast.sessions.winddown import IncrementalPauseManager
 
     manager = IncrementalPauseManager(settings=current)
@@ -101,6 +107,8 @@ def _winddown(current: Settings) -> dict[str, Any] | None:
 
 
 def _usage(current: Settings) -> list[dict[str, Any]]:
+    if not any(current.layout.state.glob("usage-*.json")):  # then nothing need be loaded for it
+        return []
     from holdfast.cli.stats import describe, tracker_for
     from holdfast.journal.usage import tracked_sessions
 
@@ -181,10 +189,16 @@ def list_command(everywhere: bool, limit: int, as_json: bool) -> None:
       holdfast list --all --json
     """
     current = common.settings()
-    with common.store_for(current) as store:
-        found = store.workflows(worktree=None if everywhere else current.worktree, limit=limit)
+    worktree = None if everywhere else current.worktree
+    found = common.answered(
+        current,
+        lambda reader: reader.workflows(worktree, limit),
+        lambda store: [
+            workflow.model_dump(mode="json") for workflow in store.workflows(worktree=worktree, limit=limit)
+        ],
+    )
     if as_json:
-        common.print_json([workflow.model_dump(mode="json") for workflow in found])
+        common.print_json(found)
         return
     if not found:
         click.echo(
@@ -195,12 +209,12 @@ def list_command(everywhere: bool, limit: int, as_json: bool) -> None:
         ("WORKFLOW", "STATUS", "SESSIONS", "CHANGED (UTC)", "TITLE", "WORKTREE"),
         [
             (
-                workflow.id,
-                workflow.status,
-                workflow.session_count,
-                f"{workflow.updated_at:%Y-%m-%d %H:%M}",
-                workflow.issue.title,
-                workflow.worktree,
+                workflow["id"],
+                workflow["status"],
+                workflow["session_count"],
+                workflow["updated_at"][:16].replace("T", " "),
+                workflow["issue"]["title"],
+                workflow["worktree"],
             )
             for workflow in found
         ],

@@ -1,0 +1,131 @@
+"""Where a workflow stands, as `status` shows it: from the store, or straight from the database's file."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, TypeVar
+
+from holdfast.model.claims import is_gone
+from holdfast.model.progress import Progress
+from holdfast.model.statuses import ACTIVE, REMAINING
+from holdfast.store.reader import Document, NotPlainError, Reader, SnapshotLine, TaskLine, task_lines
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from holdfast.model.task import Task
+
+T = TypeVar("T")
+
+
+def chosen(found: Sequence[T], status: Callable[[T], str]) -> T | None:
+    """The active workflow among those of a folder, else the one changed last."""
+    return next((flow for flow in found if status(flow) in ACTIVE), found[0] if found else None)
+
+
+def described(
+    workflow: Document,
+    tasks: Sequence[Task] | Sequence[TaskLine],
+    *,
+    snapshots: int,
+    latest_snapshot: str | None,
+    current_task_id: str | None,
+    context_utilization: float | None,
+    abandoned: bool,
+) -> Document:
+    return {
+        **workflow,
+        "failed_tasks": [
+            {"id": task.id, "attempt": task.attempts, "reason": task.result}
+            for task in tasks
+            if task.status == "failed"
+        ],
+        "snapshots": snapshots,
+        "latest_snapshot": latest_snapshot,
+        "tasks_completed": sum(task.status == "completed" for task in tasks),
+        "tasks_remaining": sum(task.status in REMAINING for task in tasks),
+        "current_task_id": current_task_id if workflow["status"] == "in_progress" else None,
+        "context_utilization": context_utilization,
+        "abandoned": abandoned,
+    }
+
+
+# ── straight from the file ────────────────────────────────────────────────────────────────────────
+
+
+def read_standing(reader: Reader, worktree: str, workflow_id: str | None) -> Document | None:
+    """What `described` says of the named workflow, or of the one of this folder."""
+    if workflow_id is not None:
+        workflow = reader.workflow(workflow_id)
+    else:
+        workflow = chosen(reader.workflows(worktree, limit=50), lambda flow: flow["status"])
+    if workflow is None:
+        return None
+    fold = _folded(reader, workflow["id"])
+    snapshots = reader.snapshots(workflow["id"])
+    latest = max(snapshots, key=lambda line: (line["created_at"], line["session_number"]), default=None)
+    claim = workflow["claim"]
+    return described(
+        workflow,
+        fold.tasks(),
+        snapshots=len(snapshots),
+        latest_snapshot=latest["session_id"] if latest else None,
+        current_task_id=fold.progress.current_task_id,
+        context_utilization=fold.context_utilization,
+        abandoned=claim is not None and is_gone(claim, reader.leases()),
+    )
+
+
+def _folded(reader: Reader, workflow_id: str) -> _QuickFold:
+    """As `Core.fold`: the last snapshot (or the older one resumed from) and what followed."""
+    base = reader.latest_snapshot(workflow_id)
+    entries = reader.entries(workflow_id, base.folded_through if base else 0)
+    resumed = _last_resume(entries)
+    if base is not None and resumed is not None and resumed[1] != base.id:
+        base, entries = reader.snapshot(resumed[1]), entries[resumed[0] :]
+    fold = _QuickFold(base)
+    for entry in entries:
+        fold.take(entry)
+    return fold
+
+
+def _last_resume(entries: Sequence[Document]) -> tuple[int, str] | None:
+    for index in range(len(entries) - 1, -1, -1):
+        entry = entries[index]
+        if entry["type"] == "workflow_resumed" and entry["snapshot_id"]:
+            return index, entry["snapshot_id"]
+    return None
+
+
+class _QuickFold:
+    """`SessionFold` over documents, as far as `status` shows it; what becomes of tasks, `Progress` says."""
+
+    def __init__(self, base: SnapshotLine | None) -> None:
+        self.progress = Progress(current_task_id=base.current_task_id if base else None)
+        self.context_utilization: float | None = None
+        self._has_base = base is not None
+        self._plan: dict[str, TaskLine] = {}
+        self._set_plan(base.tasks if base else ())
+
+    def _set_plan(self, tasks: Iterable[TaskLine]) -> None:
+        lines = tuple(tasks)
+        self._plan = {task.id: task for task in lines}
+        if len(self._plan) != len(lines):
+            raise NotPlainError
+
+    def take(self, entry: Document) -> None:
+        kind: Any = entry["type"]
+        if kind == "task_started":
+            self.progress.start(self._plan, entry["task_id"], entry["attempt"])
+        elif kind == "task_finished":
+            self.progress.finish(entry["task_id"], entry["outcome"], entry["result"])
+        elif kind == "usage_reported":
+            self.context_utilization = entry["usage"]["context_utilization"]
+        elif kind == "workflow_resumed":
+            self.progress.resume(self._plan)
+            self.context_utilization = None
+        elif kind == "workflow_created" and not self._has_base:
+            self._set_plan(task_lines(entry["task_dag"]))
+
+    def tasks(self) -> list[TaskLine]:
+        changes = self.progress.task_changes
+        return [task.changed(**changes.get(task.id, {})) for task in self._plan.values()]

@@ -1,0 +1,215 @@
+"""Reading our SQLite file without SQLAlchemy and pydantic, for commands that only look.
+
+Loading those takes several times as long as the answer. What is read here is what the store gives,
+as the documents that its values make for JSON. Whatever is not plainly what this version
+writes (another schema, an older shape, PostgreSQL) is left to the store: `NotPlainError`.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+from collections.abc import Generator, Sequence
+from datetime import datetime
+from typing import Any
+
+from holdfast.model.claims import Lease
+from holdfast.store.sqlite import LEASE_AGE, SCHEMA_HEAD, SCHEMA_VERSION, prepare, sqlite_driver, sqlite_path
+
+Document = dict[str, Any]
+
+_WAIT_SECONDS = 1.0
+"""For a lock; then the store waits as long as it usually does."""
+
+_WORKFLOW = (
+    *("id", "issue_id", "issue_title", "issue_description", "worktree", "status", "revision"),
+    *("session_count", "created_at", "updated_at", "paused_at", "pause_reason", "pause_request"),
+    *("commit_at_start", "options", "run_id", "claim", "resume_at"),
+)
+_MOMENTS = ("created_at", "updated_at", "paused_at", "resume_at")
+_REQUEST = ("trigger", "reason", "requested_at", "force_after")
+_OPTIONS: Document = {
+    "driver": "shell",
+    "parallel": 1,
+    "pause_every": None,
+    "timeout": None,
+    "exhaustion_at": 0.85,
+    "force_after": 300.0,
+    "resume_on_reset": False,
+    "repository": None,
+    "branch": None,
+}
+"""Of a workflow, where nothing else was said. A test compares these with the values' own."""
+
+_SNAPSHOT = (
+    *("id", "workflow_id", "session_number", "session_id", "trigger", "created_at", "pause_reason"),
+    *("tasks_completed", "tasks_remaining"),
+)
+_SNAPSHOT_BEGINS = '{"schema_version":1,'
+_PACKED_TASK = 12
+"""Fields of a task as `TaskDAG.packed` writes it."""
+_NO_TASKS = b"\x90"
+
+
+class NotPlainError(Exception):
+    """Left to the store."""
+
+
+# Plain classes: to make one of a dataclass or a named tuple takes as long as to read the database.
+
+
+class TaskLine:
+    """What `status` needs of a task."""
+
+    def __init__(self, id: str, status: str, attempts: int, result: str | None) -> None:  # noqa: A002
+        self.id, self.status, self.attempts, self.result = id, status, attempts, result
+
+    def changed(self, **changes: Any) -> TaskLine:
+        return TaskLine(**{**vars(self), **changes})
+
+
+class SnapshotLine:
+    """What `status` needs of a snapshot."""
+
+    def __init__(
+        self, snapshot_id: str, folded_through: int, current_task_id: str | None, tasks: Sequence[TaskLine]
+    ) -> None:
+        self.id, self.folded_through = snapshot_id, folded_through
+        self.current_task_id, self.tasks = current_task_id, tasks
+
+
+@contextlib.contextmanager
+def open_reader(database: str) -> Generator[Reader]:
+    """All that is asked within is answered from one state of the database."""
+    driver = sqlite_driver()
+    address = f"{sqlite_path(database).absolute().as_uri()}?mode=rw"  # never makes the file
+    connection: Any = driver.connect(address, uri=True, timeout=_WAIT_SECONDS, isolation_level=None)
+    with contextlib.closing(connection):
+        prepare(connection, driver)
+        connection.execute("BEGIN")
+        if connection.execute(SCHEMA_VERSION).fetchall() != [(SCHEMA_HEAD,)]:
+            raise NotPlainError
+        yield Reader(connection)
+
+
+class Reader:
+    def __init__(self, connection: Any) -> None:
+        self._connection = connection
+
+    def workflows(self, worktree: str | None, limit: int) -> list[Document]:
+        """Most recently changed first."""
+        where = "" if worktree is None else "WHERE worktree = :worktree"
+        return self._workflows(
+            f"{where} ORDER BY updated_at DESC, id DESC LIMIT :limit", worktree=worktree, limit=limit
+        )
+
+    def workflow(self, workflow_id: str) -> Document:
+        found = self._workflows("WHERE id = :id", id=workflow_id)
+        if not found:
+            raise NotPlainError
+        return found[0]
+
+    def _workflows(self, which: str, **values: Any) -> list[Document]:
+        rows = self._rows(f"SELECT {', '.join(_WORKFLOW)} FROM workflows {which}", **values)  # noqa: S608 - our own names
+        return [_workflow(dict(zip(_WORKFLOW, row, strict=True))) for row in rows]
+
+    def snapshots(self, workflow_id: str) -> list[Document]:
+        """In order of their session numbers, each with the fields of a `SnapshotSummary`."""
+        rows = self._rows(
+            f"SELECT {', '.join(_SNAPSHOT)} FROM session_snapshots "  # noqa: S608 - our own names
+            "WHERE workflow_id = :id ORDER BY session_number",
+            id=workflow_id,
+        )
+        return [_summary(dict(zip(_SNAPSHOT, row, strict=True))) for row in rows]
+
+    def latest_snapshot(self, workflow_id: str) -> SnapshotLine | None:
+        return self._snapshot(
+            "workflow_id = :id ORDER BY created_at DESC, session_number DESC LIMIT 1", workflow_id
+        )
+
+    def snapshot(self, snapshot_id: str) -> SnapshotLine:
+        found = self._snapshot("id = :id", snapshot_id)
+        if found is None:
+            raise NotPlainError
+        return found
+
+    def _snapshot(self, which: str, name: str) -> SnapshotLine | None:
+        rows = self._rows(f"SELECT id, snapshot_json, tasks FROM session_snapshots WHERE {which}", id=name)  # noqa: S608 - our own words
+        if not rows:
+            return None
+        snapshot_id, text, packed = rows[0]
+        if not text.startswith(_SNAPSHOT_BEGINS):
+            raise NotPlainError
+        document = json.loads(text)
+        tasks = task_lines(document["task_dag"]) if packed is None else _unpacked(packed)
+        return SnapshotLine(snapshot_id, document["folded_through"], document["current_task_id"], tasks)
+
+    def entries(self, workflow_id: str, since: int) -> list[Document]:
+        """Those with a sequence number above `since`, in order."""
+        rows = self._rows(
+            "SELECT entry_json FROM workflow_events WHERE workflow_id = :id AND seq > :since ORDER BY seq",
+            id=workflow_id,
+            since=since,
+        )
+        return [json.loads(text) for (text,) in rows]
+
+    def leases(self) -> list[Lease]:
+        rows = self._rows(
+            f"SELECT id, kind, host, pid, started_mark, lease_seconds, {LEASE_AGE} FROM workers"  # noqa: S608 - our own words
+        )
+        return [Lease(*row) for row in rows]
+
+    def _rows(self, query: str, **values: Any) -> list[tuple[Any, ...]]:
+        return self._connection.execute(query, values).fetchall()
+
+
+def task_lines(task_dag: Document) -> list[TaskLine]:
+    return [
+        TaskLine(task["id"], task["status"], task["attempts"], task["result"]) for task in task_dag["tasks"]
+    ]
+
+
+def _unpacked(packed: bytes) -> list[TaskLine]:
+    if packed == _NO_TASKS:
+        return []
+    from msgspec import msgpack
+
+    tasks = msgpack.decode(packed)
+    if any(len(task) != _PACKED_TASK for task in tasks):
+        raise NotPlainError
+    return [TaskLine(task[0], task[2], task[10], task[11]) for task in tasks]
+
+
+def _workflow(row: Document) -> Document:
+    issue = {
+        "id": row["id"],
+        "issue": {name: row.pop(f"issue_{name}") for name in ("id", "title", "description")},
+    }
+    for name in _MOMENTS:
+        row[name] = _moment(row[name])
+    row["pause_request"] = _request(row["pause_request"])
+    row["options"] = _options(row["options"])
+    return {**issue, **row}
+
+
+def _summary(row: Document) -> Document:
+    return {**row, "created_at": datetime.fromisoformat(row["created_at"])}
+
+
+def _moment(stored: str | None) -> str | None:
+    """As values write it: no fraction where it is a whole second."""
+    return stored and stored.replace(".000000Z", "Z")
+
+
+def _request(stored: str | None) -> Document | None:
+    found = json.loads(stored) if stored else None
+    if found is not None and tuple(found) != _REQUEST:
+        raise NotPlainError
+    return found
+
+
+def _options(stored: str) -> Document:
+    found = json.loads(stored)
+    if not _OPTIONS.keys() >= found.keys():
+        raise NotPlainError
+    return {**_OPTIONS, **found}
