@@ -1,4 +1,4 @@
-"""What it costs to start: the commands that must be instant, and the import."""
+"""What it costs to start: the commands that must be instant, those that only look, and the import."""
 
 from __future__ import annotations
 
@@ -9,35 +9,56 @@ from pathlib import Path
 
 from measure import Figure, Subject, alone, compared, interleave, make_project, scratch_folder
 
+from holdfast import ContextUsageTracker
+
 TOPIC = "startup"
 BAR_COMMAND = 1.5
 BAR_IMPORT = 1.3
+BAR_READING = 10
 
-_COMMANDS = (("--version",), ("--help",), ("quiet", "status"))
+_PROGRAM = Path(sys.executable).with_name("holdfast")
+_INSTANT = (("--version",), ("--help",), ("quiet", "status"))
+_READING = (("status",), ("list",), ("snapshot", "list"), ("usage",), ("stats",))
+_PLAN = """\
+issue: {id: sail, title: Mend the sail}
+tasks:
+  - {id: cut, description: Cut the canvas, run: "true"}
+  - {id: sew, description: Sew it, run: "false"}
+"""
 
 
 def run(quick: bool) -> list[Figure]:
     with scratch_folder() as folder:
-        return _measure(make_project(folder / "project"), repetitions=15 if quick else 100)
+        project = make_project(folder / "project")
+        _fill(project)
+        return _measure(project, repetitions=15 if quick else 100)
+
+
+def _fill(project: Path) -> None:
+    """What the commands that look have to show: a plan with a failed task, and an agent's usage."""
+    (project / "plan.yaml").write_text(_PLAN)
+    subprocess.run((_PROGRAM, "run", "plan.yaml"), check=False, cwd=project, capture_output=True)
+    ContextUsageTracker(project, session_id="agent-1").update_usage(input_tokens=1_000)
 
 
 def _measure(project: Path, repetitions: int) -> list[Figure]:
-    program = Path(sys.executable).with_name("holdfast")
-    commands = [
-        Subject(" ".join(("holdfast", *words)), _start(project, program, *words)) for words in _COMMANDS
-    ]
     subjects = [
         Subject("python -c pass", _start(project, sys.executable, "-c", "pass")),
         Subject('python -c "import click"', _start(project, sys.executable, "-c", "import click")),
         Subject('python -c "import holdfast"', _start(project, sys.executable, "-c", "import holdfast")),
-        *commands,
+        *(
+            Subject(" ".join(("holdfast", *words)), _start(project, _PROGRAM, *words))
+            for words in (*_INSTANT, *_READING)
+        ),
     ]
     nothing, click, imported, *started = interleave(subjects, repetitions).values()
+    instant, reading = started[: len(_INSTANT)], started[len(_INSTANT) :]
     return [
         alone(TOPIC, nothing),
         compared(TOPIC, imported, nothing, BAR_IMPORT),
+        *(compared(TOPIC, command, nothing, BAR_READING) for command in reading),
         alone(TOPIC, click),
-        *(compared(TOPIC, command, click, BAR_COMMAND) for command in started),
+        *(compared(TOPIC, command, click, BAR_COMMAND) for command in instant),
     ]
 
 
