@@ -22,7 +22,7 @@ from holdfast.model.claims import Lease, holder, is_dead, is_gone
 from holdfast.project.settings import Settings
 from holdfast.store.leases import Leases
 
-__all__ = ["LEASE_SECONDS", "Presence", "holder", "is_dead", "is_gone", "start_worker"]
+__all__ = ["LEASE_SECONDS", "HeldLease", "holder", "is_dead", "is_gone", "start_worker"]
 
 log = logging.getLogger("holdfast.worker")
 
