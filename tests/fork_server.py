@@ -56,7 +56,9 @@ def may_fork(environment: Mapping[str, str]) -> bool:
     """Whether an interpreter would start in this environment as the server did."""
     from soak import STARTS_EVERY_PROGRAM
 
-    read = {name: value for name, value in environment.items() if name.startswith(("PYTHON", "LC_", "LANG"))}
+    read = {
+        name: value for name, value in environment.items() if name == "LC_ALL" or name.startswith("PYTHON")
+    }
     return not STARTS_EVERY_PROGRAM and read == READ_AT_START
 
 

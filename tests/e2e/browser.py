@@ -6,7 +6,6 @@ import json
 import os
 import signal
 import subprocess
-import sys
 import urllib.request
 from collections.abc import Generator
 from contextlib import contextmanager
@@ -16,8 +15,10 @@ from typing import Any
 
 from playwright.sync_api import Browser, ConsoleMessage, Error, Page, sync_playwright
 
+from cli.harness import start_program
+from fork_server import READ_AT_START
+
 ROOT = Path(__file__).parents[2]
-PROGRAM = Path(sys.executable).with_name("holdfast")
 AXE = ROOT / "dashboard" / "node_modules" / "axe-core" / "axe.min.js"
 PATIENCE = 60_000.0
 """Milliseconds for anything to appear: far more than it needs, for a machine that is busy."""
@@ -56,12 +57,12 @@ class Server:
     _process: subprocess.Popen[str] | None = field(default=None, repr=False)
 
     def start(self) -> None:
-        env = os.environ | {"HOLDFAST_HOME": str(self.home), "HOME": str(self.home)}
-        self._process = subprocess.Popen(
-            [PROGRAM, "serve", "--json", "--port", str(self.port)],
+        own = {"HOLDFAST_HOME": str(self.home), "HOME": str(self.home)}
+        self._process = start_program(
+            ["serve", "--json", "--port", str(self.port)],
             cwd=self.project,
-            env=env,
-            stdout=subprocess.PIPE,
+            env=os.environ | READ_AT_START | own,
+            stderr=None,
             text=True,
         )
         assert self._process.stdout is not None

@@ -14,6 +14,8 @@ from typing import Any
 
 import pytest
 
+from cli.harness import start_program
+from fork_server import READ_AT_START
 from holdfast import IncrementalPauseManager, SessionPauseManager
 from holdfast.hooks.fast.context import LIMITS
 from holdfast.project.layout import ProjectLayout
@@ -410,9 +412,11 @@ def run_through(session: AgentSession, lines: list[dict[str, Any]]) -> str:
 
 
 def holdfast(session: AgentSession, *words: str) -> str:
-    result = session.run([sys.executable, "-m", "holdfast", *words], b"")
-    assert result.code == 0, result
-    return result.out
+    environment = {**session.environment, **READ_AT_START}
+    with start_program(words, cwd=session.project, env=environment, text=True) as process:
+        out, err = process.communicate(timeout=PATIENCE)
+    assert process.returncode == 0, err
+    return out
 
 
 @pytest.mark.parametrize("kind", IDLE)
