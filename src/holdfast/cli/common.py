@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from holdfast.client.http import RemoteStore
     from holdfast.client.service import RemoteService, There
     from holdfast.store.protocol import SnapshotSummary, Store
-    from holdfast.store.reader import Reader
+    from holdfast.store.reader import QuickReader
     from holdfast.store.sql import SqlStore
     from holdfast.workflows.local import Here
     from holdfast.workflows.service import OrchestratorService
@@ -69,7 +69,7 @@ def store_for(current: Settings) -> Generator[SqlStore | RemoteStore]:
 
 
 def answered(
-    current: Settings, quickly: Callable[[Reader], T], by_store: Callable[[SqlStore | RemoteStore], T]
+    current: Settings, quickly: Callable[[QuickReader], T], by_store: Callable[[SqlStore | RemoteStore], T]
 ) -> T:
     """A question to the database: both ways give the same answer, and the quick one loads a tenth for it."""
     # Only the store adds the sessions that the database missed.

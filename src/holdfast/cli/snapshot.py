@@ -12,7 +12,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from holdfast.client.http import RemoteStore
     from holdfast.store.protocol import SnapshotSummary
-    from holdfast.store.reader import Reader
+    from holdfast.store.reader import QuickReader
     from holdfast.store.sql import SqlStore
 
 
@@ -68,7 +68,7 @@ def list_snapshots(workflow_id: str | None, everywhere: bool, as_json: bool) -> 
     )
 
 
-def read_lines(reader: Reader, worktree: str | None, workflow_id: str | None) -> list[dict[str, Any]]:
+def read_lines(reader: QuickReader, worktree: str | None, workflow_id: str | None) -> list[dict[str, Any]]:
     if workflow_id is not None:
         flows = [reader.workflow(workflow_id)]
     else:

@@ -12,14 +12,14 @@ from typing import Any
 
 from holdfast.model import entry as e
 from holdfast.model.findings import Decision, ErrorRecord, ReviewerFeedback, TestState
-from holdfast.model.progress import Progress
+from holdfast.model.progress import TaskProgress
 from holdfast.model.snapshot import SessionSnapshot
 from holdfast.model.task import TaskDAG
 from holdfast.model.usage import UsageMetrics
 
 
 @dataclass
-class SessionFold(Progress):
+class SessionFold(TaskProgress):
     """The state under construction. Dictionaries keep the first order and the last word."""
 
     task_dag: TaskDAG = field(default_factory=TaskDAG)

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 @dataclass
-class Progress:
+class TaskProgress:
     """What changed about the tasks of a plan, which is kept elsewhere."""
 
     task_changes: dict[str, dict[str, object]] = field(default_factory=dict[str, dict[str, object]])

@@ -6,9 +6,9 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any, TypeVar
 
 from holdfast.model.claims import is_gone
-from holdfast.model.progress import Progress
+from holdfast.model.progress import TaskProgress
 from holdfast.model.statuses import ACTIVE, REMAINING
-from holdfast.store.reader import Document, NotPlainError, Reader, SnapshotLine, TaskLine, task_lines
+from holdfast.store.reader import Document, NotPlainError, QuickReader, SnapshotLine, TaskLine, task_lines
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -52,7 +52,7 @@ def described(
 # ── straight from the file ────────────────────────────────────────────────────────────────────────
 
 
-def read_standing(reader: Reader, worktree: str, workflow_id: str | None) -> Document | None:
+def read_standing(reader: QuickReader, worktree: str, workflow_id: str | None) -> Document | None:
     """What `described` says of the named workflow, or of the one of this folder."""
     if workflow_id is not None:
         workflow = reader.workflow(workflow_id)
@@ -75,7 +75,7 @@ def read_standing(reader: Reader, worktree: str, workflow_id: str | None) -> Doc
     )
 
 
-def _folded(reader: Reader, workflow_id: str) -> _QuickFold:
+def _folded(reader: QuickReader, workflow_id: str) -> _QuickFold:
     """As `Core.fold`: the last snapshot (or the older one resumed from) and what followed."""
     base = reader.latest_snapshot(workflow_id)
     entries = reader.entries(workflow_id, base.folded_through if base else 0)
@@ -97,10 +97,10 @@ def _last_resume(entries: Sequence[Document]) -> tuple[int, str] | None:
 
 
 class _QuickFold:
-    """`SessionFold` over documents, as far as `status` shows it; what becomes of tasks, `Progress` says."""
+    """`SessionFold` over documents, as far as `status` shows it; tasks go by `TaskProgress`."""
 
     def __init__(self, base: SnapshotLine | None) -> None:
-        self.progress = Progress(current_task_id=base.current_task_id if base else None)
+        self.progress = TaskProgress(current_task_id=base.current_task_id if base else None)
         self.context_utilization: float | None = None
         self._has_base = base is not None
         self._plan: dict[str, TaskLine] = {}

@@ -79,7 +79,7 @@ class SnapshotLine:
 
 
 @contextlib.contextmanager
-def open_reader(database: str) -> Generator[Reader]:
+def open_reader(database: str) -> Generator[QuickReader]:
     """All that is asked within is answered from one state of the database."""
     driver = sqlite_driver()
     address = f"{sqlite_path(database).absolute().as_uri()}?mode=rw"  # never makes the file
@@ -89,10 +89,10 @@ def open_reader(database: str) -> Generator[Reader]:
         connection.execute("BEGIN")
         if connection.execute(SCHEMA_VERSION).fetchall() != [(SCHEMA_HEAD,)]:
             raise NotPlainError
-        yield Reader(connection)
+        yield QuickReader(connection)
 
 
-class Reader:
+class QuickReader:
     def __init__(self, connection: Any) -> None:
         self._connection = connection
 
