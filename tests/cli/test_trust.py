@@ -13,6 +13,7 @@ import sys
 import threading
 import time
 from collections.abc import Generator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -646,3 +647,15 @@ def test_every_python_of_ours_ignores_the_folder_it_is_started_in() -> None:
     starts = [line for line in lines if "sys.executable" in line and re.search(r"-m\b", line)]
     assert starts, "this test lost its subject"
     assert [line for line in starts if not re.search(r"-[PI]\b", line)] == []
+
+
+def test_threads_that_make_a_folder_at_once_all_find_it_theirs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HOLDFAST_HOME", str(tmp_path / "home"))
+    for round_number in range(20):
+        project = tmp_path / f"project-{round_number}"
+        (project / ".git").mkdir(parents=True)
+        with ThreadPoolExecutor(8) as threads:
+            made = [threads.submit(ProjectLayout(project).ensure) for _ in range(24)]
+        assert {one.result().folder for one in made} == {project / ".holdfast"}

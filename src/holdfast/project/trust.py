@@ -15,6 +15,7 @@ import errno
 import os
 import stat
 import sys
+from _thread import get_ident
 
 try:
     import fcntl
@@ -380,7 +381,7 @@ def _read(path: str, most: int = 1 << 30) -> bytes:
 
 
 def _replace(path: str, data: bytes) -> None:
-    temporary = f"{path}.{os.getpid()}.tmp"
+    temporary = f"{path}.{os.getpid()}-{get_ident()}.tmp"  # threads of a server write the same record at once
     descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | _NO_FOLLOW, 0o600)
     try:
         try:
