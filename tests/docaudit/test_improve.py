@@ -35,7 +35,7 @@ def sidecar(project: Path) -> Iterator[SideCar]:
 
 def run_and_kill(project: Path, point: str, after: int, what: str = "improve") -> bool:
     done = subprocess.run(
-        [sys.executable, "-m", "docs.improving", str(project), point, str(after), what],
+        [sys.executable, "-m", "docaudit.improving", str(project), point, str(after), what],
         capture_output=True,
         text=True,
         check=False,
