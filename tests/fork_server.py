@@ -42,10 +42,19 @@ READ_AT_START = {"PYTHONPATH": str(SOURCE), "LC_ALL": "C.UTF-8"}
 """The variables that Python reads when it starts, as they are for the server."""
 PRELOADED = (
     "alembic.command",
+    "dbos",
+    "dbos._sys_db_sqlite",
+    "holdfast.cli.live",
+    "holdfast.cli.running",
+    "holdfast.docaudit.sessions",
     "holdfast.server.serve",
+    "holdfast.sessions.bundles",
+    "holdfast.workflows.drivers.model",
+    "pydantic_ai.models.openai",
     "rich.console",
     "sqlalchemy.dialects.sqlite.pysqlite",
 )
+"""What commands load when they need it, and what costs them most."""
 NUMBER = struct.Struct("i")
 
 
