@@ -98,7 +98,7 @@ def encrypt() -> None:
 @command.command()
 def decrypt() -> None:
     """Store the sessions of audits and improvements in the clear again."""
-    click.echo(f"Decrypted {_manager().decrypt()} sessions")
+    click.echo(f"Decrypted {counted(_manager().decrypt(), 'session')}")
 
 
 def _manager() -> Any:
