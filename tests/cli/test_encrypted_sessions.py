@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from importlib import import_module
+from typing import Any
+
 import pytest
 
 from holdfast import SessionStateManager
 from holdfast.base.errors import CannotDoError
 from holdfast.model.item_session import AuditSessionState
+from holdfast.store.encryption import decrypt, encrypt
 
 from .harness import Place
 from .test_own_sessions import MONDAY, own
@@ -71,3 +75,22 @@ def test_without_its_key_a_session_is_not_taken_for_damaged(own: Place) -> None:
     before = stored(own)
     own.run("sessions", "list", env=SECRET).failed(1, error=r"key.age is gone")
     assert stored(own) == before
+
+
+def test_a_busy_machine_does_not_pass_for_a_wrong_passphrase(monkeypatch: pytest.MonkeyPatch) -> None:
+    """age refuses where its look at the machine's speed, a moment long, came out too low."""
+    pyrage: Any = import_module("pyrage")
+    sealed, refusals = encrypt(b"told", "secret"), ["Excessive work parameter for passphrase."] * 3
+    opened = pyrage.passphrase.decrypt
+
+    def busy(data: bytes, passphrase: str) -> bytes:
+        if refusals:
+            raise pyrage.DecryptError(refusals.pop())
+        return opened(data, passphrase)
+
+    monkeypatch.setattr(pyrage.passphrase, "decrypt", busy)
+    assert decrypt(sealed, "secret", "it") == b"told"
+    refusals += ["Excessive work parameter for passphrase."] * 100
+    with pytest.raises(CannotDoError, match="much slower") as refused:
+        decrypt(sealed, "secret", "it")
+    assert "passphrase" not in (refused.value.hint or "")

@@ -16,6 +16,9 @@ from holdfast.base.durable import read_file, replace_file, storage_errors, sync_
 from holdfast.base.errors import CannotDoError, DamagedDataError, InvalidInputError
 
 _AGE = b"age-encryption.org/"
+_TOO_SLOW = "Excessive work parameter"
+_ATTEMPTS = 10
+"""age measures the machine's speed first, for a moment: on a busy one that can come out far too low."""
 Passphrase = Callable[[], str | None]
 
 
@@ -35,12 +38,19 @@ def decrypt(data: bytes, passphrase: str | None, what: str) -> bytes:
             hint="give its passphrase: HOLDFAST_PASSPHRASE, or asked for on a terminal",
         )
     age = _age()
-    try:
-        return age.passphrase.decrypt(data, _not_empty(passphrase))
-    except age.DecryptError as error:
-        raise CannotDoError(
-            f"{what} could not be decrypted: {error}", hint="check the passphrase; nothing was changed"
-        ) from None
+    for _ in range(_ATTEMPTS):
+        try:
+            return age.passphrase.decrypt(data, _not_empty(passphrase))
+        except age.DecryptError as error:
+            if _TOO_SLOW not in str(error):
+                raise CannotDoError(
+                    f"{what} could not be decrypted: {error}",
+                    hint="check the passphrase; nothing was changed",
+                ) from None
+    raise CannotDoError(
+        f"{what} could not be decrypted: this machine seems much slower than the one that encrypted it",
+        hint="run the same command again when the machine is less busy; nothing was changed",
+    )
 
 
 def passphrase_from_environment() -> str | None:
