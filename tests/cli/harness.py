@@ -159,7 +159,8 @@ class Place:
             except BaseException:
                 process.kill()
                 raise
-        result = Result(process.returncode, out.decode(), err.decode())
+        told = (text.decode(errors="surrogateescape") for text in (out, err))  # names are any bytes
+        result = Result(process.returncode, *told)
         assert "Traceback" not in result.err or "--debug" in arguments, result.err
         return result
 
