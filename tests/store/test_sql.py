@@ -115,7 +115,7 @@ class TestNewerVersions:
     def test_a_snapshot_whose_next_task_is_not_among_its_tasks_is_told(self, sql_store: SqlStore) -> None:
         sql_store.apply(new(workflow(), save=full_snapshot()))
         sql(sql_store.database, "UPDATE session_snapshots SET tasks = :tasks", tasks=TaskDAG().packed())
-        with pytest.raises(DamagedDataError, match="'t2', which is no task of the plan"):
+        with pytest.raises(DamagedDataError, match="'t2', which is not a task of the plan"):
             sql_store.snapshot("snap_1")
 
     def test_a_database_from_the_future_is_refused_and_left_as_it_is(self, database: str) -> None:

@@ -2099,7 +2099,7 @@ export interface components {
             folded_through: number;
             /** @description What a pass over the agent's transcript found */
             gathered: components["schemas"]["Gathered"] | null;
-            /** @description None where the folder is no repository */
+            /** @description None where the folder is not a repository */
             git_state: components["schemas"]["GitState"] | null;
             /** Id */
             id: string;

@@ -45,7 +45,7 @@ def open_regular(location: bytes) -> Generator[int]:
     descriptor = os.open(location, flags | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0))
     try:
         if not stat.S_ISREG(os.fstat(descriptor).st_mode):
-            raise OSError(f"{os.fsdecode(location)} is no regular file")
+            raise OSError(f"{os.fsdecode(location)} is not a regular file")
         yield descriptor
     finally:
         os.close(descriptor)

@@ -1,6 +1,6 @@
 """Paths as text that is always valid UTF-8.
 
-A path is text. Git's own names are bytes, so one that is no valid UTF-8 is written the way
+A path is text. Git's own names are bytes, so one that is not valid UTF-8 is written the way
 git prints it: in double quotes with C escapes (`"caf\\351.txt"`). `encode_path` and
 `decode_path` are exact inverses.
 """

@@ -42,7 +42,7 @@ class ServerConnection:
         except ValueError:
             port = None
         if parts.scheme not in ("http", "https") or not parts.hostname or parts.path not in ("", "/"):
-            raise InvalidInputError(f"{url} is no address of a server", hint="--server http://127.0.0.1:8421")
+            raise InvalidInputError(f"{url} is not a server address", hint="--server http://127.0.0.1:8421")
         self._turn = threading.Lock()
         self._url, self._token = f"{parts.scheme}://{parts.netloc}", token
         self._connection = (

@@ -54,7 +54,7 @@ def read_source(project: Path, filepath: str) -> Source:
     try:
         status = os.lstat(location)
         if not stat.S_ISREG(status.st_mode):
-            raise SourceError(f"{filepath} is no regular file", hint="name the file it stands for")
+            raise SourceError(f"{filepath} is not a regular file", hint="name the file it stands for")
         if status.st_size > LARGEST:
             raise SourceError(f"{filepath} is larger than {LARGEST >> 20} MB", hint="leave it out")
         with open(location, "rb") as file:  # noqa: PTH123 - bytes

@@ -86,7 +86,7 @@ class PauseAction:
         if not all(isinstance(text, str) for text in texts) or not isinstance(self.data, dict):  # pyright: ignore[reportUnnecessaryIsInstance]
             raise DamagedDataError("not an action: a field has the wrong type")
         if isinstance(number, bool) or not isinstance(number, int | float) or not math.isfinite(number):  # pyright: ignore[reportUnnecessaryIsInstance]
-            raise DamagedDataError("not an action: context_percentage is no number")
+            raise DamagedDataError("not an action: context_percentage is not a number")
 
 
 def check_action_type(action_type: str) -> str:

@@ -12,8 +12,8 @@ from typing import Any
 
 from holdfast.model import entry as e
 from holdfast.model.findings import Decision, ErrorRecord, ReviewerFeedback, TestState
-from holdfast.model.progress import TaskProgress
 from holdfast.model.snapshot import SessionSnapshot
+from holdfast.model.statuses import TaskProgress
 from holdfast.model.task import TaskDAG
 from holdfast.model.usage import UsageMetrics
 

@@ -77,7 +77,7 @@ class SessionSnapshot(Value):
     current_task_id: str | None = None
     next_task_id: str | None = None
 
-    git_state: GitState | None = Field(default=None, description="None where the folder is no repository")
+    git_state: GitState | None = Field(default=None, description="None where the folder is not a repository")
     files: tuple[FileFingerprint, ...] = Field(default=(), description="Changed files, as they were")
 
     decisions: tuple[Decision, ...] = ()
@@ -112,7 +112,7 @@ class SessionSnapshot(Value):
         for role in ("current_task_id", "next_task_id"):
             named = getattr(self, role)
             if named is not None and named not in self.task_dag.by_id:
-                raise ValueError(f"{role} names {named!r}, which is no task of the plan")
+                raise ValueError(f"{role} names {named!r}, which is not a task of the plan")
         return self
 
 

@@ -1,11 +1,25 @@
-"""The states of workflows and of tasks, and which may follow which.
+"""The states of workflows and tasks, which may follow which, and what a session's entries do to the tasks.
 
-Standard library only: commands that only look read these without loading the values.
+Standard library only: commands that only look read these without loading the values. `SessionFold` and the
+quick look at a database (`sessions/standing.py`) share `TaskProgress`, so there is one rule for what a
+task's start and end mean.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Literal
+
+TYPE_CHECKING = False
+
+if TYPE_CHECKING:
+    from typing import Protocol
+
+    class HasStatus(Protocol):
+        @property
+        def status(self) -> str: ...
+
 
 WorkflowStatus = Literal["pending", "in_progress", "blocked", "paused", "completed", "failed", "cancelled"]
 
@@ -32,3 +46,36 @@ NEVER_RUN_AGAIN: frozenset[WorkflowStatus] = frozenset({"completed", "cancelled"
 TaskStatus = Literal["pending", "in_progress", "blocked", "completed", "failed"]
 
 REMAINING: frozenset[TaskStatus] = frozenset({"pending", "in_progress", "blocked", "failed"})
+
+
+# ── progress ──────────────────────────────────────────────────────────────────────────────────────
+
+
+@dataclass
+class TaskProgress:
+    """What changed about the tasks of a plan, which is kept elsewhere."""
+
+    task_changes: dict[str, dict[str, object]] = field(default_factory=dict[str, dict[str, object]])
+    current_task_id: str | None = None
+    done_in_session: int = 0
+
+    def change(self, task_id: str, **changes: object) -> None:
+        self.task_changes[task_id] = {**self.task_changes.get(task_id, {}), **changes}
+
+    def start(self, plan: Mapping[str, HasStatus], task_id: str, attempt: int) -> None:
+        if task_id in plan:
+            self.change(task_id, status="in_progress", result=None, attempts=attempt)
+            self.current_task_id = task_id
+
+    def finish(self, task_id: str, outcome: str, result: str | None) -> None:
+        # An interrupted task did not happen: it is pending again.
+        self.change(task_id, status="pending" if outcome == "interrupted" else outcome, result=result)
+        self.done_in_session += outcome == "completed"
+        if self.current_task_id == task_id:
+            self.current_task_id = None
+
+    def resume(self, plan: Mapping[str, HasStatus]) -> None:
+        for task_id, task in plan.items():
+            if self.task_changes.get(task_id, {}).get("status", task.status) == "failed":
+                self.change(task_id, status="pending")  # to resume is to try it again
+        self.done_in_session = 0

@@ -141,7 +141,7 @@ class Shared:
 def _address(project: Path, remote: str) -> str:
     """Of a remote that the user's repository knows by name; else an address itself."""
     if remote.startswith("-"):
-        raise InvalidInputError(f"{remote} is no remote")
+        raise InvalidInputError(f"{remote} is not a remote")
     try:
         return change_repository(project, "remote", "get-url", "--", remote).strip()
     except GitError:

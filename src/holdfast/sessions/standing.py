@@ -6,8 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any, TypeVar
 
 from holdfast.model.claims import is_gone
-from holdfast.model.progress import TaskProgress
-from holdfast.model.statuses import ACTIVE, REMAINING
+from holdfast.model.statuses import ACTIVE, REMAINING, TaskProgress
 from holdfast.store.reader import Document, NotPlainError, QuickReader, SnapshotLine, TaskLine, task_lines
 
 TYPE_CHECKING = False

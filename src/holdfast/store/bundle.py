@@ -82,7 +82,7 @@ def unpack(data: bytes, passphrase: str | None = None) -> dict[str, bytes]:
         with zipfile.ZipFile(io.BytesIO(data)) as archive:
             return _members(archive)
     except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError) as error:
-        raise _refused(f"it is no bundle, or a damaged one ({error})") from error
+        raise _refused(f"it is not a bundle, or it is damaged ({error})") from error
     except (UnicodeError, ValueError, RecursionError) as error:
         raise _refused(str(error)) from error
 
@@ -108,10 +108,10 @@ def _members(archive: zipfile.ZipFile) -> dict[str, bytes]:
 
 def _check_info(info: zipfile.ZipInfo) -> None:
     if info.filename != _MANIFEST and not _NAME.fullmatch(info.filename):
-        raise _refused(f"{info.filename[:80]!r} is no name for a member")
+        raise _refused(f"{info.filename[:80]!r} is not a valid name for a member")
     mode = info.external_attr >> 16
     if mode and mode & 0o170000 not in (0, 0o100000):
-        raise _refused(f"{info.filename} is no plain file")
+        raise _refused(f"{info.filename} is not a plain file")
     if info.compress_type not in _PLAIN or info.flag_bits & 0x1:
         raise _refused(f"{info.filename} is packed in a way we do not read")
 

@@ -55,7 +55,7 @@ def _object(text: str, where: str) -> dict[str, Any]:
     except (ValueError, RecursionError) as error:
         raise DamagedDataError(f"{where} is not valid JSON: {error}") from error
     if not isinstance(document, dict):
-        raise DamagedDataError(f"{where} is no snapshot")
+        raise DamagedDataError(f"{where} is not a snapshot")
     return document  # pyright: ignore[reportUnknownVariableType]
 
 

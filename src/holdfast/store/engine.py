@@ -141,7 +141,7 @@ def _postgres_url(database: str) -> sa.URL:
         return sa.make_url(database).set(drivername="postgresql+psycopg")
     except (exc.ArgumentError, ValueError):
         raise InvalidInputError(
-            "HOLDFAST_DB is no valid URL", hint="postgresql://user:password@host:port/database"
+            "HOLDFAST_DB is not a valid URL", hint="postgresql://user:password@host:port/database"
         ) from None
 
 

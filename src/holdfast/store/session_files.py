@@ -245,7 +245,7 @@ class SessionFiles:
         except (ValueError, RecursionError) as error:
             raise DamagedDataError(f"{path} is not valid JSON: {error}") from error
         if not isinstance(document, dict):
-            raise DamagedDataError(f"{path} is no session: a JSON object is expected")
+            raise DamagedDataError(f"{path} is not a session: a JSON object is expected")
         return document  # type: ignore[return-value]
 
     def delete(self, session_id: str) -> bool:

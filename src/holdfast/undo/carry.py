@@ -82,7 +82,7 @@ def from_document(document: dict[str, Any], root: Path, *, where: str) -> Carrie
     except ValidationError as error:
         raise DamagedDataError(f"{where}: {explain(error)}") from error
     except (KeyError, TypeError, ValueError, binascii.Error) as error:
-        raise DamagedDataError(f"{where} is no transaction: {error}") from error
+        raise DamagedDataError(f"{where} is not a transaction: {error}") from error
     carried = CarriedTransaction(entries, blobs)
     _check_entries(carried, where)
     _check_blobs(carried, where)
@@ -124,7 +124,7 @@ def _check_path(path: str, root: Path, where: str) -> None:
         if b"\0" in name or checked_path(root, name) != name or encode_path(name) != path:
             raise DamagedDataError("it leads elsewhere")
     except (HoldfastError, ValueError) as error:
-        raise DamagedDataError(f"{where}: {path[:80]!r} is no path in a project: {error}") from error
+        raise DamagedDataError(f"{where}: {path[:80]!r} is not a path in a project: {error}") from error
 
 
 def _states(entry: LedgerEntry) -> list[FileState]:

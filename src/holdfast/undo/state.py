@@ -104,7 +104,7 @@ def from_message(message: str, *, where: str) -> LedgerEntry:
     try:
         document: Any = json.loads(message.partition("\n\n")[2])
         if not isinstance(document, dict):
-            raise DamagedDataError(f"{where} is no entry of a transaction")
+            raise DamagedDataError(f"{where} is not an entry of a transaction")
         return LedgerEntry.model_validate(MANIFEST_SCHEMA.upgrade(document, where=where))  # type: ignore[arg-type]
     except ValidationError as error:
         raise DamagedDataError(f"{where} is damaged: {explain(error)}") from error

@@ -344,7 +344,7 @@ def checked_path(root: Path, path: str | bytes | os.PathLike[str]) -> bytes:
         name = name[len(base) :]
     name = os.path.normpath(name)
     if name.startswith((b"../", b"/")) or name in (b".", b"..") or not _is_ours(name):
-        raise InvalidInputError(f"{os.fsdecode(name)} is no file of the project that can be watched")
+        raise InvalidInputError(f"{os.fsdecode(name)} is not a file of the project that can be watched")
     return name
 
 

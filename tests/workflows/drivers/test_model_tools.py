@@ -109,7 +109,7 @@ def test_a_link_within_the_worktree_is_followed(worktree: Path) -> None:
 
 def test_a_pipe_holds_nobody_up(worktree: Path) -> None:
     os.mkfifo(worktree / "pipe")
-    assert tools(worktree).read_file("pipe") == "error: pipe is no file"
+    assert tools(worktree).read_file("pipe") == "error: pipe is not a file"
 
 
 def test_what_is_long_is_clipped_with_a_sign(worktree: Path) -> None:

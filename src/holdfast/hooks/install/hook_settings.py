@@ -175,10 +175,10 @@ class _Document:
         return self._object(text, root, "the whole")
 
     def _object(self, text: str, node: jsonc.JsonNode, what: str) -> jsonc.JsonNode:
-        return self._checked(text, node, node.members, f"{what} is no object")
+        return self._checked(text, node, node.members, f"{what} is not an object")
 
     def _list(self, text: str, node: jsonc.JsonNode, what: str) -> jsonc.JsonNode:
-        return self._checked(text, node, node.items, f"{what} is no list")
+        return self._checked(text, node, node.items, f"{what} is not a list")
 
     def _checked(self, text: str, node: jsonc.JsonNode, inner: object, complaint: str) -> jsonc.JsonNode:
         if inner is None:

@@ -132,7 +132,7 @@ def _folder(worktree: str | None) -> Path | None:
     try:
         os.fsencode(folder)
     except UnicodeEncodeError:
-        raise InvalidInputError("the worktree is no path on this machine") from None
+        raise InvalidInputError("the worktree is not a path on this machine") from None
     return folder
 
 

@@ -125,7 +125,7 @@ class WorktreeTools:
         self.report.say(f"list_files {path}")
         folder = self._inside(path)
         if not folder.is_dir():
-            raise ToolRefusedError(f"{path} is no folder")
+            raise ToolRefusedError(f"{path} is not a folder")
         names = list(islice(self._files_below(folder), _MOST_LISTED + 1))
         if len(names) > _MOST_LISTED:
             names[-1] = f"[… more than {_MOST_LISTED} files; list a folder below]"
@@ -179,7 +179,7 @@ class WorktreeTools:
         descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
         with open(descriptor, "rb") as file:  # noqa: PTH123 - it is open already
             if not stat.S_ISREG(os.fstat(descriptor).st_mode):
-                raise ToolRefusedError(f"{path.name} is no file")
+                raise ToolRefusedError(f"{path.name} is not a file")
             data = file.read(_LARGEST_FILE + 1)
         if len(data) > _LARGEST_FILE:
             raise ToolRefusedError(
