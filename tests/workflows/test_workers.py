@@ -9,6 +9,7 @@ import subprocess
 import threading
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -18,6 +19,7 @@ from holdfast.model.entry import SessionTaken, TaskFinished, TaskStarted
 from holdfast.model.workflow import Workflow
 from holdfast.sessions.transitions import Facts
 from holdfast.store.leases import Lease
+from holdfast.workflows.engine import Engine
 from holdfast.workflows.lease import is_gone
 from holdfast.workflows.service import OrchestratorService
 from holdfast.workflows.worker import Worker
@@ -133,6 +135,33 @@ def test_detached_work_finds_a_worker(workshop: Workshop, tmp_path: Path) -> Non
     seen = [json.loads(line)["entry"]["type"] for line in followed.stdout.splitlines()]
     assert seen[-2:] == ["task_finished", "workflow_status_changed"]
     assert workshop.log() == ["a"]
+
+
+def test_what_is_queued_while_the_only_worker_ends_is_run(
+    workshop: Workshop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its lease is still there, so that nobody starts another one."""
+    late: list[Workflow] = []
+    ends = Engine.__exit__
+
+    def queued_meanwhile(engine: Engine, *error: Any) -> None:
+        ends(engine, *error)
+        if not late:
+            with workshop.service() as service:
+                assert service.has_workers()
+                late.append(service.start(plan_of("echo late >> log")))
+
+    monkeypatch.setattr(Engine, "__exit__", queued_meanwhile)
+    Worker(workshop.settings).run(until_idle=True)
+    assert (_status(workshop, late[0]), workshop.log()) == ("completed", ["late"])
+
+
+def test_a_worker_that_was_killed_is_nobody_to_count_on(workshop: Workshop) -> None:
+    with workshop.program("worker") as worker, workshop.service() as service:
+        wait_for(service.has_workers)
+        worker.kill()
+        worker.wait(PATIENCE)
+        assert not service.has_workers()
 
 
 def _program() -> tuple[str, ...]:

@@ -39,7 +39,7 @@ from holdfast.store.protocol import Change, SnapshotSummary, Store
 from holdfast.store.sql import SqlStore
 from holdfast.workflows.closing import close_session
 from holdfast.workflows.drivers import driver_named
-from holdfast.workflows.lease import is_gone
+from holdfast.workflows.lease import is_dead, is_gone
 from holdfast.workflows.plan import Plan, driver_of
 
 _POLL_SECONDS = 0.05
@@ -260,7 +260,7 @@ class OrchestratorService:
         )
 
     def has_workers(self) -> bool:
-        return any(lease.kind == "worker" and not lease.expired for lease in self.store.leases.all())
+        return any(lease.kind == "worker" and not is_dead(lease) for lease in self.store.leases.all())
 
     def wait_while_running(self, workflow_id: str, seconds: float) -> Workflow:
         """Until the workflow does not run any more, or its runner died, or the time is over."""

@@ -61,7 +61,23 @@ class Worker:
         self._stop.set()
 
     def run(self, *, until_idle: bool = False) -> None:
-        """Until it is stopped; or, with `until_idle`, until there is nothing left to do."""
+        """Until it is stopped; or, with `until_idle`, until there is nothing left to do.
+
+        While it ends, its lease still says that a worker is there, and whoever queues something then
+        starts no other. So it looks once more when the lease is gone.
+        """
+        self._work(until_idle=until_idle)
+        while until_idle and not self._stop.is_set() and self._something_was_queued():
+            self._work(until_idle=True)
+
+    def _something_was_queued(self) -> bool:
+        store = SqlStore(self._settings.db)
+        try:
+            return bool(store.queued(limit=1))
+        finally:
+            store.close()
+
+    def _work(self, *, until_idle: bool) -> None:
         with contextlib.ExitStack() as stack:
             store = SqlStore(self._settings.db)
             stack.callback(store.close)
