@@ -20,7 +20,8 @@ import pytest
 from platformdirs import user_data_dir
 
 import holdfast
-from holdfast.project.layout import FOLDER, ProjectLayout, find_project
+from holdfast.project.formats import FOLDER
+from holdfast.project.layout import ProjectLayout, find_project
 from holdfast.project.trust import Trust, data_home
 from hooks.harness import AgentSession
 from server.program import ServerProgram

@@ -21,8 +21,9 @@ from holdfast.base import ids
 from holdfast.base.durable import write_new
 from holdfast.base.errors import DamagedDataError, NotFoundError, StorageError
 from holdfast.journal import log
+from holdfast.project.formats import LATEST
 from holdfast.project.layout import ProjectLayout
-from holdfast.store.session_files import LATEST, Closing, FileSet, SessionFiles
+from holdfast.store.session_files import Closing, FileSet, SessionFiles
 from store.faults import crash_at, disk_full_at
 
 NOON = 1_767_700_800.0

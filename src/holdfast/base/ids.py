@@ -9,9 +9,6 @@ import time
 SESSION_ID = re.compile(r"session-\d{8}-\d{6}(?:-\d+)?")
 """The seed's format; a second pause in the same second gets `-2`, and so on."""
 
-UNKNOWN_SESSION = "session-unknown"
-"""Stands for the agent session where nobody told its id."""
-
 _ALPHABET = "0123456789abcdefghjkmnpqrstvwxyz"
 
 

@@ -12,8 +12,8 @@ from typing import Any, TypeVar
 import click
 
 from holdfast.base.errors import InvalidInputError, NotFoundError
+from holdfast.project.formats import FOLDER
 from holdfast.project.settings import Settings, load_settings
-from holdfast.project.trust import FOLDER
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -132,7 +132,7 @@ def _settled(current: Settings, session: FoundSession | None) -> str:
     current.layout.ensure()
     work = SessionWork(session.agent, session.session_id, str(current.project))
     settle(work, "handoff", str(session.path))
-    return work.read("settled")[0]
+    return work.settled[0]
 
 
 def _compiled(current: Settings, name: str, agent: str) -> Compiled:

@@ -11,9 +11,10 @@ import click
 from holdfast.base.clock import iso, system_clock
 from holdfast.base.durable import lock_file, read_file, replace_file, storage_errors
 from holdfast.base.errors import InvalidInputError
-from holdfast.base.ids import UNKNOWN_SESSION, file_name_for
+from holdfast.base.ids import file_name_for
 from holdfast.cli import common
 from holdfast.hooks.fast import quiet
+from holdfast.project.formats import REMINDERS, UNKNOWN_SESSION
 from holdfast.project.settings import load_settings
 
 SESSION_VARIABLES = ("HOLDFAST_SESSION_ID", "CLAUDE_CODE_SESSION_ID", "CODEX_SESSION_ID")
@@ -146,10 +147,10 @@ def remind_command(text: tuple[str, ...], done: bool, as_json: bool) -> None:
     if done and words:
         raise InvalidInputError("give a text or --done, not both")
     layout = common.settings().layout
-    path = layout.state / "reminders"
+    path = layout.state / REMINDERS
     if words or done:
         layout.ensure()
-        with storage_errors("note the reminder"), lock_file(layout.state / "reminders.lock"):
+        with storage_errors("note the reminder"), lock_file(layout.state / f"{REMINDERS}.lock"):
             pending = [] if done else [*_pending(path), f"{iso(system_clock())}\t{words}"]
             replace_file(path, "".join(f"{line}\n" for line in pending).encode(errors="replace"))
     else:

@@ -9,17 +9,19 @@ import click
 
 from holdfast.base.errors import CannotDoError, NotFoundError
 from holdfast.cli import common
+from holdfast.project import formats
+from holdfast.project.formats import FOLDER
 from holdfast.project.layout import ProjectLayout
 from holdfast.project.settings import load_settings
-from holdfast.project.trust import FOLDER, Trust
+from holdfast.project.trust import Trust
 from holdfast.store.session_files import SessionFiles
 
 _PARTS = {
-    "config.toml": "settings of the project",
-    "sessions": "sessions: what the next agent reads, and the commands of their tasks",
-    "state": "reminders, notes and usage of agent sessions",
-    "sidecar": "recorded changes of files, for undo",
-    "share": "the local copy of shared sessions",
+    formats.CONFIG: "settings of the project",
+    formats.SESSIONS: "sessions: what the next agent reads, and the commands of their tasks",
+    formats.STATE: "reminders, notes and usage of agent sessions",
+    formats.SIDECAR: "recorded changes of files, for undo",
+    formats.SHARE: "the local copy of shared sessions",
 }
 _LISTED = 20
 
@@ -133,7 +135,7 @@ def _contents(project: Path) -> Contents:
         size=size,
         by_part=dict(sorted((_shown(name), number) for name, number in parts.items())),
         links=links,
-        settings=_settings(folder / "config.toml"),
+        settings=_settings(folder / formats.CONFIG),
     )
 
 

@@ -10,6 +10,7 @@ from holdfast.base.process import lasting_parent
 from holdfast.base.text import counted
 from holdfast.cli import common
 from holdfast.journal.log import ACTION_TYPES, NotActiveError
+from holdfast.project.formats import ARCHIVE_SUFFIX
 from holdfast.sessions.winddown import IncrementalPauseManager
 
 OrphanChoice = Literal["finalize", "discard", "continue"]
@@ -155,7 +156,7 @@ def _enrich(manager: IncrementalPauseManager, session_id: str, transcript: Path)
 
 
 def _session_of(name: str) -> str:
-    return name.removesuffix(".gz").removesuffix("-incremental.jsonl").removesuffix(".json")
+    return name.removesuffix(".gz").removesuffix(ARCHIVE_SUFFIX).removesuffix(".json")
 
 
 @command.command()

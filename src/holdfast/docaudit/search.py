@@ -16,7 +16,7 @@ from holdfast.base.errors import CannotDoError, InvalidInputError, NotFoundError
 from holdfast.docaudit.items import CodeItem, analyse
 from holdfast.docaudit.languages import SourceError, language_of, read_source
 from holdfast.model.git import decode_path, encode_path
-from holdfast.project.layout import FOLDER
+from holdfast.project.formats import FOLDER
 from holdfast.undo.git import list_unignored
 
 _NOT_OURS = frozenset(

@@ -15,7 +15,6 @@ from holdfast.base.errors import HoldfastError
 from holdfast.hooks.fast import error_log, notes
 from holdfast.hooks.fast.context import (
     LIMITS,
-    RECOVERED,
     ROOM_FOR_HEADING,
     context_file,
     killed_sessions,
@@ -24,6 +23,7 @@ from holdfast.hooks.fast.event import AgentEvent, file_name_for
 from holdfast.hooks.fast.levels import look
 from holdfast.journal import log
 from holdfast.model.policy import Trigger
+from holdfast.project import formats
 from holdfast.project.settings import Settings, load_settings, project_settings, user_config
 from holdfast.project.trust import data_home
 from holdfast.sessions.pause import SessionPauseManager
@@ -38,7 +38,7 @@ _CAUSES: dict[str, tuple[Trigger, str]] = {
     "crash": ("crash", "the agent was killed"),
 }
 _CONTEXTS_KEPT = 10
-_OF_WHO_SETTLES = ("ended", "settle.lock", "begin.lock", notes.SETTLING)
+_OF_WHO_SETTLES = (formats.ENDED, "settle.lock", "begin.lock", formats.SETTLING)
 """Notes that tell nothing of when the session itself was at work."""
 _LARGE = 512 * 1024
 """Bytes of a transcript in which nothing was done there are not."""
@@ -52,14 +52,16 @@ class SessionWork:
         self.session = session
         self.project = Path(project)
         self.key = file_name_for(session)
-        self.state = self.project / ".holdfast" / "state"
-        self.folder = self.state / "hooks" / self.key
+        self.state = self.project / formats.FOLDER / formats.STATE
+        self.folder = self.state / formats.HOOKS / self.key
 
     def note(self, name: str) -> str:
         return str(self.folder / name)
 
-    def read(self, name: str) -> list[str]:
-        return (notes.read(self.note(name)) or b"").decode("utf-8", "surrogateescape").split("\n")
+    @property
+    def settled(self) -> tuple[str, str, str]:
+        """The snapshot that was made of it, after how many prompts, and why; empty where there is none."""
+        return formats.parse_settled(notes.read(self.note(formats.SETTLED)))
 
     def settings(self) -> Settings:
         try:
@@ -85,7 +87,7 @@ class SessionWork:
 def note_settings(work: SessionWork) -> bool:
     """Write the note that `holdfast.hooks.fast.levels` reads; the variables are the hook's own business."""
     environ = {name: value for name, value in os.environ.items() if name == "HOLDFAST_HOME"}
-    files = [user_config(environ), work.project / ".holdfast" / "config.toml"]
+    files = [user_config(environ), work.project / formats.FOLDER / formats.CONFIG]
     lines = [f"home={environ.get('HOLDFAST_HOME', '')}", *(f"{path}={look(str(path))}" for path in files)]
     try:
         settings = load_settings({**environ, "HOLDFAST_PROJECT": str(work.project)})
@@ -98,7 +100,8 @@ def note_settings(work: SessionWork) -> bool:
         ]
         lines += [f"on_exhaustion={settings.on_exhaustion}", f"record_files={settings.record_files}"]
         lines += [f"context_window={settings.context_window}"] if settings.context_window else []
-    notes.write(str(work.state / "hooks" / "settings"), "\n".join(lines).encode("utf-8", "surrogateescape"))
+    note = work.state / formats.HOOKS / formats.HOOK_SETTINGS
+    notes.write(str(note), "\n".join(lines).encode("utf-8", "surrogateescape"))
     return True
 
 
@@ -106,7 +109,7 @@ def begin(work: SessionWork, share: str, tokens: str, window: str, model: str) -
     """Start this session's wind-down, unless another session has one going."""
     manager = IncrementalPauseManager(settings=work.settings(), owner=_agent_process(work))
     with lock_file(work.folder / "begin.lock", wait=5):
-        if notes.read(work.note("winding")):
+        if notes.read(work.note(formats.WINDING)):
             return True
         if manager.is_orphaned():
             _finalise_orphan(manager)
@@ -121,7 +124,7 @@ def begin(work: SessionWork, share: str, tokens: str, window: str, model: str) -
             "context_window": int(window),
         }
         name = name or manager.start_incremental_pause(float(share), state)
-        notes.write(work.note("winding"), name.encode())
+        notes.write(work.note(formats.WINDING), name.encode())
     return True
 
 
@@ -134,8 +137,8 @@ def _own_journal(work: SessionWork, manager: IncrementalPauseManager) -> str | N
 
 
 def _agent_process(work: SessionWork) -> int | None:
-    lines = work.read("who")
-    return int(lines[3]) if len(lines) == 5 and lines[3].isdigit() else None
+    process = formats.process_in_who(notes.read(work.note(formats.WHO)))
+    return process[0] if process else None
 
 
 def settle(work: SessionWork, cause: str, transcript: str = "", at: float | None = None) -> bool:
@@ -144,13 +147,13 @@ def settle(work: SessionWork, cause: str, transcript: str = "", at: float | None
     `at` is when the session was last heard of, if that is not now.
     """
     work.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-    if cause == "end" and os.path.exists(work.note("stopped")):
+    if cause == "end" and os.path.exists(work.note(formats.STOPPED)):
         cause = "exhaustion"  # the stop left a process to settle it, which the session's end may overtake
     try:
         with lock_file(work.folder / "settle.lock", wait=120):
             return _settle(work, cause, transcript, at)
     finally:
-        notes.remove(work.note(notes.SETTLING))
+        notes.remove(work.note(formats.SETTLING))
 
 
 def _settle(work: SessionWork, cause: str, transcript: str, at: float | None) -> bool:
@@ -161,11 +164,12 @@ def _settle(work: SessionWork, cause: str, transcript: str, at: float | None) ->
         if cause != "compact" and not _was_used(work, transcript):
             return True
         name = _paused(work, manager.settings, cause, worked=did_work(work, transcript), at=at)
-    prompts = (notes.read(work.note("prompts"), 32) or b"0").decode()
-    notes.write(work.note("settled"), f"{name}\n{prompts}\n{cause}".encode())
+    prompts = (notes.read(work.note(formats.PROMPTS), 32) or b"0").decode()
+    notes.write(work.note(formats.SETTLED), formats.render_settled(name, prompts, cause))
     if cause == "compact" and SessionFiles(manager.layout.sessions).latest() == name:
         # Still going on: nobody else may take it up.
-        notes.write(str(work.state / "hooks" / "taken-up"), f"{name}\n{work.key}".encode())
+        note = work.state / formats.HOOKS / formats.TAKEN_UP
+        notes.write(str(note), formats.render_taken_up(name, work.key))
     _enrich(work, manager.settings, name, transcript)
     prepare_contexts(work, name)
     return True
@@ -176,7 +180,7 @@ def _finalised(
 ) -> str | None:
     """This session's wind-down as a snapshot, where it has one."""
     name = _own_journal(work, manager)
-    notes.remove(work.note("winding"))
+    notes.remove(work.note(formats.WINDING))
     if name is None:
         return None
     trigger, reason = _CAUSES[cause]
@@ -194,15 +198,15 @@ def _settled_already(work: SessionWork, manager: IncrementalPauseManager, cause:
 
     After a compaction the agent goes on without a prompt.
     """
-    name, *rest = work.read("settled")
-    prompts = (notes.read(work.note("prompts"), 32) or b"0").decode()
+    name, prompts_then, cause_then = work.settled
+    prompts = (notes.read(work.note(formats.PROMPTS), 32) or b"0").decode()
     known = name and (manager.layout.sessions / f"{name}.json").exists()
-    went_on = rest[1:] == ["compact"] and cause != "compact"
-    return name if known and rest[:1] == [prompts] and prompts != "0" and not went_on else None
+    went_on = cause_then == "compact" and cause != "compact"
+    return name if known and prompts_then == prompts and prompts != "0" and not went_on else None
 
 
 def _was_used(work: SessionWork, transcript: str) -> bool:
-    if notes.read(work.note("prompts"), 32):
+    if notes.read(work.note(formats.PROMPTS), 32):
         return True
     return bool(transcript) and Path(transcript).is_file() and Path(transcript).stat().st_size > 0
 
@@ -212,14 +216,14 @@ def did_work(work: SessionWork, transcript: str = "") -> bool:
     from holdfast.findings.rules.stopping import did_work as did
     from holdfast.sessions.contexts import read_session
 
-    if os.path.exists(work.note("edit-gate")):
+    if os.path.exists(work.note(formats.EDIT_GATE)):
         return True  # a tool that edits was called
     try:
         path, agent = _transcript(work, transcript)
         if agent != "opencode" and path.stat().st_size > _LARGE:
             return True
         session = read_session(path, agent, work.session)
-        prompts = int(notes.read(work.note("prompts"), 32) or b"0")
+        prompts = int(notes.read(work.note(formats.PROMPTS), 32) or b"0")
     except (HoldfastError, OSError, ValueError):
         return True
     lags = prompts > len(session.found.turns)
@@ -241,9 +245,9 @@ def _paused(work: SessionWork, settings: Settings, cause: str, *, worked: bool, 
     from holdfast.sessions.transitions import Facts
 
     trigger, reason = _CAUSES[cause]
-    counts = [int(word) for word in " ".join(work.read("usage")).split() if word.isdigit()]
+    counts = formats.parse_usage_note(notes.read(work.note(formats.USAGE)))
     usage = None
-    if len(counts) == 3 and counts[2]:
+    if counts and counts[2]:
         _, tokens, window = counts
         usage = UsageMetrics(
             tokens_used=tokens,
@@ -327,7 +331,7 @@ def _drop_old_contexts(sessions: Path) -> None:
 def recover(work: SessionWork) -> bool:
     """Settle the sessions that were killed, and a journal that nobody alive writes; note their names."""
     manager = IncrementalPauseManager(settings=work.settings())
-    killed = [Path(path) for path in killed_sessions(str(work.state / "hooks"), work.key)]
+    killed = [Path(path) for path in killed_sessions(formats.hooks_folder(str(work.state)), work.key)]
     names = [_settled_killed(work, folder) for folder in sorted(killed, key=_last_active)]
     if manager.is_orphaned():
         name = _finalise_orphan(manager)
@@ -335,30 +339,30 @@ def recover(work: SessionWork) -> bool:
             prepare_contexts(work, name)
             names.append(name)
     work.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-    notes.write(work.note(RECOVERED), "\n".join(filter(None, names)).encode())
+    notes.write(work.note(formats.RECOVERED), "\n".join(filter(None, names)).encode())
     return True
 
 
 def _settled_killed(work: SessionWork, folder: Path) -> str:
     """The name of the session that was made of it, if it did something."""
-    lines = _who(folder)
+    who = _who(folder)
     at = _last_active(folder)
-    held = notes.hold(str(folder / notes.SETTLING))  # others that start now wait for it, too
+    held = notes.hold(str(folder / formats.SETTLING))  # others that start now wait for it, too
     try:
-        has_ended = (notes.read(str(folder / "ended")) or b"killed") != b"killed"
-        notes.write(str(folder / "ended"), b"end" if has_ended else b"killed")
-        if len(lines) != 5:
+        has_ended = (notes.read(str(folder / formats.ENDED)) or b"killed") != b"killed"
+        notes.write(str(folder / formats.ENDED), b"end" if has_ended else b"killed")
+        if who is None:
             return ""
-        agent, session, transcript = lines[:3]
+        agent, session, transcript, *_ = who
         killed = SessionWork(agent, session, str(work.project))
         settle(killed, "end" if has_ended else "crash", transcript, at)
     finally:
         os.close(held)
-    if os.path.exists(killed.note("transaction")):
+    if os.path.exists(killed.note(formats.TRANSACTION)):
         from holdfast.hooks.turns import finish_killed
 
         finish_killed(killed)
-    name = killed.read("settled")[0]
+    name = killed.settled[0]
     return name if name and _is_worth_a_word(work, name) else ""
 
 
@@ -366,14 +370,14 @@ def _is_worth_a_word(work: SessionWork, name: str) -> bool:
     return SessionFiles(work.settings().layout.sessions).read(name).get("worked") is not False
 
 
-def _who(folder: Path) -> list[str]:
-    return (notes.read(str(folder / "who")) or b"").decode("utf-8", "surrogateescape").split("\n")
+def _who(folder: Path) -> tuple[str, str, str, str, str] | None:
+    return formats.parse_who(notes.read(str(folder / formats.WHO)))
 
 
 def _last_active(folder: Path) -> float:
     """When a session that was killed was last heard of: in its notes, or in its transcript."""
-    lines = _who(folder)
-    transcripts = [Path(lines[2])] if len(lines) == 5 and lines[2] else []
+    who = _who(folder)
+    transcripts = [Path(who[2])] if who and who[2] else []
     own = [path for path in folder.iterdir() if path.name not in _OF_WHO_SETTLES]
     times = [path.stat().st_mtime for path in (*own, *transcripts) if path.is_file()]
     return min(max(times, default=0.0) or system_clock(), system_clock())

@@ -8,6 +8,8 @@ import time
 from holdfast.hooks.fast import notes, spawn
 from holdfast.hooks.fast.notes import winding_down
 from holdfast.hooks.fast.usage import forget, last_known, measured
+from holdfast.project import formats
+from holdfast.project.formats import ENDING, NAMED, RECORDING, TRANSACTION, TURNING
 
 TYPE_CHECKING = False
 
@@ -22,15 +24,15 @@ if TYPE_CHECKING:
 
 def presence(event: AgentEvent, answer: HookAnswer) -> None:  # noqa: ARG001
     """Note who runs this session, so that a later one can tell whether it ended or was killed."""
-    if event.moment != "start" and os.path.exists(event.note("who")):
+    if event.moment != "start" and os.path.exists(event.note(formats.WHO)):
         return
     notes.ensure_folder(event.folder)
-    notes.remove(event.note("ended"))
+    notes.remove(event.note(formats.ENDED))
     if event.moment == "start" and event.text("model"):
-        notes.write(event.note("started-with"), event.text("model").encode())
+        notes.write(event.note(formats.STARTED_WITH), event.text("model").encode())
     pid, started = _agent_process(event)
-    lines = (event.agent, event.session, event.text("transcript_path"), str(pid), started)
-    notes.write(event.note("who"), "\n".join(lines).encode("utf-8", "surrogateescape"))
+    who = formats.render_who(event.agent, event.session, event.text("transcript_path"), pid, started)
+    notes.write(event.note(formats.WHO), who)
 
 
 def _agent_process(event: AgentEvent) -> tuple[int, str]:
@@ -46,7 +48,7 @@ def _agent_process(event: AgentEvent) -> tuple[int, str]:
 
 def prompt_count(event: AgentEvent, answer: HookAnswer) -> None:  # noqa: ARG001
     """Count the session's prompts; the pace of nudges goes by it."""
-    event.prompts = notes.count_up(event.note("prompts"))
+    event.prompts = notes.count_up(event.note(formats.PROMPTS))
 
 
 # ── stale markers ─────────────────────────────────────────────────────────────────────────────────
@@ -58,12 +60,12 @@ _STALE_TEMPORARY = 3_600.0
 def stale_markers(event: AgentEvent, answer: HookAnswer) -> None:  # noqa: ARG001
     """Remove notes of sessions that nobody will come back to."""
     before = event.now - _STALE_MARKER
-    for path in _entries(os.path.join(event.state, "hooks")):
+    for path in _entries(formats.hooks_folder(event.state)):
         if os.path.isdir(path) and path != event.folder and _newest(path) < before:
             _remove_folder(path)
     for path in _entries(event.state):
         name = os.path.basename(path)
-        is_marker = name.startswith("quiet-") and not name.endswith(".tmp")
+        is_marker = name.startswith(formats.QUIET_PREFIX) and not name.endswith(".tmp")
         if (is_marker and _changed(path) < before) or (
             name.endswith(".tmp") and _changed(path) < event.now - _STALE_TEMPORARY
         ):
@@ -132,7 +134,7 @@ def _begun(event: AgentEvent) -> bool:
     held = notes.read(event.note("held-since"), 32) or b"0"
     if event.now - float(held) < _RETRY_AFTER:
         return False
-    model = (notes.read(event.note("model"), 200) or b"").decode("utf-8", "replace")
+    model = (notes.read(event.note(formats.MODEL), 200) or b"").decode("utf-8", "replace")
     words = (repr(min(1.0, gauge.share)), str(gauge.tokens), str(gauge.window), model)
     spawn.run(event, "begin", *words, wait=6.0)
     if winding_down(event):
@@ -176,7 +178,7 @@ def wind_down(event: AgentEvent, answer: HookAnswer) -> None:
         if event.moment == _STOPS_AT[event.agent]:
             _stop(event, answer, gauge)
         elif event.moment == "prompt":
-            notes.remove(event.note("stopped"))
+            notes.remove(event.note(formats.STOPPED))
         return
     if event.moment in ("after_tool", "prompt"):
         _advise(event, answer, gauge)
@@ -188,9 +190,9 @@ def _stop(event: AgentEvent, answer: HookAnswer, gauge: Gauge) -> None:
         "recorded and a snapshot is made; a new session in this folder starts with its context. "
         "Call no more tools; say in a few sentences where the work stands."
     )
-    if notes.create(event.note("stopped")):
+    if notes.create(event.note(formats.STOPPED)):
         transcript = event.text("transcript_path")
-        spawn.detach(event, "settle", "exhaustion", transcript, holding=event.note(notes.SETTLING))
+        spawn.detach(event, "settle", "exhaustion", transcript, holding=event.note(formats.SETTLING))
 
 
 def _advise(event: AgentEvent, answer: HookAnswer, gauge: Gauge) -> None:
@@ -206,16 +208,6 @@ def _advise(event: AgentEvent, answer: HookAnswer, gauge: Gauge) -> None:
 
 
 # ── file changes ──────────────────────────────────────────────────────────────────────────────────
-
-TURNING = "turning"
-"""There while the tree is looked at before a turn. The shell in front of us knows the name, too."""
-RECORDING = "recording"
-"""There while a turn's changes are watched; says which turn."""
-ENDING = "ending"
-"""The same, from the turn's end until it is recorded."""
-TRANSACTION = "transaction"
-NAMED = "named"
-"""The files and commands that this turn's tools were called with, a JSON object a line."""
 
 _LONGEST_WAIT = 5.0
 _STALE_LOOK = 60.0
@@ -260,8 +252,8 @@ def _leave_to_others(event: AgentEvent, task: str, *words: str) -> None:
 def _leave_ending(event: AgentEvent, task: str) -> None:
     """The agent may be gone before our turn in the side-car comes: others see there that it is no crash."""
     name = (notes.read(event.note(TRANSACTION), 200) or b"").decode("ascii", "replace")
-    folder = os.path.join(event.project, ".holdfast", "sidecar")
-    mark = os.path.join(folder, f"holdfast-ending-{name}") if os.path.isdir(folder) else ""
+    folder = formats.sidecar_folder(event.project)
+    mark = os.path.join(folder, formats.ending_mark(name)) if os.path.isdir(folder) else ""
     spawn.detach(event, task, holding=mark)
 
 
@@ -324,8 +316,8 @@ def snapshot(event: AgentEvent, answer: HookAnswer) -> None:
     notes.ensure_folder(event.folder)
     transcript = event.text("transcript_path")
     if event.moment == "end":
-        notes.write(event.note("ended"), event.text("reason").encode() or b"end")
-        spawn.detach(event, "settle", "end", transcript, holding=event.note(notes.SETTLING))
+        notes.write(event.note(formats.ENDED), event.text("reason").encode() or b"end")
+        spawn.detach(event, "settle", "end", transcript, holding=event.note(formats.SETTLING))
         return
     if not spawn.run(event, "settle", "compact", transcript, wait=_WAIT):
         raise TimeoutError("the snapshot before compaction was not made in time")
@@ -346,7 +338,7 @@ def resume_context(event: AgentEvent, answer: HookAnswer) -> None:
 
     source = "compact" if event.moment == "compacted" else event.text("source") or "startup"
     if source == "compact":
-        for name in ("advised-auto-pause", "advised-critical", "stopped", "held-since"):
+        for name in ("advised-auto-pause", "advised-critical", formats.STOPPED, "held-since"):
             notes.remove(event.note(name))
         words = context.own_context(event) or context.latest_context(event)
     elif source == "resume":
@@ -382,7 +374,7 @@ def status_line(event: AgentEvent, answer: HookAnswer) -> None:
         if gauge.share >= bound:
             words.append(name)
             break
-    if os.path.exists(os.path.join(event.state, f"quiet-{event.key}")):
+    if os.path.exists(os.path.join(event.state, formats.quiet_marker(event.key))):
         words.append("quiet")
     answer.status = " · ".join(words)
 

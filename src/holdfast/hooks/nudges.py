@@ -5,8 +5,9 @@ from __future__ import annotations
 import os
 
 from holdfast.hooks.fast import notes
-from holdfast.hooks.fast.notes import journal_path, winding_down
+from holdfast.hooks.fast.notes import winding_down
 from holdfast.hooks.fast.payload import text
+from holdfast.project import formats
 
 TYPE_CHECKING = False
 
@@ -121,15 +122,15 @@ def ceremonies(event: AgentEvent) -> str | None:
     """Was the paused session taken up, and was the last one wrapped up? Asked once, early in a session."""
     if event.prompts > _ASKED_BY_PROMPT or not is_due(event, "ceremonies", prompts=10_000):
         return None
-    sessions = os.path.join(event.project, ".holdfast", "sessions")
-    latest = os.path.join(sessions, "LATEST-SESSION.txt")
+    latest = formats.latest_file(event.project)
     try:
         paused = os.stat(latest).st_mtime
     except FileNotFoundError:
         return None
-    taken = (notes.read(os.path.join(event.state, "hooks", "taken-up"), 1024) or b"").split(b"\n")
+    note = os.path.join(formats.hooks_folder(event.state), formats.TAKEN_UP)
+    taken, _ = formats.parse_taken_up(notes.read(note, 1024))
     name = (notes.read(latest, 100) or b"").strip().decode("ascii", "replace")
-    if taken[:1] == [name.encode()] or event.now - paused > _RECENT:
+    if taken == name or event.now - paused > _RECENT:
         return None
     spoke(event, "ceremonies")
     return (
@@ -169,7 +170,7 @@ _LARGE_JOURNAL = 20 * 1024 * 1024
 def journal_upkeep(event: AgentEvent) -> str | None:
     """A wind-down that has been open for long, or that somebody else left open, wants to be finished."""
     try:
-        found = os.stat(journal_path(event))
+        found = os.stat(formats.journal_file(event.project))
     except FileNotFoundError:
         return None
     if not is_due(event, "journal_upkeep", prompts=20):
@@ -282,9 +283,9 @@ def _last_record(event: AgentEvent) -> float:
     """When this session began or a session was last written in this project, whichever is later."""
     newest = 0.0
     for path in (
-        event.note("who"),
-        event.note("settled"),
-        os.path.join(event.project, ".holdfast", "sessions", "LATEST-SESSION.txt"),
+        event.note(formats.WHO),
+        event.note(formats.SETTLED),
+        formats.latest_file(event.project),
     ):
         try:
             newest = max(newest, os.stat(path).st_mtime)
@@ -298,7 +299,7 @@ def _last_record(event: AgentEvent) -> float:
 
 def reminders(event: AgentEvent) -> str | None:
     """Pass on what the user asked to be reminded of with `holdfast remind`; each session hears it once."""
-    data = notes.read(os.path.join(event.state, "reminders"))
+    data = notes.read(os.path.join(event.state, formats.REMINDERS))
     if not data:
         return None
     heard = (notes.read(event.note("reminded"), 1 << 16) or b"").decode("utf-8", "replace").split("\n")
@@ -334,7 +335,7 @@ _LOADED_BY = {
 
 def context_load_gate(event: AgentEvent) -> str | None:
     """Before the first edit: name the rules of the project that this agent does not load by itself."""
-    if event.tool not in EDITING_TOOLS or not notes.create(event.note("edit-gate")):
+    if event.tool not in EDITING_TOOLS or not notes.create(event.note(formats.EDIT_GATE)):
         return None
     unread = [
         name
@@ -387,7 +388,7 @@ def qa_before_commit(event: AgentEvent) -> str | None:
     """Before a commit: were the project's checks run?"""
     if not is_commit(event.command()):
         return None
-    prompts = notes.read(event.note("prompts"), 32) or b"0"
+    prompts = notes.read(event.note(formats.PROMPTS), 32) or b"0"
     if notes.read(event.note("qa-told"), 32) == prompts:
         return None  # once a prompt is enough, however many commits it makes
     notes.write(event.note("qa-told"), prompts)

@@ -17,8 +17,9 @@ from holdfast.base.process import ProcessIdentity
 from holdfast.findings.rules.actions import Action, action_of
 from holdfast.findings.rules.files import files_written
 from holdfast.hooks.fast import error_log, notes
-from holdfast.hooks.housekeeping import ENDING, NAMED, RECORDING, TRANSACTION, TURNING
 from holdfast.model.message import ToolCall
+from holdfast.project import formats
+from holdfast.project.formats import ENDING, NAMED, RECORDING, TRANSACTION, TURNING
 from holdfast.undo.state import ending_file
 from holdfast.undo.transactions import SideCar
 from holdfast.undo.work import NamedFiles
@@ -38,7 +39,7 @@ _CHANGING = ("edit", "write", "delete")
 def named_files(project: Path) -> dict[str, NamedFiles]:
     """By transaction, of every session whose turn is being watched."""
     found: dict[str, NamedFiles] = {}
-    for path in (project / ".holdfast" / "state" / "hooks").glob(f"*/{TRANSACTION}"):
+    for path in (project / formats.FOLDER / formats.STATE / formats.HOOKS).glob(f"*/{TRANSACTION}"):
         turn = _text(path.with_name(RECORDING)) or _text(path.with_name(ENDING))
         if turn:
             paths = frozenset(_paths(path.with_name(NAMED), project))
@@ -183,10 +184,8 @@ def _name(work: SessionWork) -> str:
 
 def _agent(work: SessionWork) -> ProcessIdentity | None:
     """The process whose end leaves the watch without anybody to end it."""
-    lines = work.read("who")
-    if len(lines) != 5 or not lines[3].isdigit():
-        return None
-    return {"pid": int(lines[3]), "started": lines[4] or None}
+    process = formats.process_in_who(notes.read(work.note(formats.WHO)))
+    return {"pid": process[0], "started": process[1]} if process else None
 
 
 def _read(work: SessionWork, name: str) -> str:

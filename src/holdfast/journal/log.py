@@ -25,6 +25,7 @@ from holdfast.base.durable import (
     write_whole,
 )
 from holdfast.base.errors import CannotDoError, DamagedDataError, InvalidInputError
+from holdfast.project.formats import JOURNAL_HEAD, JOURNAL_KEYS, journal_session
 
 # ── actions ───────────────────────────────────────────────────────────────────────────────────────
 
@@ -39,8 +40,6 @@ ACTION_TYPES = (
     "pause_finalized",
 )
 
-_KEYS = ("type", "timestamp", "session_id", "data", "context_percentage")
-
 
 @dataclass(frozen=True, slots=True)
 class PauseAction:
@@ -52,7 +51,9 @@ class PauseAction:
 
     def to_json_line(self) -> str:
         """Without the newline, so lines can be joined; text stays readable."""
-        return json.dumps({key: getattr(self, key) for key in _KEYS}, ensure_ascii=False, allow_nan=False)
+        return json.dumps(
+            {key: getattr(self, key) for key in JOURNAL_KEYS}, ensure_ascii=False, allow_nan=False
+        )
 
     @classmethod
     def from_json_line(cls, line: str | bytes) -> PauseAction:
@@ -66,10 +67,10 @@ class PauseAction:
         if not isinstance(document, dict):
             raise DamagedDataError("not an action: a JSON object is expected on each line")
         fields = cast("dict[str, Any]", document)
-        missing = [key for key in _KEYS if key not in fields]
+        missing = [key for key in JOURNAL_KEYS if key not in fields]
         if missing:
             raise DamagedDataError(f"not an action: {', '.join(missing)} missing")
-        action = cls(*(fields[key] for key in _KEYS))
+        action = cls(*(fields[key] for key in JOURNAL_KEYS))
         action._check_types()
         return action
 
@@ -151,7 +152,7 @@ def append(path: Path, line_for: Callable[[str | None], bytes]) -> None:
     wind-down may have begun since the caller looked.
     """
     with storage_errors("append to the journal"), locked(path) as (descriptor, size):
-        line = line_for(session_of(read_head(descriptor)))
+        line = line_for(journal_session(read_head(descriptor)))
         append_or_undo(descriptor, line, _size_of_whole_lines(path, descriptor, size))
         unlock_descriptor(descriptor)  # others may write while we wait for the disk
         _sync_data(descriptor)
@@ -184,21 +185,8 @@ def _still_named(path: Path, ours: os.stat_result) -> bool:
     return now.st_ino == ours.st_ino and now.st_dev == ours.st_dev
 
 
-HEAD = 160
-"""Bytes that hold a journal's session id and the moment it began: enough to tell two apart."""
-
-_SESSION_KEY = b'"session_id": "'
-
-
 def read_head(descriptor: int) -> bytes:
-    return os.pread(descriptor, HEAD, 0)
-
-
-def session_of(head: bytes) -> str | None:
-    """The session id in a journal's first line, without parsing the line, which may be long."""
-    _, found, rest = head.partition(_SESSION_KEY)
-    name, ended, _ = rest.partition(b'"')
-    return name.decode(errors="replace") if found and ended else None
+    return os.pread(descriptor, JOURNAL_HEAD, 0)
 
 
 def torn_path(path: Path) -> Path:

@@ -15,6 +15,7 @@ from holdfast.base.clock import seconds_between
 from holdfast.base.durable import NO_FOLLOW, PRIVATE_FILE, open_file, sync_folder
 from holdfast.base.text import clipped, one_line
 from holdfast.journal.log import PauseAction, last_line, read_head
+from holdfast.project.formats import ARCHIVE_SUFFIX
 
 # ── digest ────────────────────────────────────────────────────────────────────────────────────────
 
@@ -134,11 +135,9 @@ class Tally:
 
 # Archived journals: their names, and compression of the old ones.
 
-SUFFIX = "-incremental.jsonl"
-
 
 def archive_name(session_id: str) -> str:
-    return f"{session_id}{SUFFIX}"
+    return f"{session_id}{ARCHIVE_SUFFIX}"
 
 
 def find_archive(folder: Path, session_id: str) -> Path | None:
@@ -150,15 +149,19 @@ def find_archive(folder: Path, session_id: str) -> Path | None:
 
 def archives(folder: Path) -> Iterator[Path]:
     """Each once: a crash while compressing may leave both kinds of one."""
-    plain = sorted(folder.glob(f"session-*{SUFFIX}"))
-    packed = (path for path in folder.glob(f"session-*{SUFFIX}.gz") if path.with_suffix("") not in plain)
+    plain = sorted(folder.glob(f"session-*{ARCHIVE_SUFFIX}"))
+    packed = (
+        path for path in folder.glob(f"session-*{ARCHIVE_SUFFIX}.gz") if path.with_suffix("") not in plain
+    )
     yield from sorted((*plain, *packed))
 
 
 def compress_older(folder: Path, before: float) -> list[Path]:
     """Compress the archives last written before that moment; the plain file goes once its copy is safe."""
     return [
-        _compress(path) for path in sorted(folder.glob(f"session-*{SUFFIX}")) if path.stat().st_mtime < before
+        _compress(path)
+        for path in sorted(folder.glob(f"session-*{ARCHIVE_SUFFIX}"))
+        if path.stat().st_mtime < before
     ]
 
 

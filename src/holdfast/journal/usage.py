@@ -11,23 +11,30 @@ import json
 import logging
 import math
 from collections.abc import Callable, Iterator
-from dataclasses import asdict, dataclass, field, fields, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal, cast
 
 from holdfast.base.clock import Clock, iso, system_clock
 from holdfast.base.durable import lock_file, read_file, replace_file, set_aside, storage_errors
 from holdfast.base.errors import DamagedDataError, InvalidInputError, NewerSchemaError
-from holdfast.base.ids import UNKNOWN_SESSION, file_name_for
+from holdfast.base.ids import file_name_for
 from holdfast.journal.windows import context_window
 from holdfast.model.policy import Level, Levels
+from holdfast.project.formats import (
+    UNKNOWN_SESSION,
+    USAGE_COUNTS,
+    USAGE_KEYS,
+    USAGE_PREFIX,
+    USAGE_VERSION,
+    usage_file,
+    usage_lock,
+)
 from holdfast.project.layout import ProjectLayout, find_project
 
 log = logging.getLogger("holdfast.usage")
 
-_VERSION = 1
 _REMEMBERED_REPORTS = 64
-_COUNTS = ("input_tokens", "output_tokens", "cache_read", "cache_write")
 
 
 @dataclass(frozen=True)
@@ -47,7 +54,7 @@ class UsageState:
     """Name of the damaged state that was set aside; the counts are only what came after it."""
     recent_reports: tuple[str, ...] = ()
     previous_share: float = field(default=0.0, repr=False)
-    schema_version: int = _VERSION
+    schema_version: int = USAGE_VERSION
 
     @property
     def total_tokens(self) -> int:
@@ -108,7 +115,7 @@ class ContextUsageTracker:
         repeat the usage of a message on each of its lines.
         """
         counts: dict[str, int] = dict(
-            zip(_COUNTS, (input_tokens, output_tokens, cache_read, cache_write), strict=True)
+            zip(USAGE_COUNTS, (input_tokens, output_tokens, cache_read, cache_write), strict=True)
         )
         _check_counts(counts)
         self._layout.ensure()
@@ -117,7 +124,7 @@ class ContextUsageTracker:
             if report_id is not None and report_id in state.recent_reports:
                 return state
             state = self._counted(state, counts, report, report_id, model)
-            replace_file(self._path, json.dumps(asdict(state)).encode())
+            replace_file(self._path, _encoded(state))
         return state
 
     def get_current_state(self) -> UsageState:
@@ -127,7 +134,7 @@ class ContextUsageTracker:
         with storage_errors("read usage"), lock_file(self._lock):
             state = self._read_or_set_aside()
             if state.set_aside and state.reports == 0:
-                replace_file(self._path, json.dumps(asdict(state)).encode())
+                replace_file(self._path, _encoded(state))
         if state.set_aside and state.reports == 0:
             raise DamagedDataError(
                 f"the usage of session {self.session_id} is unknown: "
@@ -186,21 +193,25 @@ class ContextUsageTracker:
 
     @property
     def _path(self) -> Path:
-        return self._layout.state / f"usage-{file_name_for(self.session_id)}.json"
+        return self._layout.state / usage_file(file_name_for(self.session_id))
 
     @property
     def _lock(self) -> Path:
-        return self._path.with_suffix(".lock")
+        return self._layout.state / usage_lock(file_name_for(self.session_id))
 
 
 def tracked_sessions(layout: ProjectLayout) -> Iterator[str]:
     """Ids of the sessions with a usage state here, most recently updated first."""
-    paths = sorted(layout.state.glob("usage-*.json"), key=lambda path: path.stat().st_mtime, reverse=True)
+    paths = sorted(layout.state.glob(usage_file("*")), key=lambda path: path.stat().st_mtime, reverse=True)
     for path in paths:
         try:
             yield parse_state(read_file(path)).session_id
         except DamagedDataError:
-            yield path.name.removeprefix("usage-").removesuffix(".json")
+            yield path.name.removeprefix(USAGE_PREFIX).removesuffix(".json")
+
+
+def _encoded(state: UsageState) -> bytes:
+    return json.dumps({key: getattr(state, key) for key in USAGE_KEYS}).encode()
 
 
 def parse_state(data: bytes) -> UsageState:
@@ -212,10 +223,9 @@ def parse_state(data: bytes) -> UsageState:
         raise DamagedDataError("the usage state is not a JSON object")
     known = cast("dict[str, Any]", document)
     version = known.get("schema_version")
-    if isinstance(version, int) and version > _VERSION:
+    if isinstance(version, int) and version > USAGE_VERSION:
         raise NewerSchemaError(f"the usage state was written by a newer holdfast (version {version})")
-    names = {item.name for item in fields(UsageState)}
-    if odd := sorted(names ^ known.keys()):
+    if odd := sorted(set(USAGE_KEYS) ^ known.keys()):
         raise DamagedDataError(f"the usage state has missing or unknown keys: {', '.join(odd)}")
     if wrong := sorted(name for name, kind in _KINDS.items() if not kind(known[name])):
         raise DamagedDataError(f"the usage state holds values of the wrong kind: {', '.join(wrong)}")
@@ -236,7 +246,7 @@ def _is_optional_text(value: object) -> bool:
 
 
 _KINDS: dict[str, Callable[[Any], bool]] = {
-    **dict.fromkeys((*_COUNTS, "reports"), _is_count),
+    **dict.fromkeys((*USAGE_COUNTS, "reports"), _is_count),
     **dict.fromkeys(("model", "last_updated", "set_aside"), _is_optional_text),
     "session_id": _is_text,
     "context_window": lambda value: _is_count(value) and value > 0,

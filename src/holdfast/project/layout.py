@@ -8,10 +8,9 @@ from pathlib import Path
 
 from holdfast.base.durable import private_folder, storage_errors
 from holdfast.base.errors import ForeignFolderError
-from holdfast.project.trust import FOLDER, Trust, anchors, data_home
-
-UNINDEXED = ".unindexed-"
-"""With a session's name: the database has not taken it yet."""
+from holdfast.project import formats
+from holdfast.project.formats import FOLDER
+from holdfast.project.trust import Trust, anchors, data_home
 
 
 @dataclass(frozen=True)
@@ -32,24 +31,28 @@ class ProjectLayout:
 
     @property
     def sessions(self) -> Path:
-        return self.folder / "sessions"
+        return self.folder / formats.SESSIONS
 
     @property
     def state(self) -> Path:
-        return self.folder / "state"
+        return self.folder / formats.STATE
+
+    @property
+    def sidecar(self) -> Path:
+        return self.folder / formats.SIDECAR
 
     @property
     def config(self) -> Path:
-        return self.folder / "config.toml"
+        return self.folder / formats.CONFIG
 
     @property
     def journal(self) -> Path:
-        return self.sessions / "ACTIVE-PAUSE.jsonl"
+        return self.sessions / formats.JOURNAL
 
     @property
     def has_unindexed(self) -> bool:
         """Whether there are sessions whose files are safe but which the database has not taken yet."""
-        return any(self.sessions.glob(f"{UNINDEXED}*"))
+        return any(self.sessions.glob(f"{formats.UNINDEXED}*"))
 
     @property
     def foreign_because(self) -> str | None:
@@ -85,6 +88,3 @@ def find_project(start: Path) -> Path:
         if anchors(str(candidate)):
             return candidate
     return start
-
-
-__all__ = ["FOLDER", "UNINDEXED", "ProjectLayout", "find_project"]

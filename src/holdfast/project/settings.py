@@ -19,6 +19,7 @@ from typing import Any
 from holdfast.base.errors import InvalidInputError
 from holdfast.base.path_text import encode_path
 from holdfast.model.policy import Levels
+from holdfast.project.formats import CONFIG
 from holdfast.project.layout import ProjectLayout, find_project
 from holdfast.project.trust import data_home
 
@@ -199,10 +200,10 @@ def user_config(environ: Mapping[str, str]) -> Path:
     """The user's own settings, for all projects."""
     home = environ.get("HOLDFAST_HOME")
     if home:
-        return Path(home).absolute() / "config.toml"
+        return Path(home).absolute() / CONFIG
     from platformdirs import user_config_path
 
-    return user_config_path("holdfast", appauthor=False) / "config.toml"
+    return user_config_path("holdfast", appauthor=False) / CONFIG
 
 
 def project_settings(project_path: Path | str | None, settings: Settings | None = None) -> Settings:

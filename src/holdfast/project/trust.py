@@ -8,7 +8,7 @@ that name stands in the user's data folder, where no repository can put one. The
 it is for, so a copy of the mark is worth nothing elsewhere. Git can bring files into a folder of ours
 later, with a pull; so no file may be there that git tracks, but those that the user agreed to.
 
-Asked on every hook event: `os` alone, and no process but where the index may name the folder.
+Asked on every hook event: `os` and `stat` alone, and no process but where the index may name the folder.
 """
 
 import errno
@@ -16,6 +16,8 @@ import os
 import stat
 import sys
 from _thread import get_ident
+
+from holdfast.project.formats import FOLDER
 
 try:
     import fcntl
@@ -26,7 +28,6 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-FOLDER = ".holdfast"
 MARK = "mark"
 _IGNORE = ".gitignore"
 _IGNORES_ALL = b"*\n"

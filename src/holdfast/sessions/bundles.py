@@ -14,6 +14,7 @@ from holdfast.base.clock import Clock, system_clock, to_datetime
 from holdfast.base.durable import read_file, storage_errors, write_new
 from holdfast.base.errors import CannotDoError, DamagedDataError, NotFoundError
 from holdfast.base.ids import new_id
+from holdfast.journal.summary import archive_name
 from holdfast.model.base import ITEM_SESSION_SCHEMA, explain
 from holdfast.model.item_session import STATE_CLASSES, ImproveSessionState, ItemSessionState, SessionType
 from holdfast.model.snapshot import SessionSnapshot
@@ -110,7 +111,7 @@ def _is_linked(transaction_id: str, name: str, content: bytes) -> bool:
 
 
 def _journal(settings: Settings, name: str) -> bytes | None:
-    plain = settings.layout.sessions / f"{name}-incremental.jsonl"
+    plain = settings.layout.sessions / archive_name(name)
     packed = plain.with_name(f"{plain.name}.gz")
     if plain.exists():
         return read_file(plain)
@@ -210,7 +211,7 @@ def _place_sessions(
             owner = owner.changed(worktree=settings.worktree)
             journal = members.get(f"journals/{old}.jsonl")
             if journal is not None:
-                write_new(files.folder / f"{fresh.session_id}-incremental.jsonl", journal)
+                write_new(files.folder / archive_name(fresh.session_id), journal)
             latest = files.latest() is None
             files.place(
                 FileSet(

@@ -17,6 +17,7 @@ from holdfast.base.errors import ConflictError, GitError, InvalidInputError, Not
 from holdfast.base.git import repository_settings
 from holdfast.base.ids import new_id
 from holdfast.capture.git import change_repository, reach_remote
+from holdfast.project.formats import SHARE
 
 REF = "refs/holdfast/sessions"
 _FETCHED = "refs/holdfast/fetched"
@@ -41,7 +42,7 @@ class Shared:
     """The remote's ref, seen through a small repository of our own in `.holdfast/share`."""
 
     def __init__(self, project: Path, folder: Path, remote: str, clock: Callable[[], float]) -> None:
-        self._folder = folder / "share"
+        self._folder = folder / SHARE
         private_folder(self._folder)
         self._address = _address(project, remote)
         if not (self._folder / "HEAD").exists():

@@ -18,6 +18,7 @@ from holdfast.journal import log, summary
 from holdfast.journal.log import PauseAction, check_action_type, check_fraction
 from holdfast.journal.summary import ActionTexts, Digest, Tally
 from holdfast.journal.windows import context_window
+from holdfast.project import formats
 from holdfast.project.settings import Settings, project_settings
 from holdfast.store.session_files import Closing, FileSet, SessionFiles
 
@@ -216,15 +217,14 @@ class IncrementalPauseManager:
         return SessionPauseManager(settings=self.settings, clock=self._clock)
 
     def _line(self, kind: str, data: bytes, share: float, name: str) -> bytes:
-        """Put together by hand, since the data is encoded before the journal is locked."""
-        start = f'{{"type": "{kind}", "timestamp": "{iso(self._clock())}", "session_id": "{name}", "data": '
-        return b'%b%b, "context_percentage": %b}\n' % (start.encode(), data, repr(share).encode())
+        """The data is encoded before the journal is locked."""
+        return formats.journal_line(kind, iso(self._clock()), name, data, share)
 
     def _session_id(self) -> str:
         """The active wind-down's id, from its first line; a journal without one is named by its age."""
         try:
             with open_file(self._journal) as file:
-                return self._valid_name(log.session_of(file.read(log.HEAD)))
+                return self._valid_name(formats.journal_session(file.read(formats.JOURNAL_HEAD)))
         except FileNotFoundError:
             raise log.NotActiveError("no wind-down is active here") from None
 

@@ -39,23 +39,20 @@ from holdfast.base.durable import (
     write_new,
 )
 from holdfast.base.errors import DamagedDataError, HoldfastError, NotFoundError
-from holdfast.project.layout import UNINDEXED
+from holdfast.project.formats import ARCHIVE_MARK, ARCHIVE_SUFFIX, JOURNAL, LATEST, UNINDEXED
 from holdfast.project.trust import MARK
 
 log = logging.getLogger("holdfast.store")
 
-LATEST = "LATEST-SESSION.txt"
 KINDS = (".json", ".yaml", ".md")
 
 _STAGING = ".staging-"
 _COMMIT = ".commit-"
 _MANIFEST = "manifest.json"
 _LOCK = ".lock"
-_JOURNAL = "ACTIVE-PAUSE.jsonl"
-_ARCHIVE = "-incremental.jsonl"
 _LOCK_WAIT = 60.0
 _NOT_OURS = "%s was put here by something else than Holdfast and is left alone"
-_OUR_TEMPORARIES = (".LATEST-SESSION.txt.*.tmp", f".{_JOURNAL}.*.tmp", ".session-*.tmp")
+_OUR_TEMPORARIES = (f".{LATEST}.*.tmp", f".{JOURNAL}.*.tmp", ".session-*.tmp")
 """Written under our lock only, so what is found belongs to the dead. Other rooms' files are theirs."""
 
 
@@ -103,7 +100,7 @@ class SessionFiles:
 
     def is_taken(self, name: str) -> bool:
         # `name.` and `name-incremental` are its own files; `name-2` is another session.
-        return any(self.folder.glob(f"{name}.*")) or any(self.folder.glob(f"{name}-incremental*"))
+        return any(self.folder.glob(f"{name}.*")) or any(self.folder.glob(f"{name}{ARCHIVE_MARK}*"))
 
     def place(self, files: FileSet) -> None:
         """Put the set in place. Call with the lock held; on an error nothing has changed."""
@@ -260,7 +257,7 @@ class SessionFiles:
             own = [
                 path
                 for path in self.folder.iterdir()
-                if path.name.startswith((f"{session_id}.", f"{session_id}-incremental"))
+                if path.name.startswith((f"{session_id}.", f"{session_id}{ARCHIVE_MARK}"))
                 or path.name == f"{UNINDEXED}{session_id}"
             ]
             for path in own:
@@ -337,7 +334,7 @@ def _is_sound(manifest: Any, session_id: str) -> bool:
 def _closes(closing: dict[str, Any], session_id: str) -> bool:
     names = (closing["journal"], closing["archive"])
     kinds = isinstance(closing["last_line"], str) and isinstance(closing["size"], int)
-    return kinds and names == (_JOURNAL, f"{session_id}{_ARCHIVE}")
+    return kinds and names == (JOURNAL, f"{session_id}{ARCHIVE_SUFFIX}")
 
 
 def _last_line(closing: dict[str, Any]) -> bytes:

@@ -18,6 +18,7 @@ from holdfast.base.durable import is_held, set_aside
 from holdfast.base.errors import DamagedDataError, NewerSchemaError
 from holdfast.base.process import ProcessIdentity, is_alive
 from holdfast.model.base import Schema, Value, explain
+from holdfast.project.formats import ending_mark
 
 # ── manifests ─────────────────────────────────────────────────────────────────────────────────────
 
@@ -304,8 +305,7 @@ class State:
 
 
 def ending_file(folder: Path, transaction_id: str) -> Path:
-    """The hooks know the name, too; they load none of this."""
-    return folder / f"holdfast-ending-{transaction_id}"
+    return folder / ending_mark(transaction_id)
 
 
 def _opened(path: Path) -> sqlite3.Connection:

@@ -60,7 +60,7 @@ class SideCar:
         self._layout = ProjectLayout(Path(project).absolute())
         self._clock = clock
         self._limits = limits or UndoLimits()
-        self.folder = self._layout.folder / "sidecar"
+        self.folder = self._layout.sidecar
         self._repository = Repository(self.folder)
         self._stage = self.folder / "stage"
         self._tree = Worktree(self._layout.root, self._stage, largest=self._limits.largest_file)

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from holdfast.base.file_stamps import settled_ctime
-from holdfast.project.layout import FOLDER
+from holdfast.project.formats import FOLDER
 from holdfast.undo.git import find_ignored, ignore_sources
 from holdfast.undo.state import KnownFile, same_content
 from holdfast.undo.worktree import UnreadableError, Worktree

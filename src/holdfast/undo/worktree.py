@@ -23,7 +23,7 @@ from holdfast.base.durable import sync_folder, write_whole
 from holdfast.base.errors import CannotDoError, ConflictError, HoldfastError, InvalidInputError
 from holdfast.base.faults import fault_point
 from holdfast.base.file_stamps import feed, open_regular, read_steadily, settled_ctime
-from holdfast.project.layout import FOLDER
+from holdfast.project.formats import FOLDER
 from holdfast.undo.git import list_unignored
 from holdfast.undo.plan import NOT_KEPT
 from holdfast.undo.set_aside import PART, SetAside, move

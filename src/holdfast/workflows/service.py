@@ -347,7 +347,7 @@ class OrchestratorService:
 
     def _refuse_if_rolled_back(self, workflow: Workflow, snapshot: SessionSnapshot | None) -> None:
         """Tasks that count as completed, and whose files were taken back, are no place to go on from."""
-        folder = ProjectLayout(Path(os.fsdecode(decode_path(workflow.worktree)))).folder / "sidecar"
+        folder = ProjectLayout(Path(os.fsdecode(decode_path(workflow.worktree)))).sidecar
         if workflow.options.repository is not None or not folder.is_dir():
             return
         from holdfast.workflows.file_recorder import rolled_back_since

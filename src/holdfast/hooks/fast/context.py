@@ -5,6 +5,7 @@ import time
 
 from holdfast.hooks.fast import notes, spawn
 from holdfast.model import frame
+from holdfast.project import formats
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -14,8 +15,6 @@ LIMITS = {"claude": 9_500, "codex": 5_000, "gemini": 20_000, "opencode": 20_000}
 """Characters that each agent takes whole."""
 ROOM_FOR_HEADING = 500
 _LONGEST_SAVING = 10.0
-RECOVERED = "recovered"
-"""Names the sessions that this one found killed when it started."""
 HANDED_OVER = "HOLDFAST_HANDED_OVER"
 """Names the session whose context a hand-over has put into the first prompt already."""
 
@@ -26,7 +25,7 @@ def context_file(sessions: str, name: str, agent: str) -> str:
 
 def own_context(event: "AgentEvent") -> str | None:
     """The context of this very agent session, as last settled."""
-    name = (notes.read(event.note("settled"), 100) or b"").decode("ascii", "replace").split("\n")[0]
+    name = formats.parse_settled(notes.read(event.note(formats.SETTLED), 100))[0]
     return _worded(event, name, frame.WOUND_DOWN) if name else None
 
 
@@ -52,7 +51,7 @@ def settle_orphans(event: "AgentEvent") -> None:
     The snapshot of one that has just ended is being made beside us: that is waited for, a while.
     """
     begun = time.monotonic()
-    notes.remove(event.note(RECOVERED))
+    notes.remove(event.note(formats.RECOVERED))
     while _being_saved(event) and time.monotonic() < begun + _LONGEST_SAVING:
         time.sleep(0.02)
     if _has_orphan(event):
@@ -67,7 +66,7 @@ def asides(event: "AgentEvent") -> list[str]:
             f"[holdfast] {frame.ANOTHER_SESSION} ended just now and is still being saved: "
             "`holdfast context latest` prints it soon."
         )
-    names = (notes.read(event.note(RECOVERED)) or b"").decode("ascii", "replace").split()
+    names = (notes.read(event.note(formats.RECOVERED)) or b"").decode("ascii", "replace").split()
     others = [f"`holdfast context {name}`" for name in names if name != _latest(event)]
     if others:
         shown = ", ".join(others[-3:])
@@ -77,8 +76,8 @@ def asides(event: "AgentEvent") -> list[str]:
 
 def _being_saved(event: "AgentEvent") -> bool:
     """Whether a session of this folder has ended, and a process lives that makes its snapshot."""
-    folder = os.path.join(event.state, "hooks")
-    paths = [os.path.join(folder, name, notes.SETTLING) for name in _names(folder)]
+    folder = formats.hooks_folder(event.state)
+    paths = [os.path.join(folder, name, formats.SETTLING) for name in _names(folder)]
     return any(_is_held(path) for path in paths if os.path.exists(path))
 
 
@@ -92,7 +91,7 @@ def _is_held(path: str) -> bool:
 
 def _was_cut_off(folder: str) -> bool:
     """Whether who settled it is gone, and had not come to its end: that removes the mark first."""
-    mark = os.path.join(folder, notes.SETTLING)
+    mark = os.path.join(folder, formats.SETTLING)
     return os.path.exists(mark) and not _is_held(mark) and os.path.exists(mark)
 
 
@@ -104,7 +103,7 @@ def _names(folder: str) -> list[str]:
 
 
 def _worded(event: "AgentEvent", name: str, why: str) -> str | None:
-    path = context_file(_sessions(event), name, event.agent)
+    path = context_file(formats.sessions_folder(event.project), name, event.agent)
     data = notes.read(path)
     if data is None:
         spawn.run(event, "contexts", name, wait=20.0)
@@ -138,57 +137,51 @@ def _head(git: str) -> str:
 
 
 def _latest(event: "AgentEvent") -> str:
-    path = os.path.join(_sessions(event), "LATEST-SESSION.txt")
+    path = formats.latest_file(event.project)
     return (notes.read(path, 100) or b"").decode("ascii", "replace").strip()
-
-
-def _sessions(event: "AgentEvent") -> str:
-    return os.path.join(event.project, ".holdfast", "sessions")
 
 
 def _take_up(event: "AgentEvent", name: str) -> str | None:
     """Note that this session goes on from that one; the other that does, where one is alive."""
-    path = os.path.join(event.state, "hooks", "taken-up")
+    path = os.path.join(formats.hooks_folder(event.state), formats.TAKEN_UP)
     with notes.Locked(path) as descriptor:
-        words = os.read(descriptor, 1024).decode("utf-8", "replace").split("\n")
-        if len(words) == 2 and words[0] == name and words[1] != event.key and _is_open(event, words[1]):
-            return words[1]
-        data = f"{name}\n{event.key}".encode()
+        taken, holder = formats.parse_taken_up(os.read(descriptor, 1024))
+        if taken == name and holder not in ("", event.key) and _is_open(event, holder):
+            return holder
+        data = formats.render_taken_up(name, event.key)
         os.pwrite(descriptor, data, 0)
         os.ftruncate(descriptor, len(data))
     return None
 
 
 def _is_open(event: "AgentEvent", key: str) -> bool:
-    folder = os.path.join(event.state, "hooks", key)
-    return not os.path.exists(os.path.join(folder, "ended")) and _is_alive(folder)
+    folder = os.path.join(formats.hooks_folder(event.state), key)
+    return not os.path.exists(os.path.join(folder, formats.ENDED)) and _is_alive(folder)
 
 
 def _is_alive(folder: str) -> bool:
-    lines = (
-        (notes.read(os.path.join(folder, "who"), 8192) or b"").decode("utf-8", "surrogateescape").split("\n")
-    )
-    if len(lines) != 5 or not lines[3].isdigit():
+    process = formats.process_in_who(notes.read(os.path.join(folder, formats.WHO), 8192))
+    if process is None:
         return False
     from holdfast.base.process import is_alive
 
-    return is_alive({"pid": int(lines[3]), "started": lines[4] or None})
+    return is_alive({"pid": process[0], "started": process[1]})
 
 
 def _has_orphan(event: "AgentEvent") -> bool:
     """A session whose process ended unexpectedly, or a journal that nobody alive is writing."""
-    if os.path.exists(os.path.join(_sessions(event), "ACTIVE-PAUSE.jsonl")):
+    if os.path.exists(formats.journal_file(event.project)):
         return True  # whether it is one is looked at where it can be settled
-    return any(True for _ in killed_sessions(os.path.join(event.state, "hooks"), event.key))
+    return any(True for _ in killed_sessions(formats.hooks_folder(event.state), event.key))
 
 
 def killed_sessions(folder: str, besides: str) -> "Iterator[str]":
     """Folders of sessions that had prompts and are not alive, and did not end, or whose settling did not."""
     for name in _names(folder):
         path = os.path.join(folder, name)
-        if name == besides or not os.path.exists(os.path.join(path, "prompts")):
+        if name == besides or not os.path.exists(os.path.join(path, formats.PROMPTS)):
             continue
-        if (os.path.exists(os.path.join(path, "ended")) and not _was_cut_off(path)) or _is_alive(path):
+        if (os.path.exists(os.path.join(path, formats.ENDED)) and not _was_cut_off(path)) or _is_alive(path):
             continue
         yield path
 

@@ -7,7 +7,7 @@ import sys
 
 from holdfast.hooks.fast.answer import HookAnswer
 from holdfast.hooks.fast.quiet import is_quiet, marker_path, reminder
-from holdfast.project.trust import FOLDER
+from holdfast.project import formats
 
 TYPE_CHECKING = False
 
@@ -124,7 +124,8 @@ def _was_recorded(event: AgentEvent) -> bool:
     """Whether the folder was ours when the session began: what git brought since ended the recording."""
     from os.path import exists, join
 
-    return exists(join(event.project, FOLDER, "state", "hooks", event.key, "who"))
+    state = join(event.project, formats.FOLDER, formats.STATE)
+    return exists(join(formats.hooks_folder(state), event.key, formats.WHO))
 
 
 _WITH_NUDGES = frozenset(moment for moments in NUDGES.values() for moment in moments)

@@ -5,6 +5,7 @@ import time
 
 from holdfast.hooks.fast.payload import members, text
 from holdfast.project import trust
+from holdfast.project.formats import FOLDER, STATE, UNKNOWN_SESSION, hooks_folder
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -61,7 +62,6 @@ MOMENTS = {
 }
 """What an agent's event means to us. The moments are the same for all agents."""
 
-UNKNOWN_SESSION = "session-unknown"
 _SAFE_SIGNS = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-")
 
 
@@ -82,9 +82,9 @@ class AgentEvent:
         marks = trust.Trust()
         self.foreign = marks.foreign_because(self.project)
         """Why the project's `.holdfast` is ignored, if it is."""
-        own = os.path.join(self.project, trust.FOLDER)
-        self.state = os.path.join(marks.nowhere if self.foreign else own, "state")
-        self.folder = os.path.join(self.state, "hooks", self.key)
+        own = os.path.join(self.project, FOLDER)
+        self.state = os.path.join(marks.nowhere if self.foreign else own, STATE)
+        self.folder = os.path.join(hooks_folder(self.state), self.key)
         """Notes on this agent session alone."""
         self.gauge: Gauge | None = None
         """How full the window is, once housekeeping has looked."""
@@ -151,7 +151,7 @@ def project_of(agent: str, cwd: str, environ: "Mapping[str, str]") -> str:
 
 
 def state_folder(project: str) -> str:
-    return os.path.join(trust.Trust().folder_of(project), "state")
+    return os.path.join(trust.Trust().folder_of(project), STATE)
 
 
 def file_name_for(session: str) -> str:

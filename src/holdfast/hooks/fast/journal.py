@@ -9,15 +9,14 @@ import os
 from holdfast.base.secret_signs import may_hold_secret
 from holdfast.base.timestamps import iso
 from holdfast.hooks.fast import notes
-from holdfast.hooks.fast.notes import journal_path, winding_down
+from holdfast.hooks.fast.notes import winding_down
 from holdfast.hooks.fast.payload import quoted
+from holdfast.project import formats
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from holdfast.hooks.fast.event import AgentEvent
 
-_HEAD = 160
-_SESSION_KEY = b'"session_id": "'
 _LONGEST_RAW = 8 * 1024
 _CUT = 2000
 _sync_data = getattr(os, "fdatasync", os.fsync)
@@ -29,7 +28,7 @@ def append(event: "AgentEvent", kind: str, data: str, share: float) -> bool:
     if not name:
         return False
     line = _line(event, kind, without_secrets(data), share, name)
-    path = journal_path(event)
+    path = formats.journal_file(event.project)
     while True:
         try:
             descriptor = os.open(path, os.O_RDWR | os.O_APPEND | notes.NO_FOLLOW)
@@ -40,7 +39,7 @@ def append(event: "AgentEvent", kind: str, data: str, share: float) -> bool:
             ours = os.fstat(descriptor)
             if not _still_named(path, ours):
                 continue  # finalised while we waited; perhaps another one has begun
-            if _session_of(os.pread(descriptor, _HEAD, 0)) != name:
+            if formats.journal_session(os.pread(descriptor, formats.JOURNAL_HEAD, 0)) != name:
                 return _is_over(event)
             if ours.st_size and os.pread(descriptor, 1, ours.st_size - 1) != b"\n":
                 return _append_with_care(path, descriptor, line)
@@ -53,7 +52,7 @@ def append(event: "AgentEvent", kind: str, data: str, share: float) -> bool:
 
 
 def _is_over(event: "AgentEvent") -> bool:
-    notes.remove(event.note("winding"))
+    notes.remove(event.note(formats.WINDING))
     return False
 
 
@@ -63,11 +62,6 @@ def _still_named(path: str, ours: os.stat_result) -> bool:
     except FileNotFoundError:
         return False
     return now.st_ino == ours.st_ino and now.st_dev == ours.st_dev
-
-
-def _session_of(head: bytes) -> str:
-    name, ended, _ = head.partition(_SESSION_KEY)[2].partition(b'"')
-    return name.decode("utf-8", "replace") if ended else ""
 
 
 def _write_or_undo(descriptor: int, line: bytes, size: int) -> None:
@@ -93,8 +87,7 @@ def _append_with_care(path: str, descriptor: int, line: bytes) -> bool:
 
 def _line(event: "AgentEvent", kind: str, data: str, share: float, name: str) -> bytes:
     share = min(1.0, max(0.0, share))
-    start = f'{{"type": "{kind}", "timestamp": "{iso(event.now)}", "session_id": "{name}", "data": '
-    return f'{start}{data}, "context_percentage": {share!r}}}\n'.encode("utf-8", "replace")
+    return formats.journal_line(kind, iso(event.now), name, data.encode("utf-8", "replace"), share)
 
 
 def without_secrets(data: str) -> str:

@@ -7,6 +7,7 @@ now, `holdfast.hooks.background` reads them again and writes the note anew.
 import os
 
 from holdfast.hooks.fast import notes
+from holdfast.project import formats
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -49,7 +50,7 @@ class HookSettings:
 
 def settings_for(event: "AgentEvent") -> HookSettings:
     """The settings as of now; what cannot be read is left at its default."""
-    note = os.path.join(event.state, "hooks", "settings")
+    note = os.path.join(formats.hooks_folder(event.state), formats.HOOK_SETTINGS)
     lines = _current(notes.read(note), event)
     if lines is None:
         lines = _read_again(event, note)

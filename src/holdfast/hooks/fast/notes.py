@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 
+from holdfast.project import formats
 from holdfast.project.trust import Trust
 
 TYPE_CHECKING = False
@@ -17,8 +18,6 @@ try:
 except ImportError:  # Windows: one process at a time, unlocked
     fcntl = None
 
-SETTLING = "settling"
-"""Held while a session that is over is made a snapshot, from before that begins."""
 NO_FOLLOW = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0)
 """As `holdfast.base.durable` has it."""
 _READABLE = os.O_RDONLY | NO_FOLLOW
@@ -29,10 +28,10 @@ def ensure_folder(folder: str) -> None:
     """Private from the start; `.holdfast` itself ignores itself for git."""
     if os.path.isdir(folder):
         return
-    project = folder[: folder.index("/.holdfast/")]
+    project = folder[: folder.index(f"/{formats.FOLDER}/")]
     Trust().make_own(project)
-    for part in ("sessions", "state"):
-        os.makedirs(f"{project}/.holdfast/{part}", 0o700, exist_ok=True)
+    for part in (formats.SESSIONS, formats.STATE):
+        os.makedirs(f"{project}/{formats.FOLDER}/{part}", 0o700, exist_ok=True)
     os.makedirs(folder, 0o700, exist_ok=True)
 
 
@@ -137,15 +136,6 @@ def count_up(path: str) -> int:
     return number
 
 
-# ── winding ───────────────────────────────────────────────────────────────────────────────────────
-
-# Where the wind-down journal is, and whether this session has one going.
-
-
-def journal_path(event: AgentEvent) -> str:
-    return os.path.join(event.project, ".holdfast", "sessions", "ACTIVE-PAUSE.jsonl")
-
-
 def winding_down(event: AgentEvent) -> str:
     """The name of this session's own wind-down; empty where it has none."""
-    return (read(event.note("winding"), 100) or b"").decode("ascii", "replace").strip()
+    return (read(event.note(formats.WINDING), 100) or b"").decode("ascii", "replace").strip()

@@ -7,6 +7,7 @@ content only the counter. `os` alone: this is on the path of every hook.
 import os
 
 from holdfast.hooks.fast import notes
+from holdfast.project.formats import quiet_marker
 
 WORD = "holdfast:quiet"
 _PROMPTS_WITHOUT_HINT = 5
@@ -14,7 +15,7 @@ _REMEMBERED_PROMPTS = 64
 
 
 def marker_path(state_folder: str, file_name: str) -> str:
-    return os.path.join(state_folder, f"quiet-{file_name}")
+    return os.path.join(state_folder, quiet_marker(file_name))
 
 
 def is_quiet(marker: str) -> bool:

@@ -9,6 +9,7 @@ import time
 
 from holdfast.hooks.fast import notes
 from holdfast.hooks.fast.payload import NotAnObjectError, members, number, quoted, text
+from holdfast.project import formats
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -101,12 +102,12 @@ def _is_near_the_end(call: bytes, path: str) -> bool:
 def _tell_wrapper(event: "AgentEvent", gauge: Gauge, settings: "HookSettings") -> None:
     """Two notes for `hook.sh`: from how many tokens on it must wake Python, and whether that is now."""
     limit = b"%d\n" % int(settings.auto_pause * gauge.window)
-    if notes.read(event.note("gauge"), 32) != limit:
-        notes.write(event.note("gauge"), limit)
+    if notes.read(event.note(formats.GAUGE), 32) != limit:
+        notes.write(event.note(formats.GAUGE), limit)
     if gauge.share >= settings.auto_pause:
-        notes.create(event.note("full"))
+        notes.create(event.note(formats.FULL))
     else:
-        notes.remove(event.note("full"))
+        notes.remove(event.note(formats.FULL))
 
 
 def last_known(event: "AgentEvent") -> Gauge | None:
@@ -121,25 +122,25 @@ def forget(event: "AgentEvent") -> None:
     _store(event, Usage((0, 0, 0, 0), "", "compacted", window), window)
     end = _size(event.text("transcript_path")) if event.agent == "claude" else offset
     _remember(event, end, Gauge(0, window))
-    notes.remove(event.note("full"))
+    notes.remove(event.note(formats.FULL))
 
 
 def _remembered(event: "AgentEvent") -> tuple[int, Gauge | None, int]:
     """How far the transcript was read, what was known then, and the window."""
-    words = (notes.read(event.note("usage"), 256) or b"").split()
-    if len(words) != 3 or not all(word.isdigit() for word in words):
+    known = formats.parse_usage_note(notes.read(event.note(formats.USAGE), 256))
+    if known is None:
         return 0, None, 0
-    offset, tokens, window = map(int, words)
+    offset, tokens, window = known
     return offset, Gauge(tokens, window), window
 
 
 def _remember(event: "AgentEvent", offset: int, gauge: Gauge) -> None:
-    notes.write(event.note("usage"), b"%d %d %d" % (offset, gauge.tokens, gauge.window))
+    notes.write(event.note(formats.USAGE), formats.render_usage_note(offset, gauge.tokens, gauge.window))
 
 
 def _window(event: "AgentEvent", found: Usage, known: int) -> int:
     """As the agent says it, now or earlier for this model; else by the model's name."""
-    told_for = notes.read(event.note("model"), 200)
+    told_for = notes.read(event.note(formats.MODEL), 200)
     if found.window:
         window = found.window
     elif known and found.model in ("", (told_for or b"").decode("utf-8", "replace")):
@@ -149,14 +150,14 @@ def _window(event: "AgentEvent", found: Usage, known: int) -> int:
 
         window = context_window(_fuller_name(event, found.model))
     if found.model and told_for != found.model.encode():
-        notes.write(event.note("model"), found.model.encode())
+        notes.write(event.note(formats.MODEL), found.model.encode())
     # What is in a window fits into it: a larger variant of the model is in use than its name tells.
     return window if found.total <= window else max(_MILLION, found.total)
 
 
 def _fuller_name(event: "AgentEvent", model: str) -> str:
     """The name at the session's start, where it bears the size of the window."""
-    at_start = (notes.read(event.note("started-with"), 200) or b"").decode("utf-8", "replace")
+    at_start = (notes.read(event.note(formats.STARTED_WITH), 200) or b"").decode("utf-8", "replace")
     return at_start if at_start.startswith(model) else model
 
 
@@ -326,8 +327,8 @@ def _size(path: str) -> int:
 
 def _store(event: "AgentEvent", found: Usage, window: int) -> None:
     """Write the tracker's file, as the tracker would on a cumulative report."""
-    path = os.path.join(event.state, f"usage-{event.key}.json")
-    with notes.Locked(path.removesuffix(".json") + ".lock"):
+    path = os.path.join(event.state, formats.usage_file(event.key))
+    with notes.Locked(os.path.join(event.state, formats.usage_lock(event.key))):
         before = _stored(notes.read(path))
         if before is None:
             _store_with_care(event, found, window)
@@ -346,11 +347,9 @@ def _stored(data: bytes | None) -> "Stored | None":
         return 0, 0.0, "", (-1, 0, 0, 0), 0
     try:
         fields = members(data)
-        if fields["schema_version"] != b"1":
+        if int(fields["schema_version"]) != formats.USAGE_VERSION:
             return None
-        counts = tuple(
-            int(fields[name]) for name in ("input_tokens", "output_tokens", "cache_read", "cache_write")
-        )
+        counts = tuple(int(fields[name]) for name in formats.USAGE_COUNTS)
         window = int(fields["context_window"])
         told = (counts[0], counts[1], counts[2], counts[3])
         return int(fields["reports"]), sum(counts) / window, text(fields["model"]), told, window
@@ -361,14 +360,22 @@ def _stored(data: bytes | None) -> "Stored | None":
 def _state(event: "AgentEvent", found: Usage, window: int, reports: int, share: float, model: str) -> bytes:
     from holdfast.base.timestamps import iso
 
-    return (
-        f'{{"session_id": {quoted(event.session)}, "input_tokens": {found.input}, '
-        f'"output_tokens": {found.output}, "cache_read": {found.cache_read}, '
-        f'"cache_write": {found.cache_write}, "reports": {reports + 1}, '
-        f'"model": {quoted(model) if model else "null"}, "context_window": {window}, '
-        f'"last_updated": "{iso(event.now)}", "set_aside": null, "recent_reports": [], '
-        f'"previous_share": {share!r}, "schema_version": 1}}'
-    ).encode()
+    values = {
+        "session_id": quoted(event.session),
+        "input_tokens": found.input,
+        "output_tokens": found.output,
+        "cache_read": found.cache_read,
+        "cache_write": found.cache_write,
+        "reports": reports + 1,
+        "model": quoted(model) if model else "null",
+        "context_window": window,
+        "last_updated": quoted(iso(event.now)),
+        "set_aside": "null",
+        "recent_reports": "[]",
+        "previous_share": repr(share),
+        "schema_version": formats.USAGE_VERSION,
+    }
+    return (formats.json_template(formats.USAGE_KEYS) % tuple(map(values.get, formats.USAGE_KEYS))).encode()
 
 
 def _store_with_care(event: "AgentEvent", found: Usage, window: int) -> None:
@@ -377,7 +384,7 @@ def _store_with_care(event: "AgentEvent", found: Usage, window: int) -> None:
 
     from holdfast.base.durable import set_aside
 
-    path = Path(event.state, f"usage-{event.key}.json")
+    path = Path(event.state, formats.usage_file(event.key))
     kept = set_aside(path, event.now)
     from holdfast.hooks.fast import error_log
 

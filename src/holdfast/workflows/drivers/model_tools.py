@@ -19,13 +19,14 @@ from pathlib import Path, PurePosixPath
 from typing import Concatenate, ParamSpec
 
 from holdfast.base.text import clipped, one_line
+from holdfast.project.formats import FOLDER
 from holdfast.workflows.drivers.guarded import Guarded, meaning, task_environ
 from holdfast.workflows.drivers.protocol import Assignment, Report
 
 MOST_CHARACTERS = 16_000
 _LARGEST_FILE = 8 << 20
 _MOST_LISTED = 500
-_NOT_WRITTEN = frozenset((".git", ".holdfast"))
+_NOT_WRITTEN = frozenset((".git", FOLDER))
 _NOT_LISTED = _NOT_WRITTEN | {"node_modules", "__pycache__", ".venv"}
 
 _P = ParamSpec("_P")

@@ -1,0 +1,212 @@
+"""File names and line formats that several modules share: the project folder's, and the hooks' notes.
+
+Every hook event loads this: constants and small functions, and no import but `os`. `hooks/hook.sh` reads
+some of these notes, too; a test compares the names in that script with these. A name that only one module
+knows is defined there.
+"""
+
+import os
+
+# ── the project's folder ──────────────────────────────────────────────────────────────────────────
+
+FOLDER = ".holdfast"
+CONFIG = "config.toml"
+SESSIONS = "sessions"
+STATE = "state"
+SIDECAR = "sidecar"
+SHARE = "share"
+HOOKS = "hooks"
+"""In the state folder: a folder of notes for each agent session."""
+
+JOURNAL = "ACTIVE-PAUSE.jsonl"
+LATEST = "LATEST-SESSION.txt"
+ARCHIVE_MARK = "-incremental"
+ARCHIVE_SUFFIX = f"{ARCHIVE_MARK}.jsonl"
+UNINDEXED = ".unindexed-"
+"""With a session's name: the database has not taken it yet."""
+
+UNKNOWN_SESSION = "session-unknown"
+"""Stands for the agent session where nobody told its id."""
+
+
+def sessions_folder(project: str) -> str:
+    return os.path.join(project, FOLDER, SESSIONS)
+
+
+def journal_file(project: str) -> str:
+    return os.path.join(project, FOLDER, SESSIONS, JOURNAL)
+
+
+def latest_file(project: str) -> str:
+    return os.path.join(project, FOLDER, SESSIONS, LATEST)
+
+
+def sidecar_folder(project: str) -> str:
+    return os.path.join(project, FOLDER, SIDECAR)
+
+
+def ending_mark(transaction: str) -> str:
+    """In the side-car: held while the last turn of an agent session is recorded."""
+    return f"holdfast-ending-{transaction}"
+
+
+# ── the state folder ──────────────────────────────────────────────────────────────────────────────
+
+REMINDERS = "reminders"
+QUIET_PREFIX = "quiet-"
+USAGE_PREFIX = "usage-"
+
+
+def quiet_marker(session_key: str) -> str:
+    return f"{QUIET_PREFIX}{session_key}"
+
+
+def usage_file(session_key: str) -> str:
+    return f"{USAGE_PREFIX}{session_key}.json"
+
+
+def usage_lock(session_key: str) -> str:
+    return f"{USAGE_PREFIX}{session_key}.lock"
+
+
+# ── the hooks' notes ──────────────────────────────────────────────────────────────────────────────
+
+# Shared by all agent sessions of a project:
+
+HOOK_SETTINGS = "settings"
+TAKEN_UP = "taken-up"
+
+# In the folder of one agent session:
+
+WHO = "who"
+ENDED = "ended"
+PROMPTS = "prompts"
+MODEL = "model"
+STARTED_WITH = "started-with"
+USAGE = "usage"
+GAUGE = "gauge"
+"""The number of tokens from which on `hook.sh` must start Python."""
+FULL = "full"
+"""There while the window is fuller than the auto-pause level."""
+WINDING = "winding"
+STOPPED = "stopped"
+EDIT_GATE = "edit-gate"
+SETTLED = "settled"
+SETTLING = "settling"
+"""Held while a session that is over is made a snapshot, from before that begins."""
+RECOVERED = "recovered"
+"""Names the sessions that this one found killed when it started."""
+TURNING = "turning"
+"""There while the tree is looked at before a turn."""
+RECORDING = "recording"
+"""There while a turn's changes are watched; says which turn."""
+ENDING = "ending"
+"""The same, from the turn's end until it is recorded."""
+TRANSACTION = "transaction"
+NAMED = "named"
+"""The files and commands that this turn's tools were called with, a JSON object a line."""
+
+
+def hooks_folder(state: str) -> str:
+    return os.path.join(state, HOOKS)
+
+
+def render_who(agent: str, session: str, transcript: str, pid: int, started: str) -> bytes:
+    """Who runs an agent session, a line each; `started` tells the process from a later one of that number."""
+    return "\n".join((agent, session, transcript, str(pid), started)).encode("utf-8", "surrogateescape")
+
+
+def parse_who(data: bytes | None) -> tuple[str, str, str, str, str] | None:
+    """As rendered: agent, session, transcript, process number, its start. None where it is not whole."""
+    lines = (data or b"").decode("utf-8", "surrogateescape").split("\n")
+    if len(lines) != 5:
+        return None
+    agent, session, transcript, pid, started = lines
+    return agent, session, transcript, pid, started
+
+
+def process_in_who(data: bytes | None) -> tuple[int, str | None] | None:
+    """The agent's process: its number and, where known, its start."""
+    who = parse_who(data)
+    return (int(who[3]), who[4] or None) if who and who[3].isdigit() else None
+
+
+def render_settled(name: str, prompts: str, cause: str) -> bytes:
+    """The snapshot that was made of a session, after how many prompts, and why."""
+    return f"{name}\n{prompts}\n{cause}".encode()
+
+
+def parse_settled(data: bytes | None) -> tuple[str, str, str]:
+    """Empty texts for what is not there."""
+    name, _, rest = (data or b"").decode("utf-8", "replace").partition("\n")
+    prompts, _, cause = rest.partition("\n")
+    return name, prompts, cause
+
+
+def render_taken_up(name: str, session_key: str) -> bytes:
+    """The paused session that an agent session goes on from."""
+    return f"{name}\n{session_key}".encode()
+
+
+def parse_taken_up(data: bytes | None) -> tuple[str, str]:
+    name, _, session_key = (data or b"").decode("utf-8", "replace").partition("\n")
+    return name, session_key
+
+
+def render_usage_note(offset: int, tokens: int, window: int) -> bytes:
+    """How far the transcript was read, and how full the window was then."""
+    return b"%d %d %d" % (offset, tokens, window)
+
+
+def parse_usage_note(data: bytes | None) -> tuple[int, int, int] | None:
+    words = (data or b"").split()
+    if len(words) != 3 or not all(word.isdigit() for word in words):
+        return None
+    offset, tokens, window = map(int, words)
+    return offset, tokens, window
+
+
+# ── documents that hooks write without `json` ─────────────────────────────────────────────────────
+
+
+def json_template(keys: tuple[str, ...]) -> str:
+    """An object with these keys, laid out as `json.dumps` does, with `%s` in place of the encoded values."""
+    members = ", ".join([f'"{key}": %s' for key in keys])
+    return f"{{{members}}}"
+
+
+JOURNAL_KEYS = ("type", "timestamp", "session_id", "data", "context_percentage")
+JOURNAL_HEAD = 160
+"""Bytes that hold a journal's session id and the moment it began: enough to tell two apart."""
+_JOURNAL_LINE = json_template(JOURNAL_KEYS).encode() + b"\n"
+_JOURNAL_SESSION = b'"session_id": "'
+
+
+def journal_line(kind: str, timestamp: str, session_id: str, data: bytes, share: float) -> bytes:
+    """One action of a wind-down; `data` is a JSON object, encoded by the caller."""
+    texts = [f'"{text}"'.encode() for text in (kind, timestamp, session_id)]
+    return _JOURNAL_LINE % (*texts, data, repr(share).encode())
+
+
+def journal_session(head: bytes) -> str | None:
+    """The session id in a journal's first line, without parsing the line, which may be long."""
+    _, found, rest = head.partition(_JOURNAL_SESSION)
+    name, ended, _ = rest.partition(b'"')
+    return name.decode("utf-8", "replace") if found and ended else None
+
+
+USAGE_VERSION = 1
+USAGE_COUNTS = ("input_tokens", "output_tokens", "cache_read", "cache_write")
+USAGE_KEYS = (
+    "session_id",
+    *USAGE_COUNTS,
+    "reports",
+    "model",
+    "context_window",
+    "last_updated",
+    "set_aside",
+    "recent_reports",
+    "previous_share",
+    "schema_version",
+)
+"""Of a usage file, in the order in which they are written."""
