@@ -29,6 +29,14 @@ LAYERS: dict[str, tuple[str | None, str | None, Mapping[str, str], tuple[int, st
     "project over user": (USER, PROJECT, {}, (300_000, "caution")),
     "variable over files": (USER, PROJECT, {"HOLDFAST_CONTEXT_WINDOW": "125000"}, (125_000, "caution")),
     "one level by variable": (None, None, {"HOLDFAST_LEVELS_CAUTION": "0.5"}, (200_000, "caution")),
+    "the lower levels give way": (None, None, {"HOLDFAST_LEVELS_AUTO_PAUSE": ".5"}, (200_000, "auto-pause")),
+    "lower levels that are set stay": (
+        "[levels]\ncaution = 0.3\n",
+        None,
+        {"HOLDFAST_LEVELS_WARNING": "0.4"},
+        (200_000, "warning"),
+    ),
+    "the higher levels give way": (None, None, {"HOLDFAST_LEVELS_CAUTION": "0.99"}, (200_000, "normal")),
     "an empty variable is none": (USER, None, {"HOLDFAST_CONTEXT_WINDOW": ""}, (400_000, "caution")),
 }
 
@@ -74,6 +82,12 @@ WRONG: dict[str, tuple[str | None, str | None, Mapping[str, str], str]] = {
     "level at 0": (None, None, {"HOLDFAST_LEVELS_CAUTION": "0"}, "levels must rise"),
     "a level that is no number": (None, None, {"HOLDFAST_LEVELS_CRITICAL": "nan"}, "levels|LEVELS"),
     "days that are no number": (None, "compress_after_days = nan", {}, "compress_after_days = nan"),
+    "a level that was set gives way to none": (
+        "[levels]\ncaution = 0.6",
+        None,
+        {"HOLDFAST_LEVELS_AUTO_PAUSE": "0.5"},
+        "levels must rise",
+    ),
     "across files": ("[levels]\ncaution = 0.5", "[levels]\nwarning = 0.4", {}, "levels must rise"),
 }
 

@@ -21,6 +21,7 @@ from .harness import CTRL_C, PATIENCE, Place, Result, on_terminal, start_program
 pytestmark = pytest.mark.usefixtures("anywhere")
 embedded = pytest.mark.parametrize("anywhere", ["embedded"], indirect=True)
 """What is about this very process: a server's worker outlives whoever watches it."""
+LIMIT = "  Pauses when the context window is 85% full\n"
 HEAD = "issue: {id: D, title: Demo}\ntasks:\n"
 
 
@@ -69,7 +70,9 @@ WAITS = "touch began; while [ ! -e go ]; do sleep 0.01; done; echo a >> log"
 
 def test_run_to_the_end(place: Place, plan: Callable[..., Path]) -> None:
     done = place.ok("run", plan("echo a >> log", "echo b >> log"))
-    assert place.shown(done.out) == "Workflow WF-1 started: Demo (2 tasks)\n✓ Workflow completed (2 tasks)\n"
+    assert place.shown(done.out) == (
+        f"Workflow WF-1 started: Demo (2 tasks)\n{LIMIT}✓ Workflow completed (2 tasks)\n"
+    )
     assert log(place) == ["a", "b"]
     assert "completed" in place.ok("status").out
     assert place.json("list")[0]["status"] == "completed"
@@ -90,7 +93,7 @@ def test_pause_from_another_terminal_and_resume(place: Place, plan: Callable[...
         "  Resume with: holdfast resume WF-1\n"
     )
     assert place.shown(ended.out) == (
-        "Workflow WF-1 started: Demo (2 tasks)\n"
+        f"Workflow WF-1 started: Demo (2 tasks)\n{LIMIT}"
         "✓ Workflow paused (snapshot: SNAP-1)\n"
         "  Reason: going home\n"
         "  Tasks: 1 done, 1 remaining\n"

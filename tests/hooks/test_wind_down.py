@@ -178,6 +178,29 @@ def test_a_settings_file_is_heeded_and_a_change_of_it_too(session: AgentSession)
     assert session.fire("PostToolBatch", tool_calls=[]).out == ""
 
 
+@pytest.mark.parametrize("where", ["variable", "settings file"])
+def test_a_level_below_the_defaults_of_the_lower_ones_is_heeded(session: AgentSession, where: str) -> None:
+    if where == "variable":
+        session.variables["HOLDFAST_LEVELS_AUTO_PAUSE"] = ".5"
+    else:
+        ProjectLayout(session.project).ensure().config.write_text("[levels]\nauto_pause = 0.5\n")
+    fill(session, 99_000)
+    assert session.after_tool().out == ""
+    fill(session, 101_000)
+    assert "50% full" in session.after_tool().context  # and not that it is nearly so, with a caution
+    assert session.journal.exists()
+    assert session.errors == ""
+
+
+def test_variables_move_only_the_levels_that_the_settings_file_leaves_open(session: AgentSession) -> None:
+    """The nudge at the caution level is heard on a prompt, once it is reached."""
+    ProjectLayout(session.project).ensure().config.write_text("[levels]\ncaution = 0.4\n")
+    session.variables["HOLDFAST_LEVELS_AUTO_PAUSE"] = ".5"
+    fill(session, 90_000)
+    assert "Context is 45% full" in session.prompt().context
+    assert not session.journal.exists()
+
+
 def test_eight_hooks_at_once_lose_no_action(session: AgentSession) -> None:
     fill(session)
     session.after_tool("first")

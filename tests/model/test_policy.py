@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from holdfast.base.errors import InvalidInputError
 from holdfast.model.policy import Level, Levels, PausePolicy, Situation, must_force, pause_cause
+from holdfast.model.thresholds import LEVELS
 
 ALL = PausePolicy(exhaustion_at=0.85, every_tasks=3, timeout_seconds=60)
 
@@ -80,6 +83,20 @@ def test_each_level_begins_at_its_share(share: float, level: Level) -> None:
 
 def test_levels_are_called_as_people_write_them() -> None:
     assert [level.label for level in Level] == ["normal", "caution", "warning", "auto-pause", "critical"]
+
+
+@given(st.dictionaries(st.sampled_from(sorted(LEVELS)), st.floats(0.01, 1)))
+def test_levels_that_nobody_set_give_way_to_those_that_are(chosen: dict[str, float]) -> None:
+    bounds = [chosen[name] for name in LEVELS if name in chosen]
+    if bounds != sorted(bounds):
+        with pytest.raises(InvalidInputError, match="levels must rise"):
+            Levels.given(chosen)
+        return
+    levels = Levels.given(chosen)
+    for name, default in LEVELS.items():
+        now = getattr(levels, name)
+        assert now == chosen.get(name, now)
+        assert now in (default, *bounds)
 
 
 @pytest.mark.parametrize(

@@ -7,6 +7,10 @@ import click
 from holdfast.base.text import counted
 from holdfast.cli import common
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from holdfast.model.workflow import Workflow
+
 
 @click.command("run")
 @click.argument("plan", type=click.Path(path_type=Path))
@@ -52,6 +56,7 @@ def command(plan: Path, cwd: Path | None, detach: bool, as_json: bool, **options
             common.print_json(workflow.model_dump(mode="json"))
         else:
             click.echo(f"Workflow {workflow.id} started: {how}")
+            click.echo(_limit(workflow))
             click.echo(f"  Watch with: holdfast events {workflow.id} --follow")
         return 0
 
@@ -60,4 +65,9 @@ def command(plan: Path, cwd: Path | None, detach: bool, as_json: bool, **options
         if not as_json:
             tasks = counted(len(wanted.tasks.tasks), "task")
             click.echo(f"Workflow {workflow.id} started: {workflow.issue.title} ({tasks})")
+            click.echo(_limit(workflow))
         return run_here(here, workflow, as_json=as_json)
+
+
+def _limit(workflow: Workflow) -> str:
+    return f"  Pauses when the context window is {workflow.options.exhaustion_at:.0%} full"

@@ -155,12 +155,24 @@ def _print_workflow(workflow: dict[str, Any]) -> None:
         click.echo(f"Failed:    {task['id']} (attempt {task['attempt']}): {reason}")
     if workflow["current_task_id"]:
         click.echo(f"Running:   {workflow['current_task_id']}")
-    if workflow["context_utilization"] is not None:
-        click.echo(f"Context:   {workflow['context_utilization']:.0%} of the window")
+    context = _context(workflow)
+    if context:
+        click.echo(f"Context:   {context}")
     if workflow["status"] == "failed":
         click.echo(f"           try again: holdfast resume {workflow['id']}")
     if workflow["abandoned"]:
         click.echo(f"           its process is gone: holdfast resume {workflow['id']}")
+
+
+def _context(workflow: dict[str, Any]) -> str:
+    """How full the window is; of work that can go on, also where it pauses."""
+    from holdfast.model.workflow import NEVER_RUN_AGAIN
+
+    share = workflow["context_utilization"]
+    known = [] if share is None else [f"{share:.0%} of the window"]
+    if workflow["tasks_remaining"] and workflow["status"] not in NEVER_RUN_AGAIN:
+        known.append(f"pauses at {workflow['options']['exhaustion_at']:.0%}")
+    return ", ".join(known)
 
 
 def _status_line(workflow: dict[str, Any]) -> str:

@@ -18,7 +18,7 @@ from holdfast.model.entry import Entry, Event, UsageReported
 from holdfast.model.snapshot import SessionSnapshot
 from holdfast.model.task import Task, TaskDAG
 from holdfast.model.usage import UsageMetrics
-from holdfast.model.workflow import ACTIVE, OPEN, Workflow, WorkflowStatus
+from holdfast.model.workflow import ACTIVE, OPEN, Workflow, WorkflowOptions, WorkflowStatus
 from holdfast.project.settings import Settings
 from holdfast.sessions.stats import JournalStats
 from holdfast.store.protocol import SnapshotSummary
@@ -57,8 +57,13 @@ class RemoteService:
 
     def start(self, plan: Plan, worktree: Path | None = None, *, claim: str | None = None) -> Workflow:  # noqa: ARG002
         folder = (worktree or self.settings.project).resolve()
-        body = {"plan": _document(plan), "worktree": str(folder)}
+        body = {"plan": _document(plan, self._options(plan)), "worktree": str(folder)}
         return Workflow.model_validate(self._connection.post("workflows", body=body))
+
+    def _options(self, plan: Plan) -> WorkflowOptions:
+        """Where the user here has set no limit, the server's settings decide."""
+        here = self.settings
+        return plan.options.pausing_at(here.exhaustion_at) if here.auto_pause_given else plan.options
 
     def pause_workflow(
         self,
@@ -194,12 +199,12 @@ class RemoteService:
         return self._connection.get("workflows", workflow_id, "progress")
 
 
-def _document(plan: Plan) -> dict[str, Any]:
+def _document(plan: Plan, options: WorkflowOptions) -> dict[str, Any]:
     return {
         "issue": plan.issue.model_dump(),
         "tasks": [task.model_dump(mode="json", include=_PLAN_TASK) for task in plan.tasks.tasks],
         "constraints": list(plan.constraints),
-        **plan.options.model_dump(exclude_none=True),
+        **options.model_dump(exclude_none=True, exclude_unset=True),
     }
 
 

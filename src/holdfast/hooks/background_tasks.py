@@ -94,10 +94,8 @@ def note_settings(work: SessionWork) -> bool:
     except HoldfastError as error:
         error_log.note(str(work.state), f"settings cannot be read, defaults are used: {error.message}")
     else:
-        levels = settings.levels
-        lines += [
-            f"{name}={getattr(levels, name)}" for name in ("caution", "warning", "auto_pause", "critical")
-        ]
+        # Only what is set: the hook's own variables may move the others.
+        lines += [f"{name}={getattr(settings.levels, name)}" for name in sorted(settings.levels_given)]
         lines += [f"on_exhaustion={settings.on_exhaustion}", f"record_files={settings.record_files}"]
         lines += [f"context_window={settings.context_window}"] if settings.context_window else []
     note = work.state / formats.HOOKS / formats.HOOK_SETTINGS

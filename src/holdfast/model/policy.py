@@ -1,4 +1,4 @@
-"""All triggers and thresholds: why and when a session is paused. Nothing else decides that.
+"""All triggers: why and when a session is paused. Nothing else decides that; the numbers are in `thresholds`.
 
 A trigger only ever *requests* a pause. The running side honours the request at its
 next boundary (between tasks, between tool batches); work in flight is never cut off
@@ -7,11 +7,13 @@ by a threshold.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import IntEnum
 from typing import Literal
 
 from holdfast.base.errors import InvalidInputError
+from holdfast.model.thresholds import LEVELS, WORKFLOW_PAUSE, placed_levels
 
 Trigger = Literal["pause", "task_complete", "exhaustion", "timeout", "crash", "failure"]
 
@@ -34,10 +36,15 @@ class Level(IntEnum):
 class Levels:
     """Where each level begins, as a share of the window."""
 
-    caution: float = 0.70
-    warning: float = 0.85
-    auto_pause: float = 0.90
-    critical: float = 0.95
+    caution: float = LEVELS["caution"]
+    warning: float = LEVELS["warning"]
+    auto_pause: float = LEVELS["auto_pause"]
+    critical: float = LEVELS["critical"]
+
+    @classmethod
+    def given(cls, levels: Mapping[str, float]) -> Levels:
+        """With these levels; the others give way to them. Raises where these do not rise themselves."""
+        return cls(**placed_levels(dict(levels)))
 
     def __post_init__(self) -> None:
         bounds = (self.caution, self.warning, self.auto_pause, self.critical)
@@ -56,7 +63,7 @@ class Levels:
 class PausePolicy:
     """When a workflow is paused without anybody asking."""
 
-    exhaustion_at: float = 0.85
+    exhaustion_at: float = WORKFLOW_PAUSE
     every_tasks: int | None = None
     timeout_seconds: float | None = None
     force_after_seconds: float = 300.0

@@ -18,6 +18,7 @@ from holdfast.model.statuses import (
     VALID_TRANSITIONS,
     WorkflowStatus,
 )
+from holdfast.model.thresholds import WORKFLOW_PAUSE
 
 __all__ = [
     "ACTIVE",
@@ -59,13 +60,19 @@ class WorkflowOptions(Value):
     timeout: float | None = Field(
         default=None, gt=0, description="Pause when a session has run so long, in s"
     )
-    exhaustion_at: float = Field(default=0.85, gt=0, le=1, description="Pause from this share of the window")
+    exhaustion_at: float = Field(
+        default=WORKFLOW_PAUSE, gt=0, le=1, description="Pause from this share of the window"
+    )
     force_after: float = Field(default=300.0, ge=0, description="Wait so long for a task's end, in seconds")
     resume_on_reset: bool = Field(default=False, description="Go on by itself once there is quota again")
     repository: str | None = Field(
         default=None, description="Where workers get the code from, as git takes it"
     )
     branch: str | None = Field(default=None, description="The branch the work is on, in that repository")
+
+    def pausing_at(self, share: float) -> WorkflowOptions:
+        """With this limit, unless they were made with one: a plan's own wins."""
+        return self if "exhaustion_at" in self.model_fields_set else self.changed(exhaustion_at=share)
 
     @property
     def policy(self) -> PausePolicy:

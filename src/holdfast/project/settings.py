@@ -19,6 +19,7 @@ from typing import Any
 from holdfast.base.errors import InvalidInputError
 from holdfast.base.path_text import encode_path
 from holdfast.model.policy import Levels
+from holdfast.model.thresholds import LEVELS, WORKFLOW_PAUSE
 from holdfast.project.formats import CONFIG
 from holdfast.project.layout import ProjectLayout, find_project
 from holdfast.project.trust import data_home
@@ -32,6 +33,8 @@ class Settings:
     db: str
     """A path (SQLite) or a `postgresql://` URL."""
     levels: Levels = field(default_factory=Levels)
+    levels_given: frozenset[str] = frozenset()
+    """Those of the levels that somebody set; the others are at their defaults, or gave way."""
     context_window: int | None = None
     compress_after_days: float = 7.0
     model: str | None = None
@@ -61,6 +64,15 @@ class Settings:
     def worktree(self) -> str:
         """The project folder as text, also where its name is not valid UTF-8."""
         return encode_path(os.fsencode(self.project))
+
+    @property
+    def auto_pause_given(self) -> bool:
+        return "auto_pause" in self.levels_given
+
+    @property
+    def exhaustion_at(self) -> float:
+        """The share of the window at which a workflow pauses whose plan does not say it."""
+        return self.levels.auto_pause if self.auto_pause_given else WORKFLOW_PAUSE
 
     @property
     def layout(self) -> ProjectLayout:
@@ -147,10 +159,7 @@ _SETTINGS: dict[str, Callable[[Any], Any]] = {
     "record_files": _yes_or_no,
     "server": _text,
     "server_token": _text,
-    "levels.caution": _number,
-    "levels.warning": _number,
-    "levels.auto_pause": _number,
-    "levels.critical": _number,
+    **{f"levels.{name}": _number for name in LEVELS},
 }
 
 _OF_A_PROJECT = frozenset(
@@ -193,7 +202,9 @@ def load_settings(
         name.removeprefix("levels."): values.pop(name) for name in list(values) if name.startswith("levels.")
     }
     values.setdefault("db", str(home / "holdfast.db"))
-    return Settings(project=project, home=home, levels=Levels(**levels), **values)
+    return Settings(
+        project=project, home=home, levels=Levels.given(levels), levels_given=frozenset(levels), **values
+    )
 
 
 def user_config(environ: Mapping[str, str]) -> Path:

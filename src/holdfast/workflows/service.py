@@ -103,7 +103,7 @@ class OrchestratorService:
             task_dag=plan.tasks,
             constraints=plan.constraints,
             commit_at_start=commit,
-            options=plan.options,
+            options=plan.options.pausing_at(self.settings.exhaustion_at),
             claim=claim,
         )
 

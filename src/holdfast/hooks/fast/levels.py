@@ -7,17 +7,17 @@ now, `holdfast.hooks.background` reads them again and writes the note anew.
 import os
 
 from holdfast.hooks.fast import notes
+from holdfast.model.thresholds import LEVELS, placed_levels
 from holdfast.project import formats
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from holdfast.hooks.fast.event import AgentEvent
 
-_LEVELS = ("caution", "warning", "auto_pause", "critical")
-
 
 class HookSettings:
     __slots__ = (
+        "_given",
         "auto_pause",
         "caution",
         "context_window",
@@ -28,24 +28,28 @@ class HookSettings:
     )
 
     def __init__(self) -> None:
-        self.caution = 0.70
-        self.warning = 0.85
-        self.auto_pause = 0.90
-        self.critical = 0.95
+        self._given: dict[str, float] = {}
+        self._place_levels()
         self.on_exhaustion = "advise"
         self.record_files = True
         self.context_window = 0
         """0: as the agent or the model's name tells."""
 
     def take(self, name: str, value: str) -> None:
-        if name in _LEVELS:
-            setattr(self, name, float(value))
+        if name in LEVELS:
+            self._given[name] = float(value)
+            self._place_levels()
         elif name == "context_window":
             self.context_window = int(value)
         elif name == "record_files":
             self.record_files = value.lower() not in ("false", "no", "off", "0")
         elif name == "on_exhaustion" and value in ("advise", "stop"):
             self.on_exhaustion = value
+
+    def _place_levels(self) -> None:
+        levels = placed_levels(self._given)
+        self.caution, self.warning = levels["caution"], levels["warning"]
+        self.auto_pause, self.critical = levels["auto_pause"], levels["critical"]
 
 
 def settings_for(event: "AgentEvent") -> HookSettings:
@@ -98,8 +102,8 @@ def _read_again(event: "AgentEvent", note: str) -> list[str]:
 
 def _from_environ(event: "AgentEvent") -> list[str]:
     found: list[str] = []
-    for name in (*_LEVELS, "on_exhaustion", "record_files", "context_window"):
-        variable = f"HOLDFAST_{'LEVELS_' if name in _LEVELS else ''}{name.upper()}"
+    for name in (*LEVELS, "on_exhaustion", "record_files", "context_window"):
+        variable = f"HOLDFAST_{'LEVELS_' if name in LEVELS else ''}{name.upper()}"
         value = event.environ.get(variable)
         if value:
             found.append(f"{name}={value}")

@@ -72,7 +72,7 @@ def document_of(plan: Plan) -> PlanDocument:
         issue=plan.issue,
         tasks=tuple(PlanTask.model_validate(task.model_dump(include=fields)) for task in plan.tasks.tasks),
         constraints=plan.constraints,
-        **plan.options.model_dump(),
+        **plan.options.model_dump(exclude_unset=True),
     )
 
 
