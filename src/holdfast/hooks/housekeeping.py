@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import time
 
-from holdfast.hooks.fast import notes, spawn
+from holdfast.hooks.fast import notes
 from holdfast.hooks.fast.notes import winding_down
 from holdfast.hooks.fast.usage import forget, last_known, measured
 from holdfast.project import formats
@@ -17,6 +17,21 @@ if TYPE_CHECKING:
     from holdfast.hooks.fast.answer import HookAnswer
     from holdfast.hooks.fast.event import AgentEvent
     from holdfast.hooks.fast.usage import Gauge
+
+
+# Most events start no process: what starts one is loaded where one is.
+
+
+def _run(event: AgentEvent, task: str, *words: str, wait: float) -> bool:
+    from holdfast.hooks.fast import spawn
+
+    return spawn.run(event, task, *words, wait=wait)
+
+
+def _detach(event: AgentEvent, task: str, *words: str, holding: str = "") -> None:
+    from holdfast.hooks.fast import spawn
+
+    spawn.detach(event, task, *words, holding=holding)
 
 
 # ── presence ──────────────────────────────────────────────────────────────────────────────────────
@@ -136,7 +151,7 @@ def _begun(event: AgentEvent) -> bool:
         return False
     model = (notes.read(event.note(formats.MODEL), 200) or b"").decode("utf-8", "replace")
     words = (repr(min(1.0, gauge.share)), str(gauge.tokens), str(gauge.window), model)
-    spawn.run(event, "begin", *words, wait=6.0)
+    _run(event, "begin", *words, wait=6.0)
     if winding_down(event):
         return True
     notes.write(event.note("held-since"), repr(event.now).encode())
@@ -192,7 +207,7 @@ def _stop(event: AgentEvent, answer: HookAnswer, gauge: Gauge) -> None:
     )
     if notes.create(event.note(formats.STOPPED)):
         transcript = event.text("transcript_path")
-        spawn.detach(event, "settle", "exhaustion", transcript, holding=event.note(formats.SETTLING))
+        _detach(event, "settle", "exhaustion", transcript, holding=event.note(formats.SETTLING))
 
 
 def _advise(event: AgentEvent, answer: HookAnswer, gauge: Gauge) -> None:
@@ -240,13 +255,9 @@ def file_changes(event: AgentEvent, answer: HookAnswer) -> None:  # noqa: ARG001
             _leave_ending(event, "finish")
     elif event.settings.record_files and _in_git(event.project):
         if event.moment == "start":
-            _leave_to_others(event, "look")
+            _detach(event, "look")
         elif notes.create(event.note(TURNING)) or _is_stale(event.note(TURNING)):
-            _leave_to_others(event, "watch", str(event.prompts))
-
-
-def _leave_to_others(event: AgentEvent, task: str, *words: str) -> None:
-    spawn.detach(event, task, *words)
+            _detach(event, "watch", str(event.prompts))
 
 
 def _leave_ending(event: AgentEvent, task: str) -> None:
@@ -254,7 +265,7 @@ def _leave_ending(event: AgentEvent, task: str) -> None:
     name = (notes.read(event.note(TRANSACTION), 200) or b"").decode("ascii", "replace")
     folder = formats.sidecar_folder(event.project)
     mark = os.path.join(folder, formats.ending_mark(name)) if os.path.isdir(folder) else ""
-    spawn.detach(event, task, holding=mark)
+    _detach(event, task, holding=mark)
 
 
 def _wait_for_the_look(event: AgentEvent) -> None:
@@ -317,9 +328,9 @@ def snapshot(event: AgentEvent, answer: HookAnswer) -> None:
     transcript = event.text("transcript_path")
     if event.moment == "end":
         notes.write(event.note(formats.ENDED), event.text("reason").encode() or b"end")
-        spawn.detach(event, "settle", "end", transcript, holding=event.note(formats.SETTLING))
+        _detach(event, "settle", "end", transcript, holding=event.note(formats.SETTLING))
         return
-    if not spawn.run(event, "settle", "compact", transcript, wait=_WAIT):
+    if not _run(event, "settle", "compact", transcript, wait=_WAIT):
         raise TimeoutError("the snapshot before compaction was not made in time")
     if event.agent == "opencode":  # what it says here stands in the summary's instructions
         from holdfast.hooks.fast.context import own_context

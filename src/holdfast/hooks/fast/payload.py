@@ -67,10 +67,13 @@ def number(raw: bytes | None) -> int:
 
 def quoted(value: str) -> str:
     """Text as a JSON string."""
-    return '"' + value.translate(_ESCAPED) + '"'
+    inner = value.translate(_ESCAPED)
+    if not inner.isascii():  # half of a pair has no UTF-8; the codec escapes it as JSON does
+        inner = inner.encode("utf-8", "backslashreplace").decode()
+    return f'"{inner}"'
 
 
-_ESCAPED = {code: f"\\u{code:04x}" for code in (*range(32), 127, *range(0xD800, 0xE000))} | {
+_ESCAPED = {code: f"\\u{code:04x}" for code in (*range(32), 127)} | {
     ord('"'): '\\"',
     ord("\\"): "\\\\",
     ord("\n"): "\\n",
