@@ -147,7 +147,7 @@ function Head({
   failed: number;
 }) {
   const { workflow } = progress;
-  const pausesAt = workflow.options?.exhaustion_at ?? 0.85;
+  const pausesAt = workflow.options?.exhaustion_at ?? null;
   const status = workflow.status ?? "pending";
   return (
     <>
@@ -183,9 +183,8 @@ function Head({
           <span className="tile-name">Context window</span>
           <ContextGauge share={usage.context} pausesAt={pausesAt} />
           <span className="muted">
-            {usage.untilPause === null
-              ? `pauses at ${percent(pausesAt)}`
-              : `pauses at ${percent(pausesAt)}, in about ${duration(usage.untilPause)}`}
+            {pausesAt !== null && `pauses at ${percent(pausesAt)}`}
+            {pausesAt !== null && usage.untilPause !== null && `, in about ${duration(usage.untilPause)}`}
           </span>
         </div>
         <div className="tile">

@@ -56,9 +56,9 @@ export function ProgressBar({ done, failed, total }: { done: number; failed: num
 }
 
 /** How full the context window is, with the mark at which the session pauses by itself. */
-export function ContextGauge({ share, pausesAt }: { share: number | null; pausesAt: number }) {
-  const level =
-    share === null ? "none" : share >= pausesAt ? "full" : share >= pausesAt * 0.8 ? "high" : "calm";
+export function ContextGauge({ share, pausesAt }: { share: number | null; pausesAt: number | null }) {
+  const limit = pausesAt ?? 1;
+  const level = share === null ? "none" : share >= limit ? "full" : share >= limit * 0.8 ? "high" : "calm";
   const told = share === null ? "not reported" : `${percent(share)} full`;
   return (
     <div className="gauge-box">
@@ -69,10 +69,10 @@ export function ContextGauge({ share, pausesAt }: { share: number | null; pauses
         aria-valuemin={0}
         aria-valuemax={100}
         aria-valuenow={Math.round(Math.min(1, share ?? 0) * 100)}
-        aria-valuetext={`${told}, pauses at ${percent(pausesAt)}`}
+        aria-valuetext={pausesAt === null ? told : `${told}, pauses at ${percent(pausesAt)}`}
       >
         <span className="gauge-fill" style={{ width: `${Math.min(1, share ?? 0) * 100}%` }} />
-        <span className="gauge-mark" style={{ left: `${pausesAt * 100}%` }} />
+        {pausesAt !== null && <span className="gauge-mark" style={{ left: `${pausesAt * 100}%` }} />}
       </div>
       <span className="gauge-told">{told}</span>
     </div>

@@ -14,6 +14,7 @@ from datetime import datetime
 from typing import Any
 
 from holdfast.model.claims import Lease
+from holdfast.model.thresholds import WORKFLOW_PAUSE
 from holdfast.store.sqlite import LEASE_AGE, SCHEMA_HEAD, SCHEMA_VERSION, prepare, sqlite_driver, sqlite_path
 
 Document = dict[str, Any]
@@ -33,7 +34,7 @@ _OPTIONS: Document = {
     "parallel": 1,
     "pause_every": None,
     "timeout": None,
-    "exhaustion_at": 0.85,
+    "exhaustion_at": WORKFLOW_PAUSE,
     "force_after": 300.0,
     "resume_on_reset": False,
     "repository": None,
