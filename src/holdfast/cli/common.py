@@ -73,7 +73,7 @@ def answered(
 ) -> T:
     """A question to the database: both ways give the same answer, and the quick one loads a tenth for it."""
     # Only the store adds the sessions that the database missed.
-    if current.server is None and not current.layout.has_unindexed:
+    if current.server is None and not current.layout.has_waiting:
         from holdfast.store.reader import open_reader
 
         # Whatever stands in the way, the store copes with it or tells what is wrong.

@@ -5,7 +5,6 @@ from __future__ import annotations
 import logging
 import os
 from collections.abc import Callable
-from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
 
@@ -252,13 +251,8 @@ def _paused(work: SessionWork, settings: Settings, cause: str, *, worked: bool, 
             tokens_remaining_estimate=max(0, window - tokens),
             context_utilization=min(1.0, tokens / window),
         )
-    pauses = SessionPauseManager(settings=settings)
-    pauses.layout.ensure()
-    with pauses.files.locked():
-        name = pauses.files.free_session_id(system_clock() if at is None else at)
-        facts = Facts(trigger=trigger, reason=reason, session_id=name, usage=usage, worked=worked)
-        pauses.pause(replace(facts, at=_moment(at)))
-    return name
+    facts = Facts(trigger=trigger, reason=reason, usage=usage, worked=worked, at=_moment(at))
+    return SessionPauseManager(settings=settings).pause_now(facts)
 
 
 def _last_usage(work: SessionWork, transcript: str) -> None:

@@ -24,6 +24,8 @@ ARCHIVE_MARK = "-incremental"
 ARCHIVE_SUFFIX = f"{ARCHIVE_MARK}.jsonl"
 UNINDEXED = ".unindexed-"
 """With a session's name: the database has not taken it yet."""
+STAGING = ".staging-"
+"""With a session's name: its pause is being made, or was interrupted."""
 
 UNKNOWN_SESSION = "session-unknown"
 """Stands for the agent session where nobody told its id."""

@@ -50,9 +50,10 @@ class ProjectLayout:
         return self.sessions / formats.JOURNAL
 
     @property
-    def has_unindexed(self) -> bool:
-        """Whether there are sessions whose files are safe but which the database has not taken yet."""
-        return any(self.sessions.glob(f"{formats.UNINDEXED}*"))
+    def has_waiting(self) -> bool:
+        """Whether there are sessions that the database has not taken yet, or pauses that were interrupted."""
+        waiting = (formats.UNINDEXED, formats.STAGING)
+        return any(any(self.sessions.glob(f"{prefix}*")) for prefix in waiting)
 
     @property
     def foreign_because(self) -> str | None:

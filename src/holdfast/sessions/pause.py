@@ -1,8 +1,16 @@
-"""`SessionPauseManager`: turn "stop here" into a session's files and an entry in the database.
+"""The end of a session: what there is to know becomes a snapshot, and its files.
 
-The files come first and decide: once they are in place the pause is safe, whatever the
-database does. A database that is away, full or damaged gets the session later: the
-folder remembers what it has not taken.
+Every pause goes through `pause_session`, whoever asks for it: a wind-down, an agent's hooks, a runner at a
+task's end, a command that finds a runner dead.
+
+**The database decides.** The files are written first, as a whole and under another name; then the database
+takes the pause in one transaction, or says that the workflow has changed, and the pause is made anew from
+what it is now; then the files get their names. A crash in between leaves the files where they were written:
+whoever opens the folder next asks the database, finishes what it took, and takes back what it did not.
+
+**A database that is away stops no pause.** Where nobody holds a claim on the work, as in a wind-down, the
+files stand in for it: a marker beside them says that the database has not taken them yet, and it does as
+soon as somebody opens it. A runner holds a claim that only the database can confirm, so it waits.
 """
 
 from __future__ import annotations
@@ -10,11 +18,12 @@ from __future__ import annotations
 import contextlib
 import logging
 import os
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from dataclasses import replace
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from holdfast.base.clock import Clock, system_clock, to_datetime
 from holdfast.base.durable import private_folder, replace_file, storage_errors
@@ -23,13 +32,15 @@ from holdfast.capture.files import fingerprint_files
 from holdfast.capture.git import BEFORE_FIRST_COMMIT, capture_git_state, commit_files
 from holdfast.model.fold import SessionFold
 from holdfast.model.git import GitState, decode_path, encode_path
+from holdfast.model.snapshot import SessionSnapshot
 from holdfast.model.task import TaskDAG
-from holdfast.model.workflow import OPEN, Issue
+from holdfast.model.workflow import OPEN, RESUMABLE, Issue, Workflow
 from holdfast.project.layout import ProjectLayout
 from holdfast.project.settings import Settings, project_settings
 from holdfast.sessions.transitions import Core, Facts, Settled, going_on, opening, opening_pause
 from holdfast.store.documents import read_session_document, render_files
-from holdfast.store.session_files import Closing, FileSet, SessionFiles
+from holdfast.store.protocol import Change, Store
+from holdfast.store.session_files import Answer, Closing, FileSet, SessionFiles
 
 if TYPE_CHECKING:
     from holdfast.store.sql import SqlStore
@@ -37,7 +48,117 @@ if TYPE_CHECKING:
 log = logging.getLogger("holdfast.pauses")
 
 _ATTEMPTS = 20
-_NOT_INDEXED = "%s is safe in %s but not in the database yet: %s (`holdfast reindex` adds it)"
+
+
+class Paused(Protocol):
+    """The work that a pause is made of."""
+
+    @property
+    def stands_in(self) -> bool:
+        """Whether its files count by themselves while the database is away."""
+        ...
+
+    def prepared(self, facts: Facts) -> Settled:
+        """The pause, from the state there is now."""
+        ...
+
+    def commit(self, settled: Settled) -> Answer:
+        """Give it to the database."""
+        ...
+
+
+def pause_session(files: SessionFiles, work: Paused, facts: Facts, closing: Closing | None = None) -> Settled:
+    """Make the pause. Call with the folder locked, and with a name for the session among the facts."""
+    while True:
+        settled = work.prepared(facts)
+        snapshot = settled.snapshot
+        facts = replace(facts, git_state=snapshot.git_state, files=snapshot.files)  # captured once
+        session = FileSet(
+            session_id=snapshot.session_id,
+            files=render_files(snapshot, settled.workflow),
+            closing=closing,
+            becomes_latest=not _gives_way(files, facts),
+            to_be_indexed=True,
+            snapshot_id=snapshot.id,
+            stands_in=work.stands_in,
+        )
+        if files.place(session, partial(work.commit, settled)) != "changed":
+            return settled
+
+
+def _gives_way(files: SessionFiles, facts: Facts) -> bool:
+    """To the latest session, which did something: this one did not, or was over before that."""
+    latest = files.latest()
+    if latest is None or not files.latest_worked():
+        return False
+    return not facts.worked or (facts.at is not None and facts.at < _created_at(files, latest))
+
+
+def _created_at(files: SessionFiles, session_id: str) -> datetime:
+    """As far as can be told: where its file is damaged, long ago."""
+    try:
+        return datetime.fromisoformat(str(files.read(session_id)["created_at"]))
+    except (HoldfastError, KeyError, ValueError):
+        return datetime.min.replace(tzinfo=UTC)
+
+
+def is_stored(store: Store, snapshot_id: str) -> bool | None:
+    """Whether the database has that snapshot; None where it does not answer."""
+    try:
+        return any(line.id == snapshot_id for line in store.find_snapshots(snapshot_id))
+    except HoldfastError as error:
+        log.debug("the database cannot be asked: %s", error.message)
+        return None
+
+
+# ── a session that somebody runs ──────────────────────────────────────────────────────────────────
+
+
+class RunningWork:
+    """A workflow in the hands of whoever has its claim."""
+
+    stands_in = False
+
+    def __init__(self, core: Core, current: Callable[[], Workflow], apply: Callable[[Change], bool]) -> None:
+        """`current` gives the workflow; `apply` says whether the change went through."""
+        self.core = core
+        self.current = current
+        self._apply = apply
+
+    def prepared(self, facts: Facts) -> Settled:
+        return self.core.prepare_pause(self.current(), facts)
+
+    def commit(self, settled: Settled) -> Answer:
+        return "taken" if self._apply(settled.change) else "changed"
+
+    def commit_alone(self, facts: Facts) -> SessionSnapshot:
+        """Without files."""
+        while True:
+            settled = self.prepared(facts)
+            if self.commit(settled) == "taken":
+                return settled.snapshot
+
+
+def pause_running(work: RunningWork, worktree: Path, facts: Facts, seconds: float) -> SessionSnapshot:
+    """Pause a workflow, or let it fail, where it runs. A folder that takes no files costs those alone."""
+    if not worktree.is_dir():
+        return work.commit_alone(facts)
+    facts = with_world(facts, worktree, work.current().commit_at_start)
+    try:
+        files = SessionFiles(ProjectLayout(worktree).ensure().sessions)
+        with files.locked(partial(is_stored, work.core.store)):
+            facts = replace(facts, session_id=files.free_session_id(seconds))
+            return pause_session(files, work, facts).snapshot
+    except ConflictError:
+        raise
+    except HoldfastError as error:
+        log.warning("the session's files were not written: %s", error.message)
+        found = work.current()
+        latest = work.core.store.latest_snapshot(found.id) if found.status in RESUMABLE else None
+        return latest or work.commit_alone(facts)
+
+
+# ── whatever is worked on in a folder ─────────────────────────────────────────────────────────────
 
 
 @contextlib.contextmanager
@@ -50,6 +171,74 @@ def open_store(settings: Settings) -> Generator[SqlStore]:
         yield store
     finally:
         store.close()
+
+
+class FolderWork:
+    """The open workflow of a folder, or a new one: nobody holds a claim that a pause would break."""
+
+    stands_in = True
+
+    def __init__(self, settings: Settings, files: SessionFiles, clock: Clock) -> None:
+        self._settings, self._files, self._clock = settings, files, clock
+        self._attempts = 0
+        self.is_taken = False
+        """Whether the database has the pause."""
+
+    def prepared(self, facts: Facts) -> Settled:
+        worktree = self._settings.worktree
+        name = encode_path(os.fsencode(self._settings.project.name))
+        issue = Issue(id=name, title=f"Work in {name}")
+        try:
+            with open_store(self._settings) as store:
+                core = Core(store, self._clock)
+                started = next(
+                    (flow.commit_at_start for flow in store.workflows(worktree=worktree, limit=1)), None
+                )
+                facts = with_world(facts, self._settings.project, started)
+                return core.prepare_worktree_pause(worktree, issue, facts, commit_at_start=_commit(facts))
+        except HoldfastError as error:
+            log.warning("the database cannot be asked: %s", error.message)
+            return self._prepared_from_files(issue, facts)
+
+    def _prepared_from_files(self, issue: Issue, facts: Facts) -> Settled:
+        """Go on from the last session's files, as if they were the database."""
+        now = to_datetime(self._clock())
+        latest = self._files.latest()
+        found = read_session_document(self._files.read(latest), where=f"{latest}.json") if latest else None
+        if found is None or found[1].status not in OPEN:
+            facts = with_world(facts, self._settings.project, None)
+            first = opening(issue, self._settings.worktree, TaskDAG(), (), _commit(facts), now)
+            return opening_pause(first, SessionFold(), facts, now)
+        snapshot, workflow = found
+        facts = with_world(facts, self._settings.project, workflow.commit_at_start)
+        return opening_pause(
+            going_on(workflow, now, snapshot), SessionFold.starting_from(snapshot), facts, now
+        )
+
+    def commit(self, settled: Settled) -> Answer:
+        self._attempts += 1
+        try:
+            with open_store(self._settings) as store:
+                store.apply(settled.change)
+        except HoldfastError as error:
+            if isinstance(error, ConflictError) and self._attempts < _ATTEMPTS:
+                return "changed"
+            log.warning(
+                "%s is safe in %s but not in the database yet: %s (`holdfast reindex` adds it)",
+                settled.snapshot.session_id,
+                self._files.folder,
+                error.message,
+            )
+            return "away"
+        self.is_taken = True
+        return "taken"
+
+    def is_stored(self, snapshot_id: str) -> bool | None:
+        try:
+            with open_store(self._settings) as store:
+                return is_stored(store, snapshot_id)
+        except HoldfastError:
+            return None
 
 
 class SessionPauseManager:
@@ -67,103 +256,33 @@ class SessionPauseManager:
 
     def create_pause_session(self, message: str | None = None, *, commit: bool = False) -> str:
         """Pause here and now, without a wind-down; returns the session's id."""
-        self.layout.ensure()
-        with self.files.locked():
-            session_id = self.files.free_session_id(self._clock())
-            self.pause(Facts(reason=message, session_id=session_id))
+        session_id = self.pause_now(Facts(reason=message))
         if commit:
             self.commit(session_id)
         return session_id
 
+    def pause_now(self, facts: Facts) -> str:
+        """Under the next free name, of the moment that the facts tell of; returns the session's id."""
+        self.layout.ensure()
+        with self.locked():
+            seconds = facts.at.timestamp() if facts.at else self._clock()
+            name = self.files.free_session_id(seconds)
+            self.pause(replace(facts, session_id=name))
+        return name
+
+    @contextlib.contextmanager
+    def locked(self) -> Generator[None]:
+        """Alone in the sessions folder. Sessions that end together wait here for each other."""
+        with self.files.locked(FolderWork(self.settings, self.files, self._clock).is_stored):
+            yield
+
     def pause(self, facts: Facts, closing: Closing | None = None) -> Settled:
-        """Put the session's files in place and add it to the database. Call with the folder locked.
-
-        The folder's lock keeps sessions that end together apart. A runner, a server or a command may still
-        change the workflow in between: then the same session is made anew from the state there is now.
-        """
-        settled = self._placed(facts, closing)
-        facts = replace(facts, git_state=settled.snapshot.git_state, files=settled.snapshot.files)
-        for _ in range(_ATTEMPTS):
-            try:
-                self._index(settled)
-            except ConflictError:
-                settled = self._placed(facts)
-            else:
-                return settled
-        log.warning(_NOT_INDEXED, settled.snapshot.session_id, self.files.folder, "it kept changing")
+        """Pause what is worked on in the project, under the name that the facts tell. Call when `locked`."""
+        work = FolderWork(self.settings, self.files, self._clock)
+        settled = pause_session(self.files, work, facts, closing)
+        if work.is_taken:
+            remember_project(self.settings)
         return settled
-
-    def _placed(self, facts: Facts, closing: Closing | None = None) -> Settled:
-        settled = self._settled(facts)
-        self.files.place(
-            FileSet(
-                session_id=settled.snapshot.session_id,
-                files=render_files(settled.snapshot, settled.workflow),
-                closing=closing,
-                becomes_latest=not self._gives_way(facts),
-                to_be_indexed=True,
-            )
-        )
-        return settled
-
-    def _gives_way(self, facts: Facts) -> bool:
-        """To the latest session, which did something: this one did not, or was over before that."""
-        latest = self.files.latest()
-        if latest is None or not self.files.latest_worked():
-            return False
-        return not facts.worked or (facts.at is not None and facts.at < self._created_at(latest))
-
-    def _created_at(self, session_id: str) -> datetime:
-        """As far as can be told: where its file is damaged, long ago."""
-        try:
-            return datetime.fromisoformat(str(self.files.read(session_id)["created_at"]))
-        except (HoldfastError, KeyError, ValueError):
-            return datetime.min.replace(tzinfo=UTC)
-
-    def _settled(self, facts: Facts) -> Settled:
-        worktree = self.settings.worktree
-        name = encode_path(os.fsencode(self.settings.project.name))
-        issue = Issue(id=name, title=f"Work in {name}")
-        try:
-            with open_store(self.settings) as store:
-                core = Core(store, self._clock)
-                started = next(
-                    (flow.commit_at_start for flow in store.workflows(worktree=worktree, limit=1)), None
-                )
-                facts = with_world(facts, self.settings.project, started)
-                return core.prepare_worktree_pause(worktree, issue, facts, commit_at_start=_commit(facts))
-        except HoldfastError as error:
-            log.warning("the database cannot be asked: %s", error.message)
-            return self._settled_from_files(issue, facts)
-
-    def _settled_from_files(self, issue: Issue, facts: Facts) -> Settled:
-        """Go on from the last session's files, as if they were the database."""
-        now = to_datetime(self._clock())
-        latest = self.files.latest()
-        found = read_session_document(self.files.read(latest), where=f"{latest}.json") if latest else None
-        if found is None or found[1].status not in OPEN:
-            facts = with_world(facts, self.settings.project, None)
-            first = opening(issue, self.settings.worktree, TaskDAG(), (), _commit(facts), now)
-            return opening_pause(first, SessionFold(), facts, now)
-        snapshot, workflow = found
-        facts = with_world(facts, self.settings.project, workflow.commit_at_start)
-        return opening_pause(
-            going_on(workflow, now, snapshot), SessionFold.starting_from(snapshot), facts, now
-        )
-
-    def _index(self, settled: Settled) -> None:
-        """Give the database what the files already hold; if it refuses, it gets it later."""
-        session_id = settled.snapshot.session_id
-        try:
-            with open_store(self.settings) as store:
-                store.apply(settled.change)
-        except ConflictError:
-            raise
-        except HoldfastError as error:
-            log.warning(_NOT_INDEXED, session_id, self.files.folder, error.message)
-            return
-        self.files.mark_indexed(session_id)
-        remember_project(self.settings)
 
     def commit(self, session_id: str) -> str:
         """Commit a session's files to the project's repository; everything else stays as it was."""
@@ -224,6 +343,3 @@ def known_projects(settings: Settings) -> list[Path]:
         with contextlib.suppress(InvalidInputError):  # a line that none of us wrote
             found += [Path(os.fsdecode(decode_path(line)))] if line else []
     return found
-
-
-__all__ = ["SessionPauseManager", "known_projects", "open_store", "remember_project", "with_world"]

@@ -6,6 +6,7 @@ import logging
 import os
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 
 from holdfast.base.clock import Clock, system_clock
@@ -21,11 +22,11 @@ from holdfast.model.snapshot import SessionSnapshot
 from holdfast.model.workflow import Workflow
 from holdfast.project.layout import ProjectLayout
 from holdfast.project.settings import Settings
-from holdfast.sessions.pause import known_projects, open_store, remember_project
+from holdfast.sessions.pause import is_stored, known_projects, open_store, remember_project
 from holdfast.sessions.transitions import Core, again_on_conflict
 from holdfast.store.documents import read_session_document
 from holdfast.store.protocol import Store
-from holdfast.store.session_files import SessionFiles
+from holdfast.store.session_files import LOCK_WAIT, SessionFiles
 from holdfast.store.sql import SqlStore
 
 log = logging.getLogger("holdfast.reindex")
@@ -42,18 +43,19 @@ class ReindexReport:
 
 
 def take_in_waiting(store: Store, settings: Settings) -> None:
-    """Sessions that were finalised while the database was away."""
-    if not settings.layout.sessions.is_dir():
+    """Sessions that were finalised while the database was away, and pauses that a crash interrupted."""
+    if not settings.layout.has_waiting:
         return
     files = SessionFiles(settings.layout.sessions)
-    if not files.unindexed():
-        return
+    is_waiting = bool(files.unindexed())
     try:
-        with files.locked():  # who finalises one right now adds it in a moment
+        # Who finalises one right now adds it in a moment. A pause that is only staged may take longer.
+        with files.locked(partial(is_stored, store), wait=LOCK_WAIT if is_waiting else 0):
             for session_id in files.unindexed():
                 _take_in(store, files, session_id, settings.project)
     except HoldfastError as error:
-        log.warning("sessions that the database missed are not added yet: %s", error.message)
+        told = log.warning if is_waiting else log.debug
+        told("sessions that the database missed are not added yet: %s", error.message)
 
 
 def _take_in(store: Store, files: SessionFiles, session_id: str, project: Path) -> None:
@@ -114,7 +116,7 @@ def _take_in_project(store: Store, layout: ProjectLayout, report: ReindexReport,
         return
     report.projects += 1
     files = SessionFiles(folder)
-    with files.locked():
+    with files.locked(partial(is_stored, store)):
         names = files.session_ids()
     for session_id in reversed(names):  # oldest first, so that numbers and states come in their order
         try:

@@ -147,8 +147,8 @@ class IncrementalPauseManager:
         pauses = self._pauses
         if not self.is_pause_active():
             raise log.NotActiveError("no wind-down is active here")
-        # Sessions that end together wait here for each other; appending waits for the journal alone.
-        with self._files.locked(), log.locked(self._journal):
+        # Sessions that end together wait for each other here; appending waits for the journal alone.
+        with pauses.locked(), log.locked(self._journal):
             reader = log.Reader(self._journal)
             digest, recorded = Digest(), ActionTexts(_is_rule)
             for action in reader:

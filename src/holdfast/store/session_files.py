@@ -1,13 +1,16 @@
-"""A session's files: `session-….json`, `.yaml`, `.md` and the journal, placed all together or not at all.
+"""The session files of a project: a pause is put in place as a whole, or not at all.
 
     1  everything is written and synced in a staging folder
     2  the journal gets its last line
-    3  the staging folder is renamed to `.commit-SESSION.PROOF`: this one rename decides
-    4  the files and the journal are renamed to where they belong, LATEST last
-    5  the commit folder goes
+    3  the database is asked to take the pause, and decides; see `sessions/pause.py`
+    4  the staging folder is renamed to `.commit-SESSION.PROOF`
+    5  the files and the journal are renamed to where they belong, LATEST last
+    6  the commit folder goes
 
-From 3 on only names change, so a full disk cannot stop it half-way. Whoever opens the folder
-next finishes what a crash interrupted after 3, and takes back what it interrupted before.
+From 4 on only names change, so a full disk cannot stop it half-way. Whoever opens the folder next
+finishes what a crash interrupted after 4, and takes back what it interrupted before 3. In between only
+the database can tell, so that waits for somebody who can ask it. A set that no database knows of, such as
+an archived journal, is decided by the rename.
 `LATEST-SESSION.txt` is set after the files are there and taken back before they go.
 
 A patch or an archive can bring folders of these names, too, and what their manifests say moves and cuts
@@ -21,10 +24,10 @@ import json
 import logging
 import os
 import shutil
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from holdfast.base import ids
 from holdfast.base.durable import (
@@ -38,19 +41,19 @@ from holdfast.base.durable import (
     sync_folder,
     write_new,
 )
-from holdfast.base.errors import DamagedDataError, HoldfastError, NotFoundError
-from holdfast.project.formats import ARCHIVE_MARK, ARCHIVE_SUFFIX, JOURNAL, LATEST, UNINDEXED
+from holdfast.base.errors import ConflictError, DamagedDataError, HoldfastError, NotFoundError
+from holdfast.base.faults import fault_point
+from holdfast.project.formats import ARCHIVE_MARK, ARCHIVE_SUFFIX, JOURNAL, LATEST, STAGING, UNINDEXED
 from holdfast.project.trust import MARK
 
 log = logging.getLogger("holdfast.store")
 
 KINDS = (".json", ".yaml", ".md")
 
-_STAGING = ".staging-"
 _COMMIT = ".commit-"
 _MANIFEST = "manifest.json"
 _LOCK = ".lock"
-_LOCK_WAIT = 60.0
+LOCK_WAIT = 60.0
 _NOT_OURS = "%s was put here by something else than Holdfast and is left alone"
 _OUR_TEMPORARIES = (f".{LATEST}.*.tmp", f".{JOURNAL}.*.tmp", ".session-*.tmp")
 """Written under our lock only, so what is found belongs to the dead. Other rooms' files are theirs."""
@@ -68,6 +71,13 @@ class Closing:
     last_line: str
 
 
+Answer = Literal["taken", "changed", "away"]
+"""Of the database to a pause: it has it; the workflow changed meanwhile; it cannot be asked."""
+
+IsStored = Callable[[str], bool | None]
+"""Whether the database has the snapshot with this id; None where it cannot be asked."""
+
+
 @dataclass(frozen=True)
 class FileSet:
     """What one finalised pause puts into the sessions folder."""
@@ -78,6 +88,10 @@ class FileSet:
     closing: Closing | None = None
     becomes_latest: bool = True
     to_be_indexed: bool = False
+    snapshot_id: str | None = None
+    """Of a pause that the database decides on."""
+    stands_in: bool = False
+    """Whether the files count by themselves while the database is away."""
 
 
 class SessionFiles:
@@ -85,10 +99,13 @@ class SessionFiles:
         self.folder = folder
 
     @contextlib.contextmanager
-    def locked(self) -> Generator[None]:
-        """Alone in the folder, with whatever a crashed process left half-done finished first."""
-        with storage_errors("use the sessions folder"), lock_file(self.folder / _LOCK, wait=_LOCK_WAIT):
-            self._finish_interrupted()
+    def locked(self, is_stored: IsStored | None = None, wait: float = LOCK_WAIT) -> Generator[None]:
+        """Alone in the folder, with whatever a crashed process left half-done finished first.
+
+        Without `is_stored`, what only the database can tell waits for the next one.
+        """
+        with storage_errors("use the sessions folder"), lock_file(self.folder / _LOCK, wait=wait):
+            self._finish_interrupted(is_stored)
             yield
 
     def free_session_id(self, seconds: float) -> str:
@@ -100,21 +117,49 @@ class SessionFiles:
 
     def is_taken(self, name: str) -> bool:
         # `name.` and `name-incremental` are its own files; `name-2` is another session.
-        return any(self.folder.glob(f"{name}.*")) or any(self.folder.glob(f"{name}{ARCHIVE_MARK}*"))
+        own = (f"{name}.*", f"{name}{ARCHIVE_MARK}*", f"{STAGING}{name}.*")
+        return any(any(self.folder.glob(pattern)) for pattern in own)
 
-    def place(self, files: FileSet) -> None:
-        """Put the set in place. Call with the lock held; on an error nothing has changed."""
-        staging = self._in_progress(_STAGING, files.session_id)
-        commit = self._in_progress(_COMMIT, files.session_id)
+    def place(self, files: FileSet, ask: Callable[[], Answer] | None = None) -> Answer:
+        """Put the set in place. Call with the lock held; on an error nothing has changed.
+
+        `ask` gives the pause to the database once everything is written. If the workflow has changed
+        meanwhile, nothing is placed. If it fails in a way that leaves open whether the database has the
+        pause, the staging folder stays for somebody who can find out.
+        """
+        staging = self._in_progress(STAGING, files.session_id)
         try:
-            manifest = self._stage(staging, files)
-            self._close_journal(manifest)
-            staging.rename(commit)
+            self._close_journal(self._stage(staging, files))
+            commit = self._committed(staging) if ask is None else None
         except BaseException:
             self._take_back(staging, journal_locked=True)
             raise
+        answer: Answer = self._answer(staging, ask) if ask else "away"
+        if answer != "changed":
+            self._roll_forward(commit or self._committed(staging))
+        fault_point("pause.placed")
+        if answer == "taken":
+            self.mark_indexed(files.session_id)
+        return answer
+
+    def _answer(self, staging: Path, ask: Callable[[], Answer]) -> Answer:
+        sync_folder(self.folder)  # also after a power cut it is there to be finished
+        fault_point("pause.staged")
+        try:
+            answer = ask()
+        except ConflictError:  # it has not taken it
+            self._take_back(staging, journal_locked=True)
+            raise
+        if answer == "changed":
+            self._take_back(staging, journal_locked=True)
+        fault_point("pause.decided")
+        return answer
+
+    def _committed(self, staging: Path) -> Path:
+        commit = self._in_progress(_COMMIT, _session_of(staging))
+        staging.rename(commit)
         sync_folder(self.folder)
-        self._roll_forward(commit)
+        return commit
 
     def _in_progress(self, kind: str, session_id: str) -> Path:
         return self.folder / f"{kind}{session_id}.{self._proof(kind + session_id).decode()}"
@@ -129,7 +174,12 @@ class SessionFiles:
             names[LATEST] = f"{files.session_id}\n".encode()  # named last, so moved last
         for name, data in names.items():
             write_new(staging / name, data)
-        manifest: dict[str, Any] = {"files": list(names), "closing": self._closing(files.closing)}
+        manifest: dict[str, Any] = {
+            "files": list(names),
+            "closing": self._closing(files.closing),
+            "snapshot_id": files.snapshot_id,
+            "stands_in": files.stands_in,
+        }
         write_new(staging / _MANIFEST, json.dumps(manifest).encode())
         sync_folder(staging)
         return manifest
@@ -148,6 +198,18 @@ class SessionFiles:
             torn = size > 0 and os.pread(descriptor, 1, size - 1) != b"\n"
             append_or_undo(descriptor, b"\n" * torn + _last_line(closing), size)
             os.fsync(descriptor)
+
+    def _see_journal_closed(self, manifest: dict[str, Any]) -> None:
+        """Its last line may be missing or torn: the crash came before the database was asked."""
+        closing = manifest["closing"]
+        if closing is None:
+            return
+        with contextlib.suppress(FileNotFoundError), _opened(self.folder / closing["journal"]) as descriptor:
+            lock_descriptor(descriptor)
+            line = _last_line(closing)
+            if line not in os.pread(descriptor, len(line) + 1, closing["size"]):
+                self._reopen_journal(closing, journal_locked=True)
+                self._close_journal(manifest)
 
     def _take_back(self, staging: Path, *, journal_locked: bool) -> None:
         """Undo a placing that was not committed: the journal's last line, then the staged files."""
@@ -184,17 +246,35 @@ class SessionFiles:
         (commit / _MANIFEST).unlink()
         commit.rmdir()
 
-    def _finish_interrupted(self) -> None:
+    def _finish_interrupted(self, is_stored: IsStored | None) -> None:
         for commit in self._left(_COMMIT):
             if (commit / _MANIFEST).exists():
                 self._roll_forward(commit)
             else:
                 commit.rmdir()  # all was moved; only the empty folder is left
-        for staging in self._left(_STAGING):
-            self._take_back(staging, journal_locked=False)
+        for staging in self._left(STAGING):
+            self._finish_staged(staging, is_stored)
         for pattern in _OUR_TEMPORARIES:
             for rubbish in self.folder.glob(pattern):
                 rubbish.unlink(missing_ok=True)
+
+    def _finish_staged(self, staging: Path, is_stored: IsStored | None) -> None:
+        """The database may have the pause: then its files follow. If it has not, nothing has happened."""
+        pause = _staged_pause(staging)
+        if pause is None:
+            self._take_back(staging, journal_locked=False)
+        elif is_stored is not None:
+            has_it = is_stored(pause["snapshot_id"])
+            if has_it or (has_it is None and pause["stands_in"]):
+                self._see_journal_closed(pause)
+                self._roll_forward(self._committed(staging))
+            elif has_it is False:
+                self._take_back(staging, journal_locked=False)
+
+    @property
+    def has_undecided(self) -> bool:
+        """Whether a pause was interrupted, or is being made, of which only the database knows the outcome."""
+        return any(_staged_pause(staging) for staging in self.folder.glob(f"{STAGING}*"))
 
     def _left(self, kind: str) -> Generator[Path]:
         """What a process of ours left half-done; nothing that something else put here."""
@@ -288,7 +368,7 @@ class SessionFiles:
         """The user trusts the folder with all that waits in it."""
         for session_id in self.unindexed():
             replace_file(self.folder / f"{UNINDEXED}{session_id}", self._proof(session_id))
-        for kind in (_STAGING, _COMMIT):
+        for kind in (STAGING, _COMMIT):
             for path in self.folder.glob(f"{kind}*"):
                 if ids.is_session_id(_session_of(path)):
                     path.rename(self._in_progress(kind, _session_of(path)))
@@ -318,7 +398,17 @@ def _opened(journal: Path) -> Generator[int]:
 
 def _session_of(in_progress: Path) -> str:
     name = in_progress.name
-    return name.removeprefix(_COMMIT).removeprefix(_STAGING).partition(".")[0]
+    return name.removeprefix(_COMMIT).removeprefix(STAGING).partition(".")[0]
+
+
+def _staged_pause(staging: Path) -> dict[str, Any] | None:
+    """The manifest of a pause that was written as a whole, and that the database is to decide on."""
+    try:
+        manifest = json.loads(read_file(staging / _MANIFEST))
+    except (OSError, ValueError):
+        return None
+    is_one = _is_sound(manifest, _session_of(staging)) and isinstance(manifest.get("snapshot_id"), str)
+    return manifest if is_one else None
 
 
 def _is_sound(manifest: Any, session_id: str) -> bool:

@@ -41,9 +41,9 @@ from holdfast.model.task import Task, failure_of
 from holdfast.model.usage import UsageMetrics
 from holdfast.model.workflow import PauseRequest, Workflow
 from holdfast.sessions.enrich import enrich_later
+from holdfast.sessions.pause import RunningWork, pause_running
 from holdfast.sessions.transitions import Facts, settled_entries
 from holdfast.workflows.checkout import Checkout, OwnFolder, checkout_for
-from holdfast.workflows.closing import close_session
 from holdfast.workflows.drivers.prompts import feedback
 from holdfast.workflows.drivers.protocol import (
     Done,
@@ -402,14 +402,8 @@ class _OpenSession:
 
     def _settle(self, cause: PauseCause, resume_at: datetime | None = None) -> None:
         facts = Facts(trigger=cause.trigger, reason=cause.reason, usage=self._metrics(), resume_at=resume_at)
-        snapshot = close_session(
-            self._around.core,
-            self._worktree,
-            facts,
-            current=lambda: self._workflow,
-            apply=self._recorder.apply,
-            seconds=self._around.clock(),
-        )
+        work = RunningWork(self._around.core, lambda: self._workflow, self._recorder.apply)
+        snapshot = pause_running(work, self._worktree, facts, self._around.clock())
         self._told(True, settled_entries(snapshot))
         enrich_later(self._around.settings, snapshot, self._worktree)
 

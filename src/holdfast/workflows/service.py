@@ -34,10 +34,10 @@ from holdfast.model.workflow import ACTIVE, OPEN, Workflow, WorkflowStatus
 from holdfast.project.layout import ProjectLayout
 from holdfast.project.settings import Settings, project_settings
 from holdfast.sessions.contexts import newest_with_work
+from holdfast.sessions.pause import RunningWork, pause_running
 from holdfast.sessions.transitions import Core, Facts, again_on_conflict
 from holdfast.store.protocol import Change, SnapshotSummary, Store
 from holdfast.store.sql import SqlStore
-from holdfast.workflows.closing import close_session
 from holdfast.workflows.drivers import driver_named
 from holdfast.workflows.lease import is_dead, is_gone
 from holdfast.workflows.plan import Plan, driver_of
@@ -315,14 +315,9 @@ class OrchestratorService:
             self.store.apply(change)
             return True
 
-        close_session(
-            self.core,
-            Path(os.fsdecode(decode_path(workflow.worktree))),
-            Facts(trigger=trigger, reason=reason),
-            current=lambda: workflow,
-            apply=apply,
-            seconds=self._clock(),
-        )
+        work = RunningWork(self.core, lambda: workflow, apply)
+        folder = Path(os.fsdecode(decode_path(workflow.worktree)))
+        pause_running(work, folder, Facts(trigger=trigger, reason=reason), self._clock())
         return self.store.workflow(workflow.id)
 
     def _snapshot_to_resume(self, workflow: Workflow, snapshot_id: str | None) -> SessionSnapshot | None:
