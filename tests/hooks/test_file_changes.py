@@ -8,6 +8,8 @@ import sys
 
 import pytest
 
+from holdfast.base.durable import lock_file
+from holdfast.base.errors import HoldfastError
 from holdfast.project.layout import ProjectLayout
 from holdfast.undo.ledger import Transaction
 from holdfast.undo.transactions import SideCar
@@ -115,6 +117,47 @@ def test_a_turn_without_an_end_is_in_doubt(agent: AgentSession) -> None:
     ((name, paths, doubt),) = told(transactions(agent)[0])
     assert (name, paths) == ("turn 1", ["made"])
     assert "had no end" in doubt
+
+
+def test_a_session_that_ends_in_a_turn_that_the_user_stopped_leaves_it_in_doubt(agent: AgentSession) -> None:
+    """An agent fires nothing when the user interrupts it, and the user goes on by hand."""
+    start(agent)
+    begin_turn(agent)
+    (agent.project / "hours").write_text("of the user's own work\n")
+    end(agent)
+    ((name, paths, doubt),) = told(transactions(agent)[0])
+    assert (name, paths) == ("turn 1", ["hours"])
+    assert "had no end" in doubt
+    with SideCar(agent.project) as sidecar, pytest.raises(HoldfastError):
+        sidecar.rollback(transactions(agent)[0].id)
+    assert (agent.project / "hours").exists()
+
+
+def test_a_turn_that_is_over_before_the_tree_was_looked_at_is_not_watched_on(agent: AgentSession) -> None:
+    start(agent)
+    begin_turn(agent)
+    end_turn(agent)
+    with lock_file(agent.project / ".holdfast" / "sidecar" / "holdfast.lock"):
+        agent.prompt("answered at once")
+        agent.fire(ENDS[agent.agent])
+    agent.wait_for(lambda: not (agent.notes / "turning").exists())
+    (agent.project / "mine").write_text("by the user, after the turn\n")
+    assert not (agent.notes / "recording").exists()
+    end(agent)
+    assert transactions(agent) == []
+
+
+def test_a_session_that_is_over_before_its_first_look_leaves_nothing_in_progress(agent: AgentSession) -> None:
+    start(agent)
+    begin_turn(agent)
+    end_turn(agent)
+    end(agent)
+    with lock_file(agent.project / ".holdfast" / "sidecar" / "holdfast.lock"):
+        agent.prompt("once more, and away")
+        agent.fire(OVER.get(agent.agent, "SessionEnd"), reason="other")
+    agent.wait_for(lambda: not (agent.notes / "turning").exists())
+    agent.wait_for(lambda: not (agent.notes / "transaction").exists())
+    assert transactions(agent) == []
 
 
 def test_a_session_that_was_killed_is_recorded_in_doubt_by_the_next_one(agent: AgentSession) -> None:

@@ -9,7 +9,7 @@ from holdfast.hooks.fast import notes
 from holdfast.hooks.fast.notes import winding_down
 from holdfast.hooks.fast.usage import forget, last_known, measured
 from holdfast.project import formats
-from holdfast.project.formats import ENDING, NAMED, RECORDING, TRANSACTION, TURNING
+from holdfast.project.formats import ENDING, NAMED, RECORDING, TRANSACTION, TURN_OVER, TURNING
 
 TYPE_CHECKING = False
 
@@ -247,24 +247,34 @@ def file_changes(event: AgentEvent, answer: HookAnswer) -> None:  # noqa: ARG001
         if os.path.exists(event.note(RECORDING)):
             _note_named(event)
     elif event.moment in ("response", "incident"):
-        if os.path.exists(event.note(RECORDING)):
-            os.replace(event.note(RECORDING), event.note(ENDING))
-            _leave_ending(event, "record")
+        _end_turn(event)
     elif event.moment == "end":
-        if os.path.exists(event.note(TRANSACTION)):
+        if os.path.exists(event.note(TRANSACTION)) or os.path.exists(event.note(TURNING)):
             _leave_ending(event, "finish")
     elif event.settings.record_files and _in_git(event.project):
+        notes.remove(event.note(TURN_OVER))
         if event.moment == "start":
             _detach(event, "look")
         elif notes.create(event.note(TURNING)) or _is_stale(event.note(TURNING)):
             _detach(event, "watch", str(event.prompts))
 
 
+def _end_turn(event: AgentEvent) -> None:
+    if os.path.exists(event.note(TURNING)):
+        # What is changed from here on is the user's: whoever looks at the tree must not go on to watch it.
+        notes.create(event.note(TURN_OVER))
+    try:
+        os.replace(event.note(RECORDING), event.note(ENDING))
+    except FileNotFoundError:
+        return  # nothing is watched, or the one who looks has seen the note
+    _leave_ending(event, "record")
+
+
 def _leave_ending(event: AgentEvent, task: str) -> None:
     """The agent may be gone before our turn in the side-car comes: others see there that it is no crash."""
     name = (notes.read(event.note(TRANSACTION), 200) or b"").decode("ascii", "replace")
     folder = formats.sidecar_folder(event.project)
-    mark = os.path.join(folder, formats.ending_mark(name)) if os.path.isdir(folder) else ""
+    mark = os.path.join(folder, formats.ending_mark(name)) if name and os.path.isdir(folder) else ""
     _detach(event, task, holding=mark)
 
 

@@ -19,7 +19,7 @@ from holdfast.findings.rules.files import files_written
 from holdfast.hooks.fast import error_log, notes
 from holdfast.model.message import ToolCall
 from holdfast.project import formats
-from holdfast.project.formats import ENDING, NAMED, RECORDING, TRANSACTION, TURNING
+from holdfast.project.formats import ENDING, NAMED, RECORDING, TRANSACTION, TURN_OVER, TURNING
 from holdfast.undo.state import ending_file
 from holdfast.undo.transactions import SideCar
 from holdfast.undo.work import NamedFiles
@@ -113,9 +113,24 @@ def watch(work: SessionWork, turn: str) -> bool:
         notes.remove(work.note(NAMED))
         notes.write(work.note(TRANSACTION), name.encode())
         notes.write(work.note(RECORDING), turn.encode() or b"0")
+        if os.path.exists(work.note(TURN_OVER)):
+            _give_up_watching(work, turn)
     finally:
         notes.remove(work.note(TURNING))
     return True
+
+
+def _give_up_watching(work: SessionWork, turn: str) -> None:
+    """The turn was over before its watch began: what is changed now is hardly the agent's."""
+    try:
+        os.replace(work.note(RECORDING), work.note(ENDING))
+    except FileNotFoundError:
+        return  # the turn's end saw the watch after all, and has it recorded
+    try:
+        with _sidecar(work) as sidecar:
+            _record(work, sidecar, turn, doubt=_GONE)
+    finally:
+        notes.remove(work.note(ENDING))
 
 
 def record(work: SessionWork) -> bool:
@@ -129,18 +144,18 @@ def record(work: SessionWork) -> bool:
     return True
 
 
-def finish(work: SessionWork, doubt: str = "") -> bool:
+def finish(work: SessionWork) -> bool:
     """The end of the session: its changes are meant to stay."""
     _wait_while_there(work.note(TURNING))
     _wait_while_there(work.note(ENDING))
     name = _read(work, TRANSACTION)
     if name:
         with _sidecar(work) as sidecar:
-            turn = _read(work, RECORDING)
+            turn = _read(work, RECORDING)  # there only where the turn had no end: the user stopped it
             if sidecar.is_in_progress(name):
-                sidecar.finish(name, f"turn {turn}" if turn else "", doubt=doubt)
+                sidecar.finish(name, f"turn {turn}" if turn else "", doubt=_GONE if turn else "")
             ending_file(sidecar.folder, name).unlink(missing_ok=True)
-    for note in (NAMED, TRANSACTION, RECORDING):
+    for note in (NAMED, TRANSACTION, RECORDING, TURN_OVER):
         notes.remove(work.note(note))
     return True
 
@@ -156,7 +171,7 @@ def finish_killed(work: SessionWork) -> None:
     for note in (TURNING, ENDING):
         notes.remove(work.note(note))
     try:
-        finish(work, _GONE)
+        finish(work)
     except HoldfastError as error:
         error_log.note(str(work.state), f"what {work.session} changed is not recorded: {error.message}")
 
