@@ -140,7 +140,7 @@ def test_killed_and_resumed(place: Place, plan: Callable[..., Path]) -> None:
     wait_until(place, "began")
     os.killpg(running.pid, signal.SIGKILL)
     result_of(running)
-    assert "its process is gone: holdfast resume" in place.ok("status").out
+    assert "nobody seems to be running it: holdfast resume" in place.ok("status").out
     sick = place.run("doctor")
     assert sick.code == 1
     assert "1 left behind by a process that is gone" in sick.out

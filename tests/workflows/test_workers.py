@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import signal
 import subprocess
+import sys
 import threading
 import time
 from pathlib import Path
@@ -15,10 +17,12 @@ import pytest
 
 from cli.harness import Place
 from holdfast.base.errors import SessionAlreadyRunningError
+from holdfast.base.process import is_alive
 from holdfast.model.entry import SessionTaken, TaskFinished, TaskStarted
 from holdfast.model.workflow import Workflow
 from holdfast.sessions.transitions import Facts
 from holdfast.store.leases import Lease
+from holdfast.workflows.drivers.guarded import attempt_mark
 from holdfast.workflows.engine import Engine
 from holdfast.workflows.lease import is_gone
 from holdfast.workflows.service import OrchestratorService
@@ -135,6 +139,44 @@ def test_detached_work_finds_a_worker(workshop: Workshop, tmp_path: Path) -> Non
     seen = [json.loads(line)["entry"]["type"] for line in followed.stdout.splitlines()]
     assert seen[-2:] == ["task_finished", "workflow_status_changed"]
     assert workshop.log() == ["a"]
+
+
+@pytest.mark.timeout(120)
+def test_nothing_of_a_stopped_workers_task_runs_once_it_is_paused(workshop: Workshop) -> None:
+    """Its command does not stop with it, and must not run beside the next attempt."""
+    flow = start(workshop, "echo $$ > pid; touch began; while :; do sleep 0.05; done")
+    with workshop.program("worker") as worker:
+        wait_for((workshop.project / "began").exists)
+        worker.send_signal(signal.SIGSTOP)
+        with workshop.service() as service:
+            wait_for(lambda: service.is_abandoned(service.workflow(flow.id)))
+            service.pause_workflow(flow.id, force_after=0)
+        assert not is_alive({"pid": int((workshop.project / "pid").read_text()), "started": None})
+    assert _status(workshop, flow) == "paused"
+
+
+@pytest.mark.timeout(120)
+def test_an_agent_that_outlives_its_killed_runner_is_gone_before_the_next_attempt(workshop: Workshop) -> None:
+    """It gets some seconds to close its session, and takes them all."""
+    flow = start(workshop, 'kill -0 $(cat pid) && echo beside >> log || echo alone >> log; [ "$SECOND" ]')
+    with workshop.service() as service:
+        run_id = service.workflow(flow.id).run_id or ""
+        taken = service.core.take(flow.id, run_id, "worker-nowhere-1-aaa#1")
+        service.core.record(flow.id, TaskStarted(task_id="t1", attempt=1))
+        (task,) = service.tasks(flow.id).tasks
+    mark = attempt_mark(taken, task.changed(attempts=1))
+    script = "import signal, time; signal.signal(15, signal.SIG_IGN); print(flush=True); time.sleep(600)"
+    environ = {**os.environ, "HOLDFAST_RUN": f"{mark}-1"}
+    with subprocess.Popen([sys.executable, "-c", script], env=environ, stdout=subprocess.PIPE) as agent:
+        assert agent.stdout is not None
+        agent.stdout.readline()
+        (workshop.project / "pid").write_text(str(agent.pid))
+        reaper = threading.Thread(target=agent.wait)
+        reaper.start()
+        Worker(workshop.settings).run(until_idle=True)
+        reaper.join(PATIENCE)
+        agent.kill()
+    assert workshop.log() == ["alone"]
 
 
 def test_what_is_queued_while_the_only_worker_ends_is_run(

@@ -161,7 +161,7 @@ def _print_workflow(workflow: dict[str, Any]) -> None:
     if workflow["status"] == "failed":
         click.echo(f"           try again: holdfast resume {workflow['id']}")
     if workflow["abandoned"]:
-        click.echo(f"           its process is gone: holdfast resume {workflow['id']}")
+        click.echo(f"           nobody seems to be running it: holdfast resume {workflow['id']}")
 
 
 def _context(workflow: dict[str, Any]) -> str:

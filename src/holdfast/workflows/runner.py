@@ -44,6 +44,7 @@ from holdfast.sessions.enrich import enrich_later
 from holdfast.sessions.pause import RunningWork, pause_running
 from holdfast.sessions.transitions import Facts, settled_entries
 from holdfast.workflows.checkout import Checkout, OwnFolder, checkout_for
+from holdfast.workflows.drivers.guarded import end_cut_off
 from holdfast.workflows.drivers.prompts import feedback
 from holdfast.workflows.drivers.protocol import (
     Done,
@@ -117,6 +118,7 @@ class _OpenSession:
         )
         workflow = self._recorder.workflow
         fold = around.core.fold(workflow)
+        end_cut_off(workflow, fold.tasks().tasks)  # or the next attempt runs beside the last one
         self._tasks = {task.id: task for task in fold.tasks().tasks}
         self._running: dict[str, Task] = {}
         self._done_in_session = fold.done_in_session

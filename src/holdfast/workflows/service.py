@@ -39,6 +39,7 @@ from holdfast.sessions.transitions import Core, Facts, again_on_conflict
 from holdfast.store.protocol import Change, SnapshotSummary, Store
 from holdfast.store.sql import SqlStore
 from holdfast.workflows.drivers import driver_named
+from holdfast.workflows.drivers.guarded import end_cut_off
 from holdfast.workflows.lease import is_dead, is_gone
 from holdfast.workflows.plan import Plan, driver_of
 
@@ -309,7 +310,8 @@ class OrchestratorService:
                 self.recovered(workflow.id)
 
     def _settle(self, workflow: Workflow, trigger: Trigger, reason: str | None) -> Workflow:
-        """Pause what nobody runs; `ConflictError` where somebody turns out to."""
+        """Pause what nobody runs, with nothing left of it; `ConflictError` where somebody turns out to."""
+        end_cut_off(workflow, self.core.fold(workflow).tasks().tasks)
 
         def apply(change: Change) -> bool:
             self.store.apply(change)

@@ -18,7 +18,7 @@ from holdfast.model.task import Task
 from holdfast.model.usage import UsageMetadata, UsageMetrics
 from holdfast.model.workflow import Workflow
 from holdfast.workflows.checkout import Checkout
-from holdfast.workflows.drivers.guarded import end_what_is_left
+from holdfast.workflows.drivers.guarded import attempt_mark, end_what_is_left
 from holdfast.workflows.drivers.protocol import (
     Assignment,
     Done,
@@ -211,6 +211,7 @@ class TaskRunner:
             earlier=_earlier(base) if base else None,
             tests=self._tests,
             stop=stop,
+            mark=attempt_mark(workflow, task),
         )
 
     def _compiled(self, base: SessionSnapshot) -> str:

@@ -17,12 +17,16 @@ import tempfile
 import threading
 import time
 import uuid
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import partial
+from hashlib import sha256
 from pathlib import Path
 from types import TracebackType
 from typing import IO, Self
 
 from holdfast.base.process import end_group, kill_all, signal_group
+from holdfast.model.task import Task
+from holdfast.model.workflow import Workflow
 from holdfast.workflows.drivers.protocol import Assignment, StopSignal
 
 GRACE_SECONDS = 5.0
@@ -33,6 +37,7 @@ TAIL_BYTES = 4_000
 _LONGEST_LINE = 16 << 20
 _LAST_LINES_SECONDS = 2.0
 _TICK_SECONDS = 0.25
+_LOOK_SECONDS = 0.05
 
 # $$ is the leader of the group, which outlasts a signal to the group so as to tell how the command ended.
 # Descriptor 3 is the pipe to Holdfast; the command gets neither it nor our stdin. Once the pipe is closed,
@@ -266,6 +271,28 @@ def _started(
         )
 
 
+def attempt_mark(workflow: Workflow, task: Task) -> str:
+    """The mark of the last attempt at a task: whoever takes over can tell it, too."""
+    names = (workflow.id, str(workflow.session_count), task.id, str(task.attempts))
+    return sha256("\0".join(names).encode("utf-8", "surrogateescape")).hexdigest()[:32]
+
+
+def end_cut_off(workflow: Workflow, tasks: Iterable[Task]) -> None:
+    """Of the tasks that somebody else was at: whatever still runs of them on this machine.
+
+    Their runner may be dead, and its agents in the middle of closing their sessions; or it was only
+    stopped or cut off from the database, and does not know that it was replaced.
+    """
+    marks = [f"{attempt_mark(workflow, task)}-" for task in tasks if task.status == "in_progress"]
+    for mark in marks:
+        _kill(_marked(mark), signal.SIGTERM)
+    deadline = time.monotonic() + GRACE_SECONDS
+    for mark in marks:
+        while _marked(mark) and time.monotonic() < deadline:
+            time.sleep(_LOOK_SECONDS)
+        kill_all(partial(_marked, mark), _kill)
+
+
 def end_what_is_left(assignment: Assignment) -> None:
     """Of all commands of an attempt, also those that ended long ago: the next one must not run beside it."""
     kill_all(lambda: _marked(f"{assignment.mark}-"), _kill)
@@ -282,10 +309,10 @@ def _marked(mark: str) -> list[int]:
     return found
 
 
-def _kill(pids: list[int]) -> None:
+def _kill(pids: list[int], how: signal.Signals = signal.SIGKILL) -> None:
     for pid in pids:
         with contextlib.suppress(ProcessLookupError, PermissionError):
-            os.kill(pid, signal.SIGKILL)
+            os.kill(pid, how)
 
 
 def _text(data: bytes) -> str:
