@@ -42,7 +42,8 @@ def paused(folder: Path, **fields: Any) -> SessionSnapshot:
     git = capture_git_state(folder)
     assert git is not None
     root = Path(os.fsdecode(decode_path(git.worktree))) if git.worktree else folder
-    return snapshot(git_state=git, files=fingerprint_files(root, git.files_modified), **fields)
+    paths = (*git.files_modified, *git.files_uncompared)
+    return snapshot(git_state=git, files=fingerprint_files(root, paths), **fields)
 
 
 def changes(before: SessionSnapshot, folder: Path) -> tuple[str, ...]:
@@ -301,3 +302,40 @@ def test_a_repository_that_is_gone(repository: Repository) -> None:
     before = paused(repository.folder)
     shutil.rmtree(repository.folder / ".git")
     assert changes(before, repository.folder) == ("The folder is not a git repository any more.",)
+
+
+@pytest.fixture
+def filtered(repository: Repository, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Repository:
+    """With a file that the user's own filter keeps otherwise in git than on the disk, as Git LFS does."""
+    (tmp_path / "gitconfig").write_text('[filter "big"]\n\tclean = tr a-z A-Z\n\tsmudge = tr A-Z a-z\n')
+    monkeypatch.setenv("GIT_CONFIG_GLOBAL", str(tmp_path / "gitconfig"))
+    repository.write(".gitattributes", "*.big filter=big\n")
+    repository.write("film.big", "scene\n")
+    repository.git("add", ".")
+    repository.git("commit", "-qm", "big files")
+    return repository
+
+
+def test_a_file_that_only_a_filter_could_compare_is_not_said_to_be_changed(filtered: Repository) -> None:
+    os.utime(filtered.folder / "film.big", (1, 1))
+    git = capture_git_state(filtered.folder)
+    assert git is not None
+    assert (git.files_modified, git.files_uncompared) == ((), ("film.big",))
+    assert not git.has_uncommitted_changes
+
+
+def test_its_fingerprint_tells_whether_it_changed_after_the_pause(filtered: Repository) -> None:
+    os.utime(filtered.folder / "film.big", (1, 1))
+    before = paused(filtered.folder)
+    assert find_drift(before, filtered.folder).state == "same"
+    filtered.write("film.big", "other\n")
+    assert changes(before, filtered.folder) == ("Changed on the disk since the pause: film.big.",)
+
+
+def test_of_one_that_had_none_nobody_can_tell(filtered: Repository) -> None:
+    os.utime(filtered.folder / "film.big", (1, 1))
+    filtered.git("status")  # git itself runs the filter, and remembers that nothing has changed
+    before = paused(filtered.folder)
+    filtered.write("film.big", "other\n")
+    drift = find_drift(before, filtered.folder)
+    assert drift == FolderDrift(unknown=("Cannot tell whether these changed since the pause: film.big.",))

@@ -1436,6 +1436,12 @@ export interface components {
              */
             files_staged: string[];
             /**
+             * Files Uncompared
+             * @description Files that may have changed or not: only a filter (Git LFS and the like) could tell, and none is run
+             * @default []
+             */
+            files_uncompared: string[];
+            /**
              * Has Uncommitted Changes
              * @description Dirty working tree? Untracked files count
              */

@@ -263,6 +263,12 @@ def guarded_environment(folder: Path) -> dict[str, str]:
     return guarded(base_environment(), settings, users_filters=False)
 
 
+def silenced_filters(environment: Mapping[str, str]) -> frozenset[str]:
+    """The filters that a guarded environment keeps from running."""
+    names = (value for key, value in environment.items() if key.startswith("GIT_CONFIG_KEY_"))
+    return frozenset(name.split(".", 1)[1].rpartition(".")[0] for name in names if name.startswith("filter."))
+
+
 def _add_submodules(folder: Path, git_dir: str | None, settings: list[GitSetting], seen: set[Path]) -> None:
     """Their settings, and those of submodules in them: `git status` goes into each in the same way."""
     for submodule in _submodules(folder, base_environment(git_dir)):

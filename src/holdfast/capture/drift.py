@@ -109,7 +109,7 @@ def _files(
 
     Of what was changed at the pause git knows no content: there the fingerprints decide. Some have none:
     folders that are untracked as a whole, files that are too large or too many, submodules. Nor does git
-    compare files that it was told to take for unchanged.
+    compare files that it was told to take for unchanged, and those with a filter only by that filter.
     """
     root = Path(os.fsdecode(decode_path(now.worktree))) if now.worktree else folder
     prints = {one.path: one for one in snapshot.files}
@@ -120,7 +120,7 @@ def _files(
     changed = [*FileTracker.compare(prints, root=root).paths, *gone]
     changed += [path for path in now.files_modified if path not in known]
     unknown = [path for path in unprinted if path not in gone]
-    unknown += [path for path in uncompared_files(root) if path not in prints]
+    unknown += [path for path in (*now.files_uncompared, *uncompared_files(root)) if path not in prints]
     return list(dict.fromkeys(changed)), list(dict.fromkeys(unknown))
 
 

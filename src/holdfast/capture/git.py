@@ -1,11 +1,12 @@
 """The state of a git repository, read without ever writing to it.
 
-A capture is four processes, five when HEAD has moved since the workflow began:
+A capture is four processes; with a filter set up, or HEAD moved since the workflow began, one more each:
 
     git rev-parse     where the repository is
     git config        which programs its settings name, so that none of them is run
     git ls-files      whether it has submodules, whose settings name more
     git status        branch, upstream, every uncommitted change
+    git check-attr    which of these only a filter could have compared, where one is set up
     git diff-tree     what was committed since
 """
 
@@ -16,7 +17,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
@@ -33,6 +34,7 @@ from holdfast.base.git import (
     reason,
     repository_settings,
     run_git,
+    silenced_filters,
 )
 from holdfast.model.git import GitOperation, GitState, encode_path
 
@@ -54,6 +56,8 @@ def capture_git_state(folder: Path, *, since: str | None = None) -> GitState | N
     if place is None:
         return None
     status = _read_status(folder)
+    uncompared = _uncompared(place.top, status)
+    status = replace(status, changes=tuple(one for one in status.changes if one not in uncompared))
     committed = _committed_since(folder, since, status.commit)
     changes = (*status.changes, *(committed or ()))
     return GitState(
@@ -71,6 +75,7 @@ def capture_git_state(folder: Path, *, since: str | None = None) -> GitState | N
         behind=status.behind,
         worktree=encode_path(os.fsencode(place.top)),
         submodules_changed=_paths(change for change in changes if change.submodule),
+        files_uncompared=_paths(uncompared),
     )
 
 
@@ -229,16 +234,19 @@ class _Status:
     ahead: int | None
     behind: int | None
     changes: tuple[_Change, ...]
+    silenced_filters: frozenset[str]
+    """Those that the settings name, and that git was not allowed to run."""
 
 
 def _read_status(folder: Path) -> _Status:
+    environment = guarded_environment(folder)
     answer = run_git(
         folder,
         "status",
         *("--porcelain=v2", "--branch", "-z", "--untracked-files=normal"),
         # Exact renames alone: anything less needs contents, which a partial clone would download.
         "--find-renames=100%",
-        environment=guarded_environment(folder),
+        environment=environment,
     )
     if answer.code != 0:
         raise failure(folder, answer)
@@ -259,7 +267,26 @@ def _read_status(folder: Path) -> _Status:
         ahead=ahead,
         behind=behind,
         changes=changes,
+        silenced_filters=silenced_filters(environment),
     )
+
+
+def _uncompared(top: Path, status: _Status) -> set[_Change]:
+    """Files that git calls modified because it compared them without the filter that is set for them.
+
+    It compares only what was written to since it last looked, or in the same moment, as after a checkout.
+    """
+    by_path = {
+        change.paths[0]: change
+        for change in status.changes
+        if change.kind == "modified" and not change.staged and not change.submodule
+    }
+    if not by_path or not status.silenced_filters:
+        return set()
+    answer = run_git(top, "check-attr", "--stdin", "-z", "filter", stdin=b"\0".join(by_path))
+    told = output(top, answer).split(b"\0")
+    filters = zip(told[::3], told[2::3], strict=False)
+    return {by_path[path] for path, name in filters if os.fsdecode(name) in status.silenced_filters}
 
 
 def _ahead_behind(counts: bytes | None) -> tuple[int | None, int | None]:

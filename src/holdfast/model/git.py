@@ -49,3 +49,8 @@ class GitState(Value):
     submodules_changed: tuple[str, ...] = Field(
         default=(), description="Submodules moved to another commit since the start, or dirty inside"
     )
+    files_uncompared: tuple[str, ...] = Field(
+        default=(),
+        description="Files that may have changed or not: only a filter (Git LFS and the like) could tell, "
+        "and none is run",
+    )

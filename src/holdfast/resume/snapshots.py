@@ -74,6 +74,7 @@ def _git_lines(snapshot: SessionSnapshot) -> Iterable[str]:
         yield f"Commit: {git.commit_at_snapshot or 'none yet'}"
         yield f"Uncommitted: {git.uncommitted_summary or 'nothing'}"
         yield from (f"- {path}" for path in git.files_modified)
+        yield from (f"- {path} (cannot tell whether it changed)" for path in git.files_uncompared)
     if snapshot.gathered:
         yield from (f"- commit {one.identifier} {one.subject}" for one in snapshot.gathered.git.commits)
         yield from (f"- edited {one.path}" for one in snapshot.gathered.files if one.edits or one.created)

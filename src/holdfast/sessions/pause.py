@@ -312,7 +312,9 @@ def with_world(facts: Facts, folder: Path, since: str | None) -> Facts:
     if git is None:
         return facts
     root = Path(os.fsdecode(decode_path(git.worktree))) if git.worktree else folder
-    return replace(facts, git_state=git, files=fingerprint_files(root, git.files_modified))
+    return replace(
+        facts, git_state=git, files=fingerprint_files(root, (*git.files_modified, *git.files_uncompared))
+    )
 
 
 def _commit(facts: Facts) -> str | None:

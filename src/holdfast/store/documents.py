@@ -225,7 +225,11 @@ def _git(snapshot: SessionSnapshot) -> list[str]:
         lines.append(f"A {git.operation} is in progress.")
     if git.uncommitted_summary:
         lines.append(f"Uncommitted: {git.uncommitted_summary}.")
-    return [*lines, *_list("Changed files", (f"`{path}`" for path in git.files_modified))]
+    return [
+        *lines,
+        *_list("Changed files", (f"`{path}`" for path in git.files_modified)),
+        *_list("Cannot tell whether these changed", (f"`{path}`" for path in git.files_uncompared)),
+    ]
 
 
 def _list(title: str, items: Iterable[str]) -> list[str]:
