@@ -19,7 +19,7 @@ PYTEST := $(PYTHON_BIN) -m pytest -n $(WORKERS) --dist worksteal
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help run tour setup dashboard pictures test test-agents check format soak bench lock clean postgresql chromium
+.PHONY: help run tour setup dashboard pictures test test-agents check format wording soak bench lock clean postgresql chromium
 
 help: ## list these targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' Makefile
@@ -69,6 +69,9 @@ format: setup $(DASHBOARD_STAMP) ## put the code into the project's format and s
 	@$(VENV)/bin/ruff check --fix-only
 	@$(VENV)/bin/ruff format
 	@cd dashboard && npm run --silent format
+
+wording: setup ## accept what the program says now as its agreed wording (tests/wording)
+	@$(PYTHON_BIN) -m pytest -q -n 0 tests/wording --accept-wording
 
 soak: setup postgresql dashboard chromium ## the tests with ten times the repetitions of CI (HOLDFAST_SOAK=10)
 	@HOLDFAST_SOAK=$${HOLDFAST_SOAK:-10} $(PYTEST) $(ARGS)

@@ -35,6 +35,10 @@ settings.register_profile(
 settings.load_profile("holdfast")
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--accept-wording", action="store_true", help="write what the program says now")
+
+
 @pytest.fixture(autouse=True)
 def home(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> Path:
     """The user's data folder for this test; nothing reaches the real one, from child processes neither."""
