@@ -23,3 +23,30 @@ def test_a_public_class_name_occurs_once() -> None:
             if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
                 places[node.name].append(path.relative_to(SOURCE).as_posix())
     assert {name: found for name, found in places.items() if len(found) > 1} == {}
+
+
+_RESOLVE_OR_HAND_ON = frozenset(
+    (
+        *("project/settings.py", "project/trust.py"),  # where the entry points have it resolved
+        *("journal/usage.py", "store/item_sessions.py"),  # public classes that may be made without a folder
+        *("base/git.py", "workflows/lease.py"),  # what their child processes inherit
+        "findings/model_call.py",  # a library's own switch, and ours that forbids models
+        "store/encryption.py",  # the passphrase is kept nowhere else
+        "base/clock.py",  # the clock itself, which everybody is given
+    )
+)
+_ENTRY_POINTS = ("cli/", "client/", "hooks/", "server/", "workflows/drivers/")
+
+
+def test_only_entry_points_read_the_environment_the_folder_and_the_clock() -> None:
+    """What is below gets values, so that a test, a server or another program can give it others."""
+    asking = {f"os.{name}" for name in ("environ", "getenv", "getcwd")}
+    asking |= {"Path.cwd", "Path.home", "time.time", "datetime.now", "datetime.utcnow"}
+    found = {
+        path.relative_to(SOURCE).as_posix()
+        for path in SOURCE.rglob("*.py")
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, ast.Attribute) and ast.unparse(node) in asking
+    }
+    below = {name for name in found if not name.startswith(_ENTRY_POINTS)}
+    assert below - {"undo/git.py"} == _RESOLVE_OR_HAND_ON
