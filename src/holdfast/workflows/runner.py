@@ -40,7 +40,6 @@ from holdfast.model.policy import PauseCause, Situation, does_not_fit, pause_cau
 from holdfast.model.task import Task, failure_of
 from holdfast.model.usage import UsageMetrics
 from holdfast.model.workflow import PauseRequest, Workflow
-from holdfast.sessions.enrich import enrich_later
 from holdfast.sessions.pause import RunningWork, pause_running
 from holdfast.sessions.transitions import Facts, settled_entries
 from holdfast.workflows.checkout import Checkout, OwnFolder, checkout_for
@@ -407,7 +406,10 @@ class _OpenSession:
         work = RunningWork(self._around.core, lambda: self._workflow, self._recorder.apply)
         snapshot = pause_running(work, self._worktree, facts, self._around.clock())
         self._told(True, settled_entries(snapshot))
-        enrich_later(self._around.settings, snapshot, self._worktree)
+        if snapshot.agent_session is not None:  # else there is no talk to look at, and nothing to load for it
+            from holdfast.sessions.enrich import enrich_later
+
+            enrich_later(self._around.settings, snapshot, self._worktree)
 
     def _leave(self, entries: list[Entry]) -> Verdict | None:
         written = self._recorder.commit(

@@ -33,7 +33,6 @@ from holdfast.model.task import Task, TaskDAG
 from holdfast.model.workflow import ACTIVE, OPEN, Workflow, WorkflowStatus
 from holdfast.project.layout import ProjectLayout
 from holdfast.project.settings import Settings, project_settings
-from holdfast.sessions.contexts import newest_with_work
 from holdfast.sessions.pause import RunningWork, pause_running
 from holdfast.sessions.transitions import Core, Facts, again_on_conflict
 from holdfast.store.protocol import Change, SnapshotSummary, Store
@@ -363,7 +362,11 @@ class OrchestratorService:
 def snapshot_to_resume(store: Store, workflow_id: str) -> SessionSnapshot | None:
     """A plan goes on from its last snapshot; what is handed over is the last session that did something."""
     latest = store.latest_snapshot(workflow_id)
-    return newest_with_work(store, [workflow_id]) if latest and is_handover(latest) else latest
+    if latest is None or not is_handover(latest):
+        return latest
+    from holdfast.sessions.contexts import newest_with_work
+
+    return newest_with_work(store, [workflow_id])
 
 
 def is_handover(snapshot: SessionSnapshot) -> bool:
