@@ -9,7 +9,6 @@ from collections.abc import Collection
 from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
 from datetime import datetime
-from types import TracebackType
 from typing import Any, Self, TypeVar, cast
 
 from holdfast.base.clock import Clock, system_clock, to_datetime
@@ -436,9 +435,7 @@ class Hub:
     async def __aenter__(self) -> Self:
         return self
 
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    async def __aexit__(self, *_: object) -> None:
         await self.aclose()
 
     # The books: every change of what is held goes through these.

@@ -9,7 +9,6 @@ from collections import OrderedDict
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from types import TracebackType
 from typing import Annotated, Self
 
 from fastapi import Depends
@@ -157,12 +156,10 @@ class Workers:
             self._presence.__enter__()
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         """What was started goes on with what it has and ends by itself."""
         if self._starts_any:
-            self._presence.__exit__(kind, error, trace)
+            self._presence.__exit__()
         with self._lock:
             if self._started is not None and self._started.poll() is None:
                 self._started.returncode = 0  # not ours to wait for any more

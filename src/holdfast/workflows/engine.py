@@ -15,7 +15,6 @@ import time
 from collections.abc import Callable, Generator, Sequence
 from concurrent.futures import Future
 from pathlib import Path
-from types import TracebackType
 from typing import Self
 
 import sqlalchemy as sa
@@ -84,13 +83,11 @@ class Engine:
                     on_conflict="always_update",
                 )
         except exc.DBAPIError as error:
-            self.__exit__(None, None, None)
+            self.__exit__()
             raise StorageError(f"the engine's tables cannot be opened: {error.orig}") from error
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         global _open_run  # noqa: PLW0603
         DBOS.destroy()
         _open_run = None

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import threading
-from types import TracebackType
 from typing import Self
 
 from holdfast.base.clock import Clock, system_clock
@@ -57,9 +56,7 @@ class Here:
             self._stack = stack.pop_all()
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self._stack.close()
 
     def listen(self, listener: Listener) -> None:
