@@ -36,10 +36,9 @@ def export_command(file: Path, only: tuple[str, ...], encrypt: bool, force: bool
     data, names = export_bundle(common.settings(), only, passphrase=passphrase)
     with storage_errors(f"write {file}"):
         replace_file(file, data)
-    if as_json:
-        common.print_json({"file": str(file), "bytes": len(data), "sessions": names, "encrypted": encrypt})
-    else:
-        click.echo(f"Exported {counted(len(names), 'session')} to {file} ({len(data):,} bytes)")
+    document = {"file": str(file), "bytes": len(data), "sessions": names, "encrypted": encrypt}
+    told = f"Exported {counted(len(names), 'session')} to {file} ({len(data):,} bytes)"
+    common.tell(as_json, document, told)
 
 
 # ── import ────────────────────────────────────────────────────────────────────────────────────────

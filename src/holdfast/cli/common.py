@@ -105,6 +105,17 @@ def runner_for(current: Settings) -> Runner:
     return Here(current)
 
 
+@contextlib.contextmanager
+def starting(current: Settings, *, detach: bool) -> Generator[tuple[Service, Runner | None]]:
+    """What a workflow is started with, and what runs it while somebody watches: with `detach`, nothing."""
+    if detach:
+        with service_for(current) as service:
+            yield service, None
+        return
+    with runner_for(current) as here:
+        yield here.service, here
+
+
 def is_interactive() -> bool:
     return sys.stdin.isatty() and sys.stderr.isatty()
 
@@ -123,6 +134,15 @@ def passphrase(*, confirm: bool = False) -> str | None:
 
 def print_json(document: Any) -> None:
     click.echo(json.dumps(document, ensure_ascii=False, indent=2, default=str))
+
+
+def tell(as_json: bool, document: Any, *lines: str) -> None:
+    """The document for programs, the lines for people."""
+    if as_json:
+        print_json(document)
+        return
+    for line in lines:
+        click.echo(line)
 
 
 def print_table(headings: Sequence[str], rows: Sequence[Sequence[object]]) -> None:

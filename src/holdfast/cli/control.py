@@ -6,6 +6,12 @@ import click
 
 from holdfast.cli import common
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from holdfast.model.workflow import Workflow
+
+_reason_option = click.option("--reason", "-r", help="Why, for the record.")
+
 
 @click.command("approve")
 @click.argument("workflow_id", metavar="WORKFLOW")
@@ -18,23 +24,15 @@ def approve_command(workflow_id: str, detach: bool, as_json: bool) -> int:
     Examples:
       holdfast approve wf_01k9…
     """
-    from holdfast.cli.running import leave_to_workers, run_here
+    from holdfast.cli.running import run_or_leave
 
-    current = common.settings()
-    if detach:
-        with common.service_for(current) as service:
-            workflow = service.approve(workflow_id)
-            how = leave_to_workers(service, current)
-        if as_json:
-            common.print_json({"status": workflow.status, "workflow_id": workflow.id})
-        else:
-            click.echo(f"✓ Approved: {how}")
-        return 0
-    with common.runner_for(current) as here:
-        workflow = here.service.approve(workflow_id, claim=here.claim)
-        if not as_json:
-            click.echo("✓ Approved")
-        return run_here(here, workflow, as_json=as_json)
+    with common.starting(common.settings(), detach=detach) as (service, here):
+        workflow = service.approve(workflow_id, claim=here.claim if here else None)
+        return run_or_leave(service, here, workflow, "✓ Approved", _answer(workflow), as_json=as_json)
+
+
+def _answer(workflow: Workflow) -> dict[str, str]:
+    return {"status": workflow.status, "workflow_id": workflow.id}
 
 
 # ── reject ────────────────────────────────────────────────────────────────────────────────────────
@@ -42,7 +40,7 @@ def approve_command(workflow_id: str, detach: bool, as_json: bool) -> int:
 
 @click.command("reject")
 @click.argument("workflow_id", metavar="WORKFLOW")
-@click.option("--reason", "-r", help="Why, for the record.")
+@_reason_option
 @common.json_option
 def reject_command(workflow_id: str, reason: str | None, as_json: bool) -> None:
     """Reject the task that is waiting for approval; the workflow fails.
@@ -51,13 +49,9 @@ def reject_command(workflow_id: str, reason: str | None, as_json: bool) -> None:
     Examples:
       holdfast reject wf_01k9… -r "not like this"
     """
-
     with common.service_for(common.settings()) as service:
         workflow = service.reject(workflow_id, reason)
-    if as_json:
-        common.print_json({"status": workflow.status, "workflow_id": workflow.id})
-    else:
-        click.echo(f"✓ Workflow {workflow.id} rejected")
+    common.tell(as_json, _answer(workflow), f"✓ Workflow {workflow.id} rejected")
 
 
 # ── pause ─────────────────────────────────────────────────────────────────────────────────────────
@@ -107,7 +101,7 @@ def pause_command(
 
 @click.command("cancel")
 @click.argument("workflow_id", metavar="WORKFLOW")
-@click.option("--reason", "-r", help="Why, for the record.")
+@_reason_option
 @common.json_option
 def cancel_command(workflow_id: str, reason: str | None, as_json: bool) -> None:
     """Cancel a workflow for good; a running task is stopped.
@@ -116,10 +110,6 @@ def cancel_command(workflow_id: str, reason: str | None, as_json: bool) -> None:
     Examples:
       holdfast cancel wf_01k9… -r "done by hand"
     """
-
     with common.service_for(common.settings()) as service:
         workflow = service.cancel(workflow_id, reason)
-    if as_json:
-        common.print_json({"status": workflow.status, "workflow_id": workflow.id})
-    else:
-        click.echo(f"✓ Workflow {workflow.id} cancelled")
+    common.tell(as_json, _answer(workflow), f"✓ Workflow {workflow.id} cancelled")

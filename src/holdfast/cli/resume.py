@@ -42,41 +42,25 @@ def command(
       holdfast resume wf_01k9… -m "use the new endpoint" --strict
       holdfast resume --from session-20260106-120000
     """
-    from holdfast.cli.running import leave_to_workers, run_here
+    from holdfast.cli.running import run_or_leave
 
     current = common.settings()
-    if detach:
-        with common.service_for(current) as service:
-            workflow = _chosen(service, current, workflow_id)
-            resumed = service.resume_workflow(
-                workflow.id,
-                snapshot_id=_snapshot(service, current, from_snapshot),
-                message=message,
-                strict=strict,
-            )
-            _warn(resumed.drift)
-            if resumed.is_handover:
-                return _hand_over(resumed, message, as_json=as_json)
-            how = leave_to_workers(service, current)
-        if as_json:
-            common.print_json(resumed.workflow.model_dump(mode="json"))
-        else:
-            click.echo(f"✓ Workflow resumed: {how}")
-        return 0
-    with common.runner_for(current) as here:
-        workflow = _chosen(here.service, current, workflow_id)
-        snapshot_id = _snapshot(here.service, current, from_snapshot)
-        if not as_json and here.service.tasks(workflow.id).tasks:
-            _show(here.service, workflow, snapshot_id, ask=not yes)
-        resumed = here.service.resume_workflow(
-            workflow.id, snapshot_id=snapshot_id, message=message, strict=strict, claim=here.claim
+    with common.starting(current, detach=detach) as (service, here):
+        workflow = _chosen(service, current, workflow_id)
+        snapshot_id = _snapshot(service, current, from_snapshot)
+        if here and not as_json and service.tasks(workflow.id).tasks:
+            _show(service, workflow, snapshot_id, ask=not yes)
+        claim = here.claim if here else None
+        resumed = service.resume_workflow(
+            workflow.id, snapshot_id=snapshot_id, message=message, strict=strict, claim=claim
         )
-        _warn(resumed.drift)
+        for sentence in resumed.drift:
+            click.echo(f"warning: {sentence}", err=True)
         if resumed.is_handover:
             return _hand_over(resumed, message, as_json=as_json)
-        if not as_json:
-            click.echo("✓ Workflow resumed")
-        return run_here(here, resumed.workflow, as_json=as_json)
+        document = resumed.workflow.model_dump(mode="json")
+        said = "✓ Workflow resumed"
+        return run_or_leave(service, here, resumed.workflow, said, document, as_json=as_json)
 
 
 def _chosen(service: common.Service, current: Settings, workflow_id: str | None) -> Workflow:
@@ -132,8 +116,3 @@ def _hand_over(resumed: Resumed, message: str | None, *, as_json: bool) -> int:
     click.echo(f"Taken up {snapshot.session_id}{again}. There is no plan to run; go on from this:", err=True)
     click.echo(text, nl=False)
     return 0
-
-
-def _warn(drift: tuple[str, ...]) -> None:
-    for sentence in drift:
-        click.echo(f"warning: {sentence}", err=True)

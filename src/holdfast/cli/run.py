@@ -7,10 +7,6 @@ import click
 from holdfast.base.text import counted
 from holdfast.cli import common
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from holdfast.model.workflow import Workflow
-
 
 @click.command("run")
 @click.argument("plan", type=click.Path(path_type=Path))
@@ -48,26 +44,17 @@ def command(plan: Path, cwd: Path | None, detach: bool, as_json: bool, **options
 
     current = common.settings()
     wanted = read_plan(plan, **options)
-    if detach:
-        with common.service_for(current) as service:
-            workflow = service.start(wanted, cwd)
+    with common.starting(current, detach=detach) as (service, here):
+        workflow = service.start(wanted, cwd, claim=here.claim if here else None)
+        started = f"Workflow {workflow.id} started"
+        limit = f"  Pauses when the context window is {workflow.options.exhaustion_at:.0%} full"
+        if here is None:
             how = leave_to_workers(service, current)
-        if as_json:
-            common.print_json(workflow.model_dump(mode="json"))
-        else:
-            click.echo(f"Workflow {workflow.id} started: {how}")
-            click.echo(_limit(workflow))
-            click.echo(f"  Watch with: holdfast events {workflow.id} --follow")
-        return 0
-
-    with common.runner_for(current) as here:
-        workflow = here.service.start(wanted, cwd, claim=here.claim)
+            watch = f"  Watch with: holdfast events {workflow.id} --follow"
+            common.tell(as_json, workflow.model_dump(mode="json"), f"{started}: {how}", limit, watch)
+            return 0
         if not as_json:
             tasks = counted(len(wanted.tasks.tasks), "task")
-            click.echo(f"Workflow {workflow.id} started: {workflow.issue.title} ({tasks})")
-            click.echo(_limit(workflow))
+            click.echo(f"{started}: {workflow.issue.title} ({tasks})")
+            click.echo(limit)
         return run_here(here, workflow, as_json=as_json)
-
-
-def _limit(workflow: Workflow) -> str:
-    return f"  Pauses when the context window is {workflow.options.exhaustion_at:.0%} full"

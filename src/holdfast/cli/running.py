@@ -67,6 +67,25 @@ def _waited_for_quota(here: common.Runner, workflow: Workflow) -> bool:
     return True
 
 
+def run_or_leave(
+    service: common.Service,
+    here: common.Runner | None,
+    workflow: Workflow,
+    said: str,
+    document: Any,
+    *,
+    as_json: bool,
+) -> int:
+    """Say that it goes on, and see to it: in this terminal, or by leaving it to a worker."""
+    if here is None:
+        how = leave_to_workers(service, service.settings)
+        common.tell(as_json, document, f"{said}: {how}")
+        return 0
+    if not as_json:
+        click.echo(said)
+    return run_here(here, workflow, as_json=as_json)
+
+
 def tell_end(service: common.Service, workflow: Workflow, *, as_json: bool, interrupted: bool = False) -> int:
     if as_json:
         common.print_json(described(service, workflow))

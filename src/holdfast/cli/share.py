@@ -34,10 +34,9 @@ def push(remote: str, only: tuple[str, ...], encrypt: bool, as_json: bool) -> No
     passphrase = common.passphrase(confirm=True) if encrypt else None
     data, names = export_bundle(current, only, passphrase=passphrase)
     _shared(remote).push(data)
-    if as_json:
-        common.print_json({"remote": remote, "bytes": len(data), "sessions": names, "encrypted": encrypt})
-    else:
-        click.echo(f"Shared {counted(len(names), 'session')} through {remote} ({len(data):,} bytes)")
+    document = {"remote": remote, "bytes": len(data), "sessions": names, "encrypted": encrypt}
+    told = f"Shared {counted(len(names), 'session')} through {remote} ({len(data):,} bytes)"
+    common.tell(as_json, document, told)
 
 
 @command.command()
@@ -61,11 +60,9 @@ def pull(remote: str, as_json: bool) -> None:
             shared.note_taken_in(fetched)
             reports.append({"from": fetched.name, **vars(report)})
         take_in_waiting(store, current)
-    if as_json:
-        common.print_json(reports)
-        return
     number = sum(len(one["sessions"]) + len(one["items"]) for one in reports)
-    click.echo(f"Imported {counted(number, 'session')} from {counted(len(reports), 'other')}")
+    told = f"Imported {counted(number, 'session')} from {counted(len(reports), 'other')}"
+    common.tell(as_json, reports, told)
 
 
 def _shared(remote: str) -> Any:
