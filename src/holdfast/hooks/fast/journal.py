@@ -10,7 +10,7 @@ from holdfast.base.secret_signs import may_hold_secret
 from holdfast.base.timestamps import iso
 from holdfast.hooks.fast import notes
 from holdfast.hooks.fast.notes import winding_down
-from holdfast.hooks.fast.payload import quoted
+from holdfast.hooks.fast.payload import as_json, quoted
 from holdfast.project import formats
 
 TYPE_CHECKING = False
@@ -100,7 +100,7 @@ def without_secrets(data: str) -> str:
 
 def tool_data(event: "AgentEvent") -> str:
     """A tool call as the journal keeps it: what was asked, and what came of it, cut where long."""
-    fields = [f'"tool": {quoted(event.tool)}', f'"input": {_fitting(event.raw("tool_input"))}']
+    fields = [f'"tool": {quoted(event.tool)}', f'"input": {_fitting(event.fields.get("tool_input"))}']
     for name, value in (("response", "tool_response"), ("error", "error")):
         if value in event.fields:
             fields.append(f'"{name}": {_fitting(event.fields[value])}')
@@ -113,12 +113,10 @@ def text_data(name: str, value: str) -> str:
     return f'{{"{name}": {quoted(_cut(value))}}}'
 
 
-def _fitting(raw: bytes) -> str:
-    """A raw JSON value on one line; of a long one the beginning and the end, as text."""
-    if len(raw) > _LONGEST_RAW:
-        return quoted(_cut(raw.decode("utf-8", "replace")))
-    # Between values line breaks are mere space, and inside of strings there are none.
-    return raw.replace(b"\n", b" ").replace(b"\r", b" ").decode("utf-8", "replace")
+def _fitting(value: object) -> str:
+    """A value as JSON; of a long one the beginning and the end, as text."""
+    whole = as_json(value)
+    return whole if len(whole) <= _LONGEST_RAW else quoted(_cut(whole))
 
 
 def _cut(value: str) -> str:
