@@ -40,6 +40,7 @@ MOMENTS = {
         "Interrupt": "incident",
         "SessionEnd": "end",
     },
+    # PreCompress is left out on purpose: it fires before every model call and says nothing.
     "gemini": {
         "SessionStart": "start",
         "BeforeAgent": "prompt",
