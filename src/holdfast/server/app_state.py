@@ -57,18 +57,14 @@ class ResponseCache:
         mark = self._store.change_mark()  # before reading: a copy may be newer than its mark, never older
         known = self._kept.get(key)
         if known is not None and known[0] == mark:
-            return _json(known[1])
+            return Response(known[1], media_type="application/json")
         document = await run_in_threadpool(lambda: make().model_dump_json().encode())
         if mark is not None and len(document) <= _LARGEST_COPY:
             self._kept[key] = (mark, document)
             self._kept.move_to_end(key)
             if len(self._kept) > _MOST_COPIES:
                 self._kept.popitem(last=False)
-        return _json(document)
-
-
-def _json(document: bytes) -> Response:
-    return Response(document, media_type="application/json")
+        return Response(document, media_type="application/json")
 
 
 # ── what routes need ──────────────────────────────────────────────────────────────────────────────
