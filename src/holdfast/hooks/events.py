@@ -27,7 +27,7 @@ def hook_command(agent: str, event: str) -> list[str]:
     shell sees that before Python is started. Others, and where there is no POSIX shell, go to
     Python at once.
     """
-    if os.name == "nt" or MOMENTS[agent][event] not in ("before_tool", "after_tool", "batch"):
+    if os.name == "nt" or MOMENTS.get(agent, {}).get(event) not in ("before_tool", "after_tool", "batch"):
         return [sys.executable, "-I", "-S", "-c", _PYTHON_IF_THERE, ENTRY, agent, event]
     return ["/bin/sh", "-c", _SHELL_IF_THERE, WRAPPER, sys.executable, agent, event]
 

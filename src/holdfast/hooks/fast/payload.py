@@ -61,7 +61,7 @@ def quoted(value: str) -> str:
     return f'"{inner}"'
 
 
-_ESCAPED = {code: f"\\u{code:04x}" for code in (*range(32), 127)} | {
+_ESCAPED = {code: f"\\u{code:04x}" for code in (*range(32), 127, 0x85, 0x2028, 0x2029)} | {
     ord('"'): '\\"',
     ord("\\"): "\\\\",
     ord("\n"): "\\n",
