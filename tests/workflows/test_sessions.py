@@ -44,8 +44,8 @@ from holdfast.workflows.drivers.protocol import (
     TaskInterrupted,
     TaskOutcome,
 )
-from holdfast.workflows.local import Here
 from holdfast.workflows.plan import Plan, parse_plan
+from holdfast.workflows.worker import Here
 from store.samples import DECISION
 from transcripts.claude_files import file_of, said, typed
 

@@ -22,8 +22,8 @@ if TYPE_CHECKING:
     from holdfast.store.protocol import SnapshotSummary, Store
     from holdfast.store.reader import QuickReader
     from holdfast.store.sql import SqlStore
-    from holdfast.workflows.local import Here
     from holdfast.workflows.service import OrchestratorService
+    from holdfast.workflows.worker import Here
 
     Service = OrchestratorService | RemoteService
     Runner = Here | There
@@ -100,7 +100,7 @@ def runner_for(current: Settings) -> Runner:
         from holdfast.client.service import There
 
         return There(current)
-    from holdfast.workflows.local import Here
+    from holdfast.workflows.worker import Here
 
     return Here(current)
 

@@ -1,7 +1,7 @@
 """`OrchestratorService`: what people and programs do with workflows. CLI, server and MCP call this.
 
 It changes the store and nothing else: running is done by whoever claims a workflow, in
-this process (`local.py`) or in a worker (`worker.py`).
+this process or in a worker (`worker.py`).
 """
 
 from __future__ import annotations
