@@ -46,7 +46,7 @@ COMMANDS = {
 }
 """Name and one line for `--help`; the module has the same name, unless it is in `_SHARED`."""
 _SHARED = {
-    **dict.fromkeys(("approve", "cancel", "pause", "reject"), "control"),
+    **dict.fromkeys(("approve", "cancel", "pause", "reject", "resume", "run"), "control"),
     **dict.fromkeys(("context", "history"), "context"),
     **dict.fromkeys(("export", "import", "share"), "bundle"),
     **dict.fromkeys(("doctor", "reindex"), "doctor"),
