@@ -145,6 +145,22 @@ def tell(as_json: bool, document: Any, *lines: str) -> None:
         click.echo(line)
 
 
+def tell_table(
+    as_json: bool,
+    documents: Sequence[Any],
+    empty: str,
+    headings: Sequence[str],
+    row: Callable[[Any], Sequence[object]],
+) -> None:
+    """All documents for programs; for people a table with a row of each, or that there is none."""
+    if as_json:
+        print_json(documents)
+    elif not documents:
+        click.echo(empty)
+    else:
+        print_table(headings, [row(one) for one in documents])
+
+
 def print_table(headings: Sequence[str], rows: Sequence[Sequence[object]]) -> None:
     """Columns as wide as their content; the last one runs free."""
     texts = [[_cell(value) for value in row] for row in (headings, *rows)]

@@ -44,26 +44,20 @@ def list_snapshots(workflow_id: str | None, everywhere: bool, as_json: bool) -> 
         lambda store: stored_lines(store, worktree, workflow_id),
     )
     lines.sort(key=lambda line: (line["created_at"], line["id"]))
-    if as_json:
-        common.print_json(lines)
-        return
-    if not lines:
-        click.echo("No snapshots yet. Make one with: holdfast winddown start --percent 0.90")
-        return
-    common.print_table(
+    common.tell_table(
+        as_json,
+        lines,
+        "No snapshots yet. Make one with: holdfast winddown start --percent 0.90",
         ("SNAPSHOT", "SESSION", "#", "TRIGGER", "PAUSED (UTC)", "TASKS", "REASON"),
-        [
-            (
-                line["id"],
-                line["session_id"],
-                line["session_number"],
-                line["trigger"],
-                f"{line['created_at']:%Y-%m-%d %H:%M:%S}",
-                f"{line['tasks_completed']}/{line['tasks_completed'] + line['tasks_remaining']}",
-                line["pause_reason"],
-            )
-            for line in lines
-        ],
+        lambda line: (
+            line["id"],
+            line["session_id"],
+            line["session_number"],
+            line["trigger"],
+            f"{line['created_at']:%Y-%m-%d %H:%M:%S}",
+            f"{line['tasks_completed']}/{line['tasks_completed'] + line['tasks_remaining']}",
+            line["pause_reason"],
+        ),
     )
 
 

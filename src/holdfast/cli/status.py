@@ -208,25 +208,17 @@ def list_command(everywhere: bool, limit: int, as_json: bool) -> None:
             workflow.model_dump(mode="json") for workflow in store.workflows(worktree=worktree, limit=limit)
         ],
     )
-    if as_json:
-        common.print_json(found)
-        return
-    if not found:
-        click.echo(
-            "No workflows yet." if everywhere else "No workflows in this folder; `--all` shows all projects."
-        )
-        return
-    common.print_table(
+    common.tell_table(
+        as_json,
+        found,
+        "No workflows yet." if everywhere else "No workflows in this folder; `--all` shows all projects.",
         ("WORKFLOW", "STATUS", "SESSIONS", "CHANGED (UTC)", "TITLE", "WORKTREE"),
-        [
-            (
-                workflow["id"],
-                workflow["status"],
-                workflow["session_count"],
-                workflow["updated_at"][:16].replace("T", " "),
-                workflow["issue"]["title"],
-                workflow["worktree"],
-            )
-            for workflow in found
-        ],
+        lambda workflow: (
+            workflow["id"],
+            workflow["status"],
+            workflow["session_count"],
+            workflow["updated_at"][:16].replace("T", " "),
+            workflow["issue"]["title"],
+            workflow["worktree"],
+        ),
     )
