@@ -4,6 +4,7 @@ import shlex
 import sys
 import time
 from collections.abc import Callable
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -375,7 +376,7 @@ def _list_items(sessions: ItemSessions, resume: str | None, new: bool, as_json: 
                 "completed": bool(state and state.completed_at),
                 "summary": vars(summary),
                 "items": [
-                    {**_described(item), "rating": ratings.get(item.filepath, {}).get(item.name)}
+                    {**asdict(item), "rating": ratings.get(item.filepath, {}).get(item.name)}
                     for item in analysis.items
                 ],
                 "skipped": analysis.skipped,
@@ -401,19 +402,6 @@ def _ratings(sessions: ItemSessions, resume: str | None, new: bool) -> tuple[Any
             raise SessionNotFoundError(f"there is no audit of {sessions.scope}", hint=sessions.hint_new)
         state = found[0] if found else None
     return state, ratings_of(sessions, state) if state else {}
-
-
-def _described(item: Any) -> dict[str, Any]:
-    return {
-        "filepath": item.filepath,
-        "name": item.name,
-        "kind": item.kind,
-        "language": item.language,
-        "line": item.line,
-        "end_line": item.end_line,
-        "branches": item.branches,
-        "documentation": item.documentation,
-    }
 
 
 def _print_summary(summary: Any) -> None:

@@ -165,7 +165,6 @@ def _last_share(event: AgentEvent) -> float:
 
 def _action(event: AgentEvent) -> tuple[str, str]:
     from holdfast.hooks.fast import journal
-    from holdfast.hooks.fast.payload import quoted
 
     if event.moment == "after_tool":
         return "tool_call", journal.tool_data(event)
@@ -174,8 +173,10 @@ def _action(event: AgentEvent) -> tuple[str, str]:
     if event.moment == "response":
         said = event.text("last_assistant_message") or event.text("prompt_response")
         return "assistant_response", journal.text_data("text", said)
+    from holdfast.hooks.fast.payload import as_json
+
     what = event.text("error") or event.text("trigger")
-    return "system_event", f'{{"event": {quoted(event.name)}, "detail": {quoted(what)}}}'
+    return "system_event", as_json({"event": event.name, "detail": what})
 
 
 # ── wind down ─────────────────────────────────────────────────────────────────────────────────────

@@ -8,7 +8,7 @@ import os
 import time
 
 from holdfast.hooks.fast import notes
-from holdfast.hooks.fast.payload import NotAnObjectError, mapping, members, number, quoted, text
+from holdfast.hooks.fast.payload import NotAnObjectError, as_json, mapping, members, number, text
 from holdfast.project import formats
 
 TYPE_CHECKING = False
@@ -355,22 +355,22 @@ def _stored(data: bytes | None) -> "Stored | None":
 def _state(event: "AgentEvent", found: Usage, window: int, reports: int, share: float, model: str) -> bytes:
     from holdfast.base.timestamps import iso
 
-    values = {
-        "session_id": quoted(event.session),
+    values: dict[str, object] = {
+        "session_id": event.session,
         "input_tokens": found.input,
         "output_tokens": found.output,
         "cache_read": found.cache_read,
         "cache_write": found.cache_write,
         "reports": reports + 1,
-        "model": quoted(model) if model else "null",
+        "model": model or None,
         "context_window": window,
-        "last_updated": quoted(iso(event.now)),
-        "set_aside": "null",
-        "recent_reports": "[]",
-        "previous_share": repr(share),
+        "last_updated": iso(event.now),
+        "set_aside": None,
+        "recent_reports": [],
+        "previous_share": share,
         "schema_version": formats.USAGE_VERSION,
     }
-    return (formats.json_template(formats.USAGE_KEYS) % tuple(map(values.get, formats.USAGE_KEYS))).encode()
+    return as_json({key: values[key] for key in formats.USAGE_KEYS}).encode()
 
 
 def _store_with_care(event: "AgentEvent", found: Usage, window: int) -> None:
