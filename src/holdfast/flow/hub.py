@@ -43,6 +43,7 @@ from holdfast.model.flow import (
     Settlement,
     progress,
     session_not_found,
+    settled,
     state_of,
 )
 
@@ -269,7 +270,7 @@ class Hub:
             raise asyncio.CancelledError
         if run.failures and settlement.status == "paused":
             raise run.failure() from run.failures[0].error
-        return self._state(session, run, settlement)
+        return state_of(settled(session, settlement), run.progress).model_copy(update={"outputs": run.outputs})
 
     def _settlement(self, run: Run, signal: AbortSignal) -> Settlement:
         now = self._now()
@@ -299,23 +300,6 @@ class Hub:
         elif settlement.status == "complete":
             self._let_go(held, "complete")
             self._bus.tell(SessionEnded, session_id)
-
-    def _state(self, session: FlowSession, run: Run, settlement: Settlement) -> SessionState:
-        found = run.progress
-        return SessionState(
-            session_id=session.id,
-            flow=session.flow,
-            status=settlement.status,
-            parent_id=session.parent_id,
-            created_at=session.created_at,
-            node_id=settlement.node_id,
-            input=session.input,
-            outputs=run.outputs,
-            message_queue=tuple(found.queue),
-            paused_at=settlement.at if settlement.status == "paused" else None,
-            reason=settlement.reason,
-            interrupted=found.interrupted,
-        )
 
     # Stopping.
 
