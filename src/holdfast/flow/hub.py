@@ -270,7 +270,8 @@ class Hub:
             raise asyncio.CancelledError
         if run.failures and settlement.status == "paused":
             raise run.failure() from run.failures[0].error
-        return state_of(settled(session, settlement), run.progress).model_copy(update={"outputs": run.outputs})
+        state = state_of(settled(session, settlement), run.progress)
+        return state.model_copy(update={"outputs": run.outputs})
 
     def _settlement(self, run: Run, signal: AbortSignal) -> Settlement:
         now = self._now()
