@@ -71,8 +71,8 @@ def usage(share: float) -> UsageMetadata:
 
 def scripted(monkeypatch: pytest.MonkeyPatch, *script: Any) -> ScriptedDriver:
     driver = ScriptedDriver(script)
-    for module in ("service", "drivers"):
-        monkeypatch.setattr(f"holdfast.workflows.{module}.driver_named", lambda *_: driver)
+    for module in ("service", "worker"):
+        monkeypatch.setattr(f"holdfast.workflows.{module}.driver_named", lambda *_, **__: driver)
     return driver
 
 

@@ -2,7 +2,6 @@ from __future__ import annotations
 
 import os
 import time
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -150,8 +149,15 @@ def _print_own(own: list[tuple[Any, Any]]) -> None:
 
 
 def _described(session: Any) -> dict[str, Any]:
-    path = os.fsencode(session.path).decode(errors="replace")
-    return {**asdict(session), "path": path, "title": _harmless(session.title)}
+    return {
+        "agent": session.agent,
+        "session_id": session.session_id,
+        "path": os.fsencode(session.path).decode(errors="replace"),
+        "started": session.started,
+        "updated": session.updated,
+        "size": session.size,
+        "title": _harmless(session.title),
+    }
 
 
 def _harmless(title: str | None) -> str | None:
