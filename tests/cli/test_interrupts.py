@@ -22,7 +22,7 @@ MUCH = 1_000_000
 BUSY_WRITING = f"""
 import signal
 import click
-from holdfast.cli.interrupts import answering
+from holdfast.cli.running import answering
 
 with answering({{signal.SIGUSR1: lambda: click.echo("heard", err=True)}}):
     print("ready", flush=True)
@@ -32,7 +32,7 @@ print("done", flush=True)
 
 ENDING = """
 import signal, sys, threading
-from holdfast.cli.interrupts import answering
+from holdfast.cli.running import answering
 
 pressed = threading.Event()
 quit = threading.Event()

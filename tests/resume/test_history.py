@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from holdfast import ResumeContextCompiler
 from holdfast.base.errors import InvalidInputError
-from holdfast.cli.history import _CATEGORIES as ON_THE_COMMAND_LINE
+from holdfast.cli.context import _CATEGORIES as ON_THE_COMMAND_LINE
 from holdfast.model.snapshot import SessionSnapshot
 from holdfast.resume.compiler import _FETCHED_BY, fetch_command
 from holdfast.resume.snapshots import CATEGORIES

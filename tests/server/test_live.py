@@ -152,9 +152,7 @@ def test_what_cannot_be_asked_for(served: Served, query: str) -> None:
 @pytest.fixture
 def small_feed(monkeypatch: pytest.MonkeyPatch) -> None:
     """A server that keeps little, so that it is easy to fall behind."""
-    defaults = feeds.EventFeed.__init__.__kwdefaults__
-    assert defaults is not None
-    monkeypatch.setitem(defaults, "kept_events", 50)  # type: ignore[arg-type]
+    monkeypatch.setattr(feeds, "KEPT_EVENTS", 50)
 
 
 @pytest.mark.usefixtures("small_feed")

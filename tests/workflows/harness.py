@@ -18,9 +18,9 @@ from holdfast.model.task import Task
 from holdfast.model.workflow import Workflow
 from holdfast.project.settings import Settings
 from holdfast.workflows.drivers.protocol import Assignment, Report, TaskOutcome
-from holdfast.workflows.local import Here
 from holdfast.workflows.plan import Plan, parse_plan
 from holdfast.workflows.service import OrchestratorService
+from holdfast.workflows.worker import Here
 
 PATIENCE = 60.0
 T = TypeVar("T")

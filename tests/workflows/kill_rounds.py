@@ -22,9 +22,9 @@ import holdfast.workflows.engine  # so that no child has to
 from holdfast.model.entry import TaskFinished, TaskStarted
 from holdfast.model.workflow import Workflow
 from holdfast.project.settings import Settings, load_settings
-from holdfast.workflows.local import Here
 from holdfast.workflows.plan import Plan, parse_plan
 from holdfast.workflows.service import OrchestratorService
+from holdfast.workflows.worker import Here
 
 TASKS = 30
 PATIENCE = 60.0

@@ -7,10 +7,9 @@ import pytest
 from holdfast.base.errors import HeldElsewhereError
 from holdfast.model.entry import TaskFinished, TaskStarted, WorkflowPaused, WorkflowStatusChanged
 from holdfast.model.workflow import Workflow
-from holdfast.workflows.local import Here
 from holdfast.workflows.notices import _told
 from holdfast.workflows.service import OrchestratorService
-from holdfast.workflows.worker import Worker
+from holdfast.workflows.worker import Here, Worker
 
 from .harness import Workshop, plan_of
 

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from holdfast.model.entry import TaskStarted, Warned, WorkCommitted
-from holdfast.workflows.local import Here
 from holdfast.workflows.plan import Plan
+from holdfast.workflows.worker import Here
 
 from .harness import Workshop, plan_of
 

@@ -177,8 +177,8 @@ def test_a_worker_executes_what_was_written(any_workshop: Workshop) -> None:
 
 def agents(monkeypatch: pytest.MonkeyPatch, *script: Any) -> ScriptedDriver:
     driver = ScriptedDriver(script)
-    for module in ("service", "drivers"):
-        monkeypatch.setattr(f"holdfast.workflows.{module}.driver_named", lambda *_: driver)
+    for module in ("service", "worker"):
+        monkeypatch.setattr(f"holdfast.workflows.{module}.driver_named", lambda *_, **__: driver)
     return driver
 
 

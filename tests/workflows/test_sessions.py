@@ -44,8 +44,8 @@ from holdfast.workflows.drivers.protocol import (
     TaskInterrupted,
     TaskOutcome,
 )
-from holdfast.workflows.local import Here
 from holdfast.workflows.plan import Plan, parse_plan
+from holdfast.workflows.worker import Here
 from store.samples import DECISION
 from transcripts.claude_files import file_of, said, typed
 
@@ -71,8 +71,8 @@ def usage(share: float) -> UsageMetadata:
 
 def scripted(monkeypatch: pytest.MonkeyPatch, *script: Any) -> ScriptedDriver:
     driver = ScriptedDriver(script)
-    for module in ("service", "drivers"):
-        monkeypatch.setattr(f"holdfast.workflows.{module}.driver_named", lambda *_: driver)
+    for module in ("service", "worker"):
+        monkeypatch.setattr(f"holdfast.workflows.{module}.driver_named", lambda *_, **__: driver)
     return driver
 
 

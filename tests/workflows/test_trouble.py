@@ -15,8 +15,8 @@ from holdfast.base.errors import ConflictError
 from holdfast.model.entry import TaskFinished, Warned
 from holdfast.sessions.transitions import Core
 from holdfast.store.engine import open_bare_engine, writing
-from holdfast.workflows.local import Here
 from holdfast.workflows.recorder import Recorder, RunOverError
+from holdfast.workflows.worker import Here
 from postgres import PostgresServer
 from soak import SOAK
 

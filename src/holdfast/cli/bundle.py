@@ -1,8 +1,10 @@
-"""`export` and `import`: sessions as a file."""
+"""`export`, `import` and `share`: sessions as a file, and through a git remote."""
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
+from typing import Any
 
 import click
 
@@ -11,11 +13,18 @@ from holdfast.base.errors import CannotDoError, DamagedDataError
 from holdfast.base.text import counted
 from holdfast.cli import common
 
+_only_option = click.option(
+    "--session", "only", multiple=True, metavar="ID", help="Only this one; can be given again."
+)
+_encrypt_option = click.option(
+    "--encrypt", is_flag=True, help="With a passphrase: HOLDFAST_PASSPHRASE, or asked for."
+)
+
 
 @click.command("export")
 @click.argument("file", type=click.Path(path_type=Path))
-@click.option("--session", "only", multiple=True, metavar="ID", help="Only this one; can be given again.")
-@click.option("--encrypt", is_flag=True, help="With a passphrase: HOLDFAST_PASSPHRASE, or asked for.")
+@_only_option
+@_encrypt_option
 @click.option("--force", is_flag=True, help="Write over a file that is there.")
 @common.json_option
 def export_command(file: Path, only: tuple[str, ...], encrypt: bool, force: bool, as_json: bool) -> None:
@@ -36,10 +45,9 @@ def export_command(file: Path, only: tuple[str, ...], encrypt: bool, force: bool
     data, names = export_bundle(common.settings(), only, passphrase=passphrase)
     with storage_errors(f"write {file}"):
         replace_file(file, data)
-    if as_json:
-        common.print_json({"file": str(file), "bytes": len(data), "sessions": names, "encrypted": encrypt})
-    else:
-        click.echo(f"Exported {counted(len(names), 'session')} to {file} ({len(data):,} bytes)")
+    document = {"file": str(file), "bytes": len(data), "sessions": names, "encrypted": encrypt}
+    told = f"Exported {counted(len(names), 'session')} to {file} ({len(data):,} bytes)"
+    common.tell(as_json, document, told)
 
 
 # ── import ────────────────────────────────────────────────────────────────────────────────────────
@@ -82,3 +90,71 @@ def import_command(file: Path, as_json: bool) -> None:
         click.echo(f"  {old} is {new} here")
     if report.already_there:
         click.echo(f"  {len(report.already_there)} were here already")
+
+
+# ── share ─────────────────────────────────────────────────────────────────────────────────────────
+
+
+@click.group("share")
+def share_command() -> None:
+    """Share this project's sessions through a git remote.
+
+    They lie under a ref of their own there (refs/holdfast/sessions), which no clone fetches by itself.
+
+    \b
+    Examples:
+      holdfast share push --encrypt
+      holdfast share pull upstream
+    """
+
+
+@share_command.command()
+@click.argument("remote", default="origin")
+@_only_option
+@_encrypt_option
+@common.json_option
+def push(remote: str, only: tuple[str, ...], encrypt: bool, as_json: bool) -> None:
+    """Put this project's sessions on the REMOTE, in place of those this copy has put there before."""
+    from holdfast.sessions.bundles import export_bundle
+
+    current = common.settings()
+    passphrase = common.passphrase(confirm=True) if encrypt else None
+    data, names = export_bundle(current, only, passphrase=passphrase)
+    _shared(remote).push(data)
+    document = {"remote": remote, "bytes": len(data), "sessions": names, "encrypted": encrypt}
+    told = f"Shared {counted(len(names), 'session')} through {remote} ({len(data):,} bytes)"
+    common.tell(as_json, document, told)
+
+
+@share_command.command()
+@click.argument("remote", default="origin")
+@common.json_option
+def pull(remote: str, as_json: bool) -> None:
+    """Take in the sessions that others have put on the REMOTE; each bundle is checked like any other."""
+    from holdfast.sessions.bundles import import_bundle
+    from holdfast.sessions.reindex import take_in_waiting
+    from holdfast.store.encryption import is_encrypted
+
+    current = common.settings()
+    shared = _shared(remote)
+    reports: list[dict[str, Any]] = []
+    with common.store_for(current) as store:
+        for fetched in shared.pull():
+            if shared.is_taken_in(fetched):
+                continue
+            passphrase = common.passphrase() if is_encrypted(fetched.data) else None
+            report = import_bundle(current, store, fetched.data, passphrase=passphrase)
+            shared.note_taken_in(fetched)
+            reports.append({"from": fetched.name, **vars(report)})
+        take_in_waiting(store, current)
+    number = sum(len(one["sessions"]) + len(one["items"]) for one in reports)
+    told = f"Imported {counted(number, 'session')} from {counted(len(reports), 'other')}"
+    common.tell(as_json, reports, told)
+
+
+def _shared(remote: str) -> Any:
+    from holdfast.sessions.sharing import Shared
+
+    current = common.settings()
+    current.layout.ensure()
+    return Shared(current.project, current.layout.folder, remote, time.time)

@@ -22,8 +22,8 @@ if TYPE_CHECKING:
     from holdfast.store.protocol import SnapshotSummary, Store
     from holdfast.store.reader import QuickReader
     from holdfast.store.sql import SqlStore
-    from holdfast.workflows.local import Here
     from holdfast.workflows.service import OrchestratorService
+    from holdfast.workflows.worker import Here
 
     Service = OrchestratorService | RemoteService
     Runner = Here | There
@@ -100,9 +100,20 @@ def runner_for(current: Settings) -> Runner:
         from holdfast.client.service import There
 
         return There(current)
-    from holdfast.workflows.local import Here
+    from holdfast.workflows.worker import Here
 
     return Here(current)
+
+
+@contextlib.contextmanager
+def starting(current: Settings, *, detach: bool) -> Generator[tuple[Service, Runner | None]]:
+    """What a workflow is started with, and what runs it while somebody watches: with `detach`, nothing."""
+    if detach:
+        with service_for(current) as service:
+            yield service, None
+        return
+    with runner_for(current) as here:
+        yield here.service, here
 
 
 def is_interactive() -> bool:
@@ -123,6 +134,31 @@ def passphrase(*, confirm: bool = False) -> str | None:
 
 def print_json(document: Any) -> None:
     click.echo(json.dumps(document, ensure_ascii=False, indent=2, default=str))
+
+
+def tell(as_json: bool, document: Any, *lines: str) -> None:
+    """The document for programs, the lines for people."""
+    if as_json:
+        print_json(document)
+        return
+    for line in lines:
+        click.echo(line)
+
+
+def tell_table(
+    as_json: bool,
+    documents: Sequence[Any],
+    empty: str,
+    headings: Sequence[str],
+    row: Callable[[Any], Sequence[object]],
+) -> None:
+    """All documents for programs; for people a table with a row of each, or that there is none."""
+    if as_json:
+        print_json(documents)
+    elif not documents:
+        click.echo(empty)
+    else:
+        print_table(headings, [row(one) for one in documents])
 
 
 def print_table(headings: Sequence[str], rows: Sequence[Sequence[object]]) -> None:

@@ -1,3 +1,5 @@
+"""`context` and `history`: what a snapshot holds, in short and all of one kind."""
+
 from __future__ import annotations
 
 import os
@@ -12,7 +14,11 @@ from holdfast.cli import common
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from holdfast.client.http import RemoteStore
+    from holdfast.model.snapshot import SessionSnapshot
+    from holdfast.project.settings import Settings
     from holdfast.resume.compiler import Compiled
+    from holdfast.store.sql import SqlStore
 
 _DEFAULT = 9_500
 
@@ -34,7 +40,7 @@ _DEFAULT = 9_500
 @click.option("--model", help="Who will read it, for the price in the report.")
 @click.option("--report", is_flag=True, help="Tell on stderr what was carried and what was left out.")
 @common.json_option
-def command(snapshot: str | None, as_json: bool, **options: Any) -> None:
+def context_command(snapshot: str | None, as_json: bool, **options: Any) -> None:
     """Print what the next session should read.
 
     Of SNAPSHOT (an id, a session name, `latest`), of an agent's session, or of a session file;
@@ -118,3 +124,48 @@ def _print_json(compiled: Compiled, model: str | None) -> None:
 
     cost = reading_cost(len(compiled.text), model)
     common.print_json({"context": compiled.text, "fidelity": asdict(compiled.fidelity), "cost": asdict(cost)})
+
+
+# ── history ───────────────────────────────────────────────────────────────────────────────────────
+
+_CATEGORIES = ("decisions", "errors", "reviewer-feedback", "git-changes", "tasks", "tests", "journal")
+
+
+@click.command("history")
+@click.argument("snapshot")
+@click.argument("category", type=click.Choice(_CATEGORIES))
+@common.json_option
+def history_command(snapshot: str, category: str, as_json: bool) -> None:
+    """Show everything of one kind that a snapshot holds.
+
+    What its context left out is here.
+
+    \b
+    Examples:
+      holdfast history latest errors
+      holdfast history session-20260106-120000 decisions --json
+    """
+    from holdfast.resume.snapshots import history
+    from holdfast.sessions.contexts import history_data
+
+    current = common.settings()
+    with common.store_for(current) as store:
+        found = store.snapshot(common.find_snapshot(store, current, snapshot).id)
+        actions = _actions(store, current, found) if category == "journal" else []
+    if as_json:
+        common.print_json(history_data(found, category, actions))
+        return
+    text = history(found, category)
+    if actions:
+        text = ("" if text.startswith("No journal") else text) + "".join(f"- {line}\n" for line in actions)
+    click.echo(text, nl=False)
+
+
+def _actions(store: SqlStore | RemoteStore, current: Settings, found: SessionSnapshot) -> list[str]:
+    """What the wind-down recorded, line by line, from where its journal is."""
+    from holdfast.sessions.contexts import archived_lines
+    from holdfast.store.sql import SqlStore
+
+    if isinstance(store, SqlStore):
+        return list(archived_lines(current.layout, found.session_id))
+    return store.journal(found)

@@ -1,15 +1,192 @@
-"""`approve`, `reject`, `pause` and `cancel`: what a person tells a running workflow."""
+"""`run`, `pause`, `resume`, `approve`, `reject` and `cancel`: what a person does with workflows."""
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import click
 
+from holdfast.base.errors import NotFoundError
+from holdfast.base.text import counted
 from holdfast.cli import common
+from holdfast.project.settings import Settings
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from holdfast.model.workflow import Workflow
+    from holdfast.workflows.service import Resumed
+
+_detach_option = click.option("--detach", is_flag=True, help="Leave it to a worker and return at once.")
+_reason_option = click.option("--reason", "-r", help="Why, for the record.")
+
+
+@click.command("run")
+@click.argument("plan", type=click.Path(path_type=Path))
+@click.option("--cwd", type=click.Path(path_type=Path), help="The worktree, instead of the project folder.")
+@click.option("--driver", help="What executes the tasks, instead of the plan's driver.")
+@click.option("--pause-every", type=click.IntRange(1), help="Pause after so many tasks of a session.")
+@click.option("--timeout", type=click.FloatRange(0, min_open=True), help="Pause after so many seconds.")
+@click.option(
+    "--force-after", type=click.FloatRange(0), help="Seconds a pause waits for a task. [default: 300]"
+)
+@click.option("--parallel", type=click.IntRange(1), help="Tasks side by side at most.")
+@click.option("--resume-on-reset", is_flag=True, default=None, help="Go on by itself when a quota is back.")
+@_detach_option
+@common.json_option
+def run_command(plan: Path, cwd: Path | None, detach: bool, as_json: bool, **options: object) -> int:
+    """Run a plan, task by task, so that it can be paused and resumed.
+
+    Ctrl-C pauses it at the end of the running task.
+
+    \b
+    Examples:
+      holdfast run plan.yaml
+      holdfast run plan.yaml --pause-every 5 --parallel 2
+      holdfast run plan.yaml --detach
+
+    \b
+    A plan:
+      issue: {id: DEMO-1, title: Add a health endpoint}
+      tasks:
+        - {id: test, description: Write the test, run: "pytest -q || true"}
+        - {id: code, description: Implement, depends_on: [test], run: "make"}
+    """
+    from holdfast.cli.running import leave_to_workers, run_here
+    from holdfast.workflows.plan import read_plan
+
+    current = common.settings()
+    wanted = read_plan(plan, **options)
+    with common.starting(current, detach=detach) as (service, here):
+        workflow = service.start(wanted, cwd, claim=here.claim if here else None)
+        started = f"Workflow {workflow.id} started"
+        limit = f"  Pauses when the context window is {workflow.options.exhaustion_at:.0%} full"
+        if here is None:
+            how = leave_to_workers(service, current)
+            watch = f"  Watch with: holdfast events {workflow.id} --follow"
+            common.tell(as_json, workflow.model_dump(mode="json"), f"{started}: {how}", limit, watch)
+            return 0
+        if not as_json:
+            tasks = counted(len(wanted.tasks.tasks), "task")
+            click.echo(f"{started}: {workflow.issue.title} ({tasks})")
+            click.echo(limit)
+        return run_here(here, workflow, as_json=as_json)
+
+
+# ── resume ─────────────────────────────────────────────────────────────────────────────────────────
+
+
+@click.command("resume")
+@click.argument("workflow_id", metavar="[WORKFLOW]", required=False)
+@click.option("--from", "from_snapshot", metavar="SNAPSHOT", help="Go on from an older snapshot.")
+@click.option("--message", "-m", help="What the next session should know from you.")
+@click.option("--strict", is_flag=True, help="Refuse unless the worktree is known to be as at the pause.")
+@_detach_option
+@common.yes_option
+@common.json_option
+def resume_command(
+    workflow_id: str | None,
+    from_snapshot: str | None,
+    message: str | None,
+    strict: bool,
+    detach: bool,
+    yes: bool,
+    as_json: bool,
+) -> int:
+    """Resume a paused or failed workflow from its last snapshot.
+
+    It continues where it left off, with the context of what earlier sessions did; a task that
+    failed is tried again. A workflow whose process was killed is resumed the same way. A
+    session without a plan, such as a wind-down, has nothing to run: its context is printed,
+    and it is noted as taken up.
+
+    \b
+    Examples:
+      holdfast resume
+      holdfast resume wf_01k9… -m "use the new endpoint" --strict
+      holdfast resume --from session-20260106-120000
+    """
+    from holdfast.cli.running import run_or_leave
+
+    current = common.settings()
+    with common.starting(current, detach=detach) as (service, here):
+        workflow = _chosen(service, current, workflow_id)
+        snapshot_id = _snapshot(service, current, from_snapshot)
+        if here and not as_json and service.tasks(workflow.id).tasks:
+            _show(service, workflow, snapshot_id, ask=not yes)
+        claim = here.claim if here else None
+        resumed = service.resume_workflow(
+            workflow.id, snapshot_id=snapshot_id, message=message, strict=strict, claim=claim
+        )
+        for sentence in resumed.drift:
+            click.echo(f"warning: {sentence}", err=True)
+        if resumed.is_handover:
+            return _hand_over(resumed, message, as_json=as_json)
+        document = resumed.workflow.model_dump(mode="json")
+        said = "✓ Workflow resumed"
+        return run_or_leave(service, here, resumed.workflow, said, document, as_json=as_json)
+
+
+def _chosen(service: common.Service, current: Settings, workflow_id: str | None) -> Workflow:
+    from holdfast.cli.running import chosen_workflow
+    from holdfast.model.workflow import OPEN, VALID_TRANSITIONS
+
+    if workflow_id is None:
+        # A failed one is meant while nothing came after it: later it may long be done in another way.
+        newest = service.of_worktree(current.worktree, frozenset(VALID_TRANSITIONS))
+        workflow_id = newest.id if newest and newest.status == "failed" else None
+    workflow = chosen_workflow(service, current, workflow_id, "paused", OPEN)
+    return service.resumable(workflow.id)
+
+
+def _snapshot(service: common.Service, current: Settings, name: str | None) -> str | None:
+    return common.find_snapshot(service.store, current, name).id if name else None
+
+
+def _show(service: common.Service, workflow: Workflow, snapshot_id: str | None, *, ask: bool) -> None:
+    """What it goes on from and what that costs, before anything is spent."""
+    snapshot = service.snapshot(snapshot_id) if snapshot_id else service.store.latest_snapshot(workflow.id)
+    if snapshot is not None:
+        click.echo(f"Resuming from session {snapshot.session_number}:")
+        why = snapshot.pause_reason or snapshot.trigger
+        stopped = "Failed" if snapshot.trigger == "failure" else "Paused"
+        click.echo(f"  {stopped}: {snapshot.created_at:%Y-%m-%d %H:%M:%S} UTC ({common.in_a_line(why)})")
+        click.echo(f"  Tasks: {snapshot.tasks_completed} done, {snapshot.tasks_remaining} remaining")
+        if workflow.options.driver != "shell":
+            from holdfast.resume.snapshots import ResumeContextCompiler
+
+            text = ResumeContextCompiler().compile(snapshot, workflow.issue)
+            click.echo(f"  Context: about {len(text) // 4:,} tokens")
+        if ask and common.is_interactive() and workflow.options.driver != "shell":
+            click.confirm("Go on?", default=True, abort=True, err=True)
+    click.echo(f"\nResuming workflow {workflow.id}...")
+
+
+def _hand_over(resumed: Resumed, message: str | None, *, as_json: bool) -> int:
+    """What the next session should read: the user's message, and what `holdfast context` prints."""
+    from holdfast.resume.snapshots import ResumeContextCompiler
+
+    snapshot, workflow, before = resumed.snapshot, resumed.workflow, resumed.taken_up_before
+    if snapshot is None:
+        raise NotFoundError(f"workflow {workflow.id} has no snapshot", hint="`holdfast snapshot list`")
+    compiled = ResumeContextCompiler().compile_with_report(snapshot, workflow.issue, drift=resumed.drift)
+    text = f"The user says now: {message}\n\n{compiled.text}" if message else compiled.text
+    if as_json:
+        handover = {"snapshot_id": snapshot.id, "session_id": snapshot.session_id, "context": text}
+        document = workflow.model_dump(mode="json")
+        common.print_json({**document, "handover": {**handover, "taken_up_before": before}})
+        return 0
+    again = f" again; before that at {before:%Y-%m-%d %H:%M:%S} UTC" if before else ""
+    click.echo(f"Taken up {snapshot.session_id}{again}. There is no plan to run; go on from this:", err=True)
+    click.echo(text, nl=False)
+    return 0
+
+
+# ── approve ────────────────────────────────────────────────────────────────────────────────────────
 
 
 @click.command("approve")
 @click.argument("workflow_id", metavar="WORKFLOW")
-@click.option("--detach", is_flag=True, help="Leave it to a worker and return at once.")
+@_detach_option
 @common.json_option
 def approve_command(workflow_id: str, detach: bool, as_json: bool) -> int:
     """Approve the task that is waiting, and continue.
@@ -18,23 +195,15 @@ def approve_command(workflow_id: str, detach: bool, as_json: bool) -> int:
     Examples:
       holdfast approve wf_01k9…
     """
-    from holdfast.cli.running import leave_to_workers, run_here
+    from holdfast.cli.running import run_or_leave
 
-    current = common.settings()
-    if detach:
-        with common.service_for(current) as service:
-            workflow = service.approve(workflow_id)
-            how = leave_to_workers(service, current)
-        if as_json:
-            common.print_json({"status": workflow.status, "workflow_id": workflow.id})
-        else:
-            click.echo(f"✓ Approved: {how}")
-        return 0
-    with common.runner_for(current) as here:
-        workflow = here.service.approve(workflow_id, claim=here.claim)
-        if not as_json:
-            click.echo("✓ Approved")
-        return run_here(here, workflow, as_json=as_json)
+    with common.starting(common.settings(), detach=detach) as (service, here):
+        workflow = service.approve(workflow_id, claim=here.claim if here else None)
+        return run_or_leave(service, here, workflow, "✓ Approved", _answer(workflow), as_json=as_json)
+
+
+def _answer(workflow: Workflow) -> dict[str, str]:
+    return {"status": workflow.status, "workflow_id": workflow.id}
 
 
 # ── reject ────────────────────────────────────────────────────────────────────────────────────────
@@ -42,7 +211,7 @@ def approve_command(workflow_id: str, detach: bool, as_json: bool) -> int:
 
 @click.command("reject")
 @click.argument("workflow_id", metavar="WORKFLOW")
-@click.option("--reason", "-r", help="Why, for the record.")
+@_reason_option
 @common.json_option
 def reject_command(workflow_id: str, reason: str | None, as_json: bool) -> None:
     """Reject the task that is waiting for approval; the workflow fails.
@@ -51,13 +220,9 @@ def reject_command(workflow_id: str, reason: str | None, as_json: bool) -> None:
     Examples:
       holdfast reject wf_01k9… -r "not like this"
     """
-
     with common.service_for(common.settings()) as service:
         workflow = service.reject(workflow_id, reason)
-    if as_json:
-        common.print_json({"status": workflow.status, "workflow_id": workflow.id})
-    else:
-        click.echo(f"✓ Workflow {workflow.id} rejected")
+    common.tell(as_json, _answer(workflow), f"✓ Workflow {workflow.id} rejected")
 
 
 # ── pause ─────────────────────────────────────────────────────────────────────────────────────────
@@ -107,7 +272,7 @@ def pause_command(
 
 @click.command("cancel")
 @click.argument("workflow_id", metavar="WORKFLOW")
-@click.option("--reason", "-r", help="Why, for the record.")
+@_reason_option
 @common.json_option
 def cancel_command(workflow_id: str, reason: str | None, as_json: bool) -> None:
     """Cancel a workflow for good; a running task is stopped.
@@ -116,10 +281,6 @@ def cancel_command(workflow_id: str, reason: str | None, as_json: bool) -> None:
     Examples:
       holdfast cancel wf_01k9… -r "done by hand"
     """
-
     with common.service_for(common.settings()) as service:
         workflow = service.cancel(workflow_id, reason)
-    if as_json:
-        common.print_json({"status": workflow.status, "workflow_id": workflow.id})
-    else:
-        click.echo(f"✓ Workflow {workflow.id} cancelled")
+    common.tell(as_json, _answer(workflow), f"✓ Workflow {workflow.id} cancelled")

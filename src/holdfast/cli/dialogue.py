@@ -8,8 +8,10 @@ import re
 import select
 import signal
 import sys
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Generator, Iterable, Mapping
-from typing import Any
+from functools import partial
+from typing import Any, ClassVar, Generic, TypeVar
 
 import click
 from rich.console import Console
@@ -66,11 +68,10 @@ class Keys:
             os.close(self._wake)
 
     def _take_keys(self) -> None:
-        assert termios is not None  # noqa: S101 - for the type checker
-        mode = termios.tcgetattr(self._terminal)
-        mode[3] &= ~(termios.ICANON | termios.ECHO)
-        mode[6][termios.VMIN], mode[6][termios.VTIME] = 1, 0
-        termios.tcsetattr(self._terminal, termios.TCSADRAIN, mode)
+        import termios
+        import tty
+
+        tty.setcbreak(self._terminal, termios.TCSADRAIN)
 
     def _take_lines(self) -> None:
         assert termios is not None  # noqa: S101 - for the type checker
@@ -142,8 +143,8 @@ def harmless(text: str) -> str:
 
 
 class Screen:
-    def __init__(self, console: Console | None = None) -> None:
-        self.console = console or Console(stderr=True, highlight=False)
+    def __init__(self) -> None:
+        self.console = Console(stderr=True, highlight=False)
 
     def say(self, text: str, style: str = "") -> None:
         self.console.print(Text(harmless(text), style=style))
@@ -212,87 +213,137 @@ class Screen:
         self.console.file.flush()
 
 
-# ── an audit ──────────────────────────────────────────────────────────────────────────────────────
+# ── any of the two ────────────────────────────────────────────────────────────────────────────────
 
-# The conversation of an audit: show an item, take a key, save.
-
-AUDIT_PROMPT = "Rating 1-4, s, u, c, q or ?:"
-AUDIT_HELP = {
-    **{str(rating): f"{meaning}" for rating, meaning in RATINGS.items()},
-    "s": "skip it",
-    "u": "undo the last rating",
-    "c": "all of the code, or its first lines",
-    "q": "stop here; everything is saved",
-    "Ctrl-C": "the same",
-    "?": "this help",
-}
+_T = TypeVar("_T", CodeItem, PlanItem)
+_SHOWN_LINES = 20
+_REFUSALS = (CannotDoError, ConflictError, InvalidInputError)
+"""What is told and leaves the choice open; anything else ends the conversation."""
 
 
-class AuditDialogue:
-    def __init__(self, audit: Audit, screen: Screen, command: str) -> None:
-        self._audit = audit
+class Dialogue(ABC, Generic[_T]):
+    """Shows an item, takes a key, saves what it means; the next item."""
+
+    question: ClassVar[str]
+    help: ClassVar[Mapping[str, str]]
+    counted: ClassVar[str]
+    """What was done with items, in a word."""
+
+    def __init__(self, screen: Screen, command: str) -> None:
         self._screen = screen
         self._command = command
+        self._keys = Keys()
+        self._actions: dict[str, Callable[[_T], bool]] = {}
+        """What keys do; true where the item is decided."""
+
+    @property
+    @abstractmethod
+    def _item(self) -> _T | None:
+        """The one to decide about now; None when all are."""
+
+    @abstractmethod
+    def _progress(self) -> tuple[int, int]:
+        """How many are decided, of how many."""
+
+    @abstractmethod
+    def _present(self, item: _T) -> bool:
+        """Show the item; false where nothing is left to decide about it."""
 
     def run(self) -> None:
-        """Until all is rated or the user has had enough; `click.Abort` and Ctrl-C pass through."""
+        """Until all is decided or the user has had enough; `click.Abort` and Ctrl-C pass through."""
         try:
-            with Keys() as keys:
-                while (item := self._audit.current) is not None and self._one(item, keys):
+            with self._keys:
+                while (item := self._item) is not None and self._one(item):
                     pass
         except (KeyboardInterrupt, click.Abort):
             self._screen.say("")
             self._tell_how_to_go_on()
             raise
-        if self._audit.current is not None:
+        if self._item is not None:
             self._tell_how_to_go_on()
 
-    def _one(self, item: CodeItem, keys: Keys) -> bool:
-        """Show one item and take keys until something was done about it; False to stop."""
-        self._show(item)
+    def _one(self, item: _T) -> bool:
+        """Take keys until something was done about it; False to stop."""
+        if not self._present(item):
+            return True
         while True:
-            self._screen.prompt(AUDIT_PROMPT)
-            key = keys.read().lower()
+            self._screen.prompt(self.question)
+            key = self._keys.read().lower()
             self._screen.answered(key)
-            if key in "1234":
-                self._audit.rate(item, int(key))
-                return True
-            if key == "s":
-                self._audit.rate(item, None)
-                return True
             if key == "q":
                 return False
-            if key == "u":
-                before = self._audit.undo()
-                if before is not None:
-                    self._screen.say(f"Took back the rating of {before.name}.", "yellow")
-                    return True
-                self._screen.say("There is no rating to take back.", "yellow")
-            elif key == "c":
-                complete = self._audit.state.config.get("showCodeMode") != "complete"
-                self._audit.configure(showCodeMode="complete" if complete else "truncated")
-                self._show(item)
-            else:
-                self._screen.help(AUDIT_HELP)
+            action = self._actions.get(key)
+            if action is None:
+                self._screen.help(self.help)
+            elif action(self._newest(item)):
+                return True
 
-    def _show(self, item: CodeItem) -> None:
+    def _newest(self, item: _T) -> _T:
+        """The item as it is now."""
+        return item
+
+    def _tell_how_to_go_on(self) -> None:
+        done, total = self._progress()
+        self._screen.say(f"Saved: {done}/{total} {self.counted}. Go on with: {self._command}")
+
+
+# ── an audit ──────────────────────────────────────────────────────────────────────────────────────
+
+
+class AuditDialogue(Dialogue[CodeItem]):
+    question = "Rating 1-4, s, u, c, q or ?:"
+    help: ClassVar[Mapping[str, str]] = {
+        **{str(rating): meaning for rating, meaning in RATINGS.items()},
+        "s": "skip it",
+        "u": "undo the last rating",
+        "c": "all of the code, or its first lines",
+        "q": "stop here; everything is saved",
+        "Ctrl-C": "the same",
+        "?": "this help",
+    }
+    counted = "rated"
+
+    def __init__(self, audit: Audit, screen: Screen, command: str) -> None:
+        super().__init__(screen, command)
+        self._audit = audit
+        ratings = {str(rating): partial(self._rate, rating) for rating in RATINGS}
+        self._actions = {**ratings, "s": partial(self._rate, None), "u": self._undo, "c": self._code}
+
+    @property
+    def _item(self) -> CodeItem | None:
+        return self._audit.current
+
+    def _progress(self) -> tuple[int, int]:
+        return self._audit.done, len(self._audit.items)
+
+    def _rate(self, rating: int | None, item: CodeItem) -> bool:
+        self._audit.rate(item, rating)
+        return True
+
+    def _undo(self, item: CodeItem) -> bool:  # noqa: ARG002
+        before = self._audit.undo()
+        told = f"Took back the rating of {before.name}." if before else "There is no rating to take back."
+        self._screen.say(told, "yellow")
+        return before is not None
+
+    def _code(self, item: CodeItem) -> bool:
+        complete = self._audit.state.config.get("showCodeMode") != "complete"
+        self._audit.configure(showCodeMode="complete" if complete else "truncated")
+        self._present(item)
+        return False
+
+    def _present(self, item: CodeItem) -> bool:
         audit, config = self._audit, self._audit.state.config
         self._screen.heading(audit.done, len(audit.items), item)
         try:
             source, today = as_it_is(audit, item)
         except SourceError as error:
             self._screen.say(error.message, "red")
-            return
+            return True
+        most = None if config.get("showCodeMode") == "complete" else int(config.get("maxLines", _SHOWN_LINES))
         self._screen.documentation(today.documentation)
-        self._screen.code(
-            today,
-            source,
-            None if config.get("showCodeMode") == "complete" else int(config.get("maxLines", 20)),
-        )
-
-    def _tell_how_to_go_on(self) -> None:
-        done, total = self._audit.done, len(self._audit.items)
-        self._screen.say(f"Saved: {done}/{total} rated. Go on with: {self._command}")
+        self._screen.code(today, source, most)
+        return True
 
 
 def as_it_is(audit: Audit, item: CodeItem) -> tuple[Source, CodeItem]:
@@ -306,51 +357,28 @@ def as_it_is(audit: Audit, item: CodeItem) -> tuple[Source, CodeItem]:
 
 # ── an improvement run ────────────────────────────────────────────────────────────────────────────
 
-# The conversation of an improvement run: show a proposal, take a key, write, save.
 
-IMPROVE_PROMPT = "a, e, s, r, u, c, q or ?:"
-WISH = "What should be different (Enter: just another one):"
-IMPROVE_HELP = {
-    "a": "accept: write it into the file",
-    "e": "edit it in your editor, then look at it again",
-    "s": "skip this item",
-    "r": "have another one proposed; you may say what should be different",
-    "u": "undo the last decision, in the file too",
-    "c": "all of the code, or its first lines",
-    "q": "stop here; everything is saved",
-    "Ctrl-C": "the same",
-    "?": "this help",
-}
-EditText = Callable[[str], str | None]
-_REFUSALS = (CannotDoError, ConflictError, InvalidInputError)
-"""What is told and leaves the choice open; anything else ends the conversation."""
+class ImproveDialogue(Dialogue[PlanItem]):
+    question = "a, e, s, r, u, c, q or ?:"
+    help: ClassVar[Mapping[str, str]] = {
+        "a": "accept: write it into the file",
+        "e": "edit it in your editor, then look at it again",
+        "s": "skip this item",
+        "r": "have another one proposed; you may say what should be different",
+        "u": "undo the last decision, in the file too",
+        "c": "all of the code, or its first lines",
+        "q": "stop here; everything is saved",
+        "Ctrl-C": "the same",
+        "?": "this help",
+    }
+    counted = "decided"
 
-
-def in_editor(text: str) -> str | None:
-    """None where nothing was saved."""
-    edited = click.edit(text + "\n", extension=".txt", require_save=True)
-    return None if edited is None else clean(edited)
-
-
-class ImproveDialogue:
-    def __init__(
-        self,
-        improvement: Improvement,
-        proposer: Proposing,
-        screen: Screen,
-        command: str,
-        *,
-        edit: EditText = in_editor,
-        most_lines: int = 20,
-    ) -> None:
+    def __init__(self, improvement: Improvement, proposer: Proposing, screen: Screen, command: str) -> None:
+        super().__init__(screen, command)
         self._improvement = improvement
         self._proposer = proposer
-        self._screen = screen
-        self._command = command
-        self._edit = edit
-        self._most_lines: int | None = most_lines
-        self._usual_lines = most_lines
-        self._actions: dict[str, Callable[[PlanItem, Keys], bool]] = {
+        self._most_lines: int | None = _SHOWN_LINES
+        self._actions = {
             "a": self._accept,
             "e": self._edited,
             "s": self._skip,
@@ -359,48 +387,28 @@ class ImproveDialogue:
             "c": self._code,
         }
 
-    def run(self) -> None:
-        try:
-            with Keys() as keys:
-                while (item := self._improvement.current) is not None and self._one(item, keys):
-                    pass
-        except (KeyboardInterrupt, click.Abort):
-            self._screen.say("")
-            self._tell_how_to_go_on()
-            raise
-        if self._improvement.current is not None:
-            self._tell_how_to_go_on()
+    @property
+    def _item(self) -> PlanItem | None:
+        return self._improvement.current
 
-    def _one(self, item: PlanItem, keys: Keys) -> bool:
-        """One item until something was decided about it; False to stop."""
+    def _progress(self) -> tuple[int, int]:
+        return self._improvement.done, len(self._improvement.plan)
+
+    def _newest(self, item: PlanItem) -> PlanItem:
+        here = (item.filepath, item.name)
+        return next(one for one in self._improvement.plan if (one.filepath, one.name) == here)
+
+    def _present(self, item: PlanItem) -> bool:
         if not self._show(item):
             self._improvement.skip(item)
-            return True
+            return False
         if item.proposal is None:
             self._ask(item)
         else:
             self._show_proposal(item)
-        while True:
-            self._screen.prompt(IMPROVE_PROMPT)
-            key = keys.read().lower()
-            self._screen.answered(key)
-            item = self._newest(item)
-            if key == "q":
-                return False
-            action = self._actions.get(key)
-            if action is None:
-                self._screen.help(IMPROVE_HELP)
-            elif action(item, keys):
-                return True
+        return True
 
-    def _newest(self, item: PlanItem) -> PlanItem:
-        """The item as it is in the plan now."""
-        here = (item.filepath, item.name)
-        return next(one for one in self._improvement.plan if (one.filepath, one.name) == here)
-
-    # ── what keys do; True where the item is decided ───────────────────────────────────────
-
-    def _accept(self, item: PlanItem, keys: Keys) -> bool:  # noqa: ARG002
+    def _accept(self, item: PlanItem) -> bool:
         if item.proposal is None:
             self._screen.say("There is no proposal yet; r asks for one, e writes it by hand.", "yellow")
             return False
@@ -412,29 +420,30 @@ class ImproveDialogue:
         self._screen.say(f"Written to {item.filepath}.", "green")
         return True
 
-    def _edited(self, item: PlanItem, keys: Keys) -> bool:
+    def _edited(self, item: PlanItem) -> bool:
         start = item.proposal or self._improvement.look(item)[1].documentation or ""
-        with keys.lines():
-            text = self._edit(start)
+        with self._keys.lines():
+            edited = click.edit(start + "\n", extension=".txt", require_save=True)
+        text = clean(edited) if edited else None
         if not text:
             self._screen.say("Nothing was changed.", "yellow")
             return False
         self._show_proposal(self._improvement.keep(item, text))
         return False
 
-    def _skip(self, item: PlanItem, keys: Keys) -> bool:  # noqa: ARG002
+    def _skip(self, item: PlanItem) -> bool:
         self._improvement.skip(item)
         return True
 
-    def _another(self, item: PlanItem, keys: Keys) -> bool:
+    def _another(self, item: PlanItem) -> bool:
         wish = ""
         if item.proposal is not None:
-            self._screen.prompt(WISH)
-            wish = keys.read_line(self._screen.echo)
+            self._screen.prompt("What should be different (Enter: just another one):")
+            wish = self._keys.read_line(self._screen.echo)
         self._ask(item, wish)
         return False
 
-    def _undo(self, item: PlanItem, keys: Keys) -> bool:  # noqa: ARG002
+    def _undo(self, item: PlanItem) -> bool:  # noqa: ARG002
         try:
             before = self._improvement.undo()
         except _REFUSALS as error:
@@ -446,8 +455,8 @@ class ImproveDialogue:
         self._screen.say(f"Took back what was decided about {before.name}.", "yellow")
         return True
 
-    def _code(self, item: PlanItem, keys: Keys) -> bool:  # noqa: ARG002
-        self._most_lines = None if self._most_lines else self._usual_lines
+    def _code(self, item: PlanItem) -> bool:
+        self._most_lines = None if self._most_lines else _SHOWN_LINES
         if self._show(item):
             self._show_proposal(item)
         return False
@@ -475,13 +484,10 @@ class ImproveDialogue:
             self._refused(error)
             return False
         self._screen.heading(improvement.done, len(improvement.plan), today, item.reason)
-        self._shown(today, source)
-        return True
-
-    def _shown(self, today: CodeItem, source: Source) -> None:
         if today.documentation is not None:
             self._screen.documentation(today.documentation)
         self._screen.code(today, source, self._most_lines)
+        return True
 
     def _show_proposal(self, item: PlanItem) -> None:
         if item.proposal is not None:
@@ -489,9 +495,3 @@ class ImproveDialogue:
 
     def _refused(self, error: CannotDoError | ConflictError | InvalidInputError) -> None:
         self._screen.say(f"{error.message}" + (f" ({error.hint})" if error.hint else ""), "red")
-
-    def _tell_how_to_go_on(self) -> None:
-        improvement = self._improvement
-        self._screen.say(
-            f"Saved: {improvement.done}/{len(improvement.plan)} decided. Go on with: {self._command}"
-        )

@@ -1,11 +1,13 @@
 from __future__ import annotations
 
+import functools
 import shlex
 import sys
 import time
 from collections.abc import Callable
+from dataclasses import asdict
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import click
 
@@ -17,8 +19,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from holdfast.docaudit.improve import Improvement
     from holdfast.docaudit.sessions import ItemSessions
-
-F = TypeVar("F", bound=Callable[..., Any])
+    from holdfast.model.item_session import SessionType
 
 STYLES = ("google", "numpy", "sphinx", "tags", "plain")
 NOT_GIVEN = None
@@ -42,7 +43,8 @@ def command() -> None:
     """
 
 
-def _session_options(function: F) -> F:
+def _on_sessions(kind: SessionType) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """A command with the options of a session, told which sessions and which one of them is meant."""
     options = (
         click.argument("path", metavar="PATH", required=False),
         click.option(
@@ -59,19 +61,34 @@ def _session_options(function: F) -> F:
         ),
         common.json_option,
     )
-    for option in reversed(options):  # the last one stands on top
-        function = option(function)
-    return function
+
+    def decorate(body: Callable[..., None]) -> Callable[..., None]:
+        @functools.wraps(body)
+        def run(
+            path: str | None, resume: str | None, new: bool, clear_session: bool, as_json: bool, **rest: Any
+        ) -> None:
+            sessions, resume = _sessions(kind, path, resume)
+            if clear_session:
+                deleted = sessions.delete(resume or None)
+                common.tell(as_json, {"deleted": deleted}, f"Deleted: {', '.join(deleted) or 'nothing'}")
+                return
+            if new and resume is not NOT_GIVEN:
+                raise InvalidInputError("--new starts afresh and --resume goes on", hint="say one of them")
+            body(sessions, resume, new, as_json, **rest)
+
+        for option in reversed(options):  # the last one stands on top
+            run = option(run)
+        return run
+
+    return decorate
 
 
 @command.command()
-@_session_options
+@_on_sessions("audit")
 @click.option(
     "--max-lines", type=click.IntRange(1), default=20, show_default=True, help="Lines of code shown."
 )
-def audit(
-    path: str | None, resume: str | None, new: bool, clear_session: bool, as_json: bool, max_lines: int
-) -> None:
+def audit(sessions: ItemSessions, resume: str | None, new: bool, as_json: bool, max_lines: int) -> None:
     """Rate the documentation of every function, class and method in PATH.
 
     On a terminal you are shown one item after the other and press 1 (missing or misleading) to 4 (excellent),
@@ -84,10 +101,6 @@ def audit(
       holdfast docs audit src --resume
       holdfast docs audit src --json
     """
-    sessions, resume = _sessions("audit", path, resume)
-    if _cleared(sessions, resume, clear_session, as_json):
-        return
-    _only_one(resume, new)
     if as_json or not common.is_interactive():
         _list_items(sessions, resume, new, as_json)
         return
@@ -110,11 +123,9 @@ def audit(
 
 
 @command.command()
-@_session_options
+@_on_sessions("audit")
 @click.option("--limit", type=click.IntRange(1), help="Only so many, the first ones.")
-def plan(
-    path: str | None, resume: str | None, new: bool, clear_session: bool, as_json: bool, limit: int | None
-) -> None:
+def plan(sessions: ItemSessions, resume: str | None, new: bool, as_json: bool, limit: int | None) -> None:
     """Rank what to document first in PATH: what is missing or rated low, and matters.
 
     Takes the ratings of the latest audit, or with --resume those of audit ID; with --new it takes none and
@@ -125,10 +136,6 @@ def plan(
       holdfast docs plan src
       holdfast docs plan src --limit 10 --json
     """
-    sessions, resume = _sessions("audit", path, resume)
-    if _cleared(sessions, resume, clear_session, as_json):
-        return
-    _only_one(resume, new)
     state, analysis, ranked = _ranked(sessions, resume, new)
     shown = ranked[:limit]
     if as_json:
@@ -164,16 +171,15 @@ def plan(
 
 
 @command.command()
-@_session_options
+@_on_sessions("improve")
 @click.option("--limit", type=click.IntRange(1), help="Only so many, the first ones of the plan.")
 @click.option("--style", type=click.Choice(STYLES), help="Instead of the one that the project has.")
 @click.option("--tone", help="In words, as: terse and technical.")
 @click.option("--yes", "-y", is_flag=True, help="Accept every proposal without asking.")
 def improve(
-    path: str | None,
+    sessions: ItemSessions,
     resume: str | None,
     new: bool,
-    clear_session: bool,
     as_json: bool,
     limit: int | None,
     yes: bool,
@@ -192,10 +198,6 @@ def improve(
       holdfast docs improve src --resume
       holdfast docs improve src --yes --json
     """
-    sessions, resume = _sessions("improve", path, resume)
-    if _cleared(sessions, resume, clear_session, as_json):
-        return
-    _only_one(resume, new)
     if not yes and (as_json or not common.is_interactive()):
         raise InvalidInputError(
             "improving asks about every proposal, and there is no terminal",
@@ -289,7 +291,7 @@ def _ranked(audits: ItemSessions, resume: str | None, new: bool) -> tuple[Any, A
     return state, analysis, rank(analysis.items, ratings)
 
 
-def _sessions(kind: Any, path: str | None, resume: str | None) -> tuple[ItemSessions, str | None]:
+def _sessions(kind: SessionType, path: str | None, resume: str | None) -> tuple[ItemSessions, str | None]:
     from holdfast.docaudit.search import scope_of
     from holdfast.docaudit.sessions import ItemSessions
 
@@ -299,22 +301,6 @@ def _sessions(kind: Any, path: str | None, resume: str | None) -> tuple[ItemSess
         raise click.UsageError("Missing argument 'PATH'.")
     project = common.settings().project
     return ItemSessions(project, kind, scope_of(project, path)), resume
-
-
-def _only_one(resume: str | None, new: bool) -> None:
-    if new and resume is not NOT_GIVEN:
-        raise InvalidInputError("--new starts afresh and --resume goes on", hint="say one of them")
-
-
-def _cleared(sessions: ItemSessions, resume: str | None, clear: bool, as_json: bool) -> bool:
-    if not clear:
-        return False
-    deleted = sessions.delete(resume or None)
-    if as_json:
-        common.print_json({"deleted": deleted})
-    else:
-        click.echo(f"Deleted: {', '.join(deleted) or 'nothing'}")
-    return True
 
 
 def _chosen(
@@ -375,7 +361,7 @@ def _list_items(sessions: ItemSessions, resume: str | None, new: bool, as_json: 
                 "completed": bool(state and state.completed_at),
                 "summary": vars(summary),
                 "items": [
-                    {**_described(item), "rating": ratings.get(item.filepath, {}).get(item.name)}
+                    {**asdict(item), "rating": ratings.get(item.filepath, {}).get(item.name)}
                     for item in analysis.items
                 ],
                 "skipped": analysis.skipped,
@@ -401,19 +387,6 @@ def _ratings(sessions: ItemSessions, resume: str | None, new: bool) -> tuple[Any
             raise SessionNotFoundError(f"there is no audit of {sessions.scope}", hint=sessions.hint_new)
         state = found[0] if found else None
     return state, ratings_of(sessions, state) if state else {}
-
-
-def _described(item: Any) -> dict[str, Any]:
-    return {
-        "filepath": item.filepath,
-        "name": item.name,
-        "kind": item.kind,
-        "language": item.language,
-        "line": item.line,
-        "end_line": item.end_line,
-        "branches": item.branches,
-        "documentation": item.documentation,
-    }
 
 
 def _print_summary(summary: Any) -> None:

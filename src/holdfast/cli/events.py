@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import time
-from typing import Any
 
 import click
 
@@ -30,12 +29,13 @@ def command(workflow_id: str | None, follow: bool, since: int, as_json: bool) ->
       holdfast events wf_01k9… --follow --since 120
     """
     from holdfast.cli.running import chosen_workflow
+    from holdfast.model.statuses import VALID_TRANSITIONS
 
     current = common.settings()
     with common.service_for(current) as service:
-        workflow = chosen_workflow(service, current, workflow_id, "known", _any_status())
+        workflow = chosen_workflow(service, current, workflow_id, "known", VALID_TRANSITIONS)
         if as_json and not follow:
-            common.print_json([_document(event) for event in service.events(workflow.id, since)])
+            common.print_json([event.model_dump(mode="json") for event in service.events(workflow.id, since)])
             return
         while True:
             running = service.workflow(workflow.id).status == "in_progress"
@@ -47,21 +47,11 @@ def command(workflow_id: str | None, follow: bool, since: int, as_json: bool) ->
             time.sleep(_POLL_SECONDS)
 
 
-def _any_status() -> frozenset[str]:
-    from holdfast.model.workflow import VALID_TRANSITIONS
-
-    return frozenset(VALID_TRANSITIONS)
-
-
-def _document(event: Event) -> dict[str, Any]:
-    return event.model_dump(mode="json")
-
-
 def _print(event: Event, *, as_json: bool) -> None:
     if as_json:
         import json
 
-        click.echo(json.dumps(_document(event), ensure_ascii=False))
+        click.echo(json.dumps(event.model_dump(mode="json"), ensure_ascii=False))
         return
     click.echo(
         f"{event.seq:>6}  {event.at:%Y-%m-%d %H:%M:%S}  {event.entry.type:<24} {_told(event)}".rstrip()

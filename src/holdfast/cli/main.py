@@ -46,12 +46,14 @@ COMMANDS = {
 }
 """Name and one line for `--help`; the module has the same name, unless it is in `_SHARED`."""
 _SHARED = {
-    **dict.fromkeys(("approve", "cancel", "pause", "reject"), "control"),
-    **dict.fromkeys(("export", "import"), "bundle"),
+    **dict.fromkeys(("approve", "cancel", "pause", "reject", "resume", "run"), "control"),
+    **dict.fromkeys(("context", "history"), "context"),
+    **dict.fromkeys(("export", "import", "share"), "bundle"),
     **dict.fromkeys(("doctor", "reindex"), "doctor"),
     **dict.fromkeys(("install", "uninstall"), "install"),
     **dict.fromkeys(("list", "status"), "status"),
     **dict.fromkeys(("quiet", "remind"), "quiet"),
+    **dict.fromkeys(("serve", "worker"), "serve"),
     **dict.fromkeys(("stats", "usage"), "stats"),
 }
 """Small commands that stand in one module; there each is called NAME_command."""

@@ -23,7 +23,6 @@ _STDIN_WAIT = 0.2
 _session_option = click.option(
     "--session-id", metavar="ID", help="The agent session; else the one this runs in."
 )
-_json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON for programs.")
 
 
 @click.group("quiet")
@@ -61,15 +60,13 @@ def off(session_id: str | None) -> None:
 
 @quiet_command.command()
 @_session_option
-@_json_option
+@common.json_option
 def status(session_id: str | None, as_json: bool) -> None:
     """Whether the session is quiet, and for how many prompts."""
     session = find_session(session_id)
     prompts = quiet.prompts_since(_marker(session, str(load_settings().layout.state)))
     if as_json:
-        from holdfast.cli.common import print_json
-
-        print_json({"session_id": session, "quiet": prompts is not None, "prompts": prompts})
+        common.print_json({"session_id": session, "quiet": prompts is not None, "prompts": prompts})
     elif prompts is None:
         click.echo(f"Session {session} is not quiet.")
     else:

@@ -1,11 +1,15 @@
+"""`serve` and `worker`: processes that go on until they are told to stop."""
+
 from __future__ import annotations
 
 import json
+import signal
 from pathlib import Path
 
 import click
 
 from holdfast.cli import common
+from holdfast.cli.running import answering
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -24,7 +28,7 @@ _NOT_BUILT = "not built into this copy; in a clone, `make dashboard` builds it"
 @click.option("--allow-host", multiple=True, metavar="NAME", help="Another name it is reached by.")
 @click.option("--no-worker", is_flag=True, help="Leave it to others to run workers.")
 @common.json_option
-def command(
+def serve_command(
     host: str,
     port: int,
     tls_cert: Path | None,
@@ -65,3 +69,38 @@ def command(
         starts_workers=not no_worker,
     )
     serve(common.settings(), options, announce)
+
+
+# ── worker ────────────────────────────────────────────────────────────────────────────────────────
+
+
+@click.command("worker")
+@click.option(
+    "--concurrency", type=click.IntRange(1), default=4, show_default=True, help="Sessions at a time."
+)
+@click.option("--lease", type=click.FloatRange(0.5), default=5.0, show_default=True,
+              help="Seconds of silence after which others take over.")  # fmt: skip
+@click.option("--until-idle", is_flag=True, help="End when there is nothing left to do.")
+def worker_command(concurrency: int, lease: float, until_idle: bool) -> None:
+    """Run queued workflows, and take over from workers that have died.
+
+    Start as many as you like, on as many machines as reach the database. Ctrl-C leaves at the next
+    task boundary; others go on from there.
+
+    \b
+    Examples:
+      holdfast worker
+      HOLDFAST_DB=postgresql://user@host/holdfast holdfast worker --concurrency 8
+    """
+    from holdfast.workflows.worker import Worker
+
+    worker = Worker(common.settings(), concurrency=concurrency, lease_seconds=lease)
+
+    def stop() -> None:
+        click.echo("Leaving at the next task boundary; once more leaves now.", err=True)
+        worker.stop()
+
+    with answering({signal.SIGINT: stop, signal.SIGTERM: stop}):
+        if not until_idle:
+            click.echo("Waiting for work; Ctrl-C ends this worker.", err=True)
+        worker.run(until_idle=until_idle)

@@ -78,10 +78,7 @@ def delete(session_ids: tuple[str, ...], everything: bool, force: bool, as_json:
     manager = _manager()
     for name in chosen:
         manager.delete_session_state(name, own[name])
-    if as_json:
-        common.print_json({"deleted": chosen})
-    else:
-        click.echo(f"Deleted: {', '.join(chosen) or 'nothing'}")
+    common.tell(as_json, {"deleted": chosen}, f"Deleted: {', '.join(chosen) or 'nothing'}")
 
 
 @command.command()

@@ -11,7 +11,6 @@ from holdfast.cli import common
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from holdfast.client.http import RemoteStore
-    from holdfast.store.protocol import SnapshotSummary
     from holdfast.store.reader import QuickReader
     from holdfast.store.sql import SqlStore
 
@@ -45,26 +44,20 @@ def list_snapshots(workflow_id: str | None, everywhere: bool, as_json: bool) -> 
         lambda store: stored_lines(store, worktree, workflow_id),
     )
     lines.sort(key=lambda line: (line["created_at"], line["id"]))
-    if as_json:
-        common.print_json(lines)
-        return
-    if not lines:
-        click.echo("No snapshots yet. Make one with: holdfast winddown start --percent 0.90")
-        return
-    common.print_table(
+    common.tell_table(
+        as_json,
+        lines,
+        "No snapshots yet. Make one with: holdfast winddown start --percent 0.90",
         ("SNAPSHOT", "SESSION", "#", "TRIGGER", "PAUSED (UTC)", "TASKS", "REASON"),
-        [
-            (
-                line["id"],
-                line["session_id"],
-                line["session_number"],
-                line["trigger"],
-                f"{line['created_at']:%Y-%m-%d %H:%M:%S}",
-                f"{line['tasks_completed']}/{line['tasks_completed'] + line['tasks_remaining']}",
-                line["pause_reason"],
-            )
-            for line in lines
-        ],
+        lambda line: (
+            line["id"],
+            line["session_id"],
+            line["session_number"],
+            line["trigger"],
+            f"{line['created_at']:%Y-%m-%d %H:%M:%S}",
+            f"{line['tasks_completed']}/{line['tasks_completed'] + line['tasks_remaining']}",
+            line["pause_reason"],
+        ),
     )
 
 
@@ -173,19 +166,11 @@ def delete(snapshot: str, yes: bool, as_json: bool) -> None:
             click.confirm(f"Delete {line.session_id} ({line.id}) and its journal?", abort=True, err=True)
         if not isinstance(store, SqlStore):
             store.delete_snapshot(line)  # and the server its files
-            _tell_deleted(line, as_json)
-            return
-        workflow: Workflow = store.workflow(line.workflow_id)
-        # Files first: should the database fail now, the next attempt still finds what to delete.
-        if workflow.worktree == current.worktree and current.layout.sessions.is_dir():
-            SessionFiles(current.layout.sessions).delete(line.session_id)
-        with contextlib.suppress(NotFoundError):  # somebody else was faster; gone is what was asked for
-            Core(store).delete_snapshot(line.id)
-    _tell_deleted(line, as_json)
-
-
-def _tell_deleted(line: SnapshotSummary, as_json: bool) -> None:
-    if as_json:
-        common.print_json({"deleted": line.id, "session_id": line.session_id})
-    else:
-        click.echo(f"Deleted: {line.session_id}")
+        else:
+            workflow: Workflow = store.workflow(line.workflow_id)
+            # Files first: should the database fail now, the next attempt still finds what to delete.
+            if workflow.worktree == current.worktree and current.layout.sessions.is_dir():
+                SessionFiles(current.layout.sessions).delete(line.session_id)
+            with contextlib.suppress(NotFoundError):  # somebody else was faster; gone is what was asked for
+                Core(store).delete_snapshot(line.id)
+    common.tell(as_json, {"deleted": line.id, "session_id": line.session_id}, f"Deleted: {line.session_id}")

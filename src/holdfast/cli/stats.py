@@ -182,24 +182,18 @@ def describe(tracker: ContextUsageTracker) -> dict[str, Any]:
 
 
 def _show(states: list[dict[str, Any]], as_json: bool) -> None:
-    if as_json:
-        common.print_json(states)
-        return
-    if not states:
-        click.echo("No usage was reported in this project yet.")
-        return
-    common.print_table(
+    common.tell_table(
+        as_json,
+        states,
+        "No usage was reported in this project yet.",
         ("SESSION", "USED", "LEVEL", "TOKENS", "WINDOW", "REPORTS", "MODEL"),
-        [
-            (
-                state["session_id"],
-                f"{'' if state['complete'] else 'at least '}{state['percentage_used']:.1f} %",
-                state["level"],
-                f"{state['total_tokens']:,}",
-                f"{state['context_window']:,}",
-                state["reports"],
-                state["model"],
-            )
-            for state in states
-        ],
+        lambda state: (
+            state["session_id"],
+            f"{'' if state['complete'] else 'at least '}{state['percentage_used']:.1f} %",
+            state["level"],
+            f"{state['total_tokens']:,}",
+            f"{state['context_window']:,}",
+            state["reports"],
+            state["model"],
+        ),
     )

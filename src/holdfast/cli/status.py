@@ -10,6 +10,7 @@ import click
 from holdfast.base.errors import HoldfastError
 from holdfast.base.text import counted
 from holdfast.cli import common
+from holdfast.model.statuses import NEVER_RUN_AGAIN
 from holdfast.project.settings import Settings
 
 TYPE_CHECKING = False
@@ -150,14 +151,14 @@ def _print_workflow(workflow: dict[str, Any]) -> None:
         click.echo(f"Snapshot:  {workflow['latest_snapshot']}  (session {workflow['session_count']})")
     if workflow["tasks_completed"] or workflow["tasks_remaining"]:
         click.echo(f"Tasks:     {workflow['tasks_completed']} done, {workflow['tasks_remaining']} remaining")
+    context = _context(workflow)
+    if context:
+        click.echo(f"Context:   {context}")
     for task in workflow["failed_tasks"]:
         reason = common.in_a_line(task["reason"] or "no reason given")
         click.echo(f"Failed:    {task['id']} (attempt {task['attempt']}): {reason}")
     if workflow["current_task_id"]:
         click.echo(f"Running:   {workflow['current_task_id']}")
-    context = _context(workflow)
-    if context:
-        click.echo(f"Context:   {context}")
     if workflow["status"] == "failed":
         click.echo(f"           try again: holdfast resume {workflow['id']}")
     if workflow["abandoned"]:
@@ -166,8 +167,6 @@ def _print_workflow(workflow: dict[str, Any]) -> None:
 
 def _context(workflow: dict[str, Any]) -> str:
     """How full the window is; of work that can go on, also where it pauses."""
-    from holdfast.model.workflow import NEVER_RUN_AGAIN
-
     share = workflow["context_utilization"]
     known = [] if share is None else [f"{share:.0%} of the window"]
     if workflow["tasks_remaining"] and workflow["status"] not in NEVER_RUN_AGAIN:
@@ -209,25 +208,17 @@ def list_command(everywhere: bool, limit: int, as_json: bool) -> None:
             workflow.model_dump(mode="json") for workflow in store.workflows(worktree=worktree, limit=limit)
         ],
     )
-    if as_json:
-        common.print_json(found)
-        return
-    if not found:
-        click.echo(
-            "No workflows yet." if everywhere else "No workflows in this folder; `--all` shows all projects."
-        )
-        return
-    common.print_table(
+    common.tell_table(
+        as_json,
+        found,
+        "No workflows yet." if everywhere else "No workflows in this folder; `--all` shows all projects.",
         ("WORKFLOW", "STATUS", "SESSIONS", "CHANGED (UTC)", "TITLE", "WORKTREE"),
-        [
-            (
-                workflow["id"],
-                workflow["status"],
-                workflow["session_count"],
-                workflow["updated_at"][:16].replace("T", " "),
-                workflow["issue"]["title"],
-                workflow["worktree"],
-            )
-            for workflow in found
-        ],
+        lambda workflow: (
+            workflow["id"],
+            workflow["status"],
+            workflow["session_count"],
+            workflow["updated_at"][:16].replace("T", " "),
+            workflow["issue"]["title"],
+            workflow["worktree"],
+        ),
     )

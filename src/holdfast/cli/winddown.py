@@ -59,11 +59,12 @@ def start(percent: float, state: str, as_json: bool) -> None:
         session_id = manager.continue_pause()
     else:
         session_id = manager.start_incremental_pause(percent, initial)
-    if as_json:
-        common.print_json({"session_id": session_id, "journal": str(manager.layout.journal)})
-    else:
-        click.echo(f"Wind-down started: {session_id}")
-        click.echo("Record with: holdfast winddown append TYPE --data JSON --percent P")
+    common.tell(
+        as_json,
+        {"session_id": session_id, "journal": str(manager.layout.journal)},
+        f"Wind-down started: {session_id}",
+        "Record with: holdfast winddown append TYPE --data JSON --percent P",
+    )
 
 
 @command.command(help=_APPEND_HELP)
@@ -83,23 +84,24 @@ def append(type: str, data: str, percent: float, as_json: bool) -> None:  # noqa
 def summary(as_json: bool) -> None:
     """Show where the active wind-down stands."""
     manager = _manager()
+    found = _active(manager)
+    orphaned = manager.is_orphaned()
+    start, now = found["context_range"]
+    common.tell(
+        as_json,
+        {**found, "orphaned": orphaned},
+        f"Session:  {found['session_id']}{'  (left behind by a process that is gone)' if orphaned else ''}",
+        f"Actions:  {found['action_count']}, the last a {found['last_action_type'] or 'damaged line'}",
+        f"Context:  {start:.1%} -> {now:.1%}",
+        f"Duration: {common.duration(found['duration_seconds'])}",
+    )
+
+
+def _active(manager: IncrementalPauseManager) -> dict[str, Any]:
     found = manager.get_pause_summary()
     if found is None:
         raise NotActiveError("no wind-down is active here")
-    if as_json:
-        common.print_json({**found, "orphaned": manager.is_orphaned()})
-        return
-    print_summary(found, orphaned=manager.is_orphaned())
-
-
-def print_summary(found: dict[str, Any], *, orphaned: bool) -> None:
-    start, now = found["context_range"]
-    click.echo(
-        f"Session:  {found['session_id']}{'  (left behind by a process that is gone)' if orphaned else ''}"
-    )
-    click.echo(f"Actions:  {found['action_count']}, the last a {found['last_action_type'] or 'damaged line'}")
-    click.echo(f"Context:  {start:.1%} -> {now:.1%}")
-    click.echo(f"Duration: {common.duration(found['duration_seconds'])}")
+    return found
 
 
 @command.command()
@@ -128,14 +130,9 @@ def finalize(
         _enrich(manager, path.stem, transcript)
     if commit:
         manager.commit(path.stem)
-    if as_json:
-        common.print_json({"session_id": _session_of(path.name), "path": str(path)})
-    elif archive_only:
-        click.echo(f"Journal kept: {path}")
-    else:
-        click.echo(f"Paused: {path.stem}")
-        click.echo(f"  {path}")
-        click.echo(f"See it with: holdfast snapshot show {path.stem}")
+    paused = (f"Paused: {path.stem}", f"  {path}", f"See it with: holdfast snapshot show {path.stem}")
+    lines = (f"Journal kept: {path}",) if archive_only else paused
+    common.tell(as_json, {"session_id": _session_of(path.name), "path": str(path)}, *lines)
 
 
 def as_text(argument: str) -> str:
@@ -164,9 +161,7 @@ def _session_of(name: str) -> str:
 def discard(yes: bool) -> None:
     """Throw the active wind-down away; nothing of it is kept."""
     manager = _manager()
-    found = manager.get_pause_summary()
-    if found is None:
-        raise NotActiveError("no wind-down is active here")
+    found = _active(manager)
     if not yes and common.is_interactive():
         click.confirm(f"Throw away {found['action_count']} recorded actions?", abort=True, err=True)
     manager.discard_pause()
@@ -186,10 +181,7 @@ def recover(choice: OrphanChoice | None, as_json: bool) -> None:
     manager = _manager()
     found = manager.get_pause_summary()
     if found is None:
-        if as_json:
-            common.print_json({"recovered": None})
-        else:
-            click.echo("Nothing to recover.")
+        common.tell(as_json, {"recovered": None}, "Nothing to recover.")
         return
     done = _settle_orphan(manager, choice)
     if done == "continue":
@@ -202,9 +194,7 @@ def recover(choice: OrphanChoice | None, as_json: bool) -> None:
 
 def _settle_orphan(manager: IncrementalPauseManager, choice: OrphanChoice | None) -> OrphanChoice:
     """Finalise, discard or leave the wind-down that is there, as chosen, asked, or by default finalised."""
-    found = manager.get_pause_summary()
-    if found is None:
-        raise NotActiveError("no wind-down is active here")
+    found = _active(manager)
     chosen = choice or (_ask(found) if common.is_interactive() else "finalize")
     if chosen == "finalize":
         crashed = manager.is_orphaned()

@@ -7,48 +7,38 @@ import time
 from collections.abc import Callable, Sequence
 from datetime import datetime
 from pathlib import Path
-from types import TracebackType
 from typing import Any, Self
 
 from pydantic import TypeAdapter
 
-from holdfast.base.errors import CannotDoError, IllegalTransitionError, StorageError
+from holdfast.base.errors import IllegalTransitionError, StorageError
 from holdfast.client.http import RemoteStore, connection_for
-from holdfast.model.entry import Entry, Event, UsageReported
-from holdfast.model.snapshot import SessionSnapshot
+from holdfast.model.entry import Entry, UsageReported
 from holdfast.model.task import Task, TaskDAG
 from holdfast.model.usage import UsageMetrics
-from holdfast.model.workflow import ACTIVE, OPEN, Workflow, WorkflowOptions, WorkflowStatus
+from holdfast.model.workflow import Workflow, WorkflowOptions
 from holdfast.project.settings import Settings
 from holdfast.sessions.stats import JournalStats
-from holdfast.store.protocol import SnapshotSummary
 from holdfast.workflows.experience import DriverRecord
 from holdfast.workflows.plan import Plan
-from holdfast.workflows.service import Resumed, check_resumable, ended_before_pause
+from holdfast.workflows.service import Resumed, WorkflowService, check_resumable
 
 _POLL_SECONDS = 0.2
 _WAIT_SECONDS = 30.0
-_SLACK_SECONDS = 30.0
 _PLAN_TASK = {"id", "description", "depends_on", "run", "prompt", "driver", "approval", "junit"}
 
 _journal_stats: TypeAdapter[JournalStats] = TypeAdapter(JournalStats)
 
 
-class RemoteService:
+class RemoteService(WorkflowService[RemoteStore]):
     """`claim` is taken where the embedded service takes one, and means nothing: workers run it there."""
+
+    poll_seconds = _POLL_SECONDS
 
     def __init__(self, settings: Settings) -> None:
         self.settings = settings
         self._connection = connection_for(settings)
         self.store = RemoteStore(self._connection)
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
 
     def close(self) -> None:
         self._connection.close()
@@ -82,24 +72,7 @@ class RemoteService:
         )
         if answer["status"] == "paused" or not wait:
             return answer["snapshot_id"]
-        return self._wait_for_pause(workflow_id, force_after)
-
-    def _wait_for_pause(self, workflow_id: str, force_after: float | None) -> str | None:
-        workflow = self.workflow(workflow_id)
-        limit = workflow.options.force_after if force_after is None else force_after
-        deadline = time.monotonic() + limit + _SLACK_SECONDS
-        while workflow.status == "in_progress":
-            if time.monotonic() > deadline:
-                raise CannotDoError(
-                    f"workflow {workflow_id} has not paused yet; the request stands",
-                    hint="`holdfast status` shows where it is",
-                )
-            time.sleep(_POLL_SECONDS)
-            workflow = self.workflow(workflow_id)
-        if workflow.status != "paused":
-            raise ended_before_pause(workflow)
-        latest = self.store.latest_snapshot(workflow_id)
-        return latest.id if latest else None
+        return self._snapshot_of_pause(self.workflow(workflow_id), force_after)
 
     def resume_workflow(
         self,
@@ -151,13 +124,6 @@ class RemoteService:
 
     # ── questions ───────────────────────────────────────────────────────────────────────────
 
-    def workflow(self, workflow_id: str) -> Workflow:
-        return self.store.workflow(workflow_id)
-
-    def of_worktree(self, worktree: str, statuses: frozenset[WorkflowStatus] = OPEN) -> Workflow | None:
-        found = self.store.workflows(worktree=worktree, statuses=statuses, limit=20)
-        return next((flow for flow in found if flow.status in ACTIVE), found[0] if found else None)
-
     def tasks(self, workflow_id: str) -> TaskDAG:
         return TaskDAG.model_validate(
             {"tasks": self._connection.get("workflows", workflow_id, "tasks")["tasks"]}
@@ -172,17 +138,6 @@ class RemoteService:
 
     def has_workers(self) -> bool:
         return self._connection.get("health")["workers"] > 0
-
-    def snapshots(self, workflow_id: str) -> Sequence[SnapshotSummary]:
-        return self.store.snapshots(workflow_id)
-
-    def snapshot(self, snapshot_id: str) -> SessionSnapshot:
-        return self.store.snapshot(snapshot_id)
-
-    def events(
-        self, workflow_id: str | None = None, since: int = 0, limit: int | None = None
-    ) -> Sequence[Event]:
-        return self.store.events(workflow_id=workflow_id, since=since, limit=limit)
 
     def journal_stats(self) -> JournalStats:
         """Of the server's own project."""
@@ -224,9 +179,7 @@ class There:
         self.service = RemoteService(self._settings)
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.service.close()
 
     def listen(self, listener: Callable[[str, Entry | UsageMetrics | str], None]) -> None:

@@ -7,7 +7,6 @@ import re
 from collections import deque
 from collections.abc import Callable
 from fnmatch import translate
-from types import TracebackType
 from typing import Any, Self
 
 from holdfast.base.clock import Clock
@@ -93,9 +92,7 @@ class Subscription:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     def __aiter__(self) -> Self:

@@ -9,7 +9,6 @@ from collections.abc import Collection
 from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
 from datetime import datetime
-from types import TracebackType
 from typing import Any, Self, TypeVar, cast
 
 from holdfast.base.clock import Clock, system_clock, to_datetime
@@ -44,6 +43,7 @@ from holdfast.model.flow import (
     Settlement,
     progress,
     session_not_found,
+    settled,
     state_of,
 )
 
@@ -270,7 +270,8 @@ class Hub:
             raise asyncio.CancelledError
         if run.failures and settlement.status == "paused":
             raise run.failure() from run.failures[0].error
-        return self._state(session, run, settlement)
+        state = state_of(settled(session, settlement), run.progress)
+        return state.model_copy(update={"outputs": run.outputs})
 
     def _settlement(self, run: Run, signal: AbortSignal) -> Settlement:
         now = self._now()
@@ -300,23 +301,6 @@ class Hub:
         elif settlement.status == "complete":
             self._let_go(held, "complete")
             self._bus.tell(SessionEnded, session_id)
-
-    def _state(self, session: FlowSession, run: Run, settlement: Settlement) -> SessionState:
-        found = run.progress
-        return SessionState(
-            session_id=session.id,
-            flow=session.flow,
-            status=settlement.status,
-            parent_id=session.parent_id,
-            created_at=session.created_at,
-            node_id=settlement.node_id,
-            input=session.input,
-            outputs=run.outputs,
-            message_queue=tuple(found.queue),
-            paused_at=settlement.at if settlement.status == "paused" else None,
-            reason=settlement.reason,
-            interrupted=found.interrupted,
-        )
 
     # Stopping.
 
@@ -436,9 +420,7 @@ class Hub:
     async def __aenter__(self) -> Self:
         return self
 
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    async def __aexit__(self, *_: object) -> None:
         await self.aclose()
 
     # The books: every change of what is held goes through these.

@@ -6,6 +6,8 @@ import os
 import sys
 from typing import NamedTuple
 
+from holdfast.hooks.fast.event import MOMENTS
+
 _HERE = os.path.dirname(os.path.abspath(__file__))
 WRAPPER = os.path.join(_HERE, "hook.sh")
 ENTRY = os.path.join(_HERE, "entry.py")
@@ -25,21 +27,9 @@ def hook_command(agent: str, event: str) -> list[str]:
     shell sees that before Python is started. Others, and where there is no POSIX shell, go to
     Python at once.
     """
-    if os.name == "nt" or event not in _OFTEN_NOTHING_TO_DO:
+    if os.name == "nt" or MOMENTS.get(agent, {}).get(event) not in ("before_tool", "after_tool", "batch"):
         return [sys.executable, "-I", "-S", "-c", _PYTHON_IF_THERE, ENTRY, agent, event]
     return ["/bin/sh", "-c", _SHELL_IF_THERE, WRAPPER, sys.executable, agent, event]
-
-
-_OFTEN_NOTHING_TO_DO = (
-    "PreToolUse",
-    "PostToolUse",
-    "PostToolUseFailure",
-    "PostToolBatch",
-    "BeforeTool",
-    "AfterTool",
-    "tool.execute.before",
-    "tool.execute.after",
-)
 
 
 # ── events ────────────────────────────────────────────────────────────────────────────────────────
@@ -59,63 +49,40 @@ class HookEvent(NamedTuple):
     name: str
     """As the agent calls it; also the second argument of the hook program."""
     does: str
-    matcher: str | None = None
+    matcher: str | None
     """Tools it is for, in the agent's own pattern; None: all of them, or an event without tools."""
-    timeout: int = 10
+    timeout: int
     """Seconds; an installer converts where an agent counts in milliseconds."""
-    is_status_line: bool = False
+    is_status_line: bool
     """Registered as the status line, not as a hook."""
 
 
+_DOES = {
+    "start": "puts the resume context in; settles an orphan",
+    "prompt": "nudges, quiet reminder, usage",
+    "before_tool": "guards; nudges; stops a run if so configured (in Claude Code `PostToolBatch` does)",
+    "after_tool": "journal, usage, advice to wrap up",
+    "batch": "stops a run if so configured",
+    "model": "usage of each model call",
+    "response": "journals the response; usage",
+    "incident": "journals what cut the turn short",
+    "compact": "snapshot before compaction",
+    "compacted": "puts the resume context back in",
+    "end": "snapshot and clean-up, detached",
+    "status": "prints the context gauge",
+}
+_SECONDS = {"start": 30, "compacted": 30, "compact": 60}
+_CODEX_SECONDS = {"incident": 3, "end": 3}
 _CLAUDE_WATCHED = "Bash|Edit|MultiEdit|Write|NotebookEdit|ExitPlanMode"
 
-EVENTS: dict[str, tuple[HookEvent, ...]] = {
-    "claude": (
-        HookEvent("SessionStart", "puts the resume context in; settles an orphan", timeout=30),
-        HookEvent("UserPromptSubmit", "nudges, quiet reminder, usage"),
-        HookEvent("PreToolUse", "guards; nudges before commits and edits", matcher=_CLAUDE_WATCHED),
-        HookEvent("PostToolUse", "journal, usage, advice to wrap up"),
-        HookEvent("PostToolUseFailure", "journal, usage, advice to wrap up"),
-        HookEvent("PostToolBatch", "the boundary where a run is stopped if so configured"),
-        HookEvent("Stop", "journals the response; usage"),
-        HookEvent("StopFailure", "journals the failure of the model's API"),
-        HookEvent("PreCompact", "snapshot before compaction", timeout=60),
-        HookEvent("SessionEnd", "snapshot and clean-up, detached", timeout=10),
-        HookEvent("statusLine", "prints the context gauge", is_status_line=True),
-    ),
-    "codex": (
-        HookEvent("SessionStart", "puts the resume context in; settles an orphan", timeout=30),
-        HookEvent("UserPromptSubmit", "nudges, quiet reminder, usage"),
-        HookEvent("PreToolUse", "guards; nudges; denies tools if a stop is configured"),
-        HookEvent("PostToolUse", "journal, usage, advice to wrap up"),
-        HookEvent("PostModelRequest", "usage of each model call"),
-        HookEvent("PreCompact", "snapshot before compaction", timeout=60),
-        HookEvent("Stop", "journals the response"),
-        HookEvent("Interrupt", "journals the interruption", timeout=3),
-        HookEvent("SessionEnd", "snapshot and clean-up, detached", timeout=3),
-    ),
-    # PreCompress is left out on purpose: it fires before every model call and says nothing.
-    "gemini": (
-        HookEvent("SessionStart", "puts the resume context in; settles an orphan", timeout=30),
-        HookEvent("BeforeAgent", "nudges, quiet reminder"),
-        HookEvent("BeforeTool", "guards; nudges; the boundary where a run is stopped"),
-        HookEvent("AfterTool", "journal, advice to wrap up"),
-        HookEvent("AfterModel", "usage of each model call"),
-        HookEvent("AfterAgent", "journals the response"),
-        HookEvent("SessionEnd", "snapshot and clean-up, detached"),
-    ),
-    "opencode": (
-        HookEvent("session.created", "puts the resume context in; settles an orphan", timeout=30),
-        HookEvent("chat.message", "nudges, quiet reminder"),
-        HookEvent("tool.execute.before", "guards; nudges; denies tools if a stop is configured"),
-        HookEvent("tool.execute.after", "journal, advice to wrap up"),
-        HookEvent("message.updated", "usage of each finished assistant message"),
-        HookEvent(
-            "session.compacting", "snapshot before compaction; `context` goes to the model", timeout=60
-        ),
-        HookEvent("session.compacted", "puts the resume context back in", timeout=30),
-        HookEvent("session.idle", "journals the end of a turn"),
-        HookEvent("session.deleted", "snapshot and clean-up, detached"),
-    ),
+
+def _event(agent: str, name: str, moment: str) -> HookEvent:
+    seconds = {**_SECONDS, **(_CODEX_SECONDS if agent == "codex" else {})}
+    matcher = _CLAUDE_WATCHED if name == "PreToolUse" and agent == "claude" else None
+    return HookEvent(name, _DOES[moment], matcher, seconds.get(moment, 10), moment == "status")
+
+
+EVENTS = {
+    agent: tuple(_event(agent, name, moment) for name, moment in moments.items())
+    for agent, moments in MOMENTS.items()
 }
-"""A test keeps this and the dispatcher together."""

@@ -165,7 +165,6 @@ def _last_share(event: AgentEvent) -> float:
 
 def _action(event: AgentEvent) -> tuple[str, str]:
     from holdfast.hooks.fast import journal
-    from holdfast.hooks.fast.payload import quoted
 
     if event.moment == "after_tool":
         return "tool_call", journal.tool_data(event)
@@ -174,8 +173,10 @@ def _action(event: AgentEvent) -> tuple[str, str]:
     if event.moment == "response":
         said = event.text("last_assistant_message") or event.text("prompt_response")
         return "assistant_response", journal.text_data("text", said)
+    from holdfast.hooks.fast.payload import as_json
+
     what = event.text("error") or event.text("trigger")
-    return "system_event", f'{{"event": {quoted(event.name)}, "detail": {quoted(what)}}}'
+    return "system_event", as_json({"event": event.name, "detail": what})
 
 
 # ── wind down ─────────────────────────────────────────────────────────────────────────────────────
@@ -289,19 +290,16 @@ def _wait_for_the_look(event: AgentEvent) -> None:
 
 def _note_named(event: AgentEvent) -> None:
     """Whose a change is, where several sessions work in this folder at once, this tells later."""
-    given = event.tool_input()
-    named = [
-        f'"{key}": '.encode() + given[key].replace(b"\n", b" ").replace(b"\r", b" ")
-        for key in _NAMING
-        if key in given and len(given[key]) <= _LONGEST_NAME
-    ]
+    from holdfast.hooks.fast.payload import as_json
+
+    given = event.mapping("tool_input")
+    named = {key: given[key] for key in _NAMING if key in given and len(as_json(given[key])) <= _LONGEST_NAME}
     if not named:
         return
     from holdfast.hooks.fast.journal import without_secrets
 
-    head = b'{"tool": %b, "cwd": %b, ' % (event.raw("tool_name"), event.raw("cwd"))
-    text = (head + b'"given": {' + b", ".join(named) + b"}}").decode("utf-8", "surrogateescape")
-    line = without_secrets(text).encode("utf-8", "surrogateescape") + b"\n"
+    called = {"tool": event.tool, "cwd": event.text("cwd"), "given": named}
+    line = without_secrets(as_json(called)).encode() + b"\n"
     descriptor = os.open(event.note(NAMED), os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
     try:
         os.write(descriptor, line)

@@ -6,7 +6,7 @@ import os
 
 from holdfast.hooks.fast import notes
 from holdfast.hooks.fast.notes import winding_down
-from holdfast.hooks.fast.payload import text
+from holdfast.hooks.fast.payload import members, text
 from holdfast.project import formats
 
 TYPE_CHECKING = False
@@ -70,8 +70,6 @@ def _plugin_version(event: AgentEvent) -> str:
     data = notes.read(os.path.join(root, ".claude-plugin", "plugin.json")) if root else None
     if data is None:
         return ""
-    from holdfast.hooks.fast.payload import members, text
-
     manifest = members(data)
     return text(manifest.get("version")) if text(manifest.get("name")) == "holdfast" else ""
 
@@ -360,7 +358,9 @@ def plan_to_spec(event: AgentEvent) -> str | None:
     """A plan was approved: written down, it outlives the session; in the conversation, it does not."""
     if event.tool not in _PLANNING_TOOLS:
         return None
-    if len(text(event.tool_input().get("plan"))) < _LONG or not notes.create(event.note("spec-told")):
+    if len(text(event.mapping("tool_input").get("plan"))) < _LONG or not notes.create(
+        event.note("spec-told")
+    ):
         return None
     return (
         "[holdfast] This plan is long enough to outlive the session. Once it is approved, put it into a file "

@@ -9,7 +9,6 @@ from collections import OrderedDict
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from types import TracebackType
 from typing import Annotated, Self
 
 from fastapi import Depends
@@ -58,18 +57,14 @@ class ResponseCache:
         mark = self._store.change_mark()  # before reading: a copy may be newer than its mark, never older
         known = self._kept.get(key)
         if known is not None and known[0] == mark:
-            return _json(known[1])
+            return Response(known[1], media_type="application/json")
         document = await run_in_threadpool(lambda: make().model_dump_json().encode())
         if mark is not None and len(document) <= _LARGEST_COPY:
             self._kept[key] = (mark, document)
             self._kept.move_to_end(key)
             if len(self._kept) > _MOST_COPIES:
                 self._kept.popitem(last=False)
-        return _json(document)
-
-
-def _json(document: bytes) -> Response:
-    return Response(document, media_type="application/json")
+        return Response(document, media_type="application/json")
 
 
 # ── what routes need ──────────────────────────────────────────────────────────────────────────────
@@ -157,12 +152,10 @@ class Workers:
             self._presence.__enter__()
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         """What was started goes on with what it has and ends by itself."""
         if self._starts_any:
-            self._presence.__exit__(kind, error, trace)
+            self._presence.__exit__()
         with self._lock:
             if self._started is not None and self._started.poll() is None:
                 self._started.returncode = 0  # not ours to wait for any more

@@ -75,11 +75,10 @@ class FellBehindError(Exception):
 class EventFeed:
     """Made and used in one event loop; `run` is its reader."""
 
-    def __init__(self, store: Store, *, kept_events: int = KEPT_EVENTS, kept_bytes: int = KEPT_BYTES) -> None:
+    def __init__(self, store: Store) -> None:
         self._store = store
         self._kept: deque[Batch] = deque()
         self._events = self._bytes = 0
-        self._most_events, self._most_bytes = kept_events, kept_bytes
         self._floor = self._newest = 0
         self._news = asyncio.Event()
         self._nudged = asyncio.Event()
@@ -167,7 +166,7 @@ class EventFeed:
         self._newest = batch.last
         self._events += len(batch.parts)
         self._bytes += len(batch.text)
-        while len(self._kept) > 1 and (self._events > self._most_events or self._bytes > self._most_bytes):
+        while len(self._kept) > 1 and (self._events > KEPT_EVENTS or self._bytes > KEPT_BYTES):
             gone = self._kept.popleft()
             self._floor = gone.last
             self._events -= len(gone.parts)

@@ -99,41 +99,35 @@ def refusal(error: RefusedError) -> Response:
 def install(app: FastAPI) -> None:
     """Every way a request can fail ends here."""
 
-    async def ours(_: Request, error: Exception) -> Response:
-        assert isinstance(error, HoldfastError)  # noqa: S101 - said to the type checker
+    @app.exception_handler(HoldfastError)
+    async def ours(_: Request, error: HoldfastError) -> Response:
         detail = ErrorDetail(code=code_of(type(error)), message=error.message or "failed", hint=error.hint)
         return answer(http_status(error), detail)
 
-    async def refused(_: Request, error: Exception) -> Response:
-        assert isinstance(error, RefusedError)  # noqa: S101
+    @app.exception_handler(RefusedError)
+    async def refused(_: Request, error: RefusedError) -> Response:
         return refusal(error)
 
-    async def invalid(_: Request, error: Exception) -> Response:
-        assert isinstance(error, RequestValidationError)  # noqa: S101
+    @app.exception_handler(RequestValidationError)
+    async def invalid(_: Request, error: RequestValidationError) -> Response:
         return answer(422, _invalid(error.errors()))
 
-    async def unfit_socket(websocket: WebSocket, error: Exception) -> None:
-        assert isinstance(error, WebSocketRequestValidationError)  # noqa: S101
+    @app.exception_handler(WebSocketRequestValidationError)
+    async def unfit_socket(websocket: WebSocket, error: WebSocketRequestValidationError) -> None:
         await websocket.send_denial_response(answer(422, _invalid(error.errors())))
 
-    async def http(request: Request, error: Exception) -> Response:
-        assert isinstance(error, HTTPException)  # noqa: S101
+    @app.exception_handler(HTTPException)
+    async def http(request: Request, error: HTTPException) -> Response:
         headers = {"Allow": ", ".join(sorted(_methods(app, request)))} if error.status_code == 405 else None
         return answer(error.status_code, _of_http(error), headers)
 
+    @app.exception_handler(Exception)
     async def unexpected(_: Request, error: Exception) -> Response:
         log.error("unexpected: %s", error, exc_info=error)
         detail = ErrorDetail(
             code="unexpected", message="something went wrong here", hint="the server's log tells what"
         )
         return answer(500, detail)
-
-    app.add_exception_handler(HoldfastError, ours)
-    app.add_exception_handler(RefusedError, refused)
-    app.add_exception_handler(RequestValidationError, invalid)
-    app.add_exception_handler(WebSocketRequestValidationError, unfit_socket)  # type: ignore[arg-type]
-    app.add_exception_handler(HTTPException, http)
-    app.add_exception_handler(Exception, unexpected)
 
 
 def _invalid(errors: Sequence[Any]) -> ErrorDetail:

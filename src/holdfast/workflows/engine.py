@@ -9,23 +9,17 @@ replays those in order after a crash, and the first one that was not recorded ru
 
 from __future__ import annotations
 
-import contextlib
 import threading
-import time
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import Future
-from pathlib import Path
-from types import TracebackType
 from typing import Self
 
-import sqlalchemy as sa
 from dbos import DBOS, DBOSConfig, DBOSPortableJSONSerializer, SetWorkflowID, WorkflowHandle
 from sqlalchemy import exc
 
-from holdfast.base.durable import lock_file
 from holdfast.base.errors import StorageError
 from holdfast.model.workflow import Workflow
-from holdfast.store.engine import engine_database, open_bare_engine, writing
+from holdfast.store.engine import engine_database, one_at_a_time, open_bare_engine, writing
 from holdfast.workflows.runner import GO_ON, SessionRun, Verdict
 
 QUEUE = "holdfast"
@@ -74,7 +68,7 @@ class Engine:
         DBOS(config=config)
         DBOS.listen_queues([QUEUE] if self._concurrency else [])
         try:
-            with _one_launch_at_a_time(self._engine):
+            with one_at_a_time(self._engine, _LAUNCH_LOCK):  # both would make DBOS's tables
                 DBOS.launch()
             if self._concurrency:
                 DBOS.register_queue(
@@ -84,13 +78,11 @@ class Engine:
                     on_conflict="always_update",
                 )
         except exc.DBAPIError as error:
-            self.__exit__(None, None, None)
+            self.__exit__()
             raise StorageError(f"the engine's tables cannot be opened: {error.orig}") from error
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         global _open_run  # noqa: PLW0603
         DBOS.destroy()
         _open_run = None
@@ -156,22 +148,3 @@ def _result_of(handle: WorkflowHandle[str]) -> Future[str]:
 
     threading.Thread(target=wait, name="holdfast-session", daemon=True).start()
     return future
-
-
-@contextlib.contextmanager
-def _one_launch_at_a_time(engine: sa.Engine) -> Generator[None]:
-    """Two first launches at once would both make DBOS's tables."""
-    if engine.dialect.name == "sqlite":
-        path = Path(str(engine.url.database))
-        with lock_file(path.with_name(f"{path.name}.lock")):
-            yield
-        return
-    # DBOS makes indexes concurrently, which waits for every transaction there is, even for one that
-    # itself waits for a lock: so in no transaction, and asking again and again.
-    with engine.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
-        while not connection.execute(sa.select(sa.func.pg_try_advisory_lock(_LAUNCH_LOCK))).scalar():
-            time.sleep(0.1)
-        try:
-            yield
-        finally:
-            connection.execute(sa.select(sa.func.pg_advisory_unlock(_LAUNCH_LOCK)))

@@ -12,7 +12,6 @@ import subprocess
 import sys
 import threading
 from secrets import token_hex
-from types import TracebackType
 from typing import Literal, Self
 
 from holdfast.base.durable import open_to_append
@@ -76,9 +75,7 @@ class HeldLease:
         self._thread.start()
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self._closed.set()
         self._thread.join()
         if not self.lost.is_set():

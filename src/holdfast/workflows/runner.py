@@ -20,7 +20,6 @@ from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
-from types import TracebackType
 from typing import Literal, Self
 
 from holdfast.base.clock import to_datetime
@@ -83,9 +82,7 @@ class SessionRun:
         self._around.active.add(self._run_id)
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self._around.active.discard(self._run_id)
         if self._open is not None:
             self._open.close()

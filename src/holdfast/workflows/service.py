@@ -1,19 +1,19 @@
 """`OrchestratorService`: what people and programs do with workflows. CLI, server and MCP call this.
 
 It changes the store and nothing else: running is done by whoever claims a workflow, in
-this process (`local.py`) or in a worker (`worker.py`).
+this process or in a worker (`worker.py`).
 """
 
 from __future__ import annotations
 
 import os
 import time
+from abc import ABC, abstractmethod
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
-from types import TracebackType
-from typing import Self
+from typing import ClassVar, Generic, Self, TypeVar
 
 from holdfast.base.clock import Clock, system_clock
 from holdfast.base.errors import (
@@ -42,10 +42,11 @@ from holdfast.workflows.drivers.guarded import end_cut_off
 from holdfast.workflows.lease import is_dead, is_gone
 from holdfast.workflows.plan import Plan, driver_of
 
-_POLL_SECONDS = 0.05
 _TO_TAKE_UP_SECONDS = 10.0
 """A worker that was started for a workflow needs some of them before it is there."""
 _SLACK_SECONDS = 30.0
+
+_S = TypeVar("_S", bound=Store)
 
 
 @dataclass(frozen=True)
@@ -61,8 +62,82 @@ class Resumed:
     taken_up_before: datetime | None = None
 
 
-class OrchestratorService:
+class WorkflowService(ABC, Generic[_S]):
+    """What any store answers, here or on a server; and waiting for a pause."""
+
+    store: _S
+    poll_seconds: ClassVar[float]
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    @abstractmethod
+    def close(self) -> None: ...
+
+    @abstractmethod
+    def recovered(self, workflow_id: str) -> Workflow:
+        """The workflow; paused with trigger `crash` first, where its runner is gone."""
+
+    def workflow(self, workflow_id: str) -> Workflow:
+        return self.store.workflow(workflow_id)
+
+    def workflows(
+        self,
+        *,
+        worktree: str | None = None,
+        statuses: Collection[WorkflowStatus] | None = None,
+        limit: int = 100,
+    ) -> Sequence[Workflow]:
+        return self.store.workflows(worktree=worktree, statuses=statuses, limit=limit)
+
+    def of_worktree(self, worktree: str, statuses: frozenset[WorkflowStatus] = OPEN) -> Workflow | None:
+        """The one meant when a person in this folder names none: the active one, or the newest."""
+        found = self.store.workflows(worktree=worktree, statuses=statuses, limit=20)
+        return next((flow for flow in found if flow.status in ACTIVE), found[0] if found else None)
+
+    def snapshots(self, workflow_id: str) -> Sequence[SnapshotSummary]:
+        return self.store.snapshots(workflow_id)
+
+    def snapshot(self, snapshot_id: str) -> SessionSnapshot:
+        return self.store.snapshot(snapshot_id)
+
+    def events(
+        self, workflow_id: str | None = None, since: int = 0, limit: int | None = None
+    ) -> Sequence[Event]:
+        return self.store.events(workflow_id=workflow_id, since=since, limit=limit)
+
+    def wait_while_running(self, workflow_id: str, seconds: float) -> Workflow:
+        """Until the workflow does not run any more, or its runner died, or the time is over."""
+        deadline = time.monotonic() + seconds
+        while True:
+            workflow = self.recovered(workflow_id)
+            if workflow.status != "in_progress" or time.monotonic() > deadline:
+                return workflow
+            time.sleep(self.poll_seconds)
+
+    def _snapshot_of_pause(self, workflow: Workflow, force_after: float | None) -> str | None:
+        """Of a pause that was asked for, once it has come."""
+        if workflow.status == "in_progress":
+            limit = workflow.options.force_after if force_after is None else force_after
+            workflow = self.wait_while_running(workflow.id, limit + _SLACK_SECONDS)
+        if workflow.status == "in_progress":
+            raise CannotDoError(
+                f"workflow {workflow.id} has not paused yet; the request stands",
+                hint="`holdfast status` shows where it is",
+            )
+        if workflow.status != "paused":
+            raise ended_before_pause(workflow)
+        latest = self.store.latest_snapshot(workflow.id)
+        return latest.id if latest else None
+
+
+class OrchestratorService(WorkflowService[SqlStore]):
     """`with OrchestratorService() as service:`; or give it a store of yours and close that yourself."""
+
+    poll_seconds = 0.05
 
     def __init__(
         self,
@@ -76,14 +151,6 @@ class OrchestratorService:
         self.store = store or SqlStore(self.settings.db)
         self.core = Core(self.store, clock)
         self._clock = clock
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
 
     def close(self) -> None:
         if self._own_store:
@@ -121,20 +188,9 @@ class OrchestratorService:
         Where nobody runs the workflow there is nothing to wait for: it is paused here and now.
         """
         workflow = again_on_conflict(lambda: self._ask_for_pause(workflow_id, reason, trigger, force_after))
-        if workflow.status == "in_progress" and wait:
-            limit = workflow.options.force_after if force_after is None else force_after
-            workflow = self.wait_while_running(workflow_id, limit + _SLACK_SECONDS)
-        if workflow.status == "in_progress":
-            if wait:
-                raise CannotDoError(
-                    f"workflow {workflow_id} has not paused yet; the request stands",
-                    hint="`holdfast status` shows where it is",
-                )
+        if workflow.status == "in_progress" and not wait:
             return None
-        if workflow.status != "paused":
-            raise ended_before_pause(workflow)
-        latest = self.store.latest_snapshot(workflow_id)
-        return latest.id if latest else None
+        return self._snapshot_of_pause(workflow, force_after)
 
     def _ask_for_pause(
         self, workflow_id: str, reason: str | None, trigger: Trigger, force_after: float | None
@@ -214,23 +270,6 @@ class OrchestratorService:
 
     # ── questions ───────────────────────────────────────────────────────────────────────────
 
-    def workflow(self, workflow_id: str) -> Workflow:
-        return self.store.workflow(workflow_id)
-
-    def workflows(
-        self,
-        *,
-        worktree: str | None = None,
-        statuses: Collection[WorkflowStatus] | None = None,
-        limit: int = 100,
-    ) -> Sequence[Workflow]:
-        return self.store.workflows(worktree=worktree, statuses=statuses, limit=limit)
-
-    def of_worktree(self, worktree: str, statuses: frozenset[WorkflowStatus] = OPEN) -> Workflow | None:
-        """The one meant when a person in this folder names none: the active one, or the newest."""
-        found = self.store.workflows(worktree=worktree, statuses=statuses, limit=20)
-        return next((flow for flow in found if flow.status in ACTIVE), found[0] if found else None)
-
     def tasks(self, workflow_id: str) -> TaskDAG:
         """As they stand now."""
         return self.core.fold(self.store.workflow(workflow_id)).tasks()
@@ -239,17 +278,6 @@ class OrchestratorService:
         if workflow.status != "blocked":
             return None
         return next((task for task in self.core.fold(workflow).tasks().ready() if task.approval), None)
-
-    def snapshots(self, workflow_id: str) -> Sequence[SnapshotSummary]:
-        return self.store.snapshots(workflow_id)
-
-    def snapshot(self, snapshot_id: str) -> SessionSnapshot:
-        return self.store.snapshot(snapshot_id)
-
-    def events(
-        self, workflow_id: str | None = None, since: int = 0, limit: int | None = None
-    ) -> Sequence[Event]:
-        return self.store.events(workflow_id=workflow_id, since=since, limit=limit)
 
     def is_abandoned(self, workflow: Workflow) -> bool:
         """Whether it is recorded as running by somebody who is not there any more."""
@@ -261,15 +289,6 @@ class OrchestratorService:
 
     def has_workers(self) -> bool:
         return any(lease.kind == "worker" and not is_dead(lease) for lease in self.store.leases.all())
-
-    def wait_while_running(self, workflow_id: str, seconds: float) -> Workflow:
-        """Until the workflow does not run any more, or its runner died, or the time is over."""
-        deadline = time.monotonic() + seconds
-        while True:
-            workflow = self.recovered(workflow_id)
-            if workflow.status != "in_progress" or time.monotonic() > deadline:
-                return workflow
-            time.sleep(_POLL_SECONDS)
 
     # ── inside ──────────────────────────────────────────────────────────────────────────────
 

@@ -1,6 +1,6 @@
-"""A worker: takes sessions from the queue, and sees to those whose worker is gone.
+"""Processes that run workflows: this very one, and workers, which take sessions from the queue.
 
-Any number of them share a database. Each looks around a few times a second: a workflow
+Any number of workers share a database. Each looks around a few times a second: a workflow
 that waits is brought to the queue; a session whose worker died, was cut off or stopped is
 brought there again; one whose time has come (quota is back) is resumed. All of that is
 safe to do twice, so nobody has to be in charge.
@@ -12,22 +12,33 @@ import contextlib
 import logging
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Generator, Sequence
+from functools import cache, partial
+from typing import Self
 
 from holdfast.base.clock import Clock, system_clock, to_datetime
-from holdfast.base.errors import HeldElsewhereError, HoldfastError, StorageError
+from holdfast.base.errors import (
+    HeldElsewhereError,
+    HoldfastError,
+    SessionAlreadyRunningError,
+    StorageError,
+)
 from holdfast.model.workflow import Workflow
 from holdfast.project.settings import Settings
 from holdfast.sessions.transitions import Core
 from holdfast.store.leases import Lease
 from holdfast.store.sql import SqlStore
-from holdfast.workflows.drivers import DriverShelf
-from holdfast.workflows.engine import Engine
-from holdfast.workflows.lease import LEASE_SECONDS, HeldLease, holder, is_dead, is_gone
+from holdfast.workflows.drivers import driver_named
+from holdfast.workflows.lease import LEASE_SECONDS, HeldLease, LeaseKind, holder, is_dead, is_gone
 from holdfast.workflows.notices import Notices
+from holdfast.workflows.recorder import RunOverError
 from holdfast.workflows.runner import SessionRun
 from holdfast.workflows.runner_context import Listener, RunnerContext
 from holdfast.workflows.service import OrchestratorService
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from holdfast.workflows.engine import Engine
 
 log = logging.getLogger("holdfast.worker")
 
@@ -36,6 +47,95 @@ SWEEP_SECONDS = 0.5
 
 def _ignore(*_: object) -> None:
     pass
+
+
+@contextlib.contextmanager
+def _surroundings(
+    settings: Settings,
+    kind: LeaseKind,
+    notices: Notices,
+    clock: Clock,
+    lease_seconds: float = LEASE_SECONDS,
+) -> Generator[tuple[OrchestratorService, HeldLease, RunnerContext]]:
+    """What a process runs sessions with: the store, a lease that says it is there, and the rest."""
+    with contextlib.ExitStack() as stack:
+        store = SqlStore(settings.db)
+        stack.callback(store.close)
+        presence = stack.enter_context(HeldLease(store.leases, kind, lease_seconds))
+        around = RunnerContext(
+            core=Core(store, clock),
+            settings=settings,
+            drivers=cache(partial(driver_named, settings=settings)),
+            claim=presence.claim,
+            takes_over=kind == "worker",
+            listener=notices,
+            clock=clock,
+        )
+        stack.callback(around.watch.close)
+        stack.callback(notices.close)
+        yield OrchestratorService(settings, store=store, clock=clock), presence, around
+
+
+def _opener(around: RunnerContext) -> Callable[[str, str], SessionRun]:
+    return lambda workflow_id, run_id: SessionRun(workflow_id, run_id, around)
+
+
+# ── in this very process ──────────────────────────────────────────────────────────────────────────
+
+
+class Here:
+    """What `run`, `resume` and `approve` do without a worker.
+
+    `with Here(settings) as here:` claim a workflow with `here.claim`, then `here.run` it.
+    """
+
+    def __init__(self, settings: Settings, listener: Listener = _ignore, clock: Clock = system_clock) -> None:
+        self._settings, self._clock = settings, clock
+        self._notices = Notices(settings.notify, listener)
+        self._stack = contextlib.ExitStack()
+        self.resting = threading.Event()
+        """Set while nothing runs and it only waits to go on."""
+
+    def __enter__(self) -> Self:
+        self.service, presence, self._around = self._stack.enter_context(
+            _surroundings(self._settings, "run", self._notices, self._clock)
+        )
+        self.claim = presence.claim()
+        self._executor_id = presence.id
+        self._around.claim = lambda: self.claim
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._stack.close()
+
+    def listen(self, listener: Listener) -> None:
+        """Have this called with what happens, from whatever thread it happens in."""
+        self._notices.then = listener
+
+    @property
+    def quit(self) -> threading.Event:
+        """Set it to cut off what runs."""
+        return self._around.quit
+
+    def run(self, workflow: Workflow) -> Workflow:
+        """To the end of the session: paused, blocked, completed, failed or cancelled."""
+        from holdfast.workflows.engine import Engine
+
+        with Engine(self._settings.db, self._executor_id, _opener(self._around), concurrency=None) as engine:
+            session = engine.run_here(workflow)
+            while not session.done():
+                try:
+                    session.result(0.5)  # in pieces, so that signals get through
+                except TimeoutError:
+                    continue
+                except RunOverError:
+                    raise SessionAlreadyRunningError(
+                        f"workflow {workflow.id} was taken over by somebody else"
+                    ) from None
+        return self.service.workflow(workflow.id)
+
+
+# ── a worker ──────────────────────────────────────────────────────────────────────────────────────
 
 
 class Worker:
@@ -78,32 +178,20 @@ class Worker:
             store.close()
 
     def _work(self, *, until_idle: bool) -> None:
-        with contextlib.ExitStack() as stack:
-            store = SqlStore(self._settings.db)
-            stack.callback(store.close)
-            service = OrchestratorService(self._settings, store=store, clock=self._clock)
-            presence = stack.enter_context(HeldLease(store.leases, "worker", self._lease_seconds))
-            notices = Notices(self._settings.notify, self._listener)
-            around = self._around = RunnerContext(
-                core=Core(store, self._clock),
-                settings=self._settings,
-                drivers=DriverShelf(self._settings),
-                claim=presence.claim,
-                takes_over=True,
-                listener=notices,
-                clock=self._clock,
-            )
-            stack.callback(around.watch.close)
-            stack.callback(notices.close)
+        from holdfast.workflows.engine import Engine
 
-            def open_run(workflow_id: str, run_id: str) -> SessionRun:
-                return SessionRun(workflow_id, run_id, around)
-
-            engine = stack.enter_context(
-                Engine(self._settings.db, presence.id, open_run, concurrency=self._concurrency)
-            )
-            log.debug("worker %s is there", presence.id)
-            _Round(service, store, engine, presence, around, self._stop).go(until_idle=until_idle)
+        notices = Notices(self._settings.notify, self._listener)
+        with _surroundings(self._settings, "worker", notices, self._clock, self._lease_seconds) as (
+            service,
+            presence,
+            around,
+        ):
+            self._around = around
+            with Engine(
+                self._settings.db, presence.id, _opener(around), concurrency=self._concurrency
+            ) as engine:
+                log.debug("worker %s is there", presence.id)
+                _Round(service, engine, presence, around, self._stop).go(until_idle=until_idle)
 
 
 class _Round:
@@ -112,13 +200,12 @@ class _Round:
     def __init__(
         self,
         service: OrchestratorService,
-        store: SqlStore,
         engine: Engine,
         presence: HeldLease,
         around: RunnerContext,
         stop: threading.Event,
     ) -> None:
-        self._service, self._store, self._engine = service, store, engine
+        self._service, self._store, self._engine = service, service.store, engine
         self._presence, self._around, self._stop = presence, around, stop
 
     def go(self, *, until_idle: bool) -> None:

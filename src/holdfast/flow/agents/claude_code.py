@@ -22,9 +22,9 @@ from typing import IO, Any, cast
 
 from holdfast.base.errors import CannotDoError
 from holdfast.base.process import end_group, signal_group
-from holdfast.flow.agents import UsageTracker
 from holdfast.flow.graph import NodeBody
 from holdfast.flow.step import Step
+from holdfast.journal.usage import ContextUsageTracker
 
 _HEADLESS = ("-p", "--output-format", "stream-json", "--verbose")
 _LONGEST_LINE = 64 << 20
@@ -40,7 +40,7 @@ def claude_code_node(
     options: Sequence[str] = (),
     cwd: Path | str | None = None,
     env: Mapping[str, str] | None = None,
-    usage: UsageTracker | None = None,
+    usage: ContextUsageTracker | None = None,
 ) -> NodeBody:
     """`options` are further ones of the program (`--model`, `--allowedTools`, …), `env` its environment."""
 
@@ -117,7 +117,7 @@ def _result(line: Line) -> str:
     return str(line.get("result", ""))
 
 
-async def _report(line: Line, usage: UsageTracker | None) -> None:
+async def _report(line: Line, usage: ContextUsageTracker | None) -> None:
     """Every line of a message repeats its usage; the tracker knows them by the message's id."""
     message = line.get("message")
     if usage is None or line.get("type") != "assistant" or not isinstance(message, dict):

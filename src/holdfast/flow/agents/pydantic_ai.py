@@ -14,9 +14,9 @@ import asyncio
 from collections.abc import AsyncIterator, Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from holdfast.flow.agents import UsageTracker
 from holdfast.flow.graph import NodeBody
 from holdfast.flow.step import Step
+from holdfast.journal.usage import ContextUsageTracker
 
 if TYPE_CHECKING:
     from pydantic_ai import Agent
@@ -27,7 +27,7 @@ def pydantic_ai_node(
     agent: Agent[Any, Any],
     prompt: Callable[[Step], str],
     *,
-    usage: UsageTracker | None = None,
+    usage: ContextUsageTracker | None = None,
     **options: Any,
 ) -> NodeBody:
     """`usage` is told of every model call; `options` are those of `Agent.iter` (`deps`, `model`, …)."""
@@ -61,7 +61,7 @@ def _settled(messages: Sequence[ModelMessage], upcoming: Any) -> Sequence[ModelM
     return messages if Agent.is_end_node(upcoming) else ()
 
 
-async def _report(messages: Sequence[ModelMessage], usage: UsageTracker | None) -> None:
+async def _report(messages: Sequence[ModelMessage], usage: ContextUsageTracker | None) -> None:
     from pydantic_ai.messages import ModelResponse
 
     for message in messages:
@@ -69,7 +69,7 @@ async def _report(messages: Sequence[ModelMessage], usage: UsageTracker | None) 
             await asyncio.to_thread(_tell, usage, message)  # it writes to the disk
 
 
-def _tell(usage: UsageTracker, answer: ModelResponse) -> None:
+def _tell(usage: ContextUsageTracker, answer: ModelResponse) -> None:
     """A call is sent the whole conversation, so what it used is what is in the window now."""
     used = answer.usage
     usage.update_usage(

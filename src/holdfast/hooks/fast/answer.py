@@ -1,6 +1,6 @@
 """What a hook says back, and how each agent wants it said."""
 
-from holdfast.hooks.fast.payload import quoted
+from holdfast.hooks.fast.payload import as_json
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -38,12 +38,15 @@ def rendered(event: "AgentEvent", answer: HookAnswer) -> str:
     told = [*([answer.quiet_line] if answer.quiet_line else []), *answer.context]
     if not told or event.moment not in _CAN_TELL:
         return ""
-    fields = f'"hookEventName":"{event.name}","additionalContext":{quoted(_joined(told))}'
-    return f'{{"hookSpecificOutput":{{{fields}}}}}\n'
+    return _line({"hookSpecificOutput": {"hookEventName": event.name, "additionalContext": _joined(told)}})
 
 
 _CAN_TELL = ("start", "prompt", "before_tool", "after_tool", "compacted")
 """Moments at which what we say reaches the model."""
+
+
+def _line(document: "dict[str, object]") -> str:
+    return as_json(document) + "\n"
 
 
 def _joined(told: list[str]) -> str:
@@ -52,19 +55,17 @@ def _joined(told: list[str]) -> str:
 
 def _stopping(event: "AgentEvent", reason: str) -> str:
     if event.agent == "codex":  # knows no stop between tools; a denied tool makes the model end its turn
-        fields = '"hookEventName":"PreToolUse","permissionDecision":"deny"'
-        return f'{{"hookSpecificOutput":{{{fields},"permissionDecisionReason":{quoted(reason)}}}}}\n'
-    return f'{{"continue":false,"stopReason":{quoted(reason)}}}\n'
+        denied = {"hookEventName": event.name, "permissionDecision": "deny"}
+        return _line({"hookSpecificOutput": {**denied, "permissionDecisionReason": reason}})
+    return _line({"continue": False, "stopReason": reason})
 
 
 def _for_plugin(answer: HookAnswer) -> str:
-    parts: list[str] = []
-    if answer.blocked:
-        parts.append(f'"deny":{quoted(answer.blocked)}')
-    if answer.stop:
-        parts.append(f'"stop":{quoted(answer.stop)}')
-    if answer.quiet_line:
-        parts.append(f'"notice":{quoted(answer.quiet_line)}')
-    if answer.context:
-        parts.append(f'"context":{quoted(_joined(answer.context))}')
-    return f"{{{','.join(parts)}}}\n" if parts else ""
+    parts: dict[str, object] = {
+        "deny": answer.blocked,
+        "stop": answer.stop,
+        "notice": answer.quiet_line,
+        "context": _joined(answer.context),
+    }
+    told = {name: words for name, words in parts.items() if words}
+    return _line(told) if told else ""

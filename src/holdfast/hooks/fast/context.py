@@ -148,9 +148,7 @@ def _take_up(event: "AgentEvent", name: str) -> str | None:
         taken, holder = formats.parse_taken_up(os.read(descriptor, 1024))
         if taken == name and holder not in ("", event.key) and _is_open(event, holder):
             return holder
-        data = formats.render_taken_up(name, event.key)
-        os.pwrite(descriptor, data, 0)
-        os.ftruncate(descriptor, len(data))
+        notes.overwrite(descriptor, formats.render_taken_up(name, event.key))
     return None
 
 

@@ -3,13 +3,14 @@
 import os
 import time
 
-from holdfast.hooks.fast.payload import members, text
+from holdfast.hooks.fast.payload import mapping, members, text
 from holdfast.project import trust
 from holdfast.project.formats import FOLDER, STATE, UNKNOWN_SESSION, hooks_folder
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
+    from typing import Any
 
     from holdfast.hooks.fast.levels import HookSettings
     from holdfast.hooks.fast.usage import Gauge
@@ -39,6 +40,7 @@ MOMENTS = {
         "Interrupt": "incident",
         "SessionEnd": "end",
     },
+    # PreCompress is left out on purpose: it fires before every model call and says nothing.
     "gemini": {
         "SessionStart": "start",
         "BeforeAgent": "prompt",
@@ -105,8 +107,8 @@ class AgentEvent:
     def text(self, name: str) -> str:
         return text(self.fields.get(name))
 
-    def raw(self, name: str) -> bytes:
-        return self.fields.get(name, b"null")
+    def mapping(self, name: str) -> "dict[str, Any]":
+        return mapping(self.fields.get(name))
 
     @property
     def is_subagent(self) -> bool:
@@ -116,18 +118,12 @@ class AgentEvent:
     def tool(self) -> str:
         return self.text("tool_name")
 
-    def tool_input(self) -> dict[str, bytes]:
-        raw = self.fields.get("tool_input", b"")
-        return members(raw) if raw[:1] == b"{" else {}
-
     def command(self) -> str:
         """The shell command of this tool call; empty where it is none."""
-        raw = self.tool_input().get("command", b"")
-        if raw[:1] == b"[":  # an argument list
-            import json
-
-            return " ".join(str(word) for word in json.loads(raw))
-        return text(raw)
+        given = self.mapping("tool_input").get("command")
+        if isinstance(given, list):
+            return " ".join(map(str, given))  # pyright: ignore[reportUnknownArgumentType]
+        return text(given)
 
     def note(self, name: str) -> str:
         return os.path.join(self.folder, name)

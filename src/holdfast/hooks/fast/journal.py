@@ -10,7 +10,7 @@ from holdfast.base.secret_signs import may_hold_secret
 from holdfast.base.timestamps import iso
 from holdfast.hooks.fast import notes
 from holdfast.hooks.fast.notes import winding_down
-from holdfast.hooks.fast.payload import quoted
+from holdfast.hooks.fast.payload import as_json
 from holdfast.project import formats
 
 TYPE_CHECKING = False
@@ -100,25 +100,23 @@ def without_secrets(data: str) -> str:
 
 def tool_data(event: "AgentEvent") -> str:
     """A tool call as the journal keeps it: what was asked, and what came of it, cut where long."""
-    fields = [f'"tool": {quoted(event.tool)}', f'"input": {_fitting(event.raw("tool_input"))}']
+    data = {"tool": event.tool, "input": _fitting(event.fields.get("tool_input"))}
     for name, value in (("response", "tool_response"), ("error", "error")):
         if value in event.fields:
-            fields.append(f'"{name}": {_fitting(event.fields[value])}')
+            data[name] = _fitting(event.fields[value])
     if event.is_subagent:
-        fields.append(f'"agent_id": {quoted(event.text("agent_id"))}')
-    return f"{{{', '.join(fields)}}}"
+        data["agent_id"] = event.text("agent_id")
+    return as_json(data)
 
 
 def text_data(name: str, value: str) -> str:
-    return f'{{"{name}": {quoted(_cut(value))}}}'
+    return as_json({name: _cut(value)})
 
 
-def _fitting(raw: bytes) -> str:
-    """A raw JSON value on one line; of a long one the beginning and the end, as text."""
-    if len(raw) > _LONGEST_RAW:
-        return quoted(_cut(raw.decode("utf-8", "replace")))
-    # Between values line breaks are mere space, and inside of strings there are none.
-    return raw.replace(b"\n", b" ").replace(b"\r", b" ").decode("utf-8", "replace")
+def _fitting(value: object) -> object:
+    """Of a long value the beginning and the end, as text."""
+    whole = as_json(value)
+    return value if len(whole) <= _LONGEST_RAW else _cut(whole)
 
 
 def _cut(value: str) -> str:

@@ -125,14 +125,22 @@ def hold(path: str) -> int:
     return descriptor
 
 
-def count_up(path: str) -> int:
+def overwrite(descriptor: int, data: bytes) -> None:
+    """For whoever holds the lock."""
+    os.pwrite(descriptor, data, 0)
+    os.ftruncate(descriptor, len(data))
+
+
+def count_in(data: bytes) -> int:
+    text = data.strip()
+    return int(text) if text.isdigit() else 0
+
+
+def count_up(path: str, flags: int = os.O_RDWR | os.O_CREAT) -> int:
     """One more than it was; right under any number of hooks at once."""
-    with Locked(path) as descriptor:
-        text = os.read(descriptor, 32).strip()
-        number = (int(text) if text.isdigit() else 0) + 1
-        data = b"%d" % number
-        os.pwrite(descriptor, data, 0)
-        os.ftruncate(descriptor, len(data))
+    with Locked(path, flags) as descriptor:
+        number = count_in(os.read(descriptor, 32)) + 1
+        overwrite(descriptor, b"%d" % number)
     return number
 
 

@@ -24,25 +24,14 @@ def is_quiet(marker: str) -> bool:
 
 def prompts_since(marker: str) -> int | None:
     """Prompts since it became quiet; None where it is not."""
-    try:
-        descriptor = os.open(marker, os.O_RDONLY | notes.NO_FOLLOW)
-    except FileNotFoundError:
-        return None
-    try:
-        text = os.read(descriptor, 32).strip()
-    finally:
-        os.close(descriptor)
-    return int(text) if text.isdigit() else 0
+    data = notes.read(marker, 32)
+    return None if data is None else notes.count_in(data)
 
 
 def turn_on(marker: str) -> None:
     """Quiet from now on; where it is quiet already, the counter starts again."""
-    temporary = f"{marker}.{os.getpid()}.tmp"
     try:
-        descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | notes.NO_FOLLOW, 0o600)
-        os.write(descriptor, b"0")
-        os.close(descriptor)
-        os.replace(temporary, marker)
+        notes.write(marker, b"0")
     except OSError as error:
         raise _storage_error(f"could not write {marker}: {error.strerror}") from error
 
@@ -50,12 +39,9 @@ def turn_on(marker: str) -> None:
 def turn_off(marker: str) -> bool:
     """Nudges again; whether it was quiet."""
     try:
-        os.unlink(marker)
-    except FileNotFoundError:
-        return False
+        return notes.remove(marker)
     except OSError as error:
         raise _storage_error(f"could not remove {marker}: {error.strerror}") from error
-    return True
 
 
 def reminder(marker: str, remembered: str, prompt: str) -> str | None:
@@ -69,34 +55,16 @@ def reminder(marker: str, remembered: str, prompt: str) -> str | None:
         known = os.read(descriptor, 1 << 16).decode("utf-8", "replace").split("\n")
         if prompt and prompt in known:
             return None
-        number = _count_prompt(marker)
-        if number is None:
+        try:
+            number = notes.count_up(marker, os.O_RDWR)
+        except FileNotFoundError:
             return None
         if prompt:
-            data = "\n".join((*known, prompt)[-_REMEMBERED_PROMPTS:]).encode()
-            os.pwrite(descriptor, data, 0)
-            os.ftruncate(descriptor, len(data))
+            notes.overwrite(descriptor, "\n".join((*known, prompt)[-_REMEMBERED_PROMPTS:]).encode())
     if number <= _PROMPTS_WITHOUT_HINT:
         return WORD
     prompts = "1 prompt" if number == 1 else f"{number} prompts"
     return f"{WORD} ({prompts}) — nudges back on with /holdfast:unquiet"
-
-
-def _count_prompt(marker: str) -> int | None:
-    """One prompt more in the marker; None where it is gone."""
-    try:
-        descriptor = os.open(marker, os.O_RDWR | notes.NO_FOLLOW)
-    except FileNotFoundError:
-        return None
-    try:
-        text = os.read(descriptor, 32).strip()
-        number = (int(text) if text.isdigit() else 0) + 1
-        data = b"%d" % number
-        os.pwrite(descriptor, data, 0)
-        os.ftruncate(descriptor, len(data))
-    finally:
-        os.close(descriptor)
-    return number
 
 
 def _storage_error(message: str) -> Exception:

@@ -8,7 +8,7 @@ import os
 import time
 
 from holdfast.hooks.fast import notes
-from holdfast.hooks.fast.payload import NotAnObjectError, members, number, quoted, text
+from holdfast.hooks.fast.payload import NotAnObjectError, as_json, mapping, members, number, text
 from holdfast.project import formats
 
 TYPE_CHECKING = False
@@ -213,21 +213,25 @@ def claude_usage(line: bytes) -> Usage | None:
     """What an assistant's line of the main conversation reports; it is repeated on each line of a message."""
     if b'"usage"' not in line or b'"assistant"' not in line:
         return None
-    try:
-        fields = members(line)
-        if text(fields.get("type")) != "assistant" or fields.get("isSidechain") == b"true":
-            return None
-        message = members(fields.get("message", b""))
-        model = text(message.get("model"))
-        if model == "<synthetic>":  # an error that the agent words itself
-            return None
-        return Usage(_claude_counts(message.get("usage", b"")), model, text(message.get("id")))
-    except NotAnObjectError:
+    fields = _object(line)
+    message = mapping(fields.get("message"))
+    counts, model = mapping(message.get("usage")), text(message.get("model"))
+    if fields.get("type") != "assistant" or fields.get("isSidechain") is True or not counts:
         return None
+    if model == "<synthetic>":  # an error that the agent words itself
+        return None
+    return Usage(_claude_counts(counts), model, text(message.get("id")))
 
 
-def _claude_counts(raw: bytes) -> tuple[int, int, int, int]:
-    counts = members(raw)
+def _object(line: bytes) -> "dict[str, Any]":
+    """Empty where the line is none."""
+    try:
+        return members(line)
+    except NotAnObjectError:
+        return {}
+
+
+def _claude_counts(counts: "dict[str, Any]") -> tuple[int, int, int, int]:
     return (
         number(counts.get("input_tokens")),
         number(counts.get("output_tokens")),
@@ -239,20 +243,16 @@ def _claude_counts(raw: bytes) -> tuple[int, int, int, int]:
 def codex_usage(line: bytes) -> Usage | None:
     if b'"token_count"' not in line:
         return None
-    try:
-        payload = members(members(line).get("payload", b""))
-        if text(payload.get("type")) != "token_count":
-            return None
-        info = members(payload.get("info", b""))
-        counts = _codex_counts(info.get("last_token_usage", b""))
-        return Usage(counts, "", "", number(info.get("model_context_window")))
-    except NotAnObjectError:
+    payload = mapping(_object(line).get("payload"))
+    info = mapping(payload.get("info"))
+    counts = mapping(info.get("last_token_usage"))
+    if payload.get("type") != "token_count" or not counts:
         return None
+    return Usage(_codex_counts(counts), "", "", number(info.get("model_context_window")))
 
 
-def _codex_counts(raw: bytes) -> tuple[int, int, int, int]:
+def _codex_counts(counts: "dict[str, Any]") -> tuple[int, int, int, int]:
     """Codex counts the cached tokens among the input; here each token counts once."""
-    counts = members(raw)
     cached = number(counts.get("cached_input_tokens"))
     written = number(counts.get("cache_write_input_tokens"))
     fresh = max(0, number(counts.get("input_tokens")) - cached - written)
@@ -260,10 +260,10 @@ def _codex_counts(raw: bytes) -> tuple[int, int, int, int]:
 
 
 def _from_codex(event: "AgentEvent") -> Usage | None:
-    raw = event.raw("token_usage")
-    if raw[:1] != b"{":
+    counts = event.mapping("token_usage")
+    if not counts:
         return None
-    return Usage(_codex_counts(raw), event.text("model"), "", _codex_window(event))
+    return Usage(_codex_counts(counts), event.text("model"), "", _codex_window(event))
 
 
 def _codex_window(event: "AgentEvent") -> int:
@@ -279,43 +279,38 @@ def _codex_window(event: "AgentEvent") -> int:
 
 
 def _from_gemini(event: "AgentEvent") -> Usage | None:
-    if "llm_response" not in event.fields:
-        return None
-    response = members(event.raw("llm_response"))
-    raw = response.get("usageMetadata", b"")
-    if raw[:1] != b"{":
-        return None
-    counts = members(raw)
+    counts = mapping(event.mapping("llm_response").get("usageMetadata"))
     cached = number(counts.get("cachedContentTokenCount"))
     prompt = number(counts.get("promptTokenCount"))
     total = number(counts.get("totalTokenCount")) or prompt + number(counts.get("candidatesTokenCount"))
     if not total:
         return None  # a part of a stream that says nothing yet
-    model = text(members(event.raw("llm_request")).get("model"))
+    model = text(event.mapping("llm_request").get("model"))
     return Usage((max(0, prompt - cached), total - prompt, cached, 0), model, "")
 
 
 def _from_plugin(event: "AgentEvent") -> Usage | None:
-    raw = event.raw("usage")
-    if raw[:1] != b"{":
-        return None
-    counts = members(raw)
+    counts = event.mapping("usage")
     told = (
         number(counts.get("input")),
         number(counts.get("output")) + number(counts.get("reasoning")),
         number(counts.get("cache_read")),
         number(counts.get("cache_write")),
     )
-    return Usage(told, event.text("model"), "", number(event.raw("context_window"))) if any(told) else None
+    return (
+        Usage(told, event.text("model"), "", number(event.fields.get("context_window")))
+        if any(told)
+        else None
+    )
 
 
 def _from_status_line(event: "AgentEvent") -> Usage | None:
-    window = members(event.raw("context_window")) if "context_window" in event.fields else {}
-    raw = window.get("current_usage", b"")
-    if raw[:1] != b"{":
+    window = event.mapping("context_window")
+    counts = mapping(window.get("current_usage"))
+    if not counts:
         return None
-    model = text(members(event.raw("model")).get("id")) if event.raw("model")[:1] == b"{" else ""
-    return Usage(_claude_counts(raw), model, "", number(window.get("context_window_size")))
+    model = text(event.mapping("model").get("id"))
+    return Usage(_claude_counts(counts), model, "", number(window.get("context_window_size")))
 
 
 def _size(path: str) -> int:
@@ -347,35 +342,35 @@ def _stored(data: bytes | None) -> "Stored | None":
         return 0, 0.0, "", (-1, 0, 0, 0), 0
     try:
         fields = members(data)
-        if int(fields["schema_version"]) != formats.USAGE_VERSION:
+        names = (*formats.USAGE_COUNTS, "reports", "context_window", "schema_version")
+        input_, output, read, written, reports, window, version = (fields[name] for name in names)
+        counts = (input_, output, read, written)
+        if version != formats.USAGE_VERSION or any(type(fields[name]) is not int for name in names):
             return None
-        counts = tuple(int(fields[name]) for name in formats.USAGE_COUNTS)
-        window = int(fields["context_window"])
-        told = (counts[0], counts[1], counts[2], counts[3])
-        return int(fields["reports"]), sum(counts) / window, text(fields["model"]), told, window
-    except (NotAnObjectError, KeyError, ValueError, ZeroDivisionError):
+        return reports, sum(counts) / window, text(fields["model"]), counts, window
+    except (NotAnObjectError, KeyError, ZeroDivisionError):
         return None
 
 
 def _state(event: "AgentEvent", found: Usage, window: int, reports: int, share: float, model: str) -> bytes:
     from holdfast.base.timestamps import iso
 
-    values = {
-        "session_id": quoted(event.session),
+    values: dict[str, object] = {
+        "session_id": event.session,
         "input_tokens": found.input,
         "output_tokens": found.output,
         "cache_read": found.cache_read,
         "cache_write": found.cache_write,
         "reports": reports + 1,
-        "model": quoted(model) if model else "null",
+        "model": model or None,
         "context_window": window,
-        "last_updated": quoted(iso(event.now)),
-        "set_aside": "null",
-        "recent_reports": "[]",
-        "previous_share": repr(share),
+        "last_updated": iso(event.now),
+        "set_aside": None,
+        "recent_reports": [],
+        "previous_share": share,
         "schema_version": formats.USAGE_VERSION,
     }
-    return (formats.json_template(formats.USAGE_KEYS) % tuple(map(values.get, formats.USAGE_KEYS))).encode()
+    return as_json({key: values[key] for key in formats.USAGE_KEYS}).encode()
 
 
 def _store_with_care(event: "AgentEvent", found: Usage, window: int) -> None:
@@ -394,6 +389,7 @@ def _store_with_care(event: "AgentEvent", found: Usage, window: int) -> None:
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from typing import Any
 
     Reader = Callable[[bytes], Usage | None]
     Stored = tuple[int, float, str, tuple[int, int, int, int], int]

@@ -1,21 +1,20 @@
-"""Hooks into an agent's settings and out again: one file an agent.
+"""Hooks into an agent's settings and out again.
 
-Each has `install(target)` and `uninstall(target)`, which only say what would change; the
+An installer has `install(target)` and `uninstall(target)`, which only say what would change; the
 command shows that or does it.
 """
 
 from __future__ import annotations
 
-import importlib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol, cast
+from typing import Protocol
 
 from holdfast.hooks.install.files import FileChange
 
 AGENTS = {"claude-code": "claude", "codex": "codex", "gemini": "gemini", "opencode": "opencode"}
-"""What people call an agent, and its module here."""
+"""What people call an agent, and what we do."""
 
 
 @dataclass(frozen=True)
@@ -46,4 +45,11 @@ class Installer(Protocol):
 
 
 def installer_for(agent: str) -> Installer:
-    return cast("Installer", importlib.import_module(f"holdfast.hooks.install.{AGENTS[agent]}"))
+    if agent == "claude-code":
+        from holdfast.hooks.install import claude
+
+        return claude
+    from holdfast.hooks.install import agents
+
+    installers = {"codex": agents.Codex, "gemini": agents.Gemini, "opencode": agents.OpenCode}
+    return installers[agent]()

@@ -65,17 +65,6 @@ def _refuse_without_work(task: Task, options: WorkflowOptions) -> None:
         )
 
 
-def document_of(plan: Plan) -> PlanDocument:
-    """The other way round: what a client sends."""
-    fields = set(PlanTask.model_fields)
-    return PlanDocument(
-        issue=plan.issue,
-        tasks=tuple(PlanTask.model_validate(task.model_dump(include=fields)) for task in plan.tasks.tasks),
-        constraints=plan.constraints,
-        **plan.options.model_dump(exclude_unset=True),
-    )
-
-
 # ── workflows ─────────────────────────────────────────────────────────────────────────────────────
 
 # Workflows: list, look at, create.

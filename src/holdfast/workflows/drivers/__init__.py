@@ -18,19 +18,6 @@ DRIVERS = {
 """The name in a plan, and the class behind it: called with the settings, loaded when a plan names it."""
 
 
-class DriverShelf:
-    """Each driver once, made when it is first asked for."""
-
-    def __init__(self, settings: Settings) -> None:
-        self._settings = settings
-        self._made: dict[str, Driver] = {}
-
-    def __call__(self, name: str) -> Driver:
-        if name not in self._made:
-            self._made[name] = driver_named(name, self._settings)
-        return self._made[name]
-
-
 def driver_named(name: str, settings: Settings) -> Driver:
     if name not in DRIVERS:
         raise InvalidInputError(
