@@ -19,7 +19,7 @@ from itertools import count
 from pathlib import Path
 from typing import Any
 
-from holdfast.base.durable import sync_folder, write_whole
+from holdfast.base.durable import opened, sync_folder, write_whole
 from holdfast.base.errors import CannotDoError, ConflictError, HoldfastError, InvalidInputError
 from holdfast.base.faults import fault_point
 from holdfast.base.file_stamps import feed, open_regular, read_steadily, settled_ctime
@@ -384,16 +384,14 @@ def _write(place: Path, state: FileState, data: bytes) -> None:
         return
     part = place.with_name(place.name.replace(_STAGED, PART, 1))
     part.unlink(missing_ok=True)
-    descriptor = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     try:
-        write_whole(descriptor, data)
-        os.fchmod(descriptor, state.permissions)
-        os.fsync(descriptor)
+        with opened(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL) as descriptor:
+            write_whole(descriptor, data)
+            os.fchmod(descriptor, state.permissions)
+            os.fsync(descriptor)
     except OSError:
-        part.unlink()  # a full disk needs the room
+        part.unlink(missing_ok=True)  # a full disk needs the room
         raise
-    finally:
-        os.close(descriptor)
     part.rename(place)
 
 
