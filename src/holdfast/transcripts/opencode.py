@@ -10,8 +10,6 @@ from pathlib import Path
 from typing import Any, BinaryIO, cast
 from urllib.parse import quote
 
-import orjson
-
 from holdfast.base.errors import DamagedDataError, InvalidInputError, NotFoundError
 from holdfast.model.message import (
     Message,
@@ -30,6 +28,7 @@ from holdfast.transcripts.fields import (
     document_pieces,
     iso_of_milliseconds,
     joined,
+    json_of,
     kind_of,
     mapping_of,
     mappings_of,
@@ -77,11 +76,6 @@ FROM part WHERE message_id = ? ORDER BY id
 
 
 @dataclass(frozen=True, slots=True)
-class SessionRow:
-    fields: dict[str, Any]
-
-
-@dataclass(frozen=True, slots=True)
 class MessageRow:
     info: dict[str, Any]
     parts: Iterator[dict[str, Any]]  # to be consumed before the next row is asked for
@@ -103,13 +97,6 @@ def connect(path: Path) -> sqlite3.Connection:
     # Any bytes may stand in a damaged text column: decoding is ours.
     connection.text_factory = bytes
     return connection
-
-
-def read_rows(path: Path, report: ReadReport, session_id: str | None) -> Iterator[SessionRow | MessageRow]:
-    with closing(connect(path)) as connection:
-        # One transaction: a session that goes on meanwhile is seen as of now.
-        connection.execute("BEGIN")
-        yield from _Rows(connection, report, path).of(session_id)
 
 
 @contextmanager
@@ -135,9 +122,7 @@ class _Rows:
         self._report = report
         self._path = path
 
-    def of(self, session_id: str | None) -> Iterator[SessionRow | MessageRow]:
-        session = self._session(session_id)
-        yield SessionRow(session)
+    def messages_of(self, session: dict[str, Any]) -> Iterator[MessageRow]:
         root = text_of(session.get("id"))
         reverted = _parsed(session.get("revert"))
         last = {row[0] for row in self._connection.execute(_LAST_OF_EACH, {"session": root})}
@@ -149,7 +134,7 @@ class _Rows:
             else:
                 yield from self._message(identifier, decoded(owner), root, is_last=identifier in last)
 
-    def _session(self, session_id: str | None) -> dict[str, Any]:
+    def session(self, session_id: str | None) -> dict[str, Any]:
         where = "id = ?" if session_id is not None else "parent_id IS NULL"
         rows = self._connection.execute(
             f"SELECT * FROM session WHERE {where} ORDER BY time_updated DESC LIMIT 1",  # noqa: S608
@@ -206,12 +191,7 @@ def _key(identifier: object) -> object:
 
 
 def _parsed(data: object) -> dict[str, Any]:
-    if not isinstance(data, str | bytes):
-        return {}
-    try:
-        return mapping_of(cast(object, orjson.loads(data)))
-    except (orjson.JSONDecodeError, RecursionError):
-        return {}
+    return mapping_of(json_of(data)) if isinstance(data, str | bytes) else {}
 
 
 def is_reverted(identifier: str, revert: dict[str, Any]) -> bool:
@@ -239,14 +219,12 @@ _TURNS: dict[str, TurnState] = {"stop": "ended", "tool-calls": "open"}
 _ABORTED_TOOL = "Tool execution aborted"
 
 
-def read(source: Path | BinaryIO, report: ReadReport, session_id: str | None = None) -> Iterator[Message]:
+def read(source: BinaryIO, report: ReadReport, session_id: str | None = None) -> Iterator[Message]:
     """The messages of one session, those of its sub-agents among them, in the order of time.
 
     Without ``session_id`` a database gives the session that was last at work.
     """
     report.agent = "opencode"
-    if isinstance(source, Path):
-        return _read_path(source, report, session_id)
     head = source.readline(len(SQLITE_MAGIC))
     if head != SQLITE_MAGIC:
         return _Reader(report).export(cast(BinaryIO, PushedBack(head, source)))
@@ -254,20 +232,6 @@ def read(source: Path | BinaryIO, report: ReadReport, session_id: str | None = N
     if not isinstance(name, str | Path):
         raise InvalidInputError("an OpenCode database cannot be read from a stream", hint="give its path")
     return _Reader(report).database(Path(name), session_id)
-
-
-def _read_path(path: Path, report: ReadReport, session_id: str | None) -> Iterator[Message]:
-    try:
-        source = path.open("rb")
-    except OSError as error:
-        hint = "give the path of opencode.db or of an exported session"
-        raise NotFoundError(f"cannot open {path}: {error.strerror}", hint=hint) from error
-    with source:
-        head = source.readline(len(SQLITE_MAGIC))
-        if head != SQLITE_MAGIC:
-            yield from _Reader(report).export(cast(BinaryIO, PushedBack(head, source)))
-            return
-    yield from _Reader(report).database(path, session_id)
 
 
 @dataclass(slots=True)
@@ -290,12 +254,14 @@ class _Reader:
         self._index = 0
 
     def database(self, path: Path, session_id: str | None) -> Iterator[Message]:
-        with damage_named(path):
-            for row in read_rows(path, self._report, session_id):
-                if isinstance(row, SessionRow):
-                    self._note_session(row.fields)
-                else:
-                    yield from self._message(row.info, row.parts, row.subagent, is_last=row.is_last)
+        with damage_named(path), closing(connect(path)) as connection:
+            # One transaction: a session that goes on meanwhile is seen as of now.
+            connection.execute("BEGIN")
+            rows = _Rows(connection, self._report, path)
+            session = rows.session(session_id)
+            self._note_session(session)
+            for row in rows.messages_of(session):
+                yield from self._message(row.info, row.parts, row.subagent, is_last=row.is_last)
 
     def export(self, source: BinaryIO) -> Iterator[Message]:
         waiting: dict[str, Any] | None = None
