@@ -16,10 +16,10 @@ from collections.abc import Sequence
 
 from holdfast.base.clock import Clock, system_clock, to_datetime
 from holdfast.base.errors import HeldElsewhereError, HoldfastError, StorageError
+from holdfast.model.claims import Lease
 from holdfast.model.workflow import Workflow
 from holdfast.project.settings import Settings
 from holdfast.sessions.transitions import Core
-from holdfast.store.leases import Lease
 from holdfast.store.sql import SqlStore
 from holdfast.workflows.drivers import DriverShelf
 from holdfast.workflows.engine import Engine
