@@ -10,8 +10,8 @@ from holdfast.base.redact import redact
 from holdfast.model.frame import BRIEFING, LEFT_OUT, SHORT_BRIEFING
 from holdfast.model.gathered import Gathered
 from holdfast.model.usage import Carried, Fidelity
+from holdfast.resume import conversation, state, work
 from holdfast.resume.budget import Selection, choose
-from holdfast.resume.parts import conversation, state, work
 from holdfast.resume.rendering import Outline, Section, Setting, code, counted, short_paths
 
 # ── sections ──────────────────────────────────────────────────────────────────────────────────────
