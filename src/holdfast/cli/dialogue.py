@@ -20,9 +20,10 @@ from rich.text import Text
 
 from holdfast.base.errors import CannotDoError, ConflictError, InvalidInputError
 from holdfast.docaudit.audit import RATINGS, Audit, PlanItem
-from holdfast.docaudit.improve import Improvement, Proposing
+from holdfast.docaudit.improve import Improvement
 from holdfast.docaudit.items import CodeItem, analyse
 from holdfast.docaudit.languages import Form, Source, SourceError, as_docstring, as_jsdoc, clean, read_source
+from holdfast.docaudit.propose import Proposer
 
 # ── the terminal ──────────────────────────────────────────────────────────────────────────────────
 
@@ -336,7 +337,7 @@ class ImproveDialogue:
     def __init__(
         self,
         improvement: Improvement,
-        proposer: Proposing,
+        proposer: Proposer,
         screen: Screen,
         command: str,
         *,

@@ -251,6 +251,10 @@ class Repository:
         self._written.clear()
 
 
+def blob_id(data: bytes) -> str:
+    return object_id("blob", data)
+
+
 def object_id(kind: str, data: bytes) -> str:
     return hashlib.sha1(_header(kind, len(data)) + data, usedforsecurity=False).hexdigest()
 

@@ -25,6 +25,7 @@ from holdfast.base.faults import fault_point
 from holdfast.base.file_stamps import feed, open_regular, read_steadily, settled_ctime
 from holdfast.project.formats import FOLDER
 from holdfast.undo.git import list_unignored
+from holdfast.undo.objects import blob_id
 from holdfast.undo.plan import NOT_KEPT
 from holdfast.undo.set_aside import PART, SetAside, move
 from holdfast.undo.state import FileState, KnownFile, same
@@ -346,10 +347,6 @@ def checked_path(root: Path, path: str | bytes | os.PathLike[str]) -> bytes:
     if name.startswith((b"../", b"/")) or name in (b".", b"..") or not _is_ours(name):
         raise InvalidInputError(f"{os.fsdecode(name)} is not a file of the project that can be watched")
     return name
-
-
-def blob_id(data: bytes) -> str:
-    return hashlib.sha1(f"blob {len(data)}\0".encode() + data, usedforsecurity=False).hexdigest()
 
 
 def _kind(location: bytes) -> str:
