@@ -21,6 +21,7 @@ from holdfast.model.message import (
 from holdfast.transcripts.fields import (
     MOST_TODOS,
     TODO_STATUSES,
+    MessageMaker,
     Recent,
     count_of,
     count_unknown,
@@ -181,10 +182,9 @@ def read(source: BinaryIO, report: ReadReport) -> Iterator[Message]:
     return _Reader(report).messages(source)
 
 
-class _Reader:
+class _Reader(MessageMaker):
     def __init__(self, report: ReadReport) -> None:
-        self._report = report
-        self._index = 0
+        super().__init__(report)
         self._lines: Recent[str, bool] = Recent(_REMEMBERED_IDS)
         self._counted: Recent[str, bool] = Recent(_REMEMBERED_IDS)
         self._todos = TodoList()
@@ -192,48 +192,46 @@ class _Reader:
         self._boundary: dict[str, Any] | None = None
 
     def messages(self, source: BinaryIO) -> Iterator[Message]:
-        for line in json_objects(source, self._report, _PROGRESS):
-            kind = line.get("type")
-            if kind in _TALK:
-                if self._boundary is not None:
-                    yield from self._unsummarised(line)
-                message = self._talk(line, kind)
-                if message is not None:
-                    yield message
-            elif kind == "queue-operation":
-                yield from self._queue(line)
-            elif kind == "system":
-                yield from self._system(line)
-            elif kind == "summary":
-                self._report.title = text_of(line.get("summary")) or self._report.title
-            elif kind == "pr-link":
-                yield self._made(
-                    line, "system", text=f"Pull request {line.get('prUrl') or line.get('prNumber')}"
-                )
-            elif text_of(kind) not in _IGNORED:
-                count_unknown(self._report, str(kind))
-        yield from self._leftovers()
+        yield from self._made_of(json_objects(source, self._report, _PROGRESS), self._line)
+        self._mark_boundary({})
+        for text, at in self._queued:
+            self._deliver(text, at)
+        yield from self._ready
 
-    def _talk(self, line: dict[str, Any], kind: str) -> Message | None:
-        message: Any = line.get("message")
-        if not isinstance(message, dict):
-            count_unknown(self._report, f"{kind} without message")
-            return None
+    def _line(self, line: dict[str, Any]) -> None:
+        kind = line.get("type")
+        if kind in _TALK:
+            self._mark_boundary(line)
+            self._talk(line, kind)
+        elif kind == "queue-operation":
+            self._queue(line)
+        elif kind == "system":
+            self._system(line)
+        elif kind == "summary":
+            self._report.title = text_of(line.get("summary")) or self._report.title
+        elif kind == "pr-link":
+            self._make(line, "system", text=f"Pull request {line.get('prUrl') or line.get('prNumber')}")
+        elif text_of(kind) not in _IGNORED:
+            count_unknown(self._report, str(kind))
+
+    def _talk(self, line: dict[str, Any], kind: str) -> None:
+        body: Any = line.get("message")
         uuid = line.get("uuid")
-        if isinstance(uuid, str) and self._lines.met(uuid):
+        if not isinstance(body, dict):
+            count_unknown(self._report, f"{kind} without message")
+        elif isinstance(uuid, str) and self._lines.met(uuid):
             self._report.duplicated += 1
-            return None
-        self._note_session(line)
-        body = cast(dict[str, Any], message)
-        return self._assistant(line, body) if kind == "assistant" else self._user(line, body)
+        else:
+            self._note_session(line)
+            (self._assistant if kind == "assistant" else self._user)(line, cast(dict[str, Any], body))
 
-    def _unsummarised(self, line: dict[str, Any]) -> Iterator[Message]:
+    def _mark_boundary(self, line: dict[str, Any]) -> None:
         """A boundary that no summary follows still marks the compaction."""
         if self._boundary is not None and not line.get("isCompactSummary"):
-            yield self._made(self._boundary, "system", compaction=True, injected=True)
+            self._make(self._boundary, "system", compaction=True, injected=True)
         self._boundary = None
 
-    def _assistant(self, line: dict[str, Any], body: dict[str, Any]) -> Message:
+    def _assistant(self, line: dict[str, Any], body: dict[str, Any]) -> None:
         said: list[str] = []
         thought: list[str] = []
         calls: list[ToolCall] = []
@@ -246,9 +244,10 @@ class _Reader:
             elif kind in _CALLS:
                 calls.append(_call(block))
         if body.get("model") == _SYNTHETIC or line.get("isApiErrorMessage") is True:
-            return self._by_program(line, "\n".join(said))
+            self._by_program(line, "\n".join(said))
+            return
         reason = body.get("stop_reason")
-        return self._made(
+        self._make(
             line,
             "assistant",
             text="\n".join(said),
@@ -259,12 +258,13 @@ class _Reader:
             turn=_TURNS.get(reason) if isinstance(reason, str) else None,
         )
 
-    def _by_program(self, line: dict[str, Any], text: str) -> Message:
+    def _by_program(self, line: dict[str, Any], text: str) -> None:
         if text.strip() in _FILLERS:
-            return self._made(line, "assistant", text=text, injected=True)
-        return self._made(line, "system", text=text, injected=True, turn="failed")
+            self._make(line, "assistant", text=text, injected=True)
+        else:
+            self._make(line, "system", text=text, injected=True, turn="failed")
 
-    def _user(self, line: dict[str, Any], body: dict[str, Any]) -> Message:
+    def _user(self, line: dict[str, Any], body: dict[str, Any]) -> None:
         said: list[str] = []
         results: list[ToolResult] = []
         for block in _blocks(body.get("content")):
@@ -277,10 +277,11 @@ class _Reader:
                 if result.outcome == "interrupted":
                     said.append(_said_in_rejection(result.text))
         if line.get("isCompactSummary") or (said and said[0].startswith(_SUMMED_UP)):
-            return self._made(line, "user", text=_summary("\n".join(said)), compaction=True, injected=True)
+            self._make(line, "user", text=_summary("\n".join(said)), compaction=True, injected=True)
+            return
         text, by_program = _typed([part for part in said if part])
         todos = self._todos.after_results(results, line.get("toolUseResult")) if results else None
-        return self._made(
+        self._make(
             line,
             "user",
             text=text,
@@ -290,7 +291,7 @@ class _Reader:
             turn="stopped" if text.startswith(_INTERRUPTED) else None,
         )
 
-    def _queue(self, line: dict[str, Any]) -> Iterator[Message]:
+    def _queue(self, line: dict[str, Any]) -> None:
         operation = line.get("operation")
         if operation == "enqueue":
             self._queued.append((text_of(line.get("content")), text_or_none(line.get("timestamp"))))
@@ -299,25 +300,20 @@ class _Reader:
         elif self._queued:
             text, at = self._queued.popleft()
             if operation == "remove":
-                yield from self._delivered(text, at)
+                self._deliver(text, at)
 
-    def _delivered(self, queued: str, at: str | None) -> Iterator[Message]:
+    def _deliver(self, queued: str, at: str | None) -> None:
         text, injected = _typed([queued])
         if text:
-            yield self._made({"timestamp": at}, "user", text=text, injected=injected)
+            self._make({"timestamp": at}, "user", text=text, injected=injected)
 
-    def _system(self, line: dict[str, Any]) -> Iterator[Message]:
+    def _system(self, line: dict[str, Any]) -> None:
         if line.get("subtype") == "compact_boundary":
             self._boundary = line
         elif line.get("subtype") in _TURN_IS_OVER:
-            yield self._made(line, "system", injected=True, turn="ended")
+            self._make(line, "system", injected=True, turn="ended")
         elif text := text_of(line.get("content")):
-            yield self._made(line, "system", text=text, injected=True)
-
-    def _leftovers(self) -> Iterator[Message]:
-        yield from self._unsummarised({})
-        for text, at in self._queued:
-            yield from self._delivered(text, at)
+            self._make(line, "system", text=text, injected=True)
 
     def _usage(self, body: dict[str, Any]) -> TokenUsage | None:
         usage: Any = body.get("usage")
@@ -335,18 +331,12 @@ class _Reader:
             model=model,
         )
 
-    def _made(self, line: dict[str, Any], role: Role, **fields: Any) -> Message:
-        agent = line.get("agentId") or ("sidechain" if line.get("isSidechain") else None)
-        message = Message(
-            index=self._index,
-            role=role,
-            at=text_or_none(line.get("timestamp")),
-            id=text_or_none(line.get("uuid")),
-            subagent=text_or_none(agent),
-            **fields,
+    def _make(self, line: dict[str, Any], role: Role, **fields: Any) -> None:
+        self._subagent = text_or_none(
+            line.get("agentId") or ("sidechain" if line.get("isSidechain") else None)
         )
-        self._index += 1
-        return message
+        at, identifier = text_or_none(line.get("timestamp")), text_or_none(line.get("uuid"))
+        self._add_message(role, at=at, id=identifier, **fields)
 
     def _note_session(self, line: dict[str, Any]) -> None:
         report = self._report

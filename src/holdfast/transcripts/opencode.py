@@ -5,7 +5,7 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Generator, Iterable, Iterator
 from contextlib import closing, contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, BinaryIO, cast
 from urllib.parse import quote
@@ -14,6 +14,7 @@ from holdfast.base.errors import DamagedDataError, InvalidInputError, NotFoundEr
 from holdfast.model.message import (
     Message,
     ReadReport,
+    Role,
     TokenUsage,
     ToolCall,
     ToolOutcome,
@@ -22,6 +23,7 @@ from holdfast.model.message import (
 )
 from holdfast.transcripts.fields import (
     MAX_LINE_BYTES,
+    MessageMaker,
     PushedBack,
     count_of,
     count_unknown,
@@ -248,10 +250,10 @@ class _Step:
         return bool(self.said or self.noted or self.thought or self.calls)
 
 
-class _Reader:
+class _Reader(MessageMaker):
     def __init__(self, report: ReadReport) -> None:
-        self._report = report
-        self._index = 0
+        super().__init__(report)
+        self._info: dict[str, Any] = {}  # of the row at hand
 
     def database(self, path: Path, session_id: str | None) -> Iterator[Message]:
         with damage_named(path), closing(connect(path)) as connection:
@@ -260,83 +262,76 @@ class _Reader:
             rows = _Rows(connection, self._report, path)
             session = rows.session(session_id)
             self._note_session(session)
-            for row in rows.messages_of(session):
-                yield from self._message(row.info, row.parts, row.subagent, is_last=row.is_last)
+            yield from self._made_of(rows.messages_of(session), self._message)
 
     def export(self, source: BinaryIO) -> Iterator[Message]:
-        waiting: dict[str, Any] | None = None
+        return self._made_of(self._exported(source), self._message)
+
+    def _exported(self, source: BinaryIO) -> Iterator[MessageRow]:
+        waiting: MessageRow | None = None
         reverted: dict[str, Any] = {}
         for part, fields in document_pieces(source, self._report):
+            info = mapping_of(fields.get("info"))
             if part == "about":
-                about = mapping_of(fields.get("info"))
-                self._note_session(about)
-                reverted = mapping_of(about.get("revert")) or reverted
-                continue
-            if is_reverted(text_of(mapping_of(fields.get("info")).get("id")), reverted):
+                self._note_session(info)
+                reverted = mapping_of(info.get("revert")) or reverted
+            elif not info:
+                count_unknown(self._report, "message without info")
+            elif is_reverted(text_of(info.get("id")), reverted):
                 self._report.taken_back += 1
-                continue
-            if waiting is not None:
-                yield from self._exported(waiting, is_last=False)
-            waiting = fields
+            else:
+                if waiting is not None:
+                    yield waiting
+                waiting = MessageRow(info, iter(mappings_of(fields.get("parts"))), None, is_last=False)
         if waiting is not None:
-            yield from self._exported(waiting, is_last=True)
-
-    def _exported(self, fields: dict[str, Any], *, is_last: bool) -> Iterator[Message]:
-        info = mapping_of(fields.get("info"))
-        if not info:
-            count_unknown(self._report, "message without info")
-            return
-        yield from self._message(info, mappings_of(fields.get("parts")), None, is_last=is_last)
+            yield replace(waiting, is_last=True)
 
     # --- messages
 
-    def _message(
-        self, info: dict[str, Any], parts: Iterable[dict[str, Any]], subagent: str | None, *, is_last: bool
-    ) -> Iterator[Message]:
-        made = _Maker(self, info, subagent)
-        role = kind_of(info.get("role"))
+    def _message(self, row: MessageRow) -> None:
+        self._info, self._subagent = row.info, row.subagent
+        role = kind_of(row.info.get("role"))
         if role == "user":
-            yield from self._user(made, parts)
+            self._user(row.parts)
         elif role == "assistant":
-            yield from self._assistant(made, parts, is_last=is_last)
+            self._assistant(row.info, row.parts, is_last=row.is_last)
         else:
             count_unknown(self._report, f"message/{role}")
 
-    def _user(self, made: _Maker, parts: Iterable[dict[str, Any]]) -> Iterator[Message]:
+    def _make(self, role: Role, **fields: Any) -> None:
+        at = iso_of_milliseconds(mapping_of(self._info.get("time")).get("created"))
+        self._add_message(role, at=at, id=text_or_none(self._info.get("id")), **fields)
+
+    def _user(self, parts: Iterable[dict[str, Any]]) -> None:
         step = _Step()
         for part in parts:
             self._collect(step, part, open_calls="unknown")
         # Beside what was typed, OpenCode puts the contents of the files that were named there.
         if step.said or step.noted:
             text, by_program = told(joined(step.said or step.noted))
-            yield made.message("user", text=text, injected=by_program or not step.said)
+            self._make("user", text=text, injected=by_program or not step.said)
 
-    def _assistant(
-        self, made: _Maker, parts: Iterable[dict[str, Any]], *, is_last: bool
-    ) -> Iterator[Message]:
-        info = made.info
+    def _assistant(self, info: dict[str, Any], parts: Iterable[dict[str, Any]], *, is_last: bool) -> None:
         error = mapping_of(info.get("error"))
         usage = self._usage(info)
         open_calls: ToolOutcome = "unknown" if is_last and not error else "interrupted"
         step = _Step()
         for part in parts:
             if part.get("type") == "step-start" and step:
-                yield from self._finished(made, step, None)
+                self._finish(step, None)
                 step = _Step()
             self._collect(step, part, open_calls=open_calls)
         if info.get("summary") is True and not error:
-            yield made.message("system", text=joined(step.said), compaction=True, injected=True, usage=usage)
+            self._make("system", text=joined(step.said), compaction=True, injected=True, usage=usage)
         elif step or usage:
-            yield from self._finished(made, step, usage, _TURNS.get(text_of(info.get("finish"))))
+            self._finish(step, usage, _TURNS.get(text_of(info.get("finish"))))
         if error and error.get("name") == _ABORTED:
-            yield made.message("system", injected=True, turn="stopped")
+            self._make("system", injected=True, turn="stopped")
         elif error:
-            yield made.message("system", text=_error_text(error), injected=True, turn="failed")
+            self._make("system", text=_error_text(error), injected=True, turn="failed")
 
-    def _finished(
-        self, made: _Maker, step: _Step, usage: TokenUsage | None, turn: TurnState | None = None
-    ) -> Iterator[Message]:
-        yield made.message(
+    def _finish(self, step: _Step, usage: TokenUsage | None, turn: TurnState | None = None) -> None:
+        self._make(
             "assistant",
             text=joined([*step.said, *step.noted]),
             thinking=joined(step.thought),
@@ -348,7 +343,7 @@ class _Reader:
         for result in step.results:
             written = lists.get(result.call_id) if result.outcome == "ok" else None
             todos = todos_of(written.get("todos"), "content") if written is not None else None
-            yield made.message("user", tool_results=(result,), todos=todos)
+            self._make("user", tool_results=(result,), todos=todos)
 
     def _collect(self, step: _Step, part: dict[str, Any], *, open_calls: ToolOutcome) -> None:
         kind = kind_of(part.get("type"))
@@ -388,30 +383,6 @@ class _Reader:
         report.session_id = text_or_none(fields.get("id")) or report.session_id
         report.cwd = text_or_none(fields.get("directory")) or report.cwd
         report.title = text_or_none(fields.get("title")) or report.title
-
-    def next_index(self) -> int:
-        self._index += 1
-        return self._index - 1
-
-
-@dataclass(frozen=True, slots=True)
-class _Maker:
-    """Makes the messages of one row: they share its id, time and sub-agent."""
-
-    reader: _Reader
-    info: dict[str, Any]
-    subagent: str | None
-
-    def message(self, role: Any, **fields: Any) -> Message:
-        at = iso_of_milliseconds(mapping_of(self.info.get("time")).get("created"))
-        return Message(
-            index=self.reader.next_index(),
-            role=role,
-            at=at,
-            id=text_or_none(self.info.get("id")),
-            subagent=self.subagent,
-            **fields,
-        )
 
 
 def _tool(part: dict[str, Any], open_calls: ToolOutcome) -> tuple[ToolCall, ToolResult]:
