@@ -166,7 +166,7 @@ def _print_workflow(workflow: dict[str, Any]) -> None:
 
 def _context(workflow: dict[str, Any]) -> str:
     """How full the window is; of work that can go on, also where it pauses."""
-    from holdfast.model.workflow import NEVER_RUN_AGAIN
+    from holdfast.model.statuses import NEVER_RUN_AGAIN
 
     share = workflow["context_utilization"]
     known = [] if share is None else [f"{share:.0%} of the window"]
