@@ -201,7 +201,8 @@ class _Reader(MessageMaker):
     def _line(self, line: dict[str, Any]) -> None:
         kind = line.get("type")
         if kind in _TALK:
-            self._mark_boundary(line)
+            if self._boundary is not None:
+                self._mark_boundary(line)
             self._talk(line, kind)
         elif kind == "queue-operation":
             self._queue(line)
@@ -332,11 +333,9 @@ class _Reader(MessageMaker):
         )
 
     def _make(self, line: dict[str, Any], role: Role, **fields: Any) -> None:
-        self._subagent = text_or_none(
-            line.get("agentId") or ("sidechain" if line.get("isSidechain") else None)
-        )
         at, identifier = text_or_none(line.get("timestamp")), text_or_none(line.get("uuid"))
-        self._add_message(role, at=at, id=identifier, **fields)
+        agent = text_or_none(line.get("agentId") or ("sidechain" if line.get("isSidechain") else None))
+        self._pass_on(Message(self._index, role, at=at, id=identifier, subagent=agent, **fields))
 
     def _note_session(self, line: dict[str, Any]) -> None:
         report = self._report

@@ -547,7 +547,7 @@ class _Reader(MessageMaker):
         return True
 
     def _make(self, role: Role, *, at: str | None = None, **fields: Any) -> None:
-        self._add_message(role, at=at or self._at, **fields)
+        self._pass_on(Message(self._index, role, at=at or self._at, subagent=self._subagent, **fields))
 
 
 def _kind_and_payload(line: dict[str, Any]) -> tuple[str, dict[str, Any]]:

@@ -10,7 +10,7 @@ from typing import Any, BinaryIO, Generic, Literal, TypeVar, cast
 import orjson
 
 from holdfast.model.frame import without_own_words
-from holdfast.model.message import Message, ReadReport, Role, TodoItem
+from holdfast.model.message import Message, ReadReport, TodoItem
 
 Key = TypeVar("Key", bound=Hashable)
 Value = TypeVar("Value")
@@ -162,11 +162,9 @@ class MessageMaker:
         self._ready: list[Message] = []
         self._subagent: str | None = None
 
-    def _add_message(self, role: Role, **fields: Any) -> Message:
-        message = Message(self._index, role, subagent=self._subagent, **fields)
+    def _pass_on(self, message: Message) -> None:
         self._index += 1
         self._ready.append(message)
-        return message
 
     def _made_of(self, lines: Iterable[Value], take: Callable[[Value], None]) -> Iterator[Message]:
         """The messages that `take` makes of each line, before it gets the next one."""

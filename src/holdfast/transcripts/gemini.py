@@ -512,7 +512,10 @@ class _Reader(MessageMaker):
         first, dropped = self._history.cut_at(identifier)
         if first is not None:
             told = f"The user took back {dropped} messages"
-            self._add_message("system", text=told, injected=True, undone_from=first)
+            agent = self._subagent
+            self._pass_on(
+                Message(self._index, "system", told, injected=True, undone_from=first, subagent=agent)
+            )
 
     # --- the session
 
@@ -542,7 +545,8 @@ class _Reader(MessageMaker):
 
     def _make(self, record: GeminiRecord, role: Role, **fields: Any) -> None:
         at = text_or_none(record.raw.get("timestamp"))
-        message = self._add_message(role, at=at, id=record.id, **fields)
+        message = Message(self._index, role, at=at, id=record.id, subagent=self._subagent, **fields)
+        self._pass_on(message)
         if self._report.cwd is None and message.text.startswith(CONTEXT_TAG):
             self._note_workspace(message)
 

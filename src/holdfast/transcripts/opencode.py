@@ -300,7 +300,8 @@ class _Reader(MessageMaker):
 
     def _make(self, role: Role, **fields: Any) -> None:
         at = iso_of_milliseconds(mapping_of(self._info.get("time")).get("created"))
-        self._add_message(role, at=at, id=text_or_none(self._info.get("id")), **fields)
+        identifier = text_or_none(self._info.get("id"))
+        self._pass_on(Message(self._index, role, at=at, id=identifier, subagent=self._subagent, **fields))
 
     def _user(self, parts: Iterable[dict[str, Any]]) -> None:
         step = _Step()
