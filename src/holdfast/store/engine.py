@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import time
 from collections.abc import Generator
 from pathlib import Path
 from typing import Any
@@ -181,7 +182,7 @@ def writing(engine: sa.Engine) -> sa.Engine:
 def _bring_up_to_date(engine: sa.Engine, database: str) -> None:
     if _schema_version(engine) == SCHEMA_HEAD:
         return
-    with _one_migration_at_a_time(engine):
+    with one_at_a_time(engine, _MIGRATION_LOCK):
         found = _schema_version(engine)
         if found == SCHEMA_HEAD:
             return
@@ -202,15 +203,19 @@ def _schema_version(engine: sa.Engine) -> str | None:
 
 
 @contextlib.contextmanager
-def _one_migration_at_a_time(engine: sa.Engine) -> Generator[None]:
+def one_at_a_time(engine: sa.Engine, lock: int) -> Generator[None]:
+    """Alone with the database among those who ask for the same lock."""
     if engine.dialect.name == "sqlite":
         path = Path(str(engine.url.database))
         with lock_file(path.with_name(f"{path.name}.lock")):
             yield
         return
-    with engine.connect() as connection:
-        connection.execute(sa.select(sa.func.pg_advisory_lock(_MIGRATION_LOCK)))
+    # DBOS makes indexes concurrently, which waits for every transaction there is, even for one that
+    # itself waits for a lock: so in no transaction, and asking again and again.
+    with engine.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
+        while not connection.execute(sa.select(sa.func.pg_try_advisory_lock(lock))).scalar():
+            time.sleep(0.1)
         try:
             yield
         finally:
-            connection.execute(sa.select(sa.func.pg_advisory_unlock(_MIGRATION_LOCK)))
+            connection.execute(sa.select(sa.func.pg_advisory_unlock(lock)))

@@ -9,23 +9,18 @@ replays those in order after a crash, and the first one that was not recorded ru
 
 from __future__ import annotations
 
-import contextlib
 import threading
-import time
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import Future
-from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-import sqlalchemy as sa
 from dbos import DBOS, DBOSConfig, DBOSPortableJSONSerializer, SetWorkflowID, WorkflowHandle
 from sqlalchemy import exc
 
-from holdfast.base.durable import lock_file
 from holdfast.base.errors import StorageError
 from holdfast.model.workflow import Workflow
-from holdfast.store.engine import engine_database, open_bare_engine, writing
+from holdfast.store.engine import engine_database, one_at_a_time, open_bare_engine, writing
 from holdfast.workflows.runner import GO_ON, SessionRun, Verdict
 
 QUEUE = "holdfast"
@@ -34,6 +29,7 @@ PROTOCOL = "1"
 
 _NEVER_AGAIN = ("SUCCESS", "ERROR", "MAX_RECOVERY_ATTEMPTS_EXCEEDED")
 _LAUNCH_LOCK = 7_310_003
+"""Two first launches at once would both make DBOS's tables."""
 OpenRun = Callable[[str, str], SessionRun]
 
 _open_run: OpenRun | None = None
@@ -74,7 +70,7 @@ class Engine:
         DBOS(config=config)
         DBOS.listen_queues([QUEUE] if self._concurrency else [])
         try:
-            with _one_launch_at_a_time(self._engine):
+            with one_at_a_time(self._engine, _LAUNCH_LOCK):
                 DBOS.launch()
             if self._concurrency:
                 DBOS.register_queue(
@@ -156,22 +152,3 @@ def _result_of(handle: WorkflowHandle[str]) -> Future[str]:
 
     threading.Thread(target=wait, name="holdfast-session", daemon=True).start()
     return future
-
-
-@contextlib.contextmanager
-def _one_launch_at_a_time(engine: sa.Engine) -> Generator[None]:
-    """Two first launches at once would both make DBOS's tables."""
-    if engine.dialect.name == "sqlite":
-        path = Path(str(engine.url.database))
-        with lock_file(path.with_name(f"{path.name}.lock")):
-            yield
-        return
-    # DBOS makes indexes concurrently, which waits for every transaction there is, even for one that
-    # itself waits for a lock: so in no transaction, and asking again and again.
-    with engine.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
-        while not connection.execute(sa.select(sa.func.pg_try_advisory_lock(_LAUNCH_LOCK))).scalar():
-            time.sleep(0.1)
-        try:
-            yield
-        finally:
-            connection.execute(sa.select(sa.func.pg_advisory_unlock(_LAUNCH_LOCK)))
