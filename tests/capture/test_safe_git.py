@@ -25,7 +25,7 @@ SOURCE = Path(holdfast.__file__).parent
 STARTS_GIT = {"base/git.py"}
 STARTS_PROCESSES = {
     # Those that run git, with what `base/git.py` tells them.
-    *("base/git.py", "undo/git.py", "undo/objects.py"),
+    *("base/git.py", "undo/objects.py"),
     # `ps`, where there is no /proc.
     "base/process.py",
     # Ourselves, agents, and what the user's plans say.

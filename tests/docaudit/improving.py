@@ -9,7 +9,7 @@ from holdfast.docaudit.audit import rank
 from holdfast.docaudit.improve import Improvement, accept_all
 from holdfast.docaudit.items import CodeItem
 from holdfast.docaudit.languages import Source
-from holdfast.docaudit.propose import Proposal, Style
+from holdfast.docaudit.propose import Proposal, Proposer, Style
 from holdfast.docaudit.search import analyse_files, find_files
 from holdfast.docaudit.sessions import ItemSessions
 from holdfast.testing import die_at
@@ -26,7 +26,7 @@ DOCUMENTED = {
 }
 
 
-class Scripted:
+class Scripted(Proposer):
     """Says the same of everything."""
 
     def __init__(self) -> None:

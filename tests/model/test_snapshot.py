@@ -23,7 +23,6 @@ from holdfast.store.documents import (
     snapshot_from_columns,
     snapshot_from_json,
     snapshot_to_columns,
-    snapshot_to_json,
 )
 from model.strategies import snapshots, workflows
 from store.samples import PLAN, full_snapshot, full_workflow, snapshot, workflow
@@ -31,13 +30,13 @@ from store.samples import PLAN, full_snapshot, full_workflow, snapshot, workflow
 
 @given(value=snapshots())
 def test_a_snapshot_is_the_same_after_json(value: SessionSnapshot) -> None:
-    assert snapshot_from_json(snapshot_to_json(value), where="here") == value
+    assert snapshot_from_json(value.model_dump_json(), where="here") == value
 
 
 @given(value=snapshots())
 def test_a_snapshot_is_the_same_after_its_columns_old_and_new(value: SessionSnapshot) -> None:
     assert snapshot_from_columns(*snapshot_to_columns(value), where="here") == value
-    assert snapshot_from_columns(snapshot_to_json(value), None, where="here") == value
+    assert snapshot_from_columns(value.model_dump_json(), None, where="here") == value
 
 
 @given(value=snapshots(), flow=workflows)
@@ -118,7 +117,7 @@ def test_counters_are_written_for_readers_and_counted_anew_when_read() -> None:
 
 
 def test_the_database_holds_no_counters_beside_what_they_count() -> None:
-    assert "tasks_completed" not in json.loads(snapshot_to_json(full_snapshot()))
+    assert "tasks_completed" not in json.loads(full_snapshot().model_dump_json())
 
 
 @pytest.mark.parametrize(
@@ -148,7 +147,7 @@ def test_values_cannot_be_changed(value: Any) -> None:
     ids=str,
 )
 def test_what_is_not_right_is_refused(spoil: dict[str, Any]) -> None:
-    document = json.loads(snapshot_to_json(full_snapshot())) | spoil
+    document = json.loads(full_snapshot().model_dump_json()) | spoil
     with pytest.raises(ValidationError):
         SessionSnapshot.model_validate(document)
     with pytest.raises(DamagedDataError, match=r"^here"):
@@ -159,7 +158,7 @@ def test_what_is_not_right_is_refused(spoil: dict[str, Any]) -> None:
     "field", ["id", "workflow_id", "session_number", "session_id", "created_at", "trigger"]
 )
 def test_what_a_snapshot_must_have_is_missed(field: str) -> None:
-    document = json.loads(snapshot_to_json(snapshot()))
+    document = json.loads(snapshot().model_dump_json())
     del document[field]
     with pytest.raises(DamagedDataError, match=f"here is damaged: {field}"):
         snapshot_from_json(json.dumps(document), where="here")
@@ -167,14 +166,14 @@ def test_what_a_snapshot_must_have_is_missed(field: str) -> None:
 
 @pytest.mark.parametrize("version", [None, "1", 0, -1, True, 1.5])
 def test_a_version_that_is_none_of_ours_is_damage(version: object) -> None:
-    document = json.loads(snapshot_to_json(snapshot())) | {"schema_version": version}
+    document = json.loads(snapshot().model_dump_json()) | {"schema_version": version}
     with pytest.raises(DamagedDataError, match="schema_version") as raised:
         snapshot_from_json(json.dumps(document), where="here")
     assert not isinstance(raised.value, NewerSchemaError)
 
 
 def test_a_snapshot_without_a_version_is_damage() -> None:
-    document = json.loads(snapshot_to_json(snapshot()))
+    document = json.loads(snapshot().model_dump_json())
     del document["schema_version"]
     with pytest.raises(DamagedDataError, match="schema_version is None"):
         snapshot_from_json(json.dumps(document), where="here")

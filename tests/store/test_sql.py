@@ -33,7 +33,6 @@ from holdfast.base.errors import (
 from holdfast.model.entry import UnknownEntry
 from holdfast.model.task import TaskDAG
 from holdfast.store import engine as engines
-from holdfast.store.documents import snapshot_to_json
 from holdfast.store.engine import known_versions, upgrade
 from holdfast.store.sql import SqlStore, _workflow_row
 from holdfast.store.tables import metadata, session_snapshots, workflows
@@ -163,7 +162,7 @@ class TestMigrations:
 
     def test_snapshots_from_before_tasks_had_a_column_stay_and_are_read(self, database: str) -> None:
         old = full_snapshot()
-        text = snapshot_to_json(old)
+        text = old.model_dump_json()
         columns = [column.name for column in session_snapshots.c if column.name != "tasks"]
         row = {name: getattr(old, name, None) for name in columns} | {"snapshot_json": text}
         engine = engines.open_bare_engine(database)

@@ -18,10 +18,10 @@ import pytest
 from cli.harness import Place
 from holdfast.base.errors import SessionAlreadyRunningError
 from holdfast.base.process import is_alive
+from holdfast.model.claims import Lease
 from holdfast.model.entry import SessionTaken, TaskFinished, TaskStarted
 from holdfast.model.workflow import Workflow
 from holdfast.sessions.transitions import Facts
-from holdfast.store.leases import Lease
 from holdfast.workflows.drivers.guarded import attempt_mark
 from holdfast.workflows.engine import Engine
 from holdfast.workflows.lease import is_gone

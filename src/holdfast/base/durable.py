@@ -47,6 +47,16 @@ def private_folder(path: Path) -> Path:
     return path
 
 
+@contextlib.contextmanager
+def opened(path: Path | str, flags: int) -> Generator[int]:
+    """The number of an open file, closed afterwards; one that this makes is for us alone."""
+    descriptor = os.open(path, flags, PRIVATE_FILE)
+    try:
+        yield descriptor
+    finally:
+        os.close(descriptor)
+
+
 def open_file(path: Path) -> BinaryIO:
     """A file of ours, to be read."""
     return open(os.open(path, os.O_RDONLY | NO_FOLLOW), "rb")  # noqa: PTH123 - the caller closes it
@@ -66,11 +76,8 @@ def sync_folder(path: Path) -> None:
     """Make renames and new names in a folder survive a power cut."""
     if os.name == "nt":
         return
-    descriptor = os.open(path, os.O_RDONLY)
-    try:
+    with opened(path, os.O_RDONLY) as descriptor:
         os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
 
 
 def write_whole(descriptor: int, data: bytes) -> None:
@@ -96,12 +103,9 @@ def append_or_undo(descriptor: int, data: bytes, size: int) -> None:
 
 def write_new(path: Path, data: bytes) -> None:
     """A new file with these bytes, on the disk when this returns; never over an old one."""
-    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, PRIVATE_FILE)
-    try:
+    with opened(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL) as descriptor:
         write_whole(descriptor, data)
         os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
 
 
 def replace_file(path: Path, data: bytes) -> None:
@@ -136,12 +140,9 @@ def lock_file(path: Path, *, wait: float | None = None) -> Generator[None]:
     The file itself stays: removing a lock file while others wait on it would let two in.
     With `wait`, gives up after that many seconds.
     """
-    descriptor = os.open(path, os.O_RDWR | os.O_CREAT | NO_FOLLOW, PRIVATE_FILE)
-    try:
+    with opened(path, os.O_RDWR | os.O_CREAT | NO_FOLLOW) as descriptor:
         _acquire(descriptor, path, wait)
         yield
-    finally:
-        os.close(descriptor)
 
 
 def lock_descriptor(descriptor: int) -> None:
@@ -153,15 +154,12 @@ def lock_descriptor(descriptor: int) -> None:
 def is_held(path: Path) -> bool:
     """Whether a process lives that was given the file to hold (`holdfast.hooks.fast.notes.hold`)."""
     try:
-        descriptor = os.open(path, os.O_RDWR | NO_FOLLOW)
+        with opened(path, os.O_RDWR | NO_FOLLOW) as descriptor:
+            _acquire(descriptor, path, 0)
     except FileNotFoundError:
         return False
-    try:
-        _acquire(descriptor, path, 0)
     except HeldElsewhereError:
         return True
-    finally:
-        os.close(descriptor)
     return False
 
 

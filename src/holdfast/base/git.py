@@ -236,6 +236,14 @@ _ALWAYS = {
     "SSH_ASKPASS_REQUIRE": "never",
     **NO_PROTOCOL,
 }
+_NOTHING_OF_THE_USERS = {
+    "HOME": os.devnull,
+    "XDG_CONFIG_HOME": os.devnull,
+    "GIT_CONFIG_NOSYSTEM": "1",
+    "GIT_CONFIG_GLOBAL": os.devnull,
+    "GIT_ATTR_NOSYSTEM": "1",
+    "GIT_NO_REPLACE_OBJECTS": "1",
+}
 
 
 def base_environment(git_dir: str | None = None) -> dict[str, str]:
@@ -246,6 +254,11 @@ def base_environment(git_dir: str | None = None) -> dict[str, str]:
         if name not in _PROMPTERS and (not name.startswith("GIT_") or name.startswith(_KEPT))
     }
     return {**kept, **_ALWAYS, **({"GIT_DIR": git_dir} if git_dir else {})}
+
+
+def sealed_environment() -> dict[str, str]:
+    """With nothing of the user's, where that must not count: no settings, attributes or replaced objects."""
+    return {"PATH": os.environ.get("PATH", os.defpath), **_ALWAYS, **_NOTHING_OF_THE_USERS}
 
 
 def repository_settings(folder: Path, git_dir: str | None = None) -> list[GitSetting]:
@@ -293,13 +306,18 @@ def _submodules(folder: Path, environment: Mapping[str, str]) -> list[Path]:
 
 
 def run_git(
-    folder: Path, *arguments: str, stdin: bytes = b"", environment: Mapping[str, str] | None = None
+    folder: Path,
+    *arguments: str,
+    stdin: bytes = b"",
+    environment: Mapping[str, str] | None = None,
+    time_limit: float | None = None,
 ) -> GitResult:
     """Run git to its end, whatever its exit code.
 
     A command that looks into files of the work tree, runs hooks or reaches a remote needs an
     environment from `guarded_environment`.
     """
+    seconds = TIME_LIMIT if time_limit is None else time_limit
     try:
         process = subprocess.Popen(
             git_command(*arguments),
@@ -315,10 +333,10 @@ def run_git(
         raise _not_started(folder, error) from error
     with process:
         try:
-            out, err = process.communicate(stdin or None, timeout=TIME_LIMIT)
+            out, err = process.communicate(stdin or None, timeout=seconds)
         except subprocess.TimeoutExpired as error:
             _end(process)
-            raise _too_slow(folder, arguments) from error
+            raise _too_slow(folder, arguments, seconds) from error
         except BaseException:
             _end(process)
             raise
@@ -352,10 +370,10 @@ def _not_started(folder: Path, error: OSError) -> GitError:
     return GitError(f"git could not be started in {folder}: {error.strerror}", hint="check the permissions")
 
 
-def _too_slow(folder: Path, arguments: Sequence[str]) -> GitError:
+def _too_slow(folder: Path, arguments: Sequence[str], seconds: float) -> GitError:
     command = next(word for word in arguments if re.fullmatch("[a-z][a-z-]+", word))
     return GitError(
-        f"`git {command}` took more than {TIME_LIMIT:g} seconds in {folder}",
+        f"`git {command}` took more than {seconds:g} seconds in {folder}",
         hint="try it by hand: a slow disk or a signing key that asks may hold it up",
     )
 

@@ -22,9 +22,10 @@ from rich.text import Text
 
 from holdfast.base.errors import CannotDoError, ConflictError, InvalidInputError
 from holdfast.docaudit.audit import RATINGS, Audit, PlanItem
-from holdfast.docaudit.improve import Improvement, Proposing
+from holdfast.docaudit.improve import Improvement
 from holdfast.docaudit.items import CodeItem, analyse
 from holdfast.docaudit.languages import Form, Source, SourceError, as_docstring, as_jsdoc, clean, read_source
+from holdfast.docaudit.propose import Proposer
 
 # ── the terminal ──────────────────────────────────────────────────────────────────────────────────
 
@@ -373,7 +374,7 @@ class ImproveDialogue(Dialogue[PlanItem]):
     }
     counted = "decided"
 
-    def __init__(self, improvement: Improvement, proposer: Proposing, screen: Screen, command: str) -> None:
+    def __init__(self, improvement: Improvement, proposer: Proposer, screen: Screen, command: str) -> None:
         super().__init__(screen, command)
         self._improvement = improvement
         self._proposer = proposer

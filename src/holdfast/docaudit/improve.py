@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Sequence
-from typing import Any, Protocol
+from typing import Any
 
 from holdfast.base.clock import to_datetime
 from holdfast.base.errors import (
@@ -23,7 +23,7 @@ from holdfast.base.faults import fault_point
 from holdfast.docaudit.audit import AuditOutcome, Pending, PlanItem, text_hash
 from holdfast.docaudit.items import CodeItem, analyse
 from holdfast.docaudit.languages import Source, SourceError, read_source
-from holdfast.docaudit.propose import Proposal, Style, style_of
+from holdfast.docaudit.propose import Proposal, Proposer, style_of
 from holdfast.docaudit.search import Analysis, analyse_files, find_files
 from holdfast.docaudit.sessions import (
     PATH,
@@ -39,12 +39,6 @@ from holdfast.model.originals import lacks_something
 from holdfast.model.snapshot import FileFingerprint
 from holdfast.undo.transactions import SideCar
 from holdfast.undo.worktree import blob_id
-
-
-class Proposing(Protocol):
-    def propose(
-        self, item: CodeItem, source: Source, style: Style, *, before: str | None = None, wish: str = ""
-    ) -> Proposal: ...
 
 
 class Improvement:
@@ -210,7 +204,7 @@ class Improvement:
 
     # ── what the user decides ──────────────────────────────────────────────────────────────
 
-    def propose(self, item: PlanItem, proposer: Proposing, wish: str = "") -> Proposal:
+    def propose(self, item: PlanItem, proposer: Proposer, wish: str = "") -> Proposal:
         """Ask, and keep the answer: an interruption does not have it asked again."""
         source, today = self.look(item)
         chosen = self.state.user_preferences.get("style")
@@ -301,7 +295,7 @@ class Improvement:
         self.state, self.plan = state, plan
 
 
-def accept_all(session: Improvement, proposer: Proposing) -> dict[str, str]:
+def accept_all(session: Improvement, proposer: Proposer) -> dict[str, str]:
     """Each item once; those without a usable proposal are skipped, and the reasons told."""
     failures: dict[str, str] = {}
     while (item := session.current) is not None:

@@ -143,7 +143,7 @@ class _Helper:
 
     def __init__(self, project: Path, files: Sequence[str]) -> None:
         self._process = subprocess.Popen(
-            [sys.executable, "-P", "-m", "holdfast.docaudit.helper"],
+            [sys.executable, "-P", "-m", "holdfast.docaudit.search"],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             start_new_session=True,  # a Ctrl-C at the terminal is for us to take
@@ -159,7 +159,7 @@ class _Helper:
         if self._process.wait() != 0:
             raise CannotDoError("a helper process ended early", hint="run the same command again")
         for filepath, told in orjson.loads(answer):
-            yield filepath, told if isinstance(told, str) else [CodeItem(filepath, *one) for one in told]
+            yield filepath, told if isinstance(told, str) else [CodeItem(**one) for one in told]
 
     def close(self) -> None:
         if self._process.poll() is None:
@@ -168,3 +168,14 @@ class _Helper:
         for pipe in (self._process.stdin, self._process.stdout):
             if pipe is not None:
                 pipe.close()
+
+
+def _analyse_share() -> None:
+    """What such a process does: files on standard input, items on standard output."""
+    request = orjson.loads(sys.stdin.buffer.read())
+    project = Path(os.fsdecode(decode_path(request["project"])))
+    sys.stdout.buffer.write(orjson.dumps(list(analyse_each(project, request["files"]))))
+
+
+if __name__ == "__main__":
+    _analyse_share()

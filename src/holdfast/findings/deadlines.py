@@ -8,13 +8,11 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import contextvars
 import threading
 import time
 from collections.abc import Callable, Coroutine
 from concurrent.futures import Future, ThreadPoolExecutor
 from concurrent.futures import wait as wait_for_futures
-from functools import partial
 from typing import Any, Generic, ParamSpec, TypeVar
 
 _T = TypeVar("_T")
@@ -31,62 +29,37 @@ class OwnThread(Generic[_T]):
     """
 
     def __init__(self, work: Callable[[], Coroutine[Any, Any, _T]]) -> None:
-        self._work = work
-        self._result: Future[_T] = Future()
-        self._lock = threading.Lock()
-        self._cancelled = False
-        self._running: tuple[asyncio.AbstractEventLoop, asyncio.Task[Any]] | None = None
-        run = contextvars.copy_context().run
-        threading.Thread(target=run, args=(self._run,), name="holdfast-model", daemon=True).start()
+        self._loop = asyncio.new_event_loop()
+        self._loop.set_default_executor(_DaemonThreads())
+        self._result = asyncio.run_coroutine_threadsafe(work(), self._loop)
+        self._result.add_done_callback(lambda _: self._loop.call_soon_threadsafe(self._loop.stop))
+        self._thread = threading.Thread(target=self._run, name="holdfast-model", daemon=True)
+        self._thread.start()
+
+    def _run(self) -> None:
+        with asyncio.Runner(loop_factory=lambda: self._loop) as runner:
+            runner.get_loop().run_forever()
 
     def wait(self, deadline: float) -> _T | None:
         done, _ = wait_for_futures([self._result], _left(deadline))
         if done:
             return None if self._result.cancelled() else self._result.result()
         self.cancel()
-        wait_for_futures([self._result], _GRACE)
+        self._thread.join(_GRACE)
         return None
 
     async def wait_async(self, deadline: float) -> _T | None:
-        return await _wait(asyncio.wrap_future(self._result), deadline, self.cancel)
+        result = asyncio.wrap_future(self._result)
+        await asyncio.wait({result}, timeout=_left(deadline))
+        if result.done():
+            return None if result.cancelled() else result.result()
+        self.cancel()
+        await asyncio.to_thread(self._thread.join, _GRACE)
+        return None
 
     def cancel(self) -> None:
         """Ask it to end; nothing happens if it has."""
-        with self._lock:
-            self._cancelled = True
-            if self._running is not None and not self._result.done():
-                loop, task = self._running
-                loop.call_soon_threadsafe(task.cancel)
-
-    def _run(self) -> None:
-        try:
-            asyncio.run(self._main())
-        except asyncio.CancelledError:
-            self._settle(self._give_up)
-        except BaseException as error:  # noqa: BLE001 - the thread ends here; whoever waits is told
-            self._settle(partial(self._result.set_exception, error))
-
-    async def _main(self) -> None:
-        loop = asyncio.get_running_loop()
-        loop.set_default_executor(_DaemonThreads())
-        task = asyncio.ensure_future(self._work())
-        with self._lock:
-            self._running = (loop, task)
-            if self._cancelled:
-                task.cancel()
-        value = await task
-        # Said before the loop closes, which may wait for what the work left behind.
-        self._settle(partial(self._result.set_result, value))
-
-    def _give_up(self) -> None:
         self._result.cancel()
-        self._result.set_running_or_notify_cancel()  # only this wakes a thread that waits
-
-    def _settle(self, settle: Callable[[], object]) -> None:
-        with self._lock:
-            self._running = None  # its loop is about to close
-            if not self._result.done():
-                settle()
 
 
 class ThisLoop(Generic[_T]):
@@ -96,22 +69,18 @@ class ThisLoop(Generic[_T]):
         self._task = asyncio.ensure_future(work())
 
     async def wait_async(self, deadline: float) -> _T | None:
-        return await _wait(self._task, deadline, self.cancel)
+        # Not `wait_for`: that waits for the cancelled one to end, which is what may never happen.
+        await asyncio.wait({self._task}, timeout=_left(deadline))
+        if self._task.done():
+            return None if self._task.cancelled() else self._task.result()
+        self.cancel()
+        await asyncio.wait({self._task}, timeout=_GRACE)
+        if self._task.done() and not self._task.cancelled():
+            self._task.exception()  # looked at, so that asyncio does not report it as overlooked
+        return None
 
     def cancel(self) -> None:
         self._task.cancel()
-
-
-async def _wait(result: asyncio.Future[_T], deadline: float, cancel: Callable[[], object]) -> _T | None:
-    # Not `wait_for`: that waits for the cancelled one to end, which is what may never happen.
-    await asyncio.wait({result}, timeout=_left(deadline))
-    if result.done():
-        return None if result.cancelled() else result.result()
-    cancel()
-    await asyncio.wait({result}, timeout=_GRACE)
-    if result.done() and not result.cancelled():
-        result.exception()  # looked at, so that asyncio does not report it as overlooked
-    return None
 
 
 def _left(deadline: float) -> float:

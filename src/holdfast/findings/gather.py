@@ -7,13 +7,11 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from holdfast.findings.rules.actions import Action, action_of, is_absolute, step_of
-from holdfast.findings.rules.commands import Commands, TestRuns, is_test_command
-from holdfast.findings.rules.conversation import ConversationFinder
+from holdfast.findings.rules.commands import Commands, GitWork, TestRuns, is_test_command
+from holdfast.findings.rules.conversation import ConversationFinder, Reviews
 from holdfast.findings.rules.failures import Failures
 from holdfast.findings.rules.files import TouchedFiles, files_read
-from holdfast.findings.rules.git import GitWork
 from holdfast.findings.rules.names import Names, NameSource
-from holdfast.findings.rules.reviews import Reviews
 from holdfast.findings.rules.stopping import Stopping, stopped_by_user
 from holdfast.model.frame import handed_over
 from holdfast.model.gathered import Edit, Gathered, LastStep

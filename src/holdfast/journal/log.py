@@ -18,6 +18,7 @@ from holdfast.base.durable import (
     append_or_undo,
     lock_descriptor,
     open_file,
+    opened,
     storage_errors,
     sync_folder,
     unlock_descriptor,
@@ -201,12 +202,9 @@ def _size_of_whole_lines(path: Path, descriptor: int, size: int) -> int:
     if PauseAction.try_parse(tail) is not None:
         write_whole(descriptor, b"\n")  # only the newline was missing
         return size + 1
-    aside = os.open(torn_path(path), os.O_WRONLY | os.O_CREAT | os.O_APPEND | NO_FOLLOW, 0o600)
-    try:
+    with opened(torn_path(path), os.O_WRONLY | os.O_CREAT | os.O_APPEND | NO_FOLLOW) as aside:
         write_whole(aside, tail + b"\n")
         os.fsync(aside)
-    finally:
-        os.close(aside)
     os.ftruncate(descriptor, start)
     log.warning(
         "a torn line of %d bytes at the end of %s was moved to %s", len(tail), path.name, torn_path(path).name

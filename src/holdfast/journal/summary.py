@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from holdfast.base.clock import seconds_between
-from holdfast.base.durable import NO_FOLLOW, PRIVATE_FILE, open_file, sync_folder
+from holdfast.base.durable import NO_FOLLOW, PRIVATE_FILE, open_file, opened, sync_folder
 from holdfast.base.text import clipped, one_line
 from holdfast.journal.log import PauseAction, last_line, read_head
 from holdfast.project.formats import ARCHIVE_SUFFIX
@@ -99,8 +99,7 @@ class Tally:
 
     def advance(self) -> Tally:
         """Take in what was added; start afresh if the journal is another one, or has shrunk."""
-        descriptor = os.open(self.path, os.O_RDONLY | NO_FOLLOW)
-        try:
+        with opened(self.path, os.O_RDONLY | NO_FOLLOW) as descriptor:
             status = os.fstat(descriptor)
             # The head, too: the number of a file that is gone is soon given to the next one.
             identity = (status.st_dev, status.st_ino, read_head(descriptor))
@@ -109,8 +108,6 @@ class Tally:
             if status.st_size > self.end:
                 self._count_new_lines(descriptor)
                 self._look_at_ends(descriptor)
-        finally:
-            os.close(descriptor)
         return self
 
     def _count_new_lines(self, descriptor: int) -> None:

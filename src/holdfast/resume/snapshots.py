@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import replace
-from typing import TypedDict
+from typing import Any
 
 from holdfast.base.errors import InvalidInputError
 from holdfast.base.text import one_line
@@ -169,13 +169,7 @@ _TRIGGERS = {
 }
 
 
-class _RecordedFields(TypedDict, total=False):
-    recorded: tuple[Recorded, ...]
-    recorded_said_dropped: int
-    recorded_dropped: int
-
-
-def _recorded(pause: IncrementalPause | None, talk: Gathered) -> _RecordedFields:
+def _recorded(pause: IncrementalPause | None, talk: Gathered) -> dict[str, Any]:
     """What was recorded on purpose, and of the hooks' own record what the transcript lacks."""
     if pause is None:
         return {}

@@ -18,6 +18,7 @@ from starlette.requests import HTTPConnection, Request
 from starlette.responses import Response
 
 from holdfast.base.clock import Clock, system_clock, to_datetime
+from holdfast.model.claims import Lease
 from holdfast.model.git import decode_path
 from holdfast.model.snapshot import SessionSnapshot
 from holdfast.model.task import TaskDAG
@@ -27,7 +28,6 @@ from holdfast.project.layout import ProjectLayout
 from holdfast.project.settings import Settings
 from holdfast.server.feed import EventFeed
 from holdfast.sessions.pause import known_projects
-from holdfast.store.leases import Lease
 from holdfast.store.protocol import snapshot_not_found
 from holdfast.store.sql import SqlStore
 from holdfast.workflows.lease import HeldLease, is_dead, is_gone, start_worker

@@ -10,7 +10,7 @@ from pydantic import ValidationError
 from pydantic_core import from_json
 
 from holdfast.base.errors import DamagedDataError
-from holdfast.base.text import counted
+from holdfast.base.text import counted, one_line
 from holdfast.model.base import SNAPSHOT_SCHEMA, explain
 from holdfast.model.snapshot import SessionSnapshot
 from holdfast.model.task import TaskDAG
@@ -18,10 +18,6 @@ from holdfast.model.workflow import Workflow
 
 _CURRENT = f'{{"schema_version":{SNAPSHOT_SCHEMA.current},'
 """How the text of a snapshot in today's shape begins: that one needs no step in between."""
-
-
-def snapshot_to_json(snapshot: SessionSnapshot) -> str:
-    return snapshot.model_dump_json()
 
 
 def snapshot_from_json(text: str, *, where: str) -> SessionSnapshot:
@@ -197,7 +193,7 @@ def _tasks(snapshot: SessionSnapshot) -> list[str]:
         "",
     ]
     lines += [
-        f"- [{_MARKS[task.status]}] {task.id}: {_one_line(task.description)}"
+        f"- [{_MARKS[task.status]}] {task.id}: {one_line(task.description)}"
         for task in snapshot.task_dag.tasks
     ]
     return lines
@@ -233,9 +229,5 @@ def _git(snapshot: SessionSnapshot) -> list[str]:
 
 
 def _list(title: str, items: Iterable[str]) -> list[str]:
-    lines = [f"- {_one_line(item)}" for item in items]
+    lines = [f"- {one_line(item)}" for item in items]
     return ["", f"## {title}", "", *lines] if lines else []
-
-
-def _one_line(text: str) -> str:
-    return " ".join(text.split())

@@ -204,7 +204,7 @@ def _schema_version(engine: sa.Engine) -> str | None:
 
 @contextlib.contextmanager
 def one_at_a_time(engine: sa.Engine, lock: int) -> Generator[None]:
-    """Alone with what changes the tables, among all processes that use the database."""
+    """Alone with the database among those who ask for the same lock."""
     if engine.dialect.name == "sqlite":
         path = Path(str(engine.url.database))
         with lock_file(path.with_name(f"{path.name}.lock")):

@@ -48,16 +48,12 @@ from holdfast.store.tables import flow_records, flow_sessions
 _MOST_IN_ONE_COMMIT = 2000
 
 # Built once: putting a statement together costs more than running it.
+_CHANGING = ("status", "claim", "runner_json", "updated_at", "paused_at", "reason", "node_id")
 _ADD_SESSION = flow_sessions.insert()
 _CHANGE_SESSION = (
     flow_sessions.update()
     .where(flow_sessions.c.id == sa.bindparam("which"))
-    .values(
-        {
-            name: sa.bindparam(name)
-            for name in ("status", "claim", "runner_json", "updated_at", "paused_at", "reason", "node_id")
-        }
-    )
+    .values({name: sa.bindparam(name) for name in _CHANGING})
 )
 _SESSION = flow_sessions.select().where(flow_sessions.c.id == sa.bindparam("which"))
 _SESSION_TO_CHANGE = _SESSION.with_for_update()
@@ -349,37 +345,25 @@ def _read(connection: sa.Connection, session_id: str) -> tuple[Record, ...]:
 def _create(connection: sa.Connection, session: FlowSession) -> None:
     if connection.execute(_SESSION, {"which": session.id}).first() is not None:
         raise session_exists(session.id)
-    row = {
-        "id": session.id,
-        "flow": session.flow,
-        "fingerprint": session.fingerprint,
-        "created_at": session.created_at,
-        "input_json": session.input,
-        "parent_id": session.parent_id,
-        "record_version": session.record_version,
-        **_changing(session),
-    }
     try:
         with connection.begin_nested():
-            connection.execute(_ADD_SESSION, row)
+            connection.execute(_ADD_SESSION, _row(session))
     except exc.IntegrityError:
         raise session_exists(session.id) from None
 
 
 def _change(connection: sa.Connection, session: FlowSession) -> None:
-    connection.execute(_CHANGE_SESSION, {"which": session.id, **_changing(session)})
+    row = _row(session)
+    connection.execute(_CHANGE_SESSION, {"which": session.id, **{name: row[name] for name in _CHANGING}})
 
 
-def _changing(session: FlowSession) -> dict[str, Any]:
-    return {
-        "status": session.status,
-        "claim": session.claim,
-        "runner_json": None if session.runner is None else to_json(session.runner).decode(),
-        "updated_at": session.updated_at,
-        "paused_at": session.paused_at,
-        "reason": session.reason,
-        "node_id": session.node_id,
-    }
+def _row(session: FlowSession) -> dict[str, Any]:
+    """By the names of the columns: they are the session's own, but for what is stored as JSON."""
+    row = dict(vars(session))
+    runner = row.pop("runner")
+    row["input_json"] = row.pop("input")
+    row["runner_json"] = None if runner is None else to_json(runner).decode()
+    return row
 
 
 def _find(connection: sa.Connection, query: Any, session_id: str) -> FlowSession:

@@ -15,55 +15,44 @@ from holdfast.store.engine import database_errors
 from holdfast.store.sqlite import LEASE_AGE
 from holdfast.store.tables import workers
 
-__all__ = ["Lease", "Leases"]
+_COLUMNS = ("id", "kind", "host", "pid", "started_mark", "lease_seconds")
+_SQLITE = ("strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')", LEASE_AGE)
+_POSTGRES = (
+    "clock_timestamp()",
+    "CAST(extract(epoch FROM clock_timestamp() - seen_at) AS double precision)",
+)
 
 
 class Leases:
     def __init__(self, reading: sa.Engine, writing: sa.Engine, database: str) -> None:
         self._reading, self._writing, self._database = reading, writing, database
-        is_sqlite = reading.dialect.name == "sqlite"
-        self._now: sa.ColumnElement[str] = (
-            sa.literal_column("strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')")
-            if is_sqlite
-            else sa.literal_column("clock_timestamp()")
-        )
-        self._age: sa.ColumnElement[float] = (
-            sa.literal_column(LEASE_AGE)
-            if is_sqlite
-            else sa.literal_column(
-                "CAST(extract(epoch FROM clock_timestamp() - seen_at) AS double precision)"
-            )
-        )
+        now, age = _SQLITE if reading.dialect.name == "sqlite" else _POSTGRES
+        self._now: sa.ColumnElement[str] = sa.literal_column(now)
+        self._age: sa.ColumnElement[float] = sa.literal_column(age)
 
     def add(self, lease: Lease) -> None:
-        row = {name: getattr(lease, name) for name in ("id", "kind", "host", "pid", "started_mark")}
-        with database_errors(self._database), self._writing.begin() as connection:
-            connection.execute(
-                workers.insert().values(**row, lease_seconds=lease.lease_seconds, seen_at=self._now)
-            )
+        row = {name: getattr(lease, name) for name in _COLUMNS}
+        self._change(workers.insert().values(**row, seen_at=self._now))
 
     def renew(self, worker_id: str) -> bool:
         """Whether the row was still there; if not, somebody took its owner for dead."""
-        with database_errors(self._database), self._writing.begin() as connection:
-            done = connection.execute(
-                workers.update().where(workers.c.id == worker_id).values(seen_at=self._now)
-            )
-            return done.rowcount == 1
+        return self._change(workers.update().where(workers.c.id == worker_id).values(seen_at=self._now)) == 1
 
     def remove(self, worker_id: str) -> None:
-        with database_errors(self._database), self._writing.begin() as connection:
-            connection.execute(workers.delete().where(workers.c.id == worker_id))
+        self._change(workers.delete().where(workers.c.id == worker_id))
 
     def remove_expired(self, worker_id: str) -> bool:
         """Take the row of a dead process away; of several who try, one is told that it did."""
-        with database_errors(self._database), self._writing.begin() as connection:
-            done = connection.execute(
-                workers.delete().where(workers.c.id == worker_id, self._age > workers.c.lease_seconds)
-            )
-            return done.rowcount == 1
+        is_expired = self._age > workers.c.lease_seconds
+        return self._change(workers.delete().where(workers.c.id == worker_id, is_expired)) == 1
 
     def all(self) -> Sequence[Lease]:
-        columns = [workers.c[name] for name in ("id", "kind", "host", "pid", "started_mark", "lease_seconds")]
+        columns = [workers.c[name] for name in _COLUMNS]
         with database_errors(self._database), self._reading.connect() as connection:
             rows = connection.execute(sa.select(*columns, self._age.label("age"))).mappings()
             return [Lease(**row) for row in rows]
+
+    def _change(self, statement: sa.UpdateBase) -> int:
+        """How many rows it met."""
+        with database_errors(self._database), self._writing.begin() as connection:
+            return connection.execute(statement).rowcount

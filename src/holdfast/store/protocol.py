@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from datetime import datetime
 from typing import Protocol
 
@@ -49,17 +49,7 @@ class SnapshotSummary:
 
     @classmethod
     def of(cls, snapshot: SessionSnapshot) -> SnapshotSummary:
-        return cls(
-            id=snapshot.id,
-            workflow_id=snapshot.workflow_id,
-            session_number=snapshot.session_number,
-            session_id=snapshot.session_id,
-            trigger=snapshot.trigger,
-            created_at=snapshot.created_at,
-            pause_reason=snapshot.pause_reason,
-            tasks_completed=snapshot.tasks_completed,
-            tasks_remaining=snapshot.tasks_remaining,
-        )
+        return cls(**{one.name: getattr(snapshot, one.name) for one in fields(cls)})
 
 
 class Store(Protocol):

@@ -138,11 +138,8 @@ class SqlStore:
         try:
             with database_errors(self.database), self._transaction() as connection:
                 self._write_workflow(connection, change)
-                if (
-                    change.delete is not None
-                    and connection.run(_DELETE_SNAPSHOT, {"which": change.delete}) != 1
-                ):
-                    raise snapshot_not_found(change.delete)
+                if change.delete is not None:
+                    self._delete_snapshot(connection, change.delete)
                 if snapshot is not None:
                     connection.run(_PUT_SNAPSHOT[self._engine.dialect.name], snapshot)
                 self._keep_originals(connection, change)
@@ -234,8 +231,7 @@ class SqlStore:
             query = query.where(_mentions(search))
         if before is not None:
             query = query.where(_page_key < before)
-        with self._reading() as connection:
-            return [_workflow(row) for row in connection.execute(query)]
+        return self._found(query)
 
     def queued(self, limit: int = 100) -> Sequence[Workflow]:
         table = workflows
@@ -245,14 +241,11 @@ class SqlStore:
             .order_by(table.c.updated_at)
             .limit(limit)
         )
-        with self._reading() as connection:
-            return [_workflow(row) for row in connection.execute(query)]
+        return self._found(query)
 
     def claimed(self) -> Sequence[Workflow]:
         """Those that somebody runs, or did before they died."""
-        with self._reading() as connection:
-            query = workflows.select().where(workflows.c.claim.is_not(None))
-            return [_workflow(row) for row in connection.execute(query)]
+        return self._found(workflows.select().where(workflows.c.claim.is_not(None)))
 
     def due(self, now: datetime, limit: int = 100) -> Sequence[Workflow]:
         table = workflows
@@ -262,6 +255,9 @@ class SqlStore:
             .order_by(table.c.resume_at)
             .limit(limit)
         )
+        return self._found(query)
+
+    def _found(self, query: sa.Select[Any, Any, Any]) -> Sequence[Workflow]:
         with self._reading() as connection:
             return [_workflow(row) for row in connection.execute(query)]
 
@@ -294,8 +290,7 @@ class SqlStore:
         query = (
             sa.select(*_SUMMARY).where(table.c.workflow_id == workflow_id).order_by(table.c.session_number)
         )
-        with self._reading() as connection:
-            return [SnapshotSummary(**row) for row in connection.execute(query).mappings()]
+        return self._summaries(query)
 
     def find_snapshots(self, name: str) -> Sequence[SnapshotSummary]:
         table = session_snapshots
@@ -306,6 +301,9 @@ class SqlStore:
             .where(sa.or_(starts_so, table.c.session_id == name))
             .order_by(table.c.created_at.desc(), table.c.id.desc())
         )
+        return self._summaries(query)
+
+    def _summaries(self, query: sa.Select[Any, Any, Any]) -> Sequence[SnapshotSummary]:
         with self._reading() as connection:
             return [SnapshotSummary(**row) for row in connection.execute(query).mappings()]
 
@@ -324,15 +322,7 @@ class SqlStore:
         if types is not None:
             query = query.where(table.c.type.in_(types))
         with self._reading() as connection:
-            return [
-                Event(
-                    seq=row.seq,
-                    workflow_id=row.workflow_id,
-                    at=row.at,
-                    entry=entry_from_json(row.type, row.entry_json),
-                )
-                for row in connection.execute(query)
-            ]
+            return [_event(row) for row in connection.execute(query)]
 
     def recent_entries(self, kind: str, limit: int) -> Sequence[Entry]:
         table = workflow_events
@@ -356,42 +346,32 @@ class SqlStore:
             yield connection
 
 
+def _event(row: Any) -> Event:
+    entry = entry_from_json(row.type, row.entry_json)
+    return Event(seq=row.seq, workflow_id=row.workflow_id, at=row.at, entry=entry)
+
+
 def _mentions(text: str) -> sa.ColumnElement[bool]:
     columns = (workflows.c.issue_title, workflows.c.issue_id, workflows.c.id, workflows.c.worktree)
     return sa.or_(*(column.icontains(text, autoescape=True) for column in columns))
 
 
+_PLAIN_FIELDS = [name for name in Workflow.model_fields if name not in ("issue", "pause_request", "options")]
+
+
 def _workflow_row(workflow: Workflow) -> dict[str, Any]:
     request = workflow.pause_request
     return {
-        "id": workflow.id,
-        "issue_id": workflow.issue.id,
-        "issue_title": workflow.issue.title,
-        "issue_description": workflow.issue.description,
-        "worktree": workflow.worktree,
-        "status": workflow.status,
-        "revision": workflow.revision,
-        "session_count": workflow.session_count,
-        "created_at": workflow.created_at,
-        "updated_at": workflow.updated_at,
-        "paused_at": workflow.paused_at,
-        "pause_reason": workflow.pause_reason,
+        **{name: getattr(workflow, name) for name in _PLAIN_FIELDS},
+        **{f"issue_{name}": getattr(workflow.issue, name) for name in Issue.model_fields},
         "pause_request": request.model_dump_json() if request else None,
-        "commit_at_start": workflow.commit_at_start,
         "options": workflow.options.model_dump_json(exclude_defaults=True),
-        "run_id": workflow.run_id,
-        "claim": workflow.claim,
-        "resume_at": workflow.resume_at,
     }
 
 
 def _workflow(row: Any) -> Workflow:
     fields = dict(row._mapping)
-    issue = Issue(
-        id=fields.pop("issue_id"),
-        title=fields.pop("issue_title"),
-        description=fields.pop("issue_description"),
-    )
+    issue = Issue(**{name: fields.pop(f"issue_{name}") for name in Issue.model_fields})
     request = fields.pop("pause_request")
     options = fields.pop("options")
     return Workflow(
@@ -403,7 +383,6 @@ def _workflow(row: Any) -> Workflow:
 
 
 def _snapshot_row(snapshot: SessionSnapshot) -> dict[str, Any]:
-    summary = SnapshotSummary.of(snapshot)
-    row = {name: getattr(summary, name) for name in SnapshotSummary.__dataclass_fields__}
+    row = {name: getattr(snapshot, name) for name in SnapshotSummary.__dataclass_fields__}
     text, tasks = snapshot_to_columns(snapshot)
     return {**row, "snapshot_json": text, "tasks": tasks}

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections import OrderedDict, deque
+from collections import deque
 from collections.abc import Iterable, Iterator
-from typing import Any, BinaryIO, Literal, cast
+from typing import Any, BinaryIO, cast
 
 from holdfast.model.message import (
     Message,
@@ -18,20 +18,29 @@ from holdfast.model.message import (
     ToolResult,
     TurnState,
 )
-from holdfast.transcripts.fields import is_program_command, json_objects, told
+from holdfast.transcripts.fields import (
+    MOST_TODOS,
+    TODO_STATUSES,
+    MessageMaker,
+    Recent,
+    count_of,
+    count_unknown,
+    is_program_command,
+    json_objects,
+    mapping_of,
+    mappings_of,
+    text_of,
+    text_or_none,
+    todo_of,
+    todos_of,
+    told,
+)
 
 # ── the todo list ─────────────────────────────────────────────────────────────────────────────────
 
 # Claude Code's todo list, folded from the calls that change it.
 
-_Status = Literal["pending", "in_progress", "completed"]
-_STATUSES: dict[object, _Status] = {
-    "pending": "pending",
-    "in_progress": "in_progress",
-    "completed": "completed",
-}
 _CREATED = re.compile(r"[Tt]ask #(\w+) created")
-_MOST_ITEMS = 1000
 
 
 class TodoList:
@@ -61,33 +70,28 @@ class TodoList:
                 identifier = _created_id(structured, result.text) or f"?{len(self._items)}"
                 self._items[identifier] = item
                 changed = True
-        if isinstance(structured, dict):
-            changed |= self._relist(cast(dict[str, Any], structured).get("tasks"))
+        changed |= self._relist(mapping_of(structured).get("tasks"))
         return self._whole() if changed else None
 
     def _replace(self, todos: object) -> bool:
-        if not isinstance(todos, list):
+        items = todos_of(todos, "content")
+        if items is None:
             return False
-        items = [_item(entry, "content") for entry in cast(list[object], todos)[:_MOST_ITEMS]]
-        self._items = {str(number): item for number, item in enumerate(items, 1) if item}
+        self._items = {str(number): item for number, item in enumerate(items, 1)}
         return True
 
     def _relist(self, tasks: object) -> bool:
-        if not isinstance(tasks, list):
-            return False
-        listed: dict[str, TodoItem] = {}
-        for entry in cast(list[object], tasks)[:_MOST_ITEMS]:
-            item = _item(entry, "subject")
-            if item:
-                listed[str(cast(dict[str, Any], entry).get("id"))] = item
-        if not listed:
-            return False
-        self._items = listed
-        return True
+        listed = {
+            str(entry.get("id")): item
+            for entry in mappings_of(tasks)[:MOST_TODOS]
+            if (item := todo_of(entry, "subject"))
+        }
+        self._items = listed or self._items
+        return bool(listed)
 
     def _await(self, call: ToolCall) -> None:
-        item = _item(call.arguments, "subject")
-        if item and len(self._items) + len(self._awaiting_id) < _MOST_ITEMS:
+        item = todo_of(call.arguments, "subject")
+        if item and len(self._items) + len(self._awaiting_id) < MOST_TODOS:
             self._awaiting_id[call.id] = item
 
     def _update(self, change: dict[str, Any]) -> bool:
@@ -98,10 +102,9 @@ class TodoList:
         if change.get("status") == "deleted":
             del self._items[identifier]
             return True
-        subject = change.get("subject")
         self._items[identifier] = TodoItem(
-            subject if isinstance(subject, str) and subject else item.text,
-            _STATUSES.get(_hashable(change.get("status")), item.status),
+            text_of(change.get("subject")) or item.text,
+            TODO_STATUSES.get(text_of(change.get("status")), item.status),
         )
         return True
 
@@ -109,25 +112,9 @@ class TodoList:
         return tuple(self._items.values())
 
 
-def _item(entry: object, text_key: str) -> TodoItem | None:
-    if not isinstance(entry, dict):
-        return None
-    fields = cast(dict[str, Any], entry)
-    text = fields.get(text_key)
-    if not isinstance(text, str) or not text.strip():
-        return None
-    return TodoItem(text.strip(), _STATUSES.get(_hashable(fields.get("status")), "pending"))
-
-
-def _hashable(value: object) -> object:
-    return value if isinstance(value, str) else None
-
-
 def _created_id(structured: object, text: str) -> str | None:
-    if isinstance(structured, dict):
-        task: Any = cast(dict[str, Any], structured).get("task")
-        if isinstance(task, dict) and (identifier := cast(dict[str, Any], task).get("id")):
-            return str(identifier)
+    if identifier := mapping_of(mapping_of(structured).get("task")).get("id"):
+        return str(identifier)
     found = _CREATED.search(text, 0, 500)
     return found[1] if found else None
 
@@ -189,95 +176,79 @@ _USER_SAID = re.compile(r"the user said:\s*")
 _SAID_AFTER_REJECTION_LIMIT = 20_000
 
 
-class _Recent:
-    """A bounded memory of ids: tells whether one was met lately."""
-
-    def __init__(self) -> None:
-        self._ids: OrderedDict[str, None] = OrderedDict()
-
-    def met(self, identifier: str) -> bool:
-        if identifier in self._ids:
-            return True
-        self._ids[identifier] = None
-        if len(self._ids) > _REMEMBERED_IDS:
-            self._ids.popitem(last=False)
-        return False
-
-
 def read(source: BinaryIO, report: ReadReport) -> Iterator[Message]:
     """The messages of a Claude Code session file, in file order, in one pass."""
     report.agent = "claude"
     return _Reader(report).messages(source)
 
 
-class _Reader:
+class _Reader(MessageMaker):
     def __init__(self, report: ReadReport) -> None:
-        self._report = report
-        self._index = 0
-        self._lines = _Recent()
-        self._counted = _Recent()
+        super().__init__(report)
+        self._lines: Recent[str, bool] = Recent(_REMEMBERED_IDS)
+        self._counted: Recent[str, bool] = Recent(_REMEMBERED_IDS)
         self._todos = TodoList()
         self._queued: deque[tuple[str, str | None]] = deque(maxlen=64)
         self._boundary: dict[str, Any] | None = None
 
     def messages(self, source: BinaryIO) -> Iterator[Message]:
-        for line in json_objects(source, self._report, _PROGRESS):
-            kind = line.get("type")
-            if kind in _TALK:
-                if self._boundary is not None:
-                    yield from self._unsummarised(line)
-                message = self._talk(line, kind)
-                if message is not None:
-                    yield message
-            elif kind == "queue-operation":
-                yield from self._queue(line)
-            elif kind == "system":
-                yield from self._system(line)
-            elif kind == "summary":
-                self._report.title = _text(line.get("summary")) or self._report.title
-            elif kind == "pr-link":
-                yield self._made(
-                    line, "system", text=f"Pull request {line.get('prUrl') or line.get('prNumber')}"
-                )
-            elif _text(kind) not in _IGNORED:
-                self._count_unknown(kind)
-        yield from self._leftovers()
+        yield from self._made_of(json_objects(source, self._report, _PROGRESS), self._line)
+        self._mark_boundary({})
+        for text, at in self._queued:
+            self._deliver(text, at)
+        yield from self._ready
 
-    def _talk(self, line: dict[str, Any], kind: str) -> Message | None:
-        message: Any = line.get("message")
-        if not isinstance(message, dict):
-            self._count_unknown(f"{kind} without message")
-            return None
+    def _line(self, line: dict[str, Any]) -> None:
+        kind = line.get("type")
+        if kind in _TALK:
+            if self._boundary is not None:
+                self._mark_boundary(line)
+            self._talk(line, kind)
+        elif kind == "queue-operation":
+            self._queue(line)
+        elif kind == "system":
+            self._system(line)
+        elif kind == "summary":
+            self._report.title = text_of(line.get("summary")) or self._report.title
+        elif kind == "pr-link":
+            self._make(line, "system", text=f"Pull request {line.get('prUrl') or line.get('prNumber')}")
+        elif text_of(kind) not in _IGNORED:
+            count_unknown(self._report, str(kind))
+
+    def _talk(self, line: dict[str, Any], kind: str) -> None:
+        body: Any = line.get("message")
         uuid = line.get("uuid")
-        if isinstance(uuid, str) and self._lines.met(uuid):
+        if not isinstance(body, dict):
+            count_unknown(self._report, f"{kind} without message")
+        elif isinstance(uuid, str) and self._lines.met(uuid):
             self._report.duplicated += 1
-            return None
-        self._note_session(line)
-        body = cast(dict[str, Any], message)
-        return self._assistant(line, body) if kind == "assistant" else self._user(line, body)
+        else:
+            self._note_session(line)
+            (self._assistant if kind == "assistant" else self._user)(line, cast(dict[str, Any], body))
 
-    def _unsummarised(self, line: dict[str, Any]) -> Iterator[Message]:
+    def _mark_boundary(self, line: dict[str, Any]) -> None:
         """A boundary that no summary follows still marks the compaction."""
         if self._boundary is not None and not line.get("isCompactSummary"):
-            yield self._made(self._boundary, "system", compaction=True, injected=True)
+            self._make(self._boundary, "system", compaction=True, injected=True)
         self._boundary = None
 
-    def _assistant(self, line: dict[str, Any], body: dict[str, Any]) -> Message:
+    def _assistant(self, line: dict[str, Any], body: dict[str, Any]) -> None:
         said: list[str] = []
         thought: list[str] = []
         calls: list[ToolCall] = []
         for block in _blocks(body.get("content")):
             kind = block.get("type")
             if kind == "text":
-                said.append(_text(block.get("text")))
+                said.append(text_of(block.get("text")))
             elif kind == "thinking":
-                thought.append(_text(block.get("thinking")))
+                thought.append(text_of(block.get("thinking")))
             elif kind in _CALLS:
                 calls.append(_call(block))
         if body.get("model") == _SYNTHETIC or line.get("isApiErrorMessage") is True:
-            return self._by_program(line, "\n".join(said))
+            self._by_program(line, "\n".join(said))
+            return
         reason = body.get("stop_reason")
-        return self._made(
+        self._make(
             line,
             "assistant",
             text="\n".join(said),
@@ -288,28 +259,30 @@ class _Reader:
             turn=_TURNS.get(reason) if isinstance(reason, str) else None,
         )
 
-    def _by_program(self, line: dict[str, Any], text: str) -> Message:
+    def _by_program(self, line: dict[str, Any], text: str) -> None:
         if text.strip() in _FILLERS:
-            return self._made(line, "assistant", text=text, injected=True)
-        return self._made(line, "system", text=text, injected=True, turn="failed")
+            self._make(line, "assistant", text=text, injected=True)
+        else:
+            self._make(line, "system", text=text, injected=True, turn="failed")
 
-    def _user(self, line: dict[str, Any], body: dict[str, Any]) -> Message:
+    def _user(self, line: dict[str, Any], body: dict[str, Any]) -> None:
         said: list[str] = []
         results: list[ToolResult] = []
         for block in _blocks(body.get("content")):
             kind = block.get("type")
             if kind == "text":
-                said.append(_text(block.get("text")))
+                said.append(text_of(block.get("text")))
             elif kind == "tool_result":
                 result = _result(block, line.get("toolUseResult"))
                 results.append(result)
                 if result.outcome == "interrupted":
                     said.append(_said_in_rejection(result.text))
         if line.get("isCompactSummary") or (said and said[0].startswith(_SUMMED_UP)):
-            return self._made(line, "user", text=_summary("\n".join(said)), compaction=True, injected=True)
+            self._make(line, "user", text=_summary("\n".join(said)), compaction=True, injected=True)
+            return
         text, by_program = _typed([part for part in said if part])
         todos = self._todos.after_results(results, line.get("toolUseResult")) if results else None
-        return self._made(
+        self._make(
             line,
             "user",
             text=text,
@@ -319,34 +292,29 @@ class _Reader:
             turn="stopped" if text.startswith(_INTERRUPTED) else None,
         )
 
-    def _queue(self, line: dict[str, Any]) -> Iterator[Message]:
+    def _queue(self, line: dict[str, Any]) -> None:
         operation = line.get("operation")
         if operation == "enqueue":
-            self._queued.append((_text(line.get("content")), _maybe(line.get("timestamp"))))
+            self._queued.append((text_of(line.get("content")), text_or_none(line.get("timestamp"))))
         elif operation == "popAll":
             self._queued.clear()
         elif self._queued:
             text, at = self._queued.popleft()
             if operation == "remove":
-                yield from self._delivered(text, at)
+                self._deliver(text, at)
 
-    def _delivered(self, queued: str, at: str | None) -> Iterator[Message]:
+    def _deliver(self, queued: str, at: str | None) -> None:
         text, injected = _typed([queued])
         if text:
-            yield self._made({"timestamp": at}, "user", text=text, injected=injected)
+            self._make({"timestamp": at}, "user", text=text, injected=injected)
 
-    def _system(self, line: dict[str, Any]) -> Iterator[Message]:
+    def _system(self, line: dict[str, Any]) -> None:
         if line.get("subtype") == "compact_boundary":
             self._boundary = line
         elif line.get("subtype") in _TURN_IS_OVER:
-            yield self._made(line, "system", injected=True, turn="ended")
-        elif text := _text(line.get("content")):
-            yield self._made(line, "system", text=text, injected=True)
-
-    def _leftovers(self) -> Iterator[Message]:
-        yield from self._unsummarised({})
-        for text, at in self._queued:
-            yield from self._delivered(text, at)
+            self._make(line, "system", injected=True, turn="ended")
+        elif text := text_of(line.get("content")):
+            self._make(line, "system", text=text, injected=True)
 
     def _usage(self, body: dict[str, Any]) -> TokenUsage | None:
         usage: Any = body.get("usage")
@@ -354,72 +322,38 @@ class _Reader:
         if not isinstance(usage, dict) or (isinstance(identifier, str) and self._counted.met(identifier)):
             return None
         figures = cast(dict[str, Any], usage)
-        model = _maybe(body.get("model"))
+        model = text_or_none(body.get("model"))
         self._report.model = model or self._report.model
         return TokenUsage(
-            input_tokens=_number(figures.get("input_tokens")),
-            output_tokens=_number(figures.get("output_tokens")),
-            cache_read=_number(figures.get("cache_read_input_tokens")),
-            cache_write=_number(figures.get("cache_creation_input_tokens")),
+            input_tokens=count_of(figures.get("input_tokens")),
+            output_tokens=count_of(figures.get("output_tokens")),
+            cache_read=count_of(figures.get("cache_read_input_tokens")),
+            cache_write=count_of(figures.get("cache_creation_input_tokens")),
             model=model,
         )
 
-    def _made(self, line: dict[str, Any], role: Role, **fields: Any) -> Message:
-        agent = line.get("agentId") or ("sidechain" if line.get("isSidechain") else None)
-        message = Message(
-            index=self._index,
-            role=role,
-            at=_maybe(line.get("timestamp")),
-            id=_maybe(line.get("uuid")),
-            subagent=_maybe(agent),
-            **fields,
-        )
-        self._index += 1
-        return message
+    def _make(self, line: dict[str, Any], role: Role, **fields: Any) -> None:
+        at, identifier = text_or_none(line.get("timestamp")), text_or_none(line.get("uuid"))
+        agent = text_or_none(line.get("agentId") or ("sidechain" if line.get("isSidechain") else None))
+        self._pass_on(Message(self._index, role, at=at, id=identifier, subagent=agent, **fields))
 
     def _note_session(self, line: dict[str, Any]) -> None:
         report = self._report
-        report.session_id = _maybe(line.get("sessionId")) or report.session_id
-        report.branch = _maybe(line.get("gitBranch")) or report.branch
+        report.session_id = text_or_none(line.get("sessionId")) or report.session_id
+        report.branch = text_or_none(line.get("gitBranch")) or report.branch
         if report.cwd is None:
             # Where the session began; later lines name wherever the shell happened to be.
-            report.cwd = _maybe(line.get("cwd"))
-
-    def _count_unknown(self, kind: object) -> None:
-        self._report.unknown += 1
-        known = self._report.unknown_types
-        name = str(kind)[:60]
-        if name in known or len(known) < 50:
-            known[name] = known.get(name, 0) + 1
-
-
-def _text(value: object) -> str:
-    return value if isinstance(value, str) else ""
-
-
-def _maybe(value: object) -> str | None:
-    return value if isinstance(value, str) and value else None
-
-
-def _number(value: object) -> int:
-    return value if isinstance(value, int) else 0
+            report.cwd = text_or_none(line.get("cwd"))
 
 
 def _blocks(content: object) -> list[dict[str, Any]]:
     if isinstance(content, str):
         return [{"type": "text", "text": content}]
-    if not isinstance(content, list):
-        return []
-    return [cast(dict[str, Any], block) for block in cast(list[object], content) if isinstance(block, dict)]
+    return mappings_of(content)
 
 
 def _call(block: dict[str, Any]) -> ToolCall:
-    arguments: Any = block.get("input")
-    return ToolCall(
-        id=_text(block.get("id")),
-        name=_text(block.get("name")),
-        arguments=cast(dict[str, Any], arguments) if isinstance(arguments, dict) else {},
-    )
+    return ToolCall(text_of(block.get("id")), text_of(block.get("name")), mapping_of(block.get("input")))
 
 
 def _result(block: dict[str, Any], structured: object) -> ToolResult:
@@ -427,12 +361,12 @@ def _result(block: dict[str, Any], structured: object) -> ToolResult:
     if isinstance(content, str):
         text = content
     else:
-        text = "\n".join(_text(part.get("text")) for part in _blocks(content))
-    return ToolResult(_text(block.get("tool_use_id")), text, _outcome(block, text, structured))
+        text = "\n".join(text_of(part.get("text")) for part in _blocks(content))
+    return ToolResult(text_of(block.get("tool_use_id")), text, _outcome(block, text, structured))
 
 
 def _outcome(block: dict[str, Any], text: str, structured: object) -> ToolOutcome:
-    if isinstance(structured, dict) and cast(dict[str, Any], structured).get("interrupted") is True:
+    if mapping_of(structured).get("interrupted") is True:
         return "interrupted"
     if not block.get("is_error"):
         return "ok"
@@ -455,8 +389,7 @@ def _summary(text: str) -> str:
 
 def _is_notice(line: dict[str, Any]) -> bool:
     """Whether the program itself says that no person wrote the line."""
-    origin: Any = line.get("origin")
-    kind = cast(dict[str, Any], origin).get("kind") if isinstance(origin, dict) else None
+    kind = mapping_of(line.get("origin")).get("kind")
     marked = any(line.get(mark) for mark in ("isMeta", "isVisibleInTranscriptOnly"))
     return marked or line.get("promptSource") == "system" or (isinstance(kind, str) and kind != "human")
 

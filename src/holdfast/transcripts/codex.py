@@ -7,8 +7,6 @@ from collections import deque
 from collections.abc import Iterator
 from typing import Any, BinaryIO, cast
 
-import orjson
-
 from holdfast.model.message import (
     Message,
     ReadReport,
@@ -19,11 +17,14 @@ from holdfast.model.message import (
     ToolResult,
 )
 from holdfast.transcripts.fields import (
+    MessageMaker,
     Recent,
+    arguments_of,
     count_of,
     count_unknown,
     joined,
     json_objects,
+    json_of,
     kind_of,
     list_of,
     mapping_of,
@@ -121,9 +122,8 @@ def _unwrapped(text: str) -> tuple[str, int | None, bool]:
 
 
 def _out_of_json(text: str) -> tuple[str, int | None, bool]:
-    try:
-        fields: dict[str, Any] = mapping_of(orjson.loads(text))
-    except (orjson.JSONDecodeError, RecursionError):
+    fields = mapping_of(json_of(text))
+    if not fields:
         return text, None, False
     code = mapping_of(fields.get("metadata")).get("exit_code")
     exact = code if isinstance(code, int) and not isinstance(code, bool) else None
@@ -271,13 +271,10 @@ class _Answer:
         self.usage: TokenUsage | None = None
 
 
-class _Reader:
+class _Reader(MessageMaker):
     def __init__(self, report: ReadReport) -> None:
-        self._report = report
-        self._index = 0
-        self._ready: list[Message] = []  # made from the line at hand, to be passed on
+        super().__init__(report)
         self._at: str | None = None
-        self._subagent: str | None = None
         self._started = False
         self._answer: _Answer | None = None
         self._summary: str | None = None
@@ -291,16 +288,11 @@ class _Reader:
         self._last_total: object = None
 
     def messages(self, source: BinaryIO) -> Iterator[Message]:
-        ready = self._ready
-        for line in json_objects(source, self._report, is_noise=self._is_noise):
-            self._line(line)
-            if ready:
-                yield from ready
-                ready.clear()
+        yield from self._made_of(json_objects(source, self._report, is_noise=self._is_noise), self._line)
         self._finish_answer()
         if self._summary is not None:
             self._make("assistant", text=self._summary, injected=True)
-        yield from ready
+        yield from self._ready
 
     def _is_noise(self, line: bytes) -> bool:
         """Half of all lines are events that say nothing new: they are not even parsed."""
@@ -555,8 +547,7 @@ class _Reader:
         return True
 
     def _make(self, role: Role, *, at: str | None = None, **fields: Any) -> None:
-        self._ready.append(Message(self._index, role, at=at or self._at, subagent=self._subagent, **fields))
-        self._index += 1
+        self._pass_on(Message(self._index, role, at=at or self._at, subagent=self._subagent, **fields))
 
 
 def _kind_and_payload(line: dict[str, Any]) -> tuple[str, dict[str, Any]]:
@@ -604,17 +595,7 @@ def _tool_call(item: dict[str, Any], kind: str) -> ToolCall:
         return ToolCall(call_id, name, mapping_of(item.get("action")))
     if kind == "custom_tool_call":
         return ToolCall(call_id, name, {"input": item.get("input")})
-    return ToolCall(call_id, name, _arguments(item.get("arguments")))
-
-
-def _arguments(raw: object) -> dict[str, Any]:
-    if not isinstance(raw, str):
-        return mapping_of(raw)
-    try:
-        parsed: object = orjson.loads(raw)
-    except (orjson.JSONDecodeError, RecursionError):
-        return {"arguments": raw} if raw else {}
-    return mapping_of(parsed) or ({} if parsed == {} else {"arguments": parsed})
+    return ToolCall(call_id, name, arguments_of(item.get("arguments")))
 
 
 def _without_lead(message: str) -> str:

@@ -10,14 +10,14 @@ from typing import Any, BinaryIO, Generic, Literal, TypeVar, cast
 import orjson
 
 from holdfast.model.frame import without_own_words
-from holdfast.model.message import ReadReport, TodoItem
+from holdfast.model.message import Message, ReadReport, TodoItem
 
 Key = TypeVar("Key", bound=Hashable)
 Value = TypeVar("Value")
 
-_MOST_TODOS = 1000
+MOST_TODOS = 1000
 _MOST_UNKNOWN_TYPES = 50
-_TODO_STATUSES: dict[str, Literal["pending", "in_progress", "completed"]] = {
+TODO_STATUSES: dict[str, Literal["pending", "in_progress", "completed"]] = {
     "pending": "pending",
     "in_progress": "in_progress",
     "completed": "completed",
@@ -74,16 +74,34 @@ def iso_of_milliseconds(value: object) -> str | None:
     return moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
+def json_of(data: str | bytes) -> object:
+    """What it says; None where it is no JSON."""
+    try:
+        return orjson.loads(data)
+    except (orjson.JSONDecodeError, RecursionError):
+        return None
+
+
+def arguments_of(raw: object) -> dict[str, Any]:
+    """What a tool is called with: an object, or one written as JSON; anything else by a name of ours."""
+    if not isinstance(raw, str):
+        return mapping_of(raw)
+    parsed = json_of(raw or "{}")
+    return cast(dict[str, Any], parsed) if isinstance(parsed, dict) else {"arguments": parsed or raw}
+
+
 def todos_of(entries: object, text_key: str) -> tuple[TodoItem, ...] | None:
     """A whole todo list; cancelled items are left out, since nobody is to do them."""
     if not isinstance(entries, list):
         return None
-    items: list[TodoItem] = []
-    for entry in mappings_of(cast(list[object], entries)[:_MOST_TODOS]):
-        text = text_of(entry.get(text_key)).strip()
-        if text and entry.get("status") != "cancelled":
-            items.append(TodoItem(text, _TODO_STATUSES.get(text_of(entry.get("status")), "pending")))
-    return tuple(items)
+    left = [entry for entry in mappings_of(cast(object, entries)) if entry.get("status") != "cancelled"]
+    return tuple(item for entry in left[:MOST_TODOS] if (item := todo_of(entry, text_key)))
+
+
+def todo_of(entry: dict[str, Any], text_key: str) -> TodoItem | None:
+    text = text_of(entry.get(text_key)).strip()
+    status = TODO_STATUSES.get(text_of(entry.get("status")), "pending")
+    return TodoItem(text, status) if text else None
 
 
 def count_unknown(report: ReadReport, kind: str) -> None:
@@ -133,6 +151,29 @@ class Recent(Generic[Key, Value]):
         old = self._old.pop(key, None)
         young = self._young.pop(key, None)
         return old if young is None else young
+
+
+class MessageMaker:
+    """What readers share: numbers the messages and keeps those of the line at hand to be passed on."""
+
+    def __init__(self, report: ReadReport) -> None:
+        self._report = report
+        self._index = 0
+        self._ready: list[Message] = []
+        self._subagent: str | None = None
+
+    def _pass_on(self, message: Message) -> None:
+        self._index += 1
+        self._ready.append(message)
+
+    def _made_of(self, lines: Iterable[Value], take: Callable[[Value], None]) -> Iterator[Message]:
+        """The messages that `take` makes of each line, before it gets the next one."""
+        ready = self._ready
+        for line in lines:
+            take(line)
+            if ready:
+                yield from ready
+                ready.clear()
 
 
 class PushedBack:
@@ -254,10 +295,7 @@ class _Collected:
         if self.too_large:
             report.oversized += 1
             return None
-        try:
-            value: object = orjson.loads(b"".join(self._lines).rstrip().removesuffix(b","))
-        except (orjson.JSONDecodeError, RecursionError):
-            value = None
+        value = json_of(b"".join(self._lines).rstrip().removesuffix(b","))
         if not isinstance(value, dict):
             report.torn += 1
             return None
@@ -408,10 +446,7 @@ def _is_task_notice(text: str) -> bool:
     if not _TASK_NOTICE.match(text) or len(text) > _LONGEST_NOTICE:
         return False
     notice, _, rest = text.partition("}\n")
-    try:
-        found: object = orjson.loads(f"{notice}}}" if rest else text)
-    except (orjson.JSONDecodeError, RecursionError):
-        return False
+    found = json_of(f"{notice}}}" if rest else text)
     notices: list[object] = cast("list[object]", found) if isinstance(found, list) else [found]
     return (
         bool(notices)

@@ -20,6 +20,8 @@ from holdfast.model.message import (
     TurnState,
 )
 from holdfast.transcripts.fields import (
+    MessageMaker,
+    Piece,
     PushedBack,
     Recent,
     count_of,
@@ -304,12 +306,9 @@ def read(source: BinaryIO, report: ReadReport) -> Iterator[Message]:
     return reader.document(rest) if head.strip() == b"{" else reader.log(rest)
 
 
-class _Reader:
+class _Reader(MessageMaker):
     def __init__(self, report: ReadReport) -> None:
-        self._report = report
-        self._index = 0
-        self._ready: list[Message] = []  # made from the line at hand, to be passed on
-        self._subagent: str | None = None
+        super().__init__(report)
         self._history = History()
         self._held: dict[str, Any] | None = None
         self._is_replaying = False
@@ -318,14 +317,9 @@ class _Reader:
         self._counted: Recent[str, bool] = Recent(_REMEMBERED_CALLS)
 
     def log(self, source: BinaryIO) -> Iterator[Message]:
-        ready = self._ready
-        for line in json_objects(source, self._report, is_noise=self._is_noise):
-            self._log_line(line)
-            if ready:
-                yield from ready
-                ready.clear()
+        yield from self._made_of(json_objects(source, self._report, is_noise=self._is_noise), self._log_line)
         self._release()
-        yield from ready
+        yield from self._ready
 
     def _is_noise(self, line: bytes) -> bool:
         """Two of three lines say nothing new: they are not even parsed."""
@@ -362,17 +356,18 @@ class _Reader:
             count_unknown(self._report, next(iter(line), "empty"))
 
     def document(self, source: BinaryIO) -> Iterator[Message]:
-        for part, fields in document_pieces(source, self._report):
-            if part == "about":
-                self._note_session(fields)
-            elif isinstance(fields.get("id"), str):
-                self._line(fields)
-            else:
-                count_unknown(self._report, "message without id")
-            yield from self._ready
-            self._ready.clear()
+        yield from self._made_of(document_pieces(source, self._report), self._piece)
         self._release()
         yield from self._ready
+
+    def _piece(self, piece: Piece) -> None:
+        part, fields = piece
+        if part == "about":
+            self._note_session(fields)
+        elif isinstance(fields.get("id"), str):
+            self._line(fields)
+        else:
+            count_unknown(self._report, "message without id")
 
     # --- the log
 
@@ -516,17 +511,11 @@ class _Reader:
         self._release()
         first, dropped = self._history.cut_at(identifier)
         if first is not None:
-            self._ready.append(
-                Message(
-                    index=self._index,
-                    role="system",
-                    text=f"The user took back {dropped} messages",
-                    injected=True,
-                    subagent=self._subagent,
-                    undone_from=first,
-                )
+            told = f"The user took back {dropped} messages"
+            agent = self._subagent
+            self._pass_on(
+                Message(self._index, "system", told, injected=True, undone_from=first, subagent=agent)
             )
-            self._index += 1
 
     # --- the session
 
@@ -557,8 +546,7 @@ class _Reader:
     def _make(self, record: GeminiRecord, role: Role, **fields: Any) -> None:
         at = text_or_none(record.raw.get("timestamp"))
         message = Message(self._index, role, at=at, id=record.id, subagent=self._subagent, **fields)
-        self._index += 1
-        self._ready.append(message)
+        self._pass_on(message)
         if self._report.cwd is None and message.text.startswith(CONTEXT_TAG):
             self._note_workspace(message)
 

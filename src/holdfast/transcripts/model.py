@@ -9,8 +9,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, BinaryIO
 
-import orjson
-
 from holdfast.model.message import (
     Message,
     ReadReport,
@@ -21,9 +19,11 @@ from holdfast.model.message import (
 )
 from holdfast.transcripts.fields import (
     MAX_LINE_BYTES,
+    arguments_of,
     count_of,
     count_unknown,
     joined,
+    json_of,
     kind_of,
     list_of,
     mapping_of,
@@ -51,11 +51,9 @@ def _messages(source: BinaryIO, report: ReadReport) -> list[dict[str, Any]]:
     if len(data) > MAX_LINE_BYTES:
         report.oversized += 1
         return []
-    try:
-        return mappings_of(orjson.loads(data))
-    except (orjson.JSONDecodeError, RecursionError):
-        report.torn += 1
-        return []
+    messages = json_of(data)
+    report.torn += messages is None
+    return mappings_of(messages)
 
 
 def _request(index: int, message: dict[str, Any], parts: list[dict[str, Any]], report: ReadReport) -> Message:
@@ -95,7 +93,7 @@ def _response(
             thought.append(text_of(part.get("content")))
         elif kind == "tool-call":
             name, call_id = text_of(part.get("tool_name")), text_of(part.get("tool_call_id"))
-            calls.append(ToolCall(call_id, name, _arguments(part.get("args"))))
+            calls.append(ToolCall(call_id, name, arguments_of(part.get("args"))))
         else:
             count_unknown(report, kind)
     report.model = text_or_none(message.get("model_name")) or report.model
@@ -134,12 +132,3 @@ def _content(content: object) -> str:
     if isinstance(content, list):
         return joined(text_of(piece) for piece in list_of(content))  # pyright: ignore[reportUnknownArgumentType]
     return text_of(content)
-
-
-def _arguments(raw: object) -> dict[str, Any]:
-    if not isinstance(raw, str):
-        return mapping_of(raw)
-    try:
-        return mapping_of(orjson.loads(raw))
-    except (orjson.JSONDecodeError, RecursionError):
-        return {"arguments": raw} if raw else {}

@@ -5,17 +5,16 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Generator, Iterable, Iterator
 from contextlib import closing, contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, BinaryIO, cast
 from urllib.parse import quote
-
-import orjson
 
 from holdfast.base.errors import DamagedDataError, InvalidInputError, NotFoundError
 from holdfast.model.message import (
     Message,
     ReadReport,
+    Role,
     TokenUsage,
     ToolCall,
     ToolOutcome,
@@ -24,12 +23,14 @@ from holdfast.model.message import (
 )
 from holdfast.transcripts.fields import (
     MAX_LINE_BYTES,
+    MessageMaker,
     PushedBack,
     count_of,
     count_unknown,
     document_pieces,
     iso_of_milliseconds,
     joined,
+    json_of,
     kind_of,
     mapping_of,
     mappings_of,
@@ -77,11 +78,6 @@ FROM part WHERE message_id = ? ORDER BY id
 
 
 @dataclass(frozen=True, slots=True)
-class SessionRow:
-    fields: dict[str, Any]
-
-
-@dataclass(frozen=True, slots=True)
 class MessageRow:
     info: dict[str, Any]
     parts: Iterator[dict[str, Any]]  # to be consumed before the next row is asked for
@@ -103,13 +99,6 @@ def connect(path: Path) -> sqlite3.Connection:
     # Any bytes may stand in a damaged text column: decoding is ours.
     connection.text_factory = bytes
     return connection
-
-
-def read_rows(path: Path, report: ReadReport, session_id: str | None) -> Iterator[SessionRow | MessageRow]:
-    with closing(connect(path)) as connection:
-        # One transaction: a session that goes on meanwhile is seen as of now.
-        connection.execute("BEGIN")
-        yield from _Rows(connection, report, path).of(session_id)
 
 
 @contextmanager
@@ -135,9 +124,7 @@ class _Rows:
         self._report = report
         self._path = path
 
-    def of(self, session_id: str | None) -> Iterator[SessionRow | MessageRow]:
-        session = self._session(session_id)
-        yield SessionRow(session)
+    def messages_of(self, session: dict[str, Any]) -> Iterator[MessageRow]:
         root = text_of(session.get("id"))
         reverted = _parsed(session.get("revert"))
         last = {row[0] for row in self._connection.execute(_LAST_OF_EACH, {"session": root})}
@@ -149,7 +136,7 @@ class _Rows:
             else:
                 yield from self._message(identifier, decoded(owner), root, is_last=identifier in last)
 
-    def _session(self, session_id: str | None) -> dict[str, Any]:
+    def session(self, session_id: str | None) -> dict[str, Any]:
         where = "id = ?" if session_id is not None else "parent_id IS NULL"
         rows = self._connection.execute(
             f"SELECT * FROM session WHERE {where} ORDER BY time_updated DESC LIMIT 1",  # noqa: S608
@@ -206,12 +193,7 @@ def _key(identifier: object) -> object:
 
 
 def _parsed(data: object) -> dict[str, Any]:
-    if not isinstance(data, str | bytes):
-        return {}
-    try:
-        return mapping_of(cast(object, orjson.loads(data)))
-    except (orjson.JSONDecodeError, RecursionError):
-        return {}
+    return mapping_of(json_of(data)) if isinstance(data, str | bytes) else {}
 
 
 def is_reverted(identifier: str, revert: dict[str, Any]) -> bool:
@@ -239,14 +221,12 @@ _TURNS: dict[str, TurnState] = {"stop": "ended", "tool-calls": "open"}
 _ABORTED_TOOL = "Tool execution aborted"
 
 
-def read(source: Path | BinaryIO, report: ReadReport, session_id: str | None = None) -> Iterator[Message]:
+def read(source: BinaryIO, report: ReadReport, session_id: str | None = None) -> Iterator[Message]:
     """The messages of one session, those of its sub-agents among them, in the order of time.
 
     Without ``session_id`` a database gives the session that was last at work.
     """
     report.agent = "opencode"
-    if isinstance(source, Path):
-        return _read_path(source, report, session_id)
     head = source.readline(len(SQLITE_MAGIC))
     if head != SQLITE_MAGIC:
         return _Reader(report).export(cast(BinaryIO, PushedBack(head, source)))
@@ -254,20 +234,6 @@ def read(source: Path | BinaryIO, report: ReadReport, session_id: str | None = N
     if not isinstance(name, str | Path):
         raise InvalidInputError("an OpenCode database cannot be read from a stream", hint="give its path")
     return _Reader(report).database(Path(name), session_id)
-
-
-def _read_path(path: Path, report: ReadReport, session_id: str | None) -> Iterator[Message]:
-    try:
-        source = path.open("rb")
-    except OSError as error:
-        hint = "give the path of opencode.db or of an exported session"
-        raise NotFoundError(f"cannot open {path}: {error.strerror}", hint=hint) from error
-    with source:
-        head = source.readline(len(SQLITE_MAGIC))
-        if head != SQLITE_MAGIC:
-            yield from _Reader(report).export(cast(BinaryIO, PushedBack(head, source)))
-            return
-    yield from _Reader(report).database(path, session_id)
 
 
 @dataclass(slots=True)
@@ -284,93 +250,89 @@ class _Step:
         return bool(self.said or self.noted or self.thought or self.calls)
 
 
-class _Reader:
+class _Reader(MessageMaker):
     def __init__(self, report: ReadReport) -> None:
-        self._report = report
-        self._index = 0
+        super().__init__(report)
+        self._info: dict[str, Any] = {}  # of the row at hand
 
     def database(self, path: Path, session_id: str | None) -> Iterator[Message]:
-        with damage_named(path):
-            for row in read_rows(path, self._report, session_id):
-                if isinstance(row, SessionRow):
-                    self._note_session(row.fields)
-                else:
-                    yield from self._message(row.info, row.parts, row.subagent, is_last=row.is_last)
+        with damage_named(path), closing(connect(path)) as connection:
+            # One transaction: a session that goes on meanwhile is seen as of now.
+            connection.execute("BEGIN")
+            rows = _Rows(connection, self._report, path)
+            session = rows.session(session_id)
+            self._note_session(session)
+            yield from self._made_of(rows.messages_of(session), self._message)
 
     def export(self, source: BinaryIO) -> Iterator[Message]:
-        waiting: dict[str, Any] | None = None
+        return self._made_of(self._exported(source), self._message)
+
+    def _exported(self, source: BinaryIO) -> Iterator[MessageRow]:
+        waiting: MessageRow | None = None
         reverted: dict[str, Any] = {}
         for part, fields in document_pieces(source, self._report):
+            info = mapping_of(fields.get("info"))
             if part == "about":
-                about = mapping_of(fields.get("info"))
-                self._note_session(about)
-                reverted = mapping_of(about.get("revert")) or reverted
-                continue
-            if is_reverted(text_of(mapping_of(fields.get("info")).get("id")), reverted):
+                self._note_session(info)
+                reverted = mapping_of(info.get("revert")) or reverted
+            elif not info:
+                count_unknown(self._report, "message without info")
+            elif is_reverted(text_of(info.get("id")), reverted):
                 self._report.taken_back += 1
-                continue
-            if waiting is not None:
-                yield from self._exported(waiting, is_last=False)
-            waiting = fields
+            else:
+                if waiting is not None:
+                    yield waiting
+                waiting = MessageRow(info, iter(mappings_of(fields.get("parts"))), None, is_last=False)
         if waiting is not None:
-            yield from self._exported(waiting, is_last=True)
-
-    def _exported(self, fields: dict[str, Any], *, is_last: bool) -> Iterator[Message]:
-        info = mapping_of(fields.get("info"))
-        if not info:
-            count_unknown(self._report, "message without info")
-            return
-        yield from self._message(info, mappings_of(fields.get("parts")), None, is_last=is_last)
+            yield replace(waiting, is_last=True)
 
     # --- messages
 
-    def _message(
-        self, info: dict[str, Any], parts: Iterable[dict[str, Any]], subagent: str | None, *, is_last: bool
-    ) -> Iterator[Message]:
-        made = _Maker(self, info, subagent)
-        role = kind_of(info.get("role"))
+    def _message(self, row: MessageRow) -> None:
+        self._info, self._subagent = row.info, row.subagent
+        role = kind_of(row.info.get("role"))
         if role == "user":
-            yield from self._user(made, parts)
+            self._user(row.parts)
         elif role == "assistant":
-            yield from self._assistant(made, parts, is_last=is_last)
+            self._assistant(row.info, row.parts, is_last=row.is_last)
         else:
             count_unknown(self._report, f"message/{role}")
 
-    def _user(self, made: _Maker, parts: Iterable[dict[str, Any]]) -> Iterator[Message]:
+    def _make(self, role: Role, **fields: Any) -> None:
+        at = iso_of_milliseconds(mapping_of(self._info.get("time")).get("created"))
+        identifier = text_or_none(self._info.get("id"))
+        self._pass_on(Message(self._index, role, at=at, id=identifier, subagent=self._subagent, **fields))
+
+    def _user(self, parts: Iterable[dict[str, Any]]) -> None:
         step = _Step()
         for part in parts:
             self._collect(step, part, open_calls="unknown")
         # Beside what was typed, OpenCode puts the contents of the files that were named there.
         if step.said or step.noted:
             text, by_program = told(joined(step.said or step.noted))
-            yield made.message("user", text=text, injected=by_program or not step.said)
+            self._make("user", text=text, injected=by_program or not step.said)
 
-    def _assistant(
-        self, made: _Maker, parts: Iterable[dict[str, Any]], *, is_last: bool
-    ) -> Iterator[Message]:
-        info = made.info
+    def _assistant(self, info: dict[str, Any], parts: Iterable[dict[str, Any]], *, is_last: bool) -> None:
         error = mapping_of(info.get("error"))
         usage = self._usage(info)
         open_calls: ToolOutcome = "unknown" if is_last and not error else "interrupted"
         step = _Step()
         for part in parts:
             if part.get("type") == "step-start" and step:
-                yield from self._finished(made, step, None)
+                self._finish(step, None)
                 step = _Step()
             self._collect(step, part, open_calls=open_calls)
         if info.get("summary") is True and not error:
-            yield made.message("system", text=joined(step.said), compaction=True, injected=True, usage=usage)
+            self._make("system", text=joined(step.said), compaction=True, injected=True, usage=usage)
         elif step or usage:
-            yield from self._finished(made, step, usage, _TURNS.get(text_of(info.get("finish"))))
+            self._finish(step, usage, _TURNS.get(text_of(info.get("finish"))))
         if error and error.get("name") == _ABORTED:
-            yield made.message("system", injected=True, turn="stopped")
+            self._make("system", injected=True, turn="stopped")
         elif error:
-            yield made.message("system", text=_error_text(error), injected=True, turn="failed")
+            self._make("system", text=_error_text(error), injected=True, turn="failed")
 
-    def _finished(
-        self, made: _Maker, step: _Step, usage: TokenUsage | None, turn: TurnState | None = None
-    ) -> Iterator[Message]:
-        yield made.message(
+    def _finish(self, step: _Step, usage: TokenUsage | None, turn: TurnState | None = None) -> None:
+        self._make(
             "assistant",
             text=joined([*step.said, *step.noted]),
             thinking=joined(step.thought),
@@ -382,7 +344,7 @@ class _Reader:
         for result in step.results:
             written = lists.get(result.call_id) if result.outcome == "ok" else None
             todos = todos_of(written.get("todos"), "content") if written is not None else None
-            yield made.message("user", tool_results=(result,), todos=todos)
+            self._make("user", tool_results=(result,), todos=todos)
 
     def _collect(self, step: _Step, part: dict[str, Any], *, open_calls: ToolOutcome) -> None:
         kind = kind_of(part.get("type"))
@@ -422,30 +384,6 @@ class _Reader:
         report.session_id = text_or_none(fields.get("id")) or report.session_id
         report.cwd = text_or_none(fields.get("directory")) or report.cwd
         report.title = text_or_none(fields.get("title")) or report.title
-
-    def next_index(self) -> int:
-        self._index += 1
-        return self._index - 1
-
-
-@dataclass(frozen=True, slots=True)
-class _Maker:
-    """Makes the messages of one row: they share its id, time and sub-agent."""
-
-    reader: _Reader
-    info: dict[str, Any]
-    subagent: str | None
-
-    def message(self, role: Any, **fields: Any) -> Message:
-        at = iso_of_milliseconds(mapping_of(self.info.get("time")).get("created"))
-        return Message(
-            index=self.reader.next_index(),
-            role=role,
-            at=at,
-            id=text_or_none(self.info.get("id")),
-            subagent=self.subagent,
-            **fields,
-        )
 
 
 def _tool(part: dict[str, Any], open_calls: ToolOutcome) -> tuple[ToolCall, ToolResult]:

@@ -1,57 +1,37 @@
-"""Run git with nothing of the user's around it: no settings, hooks, filters or replaced objects."""
+"""What undo asks git, with nothing of the user's around it."""
 
 from __future__ import annotations
 
 import os
-import subprocess
 from collections.abc import Iterable
 from pathlib import Path
 
+from holdfast.base import git
 from holdfast.base.errors import GitError
-from holdfast.base.git import NO_PROTOCOL, git_command
 
-TIME_LIMIT = 300.0
-_SCRUBBED = {
-    "LC_ALL": "C",
-    "HOME": os.devnull,
-    "XDG_CONFIG_HOME": os.devnull,
-    "GIT_CONFIG_NOSYSTEM": "1",
-    "GIT_CONFIG_GLOBAL": os.devnull,
-    "GIT_ATTR_NOSYSTEM": "1",
-    "GIT_NO_REPLACE_OBJECTS": "1",
-    "GIT_OPTIONAL_LOCKS": "0",
-    "GIT_TERMINAL_PROMPT": "0",
-    **NO_PROTOCOL,
-}
+_TIME_LIMIT = 300.0
 
 
-def environment() -> dict[str, str]:
-    return {**_SCRUBBED, "PATH": os.environ.get("PATH", os.defpath)}
-
-
-def command_in(folder: Path, *arguments: str) -> list[str]:
-    return git_command(f"--git-dir={folder}", *arguments)
-
-
-def run_git(folder: Path, *arguments: str, stdin: bytes = b"") -> bytes:
+def run_git(folder: Path, *arguments: str) -> bytes:
     """In the repository at `folder`; a failure is a `GitError`."""
-    done = _run(command_in(folder, *arguments), folder, stdin)
-    if done.returncode != 0:
-        reason = done.stderr.decode(errors="replace").strip()
-        raise GitError(f"git {arguments[0]} failed: {reason}", hint="`holdfast doctor` looks at the set-up")
-    return done.stdout
+    done = _ask(folder, f"--git-dir={folder}", *arguments)
+    if done.code != 0:
+        raise GitError(
+            f"git {arguments[0]} failed: {git.reason(done)}", hint="`holdfast doctor` looks at the set-up"
+        )
+    return done.out
 
 
 def list_unignored(root: Path) -> list[bytes] | None:
     """What git would look at in the user's work tree, ignored files left out; None where it cannot say."""
-    done = _ask(root, "ls-files", "-z", "--cached", "--others", "--exclude-standard")
-    return _names(done.stdout) if done.returncode == 0 else None
+    done = _ask(root, "--literal-pathspecs", "ls-files", "-z", "--cached", "--others", "--exclude-standard")
+    return _names(done.out) if done.code == 0 else None
 
 
 def find_ignored(root: Path, folders: Iterable[bytes]) -> set[bytes]:
     """Those of these folders that git would not look into."""
-    done = _ask(root, "check-ignore", "-z", "--stdin", stdin=b"\0".join(folders))
-    return set(_names(done.stdout))
+    done = _ask(root, "--literal-pathspecs", "check-ignore", "-z", "--stdin", stdin=b"\0".join(folders))
+    return set(_names(done.out))
 
 
 def ignore_sources(root: Path) -> list[Path]:
@@ -60,13 +40,13 @@ def ignore_sources(root: Path) -> list[Path]:
     if (root / ".git").is_dir():
         return [root / ".git" / name for name in names]
     words = [word for name in names for word in ("--git-path", name)]
-    done = _ask(root, "rev-parse", *words)
-    return [root / os.fsdecode(name) for name in done.stdout.splitlines()]
+    done = _ask(root, "--literal-pathspecs", "rev-parse", *words)
+    return [root / os.fsdecode(name) for name in done.out.splitlines()]
 
 
-def _ask(root: Path, *arguments: str, stdin: bytes = b"") -> subprocess.CompletedProcess[bytes]:
-    """A question about the user's work tree."""
-    return _run(git_command("--literal-pathspecs", *arguments), root, stdin)
+def _ask(folder: Path, *arguments: str, stdin: bytes = b"") -> git.GitResult:
+    environment = git.sealed_environment()
+    return git.run_git(folder, *arguments, stdin=stdin, environment=environment, time_limit=_TIME_LIMIT)
 
 
 def _names(output: bytes) -> list[bytes]:
@@ -82,29 +62,12 @@ def merge_texts(folder: Path, ours: bytes, base: bytes, theirs: bytes) -> bytes 
     try:
         for place, text in zip(places, (ours, base, theirs), strict=True):
             place.write_bytes(text)
-        done = _run(git_command("merge-file", "-p", "-q", *map(str, places)), folder, b"")
+        done = _ask(folder, "merge-file", "-p", "-q", *map(str, places))
     finally:
         for place in places:
             place.unlink(missing_ok=True)
-    if done.returncode == 0:
-        return done.stdout
-    if 0 < done.returncode < 128:  # so many conflicts
+    if done.code == 0:
+        return done.out
+    if 0 < done.code < 128:  # so many conflicts
         return None
-    raise GitError(f"git merge-file failed: {done.stderr.decode(errors='replace').strip()}")
-
-
-def _run(command: list[str], folder: Path, stdin: bytes) -> subprocess.CompletedProcess[bytes]:
-    try:
-        return subprocess.run(
-            command,
-            cwd=folder,
-            env=environment(),
-            input=stdin,
-            capture_output=True,
-            check=False,
-            timeout=TIME_LIMIT,
-        )
-    except FileNotFoundError as error:
-        raise GitError("git is not installed", hint="install git, then run the same command") from error
-    except (OSError, subprocess.TimeoutExpired) as error:
-        raise GitError(f"git could not be run: {error}") from error
+    raise GitError(f"git merge-file failed: {git.reason(done)}")

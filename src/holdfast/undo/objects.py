@@ -21,16 +21,11 @@ from contextlib import suppress
 from pathlib import Path
 from typing import IO, cast
 
-from holdfast.base.durable import (
-    PRIVATE_FILE,
-    private_folder,
-    replace_file,
-    sync_folder,
-    write_whole,
-)
+from holdfast.base.durable import opened, private_folder, replace_file, sync_folder, write_whole
 from holdfast.base.errors import ConflictError, DamagedDataError
 from holdfast.base.faults import fault_point
-from holdfast.undo.git import command_in, environment, run_git
+from holdfast.base.git import git_command, sealed_environment
+from holdfast.undo.git import run_git
 
 BRANCHES = "refs/heads/holdfast"
 _CONFIG = b"""[core]
@@ -97,11 +92,8 @@ class Repository:
     def write_loose(self, oid: str, packed: bytes) -> None:
         place = f"{self._objects}/{oid[:2]}/{oid[2:]}"
         temporary = f"{self._objects}/{_TEMPORARY}{os.getpid()}_{time.monotonic_ns()}"
-        descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, PRIVATE_FILE)
-        try:
+        with opened(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL) as descriptor:
             write_whole(descriptor, packed)
-        finally:
-            os.close(descriptor)
         fault_point("sidecar.object")
         try:
             os.replace(temporary, place)
@@ -121,8 +113,8 @@ class Repository:
         """Make these objects survive a power cut. Written long ago, they are on the disk by now."""
         places = [self._place(oid) for oid in oids]
         for place in places:
-            with suppress(FileNotFoundError):  # repacked meanwhile, and git has synced the pack
-                _sync_file(place)
+            with suppress(FileNotFoundError), opened(place, os.O_RDONLY) as descriptor:
+                os.fsync(descriptor)  # not found: repacked meanwhile, and git has synced the pack
         for folder in {place.parent for place in places if place.parent.is_dir()} | {self._objects}:
             sync_folder(folder)
 
@@ -156,8 +148,8 @@ class Repository:
         if self._reader is None or self._reader.poll() is not None:
             self._restore_settings()
             self._reader = subprocess.Popen(
-                command_in(self.folder, "cat-file", "--batch"),
-                env=environment(),
+                git_command(f"--git-dir={self.folder}", "cat-file", "--batch"),
+                env=sealed_environment(),
                 cwd=self.folder,
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
@@ -232,11 +224,8 @@ class Repository:
     def set_branch(self, name: str, oid: str) -> None:
         """Not synced: the state remembers where every branch belongs."""
         temporary = f"{self._branches}/.{name}.{os.getpid()}.tmp"
-        descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, PRIVATE_FILE)
-        try:
+        with opened(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC) as descriptor:
             write_whole(descriptor, f"{oid}\n".encode())
-        finally:
-            os.close(descriptor)
         os.replace(temporary, f"{self._branches}/{name}")
 
     def delete_branch(self, name: str) -> None:
@@ -262,20 +251,16 @@ class Repository:
         self._written.clear()
 
 
+def blob_id(data: bytes) -> str:
+    return object_id("blob", data)
+
+
 def object_id(kind: str, data: bytes) -> str:
     return hashlib.sha1(_header(kind, len(data)) + data, usedforsecurity=False).hexdigest()
 
 
 def _header(kind: str, size: int) -> bytes:
     return f"{kind} {size}\0".encode()
-
-
-def _sync_file(place: Path) -> None:
-    descriptor = os.open(place, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
 
 
 def _files(folder: Path) -> Iterator[Path]:

@@ -7,7 +7,9 @@ from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from pydantic import TypeAdapter
 
 from holdfast.base.clock import Clock
 from holdfast.base.durable import private_folder
@@ -81,39 +83,11 @@ class Restoring:
 
     @classmethod
     def unfinished(cls, state: State) -> Restoring | None:
-        document: Any = state.note(_NOTE)
-        if document is None:
-            return None
-        return cls(
-            LedgerEntry.model_validate(document["entry"]),
-            [
-                UndoStep(step["path"], _state(step["expected"]), _state(step["target"]))
-                for step in document["steps"]
-            ],
-            document["subjects"],
-            document["status_before"],
-            document["partial"],
-            document["left"],
-        )
+        document = state.note(_NOTE)
+        return None if document is None else _as_document().validate_python(document)
 
     def note(self, state: State) -> None:
-        steps = [
-            {
-                "path": step.path,
-                "expected": step.expected and step.expected.model_dump(mode="json"),
-                "target": step.target and step.target.model_dump(mode="json"),
-            }
-            for step in self.steps
-        ]
-        document = {
-            "entry": self.entry.model_dump(mode="json"),
-            "steps": steps,
-            "subjects": self.subjects,
-            "status_before": self.status_before,
-            "partial": self.partial,
-            "left": self.left,
-        }
-        state.put_note(_NOTE, document)
+        state.put_note(_NOTE, _as_document().dump_python(self, mode="json"))
 
     def forget(self, state: State) -> None:
         state.put_note(_NOTE, None)
@@ -159,6 +133,11 @@ class Restoring:
             undoes=tuple(undone),
             status=self.entry.status if self.partial or done or not self.left else self.status_before,
         )
+
+
+@cache
+def _as_document() -> TypeAdapter[Restoring]:
+    return TypeAdapter(Restoring)
 
 
 def _no_place(steps: Sequence[UndoStep], tree: Worktree) -> dict[str, str]:
@@ -295,7 +274,3 @@ def _copy_from_later(step: UndoStep, later: Iterable[UndoStep], tree: Worktree) 
         if other.expected is not None and other.sets_aside == step.unkept_content:
             tree.copy_aside(decode_path(other.path), other.expected)
             return
-
-
-def _state(document: Any) -> FileState | None:
-    return None if document is None else FileState.model_validate(document)

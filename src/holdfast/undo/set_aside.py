@@ -15,7 +15,7 @@ import stat
 from itertools import count
 from pathlib import Path
 
-from holdfast.base.durable import private_folder, sync_folder, write_whole
+from holdfast.base.durable import opened, private_folder, sync_folder, write_whole
 from holdfast.base.errors import ConflictError
 from holdfast.base.faults import fault_point
 from holdfast.base.file_stamps import feed, open_regular
@@ -85,20 +85,17 @@ def copy(source: Path, place: Path, state: FileState) -> None:
 
 def _copy_content(source: Path, part: Path, state: FileState) -> None:
     digest = hashlib.sha1(f"blob {state.size}\0".encode(), usedforsecurity=False)
-    descriptor = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-    try:
+    with opened(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL) as descriptor:
 
         def take(block: bytes) -> None:
             digest.update(block)
             write_whole(descriptor, block)
 
-        with open_regular(os.fsencode(source)) as opened:
-            feed(opened, take)
-            status = os.fstat(opened)
+        with open_regular(os.fsencode(source)) as from_source:
+            feed(from_source, take)
+            status = os.fstat(from_source)
         if digest.hexdigest() != state.oid:
             raise ConflictError(f"{source} was changed at this very moment; it was left as it is")
         os.fchmod(descriptor, stat.S_IMODE(status.st_mode))
         os.utime(descriptor, ns=(status.st_atime_ns, status.st_mtime_ns))
         os.fsync(descriptor)
-    finally:
-        os.close(descriptor)

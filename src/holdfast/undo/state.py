@@ -229,12 +229,15 @@ class State:
         return KnownFile._make(row) if row else None
 
     def put_file(self, path: bytes, known: KnownFile | None) -> None:
-        if known is None:
-            self._database.execute("DELETE FROM files WHERE path = ?", (path,))
+        self._put("files", "path", path, known)
+
+    def _put(self, table: str, key: str, name: str | bytes, values: tuple[Any, ...] | None) -> None:
+        """The row of that name, or none of it."""
+        if values is None:
+            self._database.execute(f"DELETE FROM {table} WHERE {key} = ?", (name,))  # noqa: S608 - our own names
         else:
-            self._database.execute(
-                "INSERT OR REPLACE INTO files VALUES (?, ?, ?, ?, ?, ?, ?, ?)", (path, *known)
-            )
+            marks = ", ".join("?" * (1 + len(values)))
+            self._database.execute(f"INSERT OR REPLACE INTO {table} VALUES ({marks})", (name, *values))  # noqa: S608 - likewise
 
     def watches(self) -> list[Watch]:
         rows = self._database.execute("SELECT transaction_id, path, pid, started FROM watches ORDER BY 1, 2")
@@ -279,10 +282,7 @@ class State:
         return dict(self._database.execute("SELECT name, oid FROM branches"))
 
     def put_branch(self, name: str, oid: str | None) -> None:
-        if oid is None:
-            self._database.execute("DELETE FROM branches WHERE name = ?", (name,))
-        else:
-            self._database.execute("INSERT OR REPLACE INTO branches VALUES (?, ?)", (name, oid))
+        self._put("branches", "name", name, None if oid is None else (oid,))
 
     def unsynced_count(self) -> int:
         return self._database.execute("SELECT count(*) FROM unsynced").fetchone()[0]
@@ -298,10 +298,7 @@ class State:
         return json.loads(row[0]) if row else None
 
     def put_note(self, name: str, value: Any) -> None:
-        if value is None:
-            self._database.execute("DELETE FROM notes WHERE name = ?", (name,))
-        else:
-            self._database.execute("INSERT OR REPLACE INTO notes VALUES (?, ?)", (name, json.dumps(value)))
+        self._put("notes", "name", name, None if value is None else (json.dumps(value),))
 
 
 def ending_file(folder: Path, transaction_id: str) -> Path:

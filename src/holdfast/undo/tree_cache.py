@@ -25,8 +25,11 @@ _IGNORE_FILE = b".gitignore"
 _NOT_OURS = frozenset((b".git", os.fsencode(FOLDER)))
 
 
+Stamp = tuple[int, int, int]
+
+
 class _Folder(NamedTuple):
-    stamp: tuple[int, int, int] | None
+    stamp: Stamp | None
     """None while it may be shared by another state of the folder: then the names decide."""
     names: frozenset[bytes]
     folders: frozenset[bytes]
@@ -39,7 +42,7 @@ class TreeCache:
         self._folders: dict[bytes, _Folder] = {}
         self._in_git = False
         self._sources: list[Path] = []
-        self._source_stamps: list[tuple[int, int, int] | None] = []
+        self._source_stamps: list[Stamp | None] = []
         self.complete = False
         """Whether every file was looked at since it was last forgotten."""
 
@@ -140,12 +143,11 @@ class TreeCache:
                 return True
         return False
 
-    def _stamp(self, folder: bytes) -> tuple[int, int, int] | None:
+    def _stamp(self, folder: bytes) -> Stamp | None:
         try:
-            status = os.lstat(self._tree.location(folder))
+            return _stamp_of(os.lstat(self._tree.location(folder)))
         except OSError:
             return None
-        return (status.st_mtime_ns, status.st_ctime_ns, status.st_ino)
 
     def _look_at_folder(self, name: bytes, now: float) -> _Folder | None:
         known = self._folders.get(name)
@@ -156,7 +158,7 @@ class TreeCache:
             return None
         if name and not stat.S_ISDIR(status.st_mode):
             return None
-        stamp = (status.st_mtime_ns, status.st_ctime_ns, status.st_ino)
+        stamp = _stamp_of(status)
         if known is not None and known.stamp == stamp:
             return known
         try:
@@ -197,9 +199,9 @@ class TreeCache:
     def _is_repository(self, path: bytes) -> bool:
         return os.path.lexists(self._tree.location(path) + b"/.git")
 
-    def _look_at_sources(self, now: float) -> list[tuple[int, int, int] | None]:
+    def _look_at_sources(self, now: float) -> list[Stamp | None]:
         """Of what decides which names count; None for a stamp that cannot be believed."""
-        found: list[tuple[int, int, int] | None] = []
+        found: list[Stamp | None] = []
         for place in self._sources:
             try:
                 status = place.stat()
@@ -207,8 +209,12 @@ class TreeCache:
                 found.append((0, 0, 0))
                 continue
             settled = settled_ctime(status, now) is not None
-            found.append((status.st_mtime_ns, status.st_ctime_ns, status.st_ino) if settled else None)
+            found.append(_stamp_of(status) if settled else None)
         return found
+
+
+def _stamp_of(status: os.stat_result) -> Stamp:
+    return (status.st_mtime_ns, status.st_ctime_ns, status.st_ino)
 
 
 def _folders_of(names: Iterable[bytes]) -> set[bytes]:

@@ -19,12 +19,13 @@ from itertools import count
 from pathlib import Path
 from typing import Any
 
-from holdfast.base.durable import sync_folder, write_whole
+from holdfast.base.durable import opened, sync_folder, write_whole
 from holdfast.base.errors import CannotDoError, ConflictError, HoldfastError, InvalidInputError
 from holdfast.base.faults import fault_point
 from holdfast.base.file_stamps import feed, open_regular, read_steadily, settled_ctime
 from holdfast.project.formats import FOLDER
 from holdfast.undo.git import list_unignored
+from holdfast.undo.objects import blob_id
 from holdfast.undo.plan import NOT_KEPT
 from holdfast.undo.set_aside import PART, SetAside, move
 from holdfast.undo.state import FileState, KnownFile, same
@@ -348,10 +349,6 @@ def checked_path(root: Path, path: str | bytes | os.PathLike[str]) -> bytes:
     return name
 
 
-def blob_id(data: bytes) -> str:
-    return hashlib.sha1(f"blob {len(data)}\0".encode() + data, usedforsecurity=False).hexdigest()
-
-
 def _kind(location: bytes) -> str:
     try:
         mode = os.lstat(location).st_mode
@@ -384,16 +381,14 @@ def _write(place: Path, state: FileState, data: bytes) -> None:
         return
     part = place.with_name(place.name.replace(_STAGED, PART, 1))
     part.unlink(missing_ok=True)
-    descriptor = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     try:
-        write_whole(descriptor, data)
-        os.fchmod(descriptor, state.permissions)
-        os.fsync(descriptor)
+        with opened(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL) as descriptor:
+            write_whole(descriptor, data)
+            os.fchmod(descriptor, state.permissions)
+            os.fsync(descriptor)
     except OSError:
-        part.unlink()  # a full disk needs the room
+        part.unlink(missing_ok=True)  # a full disk needs the room
         raise
-    finally:
-        os.close(descriptor)
     part.rename(place)
 
 

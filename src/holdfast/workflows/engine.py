@@ -28,6 +28,7 @@ PROTOCOL = "1"
 
 _NEVER_AGAIN = ("SUCCESS", "ERROR", "MAX_RECOVERY_ATTEMPTS_EXCEEDED")
 _LAUNCH_LOCK = 7_310_003
+"""Two first launches at once would both make DBOS's tables."""
 OpenRun = Callable[[str, str], SessionRun]
 
 _open_run: OpenRun | None = None

@@ -23,10 +23,10 @@ from holdfast.base.errors import (
     SessionAlreadyRunningError,
     StorageError,
 )
+from holdfast.model.claims import Lease
 from holdfast.model.workflow import Workflow
 from holdfast.project.settings import Settings
 from holdfast.sessions.transitions import Core
-from holdfast.store.leases import Lease
 from holdfast.store.sql import SqlStore
 from holdfast.workflows.drivers import driver_named
 from holdfast.workflows.lease import LEASE_SECONDS, HeldLease, LeaseKind, holder, is_dead, is_gone

@@ -6,8 +6,8 @@ the same folder may have one going.
 
 import os
 
+from holdfast.base.clock import iso
 from holdfast.base.secret_signs import may_hold_secret
-from holdfast.base.timestamps import iso
 from holdfast.hooks.fast import notes
 from holdfast.hooks.fast.notes import winding_down
 from holdfast.hooks.fast.payload import as_json

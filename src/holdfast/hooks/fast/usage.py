@@ -353,7 +353,7 @@ def _stored(data: bytes | None) -> "Stored | None":
 
 
 def _state(event: "AgentEvent", found: Usage, window: int, reports: int, share: float, model: str) -> bytes:
-    from holdfast.base.timestamps import iso
+    from holdfast.base.clock import iso
 
     values: dict[str, object] = {
         "session_id": event.session,

@@ -1,4 +1,7 @@
-"""Alembic runs this file; the connection and its transaction belong to `store/engine.py`."""
+"""Alembic runs this file; the connection and its transaction belong to `store/engine.py`.
+
+The steps in `versions` are never edited once released; only added to.
+"""
 
 from alembic import context
 
