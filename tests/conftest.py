@@ -12,11 +12,11 @@ import pytest
 import sqlalchemy
 from hypothesis import HealthCheck, settings
 
+from holdfast.store.memory import MemoryStore
 from holdfast.store.protocol import Store
 from holdfast.store.sql import SqlStore
 from holdfast.store.tables import metadata
 from holdfast.testing import FixedClock
-from memory_store import MemoryStore
 from soak import repeated
 
 if TYPE_CHECKING:

@@ -1,4 +1,4 @@
-"""For tests of code that uses Holdfast: a clock that stands still, sudden deaths."""
+"""For tests of code that uses Holdfast: a clock that stands still, a store that forgets, sudden deaths."""
 
 from __future__ import annotations
 
@@ -8,8 +8,9 @@ from collections.abc import Callable, Generator
 from contextlib import contextmanager
 
 from holdfast.base.faults import clear_traps, set_trap, watch_points
+from holdfast.store.memory import MemoryStore
 
-__all__ = ["FixedClock", "SimulatedCrash", "crash_at", "die_at", "points_passed"]
+__all__ = ["FixedClock", "MemoryStore", "SimulatedCrash", "crash_at", "die_at", "points_passed"]
 
 
 class FixedClock:

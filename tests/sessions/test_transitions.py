@@ -43,9 +43,9 @@ from holdfast.model.task import Task, TaskDAG
 from holdfast.model.usage import UsageMetrics
 from holdfast.model.workflow import Issue, Workflow, WorkflowOptions, WorkflowStatus
 from holdfast.sessions.transitions import Core, Facts
+from holdfast.store.memory import MemoryStore
 from holdfast.store.protocol import Store
 from holdfast.testing import FixedClock
-from memory_store import MemoryStore
 from store.samples import DECISION, ERROR, FEEDBACK, TESTS, USAGE, everything, full_snapshot
 
 ISSUE = Issue(id="7", title="Mend the sail", description="It tore.")

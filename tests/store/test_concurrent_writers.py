@@ -10,10 +10,10 @@ from holdfast.base.errors import ConflictError
 from holdfast.model.entry import Event, TaskFinished
 from holdfast.model.workflow import Issue, WorkflowStatus
 from holdfast.sessions.transitions import Core, Facts
+from holdfast.store.memory import MemoryStore
 from holdfast.store.protocol import Store
 from holdfast.store.sql import SqlStore
 from holdfast.testing import FixedClock
-from memory_store import MemoryStore
 from soak import repeated
 from store import writers
 from store.samples import new, next_of, numbered, retried, workflow

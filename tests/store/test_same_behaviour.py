@@ -13,9 +13,9 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 
 from holdfast.base.errors import HoldfastError
 from holdfast.model.workflow import VALID_TRANSITIONS, Workflow, WorkflowStatus
+from holdfast.store.memory import MemoryStore
 from holdfast.store.protocol import Change, Store
 from holdfast.store.sql import SqlStore
-from memory_store import MemoryStore
 from soak import repeated
 from store.samples import NOTE, at, numbered, snapshot, workflow
 

@@ -1,4 +1,4 @@
-"""A store that forgets: the plain model that the database is compared with."""
+"""A store that forgets: for tests, and for flows that need no more."""
 
 from __future__ import annotations
 
