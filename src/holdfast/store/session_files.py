@@ -35,6 +35,7 @@ from holdfast.base.durable import (
     append_or_undo,
     lock_descriptor,
     lock_file,
+    opened,
     read_file,
     replace_file,
     storage_errors,
@@ -54,6 +55,7 @@ _COMMIT = ".commit-"
 _MANIFEST = "manifest.json"
 _LOCK = ".lock"
 LOCK_WAIT = 60.0
+_JOURNAL_FLAGS = os.O_RDWR | os.O_APPEND | NO_FOLLOW
 _NOT_OURS = "%s was put here by something else than Holdfast and is left alone"
 _OUR_TEMPORARIES = (f".{LATEST}.*.tmp", f".{JOURNAL}.*.tmp", ".session-*.tmp")
 """Written under our lock only, so what is found belongs to the dead. Other rooms' files are theirs."""
@@ -193,7 +195,7 @@ class SessionFiles:
         closing = manifest["closing"]
         if closing is None:
             return
-        with _opened(self.folder / closing["journal"]) as descriptor:
+        with opened(self.folder / closing["journal"], _JOURNAL_FLAGS) as descriptor:
             size = os.fstat(descriptor).st_size
             torn = size > 0 and os.pread(descriptor, 1, size - 1) != b"\n"
             append_or_undo(descriptor, b"\n" * torn + _last_line(closing), size)
@@ -204,7 +206,10 @@ class SessionFiles:
         closing = manifest["closing"]
         if closing is None:
             return
-        with contextlib.suppress(FileNotFoundError), _opened(self.folder / closing["journal"]) as descriptor:
+        with (
+            contextlib.suppress(FileNotFoundError),
+            opened(self.folder / closing["journal"], _JOURNAL_FLAGS) as descriptor,
+        ):
             lock_descriptor(descriptor)
             line = _last_line(closing)
             if line not in os.pread(descriptor, len(line) + 1, closing["size"]):
@@ -220,7 +225,7 @@ class SessionFiles:
         shutil.rmtree(staging, ignore_errors=True)
 
     def _reopen_journal(self, closing: dict[str, Any], *, journal_locked: bool) -> None:
-        with _opened(self.folder / closing["journal"]) as descriptor:
+        with opened(self.folder / closing["journal"], _JOURNAL_FLAGS) as descriptor:
             if not journal_locked:  # or what somebody appends now would be cut off with it
                 lock_descriptor(descriptor)
             line = _last_line(closing)
@@ -385,15 +390,6 @@ class SessionFiles:
 
     def mark_indexed(self, session_id: str) -> None:
         (self.folder / f"{UNINDEXED}{session_id}").unlink(missing_ok=True)
-
-
-@contextlib.contextmanager
-def _opened(journal: Path) -> Generator[int]:
-    descriptor = os.open(journal, os.O_RDWR | os.O_APPEND | NO_FOLLOW)
-    try:
-        yield descriptor
-    finally:
-        os.close(descriptor)
 
 
 def _session_of(in_progress: Path) -> str:
