@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 import threading
+import time
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -212,6 +213,16 @@ def test_a_pause_that_waited_long_enough_cuts_the_task_off(workshop: Workshop) -
     assert "cut off" in warned[0].text  # type: ignore[union-attr]
     assert workshop.resume(paused).status == "completed"
     assert [one.attempt for one in workshop.entries(paused, TaskStarted)] == [1, 2]  # type: ignore[union-attr]
+
+
+def test_a_run_that_is_over_waits_for_nobody(workshop: Workshop, monkeypatch: pytest.MonkeyPatch) -> None:
+    """DBOS ends its threads when each has slept enough, and one listens for messages that we never send."""
+    slept: list[float] = []
+    sleep = time.sleep
+    monkeypatch.setattr(time, "sleep", lambda seconds: (slept.append(seconds), sleep(seconds)))
+    assert workshop.run(plan_of("true")).status == "completed"
+    assert slept
+    assert max(slept) <= 0.1
 
 
 def test_cancel_stops_the_task_in_flight(workshop: Workshop) -> None:
