@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import signal
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -17,12 +18,18 @@ from holdfast.store.protocol import Store
 from holdfast.store.sql import SqlStore
 from holdfast.store.tables import metadata
 from holdfast.testing import FixedClock
+from memory import use_memory
 from soak import repeated
 
 if TYPE_CHECKING:
     from postgres import PostgresServer
 
 pytest_plugins = ["postgres", "real_model"]
+
+use_memory()
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    # As a shell starts a run in the background; what the tests start would not hear Ctrl-C either.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 KEPT = {"HOLDFAST_SOAK", "HOLDFAST_TEST_POSTGRES"}
 
