@@ -72,7 +72,7 @@ class PostgresServer:
         self._spare: list[str] = []
 
     def __enter__(self) -> Self:
-        # Not under pytest's temporary folder: other accounts cannot enter it, and a socket's path must be short.
+        # Not in pytest's folder, which other accounts cannot enter; and a socket's path must be short.
         self.folder = Path(tempfile.mkdtemp(prefix="holdfast-pg-", dir=shared_folder(self._account)))
         if self._account:
             shutil.chown(self.folder, self._account.pw_uid, self._account.pw_gid)
