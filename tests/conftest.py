@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import random
 import shutil
 import signal
 from collections.abc import Iterator
@@ -19,7 +20,7 @@ from holdfast.store.sql import SqlStore
 from holdfast.store.tables import metadata
 from holdfast.testing import FixedClock
 from memory import use_memory
-from soak import repeated
+from soak import STARTS_EVERY_PROGRAM, repeated
 
 if TYPE_CHECKING:
     from postgres import PostgresServer
@@ -40,6 +41,33 @@ settings.register_profile(
     suppress_health_check=[HealthCheck.too_slow],
 )
 settings.load_profile("holdfast")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    config.addinivalue_line(
+        "markers", "one_of(parameter): in a quick run only one of its values, another one each time"
+    )
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Leave out what `one_of` allows; every worker chooses the same, by the seed of the run."""
+    groups: dict[object, list[pytest.Item]] = {}
+    for item in items if not STARTS_EVERY_PROGRAM else ():
+        if mark := item.get_closest_marker("one_of"):
+            groups.setdefault(_without_parameter(item, mark.args[0]), []).append(item)
+    chance = random.Random(getattr(config.option, "randomly_seed", 0))
+    left_out: set[pytest.Item] = set()
+    for name in sorted(groups, key=str):
+        group = sorted(groups[name], key=lambda item: item.nodeid)
+        left_out.update(set(group) - {chance.choice(group)})
+    config.hook.pytest_deselected(items=list(left_out))
+    items[:] = [item for item in items if item not in left_out]
+
+
+def _without_parameter(item: pytest.Item, name: str) -> object:
+    parameters = item.callspec.params if isinstance(item, pytest.Function) else {}
+    others = sorted((key, str(value)) for key, value in parameters.items() if key != name)
+    return item.nodeid.partition("[")[0], tuple(others)
 
 
 @pytest.fixture(autouse=True)
