@@ -72,12 +72,16 @@ def _without_parameter(item: pytest.Item, name: str) -> object:
 
 @pytest.fixture(autouse=True)
 def home(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The user's data folder for this test; nothing reaches the real one, from child processes neither."""
+    """The user's data folder for this test; nothing reaches the real one, from child processes neither.
+
+    Nor the temporary folder of others: where the data folder cannot be written, something is kept there.
+    """
     for name in list(os.environ):
         if name.startswith("HOLDFAST_") and name not in KEPT:
             monkeypatch.delenv(name)
     folder = tmp_path_factory.mktemp("home")
     monkeypatch.setenv("HOLDFAST_HOME", str(folder))
+    monkeypatch.setenv("TMPDIR", str(tmp_path_factory.mktemp("tmp")))
     monkeypatch.setenv("HOLDFAST_FORBID_MODELS", "1")
     return folder
 

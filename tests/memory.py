@@ -21,7 +21,9 @@ def use_memory() -> None:
     """For this process and its children: everything that is temporary, and so pytest's folders too."""
     if "TMPDIR" not in os.environ and not STARTS_EVERY_PROGRAM and is_usable(MEMORY):
         os.environ["TMPDIR"] = str(MEMORY)
-        tempfile.tempdir = None  # it is looked up once
+    # Looked up once, and so before a test has a TMPDIR of its own.
+    tempfile.tempdir = None
+    tempfile.gettempdir()
 
 
 def is_usable(folder: Path) -> bool:
