@@ -71,6 +71,8 @@ def clone_from_a_stranger(tmp_path: Path, folder: Path) -> None:
     subprocess.run(
         ["git", "clone", "--quiet", str(stranger.project), str(folder)], env=stranger.environment, check=True
     )
+    while time.strftime("%Y%m%d-%H%M%S", time.gmtime()) in session:
+        time.sleep(0.01)  # one of the user's of the same second would have the same name
 
 
 @pytest.fixture(autouse=True)
