@@ -158,8 +158,16 @@ class ForkServer:
                 [sys.executable, "-P", __file__, str(listener.fileno()), self.address],
                 env={"PATH": os.environ["PATH"], **READ_AT_START},
                 stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
                 pass_fds=[listener.fileno()],
             )
+
+    @functools.cached_property
+    def loaded_address(self) -> str:
+        """For those who do not wait for long: it answers at once."""
+        assert self._process.stdout is not None
+        assert self._process.stdout.read(1), "the fork server did not start"
+        return self.address
 
     def fork(self, streams: Sequence[int], kept: Sequence[int]) -> socket.socket:
         return Running(self.address).fork(streams, kept)
@@ -205,6 +213,7 @@ def use_running(address: str) -> None:
 
 def serve(listener: socket.socket, address: str) -> None:
     preload()
+    os.write(1, b".")
     use_running(address)
     waiting: dict[int, socket.socket] = {}
     wakes, wake = socket.socketpair()

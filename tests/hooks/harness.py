@@ -178,7 +178,7 @@ def _python_that_forks() -> str:
     code = (
         f"import sys; sys.path.insert(0, {str(SOURCE)!r})"
         f"; exec(open({str(TESTS / 'hooks' / 'quick.py')!r}).read())"
-        f"; install({str(TESTS)!r}, {the_server().address!r}); del sys.path[0]"
+        f"; install({str(TESTS)!r}, {the_server().loaded_address!r}); del sys.path[0]"
         "; __file__ = sys.argv.pop(1); exec(open(__file__).read())"
     )
     folder = tempfile.mkdtemp(prefix="holdfast-python-")
