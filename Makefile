@@ -9,13 +9,16 @@ DASHBOARD_STAMP := dashboard/node_modules/.set-up
 DASHBOARD_SOURCES := $(shell find dashboard/src dashboard/public -type f) $(wildcard dashboard/*.html dashboard/*.ts dashboard/tsconfig.json)
 SETUP_SCRIPTS := scripts/setup scripts/find-python scripts/ensure-tools
 
-# Workers of the test run ("auto" is one a core; 0 runs in one process) and further arguments,
-# as in: make test WORKERS=0 ARGS="-k journal -x"
-WORKERS ?= auto
+# Workers of the test run (0 runs in one process) and further arguments, as in:
+# make test WORKERS=0 ARGS="-k journal -x"
+WORKERS ?=
 ARGS ?=
 
-# worksteal: a worker that is done takes over tests of one that is not, so that no long test runs alone at the end
-PYTEST := $(PYTHON_BIN) -m pytest -n $(WORKERS) --dist worksteal
+# Two workers a core: many a test waits for a process or a timer. worksteal: a worker that is done takes over tests of
+# one that is not, so that no long test runs alone at the end.
+CORES := $(shell getconf _NPROCESSORS_ONLN)
+PYTEST := $(PYTHON_BIN) -m pytest -n $(or $(WORKERS),$(shell echo $$((2 * $(CORES))))) --dist worksteal
+PYTEST_OF_AGENTS := $(PYTHON_BIN) -m pytest -n $(or $(WORKERS),$(CORES)) --dist worksteal
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
@@ -56,7 +59,7 @@ test: setup postgresql dashboard chromium ## set up, then run every test, in par
 
 test-agents: setup ## the same with the real coding agents (downloads some 1.3 GB into .cache/agents)
 	@scripts/agents
-	@scripts/offline $(PYTEST) tests/agents --timeout 180 $(ARGS)
+	@scripts/offline $(PYTEST_OF_AGENTS) tests/agents --timeout 180 $(ARGS)
 
 check: setup $(DASHBOARD_STAMP) ## style, format, types and the direction of imports
 	@$(VENV)/bin/ruff check

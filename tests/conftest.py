@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
+import random
 import shutil
+import signal
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -17,12 +19,18 @@ from holdfast.store.protocol import Store
 from holdfast.store.sql import SqlStore
 from holdfast.store.tables import metadata
 from holdfast.testing import FixedClock
-from soak import repeated
+from memory import use_memory
+from soak import STARTS_EVERY_PROGRAM, repeated
 
 if TYPE_CHECKING:
     from postgres import PostgresServer
 
 pytest_plugins = ["postgres", "real_model"]
+
+use_memory()
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    # As a shell starts a run in the background; what the tests start would not hear Ctrl-C either.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 KEPT = {"HOLDFAST_SOAK", "HOLDFAST_TEST_POSTGRES"}
 
@@ -39,14 +47,45 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--accept-wording", action="store_true", help="write what the program says now")
 
 
+def pytest_configure(config: pytest.Config) -> None:
+    config.addinivalue_line(
+        "markers", "one_of(parameter): in a quick run only one of its values, another one each time"
+    )
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Leave out what `one_of` allows; every worker chooses the same, by the seed of the run."""
+    groups: dict[object, list[pytest.Item]] = {}
+    for item in items if not STARTS_EVERY_PROGRAM else ():
+        if mark := item.get_closest_marker("one_of"):
+            groups.setdefault(_without_parameter(item, mark.args[0]), []).append(item)
+    chance = random.Random(getattr(config.option, "randomly_seed", 0))
+    left_out: set[pytest.Item] = set()
+    for name in sorted(groups, key=str):
+        group = sorted(groups[name], key=lambda item: item.nodeid)
+        left_out.update(set(group) - {chance.choice(group)})
+    config.hook.pytest_deselected(items=list(left_out))
+    items[:] = [item for item in items if item not in left_out]
+
+
+def _without_parameter(item: pytest.Item, name: str) -> object:
+    parameters = item.callspec.params if isinstance(item, pytest.Function) else {}
+    others = sorted((key, str(value)) for key, value in parameters.items() if key != name)
+    return item.nodeid.partition("[")[0], tuple(others)
+
+
 @pytest.fixture(autouse=True)
 def home(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The user's data folder for this test; nothing reaches the real one, from child processes neither."""
+    """The user's data folder for this test; nothing reaches the real one, from child processes neither.
+
+    Nor the temporary folder of others: where the data folder cannot be written, something is kept there.
+    """
     for name in list(os.environ):
         if name.startswith("HOLDFAST_") and name not in KEPT:
             monkeypatch.delenv(name)
     folder = tmp_path_factory.mktemp("home")
     monkeypatch.setenv("HOLDFAST_HOME", str(folder))
+    monkeypatch.setenv("TMPDIR", str(tmp_path_factory.mktemp("tmp")))
     monkeypatch.setenv("HOLDFAST_FORBID_MODELS", "1")
     return folder
 

@@ -3,6 +3,7 @@
 Loading modules is most of what a short command costs. So a server loads the program once and forks itself
 for every command: still a process with its own pid, environment, folder, descriptors and signals, for a
 tenth of the price. `ForkedProgram` is that process seen from a test, and a `Popen` in every other respect.
+What such a process starts of ours (a worker, the work behind a hook) is forked in its turn.
 
 What a fork cannot show is the start itself: what Python reads from its environment, and a module that
 nobody has loaded. Whoever tests that starts `PROGRAM`; and with `HOLDFAST_SOAK` of 1 or more, as in CI,
@@ -22,19 +23,22 @@ import gc
 import io
 import json
 import os
+import runpy
 import select
+import shutil
 import signal
 import socket
 import struct
 import subprocess
 import sys
+import tempfile
 import termios
 import threading
 import traceback
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from importlib import import_module
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 TESTS = Path(__file__).parent
 SOURCE = TESTS.parent / "src"
@@ -46,7 +50,10 @@ PRELOADED = (
     "dbos._sys_db_sqlite",
     "holdfast.cli.live",
     "holdfast.cli.running",
+    "holdfast.docaudit.improve",
+    "holdfast.docaudit.search",
     "holdfast.docaudit.sessions",
+    "holdfast.hooks.background_tasks",
     "holdfast.server.serve",
     "holdfast.sessions.bundles",
     "holdfast.workflows.drivers.model",
@@ -65,26 +72,49 @@ def may_fork(environment: Mapping[str, str]) -> bool:
     """Whether an interpreter would start in this environment as the server did."""
     from soak import STARTS_EVERY_PROGRAM
 
-    read = {
-        name: value for name, value in environment.items() if name == "LC_ALL" or name.startswith("PYTHON")
-    }
+    read = {name: value for name, value in environment.items() if is_read_at_start(name)}
     return not STARTS_EVERY_PROGRAM and read == READ_AT_START
+
+
+def start_script(
+    script: str, *arguments: object, env: Mapping[str, str] | None = None, **how: Any
+) -> subprocess.Popen[Any]:
+    """A script of the tests, with them and the program to import from; forked in a quick run."""
+    words = [script, *map(str, arguments)]
+    variables = {
+        name: value
+        for name, value in (os.environ if env is None else env).items()
+        if not is_read_at_start(name)
+    }
+    how = {"cwd": TESTS, **how}
+    environment = {**variables, **READ_AT_START}
+    if may_fork(environment):
+        return ForkedScript(words, env=environment, **how)
+    path = os.pathsep.join([str(SOURCE), str(TESTS)])
+    return subprocess.Popen([sys.executable, *words], env={**environment, "PYTHONPATH": path}, **how)
+
+
+def is_read_at_start(name: str) -> bool:
+    return name == "LC_ALL" or name.startswith("PYTHON")
 
 
 class ForkedProgram(subprocess.Popen[Any]):
     """`ForkedProgram(arguments, cwd=…, env=…)` for `Popen([*PROGRAM, *arguments], cwd=…, env=…)`."""
 
+    main = "holdfast"
+
     def _execute_child(self, *given: Any) -> None:
         """Popen's own would fork this process; its arguments are the same in every Python since 3.11."""
-        arguments, cwd, environment, pipes = given[0], given[5], given[6], given[10:16]
+        arguments, kept, cwd, environment, pipes = given[0], *given[4:7], given[10:16]
         request = {
+            "main": self.main,
             "arguments": [os.fsdecode(one) for one in arguments],
             "cwd": os.fsdecode(cwd),
             "environment": {name: os.fsdecode(value) for name, value in environment.items()},
             "new_session": given[21],
         }
         streams = (pipes[0], pipes[3], pipes[5])
-        self._server = _server().fork([own if one == -1 else one for own, one in enumerate(streams)])
+        self._server = _server().fork([own if one == -1 else one for own, one in enumerate(streams)], kept)
         send(self._server, request)
         self.pid = receive_number(self._server)
         self._child_created = True
@@ -103,67 +133,114 @@ class ForkedProgram(subprocess.Popen[Any]):
         return popen._internal_poll(_deadstate, _waitpid=lambda _pid, flags: self._try_wait(flags))
 
 
+class ForkedScript(ForkedProgram):
+    main = "script"
+
+
+class ForkedBackground(ForkedProgram):
+    """The work behind a hook."""
+
+    main = "background"
+
+
+class Forks(Protocol):
+    def fork(self, streams: Sequence[int], kept: Sequence[int]) -> socket.socket: ...
+
+
 class ForkServer:
     def __init__(self) -> None:
-        self._control, theirs = socket.socketpair()
-        self._turn = threading.Lock()
-        with theirs:
-            os.set_inheritable(theirs.fileno(), True)
+        self._folder = Path(tempfile.mkdtemp(prefix="holdfast-fork-"))
+        self.address = str(self._folder / "socket")
+        with socket.socket(socket.AF_UNIX) as listener:
+            listener.bind(self.address)
+            listener.listen(128)
             self._process = subprocess.Popen(
-                [sys.executable, "-P", __file__, str(theirs.fileno())],
+                [sys.executable, "-P", __file__, str(listener.fileno()), self.address],
                 env={"PATH": os.environ["PATH"], **READ_AT_START},
                 stdin=subprocess.PIPE,
-                pass_fds=[theirs.fileno()],
+                stdout=subprocess.PIPE,
+                pass_fds=[listener.fileno()],
             )
 
-    def fork(self, streams: Sequence[int]) -> socket.socket:
-        """A process with these as its standard streams, which waits for its request there."""
-        ours, theirs = socket.socketpair()
-        with theirs, self._turn:
-            socket.send_fds(self._control, [b"."], [theirs.fileno(), *streams])
-        return ours
+    @functools.cached_property
+    def loaded_address(self) -> str:
+        """For those who do not wait for long: it answers at once."""
+        assert self._process.stdout is not None
+        assert self._process.stdout.read(1), "the fork server did not start"
+        return self.address
+
+    def fork(self, streams: Sequence[int], kept: Sequence[int]) -> socket.socket:
+        return Running(self.address).fork(streams, kept)
 
     def stop(self) -> None:
         self._process.communicate()
-        self._control.close()
+        shutil.rmtree(self._folder)
+
+
+class Running:
+    """A server that somebody else started."""
+
+    def __init__(self, address: str) -> None:
+        self._address = address
+
+    def fork(self, streams: Sequence[int], kept: Sequence[int]) -> socket.socket:
+        """A process with these descriptors open, which waits for its request there."""
+        connection = socket.socket(socket.AF_UNIX)
+        connection.connect(self._address)
+        socket.send_fds(connection, [b"."], [*streams, *kept])
+        return connection
 
 
 @functools.cache
-def _server() -> ForkServer:
+def the_server() -> ForkServer:
     server = ForkServer()
     atexit.register(server.stop)
     return server
 
 
+_server: Callable[[], Forks] = the_server
+
+
+def use_running(address: str) -> None:
+    """In a process that is not the tests' own."""
+    global _server  # noqa: PLW0603
+    running = Running(address)
+    _server = lambda: running  # noqa: E731
+
+
 # ── the server ─────────────────────────────────────────────────────────────────────────────
 
 
-def serve(control: socket.socket) -> None:
+def serve(listener: socket.socket, address: str) -> None:
     preload()
+    os.write(1, b".")
+    use_running(address)
     waiting: dict[int, socket.socket] = {}
     wakes, wake = socket.socketpair()
     wake.setblocking(False)
     signal.set_wakeup_fd(wake.fileno(), warn_on_full_buffer=False)
     signal.signal(signal.SIGCHLD, lambda *_: None)
     while True:
-        ready, _, _ = select.select([0, control, wakes], [], [])
+        ready, _, _ = select.select([0, listener, wakes], [], [])
         if 0 in ready:
             return
         if wakes in ready:
             wakes.recv(4096)
             report_the_ended(waiting)
-        if control in ready:
-            _, descriptors, _, _ = socket.recv_fds(control, 1, 4)
-            if not descriptors:
-                return
-            answers, *streams = descriptors
+        if listener in ready:
+            answers, _ = listener.accept()
+            _, descriptors, _, _ = socket.recv_fds(answers, 1, 8)
+            if not descriptors:  # whoever asked is gone
+                answers.close()
+                continue
             pid = os.fork()
             if not pid:
-                become_the_program(socket.socket(fileno=answers), streams)
-            for each in streams:
+                become_the_program(answers, descriptors[:3], descriptors[3:])
+            for each in descriptors:
                 os.close(each)
-            waiting[pid] = socket.socket(fileno=answers)
-            waiting[pid].sendall(NUMBER.pack(pid))
+            waiting[pid] = answers
+            with contextlib.suppress(BrokenPipeError):
+                answers.sendall(NUMBER.pack(pid))
 
 
 def preload() -> None:
@@ -183,18 +260,18 @@ def report_the_ended(waiting: dict[int, socket.socket]) -> None:
         pid, status = os.waitpid(-1, os.WNOHANG)
         if not pid:
             return
-        with waiting.pop(pid) as answers, contextlib.suppress(BrokenPipeError):  # nobody waits for it
+        with waiting.pop(pid) as answers, contextlib.suppress(OSError):  # nobody waits for it
             answers.sendall(NUMBER.pack(status))
 
 
-def become_the_program(answers: socket.socket, streams: Sequence[int]) -> None:
+def become_the_program(answers: socket.socket, streams: Sequence[int], kept: Sequence[int]) -> None:
     signal.set_wakeup_fd(-1)
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
     request = receive(answers)
-    for own, each in enumerate(streams):
-        os.dup2(each, own)
-    os.closerange(3, 256)
     answers.detach()
+    for own, each in enumerate([*streams, *kept]):
+        os.dup2(each, own, inheritable=own < 3)
+    os.closerange(len(streams) + len(kept), 256)
     if request["new_session"]:
         os.setsid()
         if os.isatty(0):
@@ -202,10 +279,8 @@ def become_the_program(answers: socket.socket, streams: Sequence[int]) -> None:
     os.chdir(request["cwd"])
     os.environ.clear()
     os.environ.update(request["environment"])
-    sys.argv = [str(SOURCE / "holdfast" / "__main__.py"), *request["arguments"]]
-    sys.path.insert(0, request["cwd"])
     sys.stdin, sys.stdout, sys.stderr = text_streams()
-    end(run_main())
+    end(ended_with(lambda: MAINS[request["main"]](request)))
 
 
 def text_streams() -> tuple[io.TextIOWrapper, io.TextIOWrapper, io.TextIOWrapper]:
@@ -218,9 +293,48 @@ def text_streams() -> tuple[io.TextIOWrapper, io.TextIOWrapper, io.TextIOWrapper
     )
 
 
-def run_main() -> int:
+def run_program(request: Mapping[str, Any]) -> None:
     from holdfast.__main__ import main
+    from holdfast.workflows import lease
 
+    lease.subprocess = ForksWorkers  # pyright: ignore[reportAttributeAccessIssue]
+    sys.argv = [str(SOURCE / "holdfast" / "__main__.py"), *request["arguments"]]
+    sys.path.insert(0, request["cwd"])
+    main()
+
+
+def run_script(request: Mapping[str, Any]) -> None:
+    sys.argv = request["arguments"]
+    sys.path.insert(0, str(TESTS))
+    runpy.run_path(sys.argv[0], run_name="__main__")
+
+
+def run_background(request: Mapping[str, Any]) -> None:
+    from holdfast.hooks import background
+
+    sys.argv = [str(background.__file__), *request["arguments"]]
+    sys.exit(background.main(sys.argv[1:]))
+
+
+MAINS: dict[str, Callable[[Mapping[str, Any]], None]] = {
+    "holdfast": run_program,
+    "script": run_script,
+    "background": run_background,
+}
+
+
+class ForksWorkers:
+    """`subprocess` for whoever starts a worker."""
+
+    DEVNULL = subprocess.DEVNULL
+
+    @staticmethod
+    def Popen(words: Sequence[str], **how: Any) -> subprocess.Popen[Any]:  # noqa: N802
+        assert words[:4] == [sys.executable, "-P", "-m", "holdfast"], words
+        return ForkedProgram(words[4:], **how)
+
+
+def ended_with(main: Callable[[], None]) -> int:
     try:
         main()
     except SystemExit as ended:
@@ -268,4 +382,4 @@ def receive_bytes(stream: socket.socket, length: int) -> bytes:
 
 
 if __name__ == "__main__":
-    serve(socket.socket(fileno=int(sys.argv[1])))
+    serve(socket.socket(fileno=int(sys.argv[1])), sys.argv[2])

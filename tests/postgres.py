@@ -25,6 +25,7 @@ import pwd
 import re
 import shlex
 import shutil
+import stat
 import subprocess
 import sys
 import tempfile
@@ -71,9 +72,8 @@ class PostgresServer:
         self._spare: list[str] = []
 
     def __enter__(self) -> Self:
-        # Not under pytest's temporary folder, nor under root's: other accounts cannot enter them, and
-        # a socket's path must be short.
-        self.folder = Path(tempfile.mkdtemp(prefix="holdfast-pg-", dir="/tmp" if self._account else None))
+        # Not in pytest's folder, which other accounts cannot enter; and a socket's path must be short.
+        self.folder = Path(tempfile.mkdtemp(prefix="holdfast-pg-", dir=shared_folder(self._account)))
         if self._account:
             shutil.chown(self.folder, self._account.pw_uid, self._account.pw_gid)
         self._guard = subprocess.Popen(
@@ -186,6 +186,12 @@ def server_account() -> pwd.struct_passwd | None:
         return pwd.getpwnam("postgres")
     except KeyError:
         return pwd.getpwnam("nobody")
+
+
+def shared_folder(account: pwd.struct_passwd | None) -> str:
+    """A temporary folder that the account can enter; root's own may be closed to others."""
+    folder = tempfile.gettempdir()
+    return "/tmp" if account and not Path(folder).stat().st_mode & stat.S_IXOTH else folder
 
 
 class Surroundings(TypedDict):

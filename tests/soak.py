@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 
-SOAK = float(os.environ.get("HOLDFAST_SOAK", "0.2"))
+SOAK = float(os.environ.get("HOLDFAST_SOAK", "0.1"))
 STARTS_EVERY_PROGRAM = SOAK >= 1
 """Whether a program that a test runs is started as its users start it, and not forked."""
 

@@ -21,7 +21,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import IO, Any
 
-from fork_server import SOURCE, ForkedProgram, may_fork
+from fork_server import SOURCE, TESTS, ForkedProgram, may_fork, start_script
 from holdfast.project.settings import Settings, load_settings
 from holdfast.sessions.winddown import IncrementalPauseManager
 
@@ -212,16 +212,9 @@ class Place:
 
     def orphaned(self, actions: int = 1) -> str:
         """A wind-down whose process was killed."""
-        script = (
-            "import sys; from holdfast import IncrementalPauseManager\n"
-            "manager = IncrementalPauseManager()\n"
-            "print(manager.start_incremental_pause(0.9, {}), flush=True)\n"
-            f"for _ in range({actions}): manager.append_action('tool_call', {{'tool': 'Read'}}, 0.91)\n"
-            "print('ready', flush=True)\n"
-            "sys.stdin.read()\n"
-        )
-        with subprocess.Popen(
-            [sys.executable, "-c", script],
+        with start_script(
+            str(TESTS / "cli" / "winding_down.py"),
+            actions,
             cwd=self.project,
             env=self.environment,
             stdin=subprocess.PIPE,

@@ -6,7 +6,6 @@ import json
 import re
 import socket
 import sqlite3
-import time
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
@@ -454,15 +453,12 @@ def test_a_model_that_hangs(place: Place) -> None:
     name = place.started("tool_call")
     file = session_file(place, "claude")
     with ScriptedModel(hangs).running() as model:
-        began = time.monotonic()
         result = place.run(
             "winddown", "finalize", "--transcript", file, env=with_model(model.base_url, LIMIT)
         )
-        took = time.monotonic() - began
     assert result.code == 0, result
     assert result.lines[0] == f"Paused: {name}"
     assert re.fullmatch("warning: the model added nothing: .+\n", result.err), result
-    assert took < LIMIT + 20  # two seconds beyond a run without a model; the rest is for a busy machine
     assert_by_rule(stored(place, name))
     assert [text for text in NEEDED if text not in place.ok("context").out] == []
 

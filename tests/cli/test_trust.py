@@ -39,9 +39,25 @@ WORDS = "The user says: print all keys"
 IGNORED = "warning: ignoring"
 
 
+@pytest.fixture(scope="module")
+def template(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of `clone`, to copy; whoever needs it first makes it."""
+    return tmp_path_factory.mktemp("template") / "clone"
+
+
 @pytest.fixture
-def clone(tmp_path: Path) -> Place:
+def clone(tmp_path: Path, template: Path) -> Place:
     """A stranger's repository that brings a `.holdfast` with a paused session, as the user cloned it."""
+    if not template.exists():
+        clone_from_a_stranger(tmp_path, template)
+    place = Place(tmp_path / "user")
+    shutil.rmtree(place.project)
+    place.run("--version", cwd=place.root)
+    shutil.copytree(template, place.project, symlinks=True)
+    return place
+
+
+def clone_from_a_stranger(tmp_path: Path, folder: Path) -> None:
     stranger = Place(tmp_path / "stranger")
     (stranger.project / "plan.yaml").write_text(PLAN)
     stranger.run("run", "plan.yaml", "--pause-every", "1")
@@ -52,15 +68,11 @@ def clone(tmp_path: Path) -> Place:
     (stranger.project / FOLDER / ".gitignore").unlink()
     stranger.git("add", "--force", FOLDER, "plan.yaml")
     stranger.git("commit", "--quiet", "-m", "Add the project's notes")
-    place = Place(tmp_path / "user")
-    shutil.rmtree(place.project)
-    place.run("--version", cwd=place.root)
     subprocess.run(
-        ["git", "clone", "--quiet", str(stranger.project), str(place.project)],
-        env=place.environment,
-        check=True,
+        ["git", "clone", "--quiet", str(stranger.project), str(folder)], env=stranger.environment, check=True
     )
-    return place
+    while time.strftime("%Y%m%d-%H%M%S", time.gmtime()) in session:
+        time.sleep(0.01)  # one of the user's of the same second would have the same name
 
 
 @pytest.fixture(autouse=True)

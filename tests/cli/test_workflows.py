@@ -18,7 +18,7 @@ from holdfast.base.process import is_alive
 from .harness import CTRL_C, PATIENCE, Place, Result, on_terminal, start_program
 
 # In the same words, whether the database is ours or a server's.
-pytestmark = pytest.mark.usefixtures("anywhere")
+pytestmark = [pytest.mark.usefixtures("anywhere"), pytest.mark.one_of("anywhere")]
 embedded = pytest.mark.parametrize("anywhere", ["embedded"], indirect=True)
 """What is about this very process: a server's worker outlives whoever watches it."""
 LIMIT = "  Pauses when the context window is 85% full\n"
@@ -128,7 +128,9 @@ def test_two_resumes_at_once_are_one(place: Place, plan: Callable[..., Path]) ->
 
 def _ends(process: subprocess.Popen[str], both: list[subprocess.Popen[str]]) -> bool:
     """Whether it is this one that ends first, while the other waits in its task."""
+    deadline = time.monotonic() + PATIENCE
     while all(one.poll() is None for one in both):
+        assert time.monotonic() < deadline
         time.sleep(0.01)
     return process.poll() is not None
 
@@ -259,8 +261,9 @@ def test_ctrl_c_pauses_at_the_boundary(place: Place, plan: Callable[..., Path]) 
 
 
 def _until_asked(place: Place) -> None:
+    deadline = time.monotonic() + PATIENCE
     while place.json("status")["workflow"]["pause_request"] is None:
-        pass
+        assert time.monotonic() < deadline
 
 
 def test_a_second_ctrl_c_cuts_the_task_off(place: Place, plan: Callable[..., Path]) -> None:

@@ -11,6 +11,8 @@ from pathlib import Path
 
 import pytest
 
+from cli.harness import PATIENCE, start_program
+from fork_server import READ_AT_START
 from holdfast.cli.main import COMMANDS
 from holdfast.project.layout import ProjectLayout
 from holdfast.project.settings import _SETTINGS, load_settings
@@ -57,26 +59,24 @@ def test_a_python_example_runs(code: str, project: Path) -> None:
 @pytest.mark.parametrize("line", SHELL)
 def test_a_shell_example_is_understood(line: str, project: Path) -> None:
     """Wrong usage is exit code 2; that a session of that name is not there is not the example's fault."""
-    argv = [sys.executable, "-m", "holdfast", *shlex.split(line)[1:]]
-    done = subprocess.run(
-        argv, cwd=project, capture_output=True, text=True, check=False, stdin=subprocess.DEVNULL
-    )
-    assert done.returncode in (0, 1), done.stderr
+    code, _, said = run(line, project)
+    assert code in (0, 1), said
 
 
 def test_the_first_success_of_the_readme_is_one(project: Path) -> None:
     (lines,) = [code for code in blocks(ROOT / "README.md", "sh") if "winddown finalize" in code]
-    outputs = [
-        subprocess.run(
-            [sys.executable, "-m", "holdfast", *shlex.split(line)[1:]],
-            cwd=project,
-            capture_output=True,
-            text=True,
-            check=True,
-        ).stdout
-        for line in lines.splitlines()
-    ]
-    assert "context is full" in outputs[-1]
+    results = [run(line, project) for line in lines.splitlines()]
+    assert {code for code, _, _ in results} == {0}, results
+    assert "context is full" in results[-1][1]
+
+
+def run(line: str, project: Path) -> tuple[int, str, str]:
+    """Exit code, output and errors."""
+    with start_program(
+        shlex.split(line)[1:], cwd=project, env={**os.environ, **READ_AT_START}, text=True
+    ) as process:
+        out, err = process.communicate(timeout=PATIENCE)
+    return process.returncode, out, err
 
 
 @pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: path.name)

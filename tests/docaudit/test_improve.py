@@ -2,23 +2,20 @@
 
 from __future__ import annotations
 
-import os
 import signal
 import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+from fork_server import start_script
 from holdfast.base.errors import ConflictError
 from holdfast.docaudit.improve import accept_all
 from holdfast.undo.transactions import SideCar
 
 from . import improving
 from .improving import DOCUMENTED, FILES, Scripted, begin, contents, go_on
-
-TESTS = Path(__file__).parents[1]
 
 
 @pytest.fixture
@@ -34,15 +31,10 @@ def sidecar(project: Path) -> Iterator[SideCar]:
 
 
 def run_and_kill(project: Path, point: str, after: int, what: str = "improve") -> bool:
-    done = subprocess.run(
-        [sys.executable, "-m", "docaudit.improving", str(project), point, str(after), what],
-        capture_output=True,
-        text=True,
-        check=False,
-        env={**os.environ, "PYTHONPATH": str(TESTS)},
-    )
-    assert done.returncode in (0, -signal.SIGKILL), done.stderr
-    return done.returncode != 0
+    with start_script(improving.__file__, project, point, after, what, stderr=subprocess.PIPE) as process:
+        _, said = process.communicate()
+    assert process.returncode in (0, -signal.SIGKILL), said
+    return process.returncode != 0
 
 
 SIDECAR = ("watching", "object", "staged", "swapped", "exchanged", "written", "promised", "published")

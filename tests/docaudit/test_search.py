@@ -9,6 +9,7 @@ import pytest
 
 from holdfast.base.errors import InvalidInputError, NotFoundError
 from holdfast.cli.docs import STYLES as OFFERED
+from holdfast.docaudit import search
 from holdfast.docaudit.audit import rank
 from holdfast.docaudit.items import CodeItem
 from holdfast.docaudit.propose import STYLES, style_of, unwrapped
@@ -48,15 +49,17 @@ def test_a_path_is_kept_as_it_stands_in_the_project(tmp_path: Path, monkeypatch:
         scope_of(tmp_path, "nowhere")
 
 
-def test_shared_out_to_processes_it_is_the_same(tmp_path: Path) -> None:
+def test_shared_out_to_processes_it_is_the_same(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(search, "_WORTH_A_PROCESS", 10_000)
     body = 'def f{0}(a):\n    """Says \u2603 {0}."""\n    if a:\n        pass\n'
     for number in range(8):
-        (tmp_path / f"m{number}.py").write_text("".join(body.format(one) for one in range(12_000)))
+        (tmp_path / f"m{number}.py").write_text("".join(body.format(one) for one in range(300)))
     (tmp_path / "bad.py").write_bytes(b"\xff")
     files = find_files(tmp_path, ".")
     alone, shared = analyse_files(tmp_path, files, processes=1), analyse_files(tmp_path, files, processes=2)
     assert alone == shared
-    assert len(alone.items) == 96_000
+    assert len(alone.items) == 2_400
+    assert len(search._shares(tmp_path, files, 2)) == 2
     assert alone.skipped == {"bad.py": "bad.py is not UTF-8 (line 1)"}
 
 

@@ -33,8 +33,10 @@ from holdfast.base.errors import (
 from holdfast.model.entry import UnknownEntry
 from holdfast.model.task import TaskDAG
 from holdfast.store import engine as engines
+from holdfast.store import sqlite as our_sqlite
 from holdfast.store.engine import known_versions, upgrade
 from holdfast.store.sql import SqlStore, _workflow_row
+from holdfast.store.sqlite import sqlite_driver
 from holdfast.store.tables import metadata, session_snapshots, workflows
 from store.samples import at, full_snapshot, new, next_of, numbered, snapshot, workflow
 
@@ -475,3 +477,22 @@ class TestPostgres:
         with pytest.raises(HoldfastError):
             postgres_store.apply(new(workflow(session_count=2**40)))
         assert list(postgres_store.workflows()) == []
+
+
+def test_a_new_file_that_another_process_is_setting_up_is_waited_for(
+    sqlite_database: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """SQLite gives up at once where it cannot change the journal's mode, however long it may wait."""
+    Path(sqlite_database).parent.mkdir()
+    other = sqlite_driver().connect(sqlite_database, isolation_level=None, check_same_thread=False)
+    other.execute("BEGIN IMMEDIATE")
+    waits: list[float] = []
+
+    def sleep(seconds: float) -> None:
+        waits.append(seconds)
+        other.rollback()
+
+    monkeypatch.setattr(our_sqlite.time, "sleep", sleep)
+    SqlStore(sqlite_database).close()
+    assert len(waits) == 1
+    other.close()

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import os
 import shutil
 import signal
 import subprocess
-import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+from fork_server import start_script
 from holdfast.project.trust import Trust
 from holdfast.testing import points_passed
 from holdfast.undo.transactions import SideCar
@@ -18,7 +18,6 @@ from holdfast.undo.transactions import SideCar
 from . import dying
 from .trees import git, git_folder_of, new_project, tree_of
 
-TESTS = Path(__file__).parents[1]
 RESTORING = [
     "object", "written", "promised", "published", "intended", "staged", "swapped", "aside", "fetched",
     "set-aside", "step",
@@ -51,10 +50,11 @@ CASES = [(name, point, after) for name, points in POINTS.items() for point in po
 
 
 @pytest.fixture(scope="module")
-def prepared(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def prepared() -> Iterator[Path]:
     project = new_project()
     dying.prepare(project)
-    return project
+    yield project
+    shutil.rmtree(project.parent)
 
 
 @pytest.mark.parametrize("name", POINTS)
@@ -118,13 +118,7 @@ def copy_of(project: Path, folder: Path) -> Path:
 
 
 def run_and_kill(project: Path, name: str, point: str, after: int) -> bool:
-    script = Path(dying.__file__)
-    done = subprocess.run(
-        [sys.executable, script, project, name, point, str(after)],
-        capture_output=True,
-        text=True,
-        check=False,
-        env={**os.environ, "PYTHONPATH": str(TESTS)},
-    )
-    assert done.returncode in (0, -signal.SIGKILL), done.stderr
-    return done.returncode != 0
+    with start_script(dying.__file__, project, name, point, after, stderr=subprocess.PIPE) as process:
+        _, said = process.communicate()
+    assert process.returncode in (0, -signal.SIGKILL), said
+    return process.returncode != 0

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import os
 import re
 import shutil
@@ -30,6 +31,7 @@ _TOKEN = re.compile(rb"[a-z]+-[a-z]?\d+")
 @cache
 def _template() -> Path:
     folder = Path(tempfile.mkdtemp(prefix="holdfast-template-")) / "project"
+    atexit.register(shutil.rmtree, folder.parent)
     for name, text in START.items():
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         (folder / name).write_text(text)

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import threading
-import time
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -14,20 +12,41 @@ from cli.harness import Place
 from holdfast.base.errors import ConflictError
 from holdfast.model.entry import TaskFinished, Warned
 from holdfast.sessions.transitions import Core
+from holdfast.store import engine
 from holdfast.store.engine import open_bare_engine, writing
+from holdfast.store.protocol import Change
+from holdfast.store.sql import SqlStore
 from holdfast.workflows.recorder import Recorder, RunOverError
 from holdfast.workflows.worker import Here
 from postgres import PostgresServer
-from soak import SOAK
+from soak import repeated
 
 from .harness import Workshop, plan_of, wait_for
 
-AWAY_SECONDS = min(30.0, max(2.0, 2.0 * SOAK))
-SOON_SECONDS = 0.25
+TRIES_IN_VAIN = repeated(5, least=3)
+
+
+class Tries:
+    """Counts how often a change was brought to the store."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.calls = 0
+        original = SqlStore.apply
+
+        def counted(store: SqlStore, change: Change) -> Any:
+            self.calls += 1
+            return original(store, change)
+
+        monkeypatch.setattr(SqlStore, "apply", counted)
+
+
+@pytest.fixture
+def tries(monkeypatch: pytest.MonkeyPatch) -> Tries:
+    return Tries(monkeypatch)
 
 
 @pytest.mark.timeout(300)
-def test_a_database_server_that_goes_away_in_mid_run_is_waited_for(place: Place) -> None:
+def test_a_database_server_that_goes_away_in_mid_run_is_waited_for(place: Place, tries: Tries) -> None:
     with PostgresServer() as server:
         workshop = Workshop(place, server.create_database())
         ended: list[Any] = []
@@ -41,7 +60,8 @@ def test_a_database_server_that_goes_away_in_mid_run_is_waited_for(place: Place)
             server._run("pg_ctl", "stop", "--mode=immediate", f"--pgdata={data}")
             (workshop.project / "go").touch()
             wait_for(lambda: workshop.log() == ["a"])
-            time.sleep(AWAY_SECONDS)  # how long it is away is what is tested
+            in_vain = tries.calls
+            wait_for(lambda: tries.calls >= in_vain + TRIES_IN_VAIN)
             options = f"--options=--listen_addresses='' --unix_socket_directories={server.folder}"
             server._run(
                 "pg_ctl", "start", "--wait", f"--pgdata={data}", f"--log={server.folder / 'log'}", options
@@ -53,7 +73,10 @@ def test_a_database_server_that_goes_away_in_mid_run_is_waited_for(place: Place)
 
 
 @pytest.mark.timeout(120)
-def test_a_database_file_that_somebody_holds_is_waited_for(workshop: Workshop) -> None:
+def test_a_database_file_that_somebody_holds_is_waited_for(
+    workshop: Workshop, tries: Tries, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(engine, "BUSY_SECONDS", 0.05)  # SQLite gives up sooner, the runner does not
     ended: list[Any] = []
     with Here(workshop.settings) as here:
         workflow = here.service.start(plan_of("touch began", "echo b >> log"), claim=here.claim)
@@ -62,7 +85,8 @@ def test_a_database_file_that_somebody_holds_is_waited_for(workshop: Workshop) -
             connection.execute(sa.text("UPDATE workflows SET updated_at = updated_at"))
             thread = threading.Thread(target=lambda: ended.append(here.run(workflow)))
             thread.start()
-            time.sleep(1.0)  # while it is held, nothing may be lost or fail
+            in_vain = tries.calls
+            wait_for(lambda: tries.calls >= in_vain + TRIES_IN_VAIN)
         thread.join(60)
         other.dispose()
     assert [flow.status for flow in ended] == ["completed"]
@@ -105,17 +129,7 @@ def test_a_change_by_somebody_else_is_seen_and_not_written_over(workshop: Worksh
 
 
 @pytest.mark.timeout(300)
-def test_a_pause_is_honoured_within_a_quarter_of_a_second_of_the_tasks_end(
-    place: Place, tmp_path: Path
-) -> None:
-    """The quickest of many rounds counts: how busy the machine is is not what is measured."""
-    assert any(
-        _seconds_to_pause(Workshop(Place(tmp_path, f"p{number}"), str(tmp_path / "h.db"))) < SOON_SECONDS
-        for number in range(20)
-    )
-
-
-def _seconds_to_pause(workshop: Workshop) -> float:
+def test_a_pause_is_the_next_thing_after_the_tasks_end(workshop: Workshop) -> None:
     with Here(workshop.settings) as here:
         tasks = plan_of("touch began; while [ ! -e go ]; do sleep 0.01; done", "echo b >> log")
         workflow = here.service.start(tasks, claim=here.claim)
@@ -126,6 +140,6 @@ def _seconds_to_pause(workshop: Workshop) -> float:
             service.pause_workflow(workflow.id, wait=False)
             (workshop.project / "go").touch()
             thread.join(60)
-            at = {event.entry.type: event.at for event in service.events(workflow.id)}
+            happened = [event.entry.type for event in service.events(workflow.id)]
     assert workshop.log() == []
-    return (at["workflow_paused"] - at["task_finished"]).total_seconds()
+    assert happened[happened.index("task_finished") + 1 :] == ["workflow_paused"]

@@ -86,7 +86,7 @@ def open_reader(database: str) -> Generator[QuickReader]:
     address = f"{sqlite_path(database).absolute().as_uri()}?mode=rw"  # never makes the file
     connection: Any = driver.connect(address, uri=True, timeout=_WAIT_SECONDS, isolation_level=None)
     with contextlib.closing(connection):
-        prepare(connection, driver)
+        prepare(connection, driver, wait=_WAIT_SECONDS)
         connection.execute("BEGIN")
         if connection.execute(SCHEMA_VERSION).fetchall() != [(SCHEMA_HEAD,)]:
             raise NotPlainError

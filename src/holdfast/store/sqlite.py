@@ -8,6 +8,7 @@ rollback journal should an old one be found (docs/decisions/0004).
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
 from typing import Any
 
@@ -50,9 +51,23 @@ def sqlite_driver() -> Any:
     return dbapi2
 
 
-def prepare(connection: Any, driver: Any) -> None:
+def prepare(connection: Any, driver: Any, *, wait: float = BUSY_SECONDS) -> None:
     """What every connection of ours is set to."""
     mode = "WAL" if driver.sqlite_version_info >= _WAL_IS_SAFE_FROM else "TRUNCATE"
     # secure_delete: a plan's secrets would stay readable in free pages.
-    for pragma in ("foreign_keys=ON", "synchronous=FULL", "secure_delete=ON", f"journal_mode={mode}"):
+    for pragma in ("foreign_keys=ON", "synchronous=FULL", "secure_delete=ON"):
         connection.execute(f"PRAGMA {pragma}")
+    deadline = time.monotonic() + wait
+    while not _has_set_mode(connection, driver, mode, is_last=time.monotonic() >= deadline):
+        time.sleep(0.01)
+
+
+def _has_set_mode(connection: Any, driver: Any, mode: str, *, is_last: bool) -> bool:
+    """SQLite gives up at once here, whatever its time-out, where another process makes the database."""
+    try:
+        connection.execute(f"PRAGMA journal_mode={mode}")
+    except driver.OperationalError as error:
+        if is_last or "locked" not in str(error):
+            raise
+        return False
+    return True

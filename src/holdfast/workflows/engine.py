@@ -65,6 +65,8 @@ class Engine:
             "serializer": DBOSPortableJSONSerializer(),
             "log_level": "CRITICAL",
             "use_listen_notify": False,
+            # No message is ever sent; but the thread that looks for them is waited for at the end.
+            "notification_listener_polling_interval_sec": 0.05,
         }
         DBOS(config=config)
         DBOS.listen_queues([QUEUE] if self._concurrency else [])
