@@ -44,9 +44,9 @@ def answer():
 
 with answering({signal.SIGINT: answer}, out_now=quit.is_set, deaf_after=lambda: "deaf" in sys.argv):
     print("ready", flush=True)
-    if "stay" in sys.argv:
-        threading.Event().wait()
-    pressed.wait()
+    # In pieces: a signal that comes just before a wait is answered only after it.
+    while "stay" in sys.argv or not pressed.is_set():
+        threading.Event().wait(0.05)
 print("after", flush=True)
 sys.stdin.readline()
 print("end", flush=True)
