@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import signal
@@ -429,6 +430,22 @@ NOBODY: dict[str, tuple[list[str], str]] = {
 @pytest.mark.parametrize(("arguments", "error"), NOBODY.values(), ids=NOBODY.keys())
 def test_where_there_is_nothing(place: Place, arguments: list[str], error: str) -> None:
     place.run(*arguments).failed(1, error=error)
+
+
+def test_all_that_a_plan_says_of_a_task_arrives(place: Place) -> None:
+    said = {
+        "run": "true",
+        "prompt": "p",
+        "driver": "shell",
+        "approval": True,
+        "review": True,
+        "junit": "x.xml",
+    }
+    path = place.root / "plan.yaml"
+    path.write_text(HEAD + f"  - {json.dumps({'id': 'a', 'description': 'A', **said})}\n")
+    (task,) = place.json("run", path)["tasks"]
+    assert {name: task[name] for name in said} == said
+    assert {*said, "id", "description", "depends_on", "status", "attempts", "result"} == task.keys()
 
 
 def test_approval(place: Place) -> None:

@@ -1875,6 +1875,11 @@ export interface components {
             junit?: string | null;
             /** Prompt */
             prompt?: string | null;
+            /**
+             * Review
+             * @default false
+             */
+            review: boolean;
             /** Run */
             run?: string | null;
         };

@@ -20,12 +20,11 @@ from holdfast.model.workflow import Workflow, WorkflowOptions
 from holdfast.project.settings import Settings
 from holdfast.sessions.stats import JournalStats
 from holdfast.workflows.experience import DriverRecord
-from holdfast.workflows.plan import Plan
+from holdfast.workflows.plan import TASK_KEYS, Plan
 from holdfast.workflows.service import Resumed, WorkflowService, check_resumable
 
 _POLL_SECONDS = 0.2
 _WAIT_SECONDS = 30.0
-_PLAN_TASK = {"id", "description", "depends_on", "run", "prompt", "driver", "approval", "junit"}
 
 _journal_stats: TypeAdapter[JournalStats] = TypeAdapter(JournalStats)
 
@@ -157,7 +156,7 @@ class RemoteService(WorkflowService[RemoteStore]):
 def _document(plan: Plan, options: WorkflowOptions) -> dict[str, Any]:
     return {
         "issue": plan.issue.model_dump(),
-        "tasks": [task.model_dump(mode="json", include=_PLAN_TASK) for task in plan.tasks.tasks],
+        "tasks": [task.model_dump(mode="json", include=set(TASK_KEYS)) for task in plan.tasks.tasks],
         "constraints": list(plan.constraints),
         **options.model_dump(exclude_none=True, exclude_unset=True),
     }

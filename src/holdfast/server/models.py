@@ -52,6 +52,7 @@ class PlanTask(Body):
     prompt: str | None = None
     driver: str | None = None
     approval: bool = False
+    review: bool = False
     junit: str | None = None
 
 

@@ -19,7 +19,7 @@ from holdfast.model.workflow import Issue, WorkflowOptions
 _T = TypeVar("_T", bound=Value | Task)
 
 _ISSUE_KEYS = ("id", "title", "description")
-_TASK_KEYS = ("id", "description", "depends_on", "run", "prompt", "driver", "approval", "review", "junit")
+TASK_KEYS = ("id", "description", "depends_on", "run", "prompt", "driver", "approval", "review", "junit")
 _OPTION_KEYS = tuple(WorkflowOptions.model_fields)
 _PLAN_KEYS = ("issue", "tasks", "constraints", *_OPTION_KEYS)
 _LARGEST_PLAN = 16 << 20
@@ -131,7 +131,7 @@ class _Reader:
         return TaskDAG(tasks=tuple(tasks.values()))
 
     def _task(self, node: yaml.Node, options: WorkflowOptions) -> Task:
-        fields = self._fields(node, "a task", _TASK_KEYS)
+        fields = self._fields(node, "a task", TASK_KEYS)
         if "id" not in fields:
             raise self._refused(node, "a task has no 'id'")
         values = {key: self._plain(value) for key, value in fields.items()}
