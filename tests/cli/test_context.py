@@ -257,14 +257,14 @@ def test_a_compressed_file_that_was_cut_gives_what_is_left_and_says_so(place: Pl
     result = place.run("context", "--transcript", packed)
     assert result.code == 0
     assert FIRST in result.out
-    assert re.fullmatch(r"warning: \d torn and 0 huge lines were passed over\n", result.err)
+    assert re.fullmatch(r"warning: \d torn and 0 oversized lines were skipped\n", result.err)
 
 
 def test_torn_lines_are_passed_over_and_counted(place: Place) -> None:
     file = session_file(place, "claude")
     file.write_bytes(b'{"torn": \n' + file.read_bytes() + b'{"type": "user", "mess')
     result = place.run("context", "--transcript", file)
-    assert (result.code, result.err) == (0, "warning: 2 torn and 0 huge lines were passed over\n")
+    assert (result.code, result.err) == (0, "warning: 2 torn and 0 oversized lines were skipped\n")
     assert [text for text in NEEDED if text not in result.out] == []
 
 
@@ -449,7 +449,7 @@ def test_budgets_that_are_refused(place: Place) -> None:
     ],
 )
 def test_only_one_source_is_taken(place: Place, given: list[str]) -> None:
-    place.run("context", *given).failed(2, error="give one of SNAPSHOT, --session and --transcript")
+    place.run("context", *given).failed(2, error="give only one of SNAPSHOT, --session and --transcript")
 
 
 # ── the report ─────────────────────────────────────────────────────────────────────────────
@@ -714,7 +714,7 @@ def test_sessions_that_are_not_there_or_not_clear(place: Place) -> None:
         ["context", "--session", ""],
     )
     none.failed(1, error="no agent keeps a session nope", hint="holdfast sessions list")
-    ambiguous.failed(2, error="abc could be any of 2 sessions", hint="more of its id")
+    ambiguous.failed(2, error="abc is ambiguous: it matches 2 sessions", hint="more characters of the id")
     elsewhere.failed(1, error="no agent keeps a session far-1")
     empty.failed(2, error="")
     assert LATEST in place.ok("context", "--session", "abc-1").out
@@ -769,9 +769,9 @@ def test_snapshots_that_are_not_there(place: Place) -> None:
     none, latest, unknown, empty = place.many(
         ["context"], ["context", "latest"], ["context", "session-20200101-000000"], ["context", ""]
     )
-    none.failed(1, error="nothing was paused in this folder yet", hint="winddown start")
-    latest.failed(1, error="nothing was paused in this folder yet")
-    unknown.failed(1, error="there is no snapshot session-20200101-000000", hint="holdfast snapshot list")
+    none.failed(1, error="nothing has been paused in this folder yet", hint="winddown start")
+    latest.failed(1, error="nothing has been paused in this folder yet")
+    unknown.failed(1, error="no such snapshot: session-20200101-000000", hint="holdfast snapshot list")
     empty.failed(2, error="name is empty", hint="holdfast snapshot list")
 
 

@@ -79,12 +79,12 @@ def test_help_undo_all_of_the_code_and_quitting(shop: Place) -> None:
     (shop.project / "src" / "shop.py").write_text(SHOP + "        # more\n" * 30 + "        return 2\n")
     with audit(shop) as terminal:
         terminal.answer(PROMPT, "u")
-        assert "no rating to take back" in terminal.wait(PROMPT)
+        assert "no rating to undo" in terminal.wait(PROMPT)
         terminal.type("?")
         assert "excellent" in terminal.wait(PROMPT)
         terminal.type("3")
         terminal.answer(PROMPT, "u")
-        assert "Took back the rating of start." in terminal.wait(PROMPT)
+        assert "Undid the rating of start." in terminal.wait(PROMPT)
         terminal.type("4")
         assert "more lines; c shows all" in terminal.wait(PROMPT)
         terminal.type("c")
@@ -93,7 +93,7 @@ def test_help_undo_all_of_the_code_and_quitting(shop: Place) -> None:
         assert "this help" in terminal.wait(PROMPT)
         terminal.type("q")
         assert terminal.end() == 0
-        assert "Saved: 1/4 rated. Go on with: holdfast docs audit src --resume" in terminal.shown
+        assert "Saved: 1/4 rated. Continue with: holdfast docs audit src --resume" in terminal.shown
     assert ratings(shop) == {"start": 4}
 
 
@@ -120,7 +120,7 @@ def test_broken_off_at_every_prompt_nothing_is_lost(shop: Place, how: str) -> No
             if name != ITEMS[-1]:
                 terminal.wait(PROMPT)
                 broken_off(terminal)
-                assert ("Go on with: holdfast docs audit src" in terminal.shown) == (how == "interrupt")
+                assert ("Continue with: holdfast docs audit src" in terminal.shown) == (how == "interrupt")
             else:
                 assert terminal.end() == 0
     assert ratings(shop) == {"start": 1, "Shop": 2, "Shop.open": 3, "Shop.sell": 4}

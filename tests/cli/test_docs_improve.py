@@ -108,7 +108,7 @@ def test_the_plan_ranks_what_is_missing_and_matters(shop: Place) -> None:
     assert "Shop.sell" in lines[1]
     assert lines[2:] == [
         "… and 2 more; --limit 3 shows all",
-        "Ranked without ratings; give some with: holdfast docs audit src",
+        "Ranked without ratings. To rate first, run: holdfast docs audit src",
     ]
 
 
@@ -187,14 +187,14 @@ def test_skip_undo_help_code_and_quitting(shop: Place) -> None:
         assert text(shop) == SHOP
         terminal.type("q")
         assert terminal.end() == 0
-        assert "Saved: 0/3 decided. Go on with: holdfast docs improve src --resume" in terminal.shown
+        assert "Saved: 0/3 decided. Continue with: holdfast docs improve src --resume" in terminal.shown
     assert outcomes(shop) == dict.fromkeys(ORDER)
 
 
 def test_another_proposal_as_wished(shop: Place, model: ScriptedModel) -> None:
     with improve(shop) as terminal:
         terminal.answer(PROMPT, "r")
-        terminal.answer("just another one):", "shorterr\x7f, please\r")
+        terminal.answer("just try again):", "shorterr\x7f, please\r")
         assert "Documents Shop.sell. Again." in terminal.wait(PROMPT)
         terminal.type("q")
         assert terminal.end() == 0
@@ -302,7 +302,7 @@ def test_broken_off_at_every_prompt_and_resumed(shop: Place, model: ScriptedMode
             terminal.answer("Resume? [Y/n]", "\r")
             assert f"Documents {name}." in terminal.wait(PROMPT)
             terminal.type("r")
-            terminal.wait("just another one):")
+            terminal.wait("just try again):")
             broken_off(terminal, how)
         with improve(shop, "--resume") as terminal:
             terminal.answer(PROMPT, "a")
@@ -323,7 +323,7 @@ def test_interrupted_while_the_model_thinks(shop: Place) -> None:
             terminal.wait("def sell")
             assert slow.asked.wait(30)
             assert terminal.interrupt() == 130
-            assert "Go on with: holdfast docs improve src" in terminal.shown
+            assert "Continue with: holdfast docs improve src" in terminal.shown
     assert text(shop) == SHOP
 
 

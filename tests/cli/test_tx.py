@@ -59,7 +59,7 @@ def test_undo_and_undo_the_undo(changed: Place) -> None:
     assert not (changed.project / "made").exists()
     undoing = changed.json("tx", "show", "last")["entries"][-1]["id"]
     changed.run("tx", "undo").failed(
-        1, error="no change that stands", hint=f"`holdfast tx undo {undoing}` takes the last undo back"
+        1, error="no change left to undo", hint=f"`holdfast tx undo {undoing}` reverts the last undo"
     )
     assert sorted(changed.json("tx", "undo", undoing)["restored"]) == [
         "changed", "deleted", "made", "moved", "renamed",

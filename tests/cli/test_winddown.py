@@ -521,11 +521,11 @@ def test_resuming_a_wound_down_session_shows_its_handover(place: Place) -> None:
     resumed = place.run("resume")
     assert (resumed.code, resumed.out) == (0, context)
     assert NEVER in resumed.out
-    assert resumed.err == f"Taken up {name}. There is no plan to run; go on from this:\n"
+    assert resumed.err == f"Resumed {name}. There is no plan to run. Continue from this context:\n"
     assert [flow["status"] for flow in place.ok("list", "--json").data] == ["paused"]
     again = place.run("resume", "--detach", "--message", "after lunch")
-    assert (again.code, again.out) == (0, f"The user says now: after lunch\n\n{context}")
-    assert again.err.startswith(f"Taken up {name} again; before that at 20")
+    assert (again.code, again.out) == (0, f"New message from the user: after lunch\n\n{context}")
+    assert again.err.startswith(f"Resumed {name} again; previously at 20")
     told = place.ok("resume", "--json").data
     assert (told["status"], told["handover"]["context"]) == ("paused", context)
     assert told["handover"]["session_id"] == name

@@ -140,10 +140,10 @@ def test_killed_and_resumed(place: Place, plan: Callable[..., Path]) -> None:
     wait_until(place, "began")
     os.killpg(running.pid, signal.SIGKILL)
     result_of(running)
-    assert "nobody seems to be running it: holdfast resume" in place.ok("status").out
+    assert "it does not seem to be running: holdfast resume" in place.ok("status").out
     sick = place.run("doctor")
     assert sick.code == 1
-    assert "1 left behind by a process that is gone" in sick.out
+    assert "1 abandoned by a dead process" in sick.out
     resumed = place.ok("resume")
     assert "(its process ended without a pause)" in resumed.out
     assert log(place) == ["1", "2", "c"]
@@ -249,7 +249,7 @@ def test_ctrl_c_pauses_at_the_boundary(place: Place, plan: Callable[..., Path]) 
     wait_until(place, "began")
     running.send_signal(signal.SIGINT)
     assert running.stderr is not None
-    assert running.stderr.readline().startswith("Pausing at the end of the running task")
+    assert running.stderr.readline().startswith("Pausing when the running task ends")
     _until_asked(place)
     (place.project / "go").touch()
     ended = result_of(running)
@@ -433,7 +433,7 @@ def test_approval(place: Place) -> None:
         HEAD + "  - {id: a, description: Ship it, run: 'echo a >> log', approval: true}\n"
     )
     waiting = place.ok("run", "plan.yaml")
-    assert "waits for approval of task a (Ship it)" in waiting.out
+    assert "is waiting for approval of task a (Ship it)" in waiting.out
     place.run("resume").failed(1, error="waits for approval", hint="holdfast approve")
     flow: dict[str, Any] = place.json("list")[0]
     done = place.ok("approve", flow["id"])
@@ -526,7 +526,7 @@ def test_doctor_is_content(place: Place) -> None:
     well = place.ok("doctor")
     assert "✓ driver shell: usable" in well.lines
     assert [line for line in well.lines if line.startswith("✗ ")] == []
-    assert "· driver model: not usable: no model is set for the driver `model`" in well.lines
+    assert "· driver model: unusable: no model is set for the driver `model`" in well.lines
     assert {finding["name"] for finding in place.json("doctor")} >= {
         "python",
         "git",

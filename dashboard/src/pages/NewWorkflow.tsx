@@ -29,7 +29,7 @@ export default function NewWorkflow() {
       answered(api.POST("/api/workflows", { body: { plan, worktree: worktree.trim() || null } })),
     onSuccess: (workflow) => {
       void client.invalidateQueries({ queryKey: keys.lists });
-      say(`${workflow.issue.id} is created; a worker takes it up.`);
+      say(`${workflow.issue.id} is created; handled by a worker.`);
       go(`/workflows/${workflow.id}`);
     },
   });
