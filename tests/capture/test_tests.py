@@ -92,7 +92,7 @@ FILE_READER = '<!DOCTYPE x [<!ENTITY f SYSTEM "file:///etc/passwd">]><testsuite 
     [
         (BOMB, "document type"),
         (FILE_READER, "document type"),
-        ("<html><body/></html>", "no JUnit report"),
+        ("<html><body/></html>", "not a JUnit report"),
         ("not XML", "no XML"),
         ("", "cut off"),
         ("<testsuite><testcase name='a'>", "cut off"),

@@ -297,7 +297,7 @@ def test_any_bytes_give_a_context_or_a_clear_error(place: Place, kind: str) -> N
     for result in contexts_of(place, file):
         assert "Traceback" not in result.err, result
         if result.code:
-            code = 1 if "holds no messages yet" in result.err else 4
+            code = 1 if "contains no messages yet" in result.err else 4
             result.failed(code, error=re.escape(str(file)))
         else:
             assert 0 < len(result.out) <= 9500
@@ -316,7 +316,7 @@ def test_a_session_that_has_not_begun(place: Place, kind: str) -> None:
     file = place.root / "new.jsonl"
     file.write_bytes(ODD[kind])
     for result in contexts_of(place, file, ["claude", "codex", "gemini"]):
-        result.failed(1, error="new.jsonl holds no messages yet")
+        result.failed(1, error="new.jsonl contains no messages yet")
 
 
 def test_files_that_cannot_be_read(place: Place) -> None:
@@ -461,7 +461,7 @@ def test_the_report_goes_to_stderr_and_changes_nothing_on_stdout(place: Place) -
     told = place.run("context", "--transcript", file, "--max-chars", "600", "--report")
     assert (told.code, told.out) == (0, plain.out)
     head, columns, *rows, cost = told.err.splitlines()
-    assert head == f"{len(plain.out)} of 600 characters used, 0 secrets taken out"
+    assert head == f"{len(plain.out)} of 600 characters used, 0 secrets removed"
     assert columns.split() == ["carried", "shortened", "left", "out", "the", "rest"]
     table = {row[:22].strip(): [int(number) for number in row[22:].split()[:3]] for row in rows}
     assert table["open tasks"] == [2, 0, 0]
@@ -590,7 +590,7 @@ def test_secrets_are_in_no_context(place: Place) -> None:
             assert result.code == 0
             assert_not_in(result.out + result.err, secret)
             text = result.data["context"] if "--json" in options else result.out
-            count = int(re.search(r"(\d+) secrets taken out", result.err)[1])  # type: ignore[index]
+            count = int(re.search(r"(\d+) secrets removed", result.err)[1])  # type: ignore[index]
             assert count == text.count(f"[redacted:{label}]") > 0
 
 
@@ -882,7 +882,8 @@ def test_a_history_that_was_rewritten(worked: Place) -> None:
     worked.git("gc", "--quiet", "--prune=now")
     [told] = drift(worked)
     assert (
-        told == f"The commit of the pause ({before}) is gone: history was rewritten; HEAD is {head(worked)}."
+        told == f"The commit checked out at the pause ({before}) is gone: history was rewritten; HEAD is "
+        f"{head(worked)}."
     )
 
 
@@ -909,7 +910,7 @@ def test_a_file_that_was_not_there_at_the_pause(worked: Place) -> None:
 
 def test_a_repository_that_is_gone(worked: Place) -> None:
     shutil.rmtree(worked.project / ".git")
-    assert drift(worked) == ["The folder is not a git repository any more."]
+    assert drift(worked) == ["The folder is no longer a git repository."]
 
 
 def test_a_project_below_its_repository(place: Place) -> None:
@@ -924,7 +925,7 @@ def test_a_project_below_its_repository(place: Place) -> None:
     place.ok("winddown", "finalize", **how)
     assert "Changed since" not in place.ok("context", "latest", **how).out
     (inner / "door.py").write_text("y\n")
-    assert "Changed on the disk since the pause: packages/shed/door.py" in place.ok("context", **how).out
+    assert "Changed on disk since the pause: packages/shed/door.py" in place.ok("context", **how).out
 
 
 def test_file_names_cannot_pose_as_the_briefing(worked: Place) -> None:

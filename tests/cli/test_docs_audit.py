@@ -189,8 +189,8 @@ def test_a_damaged_session_is_kept_and_told_with_what_helps(shop: Place) -> None
     with audit(shop, "--resume", name) as terminal:
         code, shown = failed(terminal)
     assert code == 4
-    assert f"error: audit-session-{name}.json is damaged and was kept as" in shown
-    assert "hint: start afresh with --new" in shown
+    assert f"error: audit-session-{name}.json is damaged and was renamed to" in shown
+    assert "hint: start over with --new" in shown
     assert [one.read_text() for one in shop.sessions.glob("*.damaged-*")] == ["{"]
 
 
@@ -198,7 +198,7 @@ def test_a_damaged_session_does_not_stand_in_the_way_of_a_new_one(shop: Place) -
     name = rated_once(shop, "33")
     (shop.sessions / f"audit-session-{name}.json").write_text("{")
     with audit(shop) as terminal:
-        assert "is damaged and was kept as" in " ".join(terminal.wait(PROMPT).split())
+        assert "is damaged and was renamed to" in " ".join(terminal.wait(PROMPT).split())
         terminal.type("q")
         assert terminal.end() == 0
 
@@ -225,7 +225,7 @@ def test_two_at_once_the_second_is_told_and_nothing_is_lost(shop: Place) -> None
         second.type("1")
         code, shown = failed(second)
         assert code == 3
-        assert "changed under you" in shown
+        assert "was changed by another process" in shown
         first.type("q")
         assert first.end() == 0
     assert ratings(shop) == {"start": 3, "Shop": 2}
@@ -266,7 +266,7 @@ def test_wrong_words(shop: Place, tmp_path: Path) -> None:
     shop.run("docs", "audit", "nowhere").failed(1, error="no file or folder nowhere")
     outside = tmp_path / "elsewhere"
     outside.mkdir()
-    shop.run("docs", "audit", str(outside)).failed(2, error="outside of the project", hint="--project")
+    shop.run("docs", "audit", str(outside)).failed(2, error="outside the project", hint="--project")
     shop.run("docs", "audit", "src", "--new", "--resume").failed(2, error="--new")
     shop.run("docs", "audit", "src", "--resume").failed(
         1, error="no audit of src", hint="docs audit src --new"

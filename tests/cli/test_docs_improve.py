@@ -332,7 +332,7 @@ def test_a_model_that_fails_leaves_the_choice(shop: Place, tmp_path: Path) -> No
     with ScriptedModel(fails(401)).running() as broken:
         use_model(shop, broken)
         with improve(shop) as terminal:
-            assert "No proposal: model scripted: the credentials were refused" in terminal.wait(PROMPT)
+            assert "No proposal: model scripted: the credentials were rejected" in terminal.wait(PROMPT)
             terminal.type("a")
             assert "There is no proposal yet" in terminal.wait(PROMPT)
             terminal.type("e")
@@ -399,8 +399,8 @@ def test_a_damaged_session_and_one_from_the_future(shop: Place) -> None:
     path.write_text(whole[:-40])
     code, shown = refused(shop, "--resume", name)
     assert code == 4
-    assert "is damaged and was kept as" in shown
-    assert "hint: start afresh with --new" in shown
+    assert "is damaged and was renamed to" in shown
+    assert "hint: start over with --new" in shown
     assert text(shop) == DOCUMENTED_SELL
 
 
@@ -412,7 +412,7 @@ def test_a_plan_that_is_none_is_damage(shop: Place) -> None:
     path.write_text(json.dumps(document))
     code, shown = refused(shop, "--resume", name)
     assert code == 4
-    assert "hint: start afresh with --new" in shown
+    assert "hint: start over with --new" in shown
 
 
 def test_a_completed_session_goes_on_in_a_transaction_that_continues_it(shop: Place) -> None:
@@ -421,7 +421,7 @@ def test_a_completed_session_goes_on_in_a_transaction_that_continues_it(shop: Pl
     shop.ok("tx", "undo", "last")
     with improve(shop, "--resume") as terminal:
         shown = terminal.wait(PROMPT)
-        assert "the documentation of Shop.open was taken back meanwhile; it is open again" in shown
+        assert "the documentation of Shop.open has been undone in the meantime; it is open again" in shown
         terminal.type("a")
         assert terminal.end() == 0
     assert text(shop) == DOCUMENTED
@@ -457,7 +457,7 @@ def test_what_somebody_documented_meanwhile_drops_out(shop: Place) -> None:
     started(shop, "")
     (shop.project / "src" / "shop.py").write_text(DOCUMENTED_SELL)
     with improve(shop, "--resume") as terminal:
-        assert "Shop.sell dropped out: somebody documented it meanwhile" in terminal.wait(PROMPT)
+        assert "Shop.sell was dropped: it has been documented in the meantime" in terminal.wait(PROMPT)
         terminal.type("q")
         terminal.end()
     assert list(outcomes(shop)) == ["start", "Shop.open"]
@@ -480,7 +480,7 @@ def test_a_file_that_does_not_parse_is_left_alone(shop: Place) -> None:
         terminal.wait(PROMPT)
         (shop.project / "src" / "shop.py").write_text(broken)
         terminal.type("a")
-        assert "does not parse (line 15)" in terminal.wait(PROMPT)
+        assert "cannot be parsed (line 15)" in terminal.wait(PROMPT)
         terminal.type("q")
         assert terminal.end() == 0
     assert text(shop) == broken

@@ -163,9 +163,7 @@ def test_appending_needs_no_owner(place: Place) -> None:
 @pytest.mark.parametrize(("answer", "kept"), [("y\n", False), ("n\n", True), (CTRL_C, True)])
 def test_discard_asks_on_a_terminal(place: Place, answer: str, kept: bool) -> None:
     name = place.started("tool_call")
-    code, shown = on_terminal(
-        place, ["winddown", "discard"], ("Discard 2 recorded actions? [y/N]: ", answer)
-    )
+    code, shown = on_terminal(place, ["winddown", "discard"], ("Discard 2 recorded actions? [y/N]: ", answer))
     assert (code == 0, place.journal.exists()) == (not kept, kept), shown
     assert (f"Discarded: {name}" in shown) == (not kept)
 

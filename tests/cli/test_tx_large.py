@@ -96,7 +96,7 @@ def test_what_was_never_stored_is_refused_alone(place: Place, run: Callable[[str
     model.write_bytes(bytes(SIZE - 6) + b"before")
     model.chmod(before[1])
     assert place.ok("tx", "rollback", "last", "--yes").lines[0] == "Rolled back 0 files"
-    place.run("tx", "rollback", "last", "--yes").failed(1, error="rolled back already")
+    place.run("tx", "rollback", "last", "--yes").failed(1, error="already been rolled back")
 
 
 def test_an_edit_is_not_stranded_with_a_large_file_that_is_gone(

@@ -159,9 +159,7 @@ def test_unknown_snapshots(place: Place) -> None:
     names = ("snap_nothere", "session-20200101-000000", "../../etc/passwd", "%", " ")
     commands = [["snapshot", command, name] for name in names for command in ("show", "delete")]
     for command, result in zip(commands, place.many(*commands), strict=True):
-        result.failed(
-            1, error=f"no such snapshot: {command[-1]}", hint="`holdfast snapshot list` shows them"
-        )
+        result.failed(1, error=f"no such snapshot: {command[-1]}", hint="`holdfast snapshot list` shows them")
     assert place.session_files() == before
     assert len(snapshots(place)) == 1
 
@@ -321,13 +319,13 @@ def test_damaged_usage_is_unknown_and_not_empty(place: Place, content: bytes) ->
     assert (result.code, [line.split()[0] for line in result.lines]) == (4, ["SESSION", "agent-2"])
     error, hint = result.err.splitlines()[-2:]
     kept = error.removeprefix(
-        "error: the usage of session agent-1 is unknown: its state was damaged and kept as "
+        "error: the usage of session agent-1 is unknown: its state was damaged and renamed to "
     )
     assert (path.parent / kept).read_bytes() == content
-    assert hint == "hint: it is known again after the next model call"
+    assert hint == "hint: it is available again after the next model call"
 
     again = place.run("usage", "--session", "agent-1")
-    again.failed(4, error="the usage of session agent-1 is unknown", hint="known again after")
+    again.failed(4, error="the usage of session agent-1 is unknown", hint="available again after")
 
 
 def test_usage_after_damage_is_a_lower_bound(place: Place) -> None:

@@ -163,7 +163,7 @@ def test_discard_leaves_nothing(place: Place) -> None:
 
 APPEND = ["winddown", "append", "tool_call"]
 START = ["winddown", "start"]
-FRACTION = "context use is a fraction from 0 to 1, not "
+FRACTION = "context use must be a fraction from 0 to 1, not "
 EVERY_TYPE = ", ".join(ACTION_TYPES)
 
 WRONG: dict[str, tuple[bool, Sequence[str], int, str, str | None]] = {
@@ -195,7 +195,7 @@ WRONG: dict[str, tuple[bool, Sequence[str], int, str, str | None]] = {
     ),
     "start: NaN inside": (
         *(False, [*START, "--percent", "0.9", "--state", '{"a": NaN}'], 2),
-        *("cannot be written as JSON", None),
+        *("cannot be serialised as JSON", None),
     ),
     "start: twice": (
         *(True, [*START, "--percent", "0.9"], 3),
@@ -231,7 +231,7 @@ WRONG: dict[str, tuple[bool, Sequence[str], int, str, str | None]] = {
     "append: too deep": (True, [*APPEND, "--percent", "0.9", "--data", "[" * 100_000], 2, "--data", None),
     "append: infinite inside": (
         *(True, [*APPEND, "--percent", "0.9", "--data", '{"a": 1e999}'], 2),
-        *("cannot be written as JSON", None),
+        *("cannot be serialised as JSON", None),
     ),
     "summary: none active": (False, ["winddown", "summary"], 1, "no wind-down is active here", "start one"),
     "finalize: none active": (False, ["winddown", "finalize"], 1, "no wind-down is active here", "start one"),
@@ -337,7 +337,7 @@ def test_commit_without_a_repository_keeps_the_session(place: Place) -> None:
     ceiling = {"GIT_CEILING_DIRECTORIES": str(place.root)}
     place.ok("--project", folder, "winddown", "start", "--percent", "0.9", cwd=folder, env=ceiling)
     result = place.run("winddown", "finalize", "--commit", cwd=folder, env=ceiling)
-    result.failed(1, error="is in no git work tree", hint="git init")
+    result.failed(1, error="is not in a git work tree", hint="git init")
     kept = sorted(path.suffix for path in (folder / ".holdfast" / "sessions").glob("session-*"))
     assert kept == [".json", ".jsonl", ".md", ".yaml"]
 

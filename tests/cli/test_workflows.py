@@ -177,7 +177,7 @@ def test_a_failed_task_is_tried_again(place: Place, plan: Callable[..., Path]) -
     assert "Failed:    t2 (attempt 2): exit code 1" in place.ok("status").out
     (place.project / "ok").touch()
     refused = place.run("resume", "--strict")
-    assert (refused.code, "the worktree is not as it was" in refused.err) == (1, True)
+    assert (refused.code, "the worktree has changed since" in refused.err) == (1, True)
     done = place.run("resume")
     assert done.code == 0
     assert "(task t2: exit code 1)\n  Tasks: 1 done, 2 remaining\n" in done.out
@@ -398,7 +398,7 @@ BAD: dict[str, tuple[str, str]] = {
         HEAD + "  - {id: a, run: x, depends_on: [b]}\n",
         r"plan\.yaml:3: .*'b', which does not exist",
     ),
-    "doubled": (HEAD + "  - {id: a, run: x}\n  - {id: a, run: x}\n", r"plan\.yaml:4: two tasks"),
+    "doubled": (HEAD + "  - {id: a, run: x}\n  - {id: a, run: x}\n", r"plan\.yaml:4: duplicate task id"),
     "key": (HEAD + "  - {id: a, runs: x}\n", r"plan\.yaml:3: .*unknown key 'runs'"),
     "command": (HEAD + "  - {id: a}\n", r"plan\.yaml:3: .*no command"),
     "driver": ("driver: magic\n" + HEAD + "  - {id: a, prompt: x}\n", "no driver 'magic'"),
@@ -416,10 +416,10 @@ NOBODY: dict[str, tuple[list[str], str]] = {
     "pause": (["pause"], "No active workflow in current directory"),
     "resume": (["resume"], "No paused workflow in current directory"),
     "events": (["events"], "No known workflow"),
-    "cancel": (["cancel", "wf_x"], "there is no workflow wf_x"),
-    "approve": (["approve", "wf_x"], "there is no workflow wf_x"),
-    "reject": (["reject", "wf_x"], "there is no workflow wf_x"),
-    "run": (["run", "nowhere.yaml"], "there is no plan nowhere.yaml"),
+    "cancel": (["cancel", "wf_x"], "no such workflow: wf_x"),
+    "approve": (["approve", "wf_x"], "no such workflow: wf_x"),
+    "reject": (["reject", "wf_x"], "no such workflow: wf_x"),
+    "run": (["run", "nowhere.yaml"], "no such plan: nowhere.yaml"),
 }
 
 
@@ -434,11 +434,11 @@ def test_approval(place: Place) -> None:
     )
     waiting = place.ok("run", "plan.yaml")
     assert "is waiting for approval of task a (Ship it)" in waiting.out
-    place.run("resume").failed(1, error="waits for approval", hint="holdfast approve")
+    place.run("resume").failed(1, error="is waiting for approval", hint="holdfast approve")
     flow: dict[str, Any] = place.json("list")[0]
     done = place.ok("approve", flow["id"])
     assert (done.lines, log(place)) == (["✓ Approved", "✓ Workflow completed (1 task)"], ["a"])
-    place.run("approve", flow["id"]).failed(1, error="does not wait for approval")
+    place.run("approve", flow["id"]).failed(1, error="is not waiting for approval")
 
 
 def test_cancel_from_another_terminal(place: Place, plan: Callable[..., Path]) -> None:
@@ -477,7 +477,7 @@ def test_strict_refuses_where_nobody_can_tell(place: Place, plan: Callable[..., 
     notes.write_text("at the pause")
     place.ok("run", plan("true", "echo b >> log", head="pause_every: 1\n"))
     notes.write_text("rewritten")
-    told = "Cannot tell whether the files changed: nothing was recorded from git at the pause."
+    told = "Cannot tell whether the files changed: no git state was recorded at the pause."
     refused = place.run("resume", "--strict")
     assert (refused.code, log(place)) == (1, [])
     assert told in refused.err
@@ -493,7 +493,7 @@ def test_strict_refuses_in_a_folder_that_git_ignores(place: Place, plan: Callabl
     notes.write_text("at the pause")
     place.ok("run", plan("true", "echo b >> log", head="pause_every: 1\n"))
     notes.write_text("rewritten")
-    told = "Cannot tell whether the files changed: git ignores whatever is new in the folder."
+    told = "Cannot tell whether the files changed: git ignores all new files in the folder."
     refused = place.run("resume", "--strict")
     assert (refused.code, log(place)) == (1, [])
     assert told in refused.err
@@ -518,7 +518,7 @@ def test_from_an_older_snapshot(place: Place, plan: Callable[..., Path]) -> None
     assert log(place) == ["a", "b"]
     again = place.run("resume", "--from", first)
     assert (again.code, log(place)) == (0, ["a", "b", "b"])
-    assert again.err == "warning: Changed on the disk since the pause: log.\n"
+    assert again.err == "warning: Changed on disk since the pause: log.\n"
 
 
 @embedded

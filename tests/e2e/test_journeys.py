@@ -263,7 +263,7 @@ def test_resume_page_tells_whether_the_folder_changed(served: Server, open_page:
     page.reload()
     drift = page.get_by_label("Drift")
     expect(drift).to_contain_text("The folder is not as it was at the pause.")
-    expect(drift).to_contain_text("Changed on the disk since the pause: app.py.")
+    expect(drift).to_contain_text("Changed on disk since the pause: app.py.")
     page.get_by_label("Refuse unless").check()
     expect(page.get_by_text("It is not: this resume would be refused now.")).to_be_visible()
 
@@ -279,7 +279,7 @@ def test_resume_page_tells_when_nobody_can_tell(
     page.goto(f"{served.url}/workflows/{workflow_id}/resume")
     drift = page.get_by_label("Drift")
     expect(drift).to_contain_text("Nobody can tell whether the folder is as it was at the pause.")
-    expect(drift).to_contain_text("nothing was recorded from git at the pause")
+    expect(drift).to_contain_text("no git state was recorded at the pause")
     expect(page.locator(".notice.good")).to_have_count(0)
     page.get_by_label("Refuse unless").check()
     expect(page.get_by_text("That is not known: this resume would be refused now.")).to_be_visible()

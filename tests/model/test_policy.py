@@ -89,7 +89,7 @@ def test_levels_are_called_as_people_write_them() -> None:
 def test_levels_that_nobody_set_give_way_to_those_that_are(chosen: dict[str, float]) -> None:
     bounds = [chosen[name] for name in LEVELS if name in chosen]
     if bounds != sorted(bounds):
-        with pytest.raises(InvalidInputError, match="levels must rise"):
+        with pytest.raises(InvalidInputError, match="levels must increase"):
             Levels.given(chosen)
         return
     levels = Levels.given(chosen)

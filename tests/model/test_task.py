@@ -42,7 +42,7 @@ def test_a_dependency_that_does_not_exist_is_refused_and_named() -> None:
 @pytest.mark.parametrize("needs", [(), ("a",)])
 def test_two_tasks_of_one_name_are_refused_and_named(needs: tuple[str, ...]) -> None:
     tasks = [Task(id=name, description="") for name in ("a", "b", "b")]
-    with pytest.raises(ValidationError, match="two tasks are called 'b'"):
+    with pytest.raises(ValidationError, match="duplicate task id 'b'"):
         TaskDAG(tasks=(*tasks, Task(id="c", description="", depends_on=needs)))
 
 

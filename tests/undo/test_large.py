@@ -123,7 +123,7 @@ def test_a_second_run_does_only_what_was_left(sidecar: SideCar, project: Path, w
     assert (outcome.restored, list(outcome.left)) == (("b",), ["x"])
     assert [[one.path for one in entry.changes] for entry in sidecar.transaction("tx").changes] == [["x"]]
     (project / "b").write_text("the user's\n")
-    with pytest.raises(ConflictError, match=r"x \(its earlier content was too large to be kept"):
+    with pytest.raises(ConflictError, match=r"x \(its earlier content was too large to store"):
         sidecar.rollback("tx")
     write(project / "x", ONE)
     assert sidecar.rollback("tx").left == {}
@@ -300,7 +300,7 @@ def test_onto_another_disk_it_is_copied(project: Path, tmp_path: Path) -> None:
     assert (project / "x").stat().st_mode & 0o777 == 0o640
     assert tree.set_aside.files() == []
     assert {path.name for path in project.iterdir()} == {".git", "a", "b", "d", "x"}
-    with pytest.raises(CannotDoError, match="too large to be kept"):
+    with pytest.raises(CannotDoError, match="too large to store"):
         tree.put(b"y", None, state, b"")
 
 
@@ -335,9 +335,9 @@ def test_what_has_to_stay_with_a_file_that_is_left(sidecar: SideCar, project: Pa
     outcome = sidecar.undo(entry.id)
     assert outcome.restored == ("a",)
     assert outcome.left == {
-        "x": "another file was made there since",
+        "x": "another file has since been created there",
         "b/inside": "it holds what was in x, which is left as it is",
-        "b": "a folder stands there now",
+        "b": "there is now a folder in its place",
     }
     assert (project / "b" / "inside").read_bytes() == ONE
     (project / "x").unlink()

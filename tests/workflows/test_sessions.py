@@ -239,7 +239,7 @@ def test_a_task_that_needs_approval_waits_for_it(workshop: Workshop) -> None:
     blocked = workshop.run(tasks)
     assert (blocked.status, workshop.log()) == ("blocked", ["a"])
     with Here(workshop.settings) as here:
-        with pytest.raises(IllegalTransitionError, match="waits for approval"):
+        with pytest.raises(IllegalTransitionError, match="is waiting for approval"):
             here.service.resume_workflow(blocked.id)
         ended = here.run(here.service.approve(blocked.id, claim=here.claim))
     assert (ended.status, workshop.log()) == ("completed", ["a", "b"])

@@ -70,7 +70,7 @@ def delete(session_ids: tuple[str, ...], everything: bool, force: bool, as_json:
     own = {state.session_id: kind for kind, state in _own_sessions()}
     if unknown := [name for name in session_ids if name not in own]:
         raise SessionNotFoundError(
-            f"there is no session {unknown[0]} of yours here", hint="`holdfast sessions list` shows them"
+            f"no such session of yours here: {unknown[0]}", hint="`holdfast sessions list` shows them"
         )
     chosen = list(own) if everything else list(dict.fromkeys(session_ids))
     if chosen and not force:

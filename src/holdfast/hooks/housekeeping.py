@@ -202,9 +202,9 @@ def wind_down(event: AgentEvent, answer: HookAnswer) -> None:
 
 def _stop(event: AgentEvent, answer: HookAnswer, gauge: Gauge) -> None:
     answer.stop = (
-        f"Holdfast: the context window is {gauge.share:.0%} full, so the run ends here. The session is "
-        "recorded and a snapshot is made; a new session in this folder starts with its context. "
-        "Call no more tools; say in a few sentences where the work stands."
+        f"Holdfast: the context window is {gauge.share:.0%} full, so the run stops here. The session is "
+        "recorded and a snapshot is taken; a new session in this folder starts with its context. Do not "
+        "call any more tools; summarise the state of the work in a few sentences."
     )
     if notes.create(event.note(formats.STOPPED)):
         transcript = event.text("transcript_path")
@@ -217,9 +217,10 @@ def _advise(event: AgentEvent, answer: HookAnswer, gauge: Gauge) -> None:
         return
     answer.context.append(
         f"[holdfast] The context window is {gauge.share:.0%} full ({gauge.tokens:,} of {gauge.window:,} "
-        "tokens); from here on every action is recorded. Wrap up now: finish the step at hand, leave the "
-        "files in a working state, and end with what is done, what is decided and why, and what comes "
-        "next. Start nothing new. The next session in this folder will be given all of it."
+        "tokens); from here on every action is recorded. Wrap up now: finish the current step, leave the "
+        "files in a working state, and end with what is done, what was decided and why, and what comes "
+        "next. Do "
+        "not start anything new. The next session in this folder receives all of it."
     )
 
 
@@ -339,7 +340,7 @@ def snapshot(event: AgentEvent, answer: HookAnswer) -> None:
         _detach(event, "settle", "end", transcript, holding=event.note(formats.SETTLING))
         return
     if not _run(event, "settle", "compact", transcript, wait=_WAIT):
-        raise TimeoutError("the snapshot before compaction was not made in time")
+        raise TimeoutError("the snapshot before compaction was not taken in time")
     if event.agent == "opencode":  # what it says here stands in the summary's instructions
         from holdfast.hooks.fast.context import own_context
 

@@ -56,7 +56,7 @@ def version_skew(event: AgentEvent) -> str | None:
         return None
     spoke(event, "version_skew")
     return (
-        f"[holdfast] The plugin is of version {plugin}, the program of {__version__}. "
+        f"[holdfast] The plugin is version {plugin}, the program {__version__}. "
         f"`holdfast install {event.agent}` updates it."
     )
 
@@ -98,7 +98,7 @@ def architecture_staleness(event: AgentEvent) -> str | None:
             days = (last_commit - changed) / 86_400
             return (
                 f"[holdfast] {name} was last changed {days:.0f} days before the newest commit. "
-                "Trust the code over it, and bring it up to date when this work touches what it describes."
+                "Trust the code over it, and update it when this work touches what it describes."
             )
     return None
 
@@ -132,7 +132,7 @@ def ceremonies(event: AgentEvent) -> str | None:
         return None
     spoke(event, "ceremonies")
     return (
-        f"[holdfast] A paused session of this folder was not taken up yet: {name}. "
+        f"[holdfast] A paused session of this folder has not been resumed yet: {name}. "
         "If this work belongs to it, read `holdfast context latest` first."
     )
 
@@ -180,7 +180,7 @@ def journal_upkeep(event: AgentEvent) -> str | None:
     whose = "This session's" if winding_down(event) else "Another session's"
     return (
         f"[holdfast] {whose} wind-down journal is {_size(found.st_size)} and was last written "
-        f"{untouched / 3600:.0f} h ago. `holdfast winddown finalize` makes it a snapshot."
+        f"{untouched / 3600:.0f} h ago. `holdfast winddown finalize` turns it into a snapshot."
     )
 
 
@@ -214,8 +214,8 @@ def knowledge_growth(event: AgentEvent) -> str | None:
         return None
     spoke(event, "knowledge_growth")
     return (
-        f"[holdfast] Loaded into every session and grown large: {', '.join(large)}. "
-        "Suggest to the user to move what is seldom needed into files that are read on demand."
+        f"[holdfast] These files are loaded into every session and have grown large: {', '.join(large)}. "
+        "Suggest that the user move rarely needed parts into files that are read on demand."
     )
 
 
@@ -272,7 +272,8 @@ def persistence(event: AgentEvent) -> str | None:
         return None
     spoke(event, "persistence")
     return (
-        f"[holdfast] {event.prompts} prompts into this session, and nothing was recorded for hours. State "
+        f"[holdfast] {event.prompts} prompts into this session, and nothing has been recorded for hours. "
+        "State "
         "the decisions made so far and why, in one message: a snapshot picks them up from there."
     )
 
@@ -343,8 +344,9 @@ def context_load_gate(event: AgentEvent) -> str | None:
     if not unread:
         return None
     return (
-        f"[holdfast] First edit of this session. This project's rules also stand in {', '.join(unread)}, "
-        "which your program does not load by itself: read what applies before you go on, if you have not."
+        f"[holdfast] First edit of this session. This project's rules are also in {', '.join(unread)}, "
+        "which your program does not load automatically: read what applies before you continue, if you have "
+        "not yet."
     )
 
 
@@ -363,8 +365,8 @@ def plan_to_spec(event: AgentEvent) -> str | None:
     ):
         return None
     return (
-        "[holdfast] This plan is long enough to outlive the session. Once it is approved, put it into a file "
-        "of the project (docs/ or specs/) and work from there: a resumed session will find it."
+        "[holdfast] This plan is long enough to outlive the session. Once it is approved, save it to a file "
+        "in the project (docs/ or specs/) and work from that: a resumed session will find it."
     )
 
 
@@ -394,7 +396,7 @@ def qa_before_commit(event: AgentEvent) -> str | None:
     notes.write(event.note("qa-told"), prompts)
     named = [words for name, words in _CHECKS if os.path.exists(os.path.join(event.project, name))]
     what = named[0] if named else "the project's tests"
-    return f"[holdfast] About to commit: make sure that {what} passed on what is being committed."
+    return f"[holdfast] About to commit: make sure that {what} passed on exactly what is being committed."
 
 
 # ── post commit ───────────────────────────────────────────────────────────────────────────────────
@@ -410,6 +412,6 @@ def post_commit(event: AgentEvent) -> str | None:
     if number % _EVERY != 1:
         return None
     return (
-        "[holdfast] Committed. If this commit settles a decision (an approach chosen, one rejected), say so "
-        "in a sentence with the reason: the next session is told of decisions, not of diffs."
+        "[holdfast] Committed. If this commit settles a decision (an approach chosen or rejected), state it "
+        "in one sentence with the reason: the next session is told about decisions, not diffs."
     )

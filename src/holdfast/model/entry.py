@@ -65,7 +65,7 @@ class WorkCommitted(Value):
     type: Literal["work_committed"] = "work_committed"
     task_id: str
     commit: str
-    ref: str = Field(description="Where in the workflow's repository it is")
+    ref: str = Field(description="Location in the workflow's repository")
 
 
 class AgentSessionReported(Value):
@@ -81,7 +81,9 @@ class AgentSessionReported(Value):
 class TaskStarted(Value):
     type: Literal["task_started"] = "task_started"
     task_id: str
-    attempt: int = Field(default=1, ge=1, description="Above 1 where an earlier one was cut off or failed")
+    attempt: int = Field(
+        default=1, ge=1, description="Greater than 1 if an earlier attempt was interrupted or failed"
+    )
 
 
 class TaskFinished(Value):
@@ -90,10 +92,12 @@ class TaskFinished(Value):
     outcome: Literal["completed", "failed", "blocked", "interrupted"]
     result: str | None = None
     attempt: int = Field(default=1, ge=1)
-    seconds: float | None = Field(default=None, ge=0, description="How long this attempt took")
+    seconds: float | None = Field(default=None, ge=0, description="Duration of this attempt")
     driver: str | None = None
-    tokens: int | None = Field(default=None, ge=0, description="What its model calls used")
-    context_share: float | None = Field(default=None, ge=0, description="What it added to the window")
+    tokens: int | None = Field(default=None, ge=0, description="Usage of its model calls")
+    context_share: float | None = Field(
+        default=None, ge=0, description="Share of the context window it added"
+    )
 
 
 class DecisionRecorded(Value):

@@ -81,7 +81,7 @@ class Fidelity:
 
     def table(self) -> str:
         lines = [
-            f"{self.characters} of {self.budget} characters used, {self.redacted} secrets taken out",
+            f"{self.characters} of {self.budget} characters used, {self.redacted} secrets removed",
             f"{'':22}{'carried':>9}{'shortened':>11}{'left out':>10}  the rest",
         ]
         for one in self.categories:

@@ -81,7 +81,7 @@ _FOREVER = "public, max-age=31536000, immutable"
 _NOT_BUILT = """<!doctype html>
 <html lang="en"><head><meta charset="utf-8"><title>Holdfast</title></head>
 <body><h1>Holdfast is running</h1>
-<p>The dashboard was not built into this copy. In a clone, <code>make dashboard</code> builds it; the API is
+<p>The dashboard is not included in this build. In a clone, run <code>make dashboard</code>; the API is
 under <code>/api</code>, described by <code>/api/openapi.json</code>.</p></body></html>
 """
 

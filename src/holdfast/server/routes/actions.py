@@ -35,7 +35,7 @@ from holdfast.workflows.service import ended_before_pause, snapshot_to_resume
 router = APIRouter(prefix="/api/workflows/{workflow_id}", tags=["actions"])
 
 _LOOK_AGAIN_SECONDS = 1.0
-_PAUSING = {"model": ActionResponse, "description": "Asked for; it pauses at the end of the running task"}
+_PAUSING = {"model": ActionResponse, "description": "Requested; it pauses when the running task ends"}
 
 
 @router.post("/pause", responses={**documented(404, 409, *WITH_BODY), 202: _PAUSING})
@@ -106,7 +106,7 @@ def resume_workflow(
     """Resume a paused or failed workflow from its last snapshot, or from an older one; a failed task is
     tried again. Of several who try, one does.
 
-    Work without a plan is not run: it is noted as taken up, and `resume/preview` has its context.
+    Work without a plan is not run: it is marked as resumed, and `resume/preview` returns its context.
     """
     wanted = request or ResumeWorkflow()
     resumed = desk.service.resume_workflow(

@@ -31,7 +31,7 @@ from holdfast.server.problems import documented
 
 router = APIRouter(tags=["events"])
 
-EventLimit = Annotated[int, Query(ge=1, le=2_000, description="How many at most")]
+EventLimit = Annotated[int, Query(ge=1, le=2_000, description="Maximum number of results")]
 _FORECAST_SAMPLES = 200
 
 

@@ -83,7 +83,9 @@ def get_context(
 @router.get("/api/snapshots", responses=documented(422))
 def find_snapshots(
     desk: AtDesk,
-    name: Annotated[str, Query(min_length=1, max_length=200, description="Beginning of an id, or a session")],
+    name: Annotated[
+        str, Query(min_length=1, max_length=200, description="Beginning of an id, or a session name")
+    ],
 ) -> SnapshotMatches:
     """By the beginning of its id or the whole name of its session, newest first."""
     return SnapshotMatches(snapshots=tuple(desk.store.find_snapshots(name)[:100]))
@@ -158,7 +160,7 @@ def get_journal(
     workflow_id: str,
     snapshot_id: str,
     desk: AtDesk,
-    limit: Annotated[int, Query(ge=1, le=10_000, description="Newest actions at most")] = 1_000,
+    limit: Annotated[int, Query(ge=1, le=10_000, description="Maximum number of newest actions")] = 1_000,
 ) -> Journal:
     """What the wind-down recorded, and what was said and run before it."""
     snapshot = desk.snapshot_of(workflow_id, snapshot_id)

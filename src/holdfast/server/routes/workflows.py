@@ -61,7 +61,8 @@ def _refuse_without_work(task: Task, options: WorkflowOptions) -> None:
     if not (work or "").strip():
         needed = "command (`run`)" if driver == "shell" else "prompt"
         raise InvalidInputError(
-            f"task {task.id!r} has no {needed}", hint=f"the driver {driver} needs one; see docs/workflows.md"
+            f"task {task.id!r} has no {needed}",
+            hint=f"the driver {driver} requires one; see docs/workflows.md",
         )
 
 
@@ -76,9 +77,15 @@ router = APIRouter(prefix="/api/workflows", tags=["workflows"])
 async def list_workflows(
     request: Request,
     desk: AtDesk,
-    status: Annotated[list[WorkflowStatus] | None, Query(description="Only those in one of these")] = None,
-    search: Annotated[str | None, Query(max_length=200, description="In title, issue, id or folder")] = None,
-    worktree: Annotated[str | None, Query(max_length=4096, description="Only of this folder")] = None,
+    status: Annotated[
+        list[WorkflowStatus] | None, Query(description="Only workflows with one of these statuses")
+    ] = None,
+    search: Annotated[
+        str | None, Query(max_length=200, description="Search in title, issue, id and folder")
+    ] = None,
+    worktree: Annotated[
+        str | None, Query(max_length=4096, description="Only workflows of this folder")
+    ] = None,
     limit: Limit = 50,
     cursor: Cursor = None,
 ) -> Response:
@@ -117,7 +124,7 @@ def _folder(worktree: str | None) -> Path | None:
         return None
     folder = Path(worktree)
     if "\0" in worktree or not folder.is_absolute():
-        raise InvalidInputError("the worktree must be a whole path", hint="give it from the root on")
+        raise InvalidInputError("the worktree must be an absolute path", hint="start it at the root")
     try:
         os.fsencode(folder)
     except UnicodeEncodeError:
