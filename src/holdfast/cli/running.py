@@ -120,7 +120,7 @@ def _print_end(service: common.Service, workflow: Workflow) -> None:
     elif workflow.status == "paused":
         latest = service.store.latest_snapshot(workflow.id)
         click.echo(f"✓ Workflow paused (snapshot: {latest.id if latest else 'none'})")
-        click.echo(f"  Reason: {workflow.pause_reason or 'requested'}")
+        click.echo(f"  Reason: {workflow.pause_reason or 'a pause was requested'}")
         done = tasks.count("completed")
         click.echo(f"  Tasks: {done} done, {len(tasks.tasks) - done} remaining")
         if workflow.resume_at:

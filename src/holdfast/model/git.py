@@ -19,7 +19,7 @@ GitOperation = Literal["merge", "rebase", "cherry-pick", "revert", "bisect", "am
 
 
 class GitState(Value):
-    """Git repository state at snapshot time. `None` says that there is none, or none known."""
+    """Git repository state at snapshot time. `None` means absent or unknown."""
 
     branch: str | None = Field(
         description="Checked-out branch, even before its first commit; null on a detached HEAD"

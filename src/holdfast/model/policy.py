@@ -34,7 +34,7 @@ class Level(IntEnum):
 
 @dataclass(frozen=True)
 class Levels:
-    """Where each level begins, as a share of the window."""
+    """Where each level starts, as a share of the context window."""
 
     caution: float = LEVELS["caution"]
     warning: float = LEVELS["warning"]

@@ -33,7 +33,7 @@ class RecordedWords(Value):
 
 
 class IncrementalPause(Value):
-    """What the wind-down journal held when it was finalised; the journal itself is kept beside it."""
+    """The contents of the wind-down journal when it was finalised; the journal itself is kept alongside."""
 
     enabled: bool = True
     action_count: int = Field(ge=0)
@@ -130,7 +130,7 @@ class TaskChange(Value):
 
 
 class FactChange(Value):
-    """One plain fact, then and now."""
+    """One fact, before and after."""
 
     what: str
     before: Any

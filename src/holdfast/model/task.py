@@ -173,9 +173,9 @@ _UNPACKER = msgspec.msgpack.Decoder(tuple[Task, ...])
 
 
 class TaskDAG(Value):
-    """All tasks of a workflow, in the order they were written, with their statuses.
+    """All tasks of a workflow, in plan order, with their statuses.
 
-    Refuses doubled ids, unknown dependencies and cycles, so whoever holds one can run it.
+    Rejects duplicate ids, unknown dependencies and cycles, so every instance can be run.
     """
 
     tasks: tuple[Task, ...] = ()

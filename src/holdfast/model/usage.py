@@ -11,7 +11,7 @@ from holdfast.model.base import Value
 
 
 class UsageMetrics(Value):
-    """What one session has used up to now."""
+    """Usage of one session so far."""
 
     tokens_used: int = Field(default=0, ge=0)
     tokens_remaining_estimate: int | None = Field(default=None, ge=0)

@@ -43,7 +43,7 @@ class Issue(Value):
 
 
 class PauseRequest(Value):
-    """Somebody or something asked for a pause; it is honoured at the next boundary."""
+    """A pause was requested; it takes effect at the next boundary."""
 
     trigger: Trigger
     reason: str | None = None

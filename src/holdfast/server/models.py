@@ -43,7 +43,7 @@ class Body(Value):
 
 
 class PlanTask(Body):
-    """A task as it stands in a plan; see docs/workflows.md."""
+    """A task in a plan; see docs/workflows.md."""
 
     id: str = Field(min_length=1)
     description: str | None = None
@@ -115,7 +115,7 @@ class ActionResponse(Value):
 
 
 class ResumeResponse(ActionResponse):
-    """`taken_up`: it has no plan to run; its context is for whoever goes on, and it stays paused."""
+    """`taken_up`: there is no plan to run; the context is for whoever continues, and the workflow stays paused."""
 
     session_number: int
     drift: Drift
@@ -132,7 +132,7 @@ class WorkflowPage(Value):
 
 
 class WorkflowProgress(Value):
-    """Where a workflow stands right now, beside what its own record says."""
+    """The current state of a workflow, in addition to its own record."""
 
     workflow: Workflow
     tasks_total: int
@@ -192,7 +192,7 @@ class Cost(Value):
 
 
 class ContextResponse(Value):
-    """What the next session reads, what it leaves out, what reading it costs."""
+    """The context for the next session, what it omits, and what it costs to read."""
 
     context: str
     fidelity: Fidelity
@@ -265,7 +265,7 @@ class ProjectStats(Value):
 
 
 class WorkflowStats(Value):
-    """What the tasks of all workflows tell."""
+    """Statistics of the tasks of all workflows."""
 
     drivers: tuple[DriverRecord, ...]
     pauses: dict[str, int] = Field(description="What ended sessions, by trigger")
@@ -298,21 +298,21 @@ class Health(Value):
 
 
 class EventsMessage(Value):
-    """One or more events, in order: replayed ones first, then those that happen."""
+    """One or more events, in order: replayed events first, then live ones."""
 
     type: Literal["events"] = "events"
     events: tuple[Event, ...]
 
 
 class LiveMessage(Value):
-    """Everything up to `seq` was replayed; what follows happens now."""
+    """Everything up to `seq` was replayed; what follows is live."""
 
     type: Literal["live"] = "live"
     seq: int
 
 
 class BackfillExpiredMessage(Value):
-    """Some of what came after `since` is gone: load the state anew, then go on with what follows."""
+    """Some events after `since` were deleted: reload the state, then continue with the events that follow."""
 
     type: Literal["backfill_expired"] = "backfill_expired"
     since: int
@@ -326,7 +326,7 @@ class PingMessage(Value):
 
 
 class SlowMessage(Value):
-    """You do not keep up. The connection closes (code 4008); connect again with `since=seq`."""
+    """The client is too slow. The connection closes (code 4008); reconnect with `since=seq`."""
 
     type: Literal["slow"] = "slow"
     seq: int = Field(description="The last event you were sent")

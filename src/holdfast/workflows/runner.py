@@ -266,7 +266,7 @@ class _OpenSession:
         return (
             None
             if request is None
-            else PauseCause(request.trigger, request.reason or "somebody asked for it")
+            else PauseCause(request.trigger, request.reason or "a pause was requested")
         )
 
     def _own_cause(self) -> PauseCause | None:

@@ -111,7 +111,7 @@ def get_session_context(
     budget: Budget = None,
     model: Model = None,
 ) -> ContextResponse:
-    """What a session reads that goes on with this one's work, in whichever agent."""
+    """The context for a session that continues this one's work, in any agent."""
     found = find_transcript(session_id, _folder(desk, project), desk.home, desk.environ)
     session = read_session(found.path, found.agent, found.session_id)
     source = f"--session {found.session_id}"

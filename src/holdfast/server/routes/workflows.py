@@ -109,7 +109,7 @@ async def list_workflows(
 
 @router.post("", status_code=201, responses=documented(404, 409, *WITH_BODY))
 def create_workflow(request: CreateWorkflow, desk: AtDesk) -> Workflow:
-    """Start a plan; a worker takes it up."""
+    """Start a plan; it is run by a worker."""
     workflow = desk.service.start(_plan(request), _folder(request.worktree))
     desk.see_to_it()
     return workflow
@@ -134,13 +134,13 @@ def _folder(worktree: str | None) -> Path | None:
 
 @router.get("/{workflow_id}", response_model=Workflow, responses=documented(404, 422))
 async def get_workflow(request: Request, workflow_id: str, desk: AtDesk) -> Response:
-    """What is recorded of it; `progress` and `tasks` tell where it stands."""
+    """The workflow as recorded; `progress` and `tasks` return its current state."""
     return await desk.copies.answer(request, lambda: desk.store.workflow(workflow_id))
 
 
 @router.get("/{workflow_id}/progress", responses=documented(404, 422))
 def get_progress(workflow_id: str, desk: AtDesk) -> WorkflowProgress:
-    """Tasks, usage and who waits for whom, right now."""
+    """Current tasks, usage and pending approvals."""
     _, newest = desk.store.event_range()
     workflow = desk.store.workflow(workflow_id)
     standing = desk.standing(workflow)
@@ -174,7 +174,7 @@ def _usage(desk: AppState, workflow: Workflow, since_pause: UsageMetrics) -> Usa
 
 @router.get("/{workflow_id}/tasks", responses=documented(404, 422))
 def get_tasks(workflow_id: str, desk: AtDesk) -> TaskList:
-    """The whole graph with the statuses of now."""
+    """The whole task graph with current statuses."""
     _, newest = desk.store.event_range()
     workflow = desk.store.workflow(workflow_id)
     return TaskList(workflow_id=workflow_id, tasks=desk.standing(workflow).tasks.tasks, seq=newest)
