@@ -115,7 +115,7 @@ class ActionResponse(Value):
 
 
 class ResumeResponse(ActionResponse):
-    """`taken_up`: there is no plan to run; the context is for whoever continues, and the workflow stays paused."""
+    """`taken_up`: there is no plan to run; the context is for the next session; it stays paused."""
 
     session_number: int
     drift: Drift
