@@ -545,7 +545,7 @@ _FETCHING = (
 
 
 def unpinned_program(event: AgentEvent) -> str | None:
-    """Keep the agent from running some other copy of Holdfast than the one that was installed.
+    """Keep the agent from running a copy of Holdfast other than the installed one.
 
     A copy fetched on the fly (`uvx holdfast`) or lying about (`./holdfast`) may be of any version, or of
     anybody.

@@ -46,7 +46,7 @@ def _told(event: AgentEvent) -> dict[str, int]:
 
 
 def version_skew(event: AgentEvent) -> str | None:
-    """The plugin that calls us was written by another version of the program."""
+    """The plugin was written by another version of the program."""
     plugin = _plugin_version(event)
     if not plugin:
         return None
@@ -117,7 +117,7 @@ _RECENT = 7 * 86_400.0
 
 
 def ceremonies(event: AgentEvent) -> str | None:
-    """Was the paused session taken up, and was the last one wrapped up? Asked once, early in a session."""
+    """Check once, early in a session, whether the paused session was resumed and the last one wrapped up."""
     if event.prompts > _ASKED_BY_PROMPT or not is_due(event, "ceremonies", prompts=10_000):
         return None
     latest = formats.latest_file(event.project)
@@ -166,7 +166,7 @@ _LARGE_JOURNAL = 20 * 1024 * 1024
 
 
 def journal_upkeep(event: AgentEvent) -> str | None:
-    """A wind-down that has been open for long, or that somebody else left open, wants to be finished."""
+    """A wind-down has been open for long, or was left open by another session: suggest finishing it."""
     try:
         found = os.stat(formats.journal_file(event.project))
     except FileNotFoundError:
@@ -202,7 +202,7 @@ _LARGE_FILE = 40_000
 
 
 def knowledge_growth(event: AgentEvent) -> str | None:
-    """The files every session loads whole have grown so large that they crowd out the work."""
+    """Files that every session loads in full have grown too large."""
     if not is_due(event, "knowledge_growth", prompts=200):
         return None
     large = [
@@ -233,7 +233,7 @@ _LITTLE_MEMORY_SHARE = 0.05
 
 
 def machine_resources(event: AgentEvent) -> str | None:
-    """The machine is short of disk or memory: work is about to fail for a reason nobody looks for."""
+    """The machine is short of disk space or memory: work may fail for a non-obvious reason."""
     if not is_due(event, "machine_resources", prompts=20):
         return None
     short = [*_disk(event.project), *_memory()]
@@ -265,7 +265,7 @@ _SECONDS = 2 * 3_600.0
 
 
 def persistence(event: AgentEvent) -> str | None:
-    """Long since anything was recorded: decisions live only in the conversation until they are."""
+    """Nothing has been recorded for long: until then decisions exist only in the conversation."""
     if event.prompts < _PROMPTS or not is_due(event, "persistence", prompts=_PROMPTS):
         return None
     if event.now - _last_record(event) < _SECONDS:
@@ -357,7 +357,7 @@ _LONG = 600
 
 
 def plan_to_spec(event: AgentEvent) -> str | None:
-    """A plan was approved: written down, it outlives the session; in the conversation, it does not."""
+    """A plan was approved: suggest writing it to a file, so that it outlives the session."""
     if event.tool not in _PLANNING_TOOLS:
         return None
     if len(text(event.mapping("tool_input").get("plan"))) < _LONG or not notes.create(
@@ -405,7 +405,7 @@ _EVERY = 5
 
 
 def post_commit(event: AgentEvent) -> str | None:
-    """After a commit: have its reason said in the conversation, where a snapshot finds it."""
+    """After a commit: ask for its reason in the conversation, where a snapshot finds it."""
     if event.name == "PostToolUseFailure" or not is_commit(event.command()):
         return None
     number = notes.count_up(event.note("commits"))
