@@ -86,7 +86,7 @@ def test_help_undo_all_of_the_code_and_quitting(shop: Place) -> None:
         terminal.answer(PROMPT, "u")
         assert "Undid the rating of start." in terminal.wait(PROMPT)
         terminal.type("4")
-        assert "more lines; c shows all" in terminal.wait(PROMPT)
+        assert "more lines; press c to show all" in terminal.wait(PROMPT)
         terminal.type("c")
         assert "return 2" in terminal.wait(PROMPT)
         terminal.type("\x1b[A")  # an arrow means nothing
@@ -263,15 +263,15 @@ def test_what_cannot_be_read_is_told_and_left_out(shop: Place) -> None:
 
 def test_wrong_words(shop: Place, tmp_path: Path) -> None:
     shop.run("docs", "audit").failed(2, error="Missing argument 'PATH'")
-    shop.run("docs", "audit", "nowhere").failed(1, error="no file or folder nowhere")
+    shop.run("docs", "audit", "nowhere").failed(1, error="no such file or folder: nowhere")
     outside = tmp_path / "elsewhere"
     outside.mkdir()
     shop.run("docs", "audit", str(outside)).failed(2, error="outside the project", hint="--project")
     shop.run("docs", "audit", "src", "--new", "--resume").failed(2, error="--new")
     shop.run("docs", "audit", "src", "--resume").failed(
-        1, error="no audit of src", hint="docs audit src --new"
+        1, error="no audit found for src", hint="docs audit src --new"
     )
-    shop.run("docs", "audit", "--resume", "src").failed(1, error="no audit of src")
+    shop.run("docs", "audit", "--resume", "src").failed(1, error="no audit found for src")
 
 
 def test_nothing_in_a_file_steers_the_terminal(shop: Place) -> None:

@@ -446,7 +446,7 @@ def test_changed_and_deleted_files_at_a_resume(shop: Place) -> None:
     (shop.project / "src" / "shop.py").write_text(changed)
     with improve(shop, "--resume") as terminal:
         shown = terminal.wait(PROMPT)
-        assert "start dropped out: src/app.ts was deleted" in shown
+        assert "start was dropped: src/app.ts was deleted" in shown
         assert 'return "yes"' in shown
         terminal.type("a")
         assert terminal.end() == 0
@@ -502,7 +502,7 @@ def test_for_machines_failures_are_told(shop: Place) -> None:
         use_model(shop, broken)
         report = shop.json("docs", "improve", "src", "--yes")
     assert (report["accepted"], report["skipped"]) == (0, 3)
-    assert "credentials were refused" in report["failures"]["src/shop.py:Shop.sell"]
+    assert "credentials were rejected" in report["failures"]["src/shop.py:Shop.sell"]
     assert text(shop) == SHOP
 
 

@@ -52,7 +52,7 @@ def test_beside_those_of_agents(own: Place) -> None:
 def test_deleted_by_name_and_all(own: Place) -> None:
     own.run("sessions", "delete", "first").failed(2, error="requires confirmation", hint="--force")
     own.run("sessions", "delete").failed(2, error="or pass --all")
-    own.run("sessions", "delete", "first", "gone", "--force").failed(1, error="no session gone")
+    own.run("sessions", "delete", "first", "gone", "--force").failed(1, error="no such session of yours")
     assert own.json("sessions", "delete", "first", "--force") == {"deleted": ["first"]}
     assert own.ok("sessions", "delete", "--all", "--force").out == "Deleted: second\n"
     assert own.ok("sessions", "list").out == "No agent sessions found for this project.\n"

@@ -270,7 +270,7 @@ def test_what_the_user_trusted_moves_no_file_out_of_its_place(place: Place, name
     (commit / "manifest.json").write_text(json.dumps({"files": [name], "closing": None}))
     (place.project / FOLDER / "mark").unlink()
     assert place.run("trust", "--yes").code == 0
-    assert "is left alone" in place.run("winddown", "start", "--percent", "0.9").err
+    assert "not created by Holdfast" in place.run("winddown", "start", "--percent", "0.9").err
     assert list(place.sessions.glob(".commit-*/manifest.json"))
 
 

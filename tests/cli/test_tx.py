@@ -145,7 +145,7 @@ def test_what_the_user_changed_since_is_refused(changed: Place) -> None:
     }
     result = changed.run("tx", "rollback", "--partial")
     assert (result.code, result.lines[0]) == (3, "Rolled back 4 files")
-    assert result.err == "left as it is: changed: it has since been changed in the same places\n"
+    assert result.err == "left unchanged: changed: it has since been changed in the same places\n"
     assert (changed.project / "changed").read_text() == "user\n"
 
 

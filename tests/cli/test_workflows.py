@@ -401,7 +401,7 @@ BAD: dict[str, tuple[str, str]] = {
     "doubled": (HEAD + "  - {id: a, run: x}\n  - {id: a, run: x}\n", r"plan\.yaml:4: duplicate task id"),
     "key": (HEAD + "  - {id: a, runs: x}\n", r"plan\.yaml:3: .*unknown key 'runs'"),
     "command": (HEAD + "  - {id: a}\n", r"plan\.yaml:3: .*no command"),
-    "driver": ("driver: magic\n" + HEAD + "  - {id: a, prompt: x}\n", "no driver 'magic'"),
+    "driver": ("driver: magic\n" + HEAD + "  - {id: a, prompt: x}\n", "no such driver: 'magic'"),
 }
 
 

@@ -30,7 +30,7 @@ def with_status(dag: TaskDAG, **statuses: TaskStatus) -> TaskDAG:
 
 @pytest.mark.parametrize("needs", [{"a": "a"}, {"a": "b", "b": "a"}, {"a": "c", "b": "a", "c": "b", "d": ""}])
 def test_tasks_that_wait_for_each_other_are_refused_and_named(needs: dict[str, str]) -> None:
-    with pytest.raises(ValidationError, match=r"in a circle: .*a.* → "):
+    with pytest.raises(ValidationError, match=r"circular dependency: .*a.* → "):
         plan(**needs)
 
 

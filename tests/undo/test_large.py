@@ -192,7 +192,10 @@ def test_what_was_set_aside_and_changed_there_is_not_believed(
     aside.write_bytes(TWO)
     outcome = sidecar.undo(undoing.id)
     assert outcome.restored == ("b",)
-    assert f"set aside as .holdfast/sidecar/set-aside/{aside.name}, which was changed" in outcome.left["x"]
+    assert (
+        f"set aside as .holdfast/sidecar/set-aside/{aside.name}, which has since been changed"
+        in outcome.left["x"]
+    )
     assert aside.read_bytes() == TWO
     assert not (project / "x").exists()
 
@@ -336,7 +339,7 @@ def test_what_has_to_stay_with_a_file_that_is_left(sidecar: SideCar, project: Pa
     assert outcome.restored == ("a",)
     assert outcome.left == {
         "x": "another file has since been created there",
-        "b/inside": "it holds what was in x, which is left as it is",
+        "b/inside": "it contains what was in x, which is left unchanged",
         "b": "there is now a folder in its place",
     }
     assert (project / "b" / "inside").read_bytes() == ONE

@@ -374,7 +374,7 @@ def test_a_renamed_file_stays_where_its_old_place_is_taken(sidecar: SideCar, pro
     assert (project / "b").read_text() == START["b"]
     assert outcome.left == {
         "a": "another file has since been created there",
-        "moved": "it holds what was in a, which is left as it is",
+        "moved": "it contains what was in a, which is left unchanged",
     }
 
 

@@ -318,7 +318,7 @@ def with_options(**options: Any) -> Plan:
 
 def test_a_plan_whose_driver_is_missing_starts_nothing(workshop: Workshop) -> None:
     with workshop.service() as service:
-        with pytest.raises(InvalidInputError, match="no driver 'magic'"):
+        with pytest.raises(InvalidInputError, match="no such driver: 'magic'"):
             service.start(with_options(driver="magic"))
         assert not service.workflows()
 

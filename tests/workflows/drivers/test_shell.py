@@ -209,6 +209,6 @@ def test_a_task_without_a_command_is_refused(tmp_path: Path) -> None:
 
 
 def test_an_unknown_driver_is_refused_with_those_there_are(tmp_path: Path) -> None:
-    with pytest.raises(InvalidInputError, match="no driver 'magic'") as refused:
+    with pytest.raises(InvalidInputError, match="no such driver: 'magic'") as refused:
         driver_named("magic", load_settings({}, tmp_path))
     assert "shell" in (refused.value.hint or "")
