@@ -28,7 +28,7 @@ class Fault(Value):
 
 class ErrorDetail(Value):
     code: str = Field(
-        description="Error code for programs: `not_found`, `illegal_transition`, `unauthorised`, …"
+        description="Error code: `not_found`, `illegal_transition`, `unauthorised`, …"
     )
     message: str = Field(description="Human-readable description")
     hint: str | None = Field(default=None, description="What to do next")
