@@ -169,6 +169,6 @@ def test_a_clone_works_without_node_and_says_how_to_get_the_dashboard(tmp_path: 
     said = [server.stdout.readline() for _ in range(3)]
     server.terminate()
     server.communicate(timeout=PATIENCE)
-    assert said[0] == "Dashboard: not built into this copy; in a clone, `make dashboard` builds it\n"
+    assert said[0] == "Dashboard: not included in this build; in a clone, run `make dashboard`\n"
     assert said[1].startswith("API:       http://127.0.0.1:")
     assert "token" not in "".join(said)

@@ -50,8 +50,8 @@ export function App() {
               <Route path="/sessions" component={AgentSessions} />
               <Route path="/server" component={ServerPage} />
               <Route>
-                <Empty title="There is no such page.">
-                  <Link href="/">To the workflows</Link>
+                <Empty title="Page not found.">
+                  <Link href="/">Go to workflows</Link>
                 </Empty>
               </Route>
             </Switch>

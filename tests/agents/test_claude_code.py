@@ -77,7 +77,7 @@ def test_guards_block_in_a_quiet_session_too(claude: ClaudeCode) -> None:
     for command in ('rm -rf "$HOME"', "rm -fr ~/", "cd ~ && rm -rf .", 'bash -c "rm -rf $HOME"'):
         claude.model.then(call("Bash", command=command), say("It was refused."))
         run = claude.ask("Clean up", "--resume", session)
-        assert "holdfast: this command was not run" in run.tool_results[0], command
+        assert "holdfast: this command was blocked" in run.tool_results[0], command
     assert treasure.exists()
 
 

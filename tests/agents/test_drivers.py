@@ -227,7 +227,7 @@ def test_a_busy_api_is_tried_again_and_then_a_limit(claude_bench: Bench, status:
     outcome = claude_bench.work()
     assert isinstance(outcome, RateLimited)
     assert len(claude_bench.model.main) >= 2
-    assert any("trying again" in line for line in claude_bench.report.lines)
+    assert any("retrying" in line for line in claude_bench.report.lines)
 
 
 def test_refused_credentials_are_a_failure_in_clear_words(bench: Bench) -> None:
@@ -325,7 +325,7 @@ def test_installed_hooks_leave_the_pause_to_the_runner_and_go_on_guarding(bench:
     outcome = bench.work("Clean up", context="# Handover")
     assert isinstance(outcome, Done)
     assert (outcome.result or "").startswith("It was refused.")
-    assert "this command was not run" in bench.prompt()
+    assert "this command was blocked" in bench.prompt()
     assert treasure.exists()
     assert bench.prompt().count("# Handover") == 1
     assert "Work in this folder was paused" not in bench.prompt()

@@ -96,7 +96,7 @@ def test_a_guard_blocks_what_would_delete_the_home(agent: Driver) -> None:
     agent.model.then(agent.shell(f"rm -rf {agent.workshop.home}/"), say("It was refused."))
     run = agent.ask("Clean up")
     assert run.answer == "It was refused."
-    assert "this command was not run" in agent.model.main[-1].text
+    assert "this command was blocked" in agent.model.main[-1].text
     assert treasure.exists()
 
 

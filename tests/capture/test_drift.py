@@ -62,7 +62,7 @@ def test_nothing(repository: Repository) -> None:
 
 
 def test_without_git_at_the_pause_nobody_can_tell(tmp_path: Path) -> None:
-    told = "Cannot tell whether the files changed: nothing was recorded from git at the pause."
+    told = "Cannot tell whether the files changed: no git state was recorded at the pause."
     for folder in (tmp_path, Repository.start(tmp_path / "new").folder):
         drift = find_drift(snapshot(), folder)
         assert (drift.state, drift.sentences) == ("cannot_tell", (told,))
@@ -96,7 +96,7 @@ def test_an_untracked_folder_has_no_fingerprint(repository: Repository) -> None:
     repository.git("checkout", "--quiet", "--", "kept.py")
     shutil.rmtree(repository.folder / "notes")
     drift = find_drift(before, repository.folder)
-    assert drift == FolderDrift(changes=("Changed on the disk since the pause: notes/.",))
+    assert drift == FolderDrift(changes=("Changed on disk since the pause: notes/.",))
 
 
 def test_files_without_a_fingerprint(repository: Repository) -> None:
@@ -125,7 +125,7 @@ def test_a_folder_that_a_repository_further_out_ignores(
     drift = find_drift(before, folder)
     assert drift.state == "cannot_tell"
     assert drift.sentences == (
-        "Cannot tell whether the files changed: git ignores whatever is new in the folder.",
+        "Cannot tell whether the files changed: git ignores all new files in the folder.",
     )
 
 
@@ -171,7 +171,7 @@ def test_git_alone_tells_of_a_tree_that_was_clean(repository: Repository) -> Non
     assert before.git_state.files_modified
     assert find_drift(before, repository.folder).state == "same"
     repository.write("edited.py", "edited again\n")
-    assert changes(before, repository.folder) == ("Changed on the disk since the pause: edited.py.",)
+    assert changes(before, repository.folder) == ("Changed on disk since the pause: edited.py.",)
 
 
 def test_branch_and_head(repository: Repository) -> None:
@@ -202,7 +202,7 @@ def test_a_commit_that_is_gone(repository: Repository) -> None:
     repository.git("reflog", "expire", "--expire=now", "--all")
     repository.git("gc", "--quiet", "--prune=now")
     assert changes(before, repository.folder) == (
-        f"The commit of the pause ({head[:12]}) is gone: history was rewritten; "
+        f"The commit checked out at the pause ({head[:12]}) is gone: history was rewritten; "
         f"HEAD is {repository.head[:12]}.",
     )
 
@@ -220,7 +220,7 @@ def test_files_that_were_changed_at_the_pause(repository: Repository, change: An
     before = paused(repository.folder)
     change(repository.folder)
     [told] = changes(before, repository.folder)
-    assert told == "Changed on the disk since the pause: new.py."
+    assert told == "Changed on disk since the pause: new.py."
 
 
 def replaced_by_folder(path: Path) -> None:
@@ -268,7 +268,7 @@ def test_no_more_than_ten_files_are_named(repository: Repository) -> None:
     for number in range(14):
         repository.write(f"f{number:02d}", "other\n")
     [told] = changes(before, repository.folder)
-    assert told.startswith("Changed on the disk since the pause: f00, f01, ")
+    assert told.startswith("Changed on disk since the pause: f00, f01, ")
     assert told.endswith("f09 and 4 more.")
 
 
@@ -289,7 +289,7 @@ def test_a_merge_in_progress(repository: Repository) -> None:
     before = paused(repository.folder)
     repository.conflicting_branch()
     repository.git("merge", "other", fails=True)
-    assert "A merge is in progress that was not at the pause." in changes(before, repository.folder)
+    assert "A merge is in progress that had not started at the pause." in changes(before, repository.folder)
 
 
 def test_a_repository_that_is_broken(repository: Repository) -> None:
@@ -301,7 +301,7 @@ def test_a_repository_that_is_broken(repository: Repository) -> None:
 def test_a_repository_that_is_gone(repository: Repository) -> None:
     before = paused(repository.folder)
     shutil.rmtree(repository.folder / ".git")
-    assert changes(before, repository.folder) == ("The folder is not a git repository any more.",)
+    assert changes(before, repository.folder) == ("The folder is no longer a git repository.",)
 
 
 @pytest.fixture
@@ -329,7 +329,7 @@ def test_its_fingerprint_tells_whether_it_changed_after_the_pause(filtered: Repo
     before = paused(filtered.folder)
     assert find_drift(before, filtered.folder).state == "same"
     filtered.write("film.big", "other\n")
-    assert changes(before, filtered.folder) == ("Changed on the disk since the pause: film.big.",)
+    assert changes(before, filtered.folder) == ("Changed on disk since the pause: film.big.",)
 
 
 def test_of_one_that_had_none_nobody_can_tell(filtered: Repository) -> None:

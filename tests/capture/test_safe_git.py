@@ -143,7 +143,7 @@ def test_only_the_protocol_of_the_address_is_allowed(address: str, protocols: st
     "address", ["ext::sh -c x", "fd::1", "https::https://example.org/x", "s3://bucket", "EXT::x", "ext+x::y"]
 )
 def test_protocols_with_a_program_of_their_own_are_refused(address: str) -> None:
-    with pytest.raises(GitError, match="asks for the protocol"):
+    with pytest.raises(GitError, match="uses the protocol"):
         allowed_protocols(address, [])
 
 

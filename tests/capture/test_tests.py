@@ -92,12 +92,12 @@ FILE_READER = '<!DOCTYPE x [<!ENTITY f SYSTEM "file:///etc/passwd">]><testsuite 
     [
         (BOMB, "document type"),
         (FILE_READER, "document type"),
-        ("<html><body/></html>", "no JUnit report"),
-        ("not XML", "no XML"),
-        ("", "cut off"),
-        ("<testsuite><testcase name='a'>", "cut off"),
+        ("<html><body/></html>", "not a JUnit report"),
+        ("not XML", "not valid XML"),
+        ("", "truncated"),
+        ("<testsuite><testcase name='a'>", "truncated"),
         ("<testsuite>" * 60, "nested too deeply"),
-        ("<testsuite>&undefined;</testsuite>", "no XML"),
+        ("<testsuite>&undefined;</testsuite>", "not valid XML"),
     ],
 )
 def test_what_is_no_report_is_refused(tmp_path: Path, text: str, words: str) -> None:

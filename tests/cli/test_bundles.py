@@ -104,10 +104,10 @@ def test_encrypted(place: Place, bundle: Path) -> None:
 
 
 def test_export_says_what_it_cannot_do(place: Place, bundle: Path) -> None:
-    place.run("export", bundle).failed(1, error="is there already", hint="--force")
+    place.run("export", bundle).failed(1, error="already exists", hint="--force")
     place.ok("export", bundle, "--force", "--session", NAME)
-    place.run("export", place.root / "x", "--session", "gone").failed(1, error="no session gone")
-    place.beside("empty").run("export", place.root / "y").failed(1, error="no session to export")
+    place.run("export", place.root / "x", "--session", "gone").failed(1, error="no such session here: gone")
+    place.beside("empty").run("export", place.root / "y").failed(1, error="no sessions to export")
     place.run("import", place.root / "nowhere").failed(1, error="could not read")
 
 

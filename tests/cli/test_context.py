@@ -257,14 +257,14 @@ def test_a_compressed_file_that_was_cut_gives_what_is_left_and_says_so(place: Pl
     result = place.run("context", "--transcript", packed)
     assert result.code == 0
     assert FIRST in result.out
-    assert re.fullmatch(r"warning: \d torn and 0 huge lines were passed over\n", result.err)
+    assert re.fullmatch(r"warning: \d torn and 0 oversized lines were skipped\n", result.err)
 
 
 def test_torn_lines_are_passed_over_and_counted(place: Place) -> None:
     file = session_file(place, "claude")
     file.write_bytes(b'{"torn": \n' + file.read_bytes() + b'{"type": "user", "mess')
     result = place.run("context", "--transcript", file)
-    assert (result.code, result.err) == (0, "warning: 2 torn and 0 huge lines were passed over\n")
+    assert (result.code, result.err) == (0, "warning: 2 torn and 0 oversized lines were skipped\n")
     assert [text for text in NEEDED if text not in result.out] == []
 
 
@@ -297,7 +297,7 @@ def test_any_bytes_give_a_context_or_a_clear_error(place: Place, kind: str) -> N
     for result in contexts_of(place, file):
         assert "Traceback" not in result.err, result
         if result.code:
-            code = 1 if "holds no messages yet" in result.err else 4
+            code = 1 if "contains no messages yet" in result.err else 4
             result.failed(code, error=re.escape(str(file)))
         else:
             assert 0 < len(result.out) <= 9500
@@ -316,7 +316,7 @@ def test_a_session_that_has_not_begun(place: Place, kind: str) -> None:
     file = place.root / "new.jsonl"
     file.write_bytes(ODD[kind])
     for result in contexts_of(place, file, ["claude", "codex", "gemini"]):
-        result.failed(1, error="new.jsonl holds no messages yet")
+        result.failed(1, error="new.jsonl contains no messages yet")
 
 
 def test_files_that_cannot_be_read(place: Place) -> None:
@@ -449,7 +449,7 @@ def test_budgets_that_are_refused(place: Place) -> None:
     ],
 )
 def test_only_one_source_is_taken(place: Place, given: list[str]) -> None:
-    place.run("context", *given).failed(2, error="give one of SNAPSHOT, --session and --transcript")
+    place.run("context", *given).failed(2, error="give only one of SNAPSHOT, --session and --transcript")
 
 
 # ── the report ─────────────────────────────────────────────────────────────────────────────
@@ -461,7 +461,7 @@ def test_the_report_goes_to_stderr_and_changes_nothing_on_stdout(place: Place) -
     told = place.run("context", "--transcript", file, "--max-chars", "600", "--report")
     assert (told.code, told.out) == (0, plain.out)
     head, columns, *rows, cost = told.err.splitlines()
-    assert head == f"{len(plain.out)} of 600 characters used, 0 secrets taken out"
+    assert head == f"{len(plain.out)} of 600 characters used, 0 secrets removed"
     assert columns.split() == ["carried", "shortened", "left", "out", "the", "rest"]
     table = {row[:22].strip(): [int(number) for number in row[22:].split()[:3]] for row in rows}
     assert table["open tasks"] == [2, 0, 0]
@@ -590,7 +590,7 @@ def test_secrets_are_in_no_context(place: Place) -> None:
             assert result.code == 0
             assert_not_in(result.out + result.err, secret)
             text = result.data["context"] if "--json" in options else result.out
-            count = int(re.search(r"(\d+) secrets taken out", result.err)[1])  # type: ignore[index]
+            count = int(re.search(r"(\d+) secrets removed", result.err)[1])  # type: ignore[index]
             assert count == text.count(f"[redacted:{label}]") > 0
 
 
@@ -714,7 +714,7 @@ def test_sessions_that_are_not_there_or_not_clear(place: Place) -> None:
         ["context", "--session", ""],
     )
     none.failed(1, error="no agent keeps a session nope", hint="holdfast sessions list")
-    ambiguous.failed(2, error="abc could be any of 2 sessions", hint="more of its id")
+    ambiguous.failed(2, error="abc is ambiguous: it matches 2 sessions", hint="more characters of the id")
     elsewhere.failed(1, error="no agent keeps a session far-1")
     empty.failed(2, error="")
     assert LATEST in place.ok("context", "--session", "abc-1").out
@@ -769,9 +769,9 @@ def test_snapshots_that_are_not_there(place: Place) -> None:
     none, latest, unknown, empty = place.many(
         ["context"], ["context", "latest"], ["context", "session-20200101-000000"], ["context", ""]
     )
-    none.failed(1, error="nothing was paused in this folder yet", hint="winddown start")
-    latest.failed(1, error="nothing was paused in this folder yet")
-    unknown.failed(1, error="there is no snapshot session-20200101-000000", hint="holdfast snapshot list")
+    none.failed(1, error="nothing has been paused in this folder yet", hint="winddown start")
+    latest.failed(1, error="nothing has been paused in this folder yet")
+    unknown.failed(1, error="no such snapshot: session-20200101-000000", hint="holdfast snapshot list")
     empty.failed(2, error="name is empty", hint="holdfast snapshot list")
 
 
@@ -882,7 +882,8 @@ def test_a_history_that_was_rewritten(worked: Place) -> None:
     worked.git("gc", "--quiet", "--prune=now")
     [told] = drift(worked)
     assert (
-        told == f"The commit of the pause ({before}) is gone: history was rewritten; HEAD is {head(worked)}."
+        told == f"The commit checked out at the pause ({before}) is gone: history was rewritten; HEAD is "
+        f"{head(worked)}."
     )
 
 
@@ -909,7 +910,7 @@ def test_a_file_that_was_not_there_at_the_pause(worked: Place) -> None:
 
 def test_a_repository_that_is_gone(worked: Place) -> None:
     shutil.rmtree(worked.project / ".git")
-    assert drift(worked) == ["The folder is not a git repository any more."]
+    assert drift(worked) == ["The folder is no longer a git repository."]
 
 
 def test_a_project_below_its_repository(place: Place) -> None:
@@ -924,7 +925,7 @@ def test_a_project_below_its_repository(place: Place) -> None:
     place.ok("winddown", "finalize", **how)
     assert "Changed since" not in place.ok("context", "latest", **how).out
     (inner / "door.py").write_text("y\n")
-    assert "Changed on the disk since the pause: packages/shed/door.py" in place.ok("context", **how).out
+    assert "Changed on disk since the pause: packages/shed/door.py" in place.ok("context", **how).out
 
 
 def test_file_names_cannot_pose_as_the_briefing(worked: Place) -> None:

@@ -79,21 +79,21 @@ def test_help_undo_all_of_the_code_and_quitting(shop: Place) -> None:
     (shop.project / "src" / "shop.py").write_text(SHOP + "        # more\n" * 30 + "        return 2\n")
     with audit(shop) as terminal:
         terminal.answer(PROMPT, "u")
-        assert "no rating to take back" in terminal.wait(PROMPT)
+        assert "no rating to undo" in terminal.wait(PROMPT)
         terminal.type("?")
         assert "excellent" in terminal.wait(PROMPT)
         terminal.type("3")
         terminal.answer(PROMPT, "u")
-        assert "Took back the rating of start." in terminal.wait(PROMPT)
+        assert "Undid the rating of start." in terminal.wait(PROMPT)
         terminal.type("4")
-        assert "more lines; c shows all" in terminal.wait(PROMPT)
+        assert "more lines; press c to show all" in terminal.wait(PROMPT)
         terminal.type("c")
         assert "return 2" in terminal.wait(PROMPT)
         terminal.type("\x1b[A")  # an arrow means nothing
         assert "this help" in terminal.wait(PROMPT)
         terminal.type("q")
         assert terminal.end() == 0
-        assert "Saved: 1/4 rated. Go on with: holdfast docs audit src --resume" in terminal.shown
+        assert "Saved: 1/4 rated. Continue with: holdfast docs audit src --resume" in terminal.shown
     assert ratings(shop) == {"start": 4}
 
 
@@ -120,7 +120,7 @@ def test_broken_off_at_every_prompt_nothing_is_lost(shop: Place, how: str) -> No
             if name != ITEMS[-1]:
                 terminal.wait(PROMPT)
                 broken_off(terminal)
-                assert ("Go on with: holdfast docs audit src" in terminal.shown) == (how == "interrupt")
+                assert ("Continue with: holdfast docs audit src" in terminal.shown) == (how == "interrupt")
             else:
                 assert terminal.end() == 0
     assert ratings(shop) == {"start": 1, "Shop": 2, "Shop.open": 3, "Shop.sell": 4}
@@ -189,8 +189,8 @@ def test_a_damaged_session_is_kept_and_told_with_what_helps(shop: Place) -> None
     with audit(shop, "--resume", name) as terminal:
         code, shown = failed(terminal)
     assert code == 4
-    assert f"error: audit-session-{name}.json is damaged and was kept as" in shown
-    assert "hint: start afresh with --new" in shown
+    assert f"error: audit-session-{name}.json is damaged and was renamed to" in shown
+    assert "hint: start over with --new" in shown
     assert [one.read_text() for one in shop.sessions.glob("*.damaged-*")] == ["{"]
 
 
@@ -198,7 +198,7 @@ def test_a_damaged_session_does_not_stand_in_the_way_of_a_new_one(shop: Place) -
     name = rated_once(shop, "33")
     (shop.sessions / f"audit-session-{name}.json").write_text("{")
     with audit(shop) as terminal:
-        assert "is damaged and was kept as" in " ".join(terminal.wait(PROMPT).split())
+        assert "is damaged and was renamed to" in " ".join(terminal.wait(PROMPT).split())
         terminal.type("q")
         assert terminal.end() == 0
 
@@ -225,7 +225,7 @@ def test_two_at_once_the_second_is_told_and_nothing_is_lost(shop: Place) -> None
         second.type("1")
         code, shown = failed(second)
         assert code == 3
-        assert "changed under you" in shown
+        assert "was changed by another process" in shown
         first.type("q")
         assert first.end() == 0
     assert ratings(shop) == {"start": 3, "Shop": 2}
@@ -263,15 +263,15 @@ def test_what_cannot_be_read_is_told_and_left_out(shop: Place) -> None:
 
 def test_wrong_words(shop: Place, tmp_path: Path) -> None:
     shop.run("docs", "audit").failed(2, error="Missing argument 'PATH'")
-    shop.run("docs", "audit", "nowhere").failed(1, error="no file or folder nowhere")
+    shop.run("docs", "audit", "nowhere").failed(1, error="no such file or folder: nowhere")
     outside = tmp_path / "elsewhere"
     outside.mkdir()
-    shop.run("docs", "audit", str(outside)).failed(2, error="outside of the project", hint="--project")
+    shop.run("docs", "audit", str(outside)).failed(2, error="outside the project", hint="--project")
     shop.run("docs", "audit", "src", "--new", "--resume").failed(2, error="--new")
     shop.run("docs", "audit", "src", "--resume").failed(
-        1, error="no audit of src", hint="docs audit src --new"
+        1, error="no audit found for src", hint="docs audit src --new"
     )
-    shop.run("docs", "audit", "--resume", "src").failed(1, error="no audit of src")
+    shop.run("docs", "audit", "--resume", "src").failed(1, error="no audit found for src")
 
 
 def test_nothing_in_a_file_steers_the_terminal(shop: Place) -> None:

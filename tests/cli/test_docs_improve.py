@@ -108,7 +108,7 @@ def test_the_plan_ranks_what_is_missing_and_matters(shop: Place) -> None:
     assert "Shop.sell" in lines[1]
     assert lines[2:] == [
         "… and 2 more; --limit 3 shows all",
-        "Ranked without ratings; give some with: holdfast docs audit src",
+        "Ranked without ratings. To rate first, run: holdfast docs audit src",
     ]
 
 
@@ -187,14 +187,14 @@ def test_skip_undo_help_code_and_quitting(shop: Place) -> None:
         assert text(shop) == SHOP
         terminal.type("q")
         assert terminal.end() == 0
-        assert "Saved: 0/3 decided. Go on with: holdfast docs improve src --resume" in terminal.shown
+        assert "Saved: 0/3 decided. Continue with: holdfast docs improve src --resume" in terminal.shown
     assert outcomes(shop) == dict.fromkeys(ORDER)
 
 
 def test_another_proposal_as_wished(shop: Place, model: ScriptedModel) -> None:
     with improve(shop) as terminal:
         terminal.answer(PROMPT, "r")
-        terminal.answer("just another one):", "shorterr\x7f, please\r")
+        terminal.answer("just try again):", "shorterr\x7f, please\r")
         assert "Documents Shop.sell. Again." in terminal.wait(PROMPT)
         terminal.type("q")
         assert terminal.end() == 0
@@ -302,7 +302,7 @@ def test_broken_off_at_every_prompt_and_resumed(shop: Place, model: ScriptedMode
             terminal.answer("Resume? [Y/n]", "\r")
             assert f"Documents {name}." in terminal.wait(PROMPT)
             terminal.type("r")
-            terminal.wait("just another one):")
+            terminal.wait("just try again):")
             broken_off(terminal, how)
         with improve(shop, "--resume") as terminal:
             terminal.answer(PROMPT, "a")
@@ -323,7 +323,7 @@ def test_interrupted_while_the_model_thinks(shop: Place) -> None:
             terminal.wait("def sell")
             assert slow.asked.wait(30)
             assert terminal.interrupt() == 130
-            assert "Go on with: holdfast docs improve src" in terminal.shown
+            assert "Continue with: holdfast docs improve src" in terminal.shown
     assert text(shop) == SHOP
 
 
@@ -332,7 +332,7 @@ def test_a_model_that_fails_leaves_the_choice(shop: Place, tmp_path: Path) -> No
     with ScriptedModel(fails(401)).running() as broken:
         use_model(shop, broken)
         with improve(shop) as terminal:
-            assert "No proposal: model scripted: the credentials were refused" in terminal.wait(PROMPT)
+            assert "No proposal: model scripted: the credentials were rejected" in terminal.wait(PROMPT)
             terminal.type("a")
             assert "There is no proposal yet" in terminal.wait(PROMPT)
             terminal.type("e")
@@ -399,8 +399,8 @@ def test_a_damaged_session_and_one_from_the_future(shop: Place) -> None:
     path.write_text(whole[:-40])
     code, shown = refused(shop, "--resume", name)
     assert code == 4
-    assert "is damaged and was kept as" in shown
-    assert "hint: start afresh with --new" in shown
+    assert "is damaged and was renamed to" in shown
+    assert "hint: start over with --new" in shown
     assert text(shop) == DOCUMENTED_SELL
 
 
@@ -412,7 +412,7 @@ def test_a_plan_that_is_none_is_damage(shop: Place) -> None:
     path.write_text(json.dumps(document))
     code, shown = refused(shop, "--resume", name)
     assert code == 4
-    assert "hint: start afresh with --new" in shown
+    assert "hint: start over with --new" in shown
 
 
 def test_a_completed_session_goes_on_in_a_transaction_that_continues_it(shop: Place) -> None:
@@ -421,7 +421,7 @@ def test_a_completed_session_goes_on_in_a_transaction_that_continues_it(shop: Pl
     shop.ok("tx", "undo", "last")
     with improve(shop, "--resume") as terminal:
         shown = terminal.wait(PROMPT)
-        assert "the documentation of Shop.open was taken back meanwhile; it is open again" in shown
+        assert "the documentation of Shop.open has been undone in the meantime; it is open again" in shown
         terminal.type("a")
         assert terminal.end() == 0
     assert text(shop) == DOCUMENTED
@@ -446,7 +446,7 @@ def test_changed_and_deleted_files_at_a_resume(shop: Place) -> None:
     (shop.project / "src" / "shop.py").write_text(changed)
     with improve(shop, "--resume") as terminal:
         shown = terminal.wait(PROMPT)
-        assert "start dropped out: src/app.ts was deleted" in shown
+        assert "start was dropped: src/app.ts was deleted" in shown
         assert 'return "yes"' in shown
         terminal.type("a")
         assert terminal.end() == 0
@@ -457,7 +457,7 @@ def test_what_somebody_documented_meanwhile_drops_out(shop: Place) -> None:
     started(shop, "")
     (shop.project / "src" / "shop.py").write_text(DOCUMENTED_SELL)
     with improve(shop, "--resume") as terminal:
-        assert "Shop.sell dropped out: somebody documented it meanwhile" in terminal.wait(PROMPT)
+        assert "Shop.sell was dropped: it has been documented in the meantime" in terminal.wait(PROMPT)
         terminal.type("q")
         terminal.end()
     assert list(outcomes(shop)) == ["start", "Shop.open"]
@@ -480,7 +480,7 @@ def test_a_file_that_does_not_parse_is_left_alone(shop: Place) -> None:
         terminal.wait(PROMPT)
         (shop.project / "src" / "shop.py").write_text(broken)
         terminal.type("a")
-        assert "does not parse (line 15)" in terminal.wait(PROMPT)
+        assert "cannot be parsed (line 15)" in terminal.wait(PROMPT)
         terminal.type("q")
         assert terminal.end() == 0
     assert text(shop) == broken
@@ -502,7 +502,7 @@ def test_for_machines_failures_are_told(shop: Place) -> None:
         use_model(shop, broken)
         report = shop.json("docs", "improve", "src", "--yes")
     assert (report["accepted"], report["skipped"]) == (0, 3)
-    assert "credentials were refused" in report["failures"]["src/shop.py:Shop.sell"]
+    assert "credentials were rejected" in report["failures"]["src/shop.py:Shop.sell"]
     assert text(shop) == SHOP
 
 

@@ -32,7 +32,7 @@ def test_encrypted_and_decrypted_again(own: Place) -> None:
         1, error="could not be decrypted"
     )
     assert "improve" in own.run("sessions", "list", env=SECRET).out
-    own.run("sessions", "encrypt", env=SECRET).failed(1, error="encrypted already")
+    own.run("sessions", "encrypt", env=SECRET).failed(1, error="already encrypted")
     assert own.run("sessions", "decrypt", env=SECRET).out == "Decrypted 2 sessions\n"
     assert stored(own) == plain
     own.run("sessions", "decrypt", env=SECRET).failed(1, error="not encrypted")

@@ -309,7 +309,7 @@ def test_the_report_of_a_snapshot_says_how_many_secrets_were_taken_out(place: Pl
     name = enriched(place, talk(place, claude.typed(f"Use {named} for it")))
     told = place.run("context", "--report")
     assert told.out.count("[redacted:") == 1
-    assert re.match(r"\d+ of \d+ characters used, 1 secrets taken out\n", told.err), told.err
+    assert re.match(r"\d+ of \d+ characters used, 1 secrets removed\n", told.err), told.err
     assert stored(place, name)["fidelity"]["redacted"] == 1
 
 
@@ -458,7 +458,7 @@ def test_a_model_that_hangs(place: Place) -> None:
         )
     assert result.code == 0, result
     assert result.lines[0] == f"Paused: {name}"
-    assert re.fullmatch("warning: the model added nothing: .+\n", result.err), result
+    assert re.fullmatch("warning: nothing was added by the model: .+\n", result.err), result
     assert_by_rule(stored(place, name))
     assert [text for text in NEEDED if text not in place.ok("context").out] == []
 
@@ -489,7 +489,9 @@ def test_a_model_that_is_of_no_use(
         name = enriched(
             place, session_file(place, "claude"), model="scripted", model_url=url, model_time_limit=5.0
         )
-    assert [record.getMessage().split(":")[0] for record in caplog.records] == ["the model added nothing"]
+    assert [record.getMessage().split(":")[0] for record in caplog.records] == [
+        "nothing was added by the model"
+    ]
     assert_by_rule(stored(place, name))
 
 

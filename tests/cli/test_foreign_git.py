@@ -381,7 +381,7 @@ def test_settings_in_our_own_repository_are_not_obeyed(
     (share / "more").write_text(SHARE_SETTINGS["receivepack"].format(**values))
     with (share / "config").open("a") as file:
         file.write(SHARE_SETTINGS[settings].format(**values))
-    trapped.place.run("share", "push").failed(1, error="did not make", hint="delete the folder")
+    trapped.place.run("share", "push").failed(1, error="not made by Holdfast", hint="delete the folder")
     trapped.nothing_ran()
     assert not any((elsewhere / "refs").rglob("*/*/*"))
     subprocess.run(["rm", "-r", share], check=True)

@@ -150,7 +150,7 @@ def test_by_name_id_and_what_is_not_there(rich: Place) -> None:
     )
     assert by_name == by_id
     assert OPEN_TODO in by_name.out
-    unknown.failed(1, error="there is no snapshot", hint="snapshot list")
+    unknown.failed(1, error="no such snapshot", hint="snapshot list")
     empty.failed(2, error="name is empty")
     odd.failed(2, error="weather.*decisions.*journal")
     assert (missing.code, missing.out) == (2, "")
@@ -158,7 +158,7 @@ def test_by_name_id_and_what_is_not_there(rich: Place) -> None:
 
 
 def test_nothing_paused_yet(place: Place) -> None:
-    place.run("history", "latest", "errors").failed(1, error="nothing was paused")
+    place.run("history", "latest", "errors").failed(1, error="nothing has been paused")
 
 
 def test_a_secret_is_in_no_category(place: Place) -> None:

@@ -57,7 +57,7 @@ def test_the_terminal_shows_what_was_found(place: Place) -> None:
     code, shown = on_terminal(place, ["winddown", "start", "--percent", "0.5"], (ASKED, "f\n"))
     assert code == 0
     assert place.shown(shown) == (
-        "Found a wind-down that nobody finished: SESSION-1\n"
+        "Found an unfinished wind-down: SESSION-1\n"
         "  2 actions, started WHEN\n"
         f"{ASKED}f\n"
         "Recovered SESSION-1: PROJECT/.holdfast/sessions/SESSION-1.json\n"
@@ -102,7 +102,7 @@ def test_another_answer_is_asked_again(place: Place) -> None:
     code, shown = on_terminal(place, ["winddown", "recover"], (ASKED, "x\n"), (ASKED, "c\n"))
     assert code == 0
     assert "'x' is not one of" in shown
-    assert shown.endswith(f"Going on with {orphan}.\n")
+    assert shown.endswith(f"Continuing {orphan}.\n")
 
 
 def test_recover_by_finalising(place: Place) -> None:
@@ -123,7 +123,7 @@ def test_recover_by_discarding(place: Place) -> None:
 
 def test_recover_by_going_on(place: Place) -> None:
     orphan = place.orphaned()
-    assert place.ok("winddown", "recover", "--continue").out == f"Going on with {orphan}.\n"
+    assert place.ok("winddown", "recover", "--continue").out == f"Continuing {orphan}.\n"
     place.ok("winddown", "append", "tool_call", "--percent", "0.95")
     assert [action.context_percentage for action in place.manager().get_recorded_actions()] == [
         0.9,
@@ -150,7 +150,7 @@ def test_nothing_to_recover(place: Place, flag: list[str]) -> None:
 def test_summary_tells(place: Place) -> None:
     place.orphaned()
     assert place.shown(place.ok("winddown", "summary").out).startswith(
-        "Session:  SESSION-1  (left behind by a process that is gone)\n"
+        "Session:  SESSION-1  (abandoned by a dead process)\n"
     )
 
 
@@ -163,9 +163,7 @@ def test_appending_needs_no_owner(place: Place) -> None:
 @pytest.mark.parametrize(("answer", "kept"), [("y\n", False), ("n\n", True), (CTRL_C, True)])
 def test_discard_asks_on_a_terminal(place: Place, answer: str, kept: bool) -> None:
     name = place.started("tool_call")
-    code, shown = on_terminal(
-        place, ["winddown", "discard"], ("Throw away 2 recorded actions? [y/N]: ", answer)
-    )
+    code, shown = on_terminal(place, ["winddown", "discard"], ("Discard 2 recorded actions? [y/N]: ", answer))
     assert (code == 0, place.journal.exists()) == (not kept, kept), shown
     assert (f"Discarded: {name}" in shown) == (not kept)
 

@@ -44,16 +44,18 @@ def test_beside_those_of_agents(own: Place) -> None:
     out = own.ok("sessions", "list").out
     assert "claude-1" in out
     assert "first" in out
-    own.run("sessions", "delete", "claude-1", "--force").failed(1, error="no session claude-1 of yours")
+    own.run("sessions", "delete", "claude-1", "--force").failed(
+        1, error="no such session of yours here: claude-1"
+    )
 
 
 def test_deleted_by_name_and_all(own: Place) -> None:
-    own.run("sessions", "delete", "first").failed(2, error="wants a yes", hint="--force")
-    own.run("sessions", "delete").failed(2, error="or say --all")
-    own.run("sessions", "delete", "first", "gone", "--force").failed(1, error="no session gone")
+    own.run("sessions", "delete", "first").failed(2, error="requires confirmation", hint="--force")
+    own.run("sessions", "delete").failed(2, error="or pass --all")
+    own.run("sessions", "delete", "first", "gone", "--force").failed(1, error="no such session of yours")
     assert own.json("sessions", "delete", "first", "--force") == {"deleted": ["first"]}
     assert own.ok("sessions", "delete", "--all", "--force").out == "Deleted: second\n"
-    assert own.ok("sessions", "list").out == "No agent keeps a session of this project.\n"
+    assert own.ok("sessions", "list").out == "No agent sessions found for this project.\n"
 
 
 def test_a_damaged_one_is_set_aside_and_told_about(own: Place) -> None:
@@ -61,4 +63,4 @@ def test_a_damaged_one_is_set_aside_and_told_about(own: Place) -> None:
     result = own.run("sessions", "list")
     assert result.code == 0
     assert "second" in result.out
-    assert "audit-session-first.json is damaged and was kept as" in result.err
+    assert "audit-session-first.json is damaged and was renamed to" in result.err

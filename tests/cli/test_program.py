@@ -30,7 +30,7 @@ def test_help(place: Place) -> None:
     assert shown == place.ok("-h").out
     assert shown.startswith("Usage: holdfast [OPTIONS] COMMAND [ARGS]...\n")
     assert "holdfast winddown start --percent 0.90" in shown
-    assert "Exit codes: 0 done" in shown
+    assert "Exit codes: 0 success" in shown
     listed = [line.split()[0] for line in shown.split("Commands:\n")[1].splitlines() if line[2:3].isalpha()]
     assert set(COMMANDS) <= set(listed)
 
@@ -96,7 +96,7 @@ def test_debug_shows_where_it_happened(place: Place, arguments: Sequence[str], c
 
 
 def test_errors_leave_stdout_to_programs(place: Place) -> None:
-    place.run("snapshot", "show", "latest", "--json").failed(1, error="nothing was paused")
+    place.run("snapshot", "show", "latest", "--json").failed(1, error="nothing has been paused")
 
 
 def test_into_head(place: Place) -> None:

@@ -46,7 +46,7 @@ def everything(place: Place) -> list[tuple[str, int, str]]:
 def test_a_lost_database_is_rebuilt(three: Place) -> None:
     [before] = three.many(["snapshot", "show", NAMES[1], "--json"])
     remove_database(three)
-    assert three.ok("reindex").out == "3 sessions added, 0 were there, in 1 projects.\n"
+    assert three.ok("reindex").out == "3 sessions added, 0 already present, in 1 projects.\n"
     assert listed(three) == everything(three)
     after, status, again = three.many(
         ["snapshot", "show", NAMES[1], "--json"], ["status", "--json"], ["reindex", "--json"]
@@ -71,10 +71,10 @@ def test_all_projects_come_back(three: Place) -> None:
     other = three.beside("other")
     other.paused()
     remove_database(three)
-    assert three.ok("reindex").out == "4 sessions added, 0 were there, in 2 projects.\n"
+    assert three.ok("reindex").out == "4 sessions added, 0 already present, in 2 projects.\n"
     remove_database(three)
     (three.home / "projects").unlink()
-    assert three.ok("reindex", other.project).out == "4 sessions added, 0 were there, in 2 projects.\n"
+    assert three.ok("reindex", other.project).out == "4 sessions added, 0 already present, in 2 projects.\n"
     three.run("reindex", "nowhere").failed(2, error="'nowhere' does not exist")
 
 
@@ -92,9 +92,9 @@ def test_a_damaged_database_is_set_aside(three: Place, content: bytes | None) ->
 
     result = three.run("reindex")
     assert (result.code, result.err) == (0, ""), result
-    kept = Path(result.lines[0].removeprefix("The damaged database was kept as "))
+    kept = Path(result.lines[0].removeprefix("The damaged database was renamed to "))
     assert kept.read_bytes() == content
-    assert result.lines[1:] == ["3 sessions added, 0 were there, in 1 projects."]
+    assert result.lines[1:] == ["3 sessions added, 0 already present, in 1 projects."]
     assert listed(three) == everything(three)
 
 
@@ -114,7 +114,7 @@ def test_a_damaged_session_file_is_told(three: Place, content: bytes) -> None:
     path.write_bytes(content)
     remove_database(three)
     result = three.run("reindex")
-    assert (result.code, result.out) == (4, "2 sessions added, 0 were there, in 1 projects.\n")
+    assert (result.code, result.out) == (4, "2 sessions added, 0 already present, in 1 projects.\n")
     assert result.err.startswith("warning: "), result
     assert NAMES[1] in result.err
     assert path.read_bytes() == content

@@ -26,13 +26,13 @@ def four(place: Place) -> Place:
 
 
 def test_none(place: Place) -> None:
-    assert place.ok("sessions", "list").out == "No agent keeps a session of this project.\n"
+    assert place.ok("sessions", "list").out == "No agent sessions found for this project.\n"
     assert place.json("sessions", "list") == []
 
 
 def test_four_agents_newest_first(four: Place) -> None:
     lines = four.ok("sessions", "list").lines
-    assert re.split(r"  +", lines[0]) == ["AGENT", "SESSION", "UPDATED", "SIZE", "BEGAN WITH"]
+    assert re.split(r"  +", lines[0]) == ["AGENT", "SESSION", "UPDATED", "SIZE", "FIRST MESSAGE"]
     assert [line.split()[:2] for line in lines[1:5]] == [
         ["codex", "codex-1"],
         ["gemini", "gemini-1"],
@@ -93,7 +93,7 @@ def test_odd_files_are_counted_on_stderr(four: Place) -> None:
     for options in ([], ["--json"]):
         result = four.run("sessions", "list", *options)
         assert result.code == 0
-        assert result.err == "warning: 5 files could not be read and were passed over\n"
+        assert result.err == "warning: 5 files could not be read and were skipped\n"
         assert all(f"{agent}-1" in result.out for agent in AGENTS)
         assert "bad" not in result.out
 

@@ -61,8 +61,8 @@ def test_encrypted(place: Place, colleague: Place) -> None:
 
 
 def test_what_cannot_be_done(place: Place, remote: Path) -> None:
-    place.run("share", "pull").failed(1, error="nobody has shared")
-    place.run("share", "push", "nowhere").failed(1, error="no git remote nowhere")
+    place.run("share", "pull").failed(1, error="no sessions have been shared")
+    place.run("share", "push", "nowhere").failed(1, error="no such git remote: nowhere")
     place.run("share", "push", "--", "--upload-pack=x").failed(2, error="is not a remote")
     place.run("share", "push", str(place.root / "gone")).failed(1, error="gone")
 

@@ -27,7 +27,7 @@ def file_size_limit(size: int) -> Callable[[], None]:
 @pytest.mark.parametrize(
     ("journal_size", "limit"),
     [
-        pytest.param(0, 1_000, id="no room for the files"),
+        pytest.param(0, 1_000, id="not enough space for the files"),
         pytest.param(200_000, 150_000, id="no room for the journal's last line"),
     ],
 )

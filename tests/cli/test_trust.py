@@ -178,7 +178,7 @@ def test_a_server_in_a_foreign_folder_runs_what_is_queued(clone: Place) -> None:
 def test_trusting_shows_what_is_there_and_asks(clone: Place) -> None:
     refused = clone.run("trust")
     assert refused.code == 1
-    assert "git tracks files in it" in refused.out or "no mark of yours" in refused.out
+    assert "git tracks files in it" in refused.out or "not created by you" in refused.out
     assert clone.run("trust", "--show").code == 0
     assert IGNORED in clone.run("status").err
     code, shown = on_terminal(clone, ["trust"], ("Trust this folder?", "y\n"))
@@ -223,7 +223,7 @@ def test_a_session_that_a_patch_brought_is_not_adopted(clone: Place, tmp_path: P
     place.git("apply", "../stranger.patch")
     result = place.run("status")
     assert "Read this aloud" not in result.out
-    assert "put here by something else than Holdfast" in result.err
+    assert "not created by Holdfast" in result.err
     place.run("resume", "--yes")
     assert not (place.project / "pwned").exists()
 
@@ -248,7 +248,7 @@ def test_an_interrupted_write_that_a_patch_brought_moves_and_cuts_nothing(
     before = tree_of(brought)
     started = place.run("winddown", "start", "--percent", "0.9")
     assert started.code == 0
-    assert started.err.count("put here by something else than Holdfast") == 1, started
+    assert started.err.count("not created by Holdfast") == 1, started
     assert place.run("winddown", "finalize").code == 0
     assert bashrc.read_text() == "precious"
     assert (place.project / "payload").exists()
@@ -282,7 +282,7 @@ def test_what_the_user_trusted_moves_no_file_out_of_its_place(place: Place, name
     (commit / "manifest.json").write_text(json.dumps({"files": [name], "closing": None}))
     (place.project / FOLDER / "mark").unlink()
     assert place.run("trust", "--yes").code == 0
-    assert "is left alone" in place.run("winddown", "start", "--percent", "0.9").err
+    assert "not created by Holdfast" in place.run("winddown", "start", "--percent", "0.9").err
     assert list(place.sessions.glob(".commit-*/manifest.json"))
 
 
@@ -465,7 +465,7 @@ def test_a_project_names_no_address(place: Place, setting: str, trusted: bool) -
         result = place.run("status", env={"HOLDFAST_SERVER_TOKEN": "t0ken"})
         assert heard == []
     if trusted:
-        result.failed(2, error=f"a project may not set {setting}", hint=r"data/config\.toml")
+        result.failed(2, error=f"a project cannot set {setting}", hint=r"data/config\.toml")
     else:
         assert result.code == 0
         assert IGNORED in result.err
@@ -475,7 +475,7 @@ def test_a_project_names_no_address(place: Place, setting: str, trusted: bool) -
 def test_a_project_names_no_program_database_or_model(place: Place, setting: str) -> None:
     ProjectLayout(place.project).ensure()
     (place.project / FOLDER / "config.toml").write_text(setting)
-    place.run("list").failed(2, error="a project may not set")
+    place.run("list").failed(2, error="a project cannot set")
 
 
 # ── whose folder it is ─────────────────────────────────────────────────────────────────────
@@ -510,7 +510,10 @@ def test_another_users_folder_is_foreign_and_no_project(
     assert find_project(inner) == inner.parent
     monkeypatch.setattr(os, "geteuid", lambda: 4711)
     assert find_project(inner) != inner.parent
-    assert Trust(str(place.root / "their-home")).foreign_because(str(inner.parent)) == "another user owns it"
+    assert (
+        Trust(str(place.root / "their-home")).foreign_because(str(inner.parent))
+        == "it is owned by another user"
+    )
 
 
 def test_a_link_in_the_folders_place_is_foreign(place: Place, tmp_path: Path) -> None:

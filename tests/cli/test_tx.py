@@ -59,7 +59,7 @@ def test_undo_and_undo_the_undo(changed: Place) -> None:
     assert not (changed.project / "made").exists()
     undoing = changed.json("tx", "show", "last")["entries"][-1]["id"]
     changed.run("tx", "undo").failed(
-        1, error="no change that stands", hint=f"`holdfast tx undo {undoing}` takes the last undo back"
+        1, error="no change left to undo", hint=f"`holdfast tx undo {undoing}` reverts the last undo"
     )
     assert sorted(changed.json("tx", "undo", undoing)["restored"]) == [
         "changed", "deleted", "made", "moved", "renamed",
@@ -74,7 +74,7 @@ def test_rollback(changed: Place) -> None:
     assert (changed.project / "renamed").read_text() == "renamed\n"
     assert changed.git("status", "--porcelain") != before
     assert ".holdfast" not in changed.git("status", "--porcelain", "--untracked-files=all")
-    changed.run("tx", "rollback", "first").failed(1, error="has been rolled back already")
+    changed.run("tx", "rollback", "first").failed(1, error="has already been rolled back")
 
 
 REVEALING = {
@@ -138,14 +138,14 @@ def test_what_the_user_changed_since_is_refused(changed: Place) -> None:
     (changed.project / "changed").write_text("user\n")
     before = changed.tree()
     changed.run("tx", "rollback").failed(
-        3, error=r"changed \(it was changed since in the same places\)", hint="--partial"
+        3, error=r"changed \(it has since been changed in the same places\)", hint="--partial"
     )
     assert {path: held for path, held in changed.tree().items() if ".holdfast" not in path} == {
         path: held for path, held in before.items() if ".holdfast" not in path
     }
     result = changed.run("tx", "rollback", "--partial")
     assert (result.code, result.lines[0]) == (3, "Rolled back 4 files")
-    assert result.err == "left as it is: changed: it was changed since in the same places\n"
+    assert result.err == "left unchanged: changed: it has since been changed in the same places\n"
     assert (changed.project / "changed").read_text() == "user\n"
 
 

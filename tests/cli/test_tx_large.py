@@ -89,14 +89,14 @@ def test_what_was_never_stored_is_refused_alone(place: Place, run: Callable[[str
     run("echo small > model.bin; echo task >> notes.txt")
     result = place.run("tx", "rollback", "last", "--yes")
     assert (result.code, result.lines[0]) == (3, "Rolled back 1 file")
-    assert "left as it is: model.bin: its earlier content was too large to be kept" in result.err
+    assert "left unchanged: model.bin: its earlier content was too large to store" in result.err
     assert (model.read_text(), notes.read_text()) == ("small\n", "mine\n")
     place.run("tx", "rollback", "last", "--yes").failed(3, error="model.bin .*too large to be kept")
     # The user got the file back from elsewhere: now nothing is left to do, and that can be said.
     model.write_bytes(bytes(SIZE - 6) + b"before")
     model.chmod(before[1])
     assert place.ok("tx", "rollback", "last", "--yes").lines[0] == "Rolled back 0 files"
-    place.run("tx", "rollback", "last", "--yes").failed(1, error="rolled back already")
+    place.run("tx", "rollback", "last", "--yes").failed(1, error="already been rolled back")
 
 
 def test_an_edit_is_not_stranded_with_a_large_file_that_is_gone(
@@ -112,7 +112,7 @@ def test_an_edit_is_not_stranded_with_a_large_file_that_is_gone(
     aside.rename(elsewhere)
     result = place.run("tx", "undo", last_entry(place))
     assert (result.code, notes.read_text()) == (3, "mine\ntask and user\n")
-    assert "left as it is: model.bin: its earlier content was too large to be kept" in result.err
+    assert "left unchanged: model.bin: its earlier content was too large to store" in result.err
     # The obstacle goes away: a second run brings back what is left, and only that.
     elsewhere.rename(aside)
     rollback = next(

@@ -50,7 +50,7 @@ def test_status_with_an_orphan(place: Place) -> None:
     place.orphaned()
     assert place.shown(place.ok("status").out).splitlines()[2:] == [
         "Wind-down: SESSION-1, 2 actions",
-        "           left behind by a process that is gone: holdfast winddown recover",
+        "           abandoned by a dead process: holdfast winddown recover",
     ]
 
 
@@ -75,7 +75,7 @@ def test_status_when_paused(place: Place) -> None:
 
 def test_list(place: Place) -> None:
     here, everywhere = place.many(["list"], ["list", "--all"])
-    assert here.out == "No workflows in this folder; `--all` shows all projects.\n"
+    assert here.out == "No workflows in this folder. Use `--all` to include all projects.\n"
     assert everywhere.out == "No workflows yet.\n"
     other = place.beside("other")
     place.paused()
@@ -98,7 +98,7 @@ def test_list(place: Place) -> None:
 
 def test_snapshot_list(place: Place) -> None:
     assert place.ok("snapshot", "list").out == (
-        "No snapshots yet. Make one with: holdfast winddown start --percent 0.90\n"
+        "No snapshots yet. Create one with: holdfast winddown start --percent 0.90\n"
     )
     first, second = place.paused(at=NOON), place.paused(reason="two\nlines", at=NOON + 60)
     lines = place.shown(place.ok("snapshot", "list").out).splitlines()
@@ -148,7 +148,9 @@ def test_snapshot_names(three: tuple[Place, list[dict[str, Any]]]) -> None:
         *(["snapshot", "show", name, "--json"] for name in names), ["snapshot", "show", "snap_"]
     )
     assert [result.data["id"] for result in found] == [ids[0], ids[0], ids[0], ids[2]]
-    ambiguous.failed(2, error=r"snap_ could be any of 3 snapshots: snap_", hint="give more of its id")
+    ambiguous.failed(
+        2, error=r"snap_ is ambiguous: it matches 3 snapshots: snap_", hint="give more characters of the id"
+    )
 
 
 def test_unknown_snapshots(place: Place) -> None:
@@ -157,9 +159,7 @@ def test_unknown_snapshots(place: Place) -> None:
     names = ("snap_nothere", "session-20200101-000000", "../../etc/passwd", "%", " ")
     commands = [["snapshot", command, name] for name in names for command in ("show", "delete")]
     for command, result in zip(commands, place.many(*commands), strict=True):
-        result.failed(
-            1, error=f"there is no snapshot {command[-1]}", hint="`holdfast snapshot list` shows them"
-        )
+        result.failed(1, error=f"no such snapshot: {command[-1]}", hint="`holdfast snapshot list` shows them")
     assert place.session_files() == before
     assert len(snapshots(place)) == 1
 
@@ -176,7 +176,7 @@ def test_an_empty_name_means_none(place: Place, command: str) -> None:
 
 def test_nothing_is_latest(place: Place) -> None:
     place.run("snapshot", "show", "latest").failed(
-        1, error="nothing was paused in this folder yet", hint="winddown start"
+        1, error="nothing has been paused in this folder yet", hint="winddown start"
     )
 
 
@@ -219,7 +219,7 @@ def test_snapshot_diff(place: Place) -> None:
     )
     assert same.out == "No difference.\n"
     assert whole.data["files_added"] == ["new"]
-    unknown.failed(1, error="there is no snapshot snap_nothere")
+    unknown.failed(1, error="no such snapshot: snap_nothere")
 
 
 def test_snapshot_delete(three: tuple[Place, list[dict[str, Any]]]) -> None:
@@ -238,14 +238,14 @@ def test_snapshot_delete(three: tuple[Place, list[dict[str, Any]]]) -> None:
     ]
     again, gone = place.many(["reindex", "--json"], ["snapshot", "delete", names[2]])
     assert again.data["added"] == []
-    gone.failed(1, error=f"there is no snapshot {names[2]}")
+    gone.failed(1, error=f"no such snapshot: {names[2]}")
 
     last, latest, again = place.many(
         ["snapshot", "delete", lines[0]["id"]], ["snapshot", "show", "latest"], ["reindex"]
     )
     assert (last.code, place.latest()) == (0, None)
-    latest.failed(1, error="nothing was paused")
-    assert again.out == "0 sessions added, 0 were there, in 1 projects.\n"
+    latest.failed(1, error="nothing has been paused")
+    assert again.out == "0 sessions added, 0 already present, in 1 projects.\n"
 
 
 def test_a_pause_after_all_were_deleted(place: Place) -> None:
@@ -277,7 +277,7 @@ def damage(place: Place, session: str, content: bytes) -> Path:
 
 
 def test_usage(place: Place) -> None:
-    assert place.ok("usage").out == "No usage was reported in this project yet.\n"
+    assert place.ok("usage").out == "No usage reported in this project yet.\n"
     assert place.json("usage") == []
     tracker(place, "agent-1").update_usage(120_000, 10_000, 20_000, 25_000, model="claude-sonnet-4-5")
     lines = place.ok("usage").lines
@@ -319,13 +319,13 @@ def test_damaged_usage_is_unknown_and_not_empty(place: Place, content: bytes) ->
     assert (result.code, [line.split()[0] for line in result.lines]) == (4, ["SESSION", "agent-2"])
     error, hint = result.err.splitlines()[-2:]
     kept = error.removeprefix(
-        "error: the usage of session agent-1 is unknown: its state was damaged and kept as "
+        "error: the usage of session agent-1 is unknown: its state was damaged and renamed to "
     )
     assert (path.parent / kept).read_bytes() == content
-    assert hint == "hint: it is known again after the next model call"
+    assert hint == "hint: it is available again after the next model call"
 
     again = place.run("usage", "--session", "agent-1")
-    again.failed(4, error="the usage of session agent-1 is unknown", hint="known again after")
+    again.failed(4, error="the usage of session agent-1 is unknown", hint="available again after")
 
 
 def test_usage_after_damage_is_a_lower_bound(place: Place) -> None:
@@ -379,7 +379,7 @@ def test_stats_as_json(place: Place) -> None:
 
 @pytest.mark.usefixtures("anywhere")
 def test_stats(place: Place) -> None:
-    assert place.ok("stats").out == "No actions were recorded in this project yet.\n"
+    assert place.ok("stats").out == "No actions recorded in this project yet.\n"
     recorded(place)
     assert place.ok("stats").out == (
         "10 actions in 3 wind-downs\n"

@@ -163,7 +163,7 @@ def test_discard_leaves_nothing(place: Place) -> None:
 
 APPEND = ["winddown", "append", "tool_call"]
 START = ["winddown", "start"]
-FRACTION = "context use is a fraction from 0 to 1, not "
+FRACTION = "context use must be a fraction from 0 to 1, not "
 EVERY_TYPE = ", ".join(ACTION_TYPES)
 
 WRONG: dict[str, tuple[bool, Sequence[str], int, str, str | None]] = {
@@ -195,7 +195,7 @@ WRONG: dict[str, tuple[bool, Sequence[str], int, str, str | None]] = {
     ),
     "start: NaN inside": (
         *(False, [*START, "--percent", "0.9", "--state", '{"a": NaN}'], 2),
-        *("cannot be written as JSON", None),
+        *("cannot be serialised as JSON", None),
     ),
     "start: twice": (
         *(True, [*START, "--percent", "0.9"], 3),
@@ -231,7 +231,7 @@ WRONG: dict[str, tuple[bool, Sequence[str], int, str, str | None]] = {
     "append: too deep": (True, [*APPEND, "--percent", "0.9", "--data", "[" * 100_000], 2, "--data", None),
     "append: infinite inside": (
         *(True, [*APPEND, "--percent", "0.9", "--data", '{"a": 1e999}'], 2),
-        *("cannot be written as JSON", None),
+        *("cannot be serialised as JSON", None),
     ),
     "summary: none active": (False, ["winddown", "summary"], 1, "no wind-down is active here", "start one"),
     "finalize: none active": (False, ["winddown", "finalize"], 1, "no wind-down is active here", "start one"),
@@ -337,7 +337,7 @@ def test_commit_without_a_repository_keeps_the_session(place: Place) -> None:
     ceiling = {"GIT_CEILING_DIRECTORIES": str(place.root)}
     place.ok("--project", folder, "winddown", "start", "--percent", "0.9", cwd=folder, env=ceiling)
     result = place.run("winddown", "finalize", "--commit", cwd=folder, env=ceiling)
-    result.failed(1, error="is in no git work tree", hint="git init")
+    result.failed(1, error="is not in a git work tree", hint="git init")
     kept = sorted(path.suffix for path in (folder / ".holdfast" / "sessions").glob("session-*"))
     assert kept == [".json", ".jsonl", ".md", ".yaml"]
 
@@ -521,11 +521,11 @@ def test_resuming_a_wound_down_session_shows_its_handover(place: Place) -> None:
     resumed = place.run("resume")
     assert (resumed.code, resumed.out) == (0, context)
     assert NEVER in resumed.out
-    assert resumed.err == f"Taken up {name}. There is no plan to run; go on from this:\n"
+    assert resumed.err == f"Resumed {name}. There is no plan to run. Continue from this context:\n"
     assert [flow["status"] for flow in place.ok("list", "--json").data] == ["paused"]
     again = place.run("resume", "--detach", "--message", "after lunch")
-    assert (again.code, again.out) == (0, f"The user says now: after lunch\n\n{context}")
-    assert again.err.startswith(f"Taken up {name} again; before that at 20")
+    assert (again.code, again.out) == (0, f"New message from the user: after lunch\n\n{context}")
+    assert again.err.startswith(f"Resumed {name} again; previously at 20")
     told = place.ok("resume", "--json").data
     assert (told["status"], told["handover"]["context"]) == ("paused", context)
     assert told["handover"]["session_id"] == name

@@ -143,10 +143,10 @@ def test_killed_and_resumed(place: Place, plan: Callable[..., Path]) -> None:
     wait_until(place, "began")
     os.killpg(running.pid, signal.SIGKILL)
     result_of(running)
-    assert "nobody seems to be running it: holdfast resume" in place.ok("status").out
+    assert "it does not seem to be running: holdfast resume" in place.ok("status").out
     sick = place.run("doctor")
     assert sick.code == 1
-    assert "1 left behind by a process that is gone" in sick.out
+    assert "1 abandoned by a dead process" in sick.out
     resumed = place.ok("resume")
     assert "(its process ended without a pause)" in resumed.out
     assert log(place) == ["1", "2", "c"]
@@ -180,7 +180,7 @@ def test_a_failed_task_is_tried_again(place: Place, plan: Callable[..., Path]) -
     assert "Failed:    t2 (attempt 2): exit code 1" in place.ok("status").out
     (place.project / "ok").touch()
     refused = place.run("resume", "--strict")
-    assert (refused.code, "the worktree is not as it was" in refused.err) == (1, True)
+    assert (refused.code, "the worktree has changed since" in refused.err) == (1, True)
     done = place.run("resume")
     assert done.code == 0
     assert "(task t2: exit code 1)\n  Tasks: 1 done, 2 remaining\n" in done.out
@@ -252,7 +252,7 @@ def test_ctrl_c_pauses_at_the_boundary(place: Place, plan: Callable[..., Path]) 
     wait_until(place, "began")
     running.send_signal(signal.SIGINT)
     assert running.stderr is not None
-    assert running.stderr.readline().startswith("Pausing at the end of the running task")
+    assert running.stderr.readline().startswith("Pausing when the running task ends")
     _until_asked(place)
     (place.project / "go").touch()
     ended = result_of(running)
@@ -402,10 +402,10 @@ BAD: dict[str, tuple[str, str]] = {
         HEAD + "  - {id: a, run: x, depends_on: [b]}\n",
         r"plan\.yaml:3: .*'b', which does not exist",
     ),
-    "doubled": (HEAD + "  - {id: a, run: x}\n  - {id: a, run: x}\n", r"plan\.yaml:4: two tasks"),
+    "doubled": (HEAD + "  - {id: a, run: x}\n  - {id: a, run: x}\n", r"plan\.yaml:4: duplicate task id"),
     "key": (HEAD + "  - {id: a, runs: x}\n", r"plan\.yaml:3: .*unknown key 'runs'"),
     "command": (HEAD + "  - {id: a}\n", r"plan\.yaml:3: .*no command"),
-    "driver": ("driver: magic\n" + HEAD + "  - {id: a, prompt: x}\n", "no driver 'magic'"),
+    "driver": ("driver: magic\n" + HEAD + "  - {id: a, prompt: x}\n", "no such driver: 'magic'"),
 }
 
 
@@ -420,10 +420,10 @@ NOBODY: dict[str, tuple[list[str], str]] = {
     "pause": (["pause"], "No active workflow in current directory"),
     "resume": (["resume"], "No paused workflow in current directory"),
     "events": (["events"], "No known workflow"),
-    "cancel": (["cancel", "wf_x"], "there is no workflow wf_x"),
-    "approve": (["approve", "wf_x"], "there is no workflow wf_x"),
-    "reject": (["reject", "wf_x"], "there is no workflow wf_x"),
-    "run": (["run", "nowhere.yaml"], "there is no plan nowhere.yaml"),
+    "cancel": (["cancel", "wf_x"], "no such workflow: wf_x"),
+    "approve": (["approve", "wf_x"], "no such workflow: wf_x"),
+    "reject": (["reject", "wf_x"], "no such workflow: wf_x"),
+    "run": (["run", "nowhere.yaml"], "no such plan: nowhere.yaml"),
 }
 
 
@@ -453,12 +453,12 @@ def test_approval(place: Place) -> None:
         HEAD + "  - {id: a, description: Ship it, run: 'echo a >> log', approval: true}\n"
     )
     waiting = place.ok("run", "plan.yaml")
-    assert "waits for approval of task a (Ship it)" in waiting.out
-    place.run("resume").failed(1, error="waits for approval", hint="holdfast approve")
+    assert "is waiting for approval of task a (Ship it)" in waiting.out
+    place.run("resume").failed(1, error="is waiting for approval", hint="holdfast approve")
     flow: dict[str, Any] = place.json("list")[0]
     done = place.ok("approve", flow["id"])
     assert (done.lines, log(place)) == (["✓ Approved", "✓ Workflow completed (1 task)"], ["a"])
-    place.run("approve", flow["id"]).failed(1, error="does not wait for approval")
+    place.run("approve", flow["id"]).failed(1, error="is not waiting for approval")
 
 
 def test_cancel_from_another_terminal(place: Place, plan: Callable[..., Path]) -> None:
@@ -497,7 +497,7 @@ def test_strict_refuses_where_nobody_can_tell(place: Place, plan: Callable[..., 
     notes.write_text("at the pause")
     place.ok("run", plan("true", "echo b >> log", head="pause_every: 1\n"))
     notes.write_text("rewritten")
-    told = "Cannot tell whether the files changed: nothing was recorded from git at the pause."
+    told = "Cannot tell whether the files changed: no git state was recorded at the pause."
     refused = place.run("resume", "--strict")
     assert (refused.code, log(place)) == (1, [])
     assert told in refused.err
@@ -513,7 +513,7 @@ def test_strict_refuses_in_a_folder_that_git_ignores(place: Place, plan: Callabl
     notes.write_text("at the pause")
     place.ok("run", plan("true", "echo b >> log", head="pause_every: 1\n"))
     notes.write_text("rewritten")
-    told = "Cannot tell whether the files changed: git ignores whatever is new in the folder."
+    told = "Cannot tell whether the files changed: git ignores all new files in the folder."
     refused = place.run("resume", "--strict")
     assert (refused.code, log(place)) == (1, [])
     assert told in refused.err
@@ -538,7 +538,7 @@ def test_from_an_older_snapshot(place: Place, plan: Callable[..., Path]) -> None
     assert log(place) == ["a", "b"]
     again = place.run("resume", "--from", first)
     assert (again.code, log(place)) == (0, ["a", "b", "b"])
-    assert again.err == "warning: Changed on the disk since the pause: log.\n"
+    assert again.err == "warning: Changed on disk since the pause: log.\n"
 
 
 @embedded
@@ -546,7 +546,7 @@ def test_doctor_is_content(place: Place) -> None:
     well = place.ok("doctor")
     assert "✓ driver shell: usable" in well.lines
     assert [line for line in well.lines if line.startswith("✗ ")] == []
-    assert "· driver model: not usable: no model is set for the driver `model`" in well.lines
+    assert "· driver model: unusable: no model is set for the driver `model`" in well.lines
     assert {finding["name"] for finding in place.json("doctor")} >= {
         "python",
         "git",

@@ -79,7 +79,7 @@ def test_killed_in_an_undo_and_resumed(project: Path, point: str) -> None:
     with SideCar(project) as opened:
         session, notices = go_on(project, opened)
         reopened = session.done == 1
-        assert reopened == any("taken back meanwhile" in line for line in notices)
+        assert reopened == any("undone in the meantime" in line for line in notices)
         accept_all(session, Scripted())
         assert contents(project) == DOCUMENTED
 
@@ -100,7 +100,7 @@ def test_an_undo_that_would_lose_something_is_refused(project: Path, sidecar: Si
     path = project / "b.js"
     path.write_text("/** My own words. */\r\nfunction third() {}\r\n")
     assert max(session.plan, key=lambda item: item.step).filepath == "b.js"
-    with pytest.raises(ConflictError, match="without loss"):
+    with pytest.raises(ConflictError, match="without losing changes"):
         session.undo()
     assert path.read_text() == "/** My own words. */\nfunction third() {}\n"
     assert session.done == 3
@@ -113,7 +113,7 @@ def test_two_processes_on_one_session(project: Path, sidecar: SideCar) -> None:
     item = first.current
     assert item is not None
     first.skip(item)
-    with pytest.raises(ConflictError, match="changed under you"):
+    with pytest.raises(ConflictError, match="changed in the meantime"):
         second.accept(item, "Text.")
     assert contents(project) == FILES
 

@@ -43,7 +43,7 @@ def test_a_path_is_kept_as_it_stands_in_the_project(tmp_path: Path, monkeypatch:
     monkeypatch.chdir(tmp_path / "src")
     assert scope_of(tmp_path, "a.py") == "src/a.py"
     assert scope_of(tmp_path, "..") == "."
-    with pytest.raises(InvalidInputError, match="outside of the project"):
+    with pytest.raises(InvalidInputError, match="outside the project"):
         scope_of(tmp_path / "src", "..")
     with pytest.raises(NotFoundError):
         scope_of(tmp_path, "nowhere")

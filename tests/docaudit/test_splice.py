@@ -152,7 +152,7 @@ def test_where_and_how_a_comment_goes() -> None:
     [
         (b"# caf\xe9\ndef f(): pass\n", r"a\.py is not UTF-8 \(line 1\)"),
         ("def f(): pass\n".encode("utf-16"), "UTF-16"),
-        (b"def f():\n    x = '\0'\n", "zero bytes"),
+        (b"def f():\n    x = '\0'\n", "NUL bytes"),
         (b"# -*- coding: latin-1 -*-\ndef f(): pass\n", "written in latin-1"),
     ],
 )

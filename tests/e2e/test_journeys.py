@@ -76,7 +76,7 @@ def test_create_watch_pause_resume_finish(served: Server, open_page: Open) -> No
     task_is(page, "second", "completed")
     expect(page.get_by_text("Lunch, with ümlauts & <tags>")).to_be_visible()
 
-    page.get_by_role("link", name="See the snapshot").click()
+    page.get_by_role("link", name="View snapshot").click()
     expect(page.get_by_role("heading", name="Snapshot of session 1")).to_be_visible()
     expect(page.get_by_text("Lunch, with ümlauts & <tags>").first).to_be_visible()
     expect(page.locator('[data-task="third"] .status')).to_have_text("Pending")
@@ -86,7 +86,7 @@ def test_create_watch_pause_resume_finish(served: Server, open_page: Open) -> No
     page.get_by_role("link", name="Resume…").click()
     expect(page.get_by_label("Context text")).to_contain_text("A chain of tasks")
     expect(page.get_by_text("tokens to read")).to_be_visible()
-    page.get_by_label("Price it for").fill("gpt-5")
+    page.get_by_label("Estimate the cost for").fill("gpt-5")
     expect(page.get_by_text("with gpt-5")).to_be_visible()
     page.get_by_label("Message to the next session").fill("Now the third one")
     page.get_by_role("button", name="Resume").click()
@@ -100,7 +100,7 @@ def test_create_watch_pause_resume_finish(served: Server, open_page: Open) -> No
     expect(page.get_by_text("Now the third one")).to_be_visible()
     page.get_by_role("tab", name="Sessions").click()
     expect(page.get_by_role("heading", name="Session 2")).to_be_visible()
-    expect(page.get_by_text("Paused because somebody asked")).to_be_visible()
+    expect(page.get_by_text("Paused because a pause was requested")).to_be_visible()
 
 
 def test_server_killed_and_restarted_under_an_open_page(
@@ -218,7 +218,7 @@ def test_search_and_filter(served: Server, open_page: Open) -> None:
     page.reload()
     expect(page.get_by_label("Search workflows")).to_have_value("roof")
     page.get_by_role("button", name="Failed").click()
-    expect(page.get_by_text("No workflow matches.")).to_be_visible()
+    expect(page.get_by_text("No matching workflows.")).to_be_visible()
     page.get_by_role("button", name="Failed").click()
     page.get_by_role("button", name="Completed").click()
     expect(rows).to_have_count(1)
@@ -258,14 +258,14 @@ def test_resume_page_tells_whether_the_folder_changed(served: Server, open_page:
     page = open_page(served)
     workflow_id = paused(served, page)
     page.goto(f"{served.url}/workflows/{workflow_id}/resume")
-    expect(page.get_by_text("The folder is as it was at the pause.")).to_be_visible()
+    expect(page.get_by_text("The folder is unchanged since the pause.")).to_be_visible()
     (served.project / "app.py").write_text("rewritten\n")
     page.reload()
     drift = page.get_by_label("Drift")
-    expect(drift).to_contain_text("The folder is not as it was at the pause.")
-    expect(drift).to_contain_text("Changed on the disk since the pause: app.py.")
-    page.get_by_label("Refuse unless").check()
-    expect(page.get_by_text("It is not: this resume would be refused now.")).to_be_visible()
+    expect(drift).to_contain_text("The folder has changed since the pause.")
+    expect(drift).to_contain_text("Changed on disk since the pause: app.py.")
+    page.get_by_label("Fail unless").check()
+    expect(page.get_by_text("It has changed: resuming now would fail.")).to_be_visible()
 
 
 def test_resume_page_tells_when_nobody_can_tell(
@@ -278,11 +278,11 @@ def test_resume_page_tells_when_nobody_can_tell(
     (served.project / "app.py").write_text("rewritten\n")
     page.goto(f"{served.url}/workflows/{workflow_id}/resume")
     drift = page.get_by_label("Drift")
-    expect(drift).to_contain_text("Nobody can tell whether the folder is as it was at the pause.")
-    expect(drift).to_contain_text("nothing was recorded from git at the pause")
+    expect(drift).to_contain_text("Cannot tell whether the folder has changed since the pause.")
+    expect(drift).to_contain_text("no git state was recorded at the pause")
     expect(page.locator(".notice.good")).to_have_count(0)
-    page.get_by_label("Refuse unless").check()
-    expect(page.get_by_text("That is not known: this resume would be refused now.")).to_be_visible()
+    page.get_by_label("Fail unless").check()
+    expect(page.get_by_text("That is unknown: resuming now would fail.")).to_be_visible()
     page.get_by_role("button", name="Resume").click()
     expect(page.get_by_role("alert")).to_contain_text("Cannot tell whether the files changed")
 

@@ -179,7 +179,7 @@ def test_axe_would_complain(tab: tuple[str, Page], sample: Sample) -> None:
     """The judge is awake: a button without a name and grey on grey are found."""
     _, page = tab
     page.goto(f"{sample.server.url}/no/such/page")
-    page.get_by_text("There is no such page.").wait_for()
+    page.get_by_text("Page not found.").wait_for()
     page.evaluate(
         """() => {
           const button = document.body.appendChild(document.createElement("button"));

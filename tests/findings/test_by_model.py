@@ -191,14 +191,14 @@ def test_rubbish_costs_the_enrichment_only(reply: Reply) -> None:
 
 
 def test_what_went_wrong_is_said() -> None:
-    assert "not the JSON asked for" in lost(examined(says("well")))
+    assert "not the requested JSON" in lost(examined(says("well")))
     assert "neither decisions nor errors" in lost(examined(says({"verdict": "fine"})))
     assert "refused to answer" in lost(examined(says(None, refusal="I cannot help with that.")))
     assert "the server failed (HTTP 500)" in lost(examined(fails(500)))
-    assert "not available" in lost(examined(fails(503)))
-    assert "no such model" in lost(examined(fails(404)))
-    assert "connection broke off" in lost(examined(closes))
-    assert "connection broke off" in lost(examined(breaks_off))
+    assert "unavailable" in lost(examined(fails(503)))
+    assert "not know this model" in lost(examined(fails(404)))
+    assert "connection was closed" in lost(examined(closes))
+    assert "connection was closed" in lost(examined(breaks_off))
 
 
 def test_a_refusal_is_taken_for_an_answer() -> None:
@@ -231,7 +231,7 @@ def test_an_address_that_is_none(address: str) -> None:
 def test_a_long_wait_asked_for_is_not_waited() -> None:
     with asked(fails(429, "slow down", {"Retry-After": "3600"})) as (server, extractor):
         said = lost(extractor.examine_sync(SESSION))
-    assert "rate limited, asks to wait 3600 s (HTTP 429)" in said
+    assert "rate limited, retry after 3600 s (HTTP 429)" in said
     assert len(server.requests) == 1
 
 
@@ -262,7 +262,7 @@ def test_the_time_limit_holds(reply: Reply, examine: Callable[[DecisionExtractor
 
 
 def test_an_answer_without_end_is_cut_off() -> None:
-    assert "connection broke off" in lost(examined(never_ends))
+    assert "connection was closed" in lost(examined(never_ends))
 
 
 def test_a_model_that_cancels_itself_is_a_failure() -> None:
@@ -407,7 +407,7 @@ def test_no_secret_stands_in_a_failure(key: str) -> None:
     with asked(echoes_key, api_key=key) as (server, extractor):
         said = lost(extractor.examine_sync(SESSION))
     assert server.headers[0]["authorization"] == f"Bearer {key}"
-    assert "credentials were refused" in said
+    assert "credentials were rejected" in said
     assert key not in said
 
 

@@ -75,11 +75,11 @@ def over_nothing() -> Flow:
 @pytest.mark.parametrize(
     ("make", "said"),
     [
-        (circle, r"goes round in a circle: (b → c → b|c → b → c)"),
+        (circle, r"contains a cycle: (b → c → b|c → b → c)"),
         (doubled_edge, r"two edges from 'a' to 'b'"),
         (inside_itself, r"contains itself"),
         (changed_after_its_run, r"'chain' is in use"),
-        (lost_node, r"never gets to 'island'"),
+        (lost_node, r"never reaches 'island'"),
         (unknown_start, r"has no node 'z'"),
         (to_nowhere, r"has no node 'nowhere'"),
         (over_nothing, r"has no node 'nobody'"),
@@ -87,7 +87,7 @@ def over_nothing() -> Flow:
         (lambda: chain("a/b"), r"cannot be called 'a/b'"),
         (lambda: chain("a#1"), r"cannot be called 'a#1'"),
         (lambda: Flow("empty"), r"'empty' has no nodes"),
-        (lambda: Flow(""), r"needs a name"),
+        (lambda: Flow(""), r"requires a name"),
         (lambda: Flow("x", at_most=0), r"at most 0"),
         (lambda: Flow("x").node(lambda step: 1), r"lambda"),
         (lambda: Flow("x").foreach(nothing, over="a", at_most=0), r"at most 0"),

@@ -391,7 +391,7 @@ class TestFailures:
 
         flow = Flow("cancels")
         flow.node(node)
-        with pytest.raises(NodeFailedError, match="cancelled itself"):
+        with pytest.raises(NodeFailedError, match="was cancelled"):
             run(flow)
 
 

@@ -116,7 +116,7 @@ def test_a_turn_without_an_end_is_in_doubt(agent: AgentSession) -> None:
     end_turn(agent)
     ((name, paths, doubt),) = told(transactions(agent)[0])
     assert (name, paths) == ("turn 1", ["made"])
-    assert "had no end" in doubt
+    assert "did not end" in doubt
 
 
 def test_a_session_that_ends_in_a_turn_that_the_user_stopped_leaves_it_in_doubt(agent: AgentSession) -> None:
@@ -127,7 +127,7 @@ def test_a_session_that_ends_in_a_turn_that_the_user_stopped_leaves_it_in_doubt(
     end(agent)
     ((name, paths, doubt),) = told(transactions(agent)[0])
     assert (name, paths) == ("turn 1", ["hours"])
-    assert "had no end" in doubt
+    assert "did not end" in doubt
     with SideCar(agent.project) as sidecar, pytest.raises(HoldfastError):
         sidecar.rollback(transactions(agent)[0].id)
     assert (agent.project / "hours").exists()

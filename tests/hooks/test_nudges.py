@@ -92,8 +92,8 @@ def committed(session: AgentSession) -> Result:
 
 SITUATIONS: dict[str, tuple[Callable[[AgentSession], Result], str]] = {
     "context_size": (fuller, "86% full"),
-    "ceremonies": (not_taken_up, "not taken up yet"),
-    "persistence": (long_unrecorded, "nothing was recorded"),
+    "ceremonies": (not_taken_up, "not been resumed yet"),
+    "persistence": (long_unrecorded, "nothing has been recorded"),
     "journal_upkeep": (old_journal, "holdfast winddown finalize"),
     "reminders": (reminder, "call Ada"),
     "version_skew": (other_version, "0.0.1"),

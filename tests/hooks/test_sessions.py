@@ -248,7 +248,7 @@ def test_a_killed_session_hides_none_that_went_on_after_it(session: AgentSession
     assert "SQLite" not in told
     other = settled(killed)["session_id"]
     assert f"`holdfast context {other}`" in told  # and it can be had by its name
-    assert "was cut off before its end" in told
+    assert "was interrupted" in told
     assert (session.sessions / "LATEST-SESSION.txt").read_text() == f"{name}\n"
     assert "lexer" in holdfast(session, "context", "latest")
     assert "lexer" in holdfast(session, "resume")

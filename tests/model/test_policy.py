@@ -89,7 +89,7 @@ def test_levels_are_called_as_people_write_them() -> None:
 def test_levels_that_nobody_set_give_way_to_those_that_are(chosen: dict[str, float]) -> None:
     bounds = [chosen[name] for name in LEVELS if name in chosen]
     if bounds != sorted(bounds):
-        with pytest.raises(InvalidInputError, match="levels must rise"):
+        with pytest.raises(InvalidInputError, match="levels must increase"):
             Levels.given(chosen)
         return
     levels = Levels.given(chosen)
@@ -103,5 +103,5 @@ def test_levels_that_nobody_set_give_way_to_those_that_are(chosen: dict[str, flo
     "bounds", [(0.9, 0.8, 0.95, 1), (0, 0.8, 0.9, 1), (0.7, 0.8, 0.9, 1.1), (-1, 0.1, 0.2, 0.3)]
 )
 def test_levels_that_do_not_rise_within_the_window_are_refused(bounds: tuple[float, ...]) -> None:
-    with pytest.raises(InvalidInputError, match="rise"):
+    with pytest.raises(InvalidInputError, match="increase"):
         Levels(*bounds)

@@ -42,7 +42,7 @@ def test_a_newer_document_is_refused_at_once_with_what_to_do() -> None:
 
 @pytest.mark.parametrize("version", ["1", None, 0, -3, 1.0, True, [], {}])
 def test_a_version_that_is_no_version_is_damage(version: object) -> None:
-    with pytest.raises(DamagedDataError, match="here is no note"):
+    with pytest.raises(DamagedDataError, match="here is not a valid note"):
         MARKED.upgrade({"schema_version": version}, where="here")
 
 

@@ -181,7 +181,7 @@ def test_a_snapshot_without_a_version_is_damage() -> None:
 
 def test_a_snapshot_of_a_newer_version_says_so_whatever_else_it_holds() -> None:
     with pytest.raises(
-        NewerSchemaError, match="here is a snapshot of version 2; this holdfast knows versions up to 1"
+        NewerSchemaError, match="here is a snapshot of version 2; this holdfast supports versions up to 1"
     ):
         snapshot_from_json('{"schema_version": 2, "new": "shape"}', where="here")
 

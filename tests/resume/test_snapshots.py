@@ -341,10 +341,10 @@ def test_a_failed_or_blocked_task_says_so() -> None:
 @pytest.mark.parametrize(
     ("trigger", "words"),
     [
-        ("pause", "somebody asked for a pause"),
-        ("task_complete", "the agreed number of tasks was done"),
+        ("pause", "a pause was requested"),
+        ("task_complete", "the configured number of tasks was completed"),
         ("exhaustion", "the context window was nearly full"),
-        ("timeout", "its time was up"),
+        ("timeout", "its time limit was reached"),
         ("crash", "its process ended without a pause"),
     ],
 )
@@ -363,7 +363,7 @@ def test_a_snapshot_of_nothing() -> None:
         text = ResumeContextCompiler(size).compile(snapshot())
         assert len(text) <= size
         assert "None" not in text
-    assert "somebody asked for a pause" in ResumeContextCompiler().compile(snapshot())
+    assert "a pause was requested" in ResumeContextCompiler().compile(snapshot())
 
 
 def test_a_snapshot_of_everything() -> None:

@@ -203,9 +203,9 @@ BODIES: dict[str, tuple[Callable[[], Any], int]] = {
     "deep lists": (lambda: b'{"plan": ' + b"[" * 100_000 + b"]" * 100_000 + b"}", 422),
     "deep objects": (lambda: b'{"a":' * 5_000 + b"1" + b"}" * 5_000, 422),
     "deep and torn": (lambda: b"[" * 1_000_000, 422),
-    "half a character": (lambda: b'{"plan": "\\ud800", "worktree": "\\ud800"}', 422),
-    "half a character in a name": (lambda: b'{"\\ud800": 1}', 422),
-    "half a character in a plan": (lambda: json.dumps({"plan": {**PLAN, "driver": "\ud800"}}).encode(), 422),
+    "lone surrogate": (lambda: b'{"plan": "\\ud800", "worktree": "\\ud800"}', 422),
+    "lone surrogate in a name": (lambda: b'{"\\ud800": 1}', 422),
+    "lone surrogate in a plan": (lambda: json.dumps({"plan": {**PLAN, "driver": "\ud800"}}).encode(), 422),
     "zero in a folder": (lambda: json.dumps({"plan": PLAN, "worktree": "/tmp\0x"}).encode(), 422),
     "a folder that is not whole": (lambda: json.dumps({"plan": PLAN, "worktree": "../x"}).encode(), 422),
     "a folder that is not there": (
@@ -292,7 +292,7 @@ def test_the_token_is_made_once_and_for_its_owner(tmp_path: Path) -> None:
 def test_a_token_that_others_can_read_is_refused(tmp_path: Path) -> None:
     made_token(tmp_path)
     token_file(tmp_path).chmod(0o644)
-    with pytest.raises(InvalidInputError, match="read by others"):
+    with pytest.raises(InvalidInputError, match="readable by other users"):
         made_token(tmp_path)
 
 

@@ -158,10 +158,13 @@ def test_approve_reject_cancel(program: Served, place: Place) -> None:
 
 BAD_PLANS: dict[str, tuple[Any, str]] = {
     "circle": (plan("true") | {"tasks": [{"id": "a", "run": "x", "depends_on": ["a"]}]}, "circle"),
-    "doubled": (plan("true") | {"tasks": [{"id": "a", "run": "x"}] * 2}, "two tasks"),
+    "doubled": (plan("true") | {"tasks": [{"id": "a", "run": "x"}] * 2}, "duplicate task id"),
     "unknown": (plan("true") | {"tasks": [{"id": "a", "run": "x", "depends_on": ["b"]}]}, "does not exist"),
     "no command": (plan("true") | {"tasks": [{"id": "a"}]}, "no command"),
-    "no driver": (plan("true") | {"driver": "magic", "tasks": [{"id": "a", "prompt": "x"}]}, "no driver"),
+    "no such driver": (
+        plan("true") | {"driver": "magic", "tasks": [{"id": "a", "prompt": "x"}]},
+        "no such driver",
+    ),
     "line of a text": ("issue: {id: a, title: b}\ntasks:\n  - {id: a, runs: x}\n", "plan:3: "),
 }
 

@@ -208,7 +208,7 @@ def test_a_save_by_somebody_else_in_between_is_a_conflict_and_nothing_is_lost(tm
     mine.save_session_state(audit(), "audit")
     theirs.load_session_state("one", "audit")
     theirs.save_session_state(audit(current_index=1), "audit")
-    with pytest.raises(ConflictError, match="changed under you"):
+    with pytest.raises(ConflictError, match="was changed by another process"):
         mine.save_session_state(audit(current_index=2), "audit")
     assert theirs.load_session_state("one", "audit").current_index == 1
 
@@ -314,7 +314,7 @@ def test_a_damaged_file_is_told_and_does_not_hide_the_others(
     (folder / "audit-session-bad.json").write_bytes(b"{")
     with caplog.at_level(logging.WARNING):
         assert [state.session_id for state in manager.list_sessions("audit")] == ["good"]
-    assert "audit-session-bad.json is damaged and was kept as" in caplog.text
+    assert "audit-session-bad.json is damaged and was renamed to" in caplog.text
 
 
 def test_a_save_never_goes_over_a_damaged_file(manager: SessionStateManager, folder: Path) -> None:

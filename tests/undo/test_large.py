@@ -123,7 +123,7 @@ def test_a_second_run_does_only_what_was_left(sidecar: SideCar, project: Path, w
     assert (outcome.restored, list(outcome.left)) == (("b",), ["x"])
     assert [[one.path for one in entry.changes] for entry in sidecar.transaction("tx").changes] == [["x"]]
     (project / "b").write_text("the user's\n")
-    with pytest.raises(ConflictError, match=r"x \(its earlier content was too large to be kept"):
+    with pytest.raises(ConflictError, match=r"x \(its earlier content was too large to store"):
         sidecar.rollback("tx")
     write(project / "x", ONE)
     assert sidecar.rollback("tx").left == {}
@@ -192,7 +192,10 @@ def test_what_was_set_aside_and_changed_there_is_not_believed(
     aside.write_bytes(TWO)
     outcome = sidecar.undo(undoing.id)
     assert outcome.restored == ("b",)
-    assert f"set aside as .holdfast/sidecar/set-aside/{aside.name}, which was changed" in outcome.left["x"]
+    assert (
+        f"set aside as .holdfast/sidecar/set-aside/{aside.name}, which has since been changed"
+        in outcome.left["x"]
+    )
     assert aside.read_bytes() == TWO
     assert not (project / "x").exists()
 
@@ -300,7 +303,7 @@ def test_onto_another_disk_it_is_copied(project: Path, tmp_path: Path) -> None:
     assert (project / "x").stat().st_mode & 0o777 == 0o640
     assert tree.set_aside.files() == []
     assert {path.name for path in project.iterdir()} == {".git", "a", "b", "d", "x"}
-    with pytest.raises(CannotDoError, match="too large to be kept"):
+    with pytest.raises(CannotDoError, match="too large to store"):
         tree.put(b"y", None, state, b"")
 
 
@@ -335,9 +338,9 @@ def test_what_has_to_stay_with_a_file_that_is_left(sidecar: SideCar, project: Pa
     outcome = sidecar.undo(entry.id)
     assert outcome.restored == ("a",)
     assert outcome.left == {
-        "x": "another file was made there since",
-        "b/inside": "it holds what was in x, which is left as it is",
-        "b": "a folder stands there now",
+        "x": "another file has since been created there",
+        "b/inside": "it contains what was in x, which is left unchanged",
+        "b": "there is now a folder in its place",
     }
     assert (project / "b" / "inside").read_bytes() == ONE
     (project / "x").unlink()

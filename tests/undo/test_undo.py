@@ -69,7 +69,7 @@ def test_an_undo_can_be_undone(sidecar: SideCar, project: Path, tx: str) -> None
     entry = changed(sidecar, tx)
     undoing = sidecar.undo(entry.id).entry
     assert (project / "a").read_text() == START["a"]
-    with pytest.raises(IllegalTransitionError, match="undone already"):
+    with pytest.raises(IllegalTransitionError, match="already been undone"):
         sidecar.undo(entry.id)
     sidecar.undo(undoing.id)
     assert tree_of(project) == after
@@ -99,8 +99,8 @@ def test_what_the_user_added_since_stays(sidecar: SideCar, project: Path, tx: st
     ("agent", "user", "reason"),
     [
         ("x\n", "y\n", "same places"),
-        (None, "y\n", "another file was made"),
-        ("x\n", None, "deleted since"),
+        (None, "y\n", "another file has since been created"),
+        ("x\n", None, "since been deleted"),
         ("\0x", "\0y", "same places"),
     ],
 )
@@ -127,7 +127,7 @@ def test_a_new_file_that_was_changed_since_is_kept(sidecar: SideCar, project: Pa
     (project / "new").write_text("agent\n")
     entry = changed(sidecar, tx)
     (project / "new").write_text("agent\nuser\n")
-    with pytest.raises(ConflictError, match="changed since it was made"):
+    with pytest.raises(ConflictError, match="changed after it was created"):
         sidecar.undo(entry.id)
     assert (project / "new").read_text() == "agent\nuser\n"
 
@@ -190,7 +190,7 @@ def test_a_session_that_died_while_watching(sidecar: SideCar, project: Path, tx:
     assert "ended unexpectedly" in entry.doubt
     with pytest.raises(ConflictError):
         sidecar.rollback(tx)
-    with pytest.raises(CannotDoError, match="does not watch"):
+    with pytest.raises(CannotDoError, match="is not watching"):
         sidecar.record(tx)
 
 
@@ -230,7 +230,7 @@ def test_files_too_large_are_recorded_and_not_kept(project: Path, clock: FixedCl
         assert [change.path for change in entry.changes] == ["b", "large"]
         outcome = sidecar.undo(entry.id)
         assert (outcome.restored, list(outcome.left)) == (("b",), ["large"])
-        with pytest.raises(ConflictError, match="too large to be kept"):
+        with pytest.raises(ConflictError, match="too large to store"):
             sidecar.undo(entry.id)
         assert sidecar.rollback(tx, partial=True).restored == ()
         assert (project / "large").read_bytes() == b"y" * 102
@@ -261,7 +261,7 @@ def test_beyond_the_limit_nothing_is_kept(project: Path, clock: FixedClock) -> N
         sidecar.watch(tx)
         (project / "b").write_bytes(b"x")
         entry = changed(sidecar, tx)
-        with pytest.raises(ConflictError, match="too large to be kept"):
+        with pytest.raises(ConflictError, match="too large to store"):
             sidecar.undo(entry.id)
 
 
@@ -373,8 +373,8 @@ def test_a_renamed_file_stays_where_its_old_place_is_taken(sidecar: SideCar, pro
     assert (project / "moved").read_text() == text
     assert (project / "b").read_text() == START["b"]
     assert outcome.left == {
-        "a": "another file was made there since",
-        "moved": "it holds what was in a, which is left as it is",
+        "a": "another file has since been created there",
+        "moved": "it contains what was in a, which is left unchanged",
     }
 
 

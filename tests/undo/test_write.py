@@ -38,7 +38,7 @@ def test_written_recorded_and_undone(sidecar: SideCar, project: Path, tx: str) -
 
 def test_what_somebody_changed_stays_and_is_theirs(sidecar: SideCar, project: Path, tx: str) -> None:
     (project / "b").write_text("mine\n")
-    with pytest.raises(ConflictError, match="changed under you"):
+    with pytest.raises(ConflictError, match="was changed in the meantime"):
         sidecar.write(tx, "b", BEFORE, b"new\n")
     assert (project / "b").read_text() == "mine\n"
     assert sidecar.transaction(tx).changes == ()
@@ -57,7 +57,7 @@ def test_links_missing_files_and_places_that_are_not_ours(sidecar: SideCar, proj
 
 
 def test_nothing_to_write_and_nobody_to_write_for(sidecar: SideCar, tx: str) -> None:
-    with pytest.raises(CannotDoError, match="holds that already"):
+    with pytest.raises(CannotDoError, match="already has that content"):
         sidecar.write(tx, "b", BEFORE, BEFORE)
     sidecar.commit(tx)
     with pytest.raises(IllegalTransitionError):

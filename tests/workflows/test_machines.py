@@ -108,7 +108,7 @@ def test_a_push_that_fails_keeps_the_task_pending(workshop: Workshop, origin: Pa
     away = tmp_path / "away.git"
     paused = workshop.run(at(origin, f"echo a > a.txt; mv {origin} {away}"))
     assert paused.status == "paused"
-    assert "could not be kept" in (paused.pause_reason or "")
+    assert "could not be saved" in (paused.pause_reason or "")
     assert workshop.tasks(paused)["t1"].status == "pending"
 
 

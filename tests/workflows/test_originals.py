@@ -302,7 +302,7 @@ def test_a_tasks_id_may_sound_secret(workshop: Workshop) -> None:
     assert ended.status == "completed"
     assert workshop.log() == ["secret_scan:backend01"]
     doubled = f"{text}  - {{id: 'secret_scan:backend02', run: 'true'}}\n"
-    with workshop.service() as service, pytest.raises(InvalidInputError, match="have the same id"):
+    with workshop.service() as service, pytest.raises(InvalidInputError, match="no longer unique"):
         service.start(parse_plan(doubled))
 
 

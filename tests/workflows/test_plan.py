@@ -54,7 +54,7 @@ REFUSED = {
     "no title": ("issue:\n  id: a\ntasks: []\n", r"plan:2: the issue has no 'title'"),
     "no tasks": (HEAD, r"plan:1: the plan has no 'tasks'"),
     "empty tasks": (HEAD + "tasks: []\n", r"plan:2: the plan has no tasks"),
-    "tasks no list": (HEAD + "tasks: nothing\n", r"plan:2: a list is expected"),
+    "tasks no list": (HEAD + "tasks: nothing\n", r"plan:2: expected a list"),
     "unknown key": (HEAD + "colour: red\ntasks: []\n", r"plan:2: the plan has an unknown key 'colour'"),
     "unknown task key": (
         HEAD + "tasks:\n  - id: a\n    cmd: x\n",
@@ -66,7 +66,7 @@ REFUSED = {
     "no prompt": (HEAD + "driver: codex\ntasks:\n  - {id: a}\n", r"plan:4: task 'a' has no prompt"),
     "doubled id": (
         HEAD + "tasks:\n  - {id: a, run: x}\n  - {id: a, run: y}\n",
-        r"plan:4: two tasks are called 'a'; the first is on line 3",
+        r"plan:4: duplicate task id 'a'; first defined on line 3",
     ),
     "unknown dependency": (
         HEAD + "tasks:\n  - {id: a, run: x}\n  - {id: b, run: y, depends_on: [c]}\n",
@@ -74,7 +74,7 @@ REFUSED = {
     ),
     "cycle": (
         HEAD + "tasks:\n  - {id: a, run: x, depends_on: [b]}\n  - {id: b, run: y, depends_on: [a]}\n",
-        r"plan:[34]: tasks depend on each other in a circle: \w → \w → \w",
+        r"plan:[34]: tasks have a circular dependency: \w → \w → \w",
     ),
     "itself": (HEAD + "tasks:\n  - {id: a, run: x, depends_on: [a]}\n", r"plan:3: .* circle: a → a"),
     "no number": (HEAD + "pause_every: often\ntasks:\n  - {id: a, run: x}\n", r"plan:2: pause_every: "),
@@ -101,7 +101,7 @@ def test_no_text_makes_it_stumble(text: str) -> None:
 
 
 def test_a_file_that_is_not_there_or_no_text(tmp_path: Path) -> None:
-    with pytest.raises(NotFoundError, match="there is no plan"):
+    with pytest.raises(NotFoundError, match="no such plan"):
         read_plan(tmp_path / "plan.yaml")
     (tmp_path / "plan.yaml").write_bytes(b"issue: \xff\xfe")
     with pytest.raises(InvalidInputError, match="not valid UTF-8"):

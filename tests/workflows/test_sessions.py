@@ -248,7 +248,7 @@ def test_a_task_that_needs_approval_waits_for_it(workshop: Workshop) -> None:
     blocked = workshop.run(tasks)
     assert (blocked.status, workshop.log()) == ("blocked", ["a"])
     with Here(workshop.settings) as here:
-        with pytest.raises(IllegalTransitionError, match="waits for approval"):
+        with pytest.raises(IllegalTransitionError, match="is waiting for approval"):
             here.service.resume_workflow(blocked.id)
         ended = here.run(here.service.approve(blocked.id, claim=here.claim))
     assert (ended.status, workshop.log()) == ("completed", ["a", "b"])
@@ -327,7 +327,7 @@ def with_options(**options: Any) -> Plan:
 
 def test_a_plan_whose_driver_is_missing_starts_nothing(workshop: Workshop) -> None:
     with workshop.service() as service:
-        with pytest.raises(InvalidInputError, match="no driver 'magic'"):
+        with pytest.raises(InvalidInputError, match="no such driver: 'magic'"):
             service.start(with_options(driver="magic"))
         assert not service.workflows()
 

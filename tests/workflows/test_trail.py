@@ -188,7 +188,7 @@ def test_another_session_in_the_same_tree_makes_it_doubtful_and_loses_nothing(
     other = sidecar.take_up("another", owner=identify(os.getppid()))
     ended = workshop.run(plan_of("echo one > a"))
     found = sidecar.transaction(f"{ended.id}-s1").changes
-    assert [(changes(one), one.doubt) for one in found] == [(["a"], "another watched it too")]
+    assert [(changes(one), one.doubt) for one in found] == [(["a"], "another was also watching it")]
     assert sidecar.finish(other) is None
 
 

@@ -77,7 +77,7 @@ def test_another_worker_goes_on(place: Place, postgres_url: str, how: str) -> No
         if how == "stopped":
             first.send_signal(signal.SIGCONT)
             assert first.wait(PATIENCE) == 3
-            assert "taken for dead" in (first.stderr.read() if first.stderr else "")
+            assert "considered dead" in (first.stderr.read() if first.stderr else "")
         (workshop.project / "go").touch()
         wait_for(lambda: _status(workshop, flow) == "completed")
         assert pid_in(workshop.entries(flow, SessionTaken)[-1].claim) == second.pid  # type: ignore[union-attr]

@@ -13,7 +13,7 @@ export interface paths {
         };
         /**
          * List Events
-         * @description Of all workflows; `/ws/events` brings the same as it happens.
+         * @description Events of all workflows; `/ws/events` streams the same events live.
          */
         get: operations["list_events"];
         put?: never;
@@ -33,7 +33,7 @@ export interface paths {
         };
         /**
          * Get Health
-         * @description Whether the database answers, and who is there to work.
+         * @description Whether the database responds, and which workers are active.
          */
         get: operations["get_health"];
         put?: never;
@@ -53,7 +53,7 @@ export interface paths {
         };
         /**
          * List Projects
-         * @description Folders that hold sessions of ours; the server's own among them.
+         * @description Folders that contain Holdfast sessions, including the server's own.
          */
         get: operations["list_projects"];
         put?: never;
@@ -93,7 +93,7 @@ export interface paths {
         };
         /**
          * Get Session Context
-         * @description What a session reads that goes on with this one's work, in whichever agent.
+         * @description The context for a session that continues this one's work, in any agent.
          */
         get: operations["get_session_context"];
         put?: never;
@@ -113,7 +113,7 @@ export interface paths {
         };
         /**
          * Get Settings
-         * @description As the server was started with; without passwords and tokens.
+         * @description The settings the server was started with, without passwords and tokens.
          */
         get: operations["get_settings"];
         put?: never;
@@ -133,7 +133,7 @@ export interface paths {
         };
         /**
          * Find Snapshots
-         * @description By the beginning of its id or the whole name of its session, newest first.
+         * @description Find by the beginning of the id or the full session name, newest first.
          */
         get: operations["find_snapshots"];
         put?: never;
@@ -153,7 +153,7 @@ export interface paths {
         };
         /**
          * Get Any Snapshot
-         * @description By its id alone.
+         * @description Get a snapshot by its id alone.
          */
         get: operations["get_any_snapshot"];
         put?: never;
@@ -173,7 +173,7 @@ export interface paths {
         };
         /**
          * Diff Snapshots
-         * @description What changed from one snapshot to another, of one workflow or of two.
+         * @description What changed between two snapshots, of the same workflow or of two.
          */
         get: operations["diff_snapshots"];
         put?: never;
@@ -193,7 +193,7 @@ export interface paths {
         };
         /**
          * Get Stats
-         * @description What the recorded actions of the server's project tell.
+         * @description Statistics of the recorded actions of the server's project.
          */
         get: operations["get_stats"];
         put?: never;
@@ -213,7 +213,7 @@ export interface paths {
         };
         /**
          * Get Workflow Stats
-         * @description How long tasks take, how much of the window they need, and what ends sessions.
+         * @description How long tasks take, how much of the context window they need, and what ends sessions.
          */
         get: operations["get_workflow_stats"];
         put?: never;
@@ -239,7 +239,7 @@ export interface paths {
         put?: never;
         /**
          * Create Workflow
-         * @description Start a plan; a worker takes it up.
+         * @description Start a plan; it is run by a worker.
          */
         post: operations["create_workflow"];
         delete?: never;
@@ -257,7 +257,7 @@ export interface paths {
         };
         /**
          * Get Workflow
-         * @description What is recorded of it; `progress` and `tasks` tell where it stands.
+         * @description The workflow as recorded; `progress` and `tasks` return its current state.
          */
         get: operations["get_workflow"];
         put?: never;
@@ -279,7 +279,7 @@ export interface paths {
         put?: never;
         /**
          * Approve Workflow
-         * @description Approve the task that is waiting, and continue.
+         * @description Approve the waiting task and continue.
          */
         post: operations["approve_workflow"];
         delete?: never;
@@ -299,7 +299,7 @@ export interface paths {
         put?: never;
         /**
          * Cancel Workflow
-         * @description Cancel a workflow for good; a running task is stopped.
+         * @description Cancel a workflow permanently; a running task is stopped.
          */
         post: operations["cancel_workflow"];
         delete?: never;
@@ -354,7 +354,7 @@ export interface paths {
         };
         /**
          * Get Progress
-         * @description Tasks, usage and who waits for whom, right now.
+         * @description Current tasks, usage and pending approvals.
          */
         get: operations["get_progress"];
         put?: never;
@@ -397,9 +397,9 @@ export interface paths {
         /**
          * Resume Workflow
          * @description Resume a paused or failed workflow from its last snapshot, or from an older one; a failed task is
-         *     tried again. Of several who try, one does.
+         *     retried. If several clients try, only one succeeds.
          *
-         *     Work without a plan is not run: it is noted as taken up, and `resume/preview` has its context.
+         *     Work without a plan is not run: it is marked as resumed, and `resume/preview` returns its context.
          */
         post: operations["resume_workflow"];
         delete?: never;
@@ -417,7 +417,7 @@ export interface paths {
         };
         /**
          * Preview Resume
-         * @description What a resume would go on from, before anything is spent: context, report, cost, drift.
+         * @description What a resume would continue from, before any cost is incurred: context, report, cost, drift.
          */
         get: operations["preview_resume"];
         put?: never;
@@ -457,14 +457,14 @@ export interface paths {
         };
         /**
          * Get Snapshot
-         * @description Everything the snapshot holds.
+         * @description The complete snapshot.
          */
         get: operations["get_snapshot"];
         put?: never;
         post?: never;
         /**
          * Delete Snapshot
-         * @description The snapshot and its files; not the one a running session started from.
+         * @description Delete the snapshot and its files, unless a running session started from it.
          */
         delete: operations["delete_snapshot"];
         options?: never;
@@ -481,7 +481,7 @@ export interface paths {
         };
         /**
          * Get Context
-         * @description What a session reads that goes on from here, what it leaves out, what it costs to read.
+         * @description The context for a session that continues from here, what it omits, and what it costs to read.
          */
         get: operations["get_context"];
         put?: never;
@@ -501,7 +501,7 @@ export interface paths {
         };
         /**
          * Get Decisions
-         * @description All decisions, with their reasons and the messages they rest on.
+         * @description All decisions, with their reasons and supporting messages.
          */
         get: operations["get_decisions"];
         put?: never;
@@ -595,7 +595,7 @@ export interface paths {
         };
         /**
          * Get Tasks Then
-         * @description As they stood at the pause.
+         * @description The tasks as they were at the pause.
          */
         get: operations["get_tasks_then"];
         put?: never;
@@ -632,7 +632,7 @@ export interface paths {
         };
         /**
          * Get Tasks
-         * @description The whole graph with the statuses of now.
+         * @description The whole task graph with current statuses.
          */
         get: operations["get_tasks"];
         put?: never;
@@ -652,7 +652,7 @@ export interface paths {
         };
         /**
          * Get Usage
-         * @description How the context window filled, session by session, and when it will be full at this pace.
+         * @description How the context window filled, session by session, and when it will be full at this rate.
          */
         get: operations["get_usage"];
         put?: never;
@@ -722,7 +722,7 @@ export interface components {
             sessions: components["schemas"]["AgentSession"][];
             /**
              * Skipped
-             * @description Files that could not be read and were passed over
+             * @description Files that could not be read and were skipped
              */
             skipped: number;
         };
@@ -757,14 +757,14 @@ export interface components {
         };
         /**
          * BackfillExpiredMessage
-         * @description Some of what came after `since` is gone: load the state anew, then go on with what follows.
+         * @description Some events after `since` were deleted: reload the state, then continue with the events that follow.
          */
         BackfillExpiredMessage: {
             /** Newest */
             newest: number;
             /**
              * Oldest
-             * @description Lowest number that is still there
+             * @description Lowest event number still available
              */
             oldest: number;
             /** Since */
@@ -791,7 +791,7 @@ export interface components {
         };
         /**
          * Choice
-         * @description A choice the agent stated, with its reason in the same breath.
+         * @description A choice the agent stated together with its reason.
          */
         Choice: {
             /** Description */
@@ -845,7 +845,7 @@ export interface components {
         };
         /**
          * ContextResponse
-         * @description What the next session reads, what it leaves out, what reading it costs.
+         * @description The context for the next session, what it omits, and what it costs to read.
          */
         ContextResponse: {
             /** Context */
@@ -853,12 +853,12 @@ export interface components {
             cost: components["schemas"]["Cost"];
             /**
              * Drift
-             * @description How the worktree differs from the pause, and what cannot be compared, in sentences
+             * @description How the worktree differs from the pause, and what cannot be compared, as sentences
              */
             drift: string[];
             /**
              * Drift State
-             * @description `same` is what was compared; `cannot_tell` is refused by `strict`, too
+             * @description `same` covers what could be compared; `strict` also rejects `cannot_tell`
              * @enum {string}
              */
             drift_state: "same" | "changed" | "cannot_tell";
@@ -868,7 +868,7 @@ export interface components {
         Cost: {
             /**
              * Dollars
-             * @description None where the price is not known
+             * @description Null if the price is unknown
              */
             dollars: number | null;
             /** Model */
@@ -885,7 +885,7 @@ export interface components {
             plan: components["schemas"]["PlanDocument"] | string;
             /**
              * Worktree
-             * @description The folder to work in; else the server's project
+             * @description The folder to work in. Default: the server's project
              */
             worktree?: string | null;
         };
@@ -948,7 +948,7 @@ export interface components {
         };
         /**
          * Edit
-         * @description The text that an edit put into a file.
+         * @description The text that an edit inserted into a file.
          */
         Edit: {
             /** Index */
@@ -962,12 +962,12 @@ export interface components {
         ErrorDetail: {
             /**
              * Code
-             * @description For programs: `not_found`, `illegal_transition`, `unauthorised`, …
+             * @description Error code: `not_found`, `illegal_transition`, `unauthorised`, …
              */
             code: string;
             /**
              * Faults
-             * @description What is off in the request, place by place
+             * @description What is invalid in the request, by location
              * @default []
              */
             faults: components["schemas"]["Fault"][];
@@ -978,7 +978,7 @@ export interface components {
             hint: string | null;
             /**
              * Message
-             * @description What went wrong, for people
+             * @description Human-readable description
              */
             message: string;
         };
@@ -1014,7 +1014,7 @@ export interface components {
         };
         /**
          * ErrorRecorded
-         * @description A new error, or the newer word on one with the same id.
+         * @description A new error, or an update of the one with the same id.
          */
         ErrorRecorded: {
             error: components["schemas"]["ErrorRecord"];
@@ -1030,7 +1030,7 @@ export interface components {
         };
         /**
          * Event
-         * @description An entry as recorded: where it stands in the one order of all changes.
+         * @description A recorded entry with its position in the total order of all changes.
          */
         Event: {
             /**
@@ -1053,18 +1053,18 @@ export interface components {
             newest: number;
             /**
              * Next Since
-             * @description Give it as `since` for the next page; none on the last
+             * @description Pass as `since` to get the next page; null on the last page
              */
             next_since: number | null;
             /**
              * Oldest
-             * @description Lowest number kept: what came before is gone
+             * @description Lowest event number kept; earlier events were deleted
              */
             oldest: number;
         };
         /**
          * EventsMessage
-         * @description One or more events, in order: replayed ones first, then those that happen.
+         * @description One or more events, in order: replayed events first, then live ones.
          */
         EventsMessage: {
             /** Events */
@@ -1078,7 +1078,7 @@ export interface components {
         };
         /**
          * Evidence
-         * @description The messages a finding rests on, so that a reader can check it.
+         * @description The messages that support a finding, so that a reader can check it.
          */
         Evidence: {
             /**
@@ -1096,7 +1096,7 @@ export interface components {
         };
         /**
          * FactChange
-         * @description One plain fact, then and now.
+         * @description One fact, before and after.
          */
         FactChange: {
             /** After */
@@ -1146,7 +1146,7 @@ export interface components {
             what: string;
             /**
              * Where
-             * @description The place in the request, as `body.tasks.3.id`
+             * @description Location in the request, such as `body.tasks.3.id`
              */
             where: string;
         };
@@ -1177,7 +1177,7 @@ export interface components {
         FileFingerprint: {
             /**
              * Ctime Ns
-             * @description Change time; none where the stamp alone does not prove the content
+             * @description Change time; null if the timestamp alone does not prove the content
              */
             ctime_ns: number | null;
             /** Hash */
@@ -1353,7 +1353,7 @@ export interface components {
             files: components["schemas"]["FileFingerprint"][];
             /**
              * Git
-             * @description Commits and the like, found in the agent's own session
+             * @description Commits and similar, found in the agent's own session
              */
             git: {
                 [key: string]: unknown;
@@ -1397,22 +1397,22 @@ export interface components {
         };
         /**
          * GitState
-         * @description Git repository state at snapshot time. `None` says that there is none, or none known.
+         * @description Git repository state at snapshot time. `None` means absent or unknown.
          */
         GitState: {
             /**
              * Ahead
-             * @description Commits the upstream lacks
+             * @description Commits missing from the upstream
              */
             ahead: number | null;
             /**
              * Behind
-             * @description Commits of the upstream lacking here
+             * @description Upstream commits missing here
              */
             behind: number | null;
             /**
              * Branch
-             * @description Branch checked out, born or not; none on a detached HEAD
+             * @description Checked-out branch, even before its first commit; null on a detached HEAD
              */
             branch: string | null;
             /**
@@ -1427,7 +1427,7 @@ export interface components {
             commit_at_workflow_start: string | null;
             /**
              * Files Modified
-             * @description Paths changed since workflow start: committed, staged, unstaged and untracked; a folder that is untracked as a whole stands as one path that ends in a slash
+             * @description Paths changed since workflow start: committed, staged, unstaged and untracked; a fully untracked folder is one path that ends in a slash
              */
             files_modified: string[];
             /**
@@ -1437,7 +1437,7 @@ export interface components {
             files_staged: string[];
             /**
              * Files Uncompared
-             * @description Files that may have changed or not: only a filter (Git LFS and the like) could tell, and none is run
+             * @description Files that may have changed: only running a filter (such as Git LFS) could tell, and filters are not run
              * @default []
              */
             files_uncompared: string[];
@@ -1448,7 +1448,7 @@ export interface components {
             has_uncommitted_changes: boolean;
             /**
              * Operation
-             * @description What git is in the middle of
+             * @description Git operation in progress
              */
             operation: ("merge" | "rebase" | "cherry-pick" | "revert" | "bisect" | "am") | null;
             /**
@@ -1459,7 +1459,7 @@ export interface components {
             start_commit_missing: boolean;
             /**
              * Submodules Changed
-             * @description Submodules moved to another commit since the start, or dirty inside
+             * @description Submodules that moved to another commit since the start, or are dirty
              * @default []
              */
             submodules_changed: string[];
@@ -1470,7 +1470,7 @@ export interface components {
             uncommitted_summary: string | null;
             /**
              * Upstream
-             * @description Branch this one tracks, as origin/main
+             * @description Tracked branch, such as origin/main
              */
             upstream: string | null;
             /**
@@ -1486,7 +1486,7 @@ export interface components {
         };
         /**
          * HandoverTakenUp
-         * @description Somebody read the context of work without a plan and goes on with it by hand or in an agent.
+         * @description Work without a plan was resumed: its context was read to continue by hand or in an agent.
          */
         HandoverTakenUp: {
             /** Message */
@@ -1519,13 +1519,13 @@ export interface components {
             version: string;
             /**
              * Workers
-             * @description Workers that are there to run what is queued
+             * @description Active workers
              */
             workers: number;
         };
         /**
          * IncrementalPause
-         * @description What the wind-down journal held when it was finalised; the journal itself is kept beside it.
+         * @description The contents of the wind-down journal when it was finalised; the journal itself is kept alongside.
          */
         IncrementalPause: {
             /** Action Count */
@@ -1534,7 +1534,7 @@ export interface components {
             actions_summary: components["schemas"]["ActionGlimpse"][];
             /**
              * Agent Session
-             * @description Whose hooks recorded it, if hooks did
+             * @description The agent whose hooks recorded it, if any
              */
             agent_session: string | null;
             /** Context Range */
@@ -1551,25 +1551,25 @@ export interface components {
             enabled: boolean;
             /**
              * Others Dropped
-             * @description Other actions that are in the journal alone
+             * @description Other actions found only in the journal
              * @default 0
              */
             others_dropped: number;
             /**
              * Recorded
-             * @description The user's words first, then what else was recorded
+             * @description User messages first, then other actions
              * @default []
              */
             recorded: components["schemas"]["RecordedWords"][];
             /**
              * Said Dropped
-             * @description User messages that are in the journal alone
+             * @description User messages found only in the journal
              * @default 0
              */
             said_dropped: number;
             /**
              * Skipped Lines
-             * @description Torn or unreadable lines, kept but not counted
+             * @description Truncated or unreadable lines, kept but not counted
              * @default 0
              */
             skipped_lines: number;
@@ -1578,7 +1578,7 @@ export interface components {
         };
         /**
          * Insight
-         * @description A cause or a fact the agent found out on the way.
+         * @description A cause or a fact the agent discovered.
          */
         Insight: {
             /** Index */
@@ -1635,7 +1635,7 @@ export interface components {
         Journal: {
             /**
              * Actions
-             * @description Of the wind-down, line by line
+             * @description Lines of the wind-down journal
              */
             actions: {
                 [key: string]: unknown;
@@ -1651,7 +1651,7 @@ export interface components {
             truncated: boolean;
             /**
              * Turns
-             * @description What the user said and the agent reported
+             * @description User messages and agent reports
              */
             turns: {
                 [key: string]: unknown;
@@ -1659,7 +1659,7 @@ export interface components {
         };
         /**
          * LastStep
-         * @description The newest tool call that came to an end: what it was, on what, and how it ended.
+         * @description The newest completed tool call: the tool, its target and its outcome.
          */
         LastStep: {
             /** Kind */
@@ -1676,7 +1676,7 @@ export interface components {
         };
         /**
          * Levels
-         * @description Where each level begins, as a share of the window.
+         * @description Where each level starts, as a share of the context window.
          */
         Levels: {
             /**
@@ -1702,7 +1702,7 @@ export interface components {
         };
         /**
          * LiveMessage
-         * @description Everything up to `seq` was replayed; what follows happens now.
+         * @description Everything up to `seq` was replayed; what follows is live.
          */
         LiveMessage: {
             /** Seq */
@@ -1749,12 +1749,12 @@ export interface components {
         };
         /**
          * PauseRequest
-         * @description Somebody or something asked for a pause; it is honoured at the next boundary.
+         * @description A pause was requested; it takes effect at the next boundary.
          */
         PauseRequest: {
             /**
              * Force After
-             * @description In place of the workflow's own limit
+             * @description Overrides the workflow's own limit
              */
             force_after: number | null;
             /** Reason */
@@ -1789,7 +1789,7 @@ export interface components {
         PauseWorkflow: {
             /**
              * Force After
-             * @description Cut the running task off after so many seconds
+             * @description Interrupt the running task after N seconds
              */
             force_after?: number | null;
             /**
@@ -1799,7 +1799,7 @@ export interface components {
             reason?: string | null;
             /**
              * Wait Seconds
-             * @description Answer when it is paused, after so many seconds at the latest
+             * @description Wait up to N seconds for the pause before responding
              * @default 0
              */
             wait_seconds: number;
@@ -1852,7 +1852,7 @@ export interface components {
         };
         /**
          * PlanTask
-         * @description A task as it stands in a plan; see docs/workflows.md.
+         * @description A task in a plan; see docs/workflows.md.
          */
         PlanTask: {
             /**
@@ -1937,13 +1937,13 @@ export interface components {
         RecordedWords: {
             /**
              * From Hook
-             * @description As hooks record it: the transcript has it, too
+             * @description Recorded by hooks: also in the transcript
              * @default false
              */
             from_hook: boolean;
             /**
              * Rule
-             * @description The user said what is to hold from then on
+             * @description The user stated a standing rule
              * @default false
              */
             rule: boolean;
@@ -1961,36 +1961,36 @@ export interface components {
             cost: components["schemas"]["Cost"];
             /**
              * Drift
-             * @description How the worktree differs from the pause, and what cannot be compared, in sentences
+             * @description How the worktree differs from the pause, and what cannot be compared, as sentences
              */
             drift: string[];
             /**
              * Drift State
-             * @description `same` is what was compared; `cannot_tell` is refused by `strict`, too
+             * @description `same` covers what could be compared; `strict` also rejects `cannot_tell`
              * @enum {string}
              */
             drift_state: "same" | "changed" | "cannot_tell";
             fidelity: components["schemas"]["Fidelity"];
             /** Next Task Id */
             next_task_id: string | null;
-            /** @description What it goes on from; none before the first pause */
+            /** @description The snapshot it resumes from; null before the first pause */
             snapshot: components["schemas"]["SnapshotSummary"] | null;
             /** Workflow Id */
             workflow_id: string;
         };
         /**
          * ResumeResponse
-         * @description `taken_up`: it has no plan to run; its context is for whoever goes on, and it stays paused.
+         * @description `taken_up`: there is no plan to run; the context is for the next session; it stays paused.
          */
         ResumeResponse: {
             /**
              * Drift
-             * @description How the worktree differs from the pause, and what cannot be compared, in sentences
+             * @description How the worktree differs from the pause, and what cannot be compared, as sentences
              */
             drift: string[];
             /**
              * Drift State
-             * @description `same` is what was compared; `cannot_tell` is refused by `strict`, too
+             * @description `same` covers what could be compared; `strict` also rejects `cannot_tell`
              * @enum {string}
              */
             drift_state: "same" | "changed" | "cannot_tell";
@@ -2005,7 +2005,7 @@ export interface components {
             status: "created" | "pausing" | "paused" | "resumed" | "taken_up" | "cancelled" | "approved" | "rejected" | "deleted";
             /**
              * Taken Up Before
-             * @description When it was last taken up before
+             * @description When it was previously resumed
              */
             taken_up_before: string | null;
             /** Workflow Id */
@@ -2015,17 +2015,17 @@ export interface components {
         ResumeWorkflow: {
             /**
              * Message
-             * @description What the next session should know from you
+             * @description A message for the next session
              */
             message?: string | null;
             /**
              * Snapshot Id
-             * @description Go on from an older snapshot
+             * @description Resume from an older snapshot
              */
             snapshot_id?: string | null;
             /**
              * Strict
-             * @description Refuse unless the worktree is known to be as it was at the pause
+             * @description Fail unless the worktree is known to be unchanged since the pause
              * @default false
              */
             strict: boolean;
@@ -2069,7 +2069,7 @@ export interface components {
          * @description Everything the next session needs, at one point in time.
          */
         SessionSnapshot: {
-            /** @description The agent's own session behind the last task */
+            /** @description The agent's own session for the last task */
             agent_session: components["schemas"]["AgentSessionReported"] | null;
             /**
              * Constraints
@@ -2094,11 +2094,11 @@ export interface components {
              * @default []
              */
             errors: components["schemas"]["ErrorRecord"][];
-            /** @description What the resume context carries of all this */
+            /** @description What the resume context includes of this */
             fidelity: components["schemas"]["Fidelity"] | null;
             /**
              * Files
-             * @description Changed files, as they were
+             * @description Changed files at the time of the snapshot
              * @default []
              */
             files: components["schemas"]["FileFingerprint"][];
@@ -2108,9 +2108,9 @@ export interface components {
              * @default 0
              */
             folded_through: number;
-            /** @description What a pass over the agent's transcript found */
+            /** @description What was found in the agent's transcript */
             gathered: components["schemas"]["Gathered"] | null;
-            /** @description None where the folder is not a repository */
+            /** @description Null if the folder is not a repository */
             git_state: components["schemas"]["GitState"] | null;
             /** Id */
             id: string;
@@ -2129,7 +2129,7 @@ export interface components {
             schema_version: 1;
             /**
              * Session Id
-             * @description Name of the session's files
+             * @description Base name of the session's files
              */
             session_id: string;
             /** Session Number */
@@ -2155,11 +2155,11 @@ export interface components {
              *     }
              */
             usage: components["schemas"]["UsageMetrics"];
-            /** @description The commit other machines go on from */
+            /** @description The commit other machines continue from */
             work: components["schemas"]["WorkCommitted"] | null;
             /**
              * Worked
-             * @description False of a session that did nothing others could need
+             * @description False if the session produced nothing worth resuming
              * @default true
              */
             worked: boolean;
@@ -2168,7 +2168,7 @@ export interface components {
         };
         /**
          * SessionTaken
-         * @description A runner took the session up: first, or after the one before it was gone.
+         * @description A runner claimed the session: the first one, or one that took over.
          */
         SessionTaken: {
             /** Claim */
@@ -2212,7 +2212,7 @@ export interface components {
         };
         /**
          * SlowMessage
-         * @description You do not keep up. The connection closes (code 4008); connect again with `since=seq`.
+         * @description The client is too slow. The connection closes (code 4008); reconnect with `since=seq`.
          */
         SlowMessage: {
             /** Newest */
@@ -2284,7 +2284,7 @@ export interface components {
         };
         /**
          * SnapshotImported
-         * @description Read back from a session's files, after the database was lost or moved.
+         * @description Restored from a session's files after the database was lost or moved.
          */
         SnapshotImported: {
             /** Session Id */
@@ -2345,7 +2345,7 @@ export interface components {
         SocketMessage: components["schemas"]["EventsMessage"] | components["schemas"]["LiveMessage"] | components["schemas"]["BackfillExpiredMessage"] | components["schemas"]["PingMessage"] | components["schemas"]["SlowMessage"];
         /**
          * StoppingPoint
-         * @description Where the record of a session ends, no more than the record tells.
+         * @description How the record of a session ends, as far as the record shows.
          *
          *     answered    the agent had had its say, and its turn was over
          *     asked       the agent had asked the user something
@@ -2383,13 +2383,13 @@ export interface components {
         Task: {
             /**
              * Approval
-             * @description Whether somebody must approve before it starts
+             * @description Whether it requires approval before it starts
              * @default false
              */
             approval: boolean;
             /**
              * Attempts
-             * @description How often it was started
+             * @description Number of times it was started
              * @default 0
              */
             attempts: number;
@@ -2402,24 +2402,24 @@ export interface components {
             description: string;
             /**
              * Driver
-             * @description What executes it, if not the plan's driver
+             * @description Driver of this task, if not the plan's
              */
             driver: string | null;
             /** Id */
             id: string;
             /**
              * Junit
-             * @description Where its tests write JUnit XML, in the worktree
+             * @description Path of its JUnit XML report, in the worktree
              */
             junit: string | null;
             /**
              * Prompt
-             * @description What an agent is asked, for the agent drivers
+             * @description Prompt, for the agent drivers
              */
             prompt: string | null;
             /**
              * Result
-             * @description How it ended, in a line
+             * @description Outcome in one line
              */
             result: string | null;
             /**
@@ -2461,9 +2461,9 @@ export interface components {
         };
         /**
          * TaskDAG
-         * @description All tasks of a workflow, in the order they were written, with their statuses.
+         * @description All tasks of a workflow, in plan order, with their statuses.
          *
-         *     Refuses doubled ids, unknown dependencies and cycles, so whoever holds one can run it.
+         *     Rejects duplicate ids, unknown dependencies and cycles, so every instance can be run.
          */
         TaskDAG: {
             /**
@@ -2481,7 +2481,7 @@ export interface components {
             attempt: number;
             /**
              * Context Share
-             * @description What it added to the window
+             * @description Share of the context window it added
              */
             context_share: number | null;
             /** Driver */
@@ -2495,14 +2495,14 @@ export interface components {
             result: string | null;
             /**
              * Seconds
-             * @description How long this attempt took
+             * @description Duration of this attempt
              */
             seconds: number | null;
             /** Task Id */
             task_id: string;
             /**
              * Tokens
-             * @description What its model calls used
+             * @description Usage of its model calls
              */
             tokens: number | null;
             /**
@@ -2524,7 +2524,7 @@ export interface components {
         TaskStarted: {
             /**
              * Attempt
-             * @description Above 1 where an earlier one was cut off or failed
+             * @description Greater than 1 if an earlier attempt was interrupted or failed
              * @default 1
              */
             attempt: number;
@@ -2576,7 +2576,7 @@ export interface components {
         };
         /**
          * TestState
-         * @description Where a test-first cycle stands: a failing test may be the plan, not a fault.
+         * @description State of a test-first cycle: a failing test may be intended.
          */
         TestState: {
             /**
@@ -2652,7 +2652,7 @@ export interface components {
         UsageHistory: {
             /**
              * Exhaustion At
-             * @description Share of the window at which it pauses by itself
+             * @description Share of the context window at which it pauses automatically
              */
             exhaustion_at: number;
             /** Samples */
@@ -2661,7 +2661,7 @@ export interface components {
             seconds_until_full: number | null;
             /**
              * Seconds Until Pause
-             * @description At the pace of this session; none where it does not grow
+             * @description At the rate of this session; null if it does not grow
              */
             seconds_until_pause: number | null;
             /** Workflow Id */
@@ -2669,7 +2669,7 @@ export interface components {
         };
         /**
          * UsageMetrics
-         * @description What one session has used up to now.
+         * @description Usage of one session so far.
          */
         UsageMetrics: {
             /**
@@ -2704,7 +2704,7 @@ export interface components {
         };
         /**
          * UsageReported
-         * @description The session's running total; the newest report holds.
+         * @description The session's running total; the newest report applies.
          */
         UsageReported: {
             /**
@@ -2734,7 +2734,7 @@ export interface components {
         };
         /**
          * Warned
-         * @description Something the user should know that stopped nothing.
+         * @description A warning to the user that did not stop anything.
          */
         Warned: {
             /** Text */
@@ -2747,14 +2747,14 @@ export interface components {
         };
         /**
          * WorkCommitted
-         * @description What a task changed is a commit that other machines can fetch.
+         * @description A task's changes were committed so that other machines can fetch them.
          */
         WorkCommitted: {
             /** Commit */
             commit: string;
             /**
              * Ref
-             * @description Where in the workflow's repository it is
+             * @description Location in the workflow's repository
              */
             ref: string;
             /** Task Id */
@@ -2769,12 +2769,12 @@ export interface components {
         Workflow: {
             /**
              * Claim
-             * @description Who runs it now; every write of a runner names it
+             * @description Claim of the current runner; required for every write by a runner
              */
             claim: string | null;
             /**
              * Commit At Start
-             * @description HEAD when the workflow began
+             * @description HEAD when the workflow started
              */
             commit_at_start: string | null;
             /**
@@ -2805,18 +2805,18 @@ export interface components {
             paused_at: string | null;
             /**
              * Resume At
-             * @description When it is to go on by itself
+             * @description When it resumes automatically
              */
             resume_at: string | null;
             /**
              * Revision
-             * @description Counts changes; who writes names the one they saw
+             * @description Incremented on every change, for optimistic locking
              * @default 1
              */
             revision: number;
             /**
              * Run Id
-             * @description The run that executes it now; any other is stale
+             * @description Current run; any other run is stale
              */
             run_id: string | null;
             /**
@@ -2837,7 +2837,7 @@ export interface components {
             updated_at: string;
             /**
              * Worktree
-             * @description The folder the work happens in
+             * @description Folder the work happens in
              */
             worktree: string;
         };
@@ -2865,7 +2865,7 @@ export interface components {
         };
         /**
          * WorkflowMoved
-         * @description Its folder has another place or name now.
+         * @description Its folder was moved or renamed.
          */
         WorkflowMoved: {
             /**
@@ -2883,52 +2883,52 @@ export interface components {
         WorkflowOptions: {
             /**
              * Branch
-             * @description The branch the work is on, in that repository
+             * @description Branch of the work in that repository
              */
             branch: string | null;
             /**
              * Driver
-             * @description What executes the tasks
+             * @description Driver that executes the tasks
              * @default shell
              */
             driver: string;
             /**
              * Exhaustion At
-             * @description Pause from this share of the window
+             * @description Pause at this share of the context window
              * @default 0.85
              */
             exhaustion_at: number;
             /**
              * Force After
-             * @description Wait so long for a task's end, in seconds
+             * @description Seconds a pause waits for a running task
              * @default 300
              */
             force_after: number;
             /**
              * Parallel
-             * @description How many tasks run side by side at most
+             * @description Maximum number of concurrent tasks
              * @default 1
              */
             parallel: number;
             /**
              * Pause Every
-             * @description Pause after so many tasks of a session
+             * @description Pause after N tasks in a session
              */
             pause_every: number | null;
             /**
              * Repository
-             * @description Where workers get the code from, as git takes it
+             * @description Git URL or path workers fetch the code from
              */
             repository: string | null;
             /**
              * Resume On Reset
-             * @description Go on by itself once there is quota again
+             * @description Resume automatically when the quota resets
              * @default false
              */
             resume_on_reset: boolean;
             /**
              * Timeout
-             * @description Pause when a session has run so long, in s
+             * @description Pause when a session has run for N seconds
              */
             timeout: number | null;
         };
@@ -2936,12 +2936,12 @@ export interface components {
         WorkflowPage: {
             /**
              * Next Cursor
-             * @description Give it as `cursor` for the next page; none on the last
+             * @description Pass as `cursor` to get the next page; null on the last page
              */
             next_cursor: string | null;
             /**
              * Seq
-             * @description Number of the newest event when this was read: follow from there
+             * @description Number of the newest event at the time of reading; follow from there
              */
             seq: number;
             /** Workflows */
@@ -2970,12 +2970,12 @@ export interface components {
         };
         /**
          * WorkflowProgress
-         * @description Where a workflow stands right now, beside what its own record says.
+         * @description The current state of a workflow, in addition to its own record.
          */
         WorkflowProgress: {
             /**
              * Abandoned
-             * @description Recorded as running by somebody who is gone: resume it
+             * @description Recorded as running, but its runner is gone: resume it
              */
             abandoned: boolean;
             /** Current Task Id */
@@ -2997,7 +2997,7 @@ export interface components {
             usage: components["schemas"]["UsageMetrics"];
             /**
              * Waiting For Approval
-             * @description The task that starts when somebody approves
+             * @description The task waiting for approval
              */
             waiting_for_approval: string | null;
             workflow: components["schemas"]["Workflow"];
@@ -3018,7 +3018,7 @@ export interface components {
         };
         /**
          * WorkflowStats
-         * @description What the tasks of all workflows tell.
+         * @description Statistics of the tasks of all workflows.
          */
         WorkflowStats: {
             /** Drivers */
@@ -3033,7 +3033,7 @@ export interface components {
         };
         /**
          * WorkflowStatusChanged
-         * @description Started, blocked, completed, failed or cancelled; a pause and a resume have entries of their own.
+         * @description Started, blocked, completed, failed or cancelled; pausing and resuming have separate entries.
          *
          *     A failure follows the entry of its pause, which names the snapshot.
          */
@@ -3171,7 +3171,7 @@ export interface operations {
     list_events: {
         parameters: {
             query?: {
-                /** @description How many at most */
+                /** @description Maximum number of results */
                 limit?: number;
                 /** @description Only events with a higher number */
                 since?: number;
@@ -3191,7 +3191,7 @@ export interface operations {
                     "application/json": components["schemas"]["EventPage"];
                 };
             };
-            /** @description the request is not readable HTTP, or its body is not JSON */
+            /** @description the request is malformed, or its body is not JSON */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -3200,7 +3200,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
-            /** @description no token, or a wrong one */
+            /** @description missing or wrong token */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -3209,7 +3209,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
-            /** @description the Host or Origin is not ours */
+            /** @description the Host or Origin is not allowed */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -3218,7 +3218,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
-            /** @description the request is off; `faults` says where */
+            /** @description the request is invalid; `faults` says where */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -3227,7 +3227,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
-            /** @description the stored data is damaged, or something unexpected happened */
+            /** @description the stored data is damaged, or an internal error occurred */
             500: {
                 headers: {
                     [name: string]: unknown;
@@ -3265,7 +3265,7 @@ export interface operations {
                     "application/json": components["schemas"]["Health"];
                 };
             };
-            /** @description the request is not readable HTTP, or its body is not JSON */
+            /** @description the request is malformed, or its body is not JSON */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -3274,7 +3274,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
-            /** @description no token, or a wrong one */
+            /** @description missing or wrong token */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -3283,7 +3283,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
-            /** @description the Host or Origin is not ours */
+            /** @description the Host or Origin is not allowed */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -3292,7 +3292,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
-            /** @description the stored data is damaged, or something unexpected happened */
+            /** @description the stored data is damaged, or an internal error occurred */
             500: {
                 headers: {
                     [name: string]: unknown;
@@ -3330,7 +3330,7 @@ export interface operations {
                     "application/json": components["schemas"]["ProjectList"];
                 };
             };
-            /** @description the request is not readable HTTP, or its body is not JSON */
+            /** @description the request is malformed, or its body is not JSON */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -3339,7 +3339,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
-            /** @description no token, or a wrong one */
+            /** @description missing or wrong token */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -3348,7 +3348,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
-            /** @description the Host or Origin is not ours */
+            /** @description the Host or Origin is not allowed */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -3357,7 +3357,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
-            /** @description the stored data is damaged, or something unexpected happened */
+            /** @description the stored data is damaged, or an internal error occurred */
             500: {
                 headers: {
                     [name: string]: unknown;
@@ -3380,11 +3380,11 @@ export interface operations {
     list_sessions: {
         parameters: {
             query?: {
-                /** @description `next_cursor` of the page before */
+                /** @description `next_cursor` of the previous page */
                 cursor?: string | null;
-                /** @description How many at most */
+                /** @description Maximum number of results */
                 limit?: number;
-                /** @description Of this folder; else the server's */
+                /** @description Project folder. Default: the server's */
                 project?: string | null;
             };
             header?: never;
@@ -3402,7 +3402,7 @@ export interface operations {
                     "application/json": components["schemas"]["AgentSessionPage"];
                 };
             };
-            /** @description the request is not readable HTTP, or its body is not JSON */
+            /** @description the request is malformed, or its body is not JSON */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -3411,7 +3411,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
-            /** @description no token, or a wrong one */
+            /** @description missing or wrong token */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -3420,7 +3420,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
-            /** @description the Host or Origin is not ours */
+            /** @description the Host or Origin is not allowed */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -3429,7 +3429,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
-            /** @description the request is off; `faults` says where */
+            /** @description the request is invalid; `faults` says where */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -3438,7 +3438,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
-            /** @description the stored data is damaged, or something unexpected happened */
+            /** @description the stored data is damaged, or an internal error occurred */
             500: {
                 headers: {
                     [name: string]: unknown;
@@ -3461,13 +3461,13 @@ export interface operations {
     get_session_context: {
         parameters: {
             query?: {
-                /** @description Length at most, in tokens */
+                /** @description Maximum length in tokens */
                 budget?: number | null;
-                /** @description Length at most */
+                /** @description Maximum length */
                 max_chars?: number;
-                /** @description Who will read it, for the price */
+                /** @description The model that will read it, for the cost estimate */
                 model?: string | null;
-                /** @description Of this folder; else the server's */
+                /** @description Project folder. Default: the server's */
                 project?: string | null;
             };
             header?: never;
@@ -3487,7 +3487,7 @@ export interface operations {
                     "application/json": components["schemas"]["ContextResponse"];
                 };
             };
-            /** @description the request is not readable HTTP, or its body is not JSON */
+            /** @description the request is malformed, or its body is not JSON */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -3496,7 +3496,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
-            /** @description no token, or a wrong one */
+            /** @description missing or wrong token */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -3505,7 +3505,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
-            /** @description the Host or Origin is not ours */
+            /** @description the Host or Origin is not allowed */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -3514,7 +3514,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
-            /** @description there is no such thing */
+            /** @description not found */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -3523,7 +3523,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
-            /** @description the request is off; `faults` says where */
+            /** @description the request is invalid; `faults` says where */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -3532,7 +3532,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
-            /** @description the stored data is damaged, or something unexpected happened */
+            /** @description the stored data is damaged, or an internal error occurred */
             500: {
                 headers: {
                     [name: string]: unknown;
@@ -3570,7 +3570,7 @@ export interface operations {
                     "application/json": components["schemas"]["SettingsView"];
                 };
             };
-            /** @description the request is not readable HTTP, or its body is not JSON */
+            /** @description the request is malformed, or its body is not JSON */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -3579,7 +3579,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
-            /** @description no token, or a wrong one */
+            /** @description missing or wrong token */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -3588,7 +3588,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
-            /** @description the Host or Origin is not ours */
+            /** @description the Host or Origin is not allowed */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -3597,7 +3597,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
-            /** @description the stored data is damaged, or something unexpected happened */
+            /** @description the stored data is damaged, or an internal error occurred */
             500: {
                 headers: {
                     [name: string]: unknown;
@@ -3620,7 +3620,7 @@ export interface operations {
     find_snapshots: {
         parameters: {
             query: {
-                /** @description Beginning of an id, or a session */
+                /** @description Beginning of an id, or a session name */
                 name: string;
             };
             header?: never;
@@ -3638,7 +3638,7 @@ export interface operations {
                     "application/json": components["schemas"]["SnapshotMatches"];
                 };
             };
-            /** @description the request is not readable HTTP, or its body is not JSON */
+            /** @description the request is malformed, or its body is not JSON */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -3647,7 +3647,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
-            /** @description no token, or a wrong one */
+            /** @description missing or wrong token */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -3656,7 +3656,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
-            /** @description the Host or Origin is not ours */
+            /** @description the Host or Origin is not allowed */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -3665,7 +3665,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
-            /** @description the request is off; `faults` says where */
+            /** @description the request is invalid; `faults` says where */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -3674,7 +3674,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
-            /** @description the stored data is damaged, or something unexpected happened */
+            /** @description the stored data is damaged, or an internal error occurred */
             500: {
                 headers: {
                     [name: string]: unknown;
@@ -3714,7 +3714,7 @@ export interface operations {
                     "application/json": components["schemas"]["SessionSnapshot"];
                 };
             };
-            /** @description the request is not readable HTTP, or its body is not JSON */
+            /** @description the request is malformed, or its body is not JSON */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -3723,7 +3723,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
-            /** @description no token, or a wrong one */
+            /** @description missing or wrong token */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -3732,7 +3732,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
-            /** @description the Host or Origin is not ours */
+            /** @description the Host or Origin is not allowed */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -3741,7 +3741,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
-            /** @description there is no such thing */
+            /** @description not found */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -3750,7 +3750,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
-            /** @description the request is off; `faults` says where */
+            /** @description the request is invalid; `faults` says where */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -3759,7 +3759,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
-            /** @description the stored data is damaged, or something unexpected happened */
+            /** @description the stored data is damaged, or an internal error occurred */
             500: {
                 headers: {
                     [name: string]: unknown;
@@ -3802,7 +3802,7 @@ export interface operations {
                     "application/json": components["schemas"]["SnapshotDiff"];
                 };
             };
-            /** @description the request is not readable HTTP, or its body is not JSON */
+            /** @description the request is malformed, or its body is not JSON */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -3811,7 +3811,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
-            /** @description no token, or a wrong one */
+            /** @description missing or wrong token */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -3820,7 +3820,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
-            /** @description the Host or Origin is not ours */
+            /** @description the Host or Origin is not allowed */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -3829,7 +3829,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
-            /** @description there is no such thing */
+            /** @description not found */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -3838,7 +3838,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
-            /** @description the request is off; `faults` says where */
+            /** @description the request is invalid; `faults` says where */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -3847,7 +3847,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
-            /** @description the stored data is damaged, or something unexpected happened */
+            /** @description the stored data is damaged, or an internal error occurred */
             500: {
                 headers: {
                     [name: string]: unknown;
@@ -3885,7 +3885,7 @@ export interface operations {
                     "application/json": components["schemas"]["ProjectStats"];
                 };
             };
-            /** @description the request is not readable HTTP, or its body is not JSON */
+            /** @description the request is malformed, or its body is not JSON */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -3894,7 +3894,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
-            /** @description no token, or a wrong one */
+            /** @description missing or wrong token */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -3903,7 +3903,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
-            /** @description the Host or Origin is not ours */
+            /** @description the Host or Origin is not allowed */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -3912,7 +3912,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
-            /** @description the stored data is damaged, or something unexpected happened */
+            /** @description the stored data is damaged, or an internal error occurred */
             500: {
                 headers: {
                     [name: string]: unknown;
@@ -3950,7 +3950,7 @@ export interface operations {
                     "application/json": components["schemas"]["WorkflowStats"];
                 };
             };
-            /** @description the request is not readable HTTP, or its body is not JSON */
+            /** @description the request is malformed, or its body is not JSON */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -3959,7 +3959,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
-            /** @description no token, or a wrong one */
+            /** @description missing or wrong token */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -3968,7 +3968,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
-            /** @description the Host or Origin is not ours */
+            /** @description the Host or Origin is not allowed */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -3977,7 +3977,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
-            /** @description the stored data is damaged, or something unexpected happened */
+            /** @description the stored data is damaged, or an internal error occurred */
             500: {
                 headers: {
                     [name: string]: unknown;
@@ -4000,15 +4000,15 @@ export interface operations {
     list_workflows: {
         parameters: {
             query?: {
-                /** @description `next_cursor` of the page before */
+                /** @description `next_cursor` of the previous page */
                 cursor?: string | null;
-                /** @description How many at most */
+                /** @description Maximum number of results */
                 limit?: number;
-                /** @description In title, issue, id or folder */
+                /** @description Search in title, issue, id and folder */
                 search?: string | null;
-                /** @description Only those in one of these */
+                /** @description Only workflows with one of these statuses */
                 status?: ("pending" | "in_progress" | "blocked" | "paused" | "completed" | "failed" | "cancelled")[] | null;
-                /** @description Only of this folder */
+                /** @description Only workflows of this folder */
                 worktree?: string | null;
             };
             header?: never;
@@ -4026,7 +4026,7 @@ export interface operations {
                     "application/json": components["schemas"]["WorkflowPage"];
                 };
             };
-            /** @description the request is not readable HTTP, or its body is not JSON */
+            /** @description the request is malformed, or its body is not JSON */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -4035,7 +4035,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
-            /** @description no token, or a wrong one */
+            /** @description missing or wrong token */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -4044,7 +4044,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
-            /** @description the Host or Origin is not ours */
+            /** @description the Host or Origin is not allowed */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -4053,7 +4053,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
-            /** @description the request is off; `faults` says where */
+            /** @description the request is invalid; `faults` says where */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -4062,7 +4062,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
-            /** @description the stored data is damaged, or something unexpected happened */
+            /** @description the stored data is damaged, or an internal error occurred */
             500: {
                 headers: {
                     [name: string]: unknown;
@@ -4104,7 +4104,7 @@ export interface operations {
                     "application/json": components["schemas"]["Workflow"];
                 };
             };
-            /** @description the request is not readable HTTP, or its body is not JSON */
+            /** @description the request is malformed, or its body is not JSON */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -4113,7 +4113,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
-            /** @description no token, or a wrong one */
+            /** @description missing or wrong token */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -4122,7 +4122,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
-            /** @description the Host or Origin is not ours */
+            /** @description the Host or Origin is not allowed */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -4131,7 +4131,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
-            /** @description there is no such thing */
+            /** @description not found */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -4140,7 +4140,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
-            /** @description it cannot be done now, or somebody else holds it */
+            /** @description conflict: not possible in the current state, or held by another process */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -4167,7 +4167,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
-            /** @description the request is off; `faults` says where */
+            /** @description the request is invalid; `faults` says where */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -4176,7 +4176,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
-            /** @description the stored data is damaged, or something unexpected happened */
+            /** @description the stored data is damaged, or an internal error occurred */
             500: {
                 headers: {
                     [name: string]: unknown;
@@ -4216,7 +4216,7 @@ export interface operations {
                     "application/json": components["schemas"]["Workflow"];
                 };
             };
-            /** @description the request is not readable HTTP, or its body is not JSON */
+            /** @description the request is malformed, or its body is not JSON */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -4225,7 +4225,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
-            /** @description no token, or a wrong one */
+            /** @description missing or wrong token */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -4234,7 +4234,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
-            /** @description the Host or Origin is not ours */
+            /** @description the Host or Origin is not allowed */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -4243,7 +4243,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
-            /** @description there is no such thing */
+            /** @description not found */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -4252,7 +4252,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
-            /** @description the request is off; `faults` says where */
+            /** @description the request is invalid; `faults` says where */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -4261,7 +4261,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
-            /** @description the stored data is damaged, or something unexpected happened */
+            /** @description the stored data is damaged, or an internal error occurred */
             500: {
                 headers: {
                     [name: string]: unknown;
@@ -4301,7 +4301,7 @@ export interface operations {
                     "application/json": components["schemas"]["ActionResponse"];
                 };
             };
-            /** @description the request is not readable HTTP, or its body is not JSON */
+            /** @description the request is malformed, or its body is not JSON */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -4310,7 +4310,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
-            /** @description no token, or a wrong one */
+            /** @description missing or wrong token */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -4319,7 +4319,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
-            /** @description the Host or Origin is not ours */
+            /** @description the Host or Origin is not allowed */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -4328,7 +4328,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
-            /** @description there is no such thing */
+            /** @description not found */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -4337,7 +4337,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
-            /** @description it cannot be done now, or somebody else holds it */
+            /** @description conflict: not possible in the current state, or held by another process */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -4364,7 +4364,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
-            /** @description the request is off; `faults` says where */
+            /** @description the request is invalid; `faults` says where */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -4373,7 +4373,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
-            /** @description the stored data is damaged, or something unexpected happened */
+            /** @description the stored data is damaged, or an internal error occurred */
             500: {
                 headers: {
                     [name: string]: unknown;
@@ -4417,7 +4417,7 @@ export interface operations {
                     "application/json": components["schemas"]["ActionResponse"];
                 };
             };
-            /** @description the request is not readable HTTP, or its body is not JSON */
+            /** @description the request is malformed, or its body is not JSON */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -4426,7 +4426,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
-            /** @description no token, or a wrong one */
+            /** @description missing or wrong token */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -4435,7 +4435,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
-            /** @description the Host or Origin is not ours */
+            /** @description the Host or Origin is not allowed */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -4444,7 +4444,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
-            /** @description there is no such thing */
+            /** @description not found */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -4453,7 +4453,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
-            /** @description it cannot be done now, or somebody else holds it */
+            /** @description conflict: not possible in the current state, or held by another process */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -4480,7 +4480,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
-            /** @description the request is off; `faults` says where */
+            /** @description the request is invalid; `faults` says where */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -4489,7 +4489,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
-            /** @description the stored data is damaged, or something unexpected happened */
+            /** @description the stored data is damaged, or an internal error occurred */
             500: {
                 headers: {
                     [name: string]: unknown;
@@ -4512,7 +4512,7 @@ export interface operations {
     list_workflow_events: {
         parameters: {
             query?: {
-                /** @description How many at most */
+                /** @description Maximum number of results */
                 limit?: number;
                 /** @description Only events with a higher number */
                 since?: number;
@@ -4534,7 +4534,7 @@ export interface operations {
                     "application/json": components["schemas"]["EventPage"];
                 };
             };
-            /** @description the request is not readable HTTP, or its body is not JSON */
+            /** @description the request is malformed, or its body is not JSON */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -4543,7 +4543,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
-            /** @description no token, or a wrong one */
+            /** @description missing or wrong token */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -4552,7 +4552,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
-            /** @description the Host or Origin is not ours */
+            /** @description the Host or Origin is not allowed */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -4561,7 +4561,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
-            /** @description there is no such thing */
+            /** @description not found */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -4570,7 +4570,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
-            /** @description the request is off; `faults` says where */
+            /** @description the request is invalid; `faults` says where */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -4579,7 +4579,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
-            /** @description the stored data is damaged, or something unexpected happened */
+            /** @description the stored data is damaged, or an internal error occurred */
             500: {
                 headers: {
                     [name: string]: unknown;
@@ -4623,7 +4623,7 @@ export interface operations {
                     "application/json": components["schemas"]["ActionResponse"];
                 };
             };
-            /** @description Asked for; it pauses at the end of the running task */
+            /** @description Requested; it pauses when the running task ends */
             202: {
                 headers: {
                     [name: string]: unknown;
@@ -4632,7 +4632,7 @@ export interface operations {
                     "application/json": components["schemas"]["ActionResponse"];
                 };
             };
-            /** @description the request is not readable HTTP, or its body is not JSON */
+            /** @description the request is malformed, or its body is not JSON */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -4641,7 +4641,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
-            /** @description no token, or a wrong one */
+            /** @description missing or wrong token */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -4650,7 +4650,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
-            /** @description the Host or Origin is not ours */
+            /** @description the Host or Origin is not allowed */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -4659,7 +4659,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
-            /** @description there is no such thing */
+            /** @description not found */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -4668,7 +4668,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
-            /** @description it cannot be done now, or somebody else holds it */
+            /** @description conflict: not possible in the current state, or held by another process */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -4695,7 +4695,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
-            /** @description the request is off; `faults` says where */
+            /** @description the request is invalid; `faults` says where */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -4704,7 +4704,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
-            /** @description the stored data is damaged, or something unexpected happened */
+            /** @description the stored data is damaged, or an internal error occurred */
             500: {
                 headers: {
                     [name: string]: unknown;
@@ -4744,7 +4744,7 @@ export interface operations {
                     "application/json": components["schemas"]["WorkflowProgress"];
                 };
             };
-            /** @description the request is not readable HTTP, or its body is not JSON */
+            /** @description the request is malformed, or its body is not JSON */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -4753,7 +4753,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
-            /** @description no token, or a wrong one */
+            /** @description missing or wrong token */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -4762,7 +4762,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
-            /** @description the Host or Origin is not ours */
+            /** @description the Host or Origin is not allowed */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -4771,7 +4771,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
-            /** @description there is no such thing */
+            /** @description not found */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -4780,7 +4780,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
-            /** @description the request is off; `faults` says where */
+            /** @description the request is invalid; `faults` says where */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -4789,7 +4789,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
-            /** @description the stored data is damaged, or something unexpected happened */
+            /** @description the stored data is damaged, or an internal error occurred */
             500: {
                 headers: {
                     [name: string]: unknown;
@@ -4833,7 +4833,7 @@ export interface operations {
                     "application/json": components["schemas"]["ActionResponse"];
                 };
             };
-            /** @description the request is not readable HTTP, or its body is not JSON */
+            /** @description the request is malformed, or its body is not JSON */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -4842,7 +4842,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
-            /** @description no token, or a wrong one */
+            /** @description missing or wrong token */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -4851,7 +4851,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
-            /** @description the Host or Origin is not ours */
+            /** @description the Host or Origin is not allowed */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -4860,7 +4860,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
-            /** @description there is no such thing */
+            /** @description not found */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -4869,7 +4869,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
-            /** @description it cannot be done now, or somebody else holds it */
+            /** @description conflict: not possible in the current state, or held by another process */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -4896,7 +4896,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
-            /** @description the request is off; `faults` says where */
+            /** @description the request is invalid; `faults` says where */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -4905,7 +4905,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
-            /** @description the stored data is damaged, or something unexpected happened */
+            /** @description the stored data is damaged, or an internal error occurred */
             500: {
                 headers: {
                     [name: string]: unknown;
@@ -4949,7 +4949,7 @@ export interface operations {
                     "application/json": components["schemas"]["ResumeResponse"];
                 };
             };
-            /** @description the request is not readable HTTP, or its body is not JSON */
+            /** @description the request is malformed, or its body is not JSON */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -4958,7 +4958,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
-            /** @description no token, or a wrong one */
+            /** @description missing or wrong token */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -4967,7 +4967,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
-            /** @description the Host or Origin is not ours */
+            /** @description the Host or Origin is not allowed */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -4976,7 +4976,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
-            /** @description there is no such thing */
+            /** @description not found */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -4985,7 +4985,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
-            /** @description it cannot be done now, or somebody else holds it */
+            /** @description conflict: not possible in the current state, or held by another process */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -5012,7 +5012,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
-            /** @description the request is off; `faults` says where */
+            /** @description the request is invalid; `faults` says where */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -5021,7 +5021,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
-            /** @description the stored data is damaged, or something unexpected happened */
+            /** @description the stored data is damaged, or an internal error occurred */
             500: {
                 headers: {
                     [name: string]: unknown;
@@ -5044,11 +5044,11 @@ export interface operations {
     preview_resume: {
         parameters: {
             query?: {
-                /** @description Length at most, in tokens */
+                /** @description Maximum length in tokens */
                 budget?: number | null;
-                /** @description Length at most */
+                /** @description Maximum length */
                 max_chars?: number;
-                /** @description Who will read it, for the price */
+                /** @description The model that will read it, for the cost estimate */
                 model?: string | null;
                 /** @description An older snapshot */
                 snapshot_id?: string | null;
@@ -5070,7 +5070,7 @@ export interface operations {
                     "application/json": components["schemas"]["ResumePreview"];
                 };
             };
-            /** @description the request is not readable HTTP, or its body is not JSON */
+            /** @description the request is malformed, or its body is not JSON */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -5079,7 +5079,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
-            /** @description no token, or a wrong one */
+            /** @description missing or wrong token */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -5088,7 +5088,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
-            /** @description the Host or Origin is not ours */
+            /** @description the Host or Origin is not allowed */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -5097,7 +5097,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
-            /** @description there is no such thing */
+            /** @description not found */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -5106,7 +5106,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
-            /** @description it cannot be done now, or somebody else holds it */
+            /** @description conflict: not possible in the current state, or held by another process */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -5115,7 +5115,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
-            /** @description the request is off; `faults` says where */
+            /** @description the request is invalid; `faults` says where */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -5124,7 +5124,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
-            /** @description the stored data is damaged, or something unexpected happened */
+            /** @description the stored data is damaged, or an internal error occurred */
             500: {
                 headers: {
                     [name: string]: unknown;
@@ -5164,7 +5164,7 @@ export interface operations {
                     "application/json": components["schemas"]["SnapshotListResponse"];
                 };
             };
-            /** @description the request is not readable HTTP, or its body is not JSON */
+            /** @description the request is malformed, or its body is not JSON */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -5173,7 +5173,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
-            /** @description no token, or a wrong one */
+            /** @description missing or wrong token */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -5182,7 +5182,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
-            /** @description the Host or Origin is not ours */
+            /** @description the Host or Origin is not allowed */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -5191,7 +5191,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
-            /** @description there is no such thing */
+            /** @description not found */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -5200,7 +5200,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
-            /** @description the request is off; `faults` says where */
+            /** @description the request is invalid; `faults` says where */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -5209,7 +5209,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
-            /** @description the stored data is damaged, or something unexpected happened */
+            /** @description the stored data is damaged, or an internal error occurred */
             500: {
                 headers: {
                     [name: string]: unknown;
@@ -5250,7 +5250,7 @@ export interface operations {
                     "application/json": components["schemas"]["SessionSnapshot"];
                 };
             };
-            /** @description the request is not readable HTTP, or its body is not JSON */
+            /** @description the request is malformed, or its body is not JSON */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -5259,7 +5259,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
-            /** @description no token, or a wrong one */
+            /** @description missing or wrong token */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -5268,7 +5268,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
-            /** @description the Host or Origin is not ours */
+            /** @description the Host or Origin is not allowed */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -5277,7 +5277,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
-            /** @description there is no such thing */
+            /** @description not found */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -5286,7 +5286,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
-            /** @description the request is off; `faults` says where */
+            /** @description the request is invalid; `faults` says where */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -5295,7 +5295,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
-            /** @description the stored data is damaged, or something unexpected happened */
+            /** @description the stored data is damaged, or an internal error occurred */
             500: {
                 headers: {
                     [name: string]: unknown;
@@ -5336,7 +5336,7 @@ export interface operations {
                     "application/json": components["schemas"]["ActionResponse"];
                 };
             };
-            /** @description the request is not readable HTTP, or its body is not JSON */
+            /** @description the request is malformed, or its body is not JSON */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -5345,7 +5345,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
-            /** @description no token, or a wrong one */
+            /** @description missing or wrong token */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -5354,7 +5354,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
-            /** @description the Host or Origin is not ours */
+            /** @description the Host or Origin is not allowed */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -5363,7 +5363,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
-            /** @description there is no such thing */
+            /** @description not found */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -5372,7 +5372,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
-            /** @description it cannot be done now, or somebody else holds it */
+            /** @description conflict: not possible in the current state, or held by another process */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -5381,7 +5381,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
-            /** @description the request is off; `faults` says where */
+            /** @description the request is invalid; `faults` says where */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -5390,7 +5390,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
-            /** @description the stored data is damaged, or something unexpected happened */
+            /** @description the stored data is damaged, or an internal error occurred */
             500: {
                 headers: {
                     [name: string]: unknown;
@@ -5413,11 +5413,11 @@ export interface operations {
     get_context: {
         parameters: {
             query?: {
-                /** @description Length at most, in tokens */
+                /** @description Maximum length in tokens */
                 budget?: number | null;
-                /** @description Length at most */
+                /** @description Maximum length */
                 max_chars?: number;
-                /** @description Who will read it, for the price */
+                /** @description The model that will read it, for the cost estimate */
                 model?: string | null;
             };
             header?: never;
@@ -5438,7 +5438,7 @@ export interface operations {
                     "application/json": components["schemas"]["ContextResponse"];
                 };
             };
-            /** @description the request is not readable HTTP, or its body is not JSON */
+            /** @description the request is malformed, or its body is not JSON */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -5447,7 +5447,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
-            /** @description no token, or a wrong one */
+            /** @description missing or wrong token */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -5456,7 +5456,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
-            /** @description the Host or Origin is not ours */
+            /** @description the Host or Origin is not allowed */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -5465,7 +5465,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
-            /** @description there is no such thing */
+            /** @description not found */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -5474,7 +5474,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
-            /** @description the request is off; `faults` says where */
+            /** @description the request is invalid; `faults` says where */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -5483,7 +5483,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
-            /** @description the stored data is damaged, or something unexpected happened */
+            /** @description the stored data is damaged, or an internal error occurred */
             500: {
                 headers: {
                     [name: string]: unknown;
@@ -5524,7 +5524,7 @@ export interface operations {
                     "application/json": components["schemas"]["Decision"][];
                 };
             };
-            /** @description the request is not readable HTTP, or its body is not JSON */
+            /** @description the request is malformed, or its body is not JSON */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -5533,7 +5533,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
-            /** @description no token, or a wrong one */
+            /** @description missing or wrong token */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -5542,7 +5542,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
-            /** @description the Host or Origin is not ours */
+            /** @description the Host or Origin is not allowed */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -5551,7 +5551,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
-            /** @description there is no such thing */
+            /** @description not found */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -5560,7 +5560,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
-            /** @description the request is off; `faults` says where */
+            /** @description the request is invalid; `faults` says where */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -5569,7 +5569,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
-            /** @description the stored data is damaged, or something unexpected happened */
+            /** @description the stored data is damaged, or an internal error occurred */
             500: {
                 headers: {
                     [name: string]: unknown;
@@ -5610,7 +5610,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorRecord"][];
                 };
             };
-            /** @description the request is not readable HTTP, or its body is not JSON */
+            /** @description the request is malformed, or its body is not JSON */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -5619,7 +5619,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
-            /** @description no token, or a wrong one */
+            /** @description missing or wrong token */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -5628,7 +5628,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
-            /** @description the Host or Origin is not ours */
+            /** @description the Host or Origin is not allowed */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -5637,7 +5637,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
-            /** @description there is no such thing */
+            /** @description not found */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -5646,7 +5646,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
-            /** @description the request is off; `faults` says where */
+            /** @description the request is invalid; `faults` says where */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -5655,7 +5655,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
-            /** @description the stored data is damaged, or something unexpected happened */
+            /** @description the stored data is damaged, or an internal error occurred */
             500: {
                 headers: {
                     [name: string]: unknown;
@@ -5696,7 +5696,7 @@ export interface operations {
                     "application/json": components["schemas"]["GitChanges"];
                 };
             };
-            /** @description the request is not readable HTTP, or its body is not JSON */
+            /** @description the request is malformed, or its body is not JSON */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -5705,7 +5705,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
-            /** @description no token, or a wrong one */
+            /** @description missing or wrong token */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -5714,7 +5714,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
-            /** @description the Host or Origin is not ours */
+            /** @description the Host or Origin is not allowed */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -5723,7 +5723,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
-            /** @description there is no such thing */
+            /** @description not found */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -5732,7 +5732,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
-            /** @description the request is off; `faults` says where */
+            /** @description the request is invalid; `faults` says where */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -5741,7 +5741,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
-            /** @description the stored data is damaged, or something unexpected happened */
+            /** @description the stored data is damaged, or an internal error occurred */
             500: {
                 headers: {
                     [name: string]: unknown;
@@ -5764,7 +5764,7 @@ export interface operations {
     get_journal: {
         parameters: {
             query?: {
-                /** @description Newest actions at most */
+                /** @description Maximum number of newest actions */
                 limit?: number;
             };
             header?: never;
@@ -5785,7 +5785,7 @@ export interface operations {
                     "application/json": components["schemas"]["Journal"];
                 };
             };
-            /** @description the request is not readable HTTP, or its body is not JSON */
+            /** @description the request is malformed, or its body is not JSON */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -5794,7 +5794,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
-            /** @description no token, or a wrong one */
+            /** @description missing or wrong token */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -5803,7 +5803,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
-            /** @description the Host or Origin is not ours */
+            /** @description the Host or Origin is not allowed */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -5812,7 +5812,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
-            /** @description there is no such thing */
+            /** @description not found */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -5821,7 +5821,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
-            /** @description the request is off; `faults` says where */
+            /** @description the request is invalid; `faults` says where */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -5830,7 +5830,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
-            /** @description the stored data is damaged, or something unexpected happened */
+            /** @description the stored data is damaged, or an internal error occurred */
             500: {
                 headers: {
                     [name: string]: unknown;
@@ -5871,7 +5871,7 @@ export interface operations {
                     "application/json": components["schemas"]["ReviewerFeedback"][];
                 };
             };
-            /** @description the request is not readable HTTP, or its body is not JSON */
+            /** @description the request is malformed, or its body is not JSON */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -5880,7 +5880,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
-            /** @description no token, or a wrong one */
+            /** @description missing or wrong token */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -5889,7 +5889,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
-            /** @description the Host or Origin is not ours */
+            /** @description the Host or Origin is not allowed */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -5898,7 +5898,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
-            /** @description there is no such thing */
+            /** @description not found */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -5907,7 +5907,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
-            /** @description the request is off; `faults` says where */
+            /** @description the request is invalid; `faults` says where */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -5916,7 +5916,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
-            /** @description the stored data is damaged, or something unexpected happened */
+            /** @description the stored data is damaged, or an internal error occurred */
             500: {
                 headers: {
                     [name: string]: unknown;
@@ -5957,7 +5957,7 @@ export interface operations {
                     "application/json": components["schemas"]["Task"][];
                 };
             };
-            /** @description the request is not readable HTTP, or its body is not JSON */
+            /** @description the request is malformed, or its body is not JSON */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -5966,7 +5966,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
-            /** @description no token, or a wrong one */
+            /** @description missing or wrong token */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -5975,7 +5975,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
-            /** @description the Host or Origin is not ours */
+            /** @description the Host or Origin is not allowed */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -5984,7 +5984,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
-            /** @description there is no such thing */
+            /** @description not found */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -5993,7 +5993,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
-            /** @description the request is off; `faults` says where */
+            /** @description the request is invalid; `faults` says where */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -6002,7 +6002,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
-            /** @description the stored data is damaged, or something unexpected happened */
+            /** @description the stored data is damaged, or an internal error occurred */
             500: {
                 headers: {
                     [name: string]: unknown;
@@ -6043,7 +6043,7 @@ export interface operations {
                     "application/json": components["schemas"]["TestState"] | null;
                 };
             };
-            /** @description the request is not readable HTTP, or its body is not JSON */
+            /** @description the request is malformed, or its body is not JSON */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -6052,7 +6052,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
-            /** @description no token, or a wrong one */
+            /** @description missing or wrong token */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -6061,7 +6061,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
-            /** @description the Host or Origin is not ours */
+            /** @description the Host or Origin is not allowed */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -6070,7 +6070,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
-            /** @description there is no such thing */
+            /** @description not found */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -6079,7 +6079,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
-            /** @description the request is off; `faults` says where */
+            /** @description the request is invalid; `faults` says where */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -6088,7 +6088,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
-            /** @description the stored data is damaged, or something unexpected happened */
+            /** @description the stored data is damaged, or an internal error occurred */
             500: {
                 headers: {
                     [name: string]: unknown;
@@ -6128,7 +6128,7 @@ export interface operations {
                     "application/json": components["schemas"]["TaskList"];
                 };
             };
-            /** @description the request is not readable HTTP, or its body is not JSON */
+            /** @description the request is malformed, or its body is not JSON */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -6137,7 +6137,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
-            /** @description no token, or a wrong one */
+            /** @description missing or wrong token */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -6146,7 +6146,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
-            /** @description the Host or Origin is not ours */
+            /** @description the Host or Origin is not allowed */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -6155,7 +6155,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
-            /** @description there is no such thing */
+            /** @description not found */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -6164,7 +6164,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
-            /** @description the request is off; `faults` says where */
+            /** @description the request is invalid; `faults` says where */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -6173,7 +6173,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
-            /** @description the stored data is damaged, or something unexpected happened */
+            /** @description the stored data is damaged, or an internal error occurred */
             500: {
                 headers: {
                     [name: string]: unknown;
@@ -6213,7 +6213,7 @@ export interface operations {
                     "application/json": components["schemas"]["UsageHistory"];
                 };
             };
-            /** @description the request is not readable HTTP, or its body is not JSON */
+            /** @description the request is malformed, or its body is not JSON */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -6222,7 +6222,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
-            /** @description no token, or a wrong one */
+            /** @description missing or wrong token */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -6231,7 +6231,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
-            /** @description the Host or Origin is not ours */
+            /** @description the Host or Origin is not allowed */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -6240,7 +6240,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
-            /** @description there is no such thing */
+            /** @description not found */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -6249,7 +6249,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
-            /** @description the request is off; `faults` says where */
+            /** @description the request is invalid; `faults` says where */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -6258,7 +6258,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
-            /** @description the stored data is damaged, or something unexpected happened */
+            /** @description the stored data is damaged, or an internal error occurred */
             500: {
                 headers: {
                     [name: string]: unknown;

@@ -67,14 +67,14 @@ export default function TaskGraph({ tasks }: { tasks: readonly Task[] }) {
       setChosen((before) => (change.selected ? change.id : before === change.id ? null : before));
     }
   }, []);
-  if (tasks.length === 0) return <Empty title="This workflow has no plan of tasks." />;
+  if (tasks.length === 0) return <Empty title="This workflow has no tasks." />;
   const shown = tasks.find((task) => task.id === chosen);
   return (
     <div className="graph-box">
       <section
         ref={box}
         className="graph"
-        aria-label={`Graph of ${tasks.length} tasks. The tab Tasks has them as a list.`}
+        aria-label={`Graph of ${tasks.length} tasks. The Tasks tab lists them.`}
       >
         <ReactFlow
           nodes={nodes}
@@ -195,7 +195,7 @@ function TaskPanel({ task, onClose }: { task: Task; onClose: () => void }) {
         facts={[
           ["Result", task.result],
           ["Attempts", (task.attempts ?? 0) > 1 ? task.attempts : null],
-          ["Approval", task.approval ? "needed before it starts" : null],
+          ["Approval", task.approval ? "required before it starts" : null],
           ["After", task.depends_on?.join(", ")],
           ["Driver", task.driver],
           ["Command", task.run && <code>{task.run}</code>],

@@ -19,11 +19,11 @@ const line = (title: string, detail: string | null | undefined = null, tone: Ton
 const OUTCOMES = { completed: "good", failed: "bad", blocked: "warn", interrupted: "warn" } as const;
 
 export const TRIGGERS: Record<string, string> = {
-  pause: "somebody asked",
-  task_complete: "so many tasks were done",
+  pause: "a pause was requested",
+  task_complete: "the configured number of tasks was completed",
   exhaustion: "the context window ran out",
-  timeout: "the session ran long enough",
-  crash: "its process was gone",
+  timeout: "the session reached its time limit",
+  crash: "its process died",
   failure: "a task failed",
 };
 
@@ -36,8 +36,8 @@ export function describe(event: WorkflowEvent): Line {
       return line(`Workflow is ${words(entry.status).toLowerCase()}`, entry.reason, statusTone(entry.status));
     case "session_taken":
       return entry.took_over_from
-        ? line("Session taken over", "from a runner that was gone", "warn")
-        : line("Session taken up", "by a worker", "info");
+        ? line("Session taken over", "from a dead runner", "warn")
+        : line("Session started", "by a worker", "info");
     case "warned":
       return line("Warning", entry.text, "warn");
     case "task_started":
@@ -67,7 +67,7 @@ export function describe(event: WorkflowEvent): Line {
       );
     case "feedback_recorded":
       return line(
-        `${entry.feedback.reviewer_persona} ${entry.feedback.approved ? "approved" : "asked for changes"}`,
+        `${entry.feedback.reviewer_persona} ${entry.feedback.approved ? "approved" : "requested changes"}`,
         entry.feedback.comments.join(" · "),
       );
     case "tests_run": {
@@ -93,7 +93,7 @@ export function describe(event: WorkflowEvent): Line {
     case "workflow_resumed":
       return line(`Resumed, session ${entry.session_number}`, entry.message, "info");
     case "handover_taken_up":
-      return line("Handover taken up", entry.message, "info");
+      return line("Handover resumed", entry.message, "info");
     case "snapshot_enriched":
       return line(
         "Snapshot enriched",

@@ -24,8 +24,8 @@ export default function AgentSessions() {
         <div className="head-title">
           <h1>Agent sessions</h1>
           <p className="muted">
-            What Claude Code, Codex, Gemini CLI and OpenCode keep on this machine. Any of it can be carried on
-            in another session.
+            Sessions of Claude Code, Codex, Gemini CLI and OpenCode on this machine. Any of them can be
+            continued in another session.
           </p>
         </div>
         <label className="inline">
@@ -36,7 +36,7 @@ export default function AgentSessions() {
               setParams(event.target.value ? { project: event.target.value } : {}, { replace: true })
             }
           >
-            <option value="">the server's own</option>
+            <option value="">the server's project</option>
             {known.data?.projects.map((one) => (
               <option key={one} value={one}>
                 {one}
@@ -48,9 +48,9 @@ export default function AgentSessions() {
       {query.isPending && <Loading what="sessions" />}
       {query.isError && <Failed error={query.error} retry={() => void query.refetch()} />}
       {first && found.length === 0 && (
-        <Empty title="No agent has a session in this project.">
+        <Empty title="No agent sessions in this project.">
           <p>
-            Looked for in <code>{first.project}</code>.
+            Searched in <code>{first.project}</code>.
           </p>
         </Empty>
       )}
@@ -71,7 +71,7 @@ export default function AgentSessions() {
         </ul>
       )}
       {first && first.skipped > 0 && (
-        <p className="muted">{counted(first.skipped, "file")} could not be read and were passed over.</p>
+        <p className="muted">{counted(first.skipped, "file")} could not be read and were skipped.</p>
       )}
       {query.hasNextPage && (
         <button type="button" className="more" onClick={() => void query.fetchNextPage()}>
@@ -105,7 +105,7 @@ function SessionItem({
           </p>
         </div>
         <button type="button" aria-expanded={isOpen} onClick={onToggle}>
-          {isOpen ? "Hide the context" : "Context"}
+          {isOpen ? "Hide context" : "Context"}
         </button>
       </div>
       {isOpen && <SessionContext session={session} project={project} />}

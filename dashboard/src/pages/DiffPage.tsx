@@ -70,7 +70,7 @@ function Side({
           ))}
         </select>
       </label>
-      <Link href={`/workflows/${id}/snapshots/${value}`}>Open it</Link>
+      <Link href={`/workflows/${id}/snapshots/${value}`}>Open</Link>
     </div>
   );
 }
@@ -79,7 +79,7 @@ function Difference({ diff }: { diff: SnapshotDiff }) {
   const files = diff.files_added.length + diff.files_removed.length + diff.files_changed.length;
   const findings = diff.decisions_added.length + diff.errors_added.length + diff.errors_resolved.length;
   if (diff.facts.length + diff.tasks.length + files + findings === 0) {
-    return <Empty title="The two are the same." />;
+    return <Empty title="The snapshots are identical." />;
   }
   return (
     <>

@@ -29,7 +29,7 @@ export default function NewWorkflow() {
       answered(api.POST("/api/workflows", { body: { plan, worktree: worktree.trim() || null } })),
     onSuccess: (workflow) => {
       void client.invalidateQueries({ queryKey: keys.lists });
-      say(`${workflow.issue.id} is created; a worker takes it up.`);
+      say(`${workflow.issue.id} created; a worker will run it.`);
       go(`/workflows/${workflow.id}`);
     },
   });
@@ -84,7 +84,7 @@ export default function NewWorkflow() {
       {create.isError && (
         <div className="notice bad" role="alert">
           <p>
-            <strong>The server refused the plan.</strong> {create.error.message}
+            <strong>The server rejected the plan.</strong> {create.error.message}
           </p>
           {error?.hint && <p className="muted">{error.hint}</p>}
           <Faults error={error} />

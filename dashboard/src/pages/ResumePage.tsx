@@ -21,7 +21,7 @@ const MODELS = [
   "gemini-2.5-pro",
 ];
 
-const NOT_SAME = { changed: "It is not", cannot_tell: "That is not known" } as const;
+const NOT_SAME = { changed: "It has changed", cannot_tell: "That is unknown" } as const;
 
 export default function ResumePage({ id }: { id: string }) {
   const [snapshotId, setSnapshotId] = useState<string | null>(null);
@@ -45,7 +45,7 @@ export default function ResumePage({ id }: { id: string }) {
       <h1>Resume</h1>
       {status && status !== "paused" && status !== "failed" && !progress.data?.abandoned && (
         <p className="notice warn" role="status">
-          This workflow is not paused (it is {status.replace("_", " ")}): this shows what a resume would read.
+          This workflow is not paused (it is {status.replace("_", " ")}): this is what a resume would read.
         </p>
       )}
       <Shown query={preview} what="what the next session will read">
@@ -56,7 +56,7 @@ export default function ResumePage({ id }: { id: string }) {
               <Plan data={data} />
               <ResumeForm id={id} data={data} snapshotId={snapshotId}>
                 <label>
-                  <span>Go on from</span>
+                  <span>Resume from</span>
                   <select
                     value={snapshotId ?? ""}
                     onChange={(event) => setSnapshotId(event.target.value || null)}
@@ -70,11 +70,11 @@ export default function ResumePage({ id }: { id: string }) {
                   </select>
                 </label>
                 <label>
-                  <span>Price it for</span>
+                  <span>Estimate the cost for</span>
                   <input
                     list="models"
                     value={reader}
-                    placeholder="a model's name"
+                    placeholder="model name"
                     maxLength={200}
                     onChange={(event) => setModel(event.target.value)}
                   />
@@ -104,14 +104,14 @@ function Plan({ data }: { data: ResumePreview }) {
       <Facts
         facts={[
           [
-            "Goes on from",
+            "Resumes from",
             data.snapshot
               ? `session ${data.snapshot.session_number}, ${moment(data.snapshot.created_at)}`
-              : "the beginning: nothing was paused yet",
+              : "the beginning: not paused yet",
           ],
           ["Next task", data.next_task_id],
           [
-            "Done, left",
+            "Done, remaining",
             data.snapshot && `${data.snapshot.tasks_completed}, ${data.snapshot.tasks_remaining}`,
           ],
           ["Cost", <CostLine key="cost" cost={data.cost} />],
@@ -164,16 +164,16 @@ function ResumeForm({
           rows={3}
           maxLength={10_000}
           value={message}
-          placeholder="What it should know from you"
+          placeholder="What it should know"
           onChange={(event) => setMessage(event.target.value)}
         />
       </label>
       <label className="check">
         <input type="checkbox" checked={strict} onChange={(event) => setStrict(event.target.checked)} />
-        Refuse unless the folder is known to be as it was at the pause
+        Fail unless the folder is known to be unchanged since the pause
       </label>
       {strict && data.drift_state !== "same" && (
-        <p className="muted">{NOT_SAME[data.drift_state]}: this resume would be refused now.</p>
+        <p className="muted">{NOT_SAME[data.drift_state]}: resuming now would fail.</p>
       )}
       {resume.isError && (
         <div className="notice bad" role="alert">

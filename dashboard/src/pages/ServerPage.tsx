@@ -26,7 +26,7 @@ export default function ServerPage() {
                   ["Database", <code key="db">{data.database}</code>],
                   [
                     "Workers",
-                    data.workers === 0 ? "none now; one starts when work waits" : count(data.workers),
+                    data.workers === 0 ? "none; one starts when work is queued" : count(data.workers),
                   ],
                   ["Newest event", count(data.seq)],
                   ["Open pages", count(data.listeners)],
@@ -45,7 +45,7 @@ export default function ServerPage() {
                   ["Model", data.model ?? "none set"],
                   [
                     "Context window",
-                    data.context_window == null ? "as the model has it" : count(data.context_window),
+                    data.context_window == null ? "the model's own" : count(data.context_window),
                   ],
                   [
                     "Levels",
@@ -60,7 +60,7 @@ export default function ServerPage() {
             )}
           </Shown>
         </Section>
-        <Section title="What tasks took so far">
+        <Section title="Task statistics">
           <Shown query={experience} what="statistics">
             {(data) => <Experience data={data} />}
           </Shown>
@@ -133,10 +133,10 @@ function Recorded({ data }: { data: ProjectStats }) {
         ["By kind", largest(data.by_type)],
         ["By tool", largest(data.by_tool)],
         [
-          "Context an action",
+          "Context per action",
           data.context_per_action == null ? null : `${(data.context_per_action * 100).toFixed(2)} %`,
         ],
-        ["Mean length", data.mean_duration_seconds == null ? null : duration(data.mean_duration_seconds)],
+        ["Mean duration", data.mean_duration_seconds == null ? null : duration(data.mean_duration_seconds)],
         ["Unreadable lines", data.skipped_lines || null],
       ]}
     />

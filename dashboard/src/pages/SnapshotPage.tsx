@@ -94,7 +94,7 @@ function DeleteDialog({ snapshot: shown, onClose }: { snapshot: SessionSnapshot;
         }),
       ),
     onSuccess: () => {
-      say("The snapshot is deleted.");
+      say("Snapshot deleted.");
       go(`/workflows/${shown.workflow_id}/snapshots`);
       refresh(client, shown.workflow_id);
     },
@@ -106,7 +106,7 @@ function DeleteDialog({ snapshot: shown, onClose }: { snapshot: SessionSnapshot;
   return (
     <Dialog title="Delete this snapshot?" onClose={onClose}>
       <p className="muted">
-        The snapshot and its files are gone for good. Nothing can be resumed from it then.
+        The snapshot and its files are deleted permanently. It can no longer be resumed from.
       </p>
       <div className="row end">
         <button type="button" onClick={onClose}>
@@ -127,7 +127,7 @@ function Overview({ snapshot: shown }: { snapshot: SessionSnapshot }) {
       <Facts
         facts={[
           ["Session", shown.session_id],
-          ["Was working on", shown.current_task_id],
+          ["Current task", shown.current_task_id],
           ["Next task", shown.next_task_id],
           ["Context used", usage?.context_utilization == null ? null : percent(usage.context_utilization)],
           ["Tokens", usage?.tokens_used ? count(usage.tokens_used) : null],
@@ -164,11 +164,11 @@ function Git({ snapshot: shown }: { snapshot: SessionSnapshot }) {
           ["Branch", git.branch ?? "none (detached)"],
           ["Commit", git.commit_at_snapshot && <code>{git.commit_at_snapshot.slice(0, 12)}</code>],
           [
-            "Began at",
+            "Started at",
             git.commit_at_workflow_start && <code>{git.commit_at_workflow_start.slice(0, 12)}</code>,
           ],
           ["Uncommitted", git.has_uncommitted_changes ? (git.uncommitted_summary ?? "yes") : "nothing"],
-          ["In the middle of", git.operation],
+          ["In progress", git.operation],
           [
             "Upstream",
             git.upstream && `${git.upstream} (${git.ahead ?? 0} ahead, ${git.behind ?? 0} behind)`,
@@ -245,7 +245,7 @@ function Findings({ snapshot: shown }: { snapshot: SessionSnapshot }) {
             {feedback.map((one) => (
               <li key={one.review_id}>
                 <strong>
-                  {one.reviewer_persona} {one.approved ? "approved" : "asked for changes"}
+                  {one.reviewer_persona} {one.approved ? "approved" : "requested changes"}
                 </strong>
                 <span className="muted"> {one.addressed ? "addressed" : "open"}</span>
                 {one.comments.map((comment) => (
@@ -289,7 +289,7 @@ function JournalSection({ snapshot: shown }: { snapshot: SessionSnapshot }) {
   return (
     <Shown query={query} what="journal">
       {(journal) => (
-        <Section title="Journal of the wind-down" count={journal.actions.length}>
+        <Section title="Wind-down journal" count={journal.actions.length}>
           {summary && (
             <p className="muted">
               {counted(summary.action_count, "action")} in {duration(summary.duration_seconds)}, context from{" "}

@@ -169,7 +169,7 @@ function Head({
             <Status status={status} />
           </span>
           <span className="muted">
-            {workflow.pause_request ? "pausing at the end of the running task" : runs(progress)}
+            {workflow.pause_request ? "pausing when the running task ends" : runs(progress)}
           </span>
         </div>
         <div className="tile">
@@ -195,7 +195,7 @@ function Head({
             {short(usage.tokens)} <small>tokens</small>
           </span>
           <span className="muted">
-            {usage.details.filter(Boolean).join(" · ") || "nothing more reported"}
+            {usage.details.filter(Boolean).join(" · ") || "no details reported"}
           </span>
         </div>
       </div>
@@ -214,7 +214,7 @@ function Notices({ progress }: { progress: WorkflowProgress }) {
     <>
       {progress.abandoned && (
         <p className="notice warn" role="status">
-          Whoever ran this is gone. Resume it: nothing that was finished is lost.
+          The process running this workflow is gone. Resume it: no finished work is lost.
         </p>
       )}
       {progress.waiting_for_approval && (
@@ -231,7 +231,7 @@ function Notices({ progress }: { progress: WorkflowProgress }) {
             <>
               {" "}
               <Link href={`/workflows/${workflow.id}/snapshots/${progress.latest_snapshot_id}`}>
-                See the snapshot
+                View snapshot
               </Link>
             </>
           )}

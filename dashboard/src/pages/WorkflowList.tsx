@@ -144,7 +144,7 @@ function Filters({ filter, onChange }: { filter: ListFilter; onChange: (filter: 
 }
 
 function NoWorkflows({ isFiltered }: { isFiltered: boolean }) {
-  if (isFiltered) return <Empty title="No workflow matches." />;
+  if (isFiltered) return <Empty title="No matching workflows." />;
   return (
     <Empty title="No workflows yet.">
       <p>

@@ -18,7 +18,7 @@ export function Actions({ progress }: { progress: WorkflowProgress }) {
   const isRunning = status === "in_progress" && !progress.abandoned;
   const canResume = status === "paused" || status === "failed" || progress.abandoned;
   const isOver = status === "completed" || status === "cancelled";
-  const approve = useAction(workflow.id, "Approved; it goes on.", () =>
+  const approve = useAction(workflow.id, "Approved; the workflow continues.", () =>
     answered(api.POST("/api/workflows/{workflow_id}/approve", path)),
   );
   if (isOver) return null;
@@ -60,10 +60,10 @@ export function Actions({ progress }: { progress: WorkflowProgress }) {
       {asking === "pause" && <PauseDialog progress={progress} onClose={() => setAsking(null)} />}
       {asking === "cancel" && (
         <ReasonDialog
-          title="Cancel this workflow for good?"
-          text="A task in flight is stopped. A cancelled workflow cannot be resumed."
+          title="Cancel this workflow permanently?"
+          text="A running task is stopped. A cancelled workflow cannot be resumed."
           verb="Cancel the workflow"
-          done="The workflow is cancelled."
+          done="Workflow cancelled."
           id={workflow.id}
           call={(reason) =>
             answered(
@@ -76,7 +76,7 @@ export function Actions({ progress }: { progress: WorkflowProgress }) {
       {asking === "reject" && (
         <ReasonDialog
           title={`Reject task ${progress.waiting_for_approval}?`}
-          text="The workflow has failed then; a resume asks for the approval again."
+          text="The workflow fails; resuming it asks for approval again."
           verb="Reject"
           done="Rejected."
           id={workflow.id}
@@ -129,7 +129,7 @@ function PauseDialog({ progress, onClose }: { progress: WorkflowProgress; onClos
       return { before };
     },
     onSuccess: (answer) =>
-      say(answer.status === "paused" ? "Paused." : "It pauses at the end of the running task."),
+      say(answer.status === "paused" ? "Paused." : "It pauses when the running task ends."),
     onError: (error, _, context) => {
       client.setQueryData(key, context?.before);
       complain(error);
@@ -145,8 +145,8 @@ function PauseDialog({ progress, onClose }: { progress: WorkflowProgress; onClos
     <Dialog title="Pause this workflow" onClose={onClose}>
       <form className="stack" onSubmit={submit}>
         <p className="muted">
-          The running task finishes first; then a snapshot is made. A task that takes longer than{" "}
-          {force === "" ? limit : force} s is cut off and runs again after the resume.
+          The running task finishes first; then a snapshot is taken. A task that takes longer than{" "}
+          {force === "" ? limit : force} s is interrupted and runs again after resuming.
         </p>
         <label>
           <span>Reason</span>
@@ -154,12 +154,12 @@ function PauseDialog({ progress, onClose }: { progress: WorkflowProgress; onClos
             rows={3}
             maxLength={10_000}
             value={reason}
-            placeholder="For whoever resumes it: why now, what to look at"
+            placeholder="Shown when it is resumed: why now, what to look at"
             onChange={(event) => setReason(event.target.value)}
           />
         </label>
         <label>
-          <span>Cut the running task off after (seconds)</span>
+          <span>Interrupt the running task after (seconds)</span>
           <input
             type="number"
             min={0}

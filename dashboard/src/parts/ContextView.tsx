@@ -21,7 +21,7 @@ export function ContextText({ text }: { text: string }) {
   return (
     <section className="card" aria-label="The context as the agent will read it">
       <div className="row spread">
-        <h2>As the agent will read it</h2>
+        <h2>What the agent will read</h2>
         <button type="button" className="small" onClick={copy}>
           {copied ? "Copied" : "Copy"}
         </button>
@@ -39,7 +39,7 @@ export function CostLine({ cost }: { cost: Cost }) {
   return (
     <>
       about {counted(cost.tokens, "token")} to read{price ? `, ${price}` : ""}
-      {cost.model && cost.dollars == null && `; the price of ${cost.model} is not known`}
+      {cost.model && cost.dollars == null && `; the price of ${cost.model} is unknown`}
     </>
   );
 }
@@ -48,14 +48,14 @@ export function FidelityReport({ fidelity }: { fidelity: Fidelity }) {
   const isWhole = fidelity.categories.every((one) => one.left_out === 0 && one.shortened === 0);
   return (
     <section className="card" aria-label="Fidelity report">
-      <h2>What it carries</h2>
+      <h2>What it includes</h2>
       <p className="muted">
         {count(fidelity.characters)} of {count(fidelity.budget)} characters (
-        {percent(fidelity.characters / fidelity.budget)}), {counted(fidelity.redacted ?? 0, "secret")} taken
-        out. {isWhole ? "Nothing is left out." : "What is left out can be fetched as shown."}
+        {percent(fidelity.characters / fidelity.budget)}), {counted(fidelity.redacted ?? 0, "secret")}{" "}
+        removed. {isWhole ? "Nothing was left out." : "What was left out can be fetched as shown."}
       </p>
       {fidelity.categories.length > 0 && (
-        <Wide label="What the context carries">
+        <Wide label="What the context includes">
           <table className="table dense">
             <thead>
               <tr>
@@ -69,7 +69,7 @@ export function FidelityReport({ fidelity }: { fidelity: Fidelity }) {
                 <th scope="col" className="number">
                   Left out
                 </th>
-                {!isWhole && <th scope="col">Where the rest is</th>}
+                {!isWhole && <th scope="col">How to get the rest</th>}
               </tr>
             </thead>
             <tbody>

@@ -1,13 +1,13 @@
 import type { ContextResponse } from "../api/types";
 
 const SAID = {
-  changed: "The folder is not as it was at the pause.",
-  cannot_tell: "Nobody can tell whether the folder is as it was at the pause.",
+  changed: "The folder has changed since the pause.",
+  cannot_tell: "Cannot tell whether the folder has changed since the pause.",
 } as const;
 
 export function Drift({ answer }: { answer: Pick<ContextResponse, "drift" | "drift_state"> }) {
   if (answer.drift_state === "same") {
-    return <p className="notice good">The folder is as it was at the pause.</p>;
+    return <p className="notice good">The folder is unchanged since the pause.</p>;
   }
   return (
     <section className="notice warn" aria-label="Drift">

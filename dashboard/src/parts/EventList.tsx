@@ -26,7 +26,7 @@ export function EventList({ stream, state }: { stream: Stream; state: Connection
     return found;
   }, [stream.events, search, withUsage]);
   if (stream.events.length === 0) {
-    return state === "live" ? <Empty title="Nothing has happened yet." /> : <Loading what="events" />;
+    return state === "live" ? <Empty title="No events yet." /> : <Loading what="events" />;
   }
   return (
     <div className="stack">
@@ -50,11 +50,11 @@ export function EventList({ stream, state }: { stream: Stream; state: Connection
       </div>
       {stream.dropped > 0 && (
         <p className="muted">
-          The oldest {count(stream.dropped)} are not shown here; <code>holdfast events</code> has all.
+          The oldest {count(stream.dropped)} are not shown here; run <code>holdfast events</code> to see all.
         </p>
       )}
       {told.length === 0 ? (
-        <Empty title="No event matches." />
+        <Empty title="No matching events." />
       ) : (
         <VirtualList
           items={told}

@@ -13,8 +13,8 @@ export function SnapshotList({ id }: { id: string }) {
     <Shown query={query} what="snapshots">
       {({ snapshots }) =>
         snapshots.length === 0 ? (
-          <Empty title="No snapshot yet.">
-            <p>One is made at every pause.</p>
+          <Empty title="No snapshots yet.">
+            <p>A snapshot is taken at every pause.</p>
           </Empty>
         ) : (
           <Snapshots id={id} snapshots={snapshots} />

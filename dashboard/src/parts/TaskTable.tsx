@@ -20,7 +20,7 @@ export function TaskTable({ tasks }: { tasks: readonly Task[] }) {
         (!wanted || `${task.id} ${task.description}`.toLowerCase().includes(wanted)),
     );
   }, [tasks, search, status]);
-  if (tasks.length === 0) return <Empty title="This workflow has no plan of tasks." />;
+  if (tasks.length === 0) return <Empty title="This workflow has no tasks." />;
   return (
     <div className="stack">
       <div className="row wrap">
@@ -48,7 +48,7 @@ export function TaskTable({ tasks }: { tasks: readonly Task[] }) {
         </fieldset>
       </div>
       {found.length === 0 ? (
-        <Empty title="No task matches." />
+        <Empty title="No matching tasks." />
       ) : (
         <VirtualList
           items={found}

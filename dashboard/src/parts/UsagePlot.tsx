@@ -23,8 +23,8 @@ export default function UsagePlot({ usage, isRunning }: { usage: UsageHistory; i
   const measure = available.includes(wanted) ? wanted : available[0];
   if (!measure) {
     return (
-      <Empty title="No usage has been reported yet.">
-        <p>Agents and models report it after each call; shell commands have none.</p>
+      <Empty title="No usage reported yet.">
+        <p>Agents and models report usage after each call; shell commands do not.</p>
       </Empty>
     );
   }
@@ -64,8 +64,8 @@ function Forecast({ usage, isRunning }: { usage: UsageHistory; isRunning: boolea
     return (
       <p className="muted">
         {pause == null
-          ? "Its last session had reached the mark at which it pauses by itself."
-          : `At its last pace it had ${duration(pause)} left until it would have paused by itself.`}
+          ? "Its last session had reached the level at which it pauses automatically."
+          : `At its last rate it had ${duration(pause)} left before pausing automatically.`}
       </p>
     );
   }
@@ -96,7 +96,7 @@ function Plot({ usage, measure }: { usage: UsageHistory; measure: Measure }) {
       <div
         ref={box}
         role="img"
-        aria-label={`${NAMES[measure]} over time. The table below has the same numbers.`}
+        aria-label={`${NAMES[measure]} over time. The table below shows the same numbers.`}
       />
       <figcaption className="muted">
         <span className="key key-line" aria-hidden="true" /> reported

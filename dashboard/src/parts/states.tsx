@@ -54,10 +54,10 @@ export function Faults({ error }: { error: ApiError | null }) {
 function NotLetIn() {
   return (
     <div className="state state-failed" role="alert">
-      <p className="state-title">This browser has not been let in yet.</p>
+      <p className="state-title">This browser is not authorised yet.</p>
       <p>
-        Open the link that <code>holdfast serve</code> printed in its terminal. This browser keeps it for this
-        address.
+        Open the link that <code>holdfast serve</code> printed in its terminal. This browser stores the token for
+        this address.
       </p>
     </div>
   );

@@ -130,7 +130,7 @@ def set_aside(path: Path, seconds: float) -> Path:
             path.rename(target)
             sync_folder(path.parent)
             return target
-    raise StorageError(f"could not set {path} aside: a thousand damaged copies stand there already")
+    raise StorageError(f"could not set {path} aside: a thousand damaged copies already exist")
 
 
 @contextlib.contextmanager

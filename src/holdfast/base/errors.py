@@ -54,27 +54,26 @@ class NotFoundError(CannotDoError):
 
 
 class SessionNotFoundError(NotFoundError):
-    default_hint = "`holdfast list` shows what there is"
+    default_hint = "`holdfast list` shows what exists"
 
 
 class IllegalTransitionError(CannotDoError):
-    default_hint = "`holdfast status` shows where the workflow stands"
+    default_hint = "`holdfast status` shows the state of the workflow"
 
 
 class FlowChangedError(CannotDoError):
-    default_hint = "resume it with the flow as it was, or start a new run"
+    default_hint = "resume it with the original flow, or start a new run"
 
 
 class NodeFailedError(CannotDoError):
     """The run stopped at this node; what was completed stays so."""
 
-    default_hint = "fix the cause, then resume the session: the node is tried again"
+    default_hint = "fix the cause, then resume the session: the node is retried"
 
 
 class ForeignFolderError(CannotDoError):
     default_hint = (
-        "`holdfast trust` shows what it holds and asks whether you trust it; "
-        "if you do not, move the folder away"
+        "run `holdfast trust` to inspect the folder and decide whether to trust it; otherwise move it away"
     )
 
 
@@ -91,7 +90,7 @@ class HeldElsewhereError(HoldfastError):
 
 
 class ConflictError(HeldElsewhereError):
-    default_hint = "load it again and repeat your change"
+    default_hint = "reload it and repeat your change"
 
 
 class SessionAlreadyRunningError(HeldElsewhereError):
@@ -99,7 +98,7 @@ class SessionAlreadyRunningError(HeldElsewhereError):
 
 
 class DamagedDataError(HoldfastError):
-    default_hint = "what could not be read was kept; see the path above"
+    default_hint = "the unreadable data was kept; see the path above"
 
 
 class NewerSchemaError(DamagedDataError):

@@ -165,8 +165,8 @@ def allowed_protocols(address: str, settings: Iterable[GitSetting]) -> str:
     known = {_KNOWN[name] for name in named if name in _KNOWN}
     if not known:
         raise GitError(
-            f"the address of this remote asks for the protocol {named[0]}, which is not used here",
-            hint="give an address of https, ssh, git or file, or the path of a folder",
+            f"the URL of this remote uses the protocol {named[0]}, which is not allowed",
+            hint="use an https, ssh, git or file URL, or a folder path",
         )
     return ":".join(sorted(known))
 
@@ -367,14 +367,14 @@ def _not_started(folder: Path, error: OSError) -> GitError:
         return GitError(f"no such folder: {folder}", hint="was it moved or deleted?")
     if isinstance(error, FileNotFoundError):
         return GitError("git is not installed, or not on PATH", hint="install it from https://git-scm.com")
-    return GitError(f"git could not be started in {folder}: {error.strerror}", hint="check the permissions")
+    return GitError(f"could not start git in {folder}: {error.strerror}", hint="check the permissions")
 
 
 def _too_slow(folder: Path, arguments: Sequence[str], seconds: float) -> GitError:
     command = next(word for word in arguments if re.fullmatch("[a-z][a-z-]+", word))
     return GitError(
         f"`git {command}` took more than {seconds:g} seconds in {folder}",
-        hint="try it by hand: a slow disk or a signing key that asks may hold it up",
+        hint="try it by hand: a slow disk or a signing key waiting for input can block it",
     )
 
 
@@ -383,12 +383,12 @@ def failure(folder: Path, answer: GitResult) -> GitError:
         command = re.search(rb"git config --global --add safe\.directory \S.*", answer.err)
         advice = os.fsdecode(command[0]) if command else "git config --global --add safe.directory FOLDER"
         return GitError(
-            f"the git repository at {folder} belongs to another user, so git does not read it",
+            f"the git repository at {folder} belongs to another user, so git refuses to read it",
             hint=f"if you trust it: `{advice}`",
         )
     return GitError(
         f"git cannot read the repository at {folder}: {reason(answer)}",
-        hint="`git status` there shows the same; `git fsck` looks for damage",
+        hint="run `git status` there to see the error; `git fsck` checks for damage",
     )
 
 

@@ -91,8 +91,8 @@ def kill_all(running: Callable[[], list[int]], kill: Callable[[list[int]], None]
     while left := running():
         if time.monotonic() > deadline:
             raise CannotDoError(
-                f"cannot end process {', '.join(map(str, left))}",
-                hint="end it by hand first, else the next attempt runs beside it",
+                f"cannot terminate process {', '.join(map(str, left))}",
+                hint="terminate it by hand first, or the next attempt runs alongside it",
             )
         kill(left)
         time.sleep(_LOOK_SECONDS)

@@ -55,10 +55,10 @@ def find_drift(snapshot: SessionSnapshot | None, folder: Path) -> FolderDrift:
     if snapshot is None:
         return cannot_tell("there is no snapshot to compare with")
     if not folder.is_dir():
-        return cannot_tell(f"the folder {folder} is not there")
+        return cannot_tell(f"the folder {folder} does not exist")
     before = snapshot.git_state
     if before is None:
-        return cannot_tell("nothing was recorded from git at the pause")
+        return cannot_tell("no git state was recorded at the pause")
     try:
         return _told_by_git(snapshot, before, folder)
     except HoldfastError as error:
@@ -68,11 +68,11 @@ def find_drift(snapshot: SessionSnapshot | None, folder: Path) -> FolderDrift:
 def _told_by_git(snapshot: SessionSnapshot, before: GitState, folder: Path) -> FolderDrift:
     now = capture_git_state(folder, since=before.commit_at_snapshot)
     if now is None:
-        return FolderDrift(changes=("The folder is not a git repository any more.",))
+        return FolderDrift(changes=("The folder is no longer a git repository.",))
     if is_ignored(folder):
-        return cannot_tell("git ignores whatever is new in the folder")
+        return cannot_tell("git ignores all new files in the folder")
     changed, unknown = _files(snapshot, before, now, folder)
-    files = _named("Changed on the disk since the pause", changed)
+    files = _named("Changed on disk since the pause", changed)
     return FolderDrift(
         changes=(*_branch(before, now), *_commits(before, now), *files),
         unknown=tuple(_named("Cannot tell whether these changed since the pause", unknown)),
@@ -87,7 +87,7 @@ def _branch(before: GitState, now: GitState) -> Iterator[str]:
     if before.branch != now.branch:
         yield f"The branch was {before.branch or '(detached)'} and is {now.branch or '(detached)'} now."
     if now.operation and now.operation != before.operation:
-        yield f"A {now.operation} is in progress that was not at the pause."
+        yield f"A {now.operation} is in progress that had not started at the pause."
 
 
 def _commits(before: GitState, now: GitState) -> Iterator[str]:
@@ -97,7 +97,7 @@ def _commits(before: GitState, now: GitState) -> Iterator[str]:
         commit[:12] if commit else "none" for commit in (before.commit_at_snapshot, now.commit_at_snapshot)
     )
     if now.start_commit_missing:
-        yield f"The commit of the pause ({then}) is gone: history was rewritten; HEAD is {since}."
+        yield f"The commit checked out at the pause ({then}) is gone: history was rewritten; HEAD is {since}."
     else:
         yield f"HEAD was {then} at the pause and is {since} now."
 

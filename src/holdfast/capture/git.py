@@ -43,7 +43,7 @@ BEFORE_FIRST_COMMIT: Final = "before-first-commit"
 
 
 def capture_git_state(folder: Path, *, since: str | None = None) -> GitState | None:
-    """The whole repository that `folder` lies in; None where that is in no git work tree.
+    """The whole repository that `folder` lies in; None where that is not in a git work tree.
 
     No work tree means no repository, a bare one, or a place inside `.git`. A repository
     that is there and cannot be read (damaged, owned by somebody else) is a `GitError`.
@@ -167,9 +167,9 @@ def _refuse_damaged(folder: Path, *, below: Path | None) -> None:
         dot_git = parent / ".git"
         if _holds_a_repository(dot_git) and run_git(folder, "--git-dir", str(dot_git), "rev-parse").code != 0:
             raise GitError(
-                f"the git repository at {parent} is damaged, not readable, or its `.git` points nowhere",
-                hint="check its permissions; `git fsck` looks for damage; `git worktree repair`, run in "
-                "the main work tree, repairs the link to one that was moved",
+                f"the git repository at {parent} is damaged, unreadable, or its `.git` link is broken",
+                hint="check its permissions; run `git fsck` to check for damage, or `git worktree repair` "
+                "in the main work tree if it was moved",
             )
 
 
@@ -254,8 +254,8 @@ def _read_status(folder: Path) -> _Status:
     head = headers[b"branch.head"]
     if head == b"(unknown)":
         raise GitError(
-            f"the branch checked out in {folder} is damaged: git cannot tell its commit",
-            hint="`git reflog` shows where it stood; `git fsck` looks for more damage",
+            f"the branch checked out in {folder} is damaged: git cannot resolve its commit",
+            hint="`git reflog` shows its earlier commits; `git fsck` checks for more damage",
         )
     oid = headers[b"branch.oid"]
     upstream = headers.get(b"branch.upstream")
@@ -409,7 +409,7 @@ def commit_files(folder: Path, paths: Sequence[Path], message: str) -> str:
     are make no new commit. On failure the index holds what it held before.
     """
     if not paths:
-        raise InvalidInputError("no file to commit")
+        raise InvalidInputError("no files to commit")
     try:
         return _commit_files(folder, paths, message)
     except GitError as error:
@@ -437,7 +437,7 @@ def _commit_files(folder: Path, paths: Sequence[Path], message: str) -> str:
 def _place_to_commit_in(folder: Path) -> Place:
     place = locate(folder)
     if place is None:
-        raise GitError(f"{folder} is in no git work tree", hint="run `git init` there first")
+        raise GitError(f"{folder} is not in a git work tree", hint="run `git init` there first")
     operation = operation_in(place.git_dir)
     if operation is not None:
         raise GitError(f"a {operation} is in progress", hint=f"finish or abort the {operation} first")
@@ -447,11 +447,11 @@ def _place_to_commit_in(folder: Path) -> Place:
 def _name_in_tree(top: Path, path: Path) -> bytes:
     """The name as the index has it. Symlinks on the way are followed, a link itself is not."""
     if path.is_dir() and not path.is_symlink():
-        raise InvalidInputError(f"{path} is a folder; name the files in it")
+        raise InvalidInputError(f"{path} is a folder; give the files in it")
     try:
         relative = (path.parent.resolve() / path.name).relative_to(top)
     except ValueError as error:
-        raise InvalidInputError(f"{path} lies outside of the repository at {top}") from error
+        raise InvalidInputError(f"{path} is outside the repository at {top}") from error
     return os.fsencode(relative.as_posix())
 
 
@@ -507,7 +507,7 @@ def _take_back(top: Path, names: Sequence[bytes], before: bytes, environment: Ma
 
 
 _ADVICE = (
-    (b"index.lock", "another git process is at work here; if none is, remove the lock file it names"),
+    (b"index.lock", "another git process is running here; if none is, remove the lock file named above"),
     (b"tell me who you are", "set `git config user.name` and `user.email`"),
     (b"empty ident name", "set `git config user.name` and `user.email`"),
     (b"failed to sign", "unlock your signing key first"),
@@ -544,5 +544,5 @@ def _write(
     advice = next((advice for sign, advice in _ADVICE if sign in answer.err), None)
     raise GitError(
         reason(answer),
-        hint=advice or "see to what git says, then commit the files yourself with `git add -f`",
+        hint=advice or "fix what git reports, then commit the files yourself with `git add -f`",
     )

@@ -130,25 +130,28 @@ class _JUnitReader:
             self._parser.Parse(data, False)
         except expat.ExpatError as error:
             raise DamagedDataError(
-                f"{self._name} is no XML: {error}", hint="did the test run end before it was written?"
+                f"{self._name} is not valid XML: {error}",
+                hint="the test run may have ended before the report was complete",
             ) from None
 
     def close(self) -> TestResults:
         try:
             self._parser.Parse(b"", True)
         except expat.ExpatError as error:
-            raise DamagedDataError(f"{self._name} is cut off: {error}") from None
+            raise DamagedDataError(f"{self._name} is truncated: {error}") from None
         # A name that ran twice, as with retries, has passed if it did once.
         failed = {name: why for name, why in self._failed.items() if name not in self._passed}
         return TestResults(frozenset(self._passed), failed, self._skipped)
 
     def _refuse_doctype(self, *_: object) -> None:
-        raise DamagedDataError(f"{self._name} has a document type, which no test report needs")
+        raise DamagedDataError(
+            f"{self._name} contains a document type declaration, which is not allowed in a test report"
+        )
 
     def _start(self, tag: str, attributes: dict[str, str]) -> None:
         tag = tag.rpartition(":")[2]
         if not self._path and tag not in ("testsuites", "testsuite"):
-            raise DamagedDataError(f"{self._name} is no JUnit report: it begins with <{clipped(tag, 40)}>")
+            raise DamagedDataError(f"{self._name} is not a JUnit report: it starts with <{clipped(tag, 40)}>")
         self._path.append(tag)
         if len(self._path) > _DEEPEST:
             raise DamagedDataError(f"{self._name} is nested too deeply")

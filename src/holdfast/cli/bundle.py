@@ -14,10 +14,10 @@ from holdfast.base.text import counted
 from holdfast.cli import common
 
 _only_option = click.option(
-    "--session", "only", multiple=True, metavar="ID", help="Only this one; can be given again."
+    "--session", "only", multiple=True, metavar="ID", help="Only this session. Repeatable."
 )
 _encrypt_option = click.option(
-    "--encrypt", is_flag=True, help="With a passphrase: HOLDFAST_PASSPHRASE, or asked for."
+    "--encrypt", is_flag=True, help="Encrypt with a passphrase (HOLDFAST_PASSPHRASE, or prompted)."
 )
 
 
@@ -25,12 +25,12 @@ _encrypt_option = click.option(
 @click.argument("file", type=click.Path(path_type=Path))
 @_only_option
 @_encrypt_option
-@click.option("--force", is_flag=True, help="Write over a file that is there.")
+@click.option("--force", is_flag=True, help="Overwrite an existing file.")
 @common.json_option
 def export_command(file: Path, only: tuple[str, ...], encrypt: bool, force: bool, as_json: bool) -> None:
     """Export this project's sessions to a bundle FILE.
 
-    With --encrypt the file is in age's format, and the `age` tool opens it too.
+    With --encrypt the file is in age format, so the `age` tool can open it too.
 
     \b
     Examples:
@@ -40,7 +40,7 @@ def export_command(file: Path, only: tuple[str, ...], encrypt: bool, force: bool
     from holdfast.sessions.bundles import export_bundle
 
     if file.exists() and not force:
-        raise CannotDoError(f"{file} is there already", hint="--force writes over it")
+        raise CannotDoError(f"{file} already exists", hint="pass --force to overwrite it")
     passphrase = common.passphrase(confirm=True) if encrypt else None
     data, names = export_bundle(common.settings(), only, passphrase=passphrase)
     with storage_errors(f"write {file}"):
@@ -59,8 +59,8 @@ def export_command(file: Path, only: tuple[str, ...], encrypt: bool, force: bool
 def import_command(file: Path, as_json: bool) -> None:
     """Import the sessions of a bundle FILE into this project.
 
-    The bundle is checked as a whole first; one with anything wrong about it is refused and nothing is
-    written. Names and ids that are taken here are replaced by new ones.
+    The whole bundle is verified first; if anything is wrong it is rejected and nothing is
+    written. Names and ids that already exist here are replaced by new ones.
 
     \b
     Examples:
@@ -87,9 +87,9 @@ def import_command(file: Path, as_json: bool) -> None:
     if report.transactions:
         click.echo(f"  with {counted(len(report.transactions), 'transaction')}: `holdfast tx list`")
     for old, new in report.renamed.items():
-        click.echo(f"  {old} is {new} here")
+        click.echo(f"  {old} was imported as {new}")
     if report.already_there:
-        click.echo(f"  {len(report.already_there)} were here already")
+        click.echo(f"  {len(report.already_there)} already existed")
 
 
 # ── share ─────────────────────────────────────────────────────────────────────────────────────────
@@ -99,7 +99,7 @@ def import_command(file: Path, as_json: bool) -> None:
 def share_command() -> None:
     """Share this project's sessions through a git remote.
 
-    They lie under a ref of their own there (refs/holdfast/sessions), which no clone fetches by itself.
+    They are stored under a separate ref (refs/holdfast/sessions), which clones do not fetch by default.
 
     \b
     Examples:
@@ -114,7 +114,7 @@ def share_command() -> None:
 @_encrypt_option
 @common.json_option
 def push(remote: str, only: tuple[str, ...], encrypt: bool, as_json: bool) -> None:
-    """Put this project's sessions on the REMOTE, in place of those this copy has put there before."""
+    """Push this project's sessions to REMOTE, replacing those pushed from this copy before."""
     from holdfast.sessions.bundles import export_bundle
 
     current = common.settings()
@@ -130,7 +130,7 @@ def push(remote: str, only: tuple[str, ...], encrypt: bool, as_json: bool) -> No
 @click.argument("remote", default="origin")
 @common.json_option
 def pull(remote: str, as_json: bool) -> None:
-    """Take in the sessions that others have put on the REMOTE; each bundle is checked like any other."""
+    """Import the sessions that others pushed to REMOTE; every bundle is verified first."""
     from holdfast.sessions.bundles import import_bundle
     from holdfast.sessions.reindex import take_in_waiting
     from holdfast.store.encryption import is_encrypted

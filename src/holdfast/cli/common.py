@@ -33,11 +33,11 @@ T = TypeVar("T")
 
 
 def json_option(function: F) -> F:
-    return click.option("--json", "as_json", is_flag=True, help="Print JSON for programs.")(function)
+    return click.option("--json", "as_json", is_flag=True, help="Print JSON.")(function)
 
 
 def yes_option(function: F) -> F:
-    return click.option("--yes", "-y", is_flag=True, help="Do not ask.")(function)
+    return click.option("--yes", "-y", is_flag=True, help="Do not ask for confirmation.")(function)
 
 
 def settings() -> Settings:
@@ -50,7 +50,7 @@ def settings() -> Settings:
 @functools.cache
 def _warn_of_foreign_folder(where: str, reason: str) -> None:
     """Once in a command, however often it asks for the settings."""
-    click.echo(f"warning: ignoring {where}: {reason}; `holdfast trust` shows what it holds", err=True)
+    click.echo(f"warning: ignoring {where}: {reason}; run `holdfast trust` to inspect it", err=True)
 
 
 @contextlib.contextmanager
@@ -127,7 +127,7 @@ def passphrase(*, confirm: bool = False) -> str | None:
     given = os.environ.get("HOLDFAST_PASSPHRASE")
     if given is not None or not is_interactive():
         if given is None and confirm:
-            raise InvalidInputError("no passphrase was given", hint="set HOLDFAST_PASSPHRASE")
+            raise InvalidInputError("no passphrase given", hint="set HOLDFAST_PASSPHRASE")
         return given
     return click.prompt("Passphrase", hide_input=True, confirmation_prompt=confirm, err=True)
 
@@ -190,7 +190,7 @@ def parse_json_object(text: str, option: str) -> dict[str, Any]:
 def find_snapshot(store: Store, current: Settings, name: str) -> SnapshotSummary:
     """By id, unique beginning of one, session name, or `latest` in this worktree."""
     if not name:  # the beginning of every id, and what an unset variable leaves on a command line
-        raise InvalidInputError("the snapshot's name is empty", hint="`holdfast snapshot list` shows them")
+        raise InvalidInputError("the snapshot name is empty", hint="`holdfast snapshot list` shows them")
     if name == "latest":
         from holdfast.sessions.contexts import newest_with_work
         from holdfast.store.protocol import SnapshotSummary
@@ -199,7 +199,7 @@ def find_snapshot(store: Store, current: Settings, name: str) -> SnapshotSummary
         if latest is not None:
             return SnapshotSummary.of(latest)
         raise NotFoundError(
-            "nothing was paused in this folder yet", hint="`holdfast winddown start --percent 0.90`"
+            "nothing has been paused in this folder yet", hint="`holdfast winddown start --percent 0.90`"
         )
     found = store.find_snapshots(name)
     exact = [line for line in found if line.id == name]
@@ -208,11 +208,12 @@ def find_snapshot(store: Store, current: Settings, name: str) -> SnapshotSummary
         exact = [line for line in found if line.workflow_id in ours]
     chosen = exact or found
     if not chosen:
-        raise NotFoundError(f"there is no snapshot {name}", hint="`holdfast snapshot list` shows them")
+        raise NotFoundError(f"no such snapshot: {name}", hint="`holdfast snapshot list` shows them")
     if len(chosen) > 1:
         raise InvalidInputError(
-            f"{name} could be any of {len(chosen)} snapshots: {', '.join(line.id for line in chosen[:3])}, …",
-            hint="give more of its id",
+            f"{name} is ambiguous: it matches {len(chosen)} snapshots: "
+            f"{', '.join(line.id for line in chosen[:3])}, …",
+            hint="give more characters of the id",
         )
     return chosen[0]
 

@@ -25,26 +25,28 @@ _DEFAULT = 9_500
 
 @click.command("context")
 @click.argument("snapshot", required=False)
-@click.option("--session", metavar="ID", help="A session of a coding agent in this project.")
+@click.option("--session", metavar="ID", help="A coding agent's session in this project.")
 @click.option(
     "--transcript",
     type=click.Path(path_type=Path),
     metavar="FILE",
-    help="An agent's session file, wherever it is.",
+    help="An agent's session file, anywhere on disk.",
 )
-@click.option("--agent", help="Which agent wrote it: claude, codex, gemini, opencode. Else it is recognised.")
 @click.option(
-    "--max-chars", type=int, metavar="N", help=f"Length at most, in characters. Default {_DEFAULT}."
+    "--agent", help="The agent that wrote it: claude, codex, gemini or opencode. Detected by default."
 )
-@click.option("--budget", type=int, metavar="TOKENS", help="Length at most, in tokens.")
-@click.option("--model", help="Who will read it, for the price in the report.")
-@click.option("--report", is_flag=True, help="Tell on stderr what was carried and what was left out.")
+@click.option(
+    "--max-chars", type=int, metavar="N", help=f"Maximum length in characters. Default: {_DEFAULT}."
+)
+@click.option("--budget", type=int, metavar="TOKENS", help="Maximum length in tokens.")
+@click.option("--model", help="The model that will read it, to estimate the cost in the report.")
+@click.option("--report", is_flag=True, help="Report on stderr what was included and what was left out.")
 @common.json_option
 def context_command(snapshot: str | None, as_json: bool, **options: Any) -> None:
     """Print what the next session should read.
 
-    Of SNAPSHOT (an id, a session name, `latest`), of an agent's session, or of a session file;
-    with none of these, of the latest snapshot of this worktree. Nothing else goes to stdout.
+    The source is SNAPSHOT (an id, a session name or `latest`), an agent's session, or a session
+    file; by default, the latest snapshot of this worktree. Nothing else is written to stdout.
 
     \b
     Examples:
@@ -53,7 +55,7 @@ def context_command(snapshot: str | None, as_json: bool, **options: Any) -> None
       holdfast context --transcript session.jsonl --budget 2000
     """
     if sum(given is not None for given in (snapshot, options["session"], options["transcript"])) > 1:
-        raise InvalidInputError("give one of SNAPSHOT, --session and --transcript")
+        raise InvalidInputError("give only one of SNAPSHOT, --session and --transcript")
     compiled = _compile(snapshot, options, _max_chars(options["max_chars"], options["budget"]))
     if as_json:
         _print_json(compiled, options["model"])
@@ -104,7 +106,8 @@ def _of_transcript(options: dict[str, Any], max_chars: int) -> Compiled:
         session, source = read_session(path, options["agent"]), f"--transcript {shlex.quote(str(path))}"
     if session.report.torn or session.report.oversized:
         click.echo(
-            f"warning: {session.report.torn} torn and {session.report.oversized} huge lines were passed over",
+            f"warning: {session.report.torn} torn and {session.report.oversized} oversized lines were "
+            "skipped",
             err=True,
         )
     return compile_context(session.found, max_chars, source)
@@ -136,9 +139,9 @@ _CATEGORIES = ("decisions", "errors", "reviewer-feedback", "git-changes", "tasks
 @click.argument("category", type=click.Choice(_CATEGORIES))
 @common.json_option
 def history_command(snapshot: str, category: str, as_json: bool) -> None:
-    """Show everything of one kind that a snapshot holds.
+    """Show all entries of one kind in a snapshot.
 
-    What its context left out is here.
+    This includes what the context left out.
 
     \b
     Examples:

@@ -16,27 +16,37 @@ if TYPE_CHECKING:
     from holdfast.model.workflow import Workflow
     from holdfast.workflows.service import Resumed
 
-_detach_option = click.option("--detach", is_flag=True, help="Leave it to a worker and return at once.")
-_reason_option = click.option("--reason", "-r", help="Why, for the record.")
+_detach_option = click.option(
+    "--detach", is_flag=True, help="Run it in the background and return immediately."
+)
+_reason_option = click.option("--reason", "-r", help="Reason to record.")
 
 
 @click.command("run")
 @click.argument("plan", type=click.Path(path_type=Path))
-@click.option("--cwd", type=click.Path(path_type=Path), help="The worktree, instead of the project folder.")
-@click.option("--driver", help="What executes the tasks, instead of the plan's driver.")
-@click.option("--pause-every", type=click.IntRange(1), help="Pause after so many tasks of a session.")
-@click.option("--timeout", type=click.FloatRange(0, min_open=True), help="Pause after so many seconds.")
 @click.option(
-    "--force-after", type=click.FloatRange(0), help="Seconds a pause waits for a task. [default: 300]"
+    "--cwd", type=click.Path(path_type=Path), help="Worktree to run in. Default: the project folder."
 )
-@click.option("--parallel", type=click.IntRange(1), help="Tasks side by side at most.")
-@click.option("--resume-on-reset", is_flag=True, default=None, help="Go on by itself when a quota is back.")
+@click.option("--driver", help="Driver that executes the tasks. Default: the plan's.")
+@click.option("--pause-every", type=click.IntRange(1), help="Pause after N tasks in a session.")
+@click.option(
+    "--timeout", type=click.FloatRange(0, min_open=True), help="Pause when the session has run for N seconds."
+)
+@click.option(
+    "--force-after",
+    type=click.FloatRange(0),
+    help="Seconds a pause waits for the running task. [default: 300]",
+)
+@click.option("--parallel", type=click.IntRange(1), help="Maximum number of concurrent tasks.")
+@click.option(
+    "--resume-on-reset", is_flag=True, default=None, help="Resume automatically when a usage quota resets."
+)
 @_detach_option
 @common.json_option
 def run_command(plan: Path, cwd: Path | None, detach: bool, as_json: bool, **options: object) -> int:
     """Run a plan, task by task, so that it can be paused and resumed.
 
-    Ctrl-C pauses it at the end of the running task.
+    Ctrl-C pauses it when the running task ends.
 
     \b
     Examples:
@@ -77,9 +87,11 @@ def run_command(plan: Path, cwd: Path | None, detach: bool, as_json: bool, **opt
 
 @click.command("resume")
 @click.argument("workflow_id", metavar="[WORKFLOW]", required=False)
-@click.option("--from", "from_snapshot", metavar="SNAPSHOT", help="Go on from an older snapshot.")
-@click.option("--message", "-m", help="What the next session should know from you.")
-@click.option("--strict", is_flag=True, help="Refuse unless the worktree is known to be as at the pause.")
+@click.option("--from", "from_snapshot", metavar="SNAPSHOT", help="Resume from an older snapshot.")
+@click.option("--message", "-m", help="A message for the next session.")
+@click.option(
+    "--strict", is_flag=True, help="Fail unless the worktree is known to be unchanged since the pause."
+)
 @_detach_option
 @common.yes_option
 @common.json_option
@@ -94,10 +106,10 @@ def resume_command(
 ) -> int:
     """Resume a paused or failed workflow from its last snapshot.
 
-    It continues where it left off, with the context of what earlier sessions did; a task that
-    failed is tried again. A workflow whose process was killed is resumed the same way. A
-    session without a plan, such as a wind-down, has nothing to run: its context is printed,
-    and it is noted as taken up.
+    It continues where it left off, with the context of earlier sessions. A failed
+    task is retried. A workflow whose process was killed is resumed the same way. A
+    session without a plan, such as a wind-down, has nothing to run: its context is printed
+    and it is marked as resumed.
 
     \b
     Examples:
@@ -157,7 +169,7 @@ def _show(service: common.Service, workflow: Workflow, snapshot_id: str | None, 
             text = ResumeContextCompiler().compile(snapshot, workflow.issue)
             click.echo(f"  Context: about {len(text) // 4:,} tokens")
         if ask and common.is_interactive() and workflow.options.driver != "shell":
-            click.confirm("Go on?", default=True, abort=True, err=True)
+            click.confirm("Continue?", default=True, abort=True, err=True)
     click.echo(f"\nResuming workflow {workflow.id}...")
 
 
@@ -169,14 +181,17 @@ def _hand_over(resumed: Resumed, message: str | None, *, as_json: bool) -> int:
     if snapshot is None:
         raise NotFoundError(f"workflow {workflow.id} has no snapshot", hint="`holdfast snapshot list`")
     compiled = ResumeContextCompiler().compile_with_report(snapshot, workflow.issue, drift=resumed.drift)
-    text = f"The user says now: {message}\n\n{compiled.text}" if message else compiled.text
+    text = f"New message from the user: {message}\n\n{compiled.text}" if message else compiled.text
     if as_json:
         handover = {"snapshot_id": snapshot.id, "session_id": snapshot.session_id, "context": text}
         document = workflow.model_dump(mode="json")
         common.print_json({**document, "handover": {**handover, "taken_up_before": before}})
         return 0
-    again = f" again; before that at {before:%Y-%m-%d %H:%M:%S} UTC" if before else ""
-    click.echo(f"Taken up {snapshot.session_id}{again}. There is no plan to run; go on from this:", err=True)
+    again = f" again; previously at {before:%Y-%m-%d %H:%M:%S} UTC" if before else ""
+    click.echo(
+        f"Resumed {snapshot.session_id}{again}. There is no plan to run. Continue from this context:",
+        err=True,
+    )
     click.echo(text, nl=False)
     return 0
 
@@ -189,7 +204,7 @@ def _hand_over(resumed: Resumed, message: str | None, *, as_json: bool) -> int:
 @_detach_option
 @common.json_option
 def approve_command(workflow_id: str, detach: bool, as_json: bool) -> int:
-    """Approve the task that is waiting, and continue.
+    """Approve the waiting task and continue.
 
     \b
     Examples:
@@ -230,17 +245,17 @@ def reject_command(workflow_id: str, reason: str | None, as_json: bool) -> None:
 
 @click.command("pause")
 @click.argument("workflow_id", metavar="[WORKFLOW]", required=False)
-@click.option("--reason", "-r", help="Why, for whoever resumes it.")
-@click.option("--force-after", type=click.FloatRange(0), help="Cut the task off after so many seconds.")
-@click.option("--no-wait", is_flag=True, help="Ask for it and return at once.")
+@click.option("--reason", "-r", help="Reason, shown when the workflow is resumed.")
+@click.option("--force-after", type=click.FloatRange(0), help="Interrupt the running task after N seconds.")
+@click.option("--no-wait", is_flag=True, help="Request the pause and return immediately.")
 @common.json_option
 def pause_command(
     workflow_id: str | None, reason: str | None, force_after: float | None, no_wait: bool, as_json: bool
 ) -> None:
     """Pause a running workflow at the next task boundary.
 
-    The running task is let finish; after 5 minutes, or --force-after, it is cut off and will run
-    again. A snapshot is made for resuming later.
+    The running task is allowed to finish. After 5 minutes, or --force-after, it is interrupted and runs
+    again on resume. A snapshot is taken for resuming later.
 
     \b
     Examples:
@@ -261,7 +276,7 @@ def pause_command(
         common.print_json({"status": status, "workflow_id": workflow.id, "snapshot_id": snapshot_id})
         return
     if snapshot_id is None:
-        click.echo("✓ Pause requested: it is honoured at the end of the running task")
+        click.echo("✓ Pause requested; takes effect when the running task ends")
         return
     click.echo(f"✓ Workflow paused (snapshot: {snapshot_id})")
     click.echo(f"  Resume with: holdfast resume {workflow.id}")
@@ -275,7 +290,7 @@ def pause_command(
 @_reason_option
 @common.json_option
 def cancel_command(workflow_id: str, reason: str | None, as_json: bool) -> None:
-    """Cancel a workflow for good; a running task is stopped.
+    """Cancel a workflow permanently; a running task is stopped.
 
     \b
     Examples:

@@ -196,7 +196,7 @@ class Screen:
         )
         self.console.print(syntax)
         if len(shown) < len(lines):
-            self.say(f"… {len(lines) - len(shown)} more lines; c shows all", "dim")
+            self.say(f"… {len(lines) - len(shown)} more lines; press c to show all", "dim")
 
     def help(self, keys: Mapping[str, str]) -> None:
         for key, meaning in keys.items():
@@ -285,7 +285,7 @@ class Dialogue(ABC, Generic[_T]):
 
     def _tell_how_to_go_on(self) -> None:
         done, total = self._progress()
-        self._screen.say(f"Saved: {done}/{total} {self.counted}. Go on with: {self._command}")
+        self._screen.say(f"Saved: {done}/{total} {self.counted}. Continue with: {self._command}")
 
 
 # ── an audit ──────────────────────────────────────────────────────────────────────────────────────
@@ -295,10 +295,10 @@ class AuditDialogue(Dialogue[CodeItem]):
     question = "Rating 1-4, s, u, c, q or ?:"
     help: ClassVar[Mapping[str, str]] = {
         **{str(rating): meaning for rating, meaning in RATINGS.items()},
-        "s": "skip it",
+        "s": "skip this item",
         "u": "undo the last rating",
-        "c": "all of the code, or its first lines",
-        "q": "stop here; everything is saved",
+        "c": "show all of the code, or only the first lines",
+        "q": "quit; everything is saved",
         "Ctrl-C": "the same",
         "?": "this help",
     }
@@ -323,7 +323,7 @@ class AuditDialogue(Dialogue[CodeItem]):
 
     def _undo(self, item: CodeItem) -> bool:  # noqa: ARG002
         before = self._audit.undo()
-        told = f"Took back the rating of {before.name}." if before else "There is no rating to take back."
+        told = f"Undid the rating of {before.name}." if before else "There is no rating to undo."
         self._screen.say(told, "yellow")
         return before is not None
 
@@ -352,7 +352,9 @@ def as_it_is(audit: Audit, item: CodeItem) -> tuple[Source, CodeItem]:
     source = read_source(audit.sessions.project, item.filepath)
     today = next((one for one in analyse(source) if one.name == item.name), None)
     if today is None:
-        raise SourceError(f"{item.name} is no longer in {item.filepath}", hint="start again with --resume")
+        raise SourceError(
+            f"{item.name} is no longer in {item.filepath}", hint="run the command again with --resume"
+        )
     return source, today
 
 
@@ -363,12 +365,12 @@ class ImproveDialogue(Dialogue[PlanItem]):
     question = "a, e, s, r, u, c, q or ?:"
     help: ClassVar[Mapping[str, str]] = {
         "a": "accept: write it into the file",
-        "e": "edit it in your editor, then look at it again",
+        "e": "edit it in your editor, then review it again",
         "s": "skip this item",
-        "r": "have another one proposed; you may say what should be different",
-        "u": "undo the last decision, in the file too",
-        "c": "all of the code, or its first lines",
-        "q": "stop here; everything is saved",
+        "r": "request another proposal; you can say what should be different",
+        "u": "undo the last decision, including in the file",
+        "c": "show all of the code, or only the first lines",
+        "q": "quit; everything is saved",
         "Ctrl-C": "the same",
         "?": "this help",
     }
@@ -411,7 +413,9 @@ class ImproveDialogue(Dialogue[PlanItem]):
 
     def _accept(self, item: PlanItem) -> bool:
         if item.proposal is None:
-            self._screen.say("There is no proposal yet; r asks for one, e writes it by hand.", "yellow")
+            self._screen.say(
+                "There is no proposal yet. Press r to request one, or e to write it yourself.", "yellow"
+            )
             return False
         try:
             self._improvement.accept(item, item.proposal)
@@ -439,7 +443,7 @@ class ImproveDialogue(Dialogue[PlanItem]):
     def _another(self, item: PlanItem) -> bool:
         wish = ""
         if item.proposal is not None:
-            self._screen.prompt("What should be different (Enter: just another one):")
+            self._screen.prompt("What should be different (Enter: just try again):")
             wish = self._keys.read_line(self._screen.echo)
         self._ask(item, wish)
         return False
@@ -453,7 +457,7 @@ class ImproveDialogue(Dialogue[PlanItem]):
         if before is None:
             self._screen.say("There is nothing to undo.", "yellow")
             return False
-        self._screen.say(f"Took back what was decided about {before.name}.", "yellow")
+        self._screen.say(f"Undid the decision about {before.name}.", "yellow")
         return True
 
     def _code(self, item: PlanItem) -> bool:
@@ -466,7 +470,7 @@ class ImproveDialogue(Dialogue[PlanItem]):
 
     def _ask(self, item: PlanItem, wish: str = "") -> None:
         try:
-            with self._screen.console.status("asking the model …"):
+            with self._screen.console.status("waiting for the model …"):
                 found = self._improvement.propose(item, self._proposer, wish)
         except _REFUSALS as error:
             self._refused(error)

@@ -31,8 +31,8 @@ LATEST = ""
 def command() -> None:
     """Rate, rank and improve the documentation of your code.
 
-    Functions, classes and methods of Python, JavaScript and TypeScript. Every answer is saved at once: stop
-    with q or Ctrl-C whenever you like and go on later.
+    Covers functions, classes and methods in Python, JavaScript and TypeScript. Every answer is
+    saved immediately: quit with q or Ctrl-C at any time and continue later.
 
     \b
     Examples:
@@ -53,12 +53,10 @@ def _on_sessions(kind: SessionType) -> Callable[[Callable[..., None]], Callable[
             is_flag=False,
             flag_value=LATEST,
             default=NOT_GIVEN,
-            help="Go on with session ID, or with the latest one.",
+            help="Resume session ID, or the latest one.",
         ),
-        click.option("--new", is_flag=True, help="Start afresh, whatever sessions there are."),
-        click.option(
-            "--clear-session", is_flag=True, help="Delete the sessions of PATH, and do nothing else."
-        ),
+        click.option("--new", is_flag=True, help="Start a new session, even if there are others."),
+        click.option("--clear-session", is_flag=True, help="Delete the sessions of PATH and exit."),
         common.json_option,
     )
 
@@ -73,7 +71,7 @@ def _on_sessions(kind: SessionType) -> Callable[[Callable[..., None]], Callable[
                 common.tell(as_json, {"deleted": deleted}, f"Deleted: {', '.join(deleted) or 'nothing'}")
                 return
             if new and resume is not NOT_GIVEN:
-                raise InvalidInputError("--new starts afresh and --resume goes on", hint="say one of them")
+                raise InvalidInputError("--new and --resume cannot be combined", hint="give one of them")
             body(sessions, resume, new, as_json, **rest)
 
         for option in reversed(options):  # the last one stands on top
@@ -86,14 +84,18 @@ def _on_sessions(kind: SessionType) -> Callable[[Callable[..., None]], Callable[
 @command.command()
 @_on_sessions("audit")
 @click.option(
-    "--max-lines", type=click.IntRange(1), default=20, show_default=True, help="Lines of code shown."
+    "--max-lines",
+    type=click.IntRange(1),
+    default=20,
+    show_default=True,
+    help="Maximum lines of code to show.",
 )
 def audit(sessions: ItemSessions, resume: str | None, new: bool, as_json: bool, max_lines: int) -> None:
     """Rate the documentation of every function, class and method in PATH.
 
-    On a terminal you are shown one item after the other and press 1 (missing or misleading) to 4 (excellent),
-    s to skip, u to undo, ? for help. Files that changed since are asked about again. With --json, or where
-    there is no terminal, the items are only listed, with the ratings there are.
+    On a terminal, items are shown one at a time. Press 1 (missing or misleading) to 4 (excellent),
+    s to skip, u to undo, ? for help. Items in changed files are shown again. With --json, or without
+    a terminal, the items and their ratings are only listed.
 
     \b
     Examples:
@@ -124,12 +126,12 @@ def audit(sessions: ItemSessions, resume: str | None, new: bool, as_json: bool, 
 
 @command.command()
 @_on_sessions("audit")
-@click.option("--limit", type=click.IntRange(1), help="Only so many, the first ones.")
+@click.option("--limit", type=click.IntRange(1), help="Show only the first N items.")
 def plan(sessions: ItemSessions, resume: str | None, new: bool, as_json: bool, limit: int | None) -> None:
-    """Rank what to document first in PATH: what is missing or rated low, and matters.
+    """Rank what to document first in PATH: important code with missing or low-rated documentation.
 
-    Takes the ratings of the latest audit, or with --resume those of audit ID; with --new it takes none and
-    ranks what has no documentation at all.
+    Uses the ratings of the latest audit, or of audit ID with --resume. With --new it ignores
+    ratings and ranks only what has no documentation.
 
     \b
     Examples:
@@ -156,25 +158,25 @@ def plan(sessions: ItemSessions, resume: str | None, new: bool, as_json: bool, l
         return
     _tell_skipped(analysis.skipped)
     if not ranked:
-        click.echo("Nothing to improve: all is documented, and nothing is rated below 4.")
+        click.echo("Nothing to improve: everything is documented, and nothing is rated below 4.")
         return
     common.print_table(
         ("SCORE", "KIND", "ITEM", "WHERE", "WHY"),
         [(one.score, one.kind, one.name, f"{one.filepath}:{one.line}", one.reason) for one in shown],
     )
     if len(shown) < len(ranked):
-        click.echo(f"… and {len(ranked) - len(shown)} more; --limit {len(ranked)} shows all")
+        click.echo(f"… and {len(ranked) - len(shown)} more; use --limit {len(ranked)} to show all")
     if state is None:
         click.echo(
-            f"Ranked without ratings; give some with: holdfast docs audit {shlex.quote(sessions.scope)}"
+            f"Ranked without ratings. To rate first, run: holdfast docs audit {shlex.quote(sessions.scope)}"
         )
 
 
 @command.command()
 @_on_sessions("improve")
-@click.option("--limit", type=click.IntRange(1), help="Only so many, the first ones of the plan.")
-@click.option("--style", type=click.Choice(STYLES), help="Instead of the one that the project has.")
-@click.option("--tone", help="In words, as: terse and technical.")
+@click.option("--limit", type=click.IntRange(1), help="Process only the first N items of the plan.")
+@click.option("--style", type=click.Choice(STYLES), help="Docstring style. Default: the project's own.")
+@click.option("--tone", help="Tone, for example: terse and technical.")
 @click.option("--yes", "-y", is_flag=True, help="Accept every proposal without asking.")
 def improve(
     sessions: ItemSessions,
@@ -185,11 +187,11 @@ def improve(
     yes: bool,
     **preferences: str | None,
 ) -> None:
-    """Have documentation for PATH proposed by a model; you accept, edit, skip or undo.
+    """Let a model propose documentation for PATH; you accept, edit, skip or undo.
 
-    Goes through the plan (see `holdfast docs plan`). The model is that of HOLDFAST_MODEL; it writes in the
-    style of your project. A file is only written if it parses afterwards and every other byte is kept.
-    `holdfast tx` lists and takes back what was written.
+    Works through the plan (see `holdfast docs plan`). The model is set by HOLDFAST_MODEL; it writes in the
+    style of your project. A file is only written if the result parses and every other byte is unchanged.
+    `holdfast tx` lists and undoes what was written.
 
     \b
     Examples:
@@ -200,8 +202,8 @@ def improve(
     """
     if not yes and (as_json or not common.is_interactive()):
         raise InvalidInputError(
-            "improving asks about every proposal, and there is no terminal",
-            hint="--yes accepts them all; `holdfast docs plan` only looks",
+            "this command asks about every proposal, and there is no terminal",
+            hint="pass --yes to accept all, or run `holdfast docs plan` to see what would be improved",
         )
     from holdfast.docaudit.propose import Proposer
     from holdfast.undo.transactions import SideCar
@@ -252,7 +254,7 @@ def _nothing_to_improve(as_json: bool) -> None:
     if as_json:
         common.print_json({"session_id": None, "accepted": 0, "skipped": 0, "items": []})
     else:
-        click.echo("Nothing to improve: all is documented, and nothing is rated below 4.")
+        click.echo("Nothing to improve: everything is documented, and nothing is rated below 4.")
 
 
 def _report_improvement(session: Improvement, failures: dict[str, str], as_json: bool) -> None:
@@ -341,9 +343,9 @@ def _again(sessions: ItemSessions, session_id: str) -> str:
 
 def _tell_skipped(skipped: dict[str, str]) -> None:
     for reason in list(skipped.values())[:5]:
-        click.echo(f"warning: left out: {reason}", err=True)
+        click.echo(f"warning: skipped: {reason}", err=True)
     if len(skipped) > 5:
-        click.echo(f"warning: and {len(skipped) - 5} more files were left out", err=True)
+        click.echo(f"warning: and {len(skipped) - 5} more files were skipped", err=True)
 
 
 def _list_items(sessions: ItemSessions, resume: str | None, new: bool, as_json: bool) -> None:
@@ -370,7 +372,7 @@ def _list_items(sessions: ItemSessions, resume: str | None, new: bool, as_json: 
         return
     _tell_skipped(analysis.skipped)
     _print_summary(summary)
-    click.echo("Rating them needs a terminal.", err=True)
+    click.echo("Rating requires a terminal.", err=True)
 
 
 def _ratings(sessions: ItemSessions, resume: str | None, new: bool) -> tuple[Any, Any]:
@@ -384,7 +386,7 @@ def _ratings(sessions: ItemSessions, resume: str | None, new: bool) -> tuple[Any
     else:
         found = sessions.found()
         if resume == LATEST and not found:
-            raise SessionNotFoundError(f"there is no audit of {sessions.scope}", hint=sessions.hint_new)
+            raise SessionNotFoundError(f"no audit found for {sessions.scope}", hint=sessions.hint_new)
         state = found[0] if found else None
     return state, ratings_of(sessions, state) if state else {}
 

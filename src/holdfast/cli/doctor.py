@@ -98,7 +98,7 @@ def _database(current: Settings) -> Iterator[CheckResult]:
             yield CheckResult(
                 "workflows",
                 not lost,
-                f"{len(lost)} left behind by a process that is gone" if lost else "none left behind",
+                f"{len(lost)} abandoned by a dead process" if lost else "none abandoned",
                 "; ".join(f"holdfast resume {flow.id}" for flow in lost) or None,
             )
     except HoldfastError as error:
@@ -112,7 +112,7 @@ def _journal(current: Settings) -> Iterator[CheckResult]:
     yield CheckResult(
         "wind-down",
         not orphaned,
-        "one was left behind by a process that is gone" if orphaned else "none left behind",
+        "one was abandoned by a dead process" if orphaned else "none abandoned",
         "holdfast winddown recover",
     )
 
@@ -126,7 +126,7 @@ def _drivers(current: Settings) -> Iterator[CheckResult]:
         try:
             driver_named(name, current).check(probe)
         except HoldfastError as error:
-            told = f"not usable: {error.message}"
+            told = f"unusable: {error.message}"
             yield CheckResult(f"driver {name}", True, told, error.hint, optional=True)
         else:
             yield CheckResult(f"driver {name}", True, "usable")
@@ -150,8 +150,8 @@ _CHECKS: tuple[Callable[[Settings], Iterator[CheckResult]], ...] = (
 def reindex_command(folders: tuple[Path, ...], as_json: bool) -> None:
     """Rebuild the database from the session files.
 
-    Reads this project, the FOLDERS named, and every project the database ever held.
-    A damaged SQLite database is set aside first. Can be run at any time.
+    Reads this project, the given FOLDERS, and every project the database has ever
+    held. A damaged SQLite database is renamed first. Safe to run at any time.
 
     \b
     Examples:
@@ -165,10 +165,10 @@ def reindex_command(folders: tuple[Path, ...], as_json: bool) -> None:
         common.print_json(asdict(report))
     else:
         if report.database_set_aside:
-            click.echo(f"The damaged database was kept as {report.database_set_aside}")
+            click.echo(f"The damaged database was renamed to {report.database_set_aside}")
         click.echo(
-            f"{counted(len(report.added), 'session')} added, {report.already_there} were there, "
-            f"in {report.projects} projects."
+            f"{counted(len(report.added), 'session')} added, {report.already_there} already "
+            f"present, in {report.projects} projects."
         )
     for complaint in (*report.damaged, *report.held):
         click.echo(f"warning: {complaint}", err=True)

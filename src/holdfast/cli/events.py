@@ -15,13 +15,15 @@ _POLL_SECONDS = 0.2
 
 @click.command("events")
 @click.argument("workflow_id", metavar="[WORKFLOW]", required=False)
-@click.option("--follow", "-f", is_flag=True, help="Go on showing them until the workflow rests or ends.")
-@click.option("--since", type=click.IntRange(0), default=0, help="Only those with a higher number.")
+@click.option(
+    "--follow", "-f", is_flag=True, help="Keep printing new events until the workflow pauses or ends."
+)
+@click.option("--since", type=click.IntRange(0), default=0, help="Only events with a higher number.")
 @common.json_option
 def command(workflow_id: str | None, follow: bool, since: int, as_json: bool) -> None:
     """Show what happened in a workflow, in order.
 
-    With --json and --follow it prints one JSON object a line.
+    With --json and --follow, prints one JSON object per line.
 
     \b
     Examples:

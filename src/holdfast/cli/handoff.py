@@ -26,18 +26,20 @@ _PROGRAMS = {"claude-code": "claude", "codex": "codex", "gemini": "gemini", "ope
 
 
 @click.command("handoff", context_settings={"ignore_unknown_options": True})
-@click.option("--to", "agent", type=click.Choice(list(AGENTS)), required=True, help="Who goes on.")
 @click.option(
-    "--session", "session_id", metavar="ID", help="The agent session to hand over; else the newest."
+    "--to", "agent", type=click.Choice(list(AGENTS)), required=True, help="The agent that continues."
 )
-@click.option("--exec", "start", is_flag=True, help="Start the other agent here, instead of printing how.")
+@click.option(
+    "--session", "session_id", metavar="ID", help="The agent session to hand over. Default: the newest."
+)
+@click.option("--exec", "start", is_flag=True, help="Start the other agent instead of printing the command.")
 @click.argument("words", nargs=-1, type=click.UNPROCESSED, metavar="[-- WORD…]")
 @common.json_option
 def command(agent: str, session_id: str | None, start: bool, words: tuple[str, ...], as_json: bool) -> None:
     """Continue this work in another agent.
 
-    Makes a snapshot of the agent session in this folder and prints the command that starts the
-    other agent with its context in the first prompt. Words after `--` are passed on to it.
+    Takes a snapshot of the agent session in this folder and prints the command that starts the
+    other agent with that context in its first prompt. Arguments after `--` are passed to the agent.
 
     \b
     Examples:
@@ -125,8 +127,8 @@ def _settled(current: Settings, session: FoundSession | None) -> str:
         latest = SessionFiles(current.layout.sessions).latest() if current.layout.sessions.is_dir() else None
         if latest is None:
             raise NotFoundError(
-                "there is nothing to hand over: no agent has a session in this folder",
-                hint="start the command in the project's folder, or give --session",
+                "nothing to hand over: no agent session found for this folder",
+                hint="run the command in the project folder, or pass --session",
             )
         return latest
     current.layout.ensure()
@@ -173,6 +175,6 @@ def _command(agent: str, words: tuple[str, ...]) -> list[str]:
 def _start(words: list[str], name: str) -> NoReturn:
     program = shutil.which(words[0])
     if program is None:
-        raise CannotDoError(f"{words[0]} is not installed here", hint="leave --exec out to see the command")
+        raise CannotDoError(f"{words[0]} is not installed", hint="omit --exec to see the command")
     os.environ[HANDED_OVER] = name
     os.execv(program, words)  # noqa: S606 - no shell is wanted in between

@@ -13,23 +13,23 @@ from holdfast.hooks.install import AGENTS, InstallPlan, Target, installer_for
 
 @click.command("install")
 @click.argument("agent", type=click.Choice(list(AGENTS)))
-@click.option("--user", "scope", flag_value="user", default="user", help="In all projects. The default.")
-@click.option("--project", "scope", flag_value="project", help="In this project alone.")
+@click.option("--user", "scope", flag_value="user", default="user", help="For all projects (default).")
+@click.option("--project", "scope", flag_value="project", help="For this project only.")
 @click.option(
     "--settings",
     "form",
     flag_value="settings",
     default="settings",
-    help="Claude Code: hooks in its settings. The default.",
+    help="Claude Code: put the hooks in its settings (default).",
 )
-@click.option("--plugin", "form", flag_value="plugin", help="Claude Code: hooks in a plugin.")
-@click.option("--dry-run", is_flag=True, help="Show what would change, as a diff, and change nothing.")
+@click.option("--plugin", "form", flag_value="plugin", help="Claude Code: put the hooks in a plugin.")
+@click.option("--dry-run", is_flag=True, help="Show the changes as a diff without making them.")
 def install_command(agent: str, scope: str, form: str, dry_run: bool) -> None:
     """Install Holdfast's hooks in a coding agent.
 
-    Its sessions are watched, saved and resumed from then on.
+    From then on its sessions are recorded, saved and can be resumed.
 
-    Your own settings stay as they are, and a copy of a changed file is kept beside it.
+    Your own settings are kept, and a backup of each changed file is saved next to it.
 
     \b
     Examples:
@@ -50,7 +50,7 @@ def _planned(agent: str, target: Target, form: str) -> InstallPlan:
     if form == "settings":
         return installer_for(agent).install(target)
     if agent != "claude-code":
-        raise InvalidInputError("--plugin is for claude-code", hint=f"holdfast install {agent}")
+        raise InvalidInputError("--plugin only works with claude-code", hint=f"holdfast install {agent}")
     from holdfast.hooks.install import claude
 
     return claude.install(target, as_plugin=True)
@@ -83,13 +83,13 @@ def carry_out(plan: InstallPlan, dry_run: bool, done: str) -> bool:
 
 @click.command("uninstall")
 @click.argument("agent", type=click.Choice(list(AGENTS)))
-@click.option("--user", "scope", flag_value="user", default="user", help="In all projects. The default.")
-@click.option("--project", "scope", flag_value="project", help="In this project alone.")
-@click.option("--dry-run", is_flag=True, help="Show what would change, as a diff, and change nothing.")
+@click.option("--user", "scope", flag_value="user", default="user", help="For all projects (default).")
+@click.option("--project", "scope", flag_value="project", help="For this project only.")
+@click.option("--dry-run", is_flag=True, help="Show the changes as a diff without making them.")
 def uninstall_command(agent: str, scope: str, dry_run: bool) -> None:
     """Remove Holdfast's hooks from a coding agent.
 
-    Sessions and snapshots stay.
+    Sessions and snapshots are kept.
 
     \b
     Examples:
@@ -97,5 +97,5 @@ def uninstall_command(agent: str, scope: str, dry_run: bool) -> None:
       holdfast uninstall codex --project
     """
     plan = installer_for(agent).uninstall(target_for(scope))
-    if not carry_out(plan, dry_run, f"Holdfast is out of {agent}"):
+    if not carry_out(plan, dry_run, f"Holdfast was removed from {agent}"):
         click.echo(f"Holdfast is not installed for {agent}.")

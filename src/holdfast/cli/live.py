@@ -62,7 +62,7 @@ class Board:
         elif isinstance(what, TaskFinished):
             self._change(what.task_id, "pending" if what.outcome == "interrupted" else what.outcome)
         elif isinstance(what, PauseRequested):
-            self._said = f"pausing at the next boundary: {what.reason or 'somebody asked'}"
+            self._said = f"pausing at the next boundary: {what.reason or 'requested'}"
         elif isinstance(what, Warned):
             self._said = what.text
 

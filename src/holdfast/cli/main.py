@@ -12,18 +12,18 @@ from holdfast._version import __version__
 from holdfast.base.errors import INTERRUPTED, HoldfastError, exit_code
 
 COMMANDS = {
-    "approve": "Approve the task that is waiting, and continue.",
-    "cancel": "Cancel a workflow for good; a running task is stopped.",
+    "approve": "Approve the waiting task and continue.",
+    "cancel": "Cancel a workflow permanently; a running task is stopped.",
     "context": "Print what the next session should read.",
     "docs": "Rate, rank and improve the documentation of your code.",
     "doctor": "Check the installation.",
     "events": "Show what happened in a workflow, in order.",
     "export": "Export this project's sessions to a bundle FILE.",
     "handoff": "Continue this work in another agent.",
-    "history": "Show everything of one kind that a snapshot holds.",
+    "history": "Show all entries of one kind in a snapshot.",
     "import": "Import the sessions of a bundle FILE into this project.",
     "install": "Install Holdfast's hooks in a coding agent.",
-    "list": "Show workflows, the most recently changed first.",
+    "list": "List workflows, most recently changed first.",
     "pause": "Pause a running workflow at the next task boundary.",
     "quiet": "Silence Holdfast's nudges in one agent session.",
     "reindex": "Rebuild the database from the session files.",
@@ -32,17 +32,17 @@ COMMANDS = {
     "resume": "Resume a paused or failed workflow from its last snapshot.",
     "run": "Run a plan, task by task, so that it can be paused and resumed.",
     "serve": "Serve the dashboard and the API for this database.",
-    "sessions": "List the sessions that coding agents keep of this project, and your own.",
+    "sessions": "List the coding agents' sessions in this project, and your own.",
     "share": "Share this project's sessions through a git remote.",
     "snapshot": "List, show, compare and delete snapshots.",
-    "stats": "Summarise the recorded actions: by type, by tool, time to exhaustion.",
-    "status": "Show where the work in this folder stands.",
-    "trust": "Show what a .holdfast folder from elsewhere contains, and accept it.",
-    "tx": "Show what sessions changed in your files, and undo it.",
+    "stats": "Summarise the recorded actions by type and tool, with the time to exhaustion.",
+    "status": "Show the status of the work in this folder.",
+    "trust": "Inspect a .holdfast folder from elsewhere, and trust it.",
+    "tx": "Show which files sessions changed, and undo the changes.",
     "uninstall": "Remove Holdfast's hooks from a coding agent.",
     "usage": "Show how full the context window is, by agent session.",
     "winddown": "Record the last actions of a session and turn them into a snapshot.",
-    "worker": "Run queued workflows, and take over from workers that have died.",
+    "worker": "Run queued workflows and take over from dead workers.",
 }
 """Name and one line for `--help`; the module has the same name, unless it is in `_SHARED`."""
 _SHARED = {
@@ -102,13 +102,11 @@ class LazyCommands(click.Group):
 @click.group(
     cls=LazyCommands,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
-    epilog="Exit codes: 0 done, 1 cannot be done, 2 wrong usage, 3 held or changed by somebody else, "
-    "4 damaged data (kept), 130 interrupted.",
+    epilog="Exit codes: 0 success, 1 cannot be done, 2 usage error, 3 conflict: held or changed by "
+    "another process, 4 damaged data (kept), 130 interrupted.",
 )
-@click.option(
-    "--project", type=click.Path(file_okay=False), help="Project folder, instead of the one we are in."
-)
-@click.option("--server", metavar="URL", help="Talk to this server, instead of to the database.")
+@click.option("--project", type=click.Path(file_okay=False), help="Project folder. Default: the current one.")
+@click.option("--server", metavar="URL", help="Use this server instead of the local database.")
 @click.option("--debug", is_flag=True, help="Show the traceback of an error.")
 @click.version_option(__version__, message="holdfast %(version)s")
 @click.pass_context
@@ -126,7 +124,7 @@ def cli(ctx: click.Context, project: str | None, server: str | None, debug: bool
         os.environ["HOLDFAST_PROJECT"] = os.path.abspath(project)  # noqa: PTH100 - pathlib is not loaded yet
     if server is not None:
         if ctx.invoked_subcommand not in OVER_HTTP:
-            raise click.UsageError(f"{ctx.invoked_subcommand} works on this machine, not through --server.")
+            raise click.UsageError(f"{ctx.invoked_subcommand} runs locally only; --server is not supported.")
         os.environ["HOLDFAST_SERVER"] = server
 
 

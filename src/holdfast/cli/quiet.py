@@ -21,7 +21,7 @@ SESSION_VARIABLES = ("HOLDFAST_SESSION_ID", "CLAUDE_CODE_SESSION_ID", "CODEX_SES
 _STDIN_WAIT = 0.2
 
 _session_option = click.option(
-    "--session-id", metavar="ID", help="The agent session; else the one this runs in."
+    "--session-id", metavar="ID", help="The agent session. Default: the current one."
 )
 
 
@@ -29,7 +29,7 @@ _session_option = click.option(
 def quiet_command() -> None:
     """Silence Holdfast's nudges in one agent session.
 
-    Guards and housekeeping go on; other sessions are not affected.
+    Guards and housekeeping continue to run. Other sessions are not affected.
 
     \b
     Examples:
@@ -52,7 +52,7 @@ def on(session_id: str | None) -> None:
 @quiet_command.command()
 @_session_option
 def off(session_id: str | None) -> None:
-    """Let the nudges speak again; says nothing where they were not silenced."""
+    """Turn the nudges back on; prints nothing if they were not silenced."""
     session = find_session(session_id)
     if quiet.turn_off(_marker(session, str(load_settings().layout.state))):
         click.echo(f"Nudges are back on in session {session}.")
@@ -62,7 +62,7 @@ def off(session_id: str | None) -> None:
 @_session_option
 @common.json_option
 def status(session_id: str | None, as_json: bool) -> None:
-    """Whether the session is quiet, and for how many prompts."""
+    """Show whether the session is quiet, and for how many prompts."""
     session = find_session(session_id)
     prompts = quiet.prompts_since(_marker(session, str(load_settings().layout.state)))
     if as_json:
@@ -128,12 +128,12 @@ def _read_within(descriptor: int, seconds: float) -> bytes:
 
 @click.command("remind")
 @click.argument("text", nargs=-1)
-@click.option("--done", is_flag=True, help="Forget all reminders of this project.")
+@click.option("--done", is_flag=True, help="Clear all reminders of this project.")
 @common.json_option
 def remind_command(text: tuple[str, ...], done: bool, as_json: bool) -> None:
     """Remind agents in this project of TEXT, once in each session.
 
-    With no TEXT, lists what is pending.
+    Without TEXT, lists the pending reminders.
 
     \b
     Examples:
@@ -142,12 +142,12 @@ def remind_command(text: tuple[str, ...], done: bool, as_json: bool) -> None:
     """
     words = " ".join(" ".join(text).split())
     if done and words:
-        raise InvalidInputError("give a text or --done, not both")
+        raise InvalidInputError("give either TEXT or --done")
     layout = common.settings().layout
     path = layout.state / REMINDERS
     if words or done:
         layout.ensure()
-        with storage_errors("note the reminder"), lock_file(layout.state / f"{REMINDERS}.lock"):
+        with storage_errors("save the reminder"), lock_file(layout.state / f"{REMINDERS}.lock"):
             pending = [] if done else [*_pending(path), f"{iso(system_clock())}\t{words}"]
             replace_file(path, "".join(f"{line}\n" for line in pending).encode(errors="replace"))
     else:
@@ -169,6 +169,6 @@ def _show(pending: list[str], *, as_json: bool, words: str, done: bool) -> None:
     elif words:
         click.echo(f"Agents in this project will be reminded: {words}")
     elif done:
-        click.echo("No reminders are left.")
+        click.echo("All reminders cleared.")
     else:
         click.echo("\n".join(reminders) if reminders else "No reminders.")

@@ -31,7 +31,7 @@ def chosen_workflow(
     found = service.of_worktree(current.worktree, frozenset(statuses))
     if found is None:
         raise NotFoundError(
-            f"No {wanted} workflow in current directory.", hint="`holdfast list --all` shows all"
+            f"No {wanted} workflow in current directory.", hint="`holdfast list --all` lists all workflows"
         )
     return found
 
@@ -51,11 +51,12 @@ def run_here(here: common.Runner, workflow: Workflow, *, as_json: bool) -> int:
 
 
 def _waited_for_quota(here: common.Runner, workflow: Workflow) -> bool:
-    """Whether it is time to go on with a workflow that was to go on by itself."""
+    """Whether it is time to go on with a workflow that was to continue by itself."""
     if workflow.status != "paused" or workflow.resume_at is None or here.claim is None:
         return False  # with no claim of ours, a server's worker goes on with it
     click.echo(
-        f"Paused: {workflow.pause_reason}. Going on by itself then; Ctrl-C leaves it paused.", err=True
+        f"Paused: {workflow.pause_reason}. It resumes automatically; press Ctrl-C to leave it paused.",
+        err=True,
     )
     here.resting.set()
     try:
@@ -94,8 +95,8 @@ def tell_end(service: common.Service, workflow: Workflow, *, as_json: bool, inte
     if workflow.status == "failed":
         raise CannotDoError(
             f"workflow {workflow.id} failed: {_reason(service, workflow)}",
-            hint=f"`holdfast resume {workflow.id}` tries it again from there; "
-            f"`holdfast events {workflow.id}` shows all of it",
+            hint=f"`holdfast resume {workflow.id}` retries the failed task; "
+            f"`holdfast events {workflow.id}` shows all events",
         )
     return INTERRUPTED if interrupted else 0
 
@@ -119,16 +120,16 @@ def _print_end(service: common.Service, workflow: Workflow) -> None:
     elif workflow.status == "paused":
         latest = service.store.latest_snapshot(workflow.id)
         click.echo(f"✓ Workflow paused (snapshot: {latest.id if latest else 'none'})")
-        click.echo(f"  Reason: {workflow.pause_reason or 'somebody asked for it'}")
+        click.echo(f"  Reason: {workflow.pause_reason or 'a pause was requested'}")
         done = tasks.count("completed")
         click.echo(f"  Tasks: {done} done, {len(tasks.tasks) - done} remaining")
         if workflow.resume_at:
-            click.echo(f"  A worker goes on with it at {workflow.resume_at:%Y-%m-%d %H:%M} UTC")
+            click.echo(f"  A worker resumes it at {workflow.resume_at:%Y-%m-%d %H:%M} UTC")
         click.echo(f"  Resume with: holdfast resume {workflow.id}")
     elif workflow.status == "blocked":
         waiting = service.waiting_for_approval(workflow)
         what = f"{waiting.id} ({waiting.description})" if waiting else "a task"
-        click.echo(f"Workflow {workflow.id} waits for approval of task {what}")
+        click.echo(f"Workflow {workflow.id} is waiting for approval of task {what}")
         click.echo(f"  Approve with: holdfast approve {workflow.id}")
     elif workflow.status == "cancelled":
         click.echo(f"Workflow {workflow.id} was cancelled")
@@ -151,13 +152,13 @@ def _signals(here: common.Runner, workflow: Workflow) -> Generator[threading.Eve
     def on_interrupt() -> None:
         if interrupted.is_set():
             here.quit.set()
-            click.echo("Cutting the running task off.", err=True)
+            click.echo("Interrupting the running task.", err=True)
             return
         interrupted.set()
         if here.resting.is_set():
             here.quit.set()  # nothing runs: it only waits
             return
-        click.echo("Pausing at the end of the running task; Ctrl-C again cuts it off.", err=True)
+        click.echo("Pausing when the running task ends. Press Ctrl-C again to interrupt it.", err=True)
         # A database that keeps us waiting shall not keep the next Ctrl-C waiting.
         threading.Thread(target=ask, daemon=True).start()
 
@@ -174,13 +175,13 @@ def _signals(here: common.Runner, workflow: Workflow) -> Generator[threading.Eve
 def leave_to_workers(service: common.Service, current: Settings) -> str:
     """Who will run what was just queued: a worker that is there, or one that is started for it."""
     if current.server is not None:
-        return "the server has it run"
+        return "handled by the server"
     if service.has_workers():
-        return "a worker takes it up"
+        return "handled by a worker"
     from holdfast.workflows.lease import start_worker
 
     start_worker(current)
-    return "it runs in the background"
+    return "running in the background"
 
 
 # ── signals ───────────────────────────────────────────────────────────────────────────────────────

@@ -16,17 +16,23 @@ if TYPE_CHECKING:
     from holdfast.server.serve import Address
 
 _FILE = click.Path(path_type=Path, dir_okay=False)
-_NOT_BUILT = "not built into this copy; in a clone, `make dashboard` builds it"
+_NOT_BUILT = "not included in this build; in a clone, run `make dashboard`"
 
 
 @click.command("serve")
-@click.option("--host", default="127.0.0.1", show_default=True, help="The address to listen on.")
-@click.option("--port", type=click.IntRange(0, 65535), default=8421, show_default=True, help="0: any free.")
-@click.option("--tls-cert", type=_FILE, help="Certificate, for an address that others can reach.")
-@click.option("--tls-key", type=_FILE, help="Its key.")
-@click.option("--insecure", is_flag=True, help="Listen on such an address without TLS.")
-@click.option("--allow-host", multiple=True, metavar="NAME", help="Another name it is reached by.")
-@click.option("--no-worker", is_flag=True, help="Leave it to others to run workers.")
+@click.option("--host", default="127.0.0.1", show_default=True, help="Address to listen on.")
+@click.option(
+    "--port",
+    type=click.IntRange(0, 65535),
+    default=8421,
+    show_default=True,
+    help="Port to listen on; 0 picks a free one.",
+)
+@click.option("--tls-cert", type=_FILE, help="TLS certificate, for a non-loopback address.")
+@click.option("--tls-key", type=_FILE, help="Private key of the certificate.")
+@click.option("--insecure", is_flag=True, help="Allow a non-loopback address without TLS.")
+@click.option("--allow-host", multiple=True, metavar="NAME", help="Additional host name to accept.")
+@click.option("--no-worker", is_flag=True, help="Do not start a worker.")
 @common.json_option
 def serve_command(
     host: str,
@@ -40,8 +46,8 @@ def serve_command(
 ) -> None:
     """Serve the dashboard and the API for this database.
 
-    Only this machine can reach it, and only with the token in the printed link; the browser keeps
-    it for this address. Ctrl-C ends it; what runs goes on in workers.
+    Only this machine can reach it, and only with the token in the printed link. The browser stores
+    the token for this address. Ctrl-C stops the server; running workflows continue in workers.
 
     \b
     Examples:
@@ -57,7 +63,7 @@ def serve_command(
             click.echo(json.dumps({"url": address.url, "link": address.link, "dashboard": is_built()}))
         else:
             dashboard = address.link if is_built() else _NOT_BUILT
-            click.echo(f"Dashboard: {dashboard}\nAPI:       {address.url}/api\nCtrl-C ends it.")
+            click.echo(f"Dashboard: {dashboard}\nAPI:       {address.url}/api\nPress Ctrl-C to stop.")
 
     options = Options(
         host=host,
@@ -76,16 +82,20 @@ def serve_command(
 
 @click.command("worker")
 @click.option(
-    "--concurrency", type=click.IntRange(1), default=4, show_default=True, help="Sessions at a time."
+    "--concurrency",
+    type=click.IntRange(1),
+    default=4,
+    show_default=True,
+    help="Maximum number of concurrent sessions.",
 )
 @click.option("--lease", type=click.FloatRange(0.5), default=5.0, show_default=True,
-              help="Seconds of silence after which others take over.")  # fmt: skip
-@click.option("--until-idle", is_flag=True, help="End when there is nothing left to do.")
+              help="Seconds without a renewal before other workers take over.")  # fmt: skip
+@click.option("--until-idle", is_flag=True, help="Exit when there is no work left.")
 def worker_command(concurrency: int, lease: float, until_idle: bool) -> None:
-    """Run queued workflows, and take over from workers that have died.
+    """Run queued workflows and take over from dead workers.
 
-    Start as many as you like, on as many machines as reach the database. Ctrl-C leaves at the next
-    task boundary; others go on from there.
+    Start any number of workers, on any machine that can reach the database. Ctrl-C stops at the next
+    task boundary; other workers continue from there.
 
     \b
     Examples:
@@ -97,10 +107,10 @@ def worker_command(concurrency: int, lease: float, until_idle: bool) -> None:
     worker = Worker(common.settings(), concurrency=concurrency, lease_seconds=lease)
 
     def stop() -> None:
-        click.echo("Leaving at the next task boundary; once more leaves now.", err=True)
+        click.echo("Stopping at the next task boundary. Press Ctrl-C again to stop now.", err=True)
         worker.stop()
 
     with answering({signal.SIGINT: stop, signal.SIGTERM: stop}):
         if not until_idle:
-            click.echo("Waiting for work; Ctrl-C ends this worker.", err=True)
+            click.echo("Waiting for work. Press Ctrl-C to stop.", err=True)
         worker.run(until_idle=until_idle)

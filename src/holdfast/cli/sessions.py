@@ -15,9 +15,9 @@ from holdfast.cli import common
 
 @click.group("sessions")
 def command() -> None:
-    """List the sessions that coding agents keep of this project, and your own.
+    """List the coding agents' sessions in this project, and your own.
 
-    Your own are those of audits and improvements; only they can be deleted here.
+    Your own sessions are audits and improvements; only these can be deleted here.
 
     \b
     Examples:
@@ -29,10 +29,12 @@ def command() -> None:
 
 
 @command.command("list")
-@click.option("--limit", type=click.IntRange(1), default=20, show_default=True, help="How many at most.")
+@click.option(
+    "--limit", type=click.IntRange(1), default=20, show_default=True, help="Maximum number to show."
+)
 @common.json_option
 def list_sessions(limit: int, as_json: bool) -> None:
-    """List the sessions of Claude Code, Codex, Gemini CLI and OpenCode and your own, newest first."""
+    """List the sessions of Claude Code, Codex, Gemini CLI, OpenCode and your own, newest first."""
     from holdfast.transcripts.discover import SearchReport, find_sessions
 
     report = SearchReport()
@@ -46,34 +48,36 @@ def list_sessions(limit: int, as_json: bool) -> None:
         described.sort(key=lambda one: one["updated"], reverse=True)
         common.print_json(described[:limit])
     elif not found and not own:
-        click.echo("No agent keeps a session of this project.")
+        click.echo("No agent sessions found for this project.")
     else:
         if found:
             _print(found, limit)
         if own:
             _print_own(own[:limit])
     if report.skipped:
-        click.echo(f"warning: {report.skipped} files could not be read and were passed over", err=True)
+        click.echo(f"warning: {report.skipped} files could not be read and were skipped", err=True)
 
 
 @command.command()
 @click.argument("session_ids", metavar="[ID]...", nargs=-1)
-@click.option("--all", "everything", is_flag=True, help="All of this project's own sessions.")
-@click.option("--force", is_flag=True, help="Do not ask.")
+@click.option("--all", "everything", is_flag=True, help="Delete all of this project's own sessions.")
+@click.option("--force", is_flag=True, help="Do not ask for confirmation.")
 @common.json_option
 def delete(session_ids: tuple[str, ...], everything: bool, force: bool, as_json: bool) -> None:
-    """Delete sessions of audits and improvements; what agents keep is theirs and stays."""
+    """Delete audit and improvement sessions; agents' own sessions are never deleted."""
     if bool(session_ids) == everything:
-        raise InvalidInputError("name the sessions to delete, or say --all")
+        raise InvalidInputError("give the sessions to delete, or pass --all")
     own = {state.session_id: kind for kind, state in _own_sessions()}
     if unknown := [name for name in session_ids if name not in own]:
         raise SessionNotFoundError(
-            f"there is no session {unknown[0]} of yours here", hint="`holdfast sessions list` shows them"
+            f"no such session of yours here: {unknown[0]}", hint="`holdfast sessions list` shows them"
         )
     chosen = list(own) if everything else list(dict.fromkeys(session_ids))
     if chosen and not force:
         if not common.is_interactive():
-            raise InvalidInputError("deleting wants a yes", hint="--force says it")
+            raise InvalidInputError(
+                "deleting requires confirmation", hint="pass --force to delete without asking"
+            )
         click.confirm(f"Delete {counted(len(chosen), 'session')}?", abort=True, err=True)
     manager = _manager()
     for name in chosen:
@@ -83,18 +87,18 @@ def delete(session_ids: tuple[str, ...], everything: bool, force: bool, as_json:
 
 @command.command()
 def encrypt() -> None:
-    """Store the sessions of audits and improvements encrypted, from now on and those that are there.
+    """Encrypt audit and improvement sessions, both existing and new ones.
 
-    With a passphrase: HOLDFAST_PASSPHRASE, or asked for. It is needed to read them, not to go on writing.
-    In the format of age; without the passphrase nobody can read them again.
+    Uses a passphrase (HOLDFAST_PASSPHRASE, or prompted). It is needed to read sessions, not to keep writing
+    them. Files are in age format; without the passphrase nobody can read them again.
     """
     encrypted = counted(_manager().encrypt(common.passphrase(confirm=True)), "session")
-    click.echo(f"Encrypted {encrypted}; the key is .holdfast/key.age, locked by your passphrase")
+    click.echo(f"Encrypted {encrypted}; the key is in .holdfast/key.age, protected by your passphrase")
 
 
 @command.command()
 def decrypt() -> None:
-    """Store the sessions of audits and improvements in the clear again."""
+    """Store audit and improvement sessions unencrypted again."""
     click.echo(f"Decrypted {counted(_manager().decrypt(), 'session')}")
 
 
@@ -169,7 +173,7 @@ def _harmless(title: str | None) -> str | None:
 
 def _print(found: list[Any], limit: int) -> None:
     common.print_table(
-        ("AGENT", "SESSION", "UPDATED", "SIZE", "BEGAN WITH"),
+        ("AGENT", "SESSION", "UPDATED", "SIZE", "FIRST MESSAGE"),
         [
             (
                 one.agent,

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 def command() -> None:
     """List, show, compare and delete snapshots.
 
-    A SNAPSHOT is named by its id, the beginning of it, its session (session-20260106-120000),
+    SNAPSHOT is an id, the beginning of one, a session name (session-20260106-120000),
     or `latest`.
 
     \b
@@ -32,7 +32,7 @@ def command() -> None:
 
 @command.command("list")
 @click.argument("workflow_id", metavar="[WORKFLOW]", required=False)
-@click.option("--all", "everywhere", is_flag=True, help="Of all projects, not only this one.")
+@click.option("--all", "everywhere", is_flag=True, help="Include all projects.")
 @common.json_option
 def list_snapshots(workflow_id: str | None, everywhere: bool, as_json: bool) -> None:
     """List snapshots, oldest first."""
@@ -47,7 +47,7 @@ def list_snapshots(workflow_id: str | None, everywhere: bool, as_json: bool) -> 
     common.tell_table(
         as_json,
         lines,
-        "No snapshots yet. Make one with: holdfast winddown start --percent 0.90",
+        "No snapshots yet. Create one with: holdfast winddown start --percent 0.90",
         ("SNAPSHOT", "SESSION", "#", "TRIGGER", "PAUSED (UTC)", "TASKS", "REASON"),
         lambda line: (
             line["id"],
@@ -84,7 +84,7 @@ def stored_lines(
 @click.argument("snapshot")
 @common.json_option
 def show(snapshot: str, as_json: bool) -> None:
-    """Show one snapshot as a page, or whole as JSON."""
+    """Show a snapshot as a page, or in full as JSON."""
     from holdfast.store.documents import markdown, session_document
 
     current = common.settings()

@@ -20,10 +20,10 @@ if TYPE_CHECKING:
 
 
 @click.command("stats")
-@click.option("--workflows", is_flag=True, help="What the tasks of all workflows tell instead.")
+@click.option("--workflows", is_flag=True, help="Show statistics of the tasks of all workflows instead.")
 @common.json_option
 def stats_command(workflows: bool, as_json: bool) -> None:
-    """Summarise the recorded actions: by type, by tool, time to exhaustion.
+    """Summarise the recorded actions by type and tool, with the time to exhaustion.
 
     \b
     Examples:
@@ -37,7 +37,7 @@ def stats_command(workflows: bool, as_json: bool) -> None:
     if as_json:
         common.print_json(vars(stats))
     elif not stats.journals:
-        click.echo("No actions were recorded in this project yet.")
+        click.echo("No actions recorded in this project yet.")
     else:
         _print(stats)
 
@@ -75,7 +75,7 @@ def _workflows(as_json: bool) -> None:
         common.print_json({"drivers": [asdict(one) for one in drivers], "pauses": pauses})
         return
     if not drivers:
-        click.echo("No task of a workflow has ended yet.")
+        click.echo("No workflow task has finished yet.")
         return
     common.print_table(
         (
@@ -83,9 +83,9 @@ def _workflows(as_json: bool) -> None:
             "TASKS",
             "FAILED",
             "SECONDS (MEDIAN)",
-            "4 OF 5 WITHIN",
+            "80% WITHIN",
             "WINDOW (MEDIAN)",
-            "4 OF 5 WITHIN",
+            "80% WITHIN",
         ),
         [
             (
@@ -121,7 +121,7 @@ def _print(stats: JournalStats) -> None:
         click.echo(f"Mean wind-down:       {common.duration(stats.mean_duration_seconds)}")
     if stats.active_session is not None:
         left = stats.seconds_to_exhaustion
-        shown = common.duration(left) if left is not None else "not growing, or too early to say"
+        shown = common.duration(left) if left is not None else "unknown (not growing, or too few actions)"
         click.echo(f"Time to exhaustion:   {shown}  ({stats.active_session})")
 
 
@@ -129,7 +129,9 @@ def _print(stats: JournalStats) -> None:
 
 
 @click.command("usage")
-@click.option("--session", "session_id", metavar="ID", help="One agent session; else all of this project.")
+@click.option(
+    "--session", "session_id", metavar="ID", help="One agent session. Default: all in this project."
+)
 @common.json_option
 def usage_command(session_id: str | None, as_json: bool) -> None:
     """Show how full the context window is, by agent session.
@@ -185,7 +187,7 @@ def _show(states: list[dict[str, Any]], as_json: bool) -> None:
     common.tell_table(
         as_json,
         states,
-        "No usage was reported in this project yet.",
+        "No usage reported in this project yet.",
         ("SESSION", "USED", "LEVEL", "TOKENS", "WINDOW", "REPORTS", "MODEL"),
         lambda state: (
             state["session_id"],

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 @click.argument("workflow_id", metavar="[WORKFLOW]", required=False)
 @common.json_option
 def status_command(workflow_id: str | None, as_json: bool) -> None:
-    """Show where the work in this folder stands.
+    """Show the status of the work in this folder.
 
     \b
     Examples:
@@ -133,7 +133,7 @@ def _print(report: dict[str, Any]) -> None:
     if winddown:
         click.echo(f"Wind-down: {winddown['session_id']}, {counted(winddown['action_count'], 'action')}")
         if winddown["orphaned"]:
-            click.echo("           left behind by a process that is gone: holdfast winddown recover")
+            click.echo("           abandoned by a dead process: holdfast winddown recover")
     for line in report["usage"]:
         shown = (
             line.get("error")
@@ -162,7 +162,7 @@ def _print_workflow(workflow: dict[str, Any]) -> None:
     if workflow["status"] == "failed":
         click.echo(f"           try again: holdfast resume {workflow['id']}")
     if workflow["abandoned"]:
-        click.echo(f"           nobody seems to be running it: holdfast resume {workflow['id']}")
+        click.echo(f"           it does not seem to be running: holdfast resume {workflow['id']}")
 
 
 def _context(workflow: dict[str, Any]) -> str:
@@ -188,11 +188,13 @@ def _status_line(workflow: dict[str, Any]) -> str:
 
 
 @click.command("list")
-@click.option("--all", "everywhere", is_flag=True, help="Of all projects, not only this one.")
-@click.option("--limit", type=click.IntRange(1), default=100, show_default=True, help="How many at most.")
+@click.option("--all", "everywhere", is_flag=True, help="Include all projects.")
+@click.option(
+    "--limit", type=click.IntRange(1), default=100, show_default=True, help="Maximum number to show."
+)
 @common.json_option
 def list_command(everywhere: bool, limit: int, as_json: bool) -> None:
-    """Show workflows, the most recently changed first.
+    """List workflows, most recently changed first.
 
     \b
     Examples:
@@ -211,7 +213,9 @@ def list_command(everywhere: bool, limit: int, as_json: bool) -> None:
     common.tell_table(
         as_json,
         found,
-        "No workflows yet." if everywhere else "No workflows in this folder; `--all` shows all projects.",
+        "No workflows yet."
+        if everywhere
+        else "No workflows in this folder. Use `--all` to include all projects.",
         ("WORKFLOW", "STATUS", "SESSIONS", "CHANGED (UTC)", "TITLE", "WORKTREE"),
         lambda workflow: (
             workflow["id"],

@@ -17,10 +17,10 @@ from holdfast.project.trust import Trust
 from holdfast.store.session_files import SessionFiles
 
 _PARTS = {
-    formats.CONFIG: "settings of the project",
-    formats.SESSIONS: "sessions: what the next agent reads, and the commands of their tasks",
+    formats.CONFIG: "project settings",
+    formats.SESSIONS: "sessions: context for the next agent, and task commands",
     formats.STATE: "reminders, notes and usage of agent sessions",
-    formats.SIDECAR: "recorded changes of files, for undo",
+    formats.SIDECAR: "recorded file changes, for undo",
     formats.SHARE: "the local copy of shared sessions",
 }
 _LISTED = 20
@@ -41,15 +41,15 @@ class Contents:
 
 
 @click.command("trust")
-@click.option("--show", is_flag=True, help="Only show what the folder holds.")
+@click.option("--show", is_flag=True, help="Only show the contents of the folder.")
 @click.option("--revoke", is_flag=True, help="Ignore the folder from now on.")
 @common.yes_option
 @common.json_option
 def command(show: bool, revoke: bool, yes: bool, as_json: bool) -> None:
-    """Show what a .holdfast folder from elsewhere contains, and accept it.
+    """Inspect a .holdfast folder from elsewhere, and trust it.
 
-    A folder that came with a clone or an archive, that git tracks or that another user owns is ignored
-    until you accept it. Accepting means: its sessions are offered to agents as your own, and `holdfast
+    A folder that came with a clone or an archive, is tracked by git, or is owned by another user is ignored
+    until you trust it. Trusting it means: its sessions are offered to agents as your own, and `holdfast
     resume` runs the commands of their tasks.
 
     \b
@@ -78,13 +78,13 @@ def _project() -> Path:
     for candidate in (start, *start.parents):
         if os.path.lexists(candidate / FOLDER):
             return candidate
-    raise NotFoundError("there is no .holdfast folder here", hint="there is nothing to trust")
+    raise NotFoundError("no .holdfast folder here", hint="there is nothing to trust")
 
 
 def _revoke(project: Path) -> None:
     where = project / FOLDER
     if not Trust().revoke(str(project)):
-        raise CannotDoError(f"{where} was not trusted", hint="it is ignored already")
+        raise CannotDoError(f"{where} was not trusted", hint="it is already ignored")
     click.echo(f"{_shown(where)} is ignored from now on.")
 
 
@@ -95,7 +95,9 @@ def _accept(project: Path, contents: Contents, yes: bool) -> None:
             hint=f"remove them first: {', '.join(contents.links[:3])}",
         )
     if not yes and not _agreed():
-        raise CannotDoError("the folder is still ignored", hint="`holdfast trust --yes` accepts it unasked")
+        raise CannotDoError(
+            "the folder is still ignored", hint="`holdfast trust --yes` accepts it without asking"
+        )
     Trust().accept(str(project))
     reason = Trust().foreign_because(str(project))
     if reason:

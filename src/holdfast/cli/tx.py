@@ -14,15 +14,15 @@ from holdfast.undo.state import LedgerEntry, PathChange
 from holdfast.undo.transactions import SideCar, UndoOutcome
 
 _partial_option = click.option(
-    "--partial", is_flag=True, help="Leave alone what cannot be taken back without loss."
+    "--partial", is_flag=True, help="Skip files that cannot be undone without losing later changes."
 )
 
 
 @click.group("tx")
 def command() -> None:
-    """Show what sessions changed in your files, and undo it.
+    """Show which files sessions changed, and undo the changes.
 
-    A transaction is one session's changes. ID is its id, the beginning of one, or `last`.
+    A transaction holds one session's changes. ID is an id, the beginning of one, or `last`.
 
     \b
     Examples:
@@ -36,7 +36,7 @@ def command() -> None:
 @command.command("list")
 @common.json_option
 def list_transactions(as_json: bool) -> None:
-    """List transactions, the most recently changed first."""
+    """List transactions, most recently changed first."""
     with _sidecar() as sidecar:
         found, aside = sidecar.transactions(), sidecar.all_set_aside()
     if as_json:
@@ -95,14 +95,14 @@ def show(name: str, as_json: bool) -> None:
 @command.command()
 @click.argument("name", metavar="[ID|last]", default="last")
 @_partial_option
-@click.option("--doubtful", is_flag=True, help="Also where nobody can tell which session made the change.")
+@click.option("--doubtful", is_flag=True, help="Include changes that cannot be attributed to one session.")
 @common.json_option
 def undo(name: str, partial: bool, doubtful: bool, as_json: bool) -> int:
-    """Take one change back: the change ID, or the last one of a transaction.
+    """Undo one change: change ID, or the last change of a transaction.
 
-    Files that moved on since keep what was added to them. Where that cannot be told apart, nothing is
-    changed. A file whose earlier content was too large to be kept is left alone. An undo is a change
-    itself and can be undone.
+    Later edits to the same files are kept. If they conflict with the undo, nothing is
+    changed. A file whose earlier content was too large to store is skipped. An undo is itself a change
+    and can be undone.
     """
     with _sidecar() as sidecar:
         outcome = sidecar.undo(_find_change(sidecar, name), partial=partial, doubtful=doubtful)
@@ -112,11 +112,11 @@ def undo(name: str, partial: bool, doubtful: bool, as_json: bool) -> int:
 @command.command()
 @click.argument("name", metavar="[ID|last]", default="last")
 @_partial_option
-@click.option("--doubtful", is_flag=True, help="Also where nobody can tell which session made the change.")
+@click.option("--doubtful", is_flag=True, help="Include changes that cannot be attributed to one session.")
 @common.yes_option
 @common.json_option
 def rollback(name: str, partial: bool, doubtful: bool, yes: bool, as_json: bool) -> int:
-    """Take all changes of a transaction back."""
+    """Undo all changes of a transaction."""
     with _sidecar() as sidecar:
         found = _find(sidecar, name)
         if not yes and common.is_interactive():
@@ -140,7 +140,8 @@ def _find(sidecar: SideCar, name: str) -> Transaction:
     chosen = exact or [one for one in found if name and one.id.startswith(name)]
     if len(chosen) > 1:
         raise InvalidInputError(
-            f"{name} could be any of {len(chosen)} transactions", hint="give more of its id"
+            f"{name} is ambiguous: it matches {len(chosen)} transactions",
+            hint="give more characters of the id",
         )
     return chosen[0] if chosen else sidecar.transaction(name)
 
@@ -156,7 +157,7 @@ def _find_change(sidecar: SideCar, name: str) -> str:
             return near[0]
     found = _find(sidecar, name)
     if not found.changes:
-        raise NotFoundError(f"transaction {found.id} has no change that stands", hint=_next_step(found))
+        raise NotFoundError(f"transaction {found.id} has no change left to undo", hint=_next_step(found))
     return found.changes[-1].id
 
 
@@ -164,7 +165,7 @@ def _next_step(found: Transaction) -> str:
     undoing = [one for one in found.entries if one.kind in ("undo", "rollback") and one.id in found.standing]
     if not undoing:
         return f"`holdfast tx show {found.id}`"
-    return f"`holdfast tx undo {undoing[-1].id}` takes the last {undoing[-1].kind} back"
+    return f"`holdfast tx undo {undoing[-1].id}` reverts the last {undoing[-1].kind}"
 
 
 def _paths(transaction: Transaction) -> set[str]:
@@ -201,7 +202,7 @@ def _print_entry(entry: LedgerEntry, aside: Mapping[str, Path], *, stands: bool)
         elif change.path not in moved:
             click.echo(f"  {_letter(change)} {change.path}{told}")
     for path in entry.left:
-        click.echo(f"  ! {path} was left as it is")
+        click.echo(f"  ! {path} was left unchanged")
 
 
 def _letter(change: PathChange) -> str:
@@ -231,7 +232,7 @@ def _report(outcome: UndoOutcome, aside: Mapping[str, Path], done: str, as_json:
         for path, place in aside.items():
             click.echo(f"set aside: {path}: {place}")
         if aside:
-            click.echo(f"`holdfast tx undo {outcome.entry.id}` brings back what was set aside")
+            click.echo(f"`holdfast tx undo {outcome.entry.id}` restores the files set aside")
         for path, reason in outcome.left.items():
-            click.echo(f"left as it is: {path}: {reason}", err=True)
+            click.echo(f"left unchanged: {path}: {reason}", err=True)
     return 3 if outcome.left else 0

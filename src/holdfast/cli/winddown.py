@@ -16,10 +16,14 @@ from holdfast.sessions.winddown import IncrementalPauseManager
 OrphanChoice = Literal["finalize", "discard", "continue"]
 
 _percent = click.option(
-    "--percent", type=float, required=True, metavar="FRACTION", help="Context in use, as a fraction: 0.90."
+    "--percent",
+    type=float,
+    required=True,
+    metavar="FRACTION",
+    help="Context in use, as a fraction such as 0.90.",
 )
 
-_APPEND_HELP = f"""Record one action; it is on the disk when this returns.
+_APPEND_HELP = f"""Record one action; it is on disk when this returns.
 
 TYPE is one of {", ".join(ACTION_TYPES)}.
 """
@@ -45,12 +49,13 @@ def _manager() -> IncrementalPauseManager:
 
 @command.command()
 @_percent
-@click.option("--state", default="{}", metavar="JSON", help="What is known at the start; `-` reads stdin.")
+@click.option("--state", default="{}", metavar="JSON", help="Initial state; `-` reads stdin.")
 @common.json_option
 def start(percent: float, state: str, as_json: bool) -> None:
     """Start a wind-down in this project.
 
-    One that a crash left behind is offered first on a terminal, and finalised elsewhere.
+    If a crash left a wind-down behind, you are asked what to do with it; without a terminal it is
+    finalised.
     """
     initial = common.parse_json_object(state, "--state")
     manager = _manager()
@@ -69,7 +74,7 @@ def start(percent: float, state: str, as_json: bool) -> None:
 
 @command.command(help=_APPEND_HELP)
 @click.argument("type", metavar="TYPE")
-@click.option("--data", default="{}", metavar="JSON", help="What happened; `-` reads stdin.")
+@click.option("--data", default="{}", metavar="JSON", help="Details of the action; `-` reads stdin.")
 @_percent
 @common.json_option
 def append(type: str, data: str, percent: float, as_json: bool) -> None:  # noqa: A002 - the option's name
@@ -82,7 +87,7 @@ def append(type: str, data: str, percent: float, as_json: bool) -> None:  # noqa
 @command.command()
 @common.json_option
 def summary(as_json: bool) -> None:
-    """Show where the active wind-down stands."""
+    """Show the status of the active wind-down."""
     manager = _manager()
     found = _active(manager)
     orphaned = manager.is_orphaned()
@@ -90,7 +95,7 @@ def summary(as_json: bool) -> None:
     common.tell(
         as_json,
         {**found, "orphaned": orphaned},
-        f"Session:  {found['session_id']}{'  (left behind by a process that is gone)' if orphaned else ''}",
+        f"Session:  {found['session_id']}{'  (abandoned by a dead process)' if orphaned else ''}",
         f"Actions:  {found['action_count']}, the last a {found['last_action_type'] or 'damaged line'}",
         f"Context:  {start:.1%} -> {now:.1%}",
         f"Duration: {common.duration(found['duration_seconds'])}",
@@ -105,20 +110,20 @@ def _active(manager: IncrementalPauseManager) -> dict[str, Any]:
 
 
 @command.command()
-@click.option("--archive-only", is_flag=True, help="Keep the journal alone; make no snapshot.")
+@click.option("--archive-only", is_flag=True, help="Keep only the journal; make no snapshot.")
 @click.option("--commit", is_flag=True, help="Commit the snapshot's files to git, without running hooks.")
-@click.option("-r", "--reason", help="Why it was paused, for the next session to read.")
+@click.option("-r", "--reason", help="Reason for the pause, shown to the next session.")
 @click.option(
     "--transcript",
     type=click.Path(path_type=Path, readable=False),  # a wrong one costs the findings, not the pause
     metavar="FILE",
-    help="The agent's session file: decisions, errors, files and commands are added from it.",
+    help="The agent's session file, to add decisions, errors, files and commands from.",
 )
 @common.json_option
 def finalize(
     archive_only: bool, commit: bool, reason: str | None, transcript: Path | None, as_json: bool
 ) -> None:
-    """Make the wind-down a session: JSON, YAML, Markdown, and an entry in the database."""
+    """Turn the wind-down into a session: JSON, YAML, Markdown and a database entry."""
     if archive_only and commit:
         raise InvalidInputError("--archive-only makes no snapshot, so there is nothing to --commit")
     manager = _manager()
@@ -159,24 +164,24 @@ def _session_of(name: str) -> str:
 @command.command()
 @common.yes_option
 def discard(yes: bool) -> None:
-    """Throw the active wind-down away; nothing of it is kept."""
+    """Discard the active wind-down; nothing is kept."""
     manager = _manager()
     found = _active(manager)
     if not yes and common.is_interactive():
-        click.confirm(f"Throw away {found['action_count']} recorded actions?", abort=True, err=True)
+        click.confirm(f"Discard {found['action_count']} recorded actions?", abort=True, err=True)
     manager.discard_pause()
     click.echo(f"Discarded: {found['session_id']}")
 
 
 @command.command()
-@click.option("--finalize", "choice", flag_value="finalize", help="Make a snapshot of what it holds.")
-@click.option("--discard", "choice", flag_value="discard", help="Throw it away.")
-@click.option("--continue", "choice", flag_value="continue", help="Take it over and go on appending.")
+@click.option("--finalize", "choice", flag_value="finalize", help="Make a snapshot from what was recorded.")
+@click.option("--discard", "choice", flag_value="discard", help="Discard it.")
+@click.option("--continue", "choice", flag_value="continue", help="Take it over and continue appending.")
 @common.json_option
 def recover(choice: OrphanChoice | None, as_json: bool) -> None:
-    """Settle a wind-down that a crash left behind.
+    """Recover a wind-down left behind by a crash.
 
-    Asks on a terminal; finalises it with what it holds elsewhere.
+    Asks on a terminal; otherwise finalises it with what was recorded.
     """
     manager = _manager()
     found = manager.get_pause_summary()
@@ -189,7 +194,7 @@ def recover(choice: OrphanChoice | None, as_json: bool) -> None:
     if as_json:
         common.print_json({"recovered": found["session_id"], "how": done})
     elif done == "continue":
-        click.echo(f"Going on with {found['session_id']}.")
+        click.echo(f"Continuing {found['session_id']}.")
 
 
 def _settle_orphan(manager: IncrementalPauseManager, choice: OrphanChoice | None) -> OrphanChoice:
@@ -210,7 +215,7 @@ def _settle_orphan(manager: IncrementalPauseManager, choice: OrphanChoice | None
 
 
 def _ask(found: dict[str, Any]) -> OrphanChoice:
-    click.echo(f"Found a wind-down that nobody finished: {found['session_id']}", err=True)
+    click.echo(f"Found an unfinished wind-down: {found['session_id']}", err=True)
     click.echo(f"  {counted(found['action_count'], 'action')}, started {found['pause_started_at']}", err=True)
     letter = click.prompt(
         "Finalise (f), discard (d) or continue (c)?",

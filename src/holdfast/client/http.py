@@ -91,18 +91,18 @@ class ServerConnection:
             except ssl.SSLCertVerificationError as error:
                 raise CannotDoError(
                     f"the certificate of {self._url} is not trusted: {error.verify_message}",
-                    hint="set SSL_CERT_FILE to the certificate of the authority that signed it",
+                    hint="set SSL_CERT_FILE to the CA certificate that signed it",
                 ) from None
             except ValueError:
-                raise CannotDoError(f"what answers at {self._url} is no Holdfast server") from None
+                raise CannotDoError(f"no Holdfast server at {self._url}") from None
             except (OSError, http.client.HTTPException) as error:
                 self._connection.close()
                 if attempt == attempts:
                     raise StorageError(
                         f"the server at {self._url} cannot be reached: {error}",
-                        hint="start it with `holdfast serve`, or leave --server out",
+                        hint="start it with `holdfast serve`, or omit --server",
                     ) from None
-        raise AssertionError("not reached")
+        raise AssertionError("unreachable")
 
 
 def connection_for(settings: Settings) -> ServerConnection:
@@ -112,7 +112,7 @@ def connection_for(settings: Settings) -> ServerConnection:
     if token is None:
         if (urlsplit(url).hostname or "") not in _LOOPBACK:
             raise InvalidInputError(
-                f"no token for {url}", hint="set HOLDFAST_SERVER_TOKEN to the token of that server"
+                f"no token for {url}", hint="set HOLDFAST_SERVER_TOKEN to that server's token"
             )
         from holdfast.project.server_token import read_token
 
@@ -129,7 +129,7 @@ def _error(status: int, answer: Any, url: str) -> HoldfastError:
         told = answer["error"]
         code, message, hint = told["code"], told["message"], told["hint"]
     except (KeyError, TypeError):
-        return CannotDoError(f"what answers at {url} is no Holdfast server (status {status})")
+        return CannotDoError(f"no Holdfast server at {url} (status {status})")
     if code == "unauthorised":
         return InvalidInputError(f"{url}: {message}", hint="set HOLDFAST_SERVER_TOKEN to its token")
     return kinds().get(code, CannotDoError)(message, hint=hint)
@@ -150,7 +150,8 @@ class RemoteStore:
 
     def apply(self, change: Change) -> Sequence[Event]:
         raise CannotDoError(
-            f"workflow {change.workflow.id} is a server's; this command changes a database only",
+            f"workflow {change.workflow.id} is managed by a server; this command only works on a local "
+            "database",
             hint="run it without --server",
         )
 
@@ -158,7 +159,7 @@ class RemoteStore:
         return Workflow.model_validate(self._connection.get("workflows", workflow_id))
 
     def originals(self, workflow_id: str) -> Mapping[str, str]:  # noqa: ARG002
-        raise _servers_own("originals")
+        raise _servers_own("original values")
 
     def workflows(
         self,
@@ -170,7 +171,7 @@ class RemoteStore:
         before: tuple[datetime, str] | None = None,
     ) -> Sequence[Workflow]:
         if before is not None:
-            raise CannotDoError("a server's pages are turned by its own cursors")
+            raise CannotDoError("a server's pages require its own cursors")
         if statuses is not None and not statuses:
             return []
         pages = self._pages(
@@ -194,10 +195,10 @@ class RemoteStore:
         return self._connection.get("workflows", workflow_id, "progress")["abandoned"]
 
     def queued(self, limit: int = 100) -> Sequence[Workflow]:  # noqa: ARG002
-        raise _servers_own("queued")
+        raise _servers_own("queued workflows")
 
     def due(self, now: datetime, limit: int = 100) -> Sequence[Workflow]:  # noqa: ARG002
-        raise _servers_own("due")
+        raise _servers_own("due workflows")
 
     def snapshot(self, snapshot_id: str) -> SessionSnapshot:
         return SessionSnapshot.model_validate(self._connection.get("snapshots", snapshot_id))
@@ -241,7 +242,7 @@ class RemoteStore:
         return [event for event in found if types is None or event.entry.type in types][:limit]
 
     def recent_entries(self, kind: str, limit: int) -> Sequence[Entry]:  # noqa: ARG002
-        raise _servers_own(f"told by all {kind} entries")
+        raise _servers_own(f"all {kind} entries")
 
     def event_range(self) -> tuple[int, int]:
         page = self._connection.get("events", limit=1)
@@ -252,4 +253,4 @@ class RemoteStore:
 
 
 def _servers_own(what: str) -> CannotDoError:
-    return CannotDoError(f"what is {what} is the server's own affair", hint="its workers see to it")
+    return CannotDoError(f"not available through a server: {what}", hint="the server's workers handle it")

@@ -50,11 +50,11 @@ class PlanItem(Value):
     reason: str
     documented: str | None = Field(default=None, description="SHA-256 of what it had when it was planned")
     proposal: str | None = None
-    withheld: bool = Field(default=False, description="Its proposal held a secret, so it is not on the disk")
+    withheld: bool = Field(default=False, description="The proposal contained a secret, so it is not stored")
     pending: Pending | None = None
     outcome: AuditOutcome | None = None
-    change_id: str | None = Field(default=None, description="The side-car's change that wrote it")
-    step: int = Field(default=0, ge=0, description="When it was decided, counting decisions")
+    change_id: str | None = Field(default=None, description="Id of the side-car change that wrote it")
+    step: int = Field(default=0, ge=0, description="Sequence number of the decision")
 
 
 def rank(items: Iterable[CodeItem], ratings: Mapping[str, Mapping[str, int | None]]) -> list[PlanItem]:
@@ -259,11 +259,11 @@ def _notices(modified: list[str], deleted: list[str], new: list[str], lost: int)
     if modified:
         told.append(f"{_files(modified)} changed since and {_was(modified)} analysed again")
     if deleted:
-        told.append(f"{_files(deleted)} {_was(deleted)} deleted or left out, and dropped")
+        told.append(f"{_files(deleted)} {_was(deleted)} deleted or excluded, and dropped")
     if new:
         told.append(f"{_files(new)} {_was(new)} added")
     if lost:
-        told.append(f"{lost} rating{'s' if lost > 1 else ''} no longer held and must be given again")
+        told.append(f"{lost} rating{'s' if lost > 1 else ''} no longer valid; rate again")
     return told
 
 

@@ -118,11 +118,15 @@ class Improvement:
         }
         taken_back = [one for one in plan if one.change_id is not None and one.change_id not in standing]
         for item in taken_back:
-            notices.append(f"the documentation of {item.name} was taken back meanwhile; it is open again")
+            notices.append(
+                f"the documentation of {item.name} has been undone in the meantime; it is open again"
+            )
         plan = [_reopened(item) if item in taken_back else item for item in plan]
         for item in plan:
             if item.withheld and item.outcome is None:
-                notices.append(f"the text for {item.name} held a secret, which is not kept: write it again")
+                notices.append(
+                    f"the text for {item.name} contained a secret and was not saved: write it again"
+                )
         drift = drift_since(self.sessions.project, snapshot, self._present(plan), clock=self.sessions.clock)
         left = [item for item in plan if self._still_there(item, drift.modified, drift.deleted, notices)]
         left = [_changed_under(item) if item.filepath in drift.modified else item for item in left]
@@ -144,7 +148,7 @@ class Improvement:
         if _sha256(data) != item.pending.after:
             return item.changed(pending=None)
         snapshot.update(fingerprints(self.sessions.project, [item.filepath], clock=self.sessions.clock))
-        notices.append(f"the documentation of {item.name} had been written before the interruption")
+        notices.append(f"the documentation of {item.name} was written before the interruption")
         return item.changed(
             pending=None,
             outcome="accepted",
@@ -167,16 +171,16 @@ class Improvement:
         if item.outcome == "accepted":
             return True
         if item.filepath in deleted:
-            notices.append(f"{item.name} dropped out: {item.filepath} was deleted or left out")
+            notices.append(f"{item.name} was dropped: {item.filepath} was deleted or excluded")
             return False
         if item.filepath not in modified:
             return True
         today = next((one for one in self.analysis.in_file(item.filepath) if one.name == item.name), None)
         if today is None:
-            notices.append(f"{item.name} dropped out: it is no longer in {item.filepath}")
+            notices.append(f"{item.name} was dropped: it is no longer in {item.filepath}")
             return False
         if today.documentation is not None and text_hash(today.documentation) != item.documented:
-            notices.append(f"{item.name} dropped out: somebody documented it meanwhile")
+            notices.append(f"{item.name} was dropped: it has been documented in the meantime")
             return False
         return True
 
@@ -199,7 +203,7 @@ class Improvement:
         source = read_source(self.sessions.project, item.filepath)
         today = next((one for one in analyse(source) if one.name == item.name), None)
         if today is None:
-            raise NotFoundError(f"{item.name} is no longer in {item.filepath}", hint="skip it")
+            raise NotFoundError(f"{item.name} is no longer in {item.filepath}", hint="skip this item")
         return source, today
 
     # ── what the user decides ──────────────────────────────────────────────────────────────
@@ -320,8 +324,8 @@ def _read_plan(state: ImproveSessionState) -> list[PlanItem]:
         return [PlanItem.model_validate(_without_copy(item)) for item in state.plan_items]
     except ValueError as error:
         raise DamagedDataError(
-            f"the plan of session {state.session_id} is not one that this holdfast writes",
-            hint="start afresh with --new",
+            f"the plan of session {state.session_id} has an unknown format",
+            hint="start over with --new",
         ) from error
 
 

@@ -35,7 +35,7 @@ _UTF8_NAMES = frozenset(("utf-8", "utf8", "utf-8-sig", "utf_8", "u8", "ascii", "
 class SourceError(CannotDoError):
     """A file that is not read, and why."""
 
-    default_hint = "convert it to UTF-8 text, or leave it out"
+    default_hint = "convert it to UTF-8 text, or exclude it"
 
 
 @dataclass(frozen=True)
@@ -49,19 +49,19 @@ class Source:
 def read_source(project: Path, filepath: str) -> Source:
     language = language_of(filepath.rstrip('"'))
     if language is None:
-        raise SourceError(f"{filepath} is in no language known here", hint="Python, JavaScript, TypeScript")
+        raise SourceError(f"{filepath} is in an unsupported language", hint="Python, JavaScript, TypeScript")
     location = os.fsencode(project) + b"/" + decode_path(filepath)
     try:
         status = os.lstat(location)
         if not stat.S_ISREG(status.st_mode):
-            raise SourceError(f"{filepath} is not a regular file", hint="name the file it stands for")
+            raise SourceError(f"{filepath} is not a regular file", hint="give the target of the link")
         if status.st_size > LARGEST:
-            raise SourceError(f"{filepath} is larger than {LARGEST >> 20} MB", hint="leave it out")
+            raise SourceError(f"{filepath} is larger than {LARGEST >> 20} MB", hint="exclude it")
         with open(location, "rb") as file:  # noqa: PTH123 - bytes
             data = file.read()
     except OSError as error:
         raise SourceError(
-            f"{filepath} cannot be read: {error.strerror or error}", hint="look at its permissions"
+            f"{filepath} cannot be read: {error.strerror or error}", hint="check its permissions"
         ) from error
     return Source(filepath, language, checked(data, language, filepath))
 
@@ -71,14 +71,14 @@ def checked(data: bytes, language: str, filepath: str) -> bytes:
     if data.startswith(_UTF16):
         raise SourceError(f"{filepath} is UTF-16, not UTF-8")
     if b"\0" in data:
-        raise SourceError(f"{filepath} holds zero bytes: no text in UTF-8")
+        raise SourceError(f"{filepath} contains NUL bytes: not UTF-8 text")
     try:
         data.decode("utf-8")
     except UnicodeDecodeError as error:
         line = data.count(b"\n", 0, error.start) + 1
         raise SourceError(f"{filepath} is not UTF-8 (line {line})") from None
     if language == "python" and (declared := _declared(data)) and declared.lower() not in _UTF8_NAMES:
-        raise SourceError(f"{filepath} says it is written in {declared}, not in UTF-8")
+        raise SourceError(f"{filepath} declares the encoding {declared}, not UTF-8")
     return data
 
 
@@ -136,7 +136,7 @@ def _parser(language: str) -> Parser:
         grammar: Any = getattr(import_module(module), function)()
     except ImportError as error:
         raise CannotDoError(
-            f"reading source code needs a library that is not here: {error.name}",
+            f"reading source code requires a missing library: {error.name}",
             hint="pip install 'holdfast[docs]'",
         ) from error
     return tree_sitter.Parser(tree_sitter.Language(grammar))  # pyright: ignore[reportDeprecated] - a capsule

@@ -42,12 +42,12 @@ def scope_of(project: Path, path: str) -> str:
     """The path below the project's folder, as sessions keep it; `.` for all of it."""
     location = Path(path).absolute()
     if not os.path.lexists(location):
-        raise NotFoundError(f"there is no file or folder {path}", hint="name a source file or a folder")
+        raise NotFoundError(f"no such file or folder: {path}", hint="give a source file or a folder")
     try:
         inside = location.resolve().relative_to(project.resolve())
     except ValueError:
         raise InvalidInputError(
-            f"{path} lies outside of the project {project}", hint="go there, or name it with --project"
+            f"{path} is outside the project {project}", hint="change to its folder, or pass --project"
         ) from None
     return encode_path(os.fsencode(inside))
 
@@ -157,7 +157,7 @@ class _Helper:
         assert self._process.stdout is not None  # noqa: S101 - we asked for a pipe
         answer = self._process.stdout.read()
         if self._process.wait() != 0:
-            raise CannotDoError("a helper process ended early", hint="run the same command again")
+            raise CannotDoError("a worker process ended unexpectedly", hint="run the same command again")
         for filepath, told in orjson.loads(answer):
             yield filepath, told if isinstance(told, str) else [CodeItem(**one) for one in told]
 

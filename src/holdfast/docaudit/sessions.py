@@ -48,7 +48,7 @@ class ItemSessions:
         unfinished = [one for one in found if one.completed_at is None]
         if not found:
             raise SessionNotFoundError(
-                f"there is no {self.kind} session of {self.scope} to resume", hint=self.hint_new
+                f"no {self.kind} session of {self.scope} to resume", hint=self.hint_new
             )
         return self.load((unfinished or found)[0].session_id)
 
@@ -60,17 +60,18 @@ class ItemSessions:
         chosen = [one for one in known if one == name] or [one for one in known if one.startswith(name)]
         if not name or not chosen:
             raise SessionNotFoundError(
-                f"there is no {self.kind} session {name}", hint="`holdfast sessions list` shows them"
+                f"no such {self.kind} session: {name}", hint="`holdfast sessions list` shows them"
             )
         if len(chosen) > 1:
             raise InvalidInputError(
-                f"{name} could be any of {len(chosen)} sessions", hint="give more of its id"
+                f"{name} is ambiguous: it matches {len(chosen)} sessions",
+                hint="give more characters of the id",
             )
         state = self.load(chosen[0])
         about = state.config.get(PATH)
         if about is not None and about != self.scope:
             raise InvalidInputError(
-                f"session {name} is about {about}, not about {self.scope}",
+                f"session {name} is for {about}, not for {self.scope}",
                 hint=f"`holdfast docs {self.kind} {about} --resume {name}`",
             )
         return state

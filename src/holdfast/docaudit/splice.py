@@ -64,7 +64,7 @@ def splice(source: Source, name: str, text: str) -> Spliced:
     tree = parse(source.data, source.language)
     if tree.root_node.has_error:
         raise SpliceError(
-            f"{source.filepath} does not parse (line {_first_error(tree)}): it is left as it is",
+            f"{source.filepath} cannot be parsed (line {_first_error(tree)}) and was left unchanged",
             hint="fix the file first",
         )
     item = find_item(tree, source, name)
@@ -85,7 +85,7 @@ def find_item(tree: Tree, source: Source, name: str) -> Found:
     for item in find_items(tree, source.language):
         if item.name == name:
             return item
-    raise NotFoundError(f"{source.filepath} has no {name} any more", hint="analyse it again")
+    raise NotFoundError(f"{source.filepath} no longer contains {name}", hint="run the audit again")
 
 
 # ── where and how ──────────────────────────────────────────────────────────────────────────
@@ -179,17 +179,17 @@ def _verify(source: Source, tree: Tree, item: Found, put: _Insertion, data: byte
         raise _refused(source, item, f"it would not parse (line {_first_error(after)})")
     before_items, after_items = find_items(tree, source.language), find_items(after, source.language)
     if [(one.name, one.kind) for one in before_items] != [(one.name, one.kind) for one in after_items]:
-        raise _refused(source, item, "other items would come out")
+        raise _refused(source, item, "the file would contain different items")
     for old, new in zip(before_items, after_items, strict=True):
         said = documentation_of(new, source.language)
         if said != (wanted if old.name == item.name else documentation_of(old, source.language)):
-            raise _refused(source, item, f"the documentation of {old.name} would come out differently")
+            raise _refused(source, item, f"the documentation of {old.name} would change")
     written = find_item(after, again, item.name).documentation
     start = put.start + len(put.lead)
     if written is None or (written.start_byte, written.end_byte) != (start, start + len(put.literal)):
-        raise _refused(source, item, "the text would not stay in one piece")
+        raise _refused(source, item, "the text would be split")
     if list(_shape(tree, item.documentation)) != list(_shape(after, written)):
-        raise _refused(source, item, "the code around it would be read differently")
+        raise _refused(source, item, "the surrounding code would change")
 
 
 def _shape(tree: Tree, left_out: Node | None) -> Iterator[tuple[int, str]]:

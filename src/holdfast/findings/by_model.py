@@ -226,7 +226,7 @@ class DecisionExtractor:
         source: str = "transcript",
     ) -> None:
         if base_url is not None and not isinstance(model, str):
-            raise InvalidInputError("an address of a model server needs the name of a model on it")
+            raise InvalidInputError("a model server URL requires a model name")
         self._choice = None if model is None else ModelChoice(model, base_url, api_key)
         self._rules = by_rule or self._found_by_rule
         self._time_limit = _positive("time_limit", time_limit)
@@ -340,5 +340,5 @@ class _Asked:
 
 def _positive(name: str, number: _Number) -> _Number:
     if not (math.isfinite(number) and number > 0):
-        raise InvalidInputError(f"{name} {number}: not a number above 0")
+        raise InvalidInputError(f"{name} {number}: expected a number greater than 0")
     return number

@@ -112,20 +112,20 @@ def _happened(error: Exception) -> str:
     if is_context_overflow(error):
         return "context overflow: the conversation did not fit the model's window" + _reference(error)
     for kind, words in (
-        (known.ModelQuotaExceededError, "quota or credit is used up"),
+        (known.ModelQuotaExceededError, "quota or credit exhausted"),
         (known.ModelRateLimitError, "rate limited" + _wait(error)),
         (known.ModelOverloadedError, "the server is overloaded" + _wait(error)),
-        (known.ModelUnavailableError, "the server is not available" + _wait(error)),
+        (known.ModelUnavailableError, "the server is unavailable" + _wait(error)),
         (known.ModelServerError, "the server failed"),
         (known.ModelTimeoutError, "the connection timed out"),
         (known.ModelConnectionError, _connection(error)),
         (known.ModelRequestTimeout, "the request timed out"),
-        (known.ModelAuthenticationError, "the credentials were refused"),
-        (known.ModelNotFoundError, "the server knows no such model or address"),
+        (known.ModelAuthenticationError, "the credentials were rejected"),
+        (known.ModelNotFoundError, "the server does not know this model or URL"),
         (known.ModelRequestRejectedError, "the request was rejected"),
         (known.ModelAPIError, "the call failed"),
         (known.ContentFilterError, "refused to answer"),
-        (known.UnexpectedModelBehavior, "the answer was not the JSON asked for"),
+        (known.UnexpectedModelBehavior, "the response was not the requested JSON"),
     ):
         if isinstance(error, kind):
             return words + _reference(error)
@@ -151,12 +151,12 @@ def _reference(error: BaseException) -> str:
 
 def _wait(error: BaseException) -> str:
     wait = getattr(error, "retry_after", None)
-    return f", asks to wait {wait:.0f} s" if isinstance(wait, int | float) else ""
+    return f", retry after {wait:.0f} s" if isinstance(wait, int | float) else ""
 
 
 def _connection(error: BaseException) -> str:
     phase = getattr(error, "phase", None)
-    return "the server could not be reached" if phase == "connect" else "the connection broke off"
+    return "the server could not be reached" if phase == "connect" else "the connection was closed"
 
 
 # ── the call ──────────────────────────────────────────────────────────────────────────────────────
@@ -197,7 +197,7 @@ class Question:
     is_answer: Callable[[object], bool]
     name: str = "findings"
     """What the model is told that its answer is called."""
-    lacking: str = "the answer held neither decisions nor errors"
+    lacking: str = "the response contained neither decisions nor errors"
     """Said where `is_answer` finds that it is none."""
 
 
@@ -255,7 +255,7 @@ def refuse_if_forbidden(model: Model) -> None:
     if os.environ.get(FORBID_MODELS, "0") in ("", "0"):
         return
     if not _stays_here(model):
-        raise ForbiddenModelError(f"{FORBID_MODELS} is set, and this model is not on this machine")
+        raise ForbiddenModelError(f"{FORBID_MODELS} is set, and this model is remote")
 
 
 def is_loopback(url: str) -> bool:
@@ -327,7 +327,7 @@ async def _cap(response: httpx2.Response) -> None:
             async for part in whole:
                 left -= len(part)
                 if left < 0:
-                    raise httpx2.ReadError("the answer is too large")
+                    raise httpx2.ReadError("the response is too large")
                 yield part
 
         async def aclose(self) -> None:

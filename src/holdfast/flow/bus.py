@@ -38,7 +38,7 @@ class Bus:
     def subscribe(self, pattern: str, session_id: str | None, limit: int) -> Subscription:
         if limit < 1:
             raise InvalidInputError(
-                f"a subscription holds at least one event, not {limit}", hint="limit=1000"
+                f"a subscription must hold at least one event, not {limit}", hint="limit=1000"
             )
         return Subscription(pattern, session_id, limit, self._subscriptions)
 

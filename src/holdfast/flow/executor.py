@@ -246,7 +246,7 @@ class Run:
             if self.cancelled:
                 self._stopped(step)
             elif not self._is_aborted:
-                self._fail(step, asyncio.CancelledError("it cancelled itself"))
+                self._fail(step, asyncio.CancelledError("it was cancelled"))
             return
         error = task.exception()
         if error is None:

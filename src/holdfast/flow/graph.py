@@ -153,7 +153,7 @@ class Flow:
         if (source, target) in self._edges:
             raise InvalidFlowError(
                 f"flow {self.name!r} has two edges from {source!r} to {target!r}",
-                hint="one edge with both conditions in it",
+                hint="use one edge that combines both conditions",
             )
         self._edges[source, target] = Edge(source, target, when)
 
@@ -170,7 +170,7 @@ class Flow:
         if not node.name or any(sign in node.name for sign in _RESERVED):
             raise InvalidFlowError(
                 f"a node cannot be called {node.name!r}",
-                hint="any name without / and #, which paths are made of",
+                hint="use a name without / and #, which separate path segments",
             )
         if node.name in self._nodes:
             raise InvalidFlowError(
@@ -234,7 +234,7 @@ class Flow:
             names = list(self._nodes)
             circle = " → ".join(names[number] for number in cast("list[int]", error.args[1]))
             raise InvalidFlowError(
-                f"flow {self.name!r} goes round in a circle: {circle}", hint="use foreach to repeat something"
+                f"flow {self.name!r} contains a cycle: {circle}", hint="use foreach to repeat something"
             ) from None
 
     def _check_reachable(self, start: Sequence[int], out: Sequence[Sequence[tuple[int, Any]]]) -> None:
@@ -246,7 +246,7 @@ class Flow:
                     left.append(target)
         if lost := [name for number, name in enumerate(self._nodes) if number not in seen]:
             raise InvalidFlowError(
-                f"flow {self.name!r} never gets to {_listed(lost)}",
+                f"flow {self.name!r} never reaches {_listed(lost)}",
                 hint="add an edge that leads there, or name it in start=…",
             )
 
@@ -314,13 +314,15 @@ def _names(names: NodeNames) -> tuple[str, ...]:
 def _name_of(body: Any, name: str | None) -> str:
     found = name or (body.name if isinstance(body, Flow) else getattr(body, "__name__", ""))
     if not found or found == "<lambda>":
-        raise InvalidFlowError("a node made of a lambda or an object needs a name", hint="name=…")
+        raise InvalidFlowError("a node made from a lambda or an object requires a name", hint="name=…")
     return found
 
 
 def _check_limit(name: str, at_most: int) -> None:
     if at_most < 1:
-        raise InvalidFlowError(f"{name!r} may run at most {at_most} at a time", hint="at_most=1 or more")
+        raise InvalidFlowError(
+            f"{name!r} may run at most {at_most} at a time", hint="at_most must be 1 or more"
+        )
 
 
 def _listed(names: Iterable[str], most: int = 10) -> str:

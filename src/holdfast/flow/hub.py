@@ -81,20 +81,20 @@ def admit(session: FlowSession, runner: Runner, *, takeover: bool) -> None:
     session.check_version()
     if session.status in ENDED:
         raise SessionNotFoundError(
-            f"there is no paused session {session.id}: it is {session.status}", hint="start a new run"
+            f"session {session.id} is not paused: it is {session.status}", hint="start a new run"
         )
     holder = session.runner
     if session.status != "running" or holder is None or takeover or holder["token"] == runner["token"]:
         return
     if holder["host"] != runner["host"]:
         raise SessionAlreadyRunningError(
-            f"session {session.id} is run by process {holder['process']['pid']} on {holder['host']}",
-            hint="if that one is gone for good: resume(…, takeover=True)",
+            f"session {session.id} is running in process {holder['process']['pid']} on {holder['host']}",
+            hint="if that process is gone: resume(…, takeover=True)",
         )
     if is_alive(holder["process"]):
         raise SessionAlreadyRunningError(
-            f"session {session.id} is run by process {holder['process']['pid']}",
-            hint="pause it there, wait until it has ended, or take it from there: resume(…, takeover=True)",
+            f"session {session.id} is running in process {holder['process']['pid']}",
+            hint="pause it there, wait for it to end, or take it over: resume(…, takeover=True)",
         )
 
 
@@ -185,7 +185,7 @@ class Hub:
         """
         if not message.strip():
             raise InvalidInputError(
-                "a resume needs a message", hint='what the agent is to know, or just "go on"'
+                "resume requires a message", hint='pass what the agent should know, or just "go on"'
             )
         before = self._sessions.get(session_id)
         if before is not None:
@@ -235,12 +235,12 @@ class Hub:
         if graph is None:
             raise NotFoundError(
                 f"session {session.id} is a run of flow {session.flow!r}, which this hub does not know",
-                hint="give the flow to the hub: Hub(flow, …) or hub.register(flow)",
+                hint="register the flow with the hub: Hub(flow, …) or hub.register(flow)",
             )
         if graph.fingerprint != session.fingerprint:
             raise FlowChangedError(
-                f"flow {session.flow!r} is not the one that session {session.id} ran: "
-                "nodes or edges are different"
+                f"flow {session.flow!r} does not match the one session {session.id} "
+                "ran: nodes or edges differ"
             )
 
     async def _go(
@@ -354,7 +354,7 @@ class Hub:
     def _note_end(self, pending: asyncio.Future[Any]) -> None:
         self._unwatched.discard(pending)
         if not pending.cancelled() and (error := pending.exception()) is not None:
-            log.warning("an abort could not be written: %s", error)
+            log.warning("could not record an abort: %s", error)
 
     # Looking.
 

@@ -85,8 +85,8 @@ def items_of(found: Any) -> list[Any]:
     """What a `foreach` goes through; a text or a dict is hardly meant."""
     if isinstance(found, str | bytes | dict) or not hasattr(cast("object", found), "__iter__"):
         raise InvalidInputError(
-            f"a foreach goes through a list, not {type(cast('object', found)).__name__}",
-            hint="let the node that it goes over return a list",
+            f"foreach requires a list, not {type(cast('object', found)).__name__}",
+            hint="return a list from the node it iterates over",
         )
     return list(cast("Iterable[Any]", found))
 
@@ -250,7 +250,7 @@ class Step:
     @property
     def item(self) -> Any:
         if self.index < 0:
-            raise AttributeError("only the body of a foreach has an item")
+            raise AttributeError("item is only available in the body of a foreach")
         return self.loop.items[self.index]
 
     @property

@@ -25,7 +25,7 @@ def pause_on_interrupt(
     """
     if threading.current_thread() is not threading.main_thread():
         raise CannotDoError(
-            "Ctrl-C arrives in the main thread, and this is another one",
+            "Ctrl-C is delivered to the main thread, but this is another thread",
             hint="run the hub's event loop in the main thread",
         )
     loop = asyncio.get_running_loop()

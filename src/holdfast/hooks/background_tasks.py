@@ -66,7 +66,7 @@ class SessionWork:
         try:
             return project_settings(self.project)
         except HoldfastError as error:
-            error_log.note(str(self.state), f"settings cannot be read, defaults are used: {error.message}")
+            error_log.note(str(self.state), f"settings cannot be read, using defaults: {error.message}")
             home = Path(data_home())
             return Settings(self.project, home, os.environ.get("HOLDFAST_DB") or str(home / "holdfast.db"))
 
@@ -91,7 +91,7 @@ def note_settings(work: SessionWork) -> bool:
     try:
         settings = load_settings({**environ, "HOLDFAST_PROJECT": str(work.project)})
     except HoldfastError as error:
-        error_log.note(str(work.state), f"settings cannot be read, defaults are used: {error.message}")
+        error_log.note(str(work.state), f"settings cannot be read, using defaults: {error.message}")
     else:
         # Only what is set: the hook's own variables may move the others.
         lines += [f"{name}={getattr(settings.levels, name)}" for name in sorted(settings.levels_given)]

@@ -58,17 +58,17 @@ class HookEvent(NamedTuple):
 
 
 _DOES = {
-    "start": "puts the resume context in; settles an orphan",
+    "start": "adds the resume context; finalises an abandoned wind-down",
     "prompt": "nudges, quiet reminder, usage",
-    "before_tool": "guards; nudges; stops a run if so configured (in Claude Code `PostToolBatch` does)",
+    "before_tool": "guards; nudges; stops a run if configured (in Claude Code: `PostToolBatch`)",
     "after_tool": "journal, usage, advice to wrap up",
-    "batch": "stops a run if so configured",
+    "batch": "stops a run if configured",
     "model": "usage of each model call",
     "response": "journals the response; usage",
-    "incident": "journals what cut the turn short",
+    "incident": "journals what interrupted the turn",
     "compact": "snapshot before compaction",
-    "compacted": "puts the resume context back in",
-    "end": "snapshot and clean-up, detached",
+    "compacted": "adds the resume context again",
+    "end": "snapshot and clean-up, in the background",
     "status": "prints the context gauge",
 }
 _SECONDS = {"start": 30, "compacted": 30, "compact": 60}

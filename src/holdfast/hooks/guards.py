@@ -141,14 +141,14 @@ def _rm(words: list[str], cwd: str) -> str | None:
         return "it may delete the whole system"
     target = _vital(words, cwd)
     if target is not None and _is_recursive(words):
-        return f"it deletes {target} with all that is in it"
+        return f"it deletes {target} recursively"
     return None
 
 
 def _change_all(words: list[str], cwd: str) -> str | None:
     target = _vital(words, cwd)
     if target is not None and _is_recursive(words):
-        return f"it changes owner or rights of all of {target}"
+        return f"it changes the owner or permissions of everything in {target}"
     return None
 
 
@@ -159,7 +159,7 @@ def _find(words: list[str], cwd: str) -> str | None:
         word in ("-exec", "-execdir", "-ok") and os.path.basename(after) in ("rm", "shred", "unlink")
         for word, after in zip(words, words[1:], strict=False)  # noqa: RUF007 - itertools is not loaded here
     )
-    return f"it deletes what it finds under {where}" if where and deletes else None
+    return f"it deletes the files it finds under {where}" if where and deletes else None
 
 
 def _dd(words: list[str], cwd: str) -> str | None:
@@ -191,12 +191,12 @@ def _shred(words: list[str], cwd: str) -> str | None:
 def _rsync(words: list[str], cwd: str) -> str | None:
     removes = any(word.startswith("--delete") for word in words)
     target = _vital(words[-1:], cwd)
-    return f"it deletes what is in {target}" if removes and target else None
+    return f"it deletes the contents of {target}" if removes and target else None
 
 
 def _kill(words: list[str], cwd: str) -> str | None:  # noqa: ARG001 - one form for all rules
     plain = [word for word in words[1:] if word in ("-1", "1")]
-    return "it kills every process, or the first of all" if plain else None
+    return "it kills every process, or init" if plain else None
 
 
 def _crontab(words: list[str], cwd: str) -> str | None:  # noqa: ARG001
@@ -244,7 +244,7 @@ def _hidden(words: list[str], cwd: str) -> str | None:
     """A program whose name only the shell will know, given the words of a deletion."""
     target = _vital(words, cwd)
     if target is not None and _is_recursive(words):
-        return f"it hides which program gets {target} to work on"
+        return f"it hides which program operates on {target}"
     return None
 
 
@@ -256,7 +256,7 @@ def _git(words: list[str], branch: Callable[[], str]) -> str | None:
     forced = "--force" in rest or "f" in _letters([word for word in rest if word != "--force-with-lease"])
     deletes = "--delete" in rest or "-d" in rest
     if "--mirror" in rest:
-        return "it makes the remote a mirror and deletes what is not here"
+        return "it mirrors this repository and deletes whatever exists only on the remote"
     for ref in refs:
         aimed = ref.removeprefix("+").rpartition(":")[2].removeprefix("refs/heads/")
         if aimed in _PROTECTED_BRANCHES and (forced or deletes or ref.startswith(("+", ":"))):
@@ -288,7 +288,7 @@ def why_not_script(text: str) -> str | None:
             if why:
                 return why
         elif argument and is_vital(argument, "/work"):
-            return f"it deletes {argument} with all that is in it"
+            return f"it deletes {argument} recursively"
     return None
 
 
@@ -333,7 +333,7 @@ def dangerous_commands(event: AgentEvent) -> str | None:
     if why is None:
         return None
     return (
-        f"holdfast: this command was not run: {why}. If it is really meant, the user can run it by hand; "
+        f"holdfast: this command was blocked: {why}. If it is intended, the user can run it by hand; "
         "otherwise name the exact files or folders inside the project."
     )
 
@@ -370,9 +370,9 @@ def danger(
 ) -> str | None:
     """Why the command may not run; None where nothing speaks against it."""
     if depth > _DEEPEST:
-        return "it is nested too deep to be understood"
+        return "it is nested too deeply to analyse"
     if _is_fork_bomb(command):
-        return "it starts itself without end (a fork bomb)"
+        return "it is a fork bomb"
     for simple in parse(command):
         why = _danger_of(simple, cwd, branch, depth)
         if why:
@@ -468,7 +468,7 @@ def _runs_text(
         return _of_shell(name, words, simple, cwd, branch, depth)
     if name in ("source", "."):
         return (
-            "it runs what it downloads, unseen"
+            "it runs downloaded code without inspection"
             if any(word.startswith(DYNAMIC) for word in words[1:])
             else None
         )
@@ -484,7 +484,7 @@ def _of_shell(
     if given is not None:
         return _of_text(given, cwd, branch, depth)
     if any(word.startswith(DYNAMIC + "<") for word in words[1:]):
-        return "it runs what it downloads, unseen"
+        return "it runs downloaded code without inspection"
     if name == "ssh":
         return None
     for body in simple.reads:
@@ -510,7 +510,7 @@ def _printed_text(words: list[str]) -> str | None:
 
 def _of_text(text: str, cwd: str, branch: Callable[[], str], depth: int) -> str | None:
     if text.strip() == DYNAMIC:
-        return "it runs as a command what another command prints, unseen"
+        return "it runs the output of another command without inspection"
     return danger(text, cwd, branch, depth + 1)
 
 
@@ -521,7 +521,7 @@ def _of_pipe(simple: Simple, cwd: str, branch: Callable[[], str], depth: int) ->
         words = _program(source.words)[0]
         name = os.path.basename(words[0]) if words else ""
         if name in _FETCHERS or name in _DECODERS:
-            return "it feeds downloaded or decoded text into a shell, unseen"
+            return "it pipes downloaded or decoded text into a shell without inspection"
         text = _printed_text(words)
         if text is not None:
             return danger(text, cwd, branch, depth + 1)
@@ -545,18 +545,18 @@ _FETCHING = (
 
 
 def unpinned_program(event: AgentEvent) -> str | None:
-    """Keep the agent from running some other copy of Holdfast than the one that was installed.
+    """Keep the agent from running a copy of Holdfast other than the installed one.
 
     A copy fetched on the fly (`uvx holdfast`) or lying about (`./holdfast`) may be of any version, or of
     anybody.
     """
     command = event.command()
     if any(_trusts_a_folder(simple) for simple in all_programs(command)):
-        return "holdfast: this command was not run: only the user may trust a folder. Ask them to."
+        return "holdfast: this command was blocked: only the user may trust a folder. Ask them to do it."
     why = unpinned(command, event.text("cwd") or event.project)
     if why is None:
         return None
-    return f"holdfast: this command was not run: {why}. Run the installed program: `holdfast …`."
+    return f"holdfast: this command was blocked: {why}. Run the installed program: `holdfast …`."
 
 
 def _trusts_a_folder(simple: Simple) -> bool:
@@ -576,7 +576,7 @@ def unpinned(command: str, cwd: str) -> str | None:
         if words and "/" in words[0] and os.path.basename(words[0]) in _NAMES:
             path = os.path.realpath(os.path.join(cwd, os.path.expanduser(words[0])))
             if os.path.dirname(path) not in _known_places(cwd):
-                return f"{words[0]} is not the Holdfast that is installed"
+                return f"{words[0]} is not the installed Holdfast"
     return None
 
 

@@ -38,7 +38,7 @@ def _detach(event: AgentEvent, task: str, *words: str, holding: str = "") -> Non
 
 
 def presence(event: AgentEvent, answer: HookAnswer) -> None:  # noqa: ARG001
-    """Note who runs this session, so that a later one can tell whether it ended or was killed."""
+    """Record which process runs this session, so that a later one can tell whether it ended or was killed."""
     if event.moment != "start" and os.path.exists(event.note(formats.WHO)):
         return
     notes.ensure_folder(event.folder)
@@ -73,7 +73,7 @@ _STALE_TEMPORARY = 3_600.0
 
 
 def stale_markers(event: AgentEvent, answer: HookAnswer) -> None:  # noqa: ARG001
-    """Remove notes of sessions that nobody will come back to."""
+    """Remove notes of old sessions."""
     before = event.now - _STALE_MARKER
     for path in _entries(formats.hooks_folder(event.state)):
         if os.path.isdir(path) and path != event.folder and _newest(path) < before:
@@ -115,7 +115,7 @@ def _remove_folder(folder: str) -> None:
 
 
 def usage(event: AgentEvent, answer: HookAnswer) -> None:  # noqa: ARG001
-    """Take in what the agent last reported about its context window."""
+    """Read what the agent last reported about its context window."""
     if event.moment == "start" and event.text("source") in ("compact", "clear"):
         forget(event)
     elif event.moment in ("start", "before_tool"):  # no model call since the last look
@@ -202,9 +202,9 @@ def wind_down(event: AgentEvent, answer: HookAnswer) -> None:
 
 def _stop(event: AgentEvent, answer: HookAnswer, gauge: Gauge) -> None:
     answer.stop = (
-        f"Holdfast: the context window is {gauge.share:.0%} full, so the run ends here. The session is "
-        "recorded and a snapshot is made; a new session in this folder starts with its context. "
-        "Call no more tools; say in a few sentences where the work stands."
+        f"Holdfast: the context window is {gauge.share:.0%} full, so the run stops here. The session is "
+        "recorded and a snapshot is taken; a new session in this folder starts with its context. Do not "
+        "call any more tools; summarise the state of the work in a few sentences."
     )
     if notes.create(event.note(formats.STOPPED)):
         transcript = event.text("transcript_path")
@@ -217,9 +217,10 @@ def _advise(event: AgentEvent, answer: HookAnswer, gauge: Gauge) -> None:
         return
     answer.context.append(
         f"[holdfast] The context window is {gauge.share:.0%} full ({gauge.tokens:,} of {gauge.window:,} "
-        "tokens); from here on every action is recorded. Wrap up now: finish the step at hand, leave the "
-        "files in a working state, and end with what is done, what is decided and why, and what comes "
-        "next. Start nothing new. The next session in this folder will be given all of it."
+        "tokens); from here on every action is recorded. Wrap up now: finish the current step, leave the "
+        "files in a working state, and end with what is done, what was decided and why, and what comes "
+        "next. Do "
+        "not start anything new. The next session in this folder receives all of it."
     )
 
 
@@ -331,7 +332,7 @@ _WAIT = 50.0
 
 
 def snapshot(event: AgentEvent, answer: HookAnswer) -> None:
-    """Make a snapshot before a compaction (the agent waits for it) and at the session's end."""
+    """Take a snapshot before a compaction (the agent waits for it) and at the session's end."""
     notes.ensure_folder(event.folder)
     transcript = event.text("transcript_path")
     if event.moment == "end":
@@ -339,7 +340,7 @@ def snapshot(event: AgentEvent, answer: HookAnswer) -> None:
         _detach(event, "settle", "end", transcript, holding=event.note(formats.SETTLING))
         return
     if not _run(event, "settle", "compact", transcript, wait=_WAIT):
-        raise TimeoutError("the snapshot before compaction was not made in time")
+        raise TimeoutError("the snapshot before compaction was not taken in time")
     if event.agent == "opencode":  # what it says here stands in the summary's instructions
         from holdfast.hooks.fast.context import own_context
 
@@ -352,7 +353,7 @@ def snapshot(event: AgentEvent, answer: HookAnswer) -> None:
 
 
 def resume_context(event: AgentEvent, answer: HookAnswer) -> None:
-    """Put the context of the paused session into the new one; settle first what a crash left behind."""
+    """Add the context of the paused session to the new one; save first what a crash left behind."""
     from holdfast.hooks.fast import context
 
     source = "compact" if event.moment == "compacted" else event.text("source") or "startup"

@@ -46,7 +46,7 @@ def _told(event: AgentEvent) -> dict[str, int]:
 
 
 def version_skew(event: AgentEvent) -> str | None:
-    """The plugin that calls us was written by another version of the program."""
+    """The plugin was written by another version of the program."""
     plugin = _plugin_version(event)
     if not plugin:
         return None
@@ -56,7 +56,7 @@ def version_skew(event: AgentEvent) -> str | None:
         return None
     spoke(event, "version_skew")
     return (
-        f"[holdfast] The plugin is of version {plugin}, the program of {__version__}. "
+        f"[holdfast] The plugin is version {plugin}, the program {__version__}. "
         f"`holdfast install {event.agent}` updates it."
     )
 
@@ -98,7 +98,7 @@ def architecture_staleness(event: AgentEvent) -> str | None:
             days = (last_commit - changed) / 86_400
             return (
                 f"[holdfast] {name} was last changed {days:.0f} days before the newest commit. "
-                "Trust the code over it, and bring it up to date when this work touches what it describes."
+                "Trust the code over it, and update it when this work touches what it describes."
             )
     return None
 
@@ -117,7 +117,7 @@ _RECENT = 7 * 86_400.0
 
 
 def ceremonies(event: AgentEvent) -> str | None:
-    """Was the paused session taken up, and was the last one wrapped up? Asked once, early in a session."""
+    """Check once, early in a session, whether the paused session was resumed and the last one wrapped up."""
     if event.prompts > _ASKED_BY_PROMPT or not is_due(event, "ceremonies", prompts=10_000):
         return None
     latest = formats.latest_file(event.project)
@@ -132,7 +132,7 @@ def ceremonies(event: AgentEvent) -> str | None:
         return None
     spoke(event, "ceremonies")
     return (
-        f"[holdfast] A paused session of this folder was not taken up yet: {name}. "
+        f"[holdfast] A paused session of this folder has not been resumed yet: {name}. "
         "If this work belongs to it, read `holdfast context latest` first."
     )
 
@@ -166,7 +166,7 @@ _LARGE_JOURNAL = 20 * 1024 * 1024
 
 
 def journal_upkeep(event: AgentEvent) -> str | None:
-    """A wind-down that has been open for long, or that somebody else left open, wants to be finished."""
+    """A wind-down has been open for long, or was left open by another session: suggest finishing it."""
     try:
         found = os.stat(formats.journal_file(event.project))
     except FileNotFoundError:
@@ -180,7 +180,7 @@ def journal_upkeep(event: AgentEvent) -> str | None:
     whose = "This session's" if winding_down(event) else "Another session's"
     return (
         f"[holdfast] {whose} wind-down journal is {_size(found.st_size)} and was last written "
-        f"{untouched / 3600:.0f} h ago. `holdfast winddown finalize` makes it a snapshot."
+        f"{untouched / 3600:.0f} h ago. `holdfast winddown finalize` turns it into a snapshot."
     )
 
 
@@ -202,7 +202,7 @@ _LARGE_FILE = 40_000
 
 
 def knowledge_growth(event: AgentEvent) -> str | None:
-    """The files every session loads whole have grown so large that they crowd out the work."""
+    """Files that every session loads in full have grown too large."""
     if not is_due(event, "knowledge_growth", prompts=200):
         return None
     large = [
@@ -214,8 +214,8 @@ def knowledge_growth(event: AgentEvent) -> str | None:
         return None
     spoke(event, "knowledge_growth")
     return (
-        f"[holdfast] Loaded into every session and grown large: {', '.join(large)}. "
-        "Suggest to the user to move what is seldom needed into files that are read on demand."
+        f"[holdfast] These files are loaded into every session and have grown large: {', '.join(large)}. "
+        "Suggest that the user move rarely needed parts into files that are read on demand."
     )
 
 
@@ -233,7 +233,7 @@ _LITTLE_MEMORY_SHARE = 0.05
 
 
 def machine_resources(event: AgentEvent) -> str | None:
-    """The machine is short of disk or memory: work is about to fail for a reason nobody looks for."""
+    """The machine is short of disk space or memory: work may fail for a non-obvious reason."""
     if not is_due(event, "machine_resources", prompts=20):
         return None
     short = [*_disk(event.project), *_memory()]
@@ -265,14 +265,15 @@ _SECONDS = 2 * 3_600.0
 
 
 def persistence(event: AgentEvent) -> str | None:
-    """Long since anything was recorded: decisions live only in the conversation until they are."""
+    """Nothing has been recorded for long: until then decisions exist only in the conversation."""
     if event.prompts < _PROMPTS or not is_due(event, "persistence", prompts=_PROMPTS):
         return None
     if event.now - _last_record(event) < _SECONDS:
         return None
     spoke(event, "persistence")
     return (
-        f"[holdfast] {event.prompts} prompts into this session, and nothing was recorded for hours. State "
+        f"[holdfast] {event.prompts} prompts into this session, and nothing has been recorded for hours. "
+        "State "
         "the decisions made so far and why, in one message: a snapshot picks them up from there."
     )
 
@@ -343,8 +344,9 @@ def context_load_gate(event: AgentEvent) -> str | None:
     if not unread:
         return None
     return (
-        f"[holdfast] First edit of this session. This project's rules also stand in {', '.join(unread)}, "
-        "which your program does not load by itself: read what applies before you go on, if you have not."
+        f"[holdfast] First edit of this session. This project's rules are also in {', '.join(unread)}, "
+        "which your program does not load automatically: read what applies before you continue, if you have "
+        "not yet."
     )
 
 
@@ -355,7 +357,7 @@ _LONG = 600
 
 
 def plan_to_spec(event: AgentEvent) -> str | None:
-    """A plan was approved: written down, it outlives the session; in the conversation, it does not."""
+    """A plan was approved: suggest writing it to a file, so that it outlives the session."""
     if event.tool not in _PLANNING_TOOLS:
         return None
     if len(text(event.mapping("tool_input").get("plan"))) < _LONG or not notes.create(
@@ -363,8 +365,8 @@ def plan_to_spec(event: AgentEvent) -> str | None:
     ):
         return None
     return (
-        "[holdfast] This plan is long enough to outlive the session. Once it is approved, put it into a file "
-        "of the project (docs/ or specs/) and work from there: a resumed session will find it."
+        "[holdfast] This plan is long enough to outlive the session. Once it is approved, save it to a file "
+        "in the project (docs/ or specs/) and work from that: a resumed session will find it."
     )
 
 
@@ -394,7 +396,7 @@ def qa_before_commit(event: AgentEvent) -> str | None:
     notes.write(event.note("qa-told"), prompts)
     named = [words for name, words in _CHECKS if os.path.exists(os.path.join(event.project, name))]
     what = named[0] if named else "the project's tests"
-    return f"[holdfast] About to commit: make sure that {what} passed on what is being committed."
+    return f"[holdfast] About to commit: make sure that {what} passed on exactly what is being committed."
 
 
 # ── post commit ───────────────────────────────────────────────────────────────────────────────────
@@ -403,13 +405,13 @@ _EVERY = 5
 
 
 def post_commit(event: AgentEvent) -> str | None:
-    """After a commit: have its reason said in the conversation, where a snapshot finds it."""
+    """After a commit: ask for its reason in the conversation, where a snapshot finds it."""
     if event.name == "PostToolUseFailure" or not is_commit(event.command()):
         return None
     number = notes.count_up(event.note("commits"))
     if number % _EVERY != 1:
         return None
     return (
-        "[holdfast] Committed. If this commit settles a decision (an approach chosen, one rejected), say so "
-        "in a sentence with the reason: the next session is told of decisions, not of diffs."
+        "[holdfast] Committed. If this commit settles a decision (an approach chosen or rejected), state it "
+        "in one sentence with the reason: the next session is told about decisions, not diffs."
     )

@@ -90,7 +90,7 @@ def _changed(action: Action, given: dict[str, Any]) -> list[str]:
 # A turn is watched from its prompt to its end. What was changed between two turns is the user's.
 
 _PATIENCE = 120.0
-_GONE = "the turn had no end: it may have been changed by somebody else since"
+_GONE = "the turn did not end: the file may have been changed by another process since"
 _PLAIN = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,70}")
 
 

@@ -62,11 +62,11 @@ class PauseAction:
         try:
             document = json.loads(line)
         except ValueError as error:  # UnicodeDecodeError is one, too
-            raise DamagedDataError(f"not a line of JSON: {error}") from error
+            raise DamagedDataError(f"not valid JSON: {error}") from error
         except RecursionError:
-            raise DamagedDataError("not a line we wrote: it is nested too deep") from None
+            raise DamagedDataError("invalid line: nested too deeply") from None
         if not isinstance(document, dict):
-            raise DamagedDataError("not an action: a JSON object is expected on each line")
+            raise DamagedDataError("not an action: expected a JSON object on each line")
         fields = cast("dict[str, Any]", document)
         missing = [key for key in JOURNAL_KEYS if key not in fields]
         if missing:
@@ -103,7 +103,7 @@ def check_fraction(value: float) -> float:
     """Context use is a fraction: 0.90, not 90."""
     if isinstance(value, bool) or not math.isfinite(value) or not 0 <= value <= 1:
         hint = f"did you mean {value / 100:g}?" if math.isfinite(value) and 1 < value <= 100 else None
-        raise InvalidInputError(f"context use is a fraction from 0 to 1, not {value!r}", hint=hint)
+        raise InvalidInputError(f"context use must be a fraction from 0 to 1, not {value!r}", hint=hint)
     return float(value)
 
 
@@ -207,7 +207,10 @@ def _size_of_whole_lines(path: Path, descriptor: int, size: int) -> int:
         os.fsync(aside)
     os.ftruncate(descriptor, start)
     log.warning(
-        "a torn line of %d bytes at the end of %s was moved to %s", len(tail), path.name, torn_path(path).name
+        "a truncated line of %d bytes at the end of %s was moved to %s",
+        len(tail),
+        path.name,
+        torn_path(path).name,
     )
     return start
 

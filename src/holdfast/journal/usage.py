@@ -95,7 +95,7 @@ class ContextUsageTracker:
         self._window = context_window
         self._clock = clock
         if context_window is not None and context_window <= 0:
-            raise InvalidInputError(f"a context window holds at least one token, not {context_window}")
+            raise InvalidInputError(f"a context window must be at least one token, not {context_window}")
 
     def update_usage(
         self,
@@ -138,8 +138,8 @@ class ContextUsageTracker:
         if state.set_aside and state.reports == 0:
             raise DamagedDataError(
                 f"the usage of session {self.session_id} is unknown: "
-                f"its state was damaged and kept as {state.set_aside}",
-                hint="it is known again after the next model call",
+                f"its state was damaged and renamed to {state.set_aside}",
+                hint="it is available again after the next model call",
             )
         return state
 
@@ -228,7 +228,7 @@ def parse_state(data: bytes) -> UsageState:
     if odd := sorted(set(USAGE_KEYS) ^ known.keys()):
         raise DamagedDataError(f"the usage state has missing or unknown keys: {', '.join(odd)}")
     if wrong := sorted(name for name, kind in _KINDS.items() if not kind(known[name])):
-        raise DamagedDataError(f"the usage state holds values of the wrong kind: {', '.join(wrong)}")
+        raise DamagedDataError(f"the usage state contains values of the wrong type: {', '.join(wrong)}")
     known["recent_reports"] = tuple(known["recent_reports"])
     return UsageState(**known)
 
@@ -258,4 +258,4 @@ _KINDS: dict[str, Callable[[Any], bool]] = {
 def _check_counts(counts: dict[str, int]) -> None:
     for name, count in counts.items():
         if not _is_count(count):
-            raise InvalidInputError(f"{name} is a count of tokens, not {count!r}")
+            raise InvalidInputError(f"{name} must be a token count, not {count!r}")

@@ -76,7 +76,7 @@ class Schema:
         if version > self.current:
             raise NewerSchemaError(
                 f"{where} is a {self.name} of version {version}; "
-                f"this holdfast knows versions up to {self.current}"
+                f"this holdfast supports versions up to {self.current}"
             )
         while version < self.current:
             document = self.steps[version](document)
@@ -87,7 +87,7 @@ class Schema:
     def _version_of(self, document: Document, where: str) -> int:
         version = document.get("schema_version", self.unmarked)
         if isinstance(version, bool) or not isinstance(version, int) or version < min(self.versions):
-            raise DamagedDataError(f"{where} is no {self.name}: schema_version is {version!r}")
+            raise DamagedDataError(f"{where} is not a valid {self.name}: schema_version is {version!r}")
         return version
 
 

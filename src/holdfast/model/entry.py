@@ -28,7 +28,7 @@ class WorkflowCreated(Value):
 
 
 class WorkflowStatusChanged(Value):
-    """Started, blocked, completed, failed or cancelled; a pause and a resume have entries of their own.
+    """Started, blocked, completed, failed or cancelled; pausing and resuming have separate entries.
 
     A failure follows the entry of its pause, which names the snapshot.
     """
@@ -39,7 +39,7 @@ class WorkflowStatusChanged(Value):
 
 
 class SessionTaken(Value):
-    """A runner took the session up: first, or after the one before it was gone."""
+    """A runner claimed the session: the first one, or one that took over."""
 
     type: Literal["session_taken"] = "session_taken"
     run_id: str
@@ -48,7 +48,7 @@ class SessionTaken(Value):
 
 
 class Warned(Value):
-    """Something the user should know that stopped nothing."""
+    """A warning to the user that did not stop anything."""
 
     type: Literal["warned"] = "warned"
     text: str
@@ -60,12 +60,12 @@ class TaskApproved(Value):
 
 
 class WorkCommitted(Value):
-    """What a task changed is a commit that other machines can fetch."""
+    """A task's changes were committed so that other machines can fetch them."""
 
     type: Literal["work_committed"] = "work_committed"
     task_id: str
     commit: str
-    ref: str = Field(description="Where in the workflow's repository it is")
+    ref: str = Field(description="Location in the workflow's repository")
 
 
 class AgentSessionReported(Value):
@@ -81,7 +81,9 @@ class AgentSessionReported(Value):
 class TaskStarted(Value):
     type: Literal["task_started"] = "task_started"
     task_id: str
-    attempt: int = Field(default=1, ge=1, description="Above 1 where an earlier one was cut off or failed")
+    attempt: int = Field(
+        default=1, ge=1, description="Greater than 1 if an earlier attempt was interrupted or failed"
+    )
 
 
 class TaskFinished(Value):
@@ -90,10 +92,12 @@ class TaskFinished(Value):
     outcome: Literal["completed", "failed", "blocked", "interrupted"]
     result: str | None = None
     attempt: int = Field(default=1, ge=1)
-    seconds: float | None = Field(default=None, ge=0, description="How long this attempt took")
+    seconds: float | None = Field(default=None, ge=0, description="Duration of this attempt")
     driver: str | None = None
-    tokens: int | None = Field(default=None, ge=0, description="What its model calls used")
-    context_share: float | None = Field(default=None, ge=0, description="What it added to the window")
+    tokens: int | None = Field(default=None, ge=0, description="Usage of its model calls")
+    context_share: float | None = Field(
+        default=None, ge=0, description="Share of the context window it added"
+    )
 
 
 class DecisionRecorded(Value):
@@ -102,7 +106,7 @@ class DecisionRecorded(Value):
 
 
 class ErrorRecorded(Value):
-    """A new error, or the newer word on one with the same id."""
+    """A new error, or an update of the one with the same id."""
 
     type: Literal["error_recorded"] = "error_recorded"
     error: ErrorRecord
@@ -121,7 +125,7 @@ class TestsRun(Value):
 
 
 class UsageReported(Value):
-    """The session's running total; the newest report holds."""
+    """The session's running total; the newest report applies."""
 
     type: Literal["usage_reported"] = "usage_reported"
     usage: UsageMetrics
@@ -155,7 +159,7 @@ class WorkflowResumed(Value):
 
 
 class HandoverTakenUp(Value):
-    """Somebody read the context of work without a plan and goes on with it by hand or in an agent."""
+    """Work without a plan was resumed: its context was read to continue by hand or in an agent."""
 
     type: Literal["handover_taken_up"] = "handover_taken_up"
     snapshot_id: str
@@ -175,7 +179,7 @@ class SnapshotDeleted(Value):
 
 
 class SnapshotImported(Value):
-    """Read back from a session's files, after the database was lost or moved."""
+    """Restored from a session's files after the database was lost or moved."""
 
     type: Literal["snapshot_imported"] = "snapshot_imported"
     snapshot_id: str
@@ -183,7 +187,7 @@ class SnapshotImported(Value):
 
 
 class WorkflowMoved(Value):
-    """Its folder has another place or name now."""
+    """Its folder was moved or renamed."""
 
     type: Literal["workflow_moved"] = "workflow_moved"
     worktree: str
@@ -226,7 +230,7 @@ Entry = AnyEntry | UnknownEntry
 
 
 class Event(Value):
-    """An entry as recorded: where it stands in the one order of all changes."""
+    """A recorded entry with its position in the total order of all changes."""
 
     seq: int = Field(ge=1)
     workflow_id: str

@@ -14,7 +14,7 @@ TestPhase = Literal["red", "green", "refactor", "unknown"]
 
 
 class Evidence(Value):
-    """The messages a finding rests on, so that a reader can check it."""
+    """The messages that support a finding, so that a reader can check it."""
 
     source: str = Field(description="The transcript or journal it was found in")
     messages: tuple[int, ...] = Field(description="Positions of the messages in that source")
@@ -55,7 +55,7 @@ class ReviewerFeedback(Value):
 
 
 class TestState(Value):
-    """Where a test-first cycle stands: a failing test may be the plan, not a fault."""
+    """State of a test-first cycle: a failing test may be intended."""
 
     __test__ = False  # not a test class, whatever its name makes pytest think
 

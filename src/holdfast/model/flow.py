@@ -67,9 +67,9 @@ class Runner(TypedDict):
 class Interrupted(Value):
     """A node that was stopped in its middle, as it finds itself when it goes on."""
 
-    partial: tuple[Any, ...] = Field(default=(), description="All messages it had yielded")
-    provider_session: str | None = Field(default=None, description="What its provider calls the conversation")
-    messages: tuple[str, ...] = Field(default=(), description="Said by the user since; it has not heard them")
+    partial: tuple[Any, ...] = Field(default=(), description="All messages it has yielded")
+    provider_session: str | None = Field(default=None, description="The provider's id of the conversation")
+    messages: tuple[str, ...] = Field(default=(), description="User messages not yet delivered to it")
 
 
 class SessionState(Value):
@@ -82,10 +82,10 @@ class SessionState(Value):
     status: FlowStatus
     parent_id: str | None = None
     created_at: AwareDatetime
-    node_id: str | None = Field(default=None, description="Path of the node at which it goes on")
+    node_id: str | None = Field(default=None, description="Path of the node where it continues")
     input: Any = None
-    outputs: dict[str, Any] = Field(default_factory=dict, description="Of completed nodes, by name")
-    message_queue: tuple[str, ...] = Field(default=(), description="Messages that no node has taken yet")
+    outputs: dict[str, Any] = Field(default_factory=dict, description="Outputs of completed nodes, by name")
+    message_queue: tuple[str, ...] = Field(default=(), description="Messages not yet consumed by a node")
     paused_at: AwareDatetime | None = None
     reason: str | None = None
     interrupted: dict[str, Interrupted] = Field(default_factory=dict[str, Interrupted])
@@ -115,7 +115,7 @@ class FlowSession:
         if self.record_version > RECORD_VERSION:
             raise NewerSchemaError(
                 f"session {self.id} was recorded by a newer holdfast (version {self.record_version}; "
-                f"this one knows {RECORD_VERSION})"
+                f"this one supports {RECORD_VERSION})"
             )
 
 
@@ -235,7 +235,7 @@ def state_of(session: FlowSession, found: Progress) -> SessionState:
 
 def check_transition(session_id: str, now: FlowStatus, then: FlowStatus) -> None:
     if then not in FLOW_TRANSITIONS[now]:
-        allowed = ", ".join(sorted(FLOW_TRANSITIONS[now])) or "nothing: it has ended"
+        allowed = ", ".join(sorted(FLOW_TRANSITIONS[now])) or "none: it has ended"
         raise IllegalTransitionError(
             f"session {session_id} is {now} and cannot become {then} (allowed: {allowed})",
             hint="start a new run",
@@ -273,21 +273,17 @@ def settled(session: FlowSession, settlement: Settlement) -> FlowSession:
 
 
 def session_not_found(session_id: str) -> SessionNotFoundError:
-    return SessionNotFoundError(
-        f"there is no session {session_id}", hint="`hub.sessions()` lists what there is"
-    )
+    return SessionNotFoundError(f"no such session: {session_id}", hint="`hub.sessions()` lists them")
 
 
 def session_exists(session_id: str) -> ConflictError:
-    return ConflictError(
-        f"there is a session {session_id} already", hint="leave session_id out to get a new one"
-    )
+    return ConflictError(f"session {session_id} already exists", hint="omit session_id to get a new one")
 
 
 def lost_claim(session_id: str) -> SessionAlreadyRunningError:
     return SessionAlreadyRunningError(
         f"session {session_id} was taken over by another process; this one has stopped",
-        hint="nothing is lost: the other one goes on from the last completed node",
+        hint="nothing is lost: the other process continues from the last completed node",
     )
 
 

@@ -32,7 +32,7 @@ class Turn:
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """A choice the agent stated, with its reason in the same breath."""
+    """A choice the agent stated together with its reason."""
 
     index: int
     kind: ChoiceKind
@@ -42,7 +42,7 @@ class Choice:
 
 @dataclass(frozen=True, slots=True)
 class Insight:
-    """A cause or a fact the agent found out on the way."""
+    """A cause or a fact the agent discovered."""
 
     index: int
     text: str
@@ -93,7 +93,7 @@ class FileUse:
 
 @dataclass(frozen=True, slots=True)
 class Edit:
-    """The text that an edit put into a file."""
+    """The text that an edit inserted into a file."""
 
     index: int
     path: str
@@ -102,7 +102,7 @@ class Edit:
 
 @dataclass(frozen=True, slots=True)
 class LastStep:
-    """The newest tool call that came to an end: what it was, on what, and how it ended."""
+    """The newest completed tool call: the tool, its target and its outcome."""
 
     kind: str
     tool: str
@@ -112,7 +112,7 @@ class LastStep:
 
 @dataclass(frozen=True, slots=True)
 class StoppingPoint:
-    """Where the record of a session ends, no more than the record tells.
+    """How the record of a session ends, as far as the record shows.
 
     answered    the agent had had its say, and its turn was over
     asked       the agent had asked the user something

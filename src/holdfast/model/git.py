@@ -19,16 +19,18 @@ GitOperation = Literal["merge", "rebase", "cherry-pick", "revert", "bisect", "am
 
 
 class GitState(Value):
-    """Git repository state at snapshot time. `None` says that there is none, or none known."""
+    """Git repository state at snapshot time. `None` means absent or unknown."""
 
-    branch: str | None = Field(description="Branch checked out, born or not; none on a detached HEAD")
+    branch: str | None = Field(
+        description="Checked-out branch, even before its first commit; null on a detached HEAD"
+    )
     commit_at_workflow_start: str | None = Field(
         description="SHA when workflow began; none if before the first commit, or not known"
     )
     commit_at_snapshot: str | None = Field(description="SHA at snapshot time; none before the first commit")
     files_modified: tuple[str, ...] = Field(
         description="Paths changed since workflow start: committed, staged, unstaged and untracked; "
-        "a folder that is untracked as a whole stands as one path that ends in a slash"
+        "a fully untracked folder is one path that ends in a slash"
     )
     files_staged: tuple[str, ...] = Field(description="Files in staging area")
     has_uncommitted_changes: bool = Field(description="Dirty working tree? Untracked files count")
@@ -41,16 +43,16 @@ class GitState(Value):
         description="The start commit is gone (history rewritten, shallow clone): "
         "files_modified holds the uncommitted changes only",
     )
-    operation: GitOperation | None = Field(default=None, description="What git is in the middle of")
-    upstream: str | None = Field(default=None, description="Branch this one tracks, as origin/main")
-    ahead: int | None = Field(default=None, ge=0, description="Commits the upstream lacks")
-    behind: int | None = Field(default=None, ge=0, description="Commits of the upstream lacking here")
+    operation: GitOperation | None = Field(default=None, description="Git operation in progress")
+    upstream: str | None = Field(default=None, description="Tracked branch, such as origin/main")
+    ahead: int | None = Field(default=None, ge=0, description="Commits missing from the upstream")
+    behind: int | None = Field(default=None, ge=0, description="Upstream commits missing here")
     worktree: str | None = Field(default=None, description="Root folder of the work tree")
     submodules_changed: tuple[str, ...] = Field(
-        default=(), description="Submodules moved to another commit since the start, or dirty inside"
+        default=(), description="Submodules that moved to another commit since the start, or are dirty"
     )
     files_uncompared: tuple[str, ...] = Field(
         default=(),
-        description="Files that may have changed or not: only a filter (Git LFS and the like) could tell, "
-        "and none is run",
+        description="Files that may have changed: only running a filter (such as Git LFS) could tell, and "
+        "filters are not run",
     )

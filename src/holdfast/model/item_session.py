@@ -29,7 +29,7 @@ class _ItemSession(Value):
 class AuditSessionState(_ItemSession):
     total_items: int = Field(ge=0)
     partial_ratings: dict[str, dict[str, Rating | None]] = Field(
-        default={}, description="File, then item, to a rating of 1 to 4; null where it was skipped"
+        default={}, description="File, then item, to a rating of 1 to 4; null if skipped"
     )
 
 

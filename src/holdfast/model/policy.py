@@ -34,7 +34,7 @@ class Level(IntEnum):
 
 @dataclass(frozen=True)
 class Levels:
-    """Where each level begins, as a share of the window."""
+    """Where each level starts, as a share of the context window."""
 
     caution: float = LEVELS["caution"]
     warning: float = LEVELS["warning"]
@@ -50,7 +50,8 @@ class Levels:
         bounds = (self.caution, self.warning, self.auto_pause, self.critical)
         if list(bounds) != sorted(bounds) or not bounds[0] > 0 or bounds[-1] > 1:
             raise InvalidInputError(
-                f"levels must rise from above 0 to at most 1: {', '.join(f'{bound:g}' for bound in bounds)}",
+                "levels must increase, greater than 0 and at most 1: "
+                f"{', '.join(f'{bound:g}' for bound in bounds)}",
                 hint="caution < warning < auto_pause < critical, as fractions such as 0.85",
             )
 

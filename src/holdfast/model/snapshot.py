@@ -28,12 +28,12 @@ class RecordedWords(Value):
     type: str
     timestamp: str
     text: str
-    rule: bool = Field(default=False, description="The user said what is to hold from then on")
-    from_hook: bool = Field(default=False, description="As hooks record it: the transcript has it, too")
+    rule: bool = Field(default=False, description="The user stated a standing rule")
+    from_hook: bool = Field(default=False, description="Recorded by hooks: also in the transcript")
 
 
 class IncrementalPause(Value):
-    """What the wind-down journal held when it was finalised; the journal itself is kept beside it."""
+    """The contents of the wind-down journal when it was finalised; the journal itself is kept alongside."""
 
     enabled: bool = True
     action_count: int = Field(ge=0)
@@ -42,12 +42,14 @@ class IncrementalPause(Value):
     tool_calls: int = Field(ge=0)
     actions_summary: tuple[ActionGlimpse, ...] = Field(max_length=10)
     recorded: tuple[RecordedWords, ...] = Field(
-        default=(), description="The user's words first, then what else was recorded"
+        default=(), description="User messages first, then other actions"
     )
-    said_dropped: int = Field(default=0, ge=0, description="User messages that are in the journal alone")
-    others_dropped: int = Field(default=0, ge=0, description="Other actions that are in the journal alone")
-    agent_session: str | None = Field(default=None, description="Whose hooks recorded it, if hooks did")
-    skipped_lines: int = Field(default=0, ge=0, description="Torn or unreadable lines, kept but not counted")
+    said_dropped: int = Field(default=0, ge=0, description="User messages found only in the journal")
+    others_dropped: int = Field(default=0, ge=0, description="Other actions found only in the journal")
+    agent_session: str | None = Field(default=None, description="The agent whose hooks recorded it, if any")
+    skipped_lines: int = Field(
+        default=0, ge=0, description="Truncated or unreadable lines, kept but not counted"
+    )
 
 
 class FileFingerprint(Value):
@@ -56,7 +58,7 @@ class FileFingerprint(Value):
     mtime_ns: int
     size: int = Field(ge=0)
     ctime_ns: int | None = Field(
-        default=None, description="Change time; none where the stamp alone does not prove the content"
+        default=None, description="Change time; null if the timestamp alone does not prove the content"
     )
 
 
@@ -67,7 +69,7 @@ class SessionSnapshot(Value):
     id: str
     workflow_id: str
     session_number: int = Field(ge=1)
-    session_id: str = Field(description="Name of the session's files")
+    session_id: str = Field(description="Base name of the session's files")
 
     created_at: AwareDatetime
     trigger: Trigger
@@ -77,8 +79,10 @@ class SessionSnapshot(Value):
     current_task_id: str | None = None
     next_task_id: str | None = None
 
-    git_state: GitState | None = Field(default=None, description="None where the folder is not a repository")
-    files: tuple[FileFingerprint, ...] = Field(default=(), description="Changed files, as they were")
+    git_state: GitState | None = Field(default=None, description="Null if the folder is not a repository")
+    files: tuple[FileFingerprint, ...] = Field(
+        default=(), description="Changed files at the time of the snapshot"
+    )
 
     decisions: tuple[Decision, ...] = ()
     errors: tuple[ErrorRecord, ...] = ()
@@ -86,17 +90,15 @@ class SessionSnapshot(Value):
     test_state: TestState | None = None
     constraints: tuple[str, ...] = Field(default=(), description="The user's standing rules, verbatim")
 
-    worked: bool = Field(default=True, description="False of a session that did nothing others could need")
+    worked: bool = Field(default=True, description="False if the session produced nothing worth resuming")
     usage: UsageMetrics = UsageMetrics()
     agent_session: AgentSessionReported | None = Field(
-        default=None, description="The agent's own session behind the last task"
+        default=None, description="The agent's own session for the last task"
     )
-    work: WorkCommitted | None = Field(default=None, description="The commit other machines go on from")
+    work: WorkCommitted | None = Field(default=None, description="The commit other machines continue from")
     incremental_pause: IncrementalPause | None = None
-    gathered: Gathered | None = Field(
-        default=None, description="What a pass over the agent's transcript found"
-    )
-    fidelity: Fidelity | None = Field(default=None, description="What the resume context carries of all this")
+    gathered: Gathered | None = Field(default=None, description="What was found in the agent's transcript")
+    fidelity: Fidelity | None = Field(default=None, description="What the resume context includes of this")
     folded_through: int = Field(default=0, ge=0, description="Sequence number of the last entry it holds")
 
     @cached_property
@@ -112,7 +114,7 @@ class SessionSnapshot(Value):
         for role in ("current_task_id", "next_task_id"):
             named = getattr(self, role)
             if named is not None and named not in self.task_dag.by_id:
-                raise ValueError(f"{role} names {named!r}, which is not a task of the plan")
+                raise ValueError(f"{role} refers to {named!r}, which is not a task of the plan")
         return self
 
 
@@ -128,7 +130,7 @@ class TaskChange(Value):
 
 
 class FactChange(Value):
-    """One plain fact, then and now."""
+    """One fact, before and after."""
 
     what: str
     before: Any

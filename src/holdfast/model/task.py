@@ -55,13 +55,13 @@ class Task(
     status: TaskStatus = "pending"
     depends_on: tuple[str, ...] = ()
     run: Annotated[str | None, Meta(description="Shell command, for the shell driver")] = None
-    prompt: Annotated[str | None, Meta(description="What an agent is asked, for the agent drivers")] = None
-    driver: Annotated[str | None, Meta(description="What executes it, if not the plan's driver")] = None
-    approval: Annotated[bool, Meta(description="Whether somebody must approve before it starts")] = False
+    prompt: Annotated[str | None, Meta(description="Prompt, for the agent drivers")] = None
+    driver: Annotated[str | None, Meta(description="Driver of this task, if not the plan's")] = None
+    approval: Annotated[bool, Meta(description="Whether it requires approval before it starts")] = False
     review: Annotated[bool, Meta(description="Whether its result is a review of the work so far")] = False
-    junit: Annotated[str | None, Meta(description="Where its tests write JUnit XML, in the worktree")] = None
-    attempts: Annotated[int, Meta(ge=0, description="How often it was started")] = 0
-    result: Annotated[str | None, Meta(description="How it ended, in a line")] = None
+    junit: Annotated[str | None, Meta(description="Path of its JUnit XML report, in the worktree")] = None
+    attempts: Annotated[int, Meta(ge=0, description="Number of times it was started")] = 0
+    result: Annotated[str | None, Meta(description="Outcome in one line")] = None
 
     def changed(self, **changes: Any) -> Self:
         """A copy with these fields changed, validated like any other."""
@@ -173,9 +173,9 @@ _UNPACKER = msgspec.msgpack.Decoder(tuple[Task, ...])
 
 
 class TaskDAG(Value):
-    """All tasks of a workflow, in the order they were written, with their statuses.
+    """All tasks of a workflow, in plan order, with their statuses.
 
-    Refuses doubled ids, unknown dependencies and cycles, so whoever holds one can run it.
+    Rejects duplicate ids, unknown dependencies and cycles, so every instance can be run.
     """
 
     tasks: tuple[Task, ...] = ()
@@ -202,7 +202,7 @@ class TaskDAG(Value):
         if len(known) != len(self.tasks):
             seen: set[str] = set()
             doubled = next(task.id for task in self.tasks if task.id in seen or seen.add(task.id))
-            raise ValueError(f"two tasks are called {doubled!r}")
+            raise ValueError(f"duplicate task id {doubled!r}")
         if self._in_order():
             return self
         for task in self.tasks:
@@ -212,7 +212,7 @@ class TaskDAG(Value):
         try:
             TopologicalSorter({task.id: task.depends_on for task in self.tasks}).prepare()
         except CycleError as error:
-            raise ValueError(f"tasks depend on each other in a circle: {' → '.join(error.args[1])}") from None
+            raise ValueError(f"tasks have a circular dependency: {' → '.join(error.args[1])}") from None
         return self
 
     def _in_order(self) -> bool:

@@ -11,7 +11,7 @@ from holdfast.model.base import Value
 
 
 class UsageMetrics(Value):
-    """What one session has used up to now."""
+    """Usage of one session so far."""
 
     tokens_used: int = Field(default=0, ge=0)
     tokens_remaining_estimate: int | None = Field(default=None, ge=0)
@@ -81,7 +81,7 @@ class Fidelity:
 
     def table(self) -> str:
         lines = [
-            f"{self.characters} of {self.budget} characters used, {self.redacted} secrets taken out",
+            f"{self.characters} of {self.budget} characters used, {self.redacted} secrets removed",
             f"{'':22}{'carried':>9}{'shortened':>11}{'left out':>10}  the rest",
         ]
         for one in self.categories:

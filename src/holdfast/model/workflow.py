@@ -43,32 +43,30 @@ class Issue(Value):
 
 
 class PauseRequest(Value):
-    """Somebody or something asked for a pause; it is honoured at the next boundary."""
+    """A pause was requested; it takes effect at the next boundary."""
 
     trigger: Trigger
     reason: str | None = None
     requested_at: AwareDatetime
-    force_after: float | None = Field(default=None, ge=0, description="In place of the workflow's own limit")
+    force_after: float | None = Field(default=None, ge=0, description="Overrides the workflow's own limit")
 
 
 class WorkflowOptions(Value):
     """How a workflow is run, in every one of its sessions."""
 
-    driver: str = Field(default="shell", description="What executes the tasks")
-    parallel: int = Field(default=1, ge=1, description="How many tasks run side by side at most")
-    pause_every: int | None = Field(default=None, ge=1, description="Pause after so many tasks of a session")
+    driver: str = Field(default="shell", description="Driver that executes the tasks")
+    parallel: int = Field(default=1, ge=1, description="Maximum number of concurrent tasks")
+    pause_every: int | None = Field(default=None, ge=1, description="Pause after N tasks in a session")
     timeout: float | None = Field(
-        default=None, gt=0, description="Pause when a session has run so long, in s"
+        default=None, gt=0, description="Pause when a session has run for N seconds"
     )
     exhaustion_at: float = Field(
-        default=WORKFLOW_PAUSE, gt=0, le=1, description="Pause from this share of the window"
+        default=WORKFLOW_PAUSE, gt=0, le=1, description="Pause at this share of the context window"
     )
-    force_after: float = Field(default=300.0, ge=0, description="Wait so long for a task's end, in seconds")
-    resume_on_reset: bool = Field(default=False, description="Go on by itself once there is quota again")
-    repository: str | None = Field(
-        default=None, description="Where workers get the code from, as git takes it"
-    )
-    branch: str | None = Field(default=None, description="The branch the work is on, in that repository")
+    force_after: float = Field(default=300.0, ge=0, description="Seconds a pause waits for a running task")
+    resume_on_reset: bool = Field(default=False, description="Resume automatically when the quota resets")
+    repository: str | None = Field(default=None, description="Git URL or path workers fetch the code from")
+    branch: str | None = Field(default=None, description="Branch of the work in that repository")
 
     def pausing_at(self, share: float) -> WorkflowOptions:
         """With this limit, unless they were made with one: a plan's own wins."""
@@ -87,20 +85,22 @@ class WorkflowOptions(Value):
 class Workflow(Value):
     id: str
     issue: Issue
-    worktree: str = Field(description="The folder the work happens in")
+    worktree: str = Field(description="Folder the work happens in")
     status: WorkflowStatus = "pending"
-    revision: int = Field(default=1, ge=1, description="Counts changes; who writes names the one they saw")
+    revision: int = Field(default=1, ge=1, description="Incremented on every change, for optimistic locking")
     session_count: int = Field(default=1, ge=1)
     created_at: AwareDatetime
     updated_at: AwareDatetime
     paused_at: AwareDatetime | None = None
     pause_reason: str | None = Field(default=None, description="Why it is paused, or why it failed")
     pause_request: PauseRequest | None = None
-    commit_at_start: str | None = Field(default=None, description="HEAD when the workflow began")
+    commit_at_start: str | None = Field(default=None, description="HEAD when the workflow started")
     options: WorkflowOptions = WorkflowOptions()
-    run_id: str | None = Field(default=None, description="The run that executes it now; any other is stale")
-    claim: str | None = Field(default=None, description="Who runs it now; every write of a runner names it")
-    resume_at: AwareDatetime | None = Field(default=None, description="When it is to go on by itself")
+    run_id: str | None = Field(default=None, description="Current run; any other run is stale")
+    claim: str | None = Field(
+        default=None, description="Claim of the current runner; required for every write by a runner"
+    )
+    resume_at: AwareDatetime | None = Field(default=None, description="When it resumes automatically")
 
     def without_secrets(self) -> Self:
         """As with any value; but the folder stays, whatever its name sounds like: it is where the work is."""
@@ -111,7 +111,7 @@ class Workflow(Value):
     def moved(self, status: WorkflowStatus, at: datetime, **changes: object) -> Workflow:
         """The workflow in its next state; an illegal step is refused."""
         if status not in VALID_TRANSITIONS[self.status]:
-            allowed = ", ".join(sorted(VALID_TRANSITIONS[self.status])) or "nothing: it has ended"
+            allowed = ", ".join(sorted(VALID_TRANSITIONS[self.status])) or "none: it has ended"
             raise IllegalTransitionError(
                 f"workflow {self.id} is {self.status} and cannot become {status} (allowed: {allowed})"
             )

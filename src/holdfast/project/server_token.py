@@ -44,18 +44,18 @@ def read_token(home: Path) -> str:
             token = source.read(1000).strip()
     except FileNotFoundError:
         raise NotFoundError(
-            f"there is no token in {path}", hint="start `holdfast serve` once, or set HOLDFAST_SERVER_TOKEN"
+            f"no token found in {path}", hint="start `holdfast serve` once, or set HOLDFAST_SERVER_TOKEN"
         ) from None
     except (OSError, UnicodeDecodeError) as error:
         raise DamagedDataError(
-            f"{path} cannot be read: {error}", hint="delete it: a new one is made"
+            f"{path} cannot be read: {error}", hint="delete it; a new one is created"
         ) from None
     if others_may_read:
         raise InvalidInputError(
-            f"{path} can be read by others", hint=f"delete it, so that a new one is made: rm {path}"
+            f"{path} is readable by other users", hint=f"delete it, and a new one is created: rm {path}"
         )
     if len(token) < _SHORTEST:
-        raise DamagedDataError(f"{path} holds no token", hint="delete it: a new one is made")
+        raise DamagedDataError(f"{path} holds no token", hint="delete it; a new one is created")
     return token
 
 

@@ -82,22 +82,22 @@ class Settings:
 def _positive_int(value: Any) -> int:
     number = int(value) if isinstance(value, int | str) and not isinstance(value, bool) else 0
     if number <= 0:
-        raise ValueError("a whole number above 0 is expected")
+        raise ValueError("expected a positive integer")
     return number
 
 
 def _number(value: Any) -> float:
     if isinstance(value, bool):
-        raise ValueError("a number is expected")  # noqa: TRY004 - all faults of a setting are ValueErrors
+        raise ValueError("expected a number")  # noqa: TRY004 - all faults of a setting are ValueErrors
     number = float(value)
     if isnan(number):
-        raise ValueError("a number is expected")
+        raise ValueError("expected a number")
     return number
 
 
 def _text(value: Any) -> str:
     if not isinstance(value, str) or not value:
-        raise ValueError("text is expected")
+        raise ValueError("expected a string")
     return value
 
 
@@ -108,14 +108,14 @@ def _words(value: Any) -> tuple[str, ...]:
 
         return tuple(shlex.split(value))
     if not isinstance(value, list) or not all(isinstance(word, str) for word in value):  # pyright: ignore[reportUnknownVariableType]
-        raise ValueError("a list of words is expected")
+        raise ValueError("expected a list of strings")
     return tuple(value)  # pyright: ignore[reportUnknownArgumentType, reportUnknownVariableType]
 
 
 def _positive(value: Any) -> float:
     number = _number(value)
     if number <= 0:
-        raise ValueError("a number above 0 is expected")
+        raise ValueError("expected a number greater than 0")
     return number
 
 
@@ -124,13 +124,13 @@ def _yes_or_no(value: Any) -> bool:
     known = {"true": True, "yes": True, "on": True, "1": True, "false": False, "no": False, "off": False}
     found = {**known, "0": False}.get(str(value).lower())
     if found is None:
-        raise ValueError("true or false is expected")
+        raise ValueError("expected true or false")
     return found
 
 
 def _advise_or_stop(value: Any) -> str:
     if value not in ("advise", "stop"):
-        raise ValueError('"advise" or "stop" is expected')
+        raise ValueError('expected "advise" or "stop"')
     return value
 
 
@@ -138,7 +138,7 @@ def _texts(value: Any) -> tuple[str, ...]:
     """A list in a file; in a variable, several with spaces between."""
     found = value.split() if isinstance(value, str) else value
     if not isinstance(found, list) or not all(isinstance(one, str) and one for one in found):  # type: ignore[union-attr]
-        raise ValueError("a list of texts is expected")
+        raise ValueError("expected a list of strings")
     return tuple(found)  # type: ignore[arg-type]
 
 
@@ -187,7 +187,7 @@ def load_settings(
     given = environ.get("HOLDFAST_PROJECT")
     project = Path(given).resolve() if given else find_project((cwd or Path.cwd()).resolve())
     if not project.is_dir():
-        raise InvalidInputError(f"there is no folder {project}", hint="see --project and HOLDFAST_PROJECT")
+        raise InvalidInputError(f"no such folder: {project}", hint="see --project and HOLDFAST_PROJECT")
     home = Path(environ["HOLDFAST_HOME"]).absolute() if environ.get("HOLDFAST_HOME") else Path(data_home())
     user_file = user_config(environ)
     values: dict[str, Any] = {}
@@ -238,11 +238,13 @@ def _from_environ(environ: Mapping[str, str]) -> dict[str, Any]:
 
 def _from_project(path: Path, user_file: Path) -> dict[str, Any]:
     if path.is_symlink():
-        raise InvalidInputError(f"{path} is a symbolic link", hint="put a file there, or remove it")
+        raise InvalidInputError(
+            f"{path} is a symbolic link", hint="replace it with a regular file, or remove it"
+        )
     values = _from_file(path)
     for name in values.keys() - _OF_A_PROJECT:
         raise InvalidInputError(
-            f"{path}: a project may not set {name}", hint=f"set it in {user_file}, for all your projects"
+            f"{path}: a project cannot set {name}", hint=f"set it in {user_file}, for all your projects"
         )
     return values
 

@@ -32,7 +32,7 @@ MARK = "mark"
 _IGNORE = ".gitignore"
 _IGNORES_ALL = b"*\n"
 _NO_FOLLOW = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0)
-_NO_MARK = "it bears no mark of yours (a copy, from elsewhere, or of an older version)"
+_NO_MARK = "it was not created by you on this machine (a copy, from elsewhere, or from an older version)"
 _REFUSED = "refused"
 """In a record: git brought files that the user has not agreed to yet."""
 _UNSEEN = ""
@@ -122,7 +122,7 @@ class Trust:
             return None  # a file in the way; whoever wants to write says so
         record = self._record_of(folder, found)
         if found.st_uid != _user() and (record is None or record.owner != str(found.st_uid)):
-            return "another user owns it"
+            return "it is owned by another user"
         if record is None:
             return None if _is_fresh(folder) else _NO_MARK
         return self._brought_by_git(project, record)

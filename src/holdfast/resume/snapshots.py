@@ -35,9 +35,7 @@ def history(snapshot: SessionSnapshot, category: str) -> str:
     """As text, a record a paragraph. Raises `InvalidInputError` for a category there is not."""
     tell = _CATEGORIES.get(category.replace("_", "-"))
     if tell is None:
-        raise InvalidInputError(
-            f"there is no history of {category!r}", hint=f"one of: {', '.join(CATEGORIES)}"
-        )
+        raise InvalidInputError(f"unknown category: {category!r}", hint=f"one of: {', '.join(CATEGORIES)}")
     return "".join(f"{line}\n" for line in tell(snapshot)) or f"No {category} in {snapshot.session_id}.\n"
 
 
@@ -160,10 +158,10 @@ def gathered_from(snapshot: SessionSnapshot, issue: Issue | None, drift: Iterabl
 
 
 _TRIGGERS = {
-    "pause": "somebody asked for a pause",
-    "task_complete": "the agreed number of tasks was done",
+    "pause": "a pause was requested",
+    "task_complete": "the configured number of tasks was completed",
     "exhaustion": "the context window was nearly full",
-    "timeout": "its time was up",
+    "timeout": "its time limit was reached",
     "crash": "its process ended without a pause",
     "failure": "a task failed",
 }

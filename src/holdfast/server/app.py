@@ -42,8 +42,8 @@ from holdfast.workflows.service import OrchestratorService
 _ABOUT = """Workflows, snapshots and events of Holdfast.
 
 Every call needs the token: `Authorization: Bearer …`. Cookies are not read.
-Every error has the shape `ErrorResponse`. `/ws/events?since=N` is a WebSocket: it sends `SocketMessage`s,
-replays what has a number above N, then goes on live.
+Every error has the shape `ErrorResponse`. `/ws/events?since=N` is a WebSocket. It sends `SocketMessage`s:
+first the events numbered above N, then live events.
 """
 
 
@@ -168,5 +168,5 @@ async def _look_for_work(desk: AppState) -> None:
         try:
             await run_in_threadpool(desk.workers.ensure)
         except HoldfastError as error:
-            log.warning("work that waits cannot be looked for: %s", error.message)
+            log.warning("cannot look for queued work: %s", error.message)
         await asyncio.sleep(_LOOK_FOR_WORK_SECONDS)

@@ -105,7 +105,7 @@ class Auth:
             raise RefusedError(
                 403,
                 "foreign_host",
-                "this server does not answer to that name",
+                "this host name is not allowed",
                 "use the address that `holdfast serve` printed, or start it with --allow-host NAME",
             )
         if not _is_private(scope["path"]) and scope["type"] == "http":
@@ -137,7 +137,7 @@ def is_loopback(host: str) -> bool:
 
 def _foreign() -> RefusedError:
     return RefusedError(
-        403, "foreign_origin", "the request comes from another site", "use the dashboard this server serves"
+        403, "foreign_origin", "cross-site request rejected", "use the dashboard this server serves"
     )
 
 
@@ -220,7 +220,7 @@ async def _read(receive: Receive) -> bytes:
     while True:
         message = await receive()
         if message["type"] != "http.request":
-            raise RefusedError(400, "bad_request", "the request was broken off")
+            raise RefusedError(400, "bad_request", "the request was aborted")
         pieces.append(message.get("body", b""))
         size += len(pieces[-1])
         if size > MOST_BODY_BYTES:
@@ -230,18 +230,20 @@ async def _read(receive: Receive) -> bytes:
 
 
 def _too_large() -> RefusedError:
-    return RefusedError(413, "too_large", f"a body may have {MOST_BODY_BYTES >> 20} MB at most")
+    return RefusedError(413, "too_large", f"the body must not exceed {MOST_BODY_BYTES >> 20} MB")
 
 
 def _check_json(content_type: str, body: bytes) -> None:
     if content_type.partition(";")[0].strip().lower() != "application/json":
         raise RefusedError(
-            415, "unsupported_media_type", "a body must be JSON", "send Content-Type: application/json"
+            415, "unsupported_media_type", "the body must be JSON", "send Content-Type: application/json"
         )
     if body.count(b"[") + body.count(b"{") > MOST_JSON_DEPTH and _depth(body) > MOST_JSON_DEPTH:
-        raise RefusedError(422, "invalid_input", f"JSON may be nested {MOST_JSON_DEPTH} deep at most")
+        raise RefusedError(
+            422, "invalid_input", f"JSON must not be nested more than {MOST_JSON_DEPTH} levels deep"
+        )
     if _SURROGATE in body.lower() and _has_half_a_character(body):
-        raise RefusedError(422, "invalid_input", "the body holds half a character (a lone surrogate)")
+        raise RefusedError(422, "invalid_input", "the body contains a lone surrogate")
 
 
 _SURROGATE = b"\\ud"

@@ -26,10 +26,10 @@ from holdfast.workflows.experience import DriverRecord
 Reason = Annotated[str, Field(max_length=10_000)]
 Drift = Annotated[
     tuple[str, ...],
-    Field(description="How the worktree differs from the pause, and what cannot be compared, in sentences"),
+    Field(description="How the worktree differs from the pause, and what cannot be compared, as sentences"),
 ]
 DriftIs = Annotated[
-    DriftState, Field(description="`same` is what was compared; `cannot_tell` is refused by `strict`, too")
+    DriftState, Field(description="`same` covers what could be compared; `strict` also rejects `cannot_tell`")
 ]
 
 
@@ -43,7 +43,7 @@ class Body(Value):
 
 
 class PlanTask(Body):
-    """A task as it stands in a plan; see docs/workflows.md."""
+    """A task in a plan; see docs/workflows.md."""
 
     id: str = Field(min_length=1)
     description: str | None = None
@@ -76,25 +76,25 @@ class PlanDocument(Body):
 class CreateWorkflow(Body):
     plan: PlanDocument | str = Field(description="A plan as JSON, or the text of a plan file (YAML)")
     worktree: str | None = Field(
-        default=None, max_length=4096, description="The folder to work in; else the server's project"
+        default=None, max_length=4096, description="The folder to work in. Default: the server's project"
     )
 
 
 class PauseWorkflow(Body):
     reason: Reason | None = Field(default=None, description="Human-readable reason for pausing")
     force_after: float | None = Field(
-        default=None, ge=0, le=86_400, description="Cut the running task off after so many seconds"
+        default=None, ge=0, le=86_400, description="Interrupt the running task after N seconds"
     )
     wait_seconds: float = Field(
-        default=0, ge=0, le=60, description="Answer when it is paused, after so many seconds at the latest"
+        default=0, ge=0, le=60, description="Wait up to N seconds for the pause before responding"
     )
 
 
 class ResumeWorkflow(Body):
-    snapshot_id: str | None = Field(default=None, description="Go on from an older snapshot")
-    message: Reason | None = Field(default=None, description="What the next session should know from you")
+    snapshot_id: str | None = Field(default=None, description="Resume from an older snapshot")
+    message: Reason | None = Field(default=None, description="A message for the next session")
     strict: bool = Field(
-        default=False, description="Refuse unless the worktree is known to be as it was at the pause"
+        default=False, description="Fail unless the worktree is known to be unchanged since the pause"
     )
 
 
@@ -116,24 +116,24 @@ class ActionResponse(Value):
 
 
 class ResumeResponse(ActionResponse):
-    """`taken_up`: it has no plan to run; its context is for whoever goes on, and it stays paused."""
+    """`taken_up`: there is no plan to run; the context is for the next session; it stays paused."""
 
     session_number: int
     drift: Drift
     drift_state: DriftIs
-    taken_up_before: AwareDatetime | None = Field(
-        default=None, description="When it was last taken up before"
-    )
+    taken_up_before: AwareDatetime | None = Field(default=None, description="When it was previously resumed")
 
 
 class WorkflowPage(Value):
     workflows: tuple[Workflow, ...]
-    next_cursor: str | None = Field(description="Give it as `cursor` for the next page; none on the last")
-    seq: int = Field(description="Number of the newest event when this was read: follow from there")
+    next_cursor: str | None = Field(
+        description="Pass as `cursor` to get the next page; null on the last page"
+    )
+    seq: int = Field(description="Number of the newest event at the time of reading; follow from there")
 
 
 class WorkflowProgress(Value):
-    """Where a workflow stands right now, beside what its own record says."""
+    """The current state of a workflow, in addition to its own record."""
 
     workflow: Workflow
     tasks_total: int
@@ -141,8 +141,8 @@ class WorkflowProgress(Value):
     tasks_remaining: int
     tasks_failed: int
     current_task_id: str | None
-    waiting_for_approval: str | None = Field(description="The task that starts when somebody approves")
-    abandoned: bool = Field(description="Recorded as running by somebody who is gone: resume it")
+    waiting_for_approval: str | None = Field(description="The task waiting for approval")
+    abandoned: bool = Field(description="Recorded as running, but its runner is gone: resume it")
     usage: UsageMetrics
     snapshots: int
     latest_snapshot_id: str | None
@@ -157,8 +157,8 @@ class TaskList(Value):
 
 class EventPage(Value):
     events: tuple[Event, ...]
-    next_since: int | None = Field(description="Give it as `since` for the next page; none on the last")
-    oldest: int = Field(description="Lowest number kept: what came before is gone")
+    next_since: int | None = Field(description="Pass as `since` to get the next page; null on the last page")
+    oldest: int = Field(description="Lowest event number kept; earlier events were deleted")
     newest: int
 
 
@@ -176,12 +176,12 @@ class SnapshotMatches(Value):
 class GitChanges(Value):
     git_state: GitState | None
     files: tuple[FileFingerprint, ...]
-    git: dict[str, Any] | None = Field(description="Commits and the like, found in the agent's own session")
+    git: dict[str, Any] | None = Field(description="Commits and similar, found in the agent's own session")
 
 
 class Journal(Value):
-    actions: tuple[dict[str, Any], ...] = Field(description="Of the wind-down, line by line")
-    turns: tuple[dict[str, Any], ...] = Field(description="What the user said and the agent reported")
+    actions: tuple[dict[str, Any], ...] = Field(description="Lines of the wind-down journal")
+    turns: tuple[dict[str, Any], ...] = Field(description="User messages and agent reports")
     commands: tuple[dict[str, Any], ...]
     truncated: bool = Field(description="Whether only the newest actions are shown")
 
@@ -189,11 +189,11 @@ class Journal(Value):
 class Cost(Value):
     tokens: int
     model: str | None
-    dollars: float | None = Field(description="None where the price is not known")
+    dollars: float | None = Field(description="Null if the price is unknown")
 
 
 class ContextResponse(Value):
-    """What the next session reads, what it leaves out, what reading it costs."""
+    """The context for the next session, what it omits, and what it costs to read."""
 
     context: str
     fidelity: Fidelity
@@ -204,7 +204,9 @@ class ContextResponse(Value):
 
 class ResumePreview(ContextResponse):
     workflow_id: str
-    snapshot: SnapshotSummary | None = Field(description="What it goes on from; none before the first pause")
+    snapshot: SnapshotSummary | None = Field(
+        description="The snapshot it resumes from; null before the first pause"
+    )
     next_task_id: str | None
 
 
@@ -220,9 +222,9 @@ class UsageSample(Value):
 class UsageHistory(Value):
     workflow_id: str
     samples: tuple[UsageSample, ...]
-    exhaustion_at: float = Field(description="Share of the window at which it pauses by itself")
+    exhaustion_at: float = Field(description="Share of the context window at which it pauses automatically")
     seconds_until_pause: float | None = Field(
-        description="At the pace of this session; none where it does not grow"
+        description="At the rate of this session; null if it does not grow"
     )
     seconds_until_full: float | None
 
@@ -243,7 +245,7 @@ class AgentSessionPage(Value):
     project: str
     sessions: tuple[AgentSession, ...]
     next_cursor: str | None
-    skipped: int = Field(description="Files that could not be read and were passed over")
+    skipped: int = Field(description="Files that could not be read and were skipped")
 
 
 class ProjectList(Value):
@@ -264,7 +266,7 @@ class ProjectStats(Value):
 
 
 class WorkflowStats(Value):
-    """What the tasks of all workflows tell."""
+    """Statistics of the tasks of all workflows."""
 
     drivers: tuple[DriverRecord, ...]
     pauses: dict[str, int] = Field(description="What ended sessions, by trigger")
@@ -288,7 +290,7 @@ class Health(Value):
     status: Literal["ok"]
     version: str
     database: str
-    workers: int = Field(description="Workers that are there to run what is queued")
+    workers: int = Field(description="Active workers")
     seq: int
     listeners: int = Field(description="Open WebSockets")
 
@@ -297,25 +299,25 @@ class Health(Value):
 
 
 class EventsMessage(Value):
-    """One or more events, in order: replayed ones first, then those that happen."""
+    """One or more events, in order: replayed events first, then live ones."""
 
     type: Literal["events"] = "events"
     events: tuple[Event, ...]
 
 
 class LiveMessage(Value):
-    """Everything up to `seq` was replayed; what follows happens now."""
+    """Everything up to `seq` was replayed; what follows is live."""
 
     type: Literal["live"] = "live"
     seq: int
 
 
 class BackfillExpiredMessage(Value):
-    """Some of what came after `since` is gone: load the state anew, then go on with what follows."""
+    """Some events after `since` were deleted: reload the state, then continue with the events that follow."""
 
     type: Literal["backfill_expired"] = "backfill_expired"
     since: int
-    oldest: int = Field(description="Lowest number that is still there")
+    oldest: int = Field(description="Lowest event number still available")
     newest: int
 
 
@@ -325,7 +327,7 @@ class PingMessage(Value):
 
 
 class SlowMessage(Value):
-    """You do not keep up. The connection closes (code 4008); connect again with `since=seq`."""
+    """The client is too slow. The connection closes (code 4008); reconnect with `since=seq`."""
 
     type: Literal["slow"] = "slow"
     seq: int = Field(description="The last event you were sent")
@@ -341,8 +343,8 @@ SocketMessage = EventsMessage | LiveMessage | BackfillExpiredMessage | PingMessa
 
 LARGEST_NUMBER = 2**63 - 1
 
-Limit = Annotated[int, Query(ge=1, le=500, description="How many at most")]
-Cursor = Annotated[str | None, Query(max_length=400, description="`next_cursor` of the page before")]
+Limit = Annotated[int, Query(ge=1, le=500, description="Maximum number of results")]
+Cursor = Annotated[str | None, Query(max_length=400, description="`next_cursor` of the previous page")]
 Since = Annotated[int, Query(ge=0, le=LARGEST_NUMBER, description="Only events with a higher number")]
 
 
@@ -388,4 +390,6 @@ def _unpacked(cursor: str) -> tuple[str, str]:
 
 
 def _not_ours() -> InvalidInputError:
-    return InvalidInputError("invalid cursor", hint="take `next_cursor` of the page before, or leave it out")
+    return InvalidInputError(
+        "invalid cursor", hint="take `next_cursor` of the previous page, or leave it out"
+    )

@@ -22,15 +22,15 @@ _MOST_FAULTS = 20
 
 
 class Fault(Value):
-    where: str = Field(description="The place in the request, as `body.tasks.3.id`")
+    where: str = Field(description="Location in the request, such as `body.tasks.3.id`")
     what: str
 
 
 class ErrorDetail(Value):
-    code: str = Field(description="For programs: `not_found`, `illegal_transition`, `unauthorised`, …")
-    message: str = Field(description="What went wrong, for people")
+    code: str = Field(description="Error code: `not_found`, `illegal_transition`, `unauthorised`, …")
+    message: str = Field(description="Human-readable description")
     hint: str | None = Field(default=None, description="What to do next")
-    faults: tuple[Fault, ...] = Field(default=(), description="What is off in the request, place by place")
+    faults: tuple[Fault, ...] = Field(default=(), description="What is invalid in the request, by location")
 
 
 class ErrorResponse(Value):
@@ -47,16 +47,16 @@ class RefusedError(Exception):
 
 
 _OWN = {
-    400: "the request is not readable HTTP, or its body is not JSON",
-    401: "no token, or a wrong one",
-    403: "the Host or Origin is not ours",
-    404: "there is no such thing",
-    405: "not with this method",
-    409: "it cannot be done now, or somebody else holds it",
+    400: "the request is malformed, or its body is not JSON",
+    401: "missing or wrong token",
+    403: "the Host or Origin is not allowed",
+    404: "not found",
+    405: "method not allowed",
+    409: "conflict: not possible in the current state, or held by another process",
     413: "the body is too large",
     415: "the body is not JSON",
-    422: "the request is off; `faults` says where",
-    500: "the stored data is damaged, or something unexpected happened",
+    422: "the request is invalid; `faults` says where",
+    500: "the stored data is damaged, or an internal error occurred",
     503: "the database cannot be reached",
 }
 
@@ -124,9 +124,7 @@ def install(app: FastAPI) -> None:
     @app.exception_handler(Exception)
     async def unexpected(_: Request, error: Exception) -> Response:
         log.error("unexpected: %s", error, exc_info=error)
-        detail = ErrorDetail(
-            code="unexpected", message="something went wrong here", hint="the server's log tells what"
-        )
+        detail = ErrorDetail(code="unexpected", message="internal error", hint="see the server log")
         return answer(500, detail)
 
 
@@ -138,7 +136,7 @@ def _invalid(errors: Sequence[Any]) -> ErrorDetail:
     told = "; ".join(f"{one.where}: {one.what}" for one in faults[:3])
     return ErrorDetail(
         code="invalid_input",
-        message=f"the request is off: {told}",
+        message=f"the request is invalid: {told}",
         hint="see /api/openapi.json",
         faults=faults,
     )
@@ -156,8 +154,8 @@ def _methods(app: FastAPI, request: Request) -> set[str]:
 
 def _of_http(error: HTTPException) -> ErrorDetail:
     known = {
-        404: ("not_found", "there is no such address here"),
-        405: ("method_not_allowed", "this address does not take that method"),
+        404: ("not_found", "not found"),
+        405: ("method_not_allowed", "method not allowed"),
     }
     code, message = known.get(error.status_code, ("bad_request", str(error.detail)))
     return ErrorDetail(code=code, message=message, hint="see /api/openapi.json")

@@ -92,7 +92,7 @@ def serve(settings: Settings, options: Options, announce: Callable[[Address], No
     with listener:
         server.run(sockets=[listener])
     if not server.started:
-        raise CannotDoError("the server could not start", hint="what it says above tells why")
+        raise CannotDoError("the server failed to start", hint="see the messages above")
 
 
 def _nothing(_number: int, _frame: object) -> None:
@@ -123,11 +123,11 @@ def _check(options: Options) -> None:
         raise InvalidInputError("TLS needs both files", hint="give --tls-cert and --tls-key")
     for path in (options.tls_cert, options.tls_key):
         if path is not None and not path.is_file():
-            raise InvalidInputError(f"there is no file {path}")
+            raise InvalidInputError(f"no such file: {path}")
     if not is_loopback(options.host) and not options.is_secure and not options.insecure:
         raise InvalidInputError(
-            f"{options.host} can be reached from other machines, and the token would travel in the clear",
-            hint="give --tls-cert and --tls-key, or --insecure where the network itself is safe",
+            f"{options.host} can be reached from other machines, and the token would be sent unencrypted",
+            hint="give --tls-cert and --tls-key, or --insecure if the network itself is secure",
         )
 
 
@@ -148,11 +148,11 @@ def _listen(options: Options) -> socket.socket:
     except OSError as error:
         if error.errno == errno.EADDRINUSE:
             raise HeldElsewhereError(
-                f"port {options.port} is taken", hint="another server runs there; or give --port N"
+                f"port {options.port} is already in use", hint="stop the other server, or pass --port N"
             ) from None
         raise CannotDoError(
             f"cannot listen on {options.host} port {options.port}: {error.strerror or error}",
-            hint="give another --host or --port",
+            hint="use another --host or --port",
         ) from None
 
 

@@ -55,21 +55,19 @@ def export_bundle(
     items = sorted(path.name for kind in STATE_CLASSES for path in folder.glob(f"{kind}-session-*.json"))
     for name in only:
         if name not in sessions and not any(item.endswith(f"-session-{name}.json") for item in items):
-            raise NotFoundError(
-                f"there is no session {name} here", hint="`holdfast snapshot list` shows them"
-            )
+            raise NotFoundError(f"no such session here: {name}", hint="`holdfast snapshot list` shows them")
     sessions = [name for name in sessions if not only or name in only]
     items = [
         item for item in items if not only or any(item.endswith(f"-session-{name}.json") for name in only)
     ]
     if not sessions and not items:
-        raise NotFoundError("there is no session to export here", hint="`holdfast snapshot list --all`")
+        raise NotFoundError("no sessions to export here", hint="`holdfast snapshot list --all`")
     members: dict[str, bytes] = {}
     manager = SessionStateManager(settings.project, passphrase=lambda: passphrase)
     if items and manager.is_encrypted and passphrase is None:
         raise CannotDoError(
-            "the sessions are stored encrypted; a bundle in the clear would give them away",
-            hint="--encrypt, with the same passphrase",
+            "the sessions are stored encrypted; an unencrypted bundle would expose them",
+            hint="use --encrypt with the same passphrase",
         )
     with storage_errors("read the sessions"):
         for name in sessions:
@@ -140,7 +138,7 @@ def import_bundle(
     names = {snapshot.session_id for snapshot, _ in sessions}
     for name in members:
         if name.startswith("journals/") and name[len("journals/") : -len(".jsonl")] not in names:
-            raise _refused(f"{name} belongs to no session in it")
+            raise _refused(f"{name} does not belong to any session in it")
     report = ImportReport()
     settings.layout.ensure()
     workflows = _place_sessions(settings, store, sessions, members, report, clock)
@@ -153,7 +151,7 @@ def import_bundle(
 def _session(name: str, content: bytes) -> tuple[SessionSnapshot, Workflow]:
     snapshot, workflow = read_session_document(_document(name, content), where=name)
     if name != f"sessions/{snapshot.session_id}.json" or snapshot.workflow_id != workflow.id:
-        raise _refused(f"{name} holds another session than it says")
+        raise _refused(f"{name} does not contain the session it declares")
     return snapshot.without_secrets(), workflow.without_secrets()
 
 
@@ -163,7 +161,7 @@ def _carried(settings: Settings, name: str, content: bytes) -> CarriedTransactio
     except DamagedDataError as error:
         raise _refused(error.message) from error
     if name != f"transactions/{found.id}.json":
-        raise _refused(f"{name} holds another transaction than it says")
+        raise _refused(f"{name} does not contain the transaction it declares")
     return found
 
 
@@ -175,7 +173,7 @@ def _item(name: str, content: bytes) -> tuple[SessionType, ItemSessionState]:
     except ValidationError as error:
         raise _refused(f"{name}: {explain(error)}") from error
     if name != f"items/{kind}-session-{state.session_id}.json":
-        raise _refused(f"{name} holds another session than it says")
+        raise _refused(f"{name} does not contain the session it declares")
     return kind, state
 
 
@@ -309,4 +307,4 @@ def _place_items(
 
 
 def _refused(reason: str) -> DamagedDataError:
-    return DamagedDataError(f"the bundle was refused: {reason}", hint="nothing was written")
+    return DamagedDataError(f"the bundle was rejected: {reason}", hint="nothing was written")

@@ -60,9 +60,9 @@ def read_session(path: Path, agent: str | None = None, session_id: str | None = 
 def _nothing_read(path: Path, report: ReadReport) -> HoldfastError:
     if report.torn or report.unknown or report.oversized:
         return DamagedDataError(
-            f"{path} holds no session of {report.agent} that can be read", hint="name its agent with --agent"
+            f"{path} contains no readable {report.agent} session", hint="give its agent with --agent"
         )
-    return NotFoundError(f"{path} holds no messages yet")
+    return NotFoundError(f"{path} contains no messages yet")
 
 
 def _remembered(messages: Iterable[Message], recent: deque[Message]) -> Iterator[Message]:
@@ -93,12 +93,13 @@ def find_transcript(session_id: str, project: Path, home: Path, environ: Mapping
     exact = [one for one in found if one.session_id == session_id] or found
     if not exact:
         raise NotFoundError(
-            f"no agent keeps a session {session_id} of this project",
+            f"no agent session {session_id} in this project",
             hint="`holdfast sessions list` shows them",
         )
     if len({one.session_id for one in exact}) > 1:
         raise InvalidInputError(
-            f"{session_id} could be any of {len(exact)} sessions", hint="give more of its id"
+            f"{session_id} is ambiguous: it matches {len(exact)} sessions",
+            hint="give more characters of the id",
         )
     return exact[0]
 

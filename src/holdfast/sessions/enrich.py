@@ -71,7 +71,7 @@ def _findings(
         source=source,
     ).examine_sync(session.recent)
     if extraction.model_failure:
-        log.warning("the model added nothing: %s", extraction.model_failure)
+        log.warning("nothing was added by the model: %s", extraction.model_failure)
     return extraction.decisions, extraction.errors
 
 

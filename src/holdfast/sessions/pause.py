@@ -107,7 +107,7 @@ def is_stored(store: Store, snapshot_id: str) -> bool | None:
     try:
         return any(line.id == snapshot_id for line in store.find_snapshots(snapshot_id))
     except HoldfastError as error:
-        log.debug("the database cannot be asked: %s", error.message)
+        log.debug("the database cannot be read: %s", error.message)
         return None
 
 
@@ -197,7 +197,7 @@ class FolderWork:
                 facts = with_world(facts, self._settings.project, started)
                 return core.prepare_worktree_pause(worktree, issue, facts, commit_at_start=_commit(facts))
         except HoldfastError as error:
-            log.warning("the database cannot be asked: %s", error.message)
+            log.warning("the database cannot be read: %s", error.message)
             return self._prepared_from_files(issue, facts)
 
     def _prepared_from_files(self, issue: Issue, facts: Facts) -> Settled:
@@ -308,7 +308,7 @@ def with_world(facts: Facts, folder: Path, since: str | None) -> Facts:
     try:
         git = capture_git_state(folder, since=since)
     except HoldfastError as error:
-        log.warning("git state is left out: %s", error.message)
+        log.warning("git state was omitted: %s", error.message)
     if git is None:
         return facts
     root = Path(os.fsdecode(decode_path(git.worktree))) if git.worktree else folder
@@ -331,7 +331,7 @@ def remember_project(settings: Settings) -> None:
         return
     private_folder(settings.home)
     lines = [encode_path(os.fsencode(project)) for project in (*known, settings.project)]
-    with storage_errors("note the project"):
+    with storage_errors("record the project"):
         replace_file(settings.home / "projects", "".join(f"{line}\n" for line in lines).encode())
 
 

@@ -55,13 +55,13 @@ def take_in_waiting(store: Store, settings: Settings) -> None:
                 _take_in(store, files, session_id, settings.project)
     except HoldfastError as error:
         told = log.warning if is_waiting else log.debug
-        told("sessions that the database missed are not added yet: %s", error.message)
+        told("sessions missing from the database were not added yet: %s", error.message)
 
 
 def _take_in(store: Store, files: SessionFiles, session_id: str, project: Path) -> None:
     if not files.is_ours(session_id):
         log.warning(
-            "%s was put here by something else than Holdfast and is ignored (`holdfast reindex` adds it)",
+            "%s was not created by Holdfast and is ignored (`holdfast reindex` adds it)",
             session_id,
         )
         return

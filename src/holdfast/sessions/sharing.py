@@ -81,7 +81,7 @@ class Shared:
         """What others pushed."""
         tip = self._fetch()
         if tip is None:
-            raise NotFoundError("nobody has shared sessions there yet", hint="`holdfast share push`")
+            raise NotFoundError("no sessions have been shared there yet", hint="`holdfast share push`")
         found: list[Fetched] = []
         for name, blob in self._files(tip).items():
             if name != self._name:
@@ -92,7 +92,7 @@ class Shared:
         return (self._folder / f"seen-{fetched.blob}").exists()
 
     def note_taken_in(self, fetched: Fetched) -> None:
-        with storage_errors("note what was taken in"):
+        with storage_errors("record what was imported"):
             replace_file(self._folder / f"seen-{fetched.blob}", b"")
 
     def _content(self, blob: str) -> bytes:
@@ -127,9 +127,9 @@ class Shared:
         foreign = {one.name for one in listed if one.is_foreign and not _OWN_SETTING.fullmatch(one.name)}
         if foreign or (self._folder / "commondir").exists():
             raise GitError(
-                "the repository in .holdfast/share has settings that Holdfast did not make"
+                "the repository in .holdfast/share has settings that were not made by Holdfast"
                 + (f": {', '.join(sorted(foreign))[:200]}" if foreign else ""),
-                hint="delete the folder .holdfast/share and run the same command again: it is made anew",
+                hint="delete the folder .holdfast/share and run the same command again to recreate it",
             )
 
     def _git(self, *arguments: str) -> str:
@@ -149,7 +149,7 @@ def _address(project: Path, remote: str) -> str:
         if "/" in remote or ":" in remote:
             return remote
         raise NotFoundError(
-            f"there is no git remote {remote} here", hint="`git remote -v` shows them; or give an address"
+            f"no such git remote: {remote}", hint="`git remote -v` lists them; or give a URL"
         ) from None
 
 

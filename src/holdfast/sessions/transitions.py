@@ -134,8 +134,8 @@ def opening(
         copy = clean(change)
     except ValidationError as error:
         raise InvalidInputError(
-            "without what looks like secrets in their ids, tasks have the same id",
-            hint="name the tasks otherwise: ids are shown everywhere",
+            "task ids are no longer unique after removing what looks like secrets",
+            hint="use other task ids: ids are shown everywhere",
         ) from error
     return replace(copy, originals=_originals(change, copy))
 
@@ -325,7 +325,8 @@ class Core:
         workflow = self.store.workflow(workflow_id)
         if workflow.status not in ACTIVE:
             raise IllegalTransitionError(
-                f"workflow {workflow_id} is {workflow.status}; only a running one takes entries"
+                f"workflow {workflow_id} is {workflow.status}; entries can only be added to a running "
+                "workflow"
             )
         return self._apply(workflow, workflow.touched(self._now()), *entries)
 
@@ -346,7 +347,7 @@ class Core:
         """A runner takes a session up; whoever had it before can write no more."""
         workflow = self.store.workflow(workflow_id)
         if workflow.run_id != run_id or workflow.status != "in_progress":
-            raise SessionAlreadyRunningError(f"run {run_id} of workflow {workflow_id} is over")
+            raise SessionAlreadyRunningError(f"run {run_id} of workflow {workflow_id} has ended")
         if workflow.claim == claim:
             return workflow
         if workflow.claim is not None and not takes_over:
@@ -356,7 +357,7 @@ class Core:
 
     def run_anew(self, workflow: Workflow) -> Workflow:
         """Another run of a session whose run is over for the engine and not for us."""
-        warned = Warned(text=f"run {workflow.run_id} ended without a result; another one goes on")
+        warned = Warned(text=f"run {workflow.run_id} ended without a result; another run continues")
         change = with_run(clean(Change(workflow.touched(self._now()), workflow.revision, (warned,))), None)
         self.store.apply(change)
         return change.workflow
@@ -366,7 +367,7 @@ class Core:
         workflow = self.store.workflow(workflow_id)
         if workflow.status != "blocked":
             raise IllegalTransitionError(
-                f"workflow {workflow_id} is {workflow.status}; it does not wait for approval"
+                f"workflow {workflow_id} is {workflow.status}; it is not waiting for approval"
             )
         approved = TaskApproved(task_id=task_id)
         moved = workflow.moved("in_progress", self._now())
@@ -379,10 +380,10 @@ class Core:
         """Complete, fail, block or cancel. A pause goes through `settle`, a resume through `claim`;
         a failure that leaves a snapshot through `settle`, too."""
         if status in ("paused", "pending"):
-            raise InvalidInputError(f"a workflow is not moved to {status} by hand")
+            raise InvalidInputError(f"a workflow cannot be set to {status} directly")
         workflow = self.store.workflow(workflow_id)
         if workflow.status in RESUMABLE and status == "in_progress":
-            raise InvalidInputError(f"workflow {workflow_id} is {workflow.status}: it is resumed, not moved")
+            raise InvalidInputError(f"workflow {workflow_id} is {workflow.status}: resume it instead")
         moved = workflow.moved(status, self._now(), **NOT_RUNNING)
         return self._apply(workflow, moved, WorkflowStatusChanged(status=status, reason=reason))
 
@@ -521,7 +522,7 @@ class Core:
             self.store.apply(change)
         except ConflictError:
             raise SessionAlreadyRunningError(
-                f"workflow {workflow_id} was claimed by somebody else first"
+                f"workflow {workflow_id} was claimed by another process first"
             ) from None
         return change.workflow, snapshot
 

@@ -197,7 +197,7 @@ class IncrementalPauseManager:
 
     def _own(self, name: str) -> None:
         record = {"session_id": name, **identify(self._owner)}
-        with storage_errors("note who winds down"):
+        with storage_errors("record who is winding down"):
             replace_file(self._owner_file, json.dumps(record).encode())
 
     def _owner_of(self, name: str) -> ProcessIdentity:
@@ -355,10 +355,10 @@ def _is_rule(text: str) -> bool:
 
 def _as_json(data: dict[str, Any]) -> bytes:
     if not isinstance(data, dict):  # pyright: ignore[reportUnnecessaryIsInstance]
-        raise InvalidInputError("an action's data is an object (a dict)")
+        raise InvalidInputError("an action's data must be an object (a dict)")
     from holdfast.base.redact import redact  # its patterns take a while, and looking needs none
 
     try:
         return log.encode(data, clean=lambda text: redact(text)[0])
     except (TypeError, ValueError, RecursionError) as error:
-        raise InvalidInputError(f"the action's data cannot be written as JSON: {error}") from None
+        raise InvalidInputError(f"the action's data cannot be serialised as JSON: {error}") from None

@@ -93,7 +93,7 @@ def _members(archive: zipfile.ZipFile) -> dict[str, bytes]:
         raise _refused(f"it has more than {MOST_MEMBERS:,} members")
     names = [info.filename for info in infos]
     if len(set(names)) != len(names):
-        raise _refused("a member is there twice")
+        raise _refused("duplicate member")
     if _MANIFEST not in names:
         raise _refused("it has no manifest")
     for info in infos:
@@ -102,7 +102,7 @@ def _members(archive: zipfile.ZipFile) -> dict[str, bytes]:
         raise _refused(f"it unpacks to more than {LARGEST_BUNDLE >> 30} GB")
     manifest = _manifest(_read(archive, _MANIFEST, _LARGEST_MANIFEST))
     if sorted(names) != sorted([_MANIFEST, *(member.name for member in manifest.members)]):
-        raise _refused("its manifest does not name the members it has")
+        raise _refused("its manifest does not match its members")
     return {member.name: _checked(archive, member) for member in manifest.members}
 
 
@@ -113,7 +113,7 @@ def _check_info(info: zipfile.ZipInfo) -> None:
     if mode and mode & 0o170000 not in (0, 0o100000):
         raise _refused(f"{info.filename} is not a plain file")
     if info.compress_type not in _PLAIN or info.flag_bits & 0x1:
-        raise _refused(f"{info.filename} is packed in a way we do not read")
+        raise _refused(f"{info.filename} uses an unsupported compression method")
 
 
 def _manifest(data: bytes) -> Manifest:
@@ -129,7 +129,7 @@ def _manifest(data: bytes) -> Manifest:
 def _checked(archive: zipfile.ZipFile, member: BundleMember) -> bytes:
     data = _read(archive, member.name, member.size)
     if len(data) != member.size or hashlib.sha256(data).hexdigest() != member.sha256:
-        raise _refused(f"{member.name} is not what the manifest says")
+        raise _refused(f"{member.name} does not match the manifest")
     return data
 
 
@@ -138,9 +138,9 @@ def _read(archive: zipfile.ZipFile, name: str, most: int) -> bytes:
     with archive.open(name) as file:
         data = file.read(most + 1)
     if len(data) > most:
-        raise _refused(f"{name} is larger than it says")
+        raise _refused(f"{name} is larger than declared")
     return data
 
 
 def _refused(reason: str) -> DamagedDataError:
-    return DamagedDataError(f"the bundle was refused: {reason}", hint="nothing was written")
+    return DamagedDataError(f"the bundle was rejected: {reason}", hint="nothing was written")

@@ -172,7 +172,7 @@ def _winddown(snapshot: SessionSnapshot) -> list[str]:
         f"in {pause.duration_seconds} s; context {start:.0%} → {end:.0%}.",
     ]
     if pause.skipped_lines:
-        lines.append(f"{pause.skipped_lines} damaged lines were kept in the journal and not counted.")
+        lines.append(f"{pause.skipped_lines} damaged lines were kept in the journal but not counted.")
     if pause.actions_summary:
         lines += ["", "| when | what |", "|---|---|"]
         lines += [f"| {action.timestamp} | {action.type} |" for action in pause.actions_summary]

@@ -35,7 +35,7 @@ def decrypt(data: bytes, passphrase: str | None, what: str) -> bytes:
     if passphrase is None:
         raise CannotDoError(
             f"{what} is encrypted",
-            hint="give its passphrase: HOLDFAST_PASSPHRASE, or asked for on a terminal",
+            hint="set HOLDFAST_PASSPHRASE, or run it on a terminal to be asked for the passphrase",
         )
     age = _age()
     for _ in range(_ATTEMPTS):
@@ -107,7 +107,7 @@ class SessionKey:
         except age.DecryptError as error:
             raise CannotDoError(
                 f"the session could not be decrypted: {error}",
-                hint="it was encrypted with another key than .holdfast/key.age",
+                hint="it was not encrypted with the key in .holdfast/key.age",
             ) from None
 
     def _unlocked(self) -> Any:
@@ -117,7 +117,7 @@ class SessionKey:
             except FileNotFoundError:
                 raise CannotDoError(
                     "the session is encrypted, and its key .holdfast/key.age is gone",
-                    hint="bring the key back from a copy; without it nobody can read the session",
+                    hint="restore the key from a backup; without it the session cannot be read",
                 ) from None
             text = decrypt(sealed, self._passphrase(), "the session").decode()
             self._identity = _age().x25519.Identity.from_str(text)
@@ -126,7 +126,7 @@ class SessionKey:
 
 def _not_empty(passphrase: str) -> str:
     if not passphrase:
-        raise InvalidInputError("the passphrase is empty", hint="an empty one protects nothing")
+        raise InvalidInputError("the passphrase is empty", hint="use a non-empty passphrase")
     return passphrase
 
 
@@ -135,6 +135,6 @@ def _age() -> Any:
         import pyrage  # pyright: ignore[reportMissingTypeStubs]
     except ImportError:
         raise CannotDoError(
-            "encryption needs the package pyrage", hint="pip install 'holdfast[encryption]'"
+            "encryption requires the package pyrage", hint="pip install 'holdfast[encryption]'"
         ) from None
     return pyrage

@@ -120,11 +120,11 @@ def _translated(error: exc.DBAPIError, database: str) -> HoldfastError:
         )
     if isinstance(error, exc.DataError):
         return InvalidInputError(
-            f"the database cannot hold this: {text}", hint="take the odd characters out of the text"
+            f"the database cannot store this: {text}", hint="remove the unusual characters from the text"
         )
     return StorageError(
         f"the database {database} cannot be used: {text}",
-        hint="check HOLDFAST_DB, free space and permissions, or that the server runs",
+        hint="check HOLDFAST_DB, free space and permissions, and that the database server is running",
     )
 
 
@@ -154,7 +154,7 @@ def _sqlite(path: Path) -> sa.Engine:
     driver = sqlite_driver()
     private_folder(path.parent)
     if not path.exists():
-        with storage_errors(f"make the database {path}"):
+        with storage_errors(f"create the database {path}"):
             path.touch(mode=PRIVATE_FILE)  # by us, so that it is private from its first byte
     engine = sa.create_engine(
         sa.URL.create("sqlite", database=str(path)),
@@ -190,7 +190,7 @@ def _bring_up_to_date(engine: sa.Engine, database: str) -> None:
         if found is not None and found not in known_versions():
             raise NewerSchemaError(
                 f"the database {shown(database)} was written by a newer holdfast (schema {found})",
-                hint="upgrade holdfast, or point HOLDFAST_DB at another database",
+                hint="upgrade holdfast, or set HOLDFAST_DB to another database",
             )
         upgrade(engine)
 

@@ -120,7 +120,7 @@ class SqlFlowStore:
         except (PydanticSerializationError, ValueError, RecursionError) as error:
             raise InvalidInputError(
                 f"this cannot be stored: {next(iter(str(error).splitlines()), type(error).__name__)}",
-                hint="return what JSON can hold: dict, list, str, numbers, true, false, null",
+                hint="return only JSON values: dict, list, str, numbers, true, false, null",
             ) from error
 
     def create(self, session: FlowSession) -> asyncio.Future[None]:
@@ -195,7 +195,7 @@ class SqlFlowStore:
         append: tuple[str, int, Sequence[Record]] | None = None,
     ) -> asyncio.Future[Any]:
         if self._closed:
-            raise StorageError("the store of flows is closed", hint="open it again: SqlFlowStore(database)")
+            raise StorageError("the flow store is closed", hint="open it again: SqlFlowStore(database)")
         with self._starting:
             if self._thread is None:
                 self._thread = threading.Thread(target=self._serve, name="holdfast-flows", daemon=True)
@@ -246,7 +246,7 @@ class SqlFlowStore:
 
 def _written_twice() -> ConflictError:
     return ConflictError(
-        "somebody else has recorded this run meanwhile", hint="resume it to see where it stands"
+        "another process has recorded this run in the meantime", hint="resume it to see its current state"
     )
 
 

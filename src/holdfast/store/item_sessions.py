@@ -61,7 +61,7 @@ class SessionStateManager:
     def save_session_state(self, state: ItemSessionState, session_type: SessionType) -> str:
         """Write the whole state; returns the session's id. Refuses if the file changed under us."""
         if not isinstance(state, _state_class(session_type)):
-            raise InvalidInputError(f"this is no {session_type} session: {type(state).__name__}")
+            raise InvalidInputError(f"not a valid {session_type} session: {type(state).__name__}")
         # Validated again: a frozen model still holds dictionaries that somebody may have changed.
         checked = type(state).model_validate(state.model_dump()).without_secrets()
         data = checked.model_dump_json(indent=2).encode() + b"\n"
@@ -71,8 +71,8 @@ class SessionStateManager:
             now = _fingerprint(path)
             if now != self._seen.get(path):
                 raise ConflictError(
-                    f"session {state.session_id} changed under you: another process saved it",
-                    hint="load it again, then repeat your last step",
+                    f"session {state.session_id} was changed by another process",
+                    hint="reload it, then repeat your last step",
                 )
             sealed = self._seal.close(data)
             replace_file(path, sealed)
@@ -87,7 +87,7 @@ class SessionStateManager:
         """From now on sessions are stored encrypted, and those that are there; how many these were."""
         if self.is_encrypted:
             raise CannotDoError(
-                "the sessions are encrypted already", hint="`holdfast sessions decrypt` first"
+                "the sessions are already encrypted", hint="`holdfast sessions decrypt` first"
             )
         self._layout.ensure()
         self._seal.turn_on(passphrase)
@@ -126,7 +126,7 @@ class SessionStateManager:
         path = self._path(session_id, session_type)
         if not path.exists():
             raise SessionNotFoundError(
-                f"there is no {session_type} session {session_id}", hint="`holdfast sessions list` shows them"
+                f"no such {session_type} session: {session_id}", hint="`holdfast sessions list` shows them"
             )
         with storage_errors("read the session"):
             data = read_file(path)
@@ -152,7 +152,7 @@ class SessionStateManager:
     def delete_session_state(self, session_id: str, session_type: SessionType) -> None:
         path = self._path(session_id, session_type)
         if not path.exists():
-            raise SessionNotFoundError(f"there is no {session_type} session {session_id}")
+            raise SessionNotFoundError(f"no such {session_type} session: {session_id}")
         with storage_errors("delete the session"), lock_file(self._lock):
             path.unlink(missing_ok=True)
             sync_folder(path.parent)
@@ -164,14 +164,14 @@ class SessionStateManager:
 
     def _path(self, session_id: str, session_type: SessionType) -> Path:
         if not SESSION_ID.fullmatch(session_id):
-            raise InvalidInputError(f"not a session id: {session_id[:80]!r}")
+            raise InvalidInputError(f"invalid session id: {session_id[:80]!r}")
         return self._layout.sessions / f"{_state_prefix(session_type)}{session_id}.json"
 
     def _parse(self, data: bytes, path: Path, session_type: SessionType) -> ItemSessionState:
         try:
             document: Any = json.loads(data)
             if not isinstance(document, dict):
-                raise DamagedDataError(f"{path.name} holds no session")
+                raise DamagedDataError(f"{path.name} contains no session")
             upgraded = ITEM_SESSION_SCHEMA.upgrade(document, where=path.name)  # type: ignore[arg-type]
             return _state_class(session_type).model_validate(upgraded)
         except NewerSchemaError:
@@ -186,8 +186,8 @@ class SessionStateManager:
             kept = set_aside(path, self._clock())
         self._seen.pop(path, None)
         return DamagedDataError(
-            f"{path.name} is damaged and was kept as {kept.name}: {reason}",
-            hint="start afresh with --new, or fix the kept file and rename it back",
+            f"{path.name} is damaged and was renamed to {kept.name}: {reason}",
+            hint="start over with --new, or fix that file and rename it back",
         )
 
 
@@ -195,9 +195,7 @@ def _state_class(session_type: SessionType) -> type[Any]:
     try:
         return STATE_CLASSES[session_type]
     except KeyError:
-        raise InvalidInputError(
-            f"unknown kind of session {session_type!r}", hint="audit or improve"
-        ) from None
+        raise InvalidInputError(f"unknown session type {session_type!r}", hint="audit or improve") from None
 
 
 def _state_prefix(session_type: SessionType) -> str:

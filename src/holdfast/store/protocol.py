@@ -130,17 +130,17 @@ class Store(Protocol):
 
 
 def workflow_not_found(workflow_id: str) -> NotFoundError:
-    return NotFoundError(f"there is no workflow {workflow_id}", hint="`holdfast list --all` shows them")
+    return NotFoundError(f"no such workflow: {workflow_id}", hint="`holdfast list --all` shows them")
 
 
 def snapshot_not_found(snapshot_id: str) -> NotFoundError:
-    return NotFoundError(f"there is no snapshot {snapshot_id}", hint="`holdfast snapshot list` shows them")
+    return NotFoundError(f"no such snapshot: {snapshot_id}", hint="`holdfast snapshot list` shows them")
 
 
 def changed_elsewhere(workflow_id: str) -> ConflictError:
     return ConflictError(
-        f"workflow {workflow_id} was changed by somebody else meanwhile",
-        hint="look at `holdfast status` and try again",
+        f"workflow {workflow_id} was changed by another process in the meantime",
+        hint="check `holdfast status` and try again",
     )
 
 

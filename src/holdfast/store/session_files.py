@@ -56,7 +56,7 @@ _MANIFEST = "manifest.json"
 _LOCK = ".lock"
 LOCK_WAIT = 60.0
 _JOURNAL_FLAGS = os.O_RDWR | os.O_APPEND | NO_FOLLOW
-_NOT_OURS = "%s was put here by something else than Holdfast and is left alone"
+_NOT_OURS = "%s was not created by Holdfast and is ignored"
 _OUR_TEMPORARIES = (f".{LATEST}.*.tmp", f".{JOURNAL}.*.tmp", ".session-*.tmp")
 """Written under our lock only, so what is found belongs to the dead. Other rooms' files are theirs."""
 
@@ -318,7 +318,7 @@ class SessionFiles:
         path = self.folder / f"{session_id}.json"
         if not ids.is_session_id(session_id) or not path.exists():
             raise NotFoundError(
-                f"there is no session {session_id} here", hint="`holdfast snapshot list` shows them"
+                f"no such session here: {session_id}", hint="`holdfast snapshot list` shows them"
             )
         with storage_errors("read the session"):
             data = read_file(path)
@@ -327,7 +327,7 @@ class SessionFiles:
         except (ValueError, RecursionError) as error:
             raise DamagedDataError(f"{path} is not valid JSON: {error}") from error
         if not isinstance(document, dict):
-            raise DamagedDataError(f"{path} is not a session: a JSON object is expected")
+            raise DamagedDataError(f"{path} is not a session: expected a JSON object")
         return document  # type: ignore[return-value]
 
     def delete(self, session_id: str) -> bool:

@@ -34,8 +34,8 @@ def sqlite_path(database: str) -> Path:
         return Path(database.removeprefix("sqlite:///"))
     if "://" in database:
         raise InvalidInputError(
-            f"HOLDFAST_DB names a kind of database we do not have: {database.split('://', maxsplit=1)[0]}",
-            hint="give a path (SQLite) or a postgresql:// URL",
+            f"HOLDFAST_DB names an unsupported database: {database.split('://', maxsplit=1)[0]}",
+            hint="use a path (SQLite) or a postgresql:// URL",
         )
     return Path(database)
 

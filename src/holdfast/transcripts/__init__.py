@@ -74,10 +74,12 @@ def open_transcript(
             )
         name = agent or _detect_file(path)
     except (EOFError, zlib.error, gzip.BadGzipFile) as error:
-        raise DamagedDataError(f"{path} cannot be read: {error}", hint="is the file complete?") from error
+        raise DamagedDataError(
+            f"{path} cannot be read: {error}", hint="check that the file is complete"
+        ) from error
     except OSError as error:
         raise NotFoundError(
-            f"{path} cannot be read: {error.strerror or error}", hint="check its name and rights"
+            f"{path} cannot be read: {error.strerror or error}", hint="check its name and permissions"
         ) from error
     report = ReadReport(agent=name)
     return report, _messages(path, name, report, session_id)
@@ -116,4 +118,6 @@ def _messages(path: Path, agent: str, report: ReadReport, session_id: str | None
             # A cut or damaged archive: what came before the damage is still good.
             report.torn += 1
         except (OSError, sqlite3.Error) as error:
-            raise DamagedDataError(f"{path} cannot be read: {error}", hint="is the file complete?") from error
+            raise DamagedDataError(
+                f"{path} cannot be read: {error}", hint="check that the file is complete"
+            ) from error

@@ -476,7 +476,7 @@ class _Reader(MessageMaker):
         first = self._index
         for _ in range(min(turns, len(self._prompts))):
             first = self._prompts.pop()
-        self._make("system", text=f"The user took back {turns} turns", injected=True, undone_from=first)
+        self._make("system", text=f"The user reverted {turns} turns", injected=True, undone_from=first)
 
     def _compacted(self, payload: dict[str, Any]) -> None:
         self._finish_answer()

@@ -511,7 +511,7 @@ class _Reader(MessageMaker):
         self._release()
         first, dropped = self._history.cut_at(identifier)
         if first is not None:
-            told = f"The user took back {dropped} messages"
+            told = f"The user reverted {dropped} messages"
             agent = self._subagent
             self._pass_on(
                 Message(self._index, "system", told, injected=True, undone_from=first, subagent=agent)

@@ -110,7 +110,7 @@ def damage_named(path: Path) -> Generator[None]:
         # The latter where not even the names of columns are text any more.
         raise DamagedDataError(
             f"{path} cannot be read as an OpenCode database: {error}",
-            hint="`opencode export` writes a session as JSON, which can be read as well",
+            hint="`opencode export` writes a session as JSON, which can also be read",
         ) from error
 
 
@@ -145,7 +145,7 @@ class _Rows:
         row = rows.fetchone()
         if row is None:
             wanted = f"session {session_id}" if session_id is not None else "session"
-            hint = "`holdfast sessions list` shows what there is"
+            hint = "`holdfast sessions list` shows the sessions"
             raise NotFoundError(f"no {wanted} in {self._path}", hint=hint)
         names = [column[0] for column in rows.description]
         return {

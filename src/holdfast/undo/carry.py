@@ -95,34 +95,34 @@ def from_document(document: dict[str, Any], root: Path, *, where: str) -> Carrie
 def _check_entries(carried: CarriedTransaction, where: str) -> None:
     entries = carried.entries
     if not entries or entries[0].kind != "begin":
-        raise DamagedDataError(f"{where} has no beginning")
+        raise DamagedDataError(f"{where} has no first entry")
     if {entry.transaction_id for entry in entries} != {carried.id}:
-        raise DamagedDataError(f"{where} mixes transactions")
+        raise DamagedDataError(f"{where} contains several transactions")
     seen: set[str] = set()
     for entry in entries:
         if entry.id in seen or not seen.issuperset(entry.undoes):
-            raise DamagedDataError(f"{where}: entry {entry.id[:40]} does not fit the others")
+            raise DamagedDataError(f"{where}: entry {entry.id[:40]} is inconsistent with the others")
         seen.add(entry.id)
 
 
 def _check_blobs(carried: CarriedTransaction, where: str) -> None:
     named: set[str] = set()
     if any(state.permissions > 0o777 for entry in carried.entries for state in _states(entry)):
-        raise DamagedDataError(f"{where}: a file would run as somebody else")
+        raise DamagedDataError(f"{where}: a file would run as another user")
     for state in (state for entry in carried.entries for state in _stored(entry)):
         data = carried.blobs.get(state.oid)
         if data is None or len(data) != state.size:
-            raise DamagedDataError(f"{where}: the content {state.oid} is not as it says")
+            raise DamagedDataError(f"{where}: the content {state.oid} does not match its id")
         named.add(state.oid)
     if named != set(carried.blobs) or any(blob_id(data) != oid for oid, data in carried.blobs.items()):
-        raise DamagedDataError(f"{where}: contents are not what their ids say")
+        raise DamagedDataError(f"{where}: contents do not match their ids")
 
 
 def _check_path(path: str, root: Path, where: str) -> None:
     try:
         name = decode_path(path)
         if b"\0" in name or checked_path(root, name) != name or encode_path(name) != path:
-            raise DamagedDataError("it leads elsewhere")
+            raise DamagedDataError("it points outside the project")
     except (HoldfastError, ValueError) as error:
         raise DamagedDataError(f"{where}: {path[:80]!r} is not a path in a project: {error}") from error
 

@@ -17,7 +17,8 @@ def run_git(folder: Path, *arguments: str) -> bytes:
     done = _ask(folder, f"--git-dir={folder}", *arguments)
     if done.code != 0:
         raise GitError(
-            f"git {arguments[0]} failed: {git.reason(done)}", hint="`holdfast doctor` looks at the set-up"
+            f"git {arguments[0]} failed: {git.reason(done)}",
+            hint="run `holdfast doctor` to check the installation",
         )
     return done.out
 

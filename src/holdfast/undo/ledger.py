@@ -139,7 +139,7 @@ class Ledger:
         if oid is None:
             raise NotFoundError(
                 f"transaction branch not found: {transaction_id}; it may have been deleted by hand",
-                hint="`holdfast tx list` shows what there is; start afresh with --new",
+                hint="`holdfast tx list` shows the transactions; start over with --new",
             )
         return oid
 

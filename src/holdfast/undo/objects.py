@@ -161,7 +161,8 @@ class Repository:
         head = source.readline().split()
         if len(head) != 3:
             raise DamagedDataError(
-                f"object {oid} of the side-car is missing", hint="`git fsck` in .holdfast/sidecar tells more"
+                f"object {oid} of the side-car is missing",
+                hint="run `git fsck` in .holdfast/sidecar for details",
             )
         data = source.read(int(head[2]))
         source.read(1)
@@ -218,7 +219,7 @@ class Repository:
         if now == new:
             return
         if now != old:
-            raise ConflictError(f"branch {name} of the side-car was moved by somebody else")
+            raise ConflictError(f"branch {name} of the side-car was moved by another process")
         self.set_branch(name, new)
 
     def set_branch(self, name: str, oid: str) -> None:

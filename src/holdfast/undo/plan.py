@@ -17,7 +17,7 @@ Merge = Callable[[FileState, FileState, FileState], FileState | None]
 """Ours, base, theirs to the merged file; None where they touch the same lines or are no text."""
 
 
-NOT_KEPT = "its earlier content was too large to be kept; take it from git or a backup if there is one"
+NOT_KEPT = "its earlier content was too large to store; restore it from git or a backup if possible"
 
 
 @dataclass(frozen=True)
@@ -120,7 +120,7 @@ def held_back(
         missing = before[path] - lines_of(current[path])
         for step in list(remaining):
             if missing & (lines_of(step.expected) - lines_of(step.target)):
-                held[step.path] = f"it holds what was in {path}, which is left as it is"
+                held[step.path] = f"it contains what was in {path}, which is left unchanged"
                 remaining.remove(step)
                 waiting.append(step.path)
     return held
@@ -136,11 +136,11 @@ def _without(change: PathChange, now: FileState | None, merge: Merge) -> StepOut
     if same(now, before):
         return (now,)
     if now is None:
-        return "it was deleted since"
+        return "it has since been deleted"
     if after is None:
-        return "another file was made there since"
+        return "another file has since been created there"
     if before is None:
-        return "it was changed since it was made"
+        return "it was changed after it was created"
     return _merged(before, after, now, merge)
 
 
@@ -149,14 +149,14 @@ def _merged(before: FileState, after: FileState, now: FileState, merge: Merge) -
     if now.link or before.link or after.link:
         if same(now, after.changed(permissions=now.permissions)):
             return (before.changed(permissions=permissions),)
-        return "it was changed since, and is or was a link"
+        return "it has since been changed, and is or was a link"
     if now.oid == after.oid:
         return (before.changed(permissions=permissions),)
     if before.oid in (now.oid, after.oid):
         return (now.changed(permissions=permissions),)
     if not (now.stored and before.stored and after.stored):
-        return "it was changed since and was too large to be kept"
+        return "it has since been changed, and was too large to store"
     merged = merge(now, after, before)
     if merged is None:
-        return "it was changed since in the same places"
+        return "it has since been changed in the same places"
     return (merged.changed(permissions=permissions),)

@@ -240,9 +240,9 @@ def _keep(leftover: Path, repository: Repository, mark: str) -> None:
     try:
         leftover.rename(kept)
     except OSError as error:
-        log.warning("%s is left from a crash and could not be moved: %s", leftover, error.strerror or error)
+        log.warning("%s was left by a crash and could not be moved: %s", leftover, error.strerror or error)
     else:
-        log.warning("a file that somebody changed during a crash was kept as %s", kept)
+        log.warning("a file that was changed during a crash was kept as %s", kept)
 
 
 def _do(
@@ -254,13 +254,13 @@ def _do(
         if same(now, step.target):
             return None
         if not same(now, step.expected):
-            return "it was changed meanwhile"
+            return "it was changed in the meantime"
         if not _is_ready(step, tree):
             _copy_from_later(step, later, tree)
         data = repository.read(step.target.oid) if step.target and step.target.stored else b""
         tree.put(name, step.expected, step.target, data)
     except ConflictError:
-        return "it was changed meanwhile"
+        return "it was changed in the meantime"
     except HoldfastError as error:
         return error.message
     except OSError as error:

@@ -95,7 +95,7 @@ def _copy_content(source: Path, part: Path, state: FileState) -> None:
             feed(from_source, take)
             status = os.fstat(from_source)
         if digest.hexdigest() != state.oid:
-            raise ConflictError(f"{source} was changed at this very moment; it was left as it is")
+            raise ConflictError(f"{source} was changed at the same moment and was left unchanged")
         os.fchmod(descriptor, stat.S_IMODE(status.st_mode))
         os.utime(descriptor, ns=(status.st_atime_ns, status.st_mtime_ns))
         os.fsync(descriptor)

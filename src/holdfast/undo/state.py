@@ -42,7 +42,7 @@ class FileState(Value):
     oid: str = Field(pattern=r"^[0-9a-f]{40}$")
     size: int = Field(ge=0)
     stored: bool = Field(
-        default=True, description="False where it was too large to keep; it may have been set aside"
+        default=True, description="False if it was too large to store; it may have been set aside"
     )
 
     @property
@@ -74,16 +74,16 @@ class LedgerEntry(Value):
     kind: FileKind
     transaction_id: TransactionId
     session_id: str
-    status: Status = Field(default="in-progress", description="Of the transaction from here on")
+    status: Status = Field(default="in-progress", description="Status of the transaction from here on")
     at: AwareDatetime
     description: str = ""
     changes: tuple[PathChange, ...] = ()
     undoes: tuple[str, ...] = Field(
-        default=(), description="Entries whose effect this one took back, but for the paths in `left`"
+        default=(), description="Entries that this one undid, except for the paths in `left`"
     )
-    doubt: str = Field(default="", description="Why it cannot be told that this was the session's own change")
-    left: tuple[str, ...] = Field(default=(), description="Paths that were left as they are")
-    continued_from: str | None = Field(default=None, description="The committed transaction before this one")
+    doubt: str = Field(default="", description="Why the change cannot be attributed to the session")
+    left: tuple[str, ...] = Field(default=(), description="Paths that were left unchanged")
+    continued_from: str | None = Field(default=None, description="The previous committed transaction")
 
     @property
     def renames(self) -> dict[str, str]:
@@ -311,7 +311,7 @@ def _opened(path: Path) -> sqlite3.Connection:
     try:
         (version,) = database.execute("PRAGMA user_version").fetchone()
         if version > VERSION:
-            raise NewerSchemaError(f"{path.name} is of version {version}; this holdfast knows {VERSION}")
+            raise NewerSchemaError(f"{path.name} is version {version}; this holdfast supports {VERSION}")
         # One sync a change. One process at a time is at work in it, so the race of decision 4 cannot happen.
         database.execute("PRAGMA journal_mode = WAL")
         database.execute(f"PRAGMA synchronous = {SYNCHRONOUS}")

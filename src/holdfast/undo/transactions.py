@@ -92,9 +92,7 @@ class SideCar:
                 work.collect()
             name = transaction_id or new_id("tx", self._clock())
             if work.ledger.exists(name):
-                raise ConflictError(
-                    f"there is a transaction {name} already", hint=f"`holdfast tx show {name}`"
-                )
+                raise ConflictError(f"transaction {name} already exists", hint=f"`holdfast tx show {name}`")
             return work.add(name, session_id, "begin", continued_from=continued_from)
 
     def take_up(self, family: str, name: str | None = None, *, owner: ProcessIdentity | None = None) -> str:
@@ -159,7 +157,7 @@ class SideCar:
         if found.status == "rolled-back":
             raise IllegalTransitionError(
                 f"cannot resume session {found.session_id}: transaction {found.id} has been rolled back",
-                hint="start afresh with --new",
+                hint="start over with --new",
             )
         if found.status == "committed":
             return self.begin(found.session_id, continued_from=found.id)
@@ -213,7 +211,7 @@ class SideCar:
                 names is not None and not names <= watched.paths and not watched.whole_tree
             ):
                 raise CannotDoError(
-                    f"transaction {transaction_id} does not watch these files",
+                    f"transaction {transaction_id} is not watching these files",
                     hint="watch them before the change",
                 )
             scope = names if names is not None else (suspects if watched.whole_tree else watched.paths)
@@ -246,7 +244,9 @@ class SideCar:
                 raise
             entry = work.settle([name], closing=transaction_id, description=description, ending=[name])
             if entry is None:
-                raise CannotDoError(f"{os.fsdecode(name)} holds that already", hint="nothing was changed")
+                raise CannotDoError(
+                    f"{os.fsdecode(name)} already has that content", hint="nothing was changed"
+                )
             return entry
 
     def _exchange(self, work: UndoWork, name: bytes, before: bytes, after: bytes) -> None:
@@ -254,8 +254,8 @@ class SideCar:
         known = work.state.file(name)
         if known is None or known.link or known.oid != blob_id(before):
             raise ConflictError(
-                f"{os.fsdecode(name)} changed under you; it was left as it is",
-                hint="look at it again, then repeat your last step",
+                f"{os.fsdecode(name)} was changed in the meantime and was left unchanged",
+                hint="review it again, then repeat your last step",
             )
         work.keep(after)  # so that a crash leaves nothing behind that nobody knows
         target = known.state.changed(oid=blob_id(after), size=len(after), stored=True)
@@ -274,10 +274,10 @@ class SideCar:
         with self._at_work() as work:
             transaction, entry = work.find_entry(change_id)
             if entry.kind not in ("change", "undo", "rollback"):
-                raise IllegalTransitionError(f"{change_id} is a {entry.kind}: it changed no file")
+                raise IllegalTransitionError(f"{change_id} is a {entry.kind}: it did not change any file")
             if entry.id not in transaction.standing:
                 raise IllegalTransitionError(
-                    f"{change_id} was undone already", hint="undo the undoing instead"
+                    f"{change_id} has already been undone", hint="undo that undo instead"
                 )
             standing = [transaction.standing_part(entry)]
             return work.restore(transaction, "undo", standing, partial=partial, doubtful=doubtful)
@@ -290,7 +290,7 @@ class SideCar:
         with self._at_work() as work:
             transaction = work.ledger.read(transaction_id)
             if transaction.status == "rolled-back" and not transaction.changes:
-                raise IllegalTransitionError(f"transaction {transaction_id} has been rolled back already")
+                raise IllegalTransitionError(f"transaction {transaction_id} has already been rolled back")
             changes = transaction.changes[::-1]
             return work.restore(transaction, "rollback", changes, partial=partial, doubtful=doubtful)
 
@@ -343,7 +343,7 @@ class SideCar:
                 carried = carried.renamed(wanted, lambda: new_id("ch", self._clock()), ids)
             if not all(work.keep(data) for data in carried.blobs.values()):
                 raise CannotDoError(
-                    "there is no room for the files of this transaction", hint="`holdfast tx list`"
+                    "not enough space for the files of this transaction", hint="`holdfast tx list`"
                 )
             for entry in carried.entries:
                 work.ledger.append(entry, {})

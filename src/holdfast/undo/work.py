@@ -138,7 +138,7 @@ class UndoWork:
         found = self.ledger.last(transaction_id)
         if found.status != "in-progress":
             raise IllegalTransitionError(
-                f"transaction {transaction_id} is {found.status}", hint="begin a new one, or resume it"
+                f"transaction {transaction_id} is {found.status}", hint="start a new one, or resume it"
             )
         return found
 
@@ -157,9 +157,7 @@ class UndoWork:
             for entry in transaction.entries:
                 if entry.id == change_id:
                     return transaction, entry
-        raise NotFoundError(
-            f"there is no change {change_id}", hint="`holdfast tx show last` lists the changes"
-        )
+        raise NotFoundError(f"no such change: {change_id}", hint="`holdfast tx show last` lists the changes")
 
     def add(
         self,
@@ -338,8 +336,8 @@ class UndoWork:
         total = sum(self.tree.size_of(path) for path in paths)
         if total > self._limits.largest_tree:
             raise CannotDoError(
-                f"{self.tree.root} holds {total >> 20:,} MiB: too much to watch as a whole",
-                hint="have git ignore what is not your work, or name the paths to watch",
+                f"{self.tree.root} holds {total >> 20:,} MiB: too large to watch as a whole",
+                hint="add generated files to .gitignore, or give the paths to watch",
             )
 
     def _change(
@@ -388,7 +386,7 @@ class UndoWork:
         if unsure and not partial:
             raise ConflictError(
                 f"cannot tell which session made this change: {_told(unsure)}",
-                hint="look at it with `holdfast tx show`; --doubtful takes it back all the same",
+                hint="review it with `holdfast tx show`; use --doubtful to undo it anyway",
             )
         status = _status_after(transaction, kind, entries)
         restoring = Restoring.planned(
@@ -401,8 +399,8 @@ class UndoWork:
         )
         if not partial and (restoring.is_blocked or (restoring.left and not restoring.steps)):
             raise ConflictError(
-                f"cannot be taken back without loss: {_told(restoring.left)}",
-                hint=f"nothing was changed; `holdfast tx {kind} --partial` leaves these alone",
+                f"cannot be undone without losing changes: {_told(restoring.left)}",
+                hint=f"nothing was changed; `holdfast tx {kind} --partial` skips these",
             )
         with self.state.change():
             restoring.note(self.state)
@@ -486,7 +484,7 @@ def _owner(
     others = [one.transaction_id for one in candidates if one is not chosen]
     if chosen.abandoned and chosen.transaction_id != closing:
         return chosen.transaction_id, "its session ended unexpectedly"
-    return chosen.transaction_id, f"{', '.join(others)} watched it too" if others else ""
+    return chosen.transaction_id, f"{', '.join(others)} was also watching it" if others else ""
 
 
 def _told(reasons: Mapping[str, str], most: int = 3) -> str:

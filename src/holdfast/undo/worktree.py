@@ -64,7 +64,7 @@ class Worktree:
         found = [name for name in (self._walk() if names is None else names) if _is_ours(name)]
         if len(found) > MOST_FILES:
             raise CannotDoError(
-                f"{self.root} holds more than {MOST_FILES:,} files", hint="name the paths to watch"
+                f"{self.root} holds more than {MOST_FILES:,} files", hint="give the paths to watch"
             )
         return found
 
@@ -163,9 +163,9 @@ class Worktree:
         self.forget()
         kind = self._kind_of_folder(path)
         if kind == "link":
-            return "its folder is a link now"
+            return "its folder is now a link"
         if kind == "file" and not any(_is_below(path, other) for other in leaving):
-            return "its folder is a file now"
+            return "its folder is now a file"
         if os.path.isdir(self.location(path)) and not os.path.islink(self.location(path)):  # noqa: PTH112, PTH114 - bytes
             inside = {
                 path + (folder + b"/" + name)[len(self.location(path)) :]
@@ -173,7 +173,7 @@ class Worktree:
                 for name in names
             }
             if not inside or inside - leaving:
-                return "a folder stands there now"
+                return "there is now a folder in its place"
         return None
 
     def put(self, path: bytes, expected: FileState | None, target: FileState | None, data: bytes) -> None:
@@ -222,7 +222,7 @@ class Worktree:
                 return
         for found in self.set_aside.find(target.oid):
             place = os.path.relpath(found, self.root)
-            raise CannotDoError(f"it was set aside as {place}, which was changed since; move it by hand")
+            raise CannotDoError(f"it was set aside as {place}, which has since been changed; move it by hand")
         raise CannotDoError(NOT_KEPT)
 
     def has_content(self, oid: str) -> bool:
@@ -341,7 +341,7 @@ def checked_path(root: Path, path: str | bytes | os.PathLike[str]) -> bytes:
     if name.startswith(b"/"):
         base = os.fsencode(root) + b"/"
         if not name.startswith(base):
-            raise InvalidInputError(f"{os.fsdecode(name)} lies outside of {root}")
+            raise InvalidInputError(f"{os.fsdecode(name)} is outside {root}")
         name = name[len(base) :]
     name = os.path.normpath(name)
     if name.startswith((b"../", b"/")) or name in (b".", b"..") or not _is_ours(name):
@@ -410,7 +410,7 @@ def _place_new(staged: Path, location: Path) -> None:
 
 def _moved(location: Path) -> ConflictError:
     return ConflictError(
-        f"{location} was changed at this very moment; it was left as it is", hint="run the same command again"
+        f"{location} was changed at the same moment and was left unchanged", hint="run the same command again"
     )
 
 

@@ -111,9 +111,7 @@ class Clone:
         try:
             self._exchange(self.folder, "push", "--quiet", "origin", f"HEAD:refs/heads/{self._branch}")
         except GitError as error:
-            return (
-                f"branch {self._branch} was not moved forward ({error.message}); the work is at {self._ref}"
-            )
+            return f"branch {self._branch} was not updated ({error.message}); the work is at {self._ref}"
         return None
 
     def _git(self, *arguments: str) -> str:

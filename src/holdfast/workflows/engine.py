@@ -82,7 +82,7 @@ class Engine:
                 )
         except exc.DBAPIError as error:
             self.__exit__()
-            raise StorageError(f"the engine's tables cannot be opened: {error.orig}") from error
+            raise StorageError(f"cannot open the engine's tables: {error.orig}") from error
         return self
 
     def __exit__(self, *_: object) -> None:

@@ -55,7 +55,7 @@ class Experience:
         return Expectation(
             seconds=found.seconds_high,
             context_share=found.share_high,
-            basis=f"four of five of the last {found.tasks} {driver} tasks needed no more",
+            basis=f"80% of the last {found.tasks} {driver} tasks needed no more",
         )
 
 

@@ -90,7 +90,7 @@ class FileRecorder:
                 self._sidecar = SideCar(folder, clock=self._clock, patience=PATIENCE)
             self._transaction = self._sidecar.take_up(self._workflow_id, self._name)
 
-        self._attempt("what tasks change in files is not recorded", take_up)
+        self._attempt("file changes made by tasks are not recorded", take_up)
 
     def record(self, ended: Iterable[Task], running: Iterable[Task], seconds: float) -> None:
         """What was changed since the last time, when these tasks have ended and those still run.
@@ -128,11 +128,11 @@ class FileRecorder:
             return
         self._transaction = None
         self._attempt(
-            f"transaction {transaction} was not ended", lambda: sidecar.finish(transaction, self._told())
+            f"transaction {transaction} was not closed", lambda: sidecar.finish(transaction, self._told())
         )
 
     def close(self) -> None:
-        """The runner leaves. A session that was not ended goes on elsewhere, or was killed there."""
+        """The runner leaves. A session that was not closed goes on elsewhere, or was killed there."""
         sidecar, transaction = self._sidecar, self._transaction
         self._sidecar = self._transaction = None
         if sidecar is None:

@@ -50,14 +50,14 @@ class Notices:
         sender = _apprise()
         for number, url in enumerate(self._urls, start=1):
             if not sender.add(url):
-                log.warning("address %d of `notify` is none that apprise understands", number)
+                log.warning("address %d of `notify` is not a valid apprise URL", number)
         while (notice := self._waiting.get()) is not None:
             title, body = notice
             try:
                 if not sender.notify(title=title, body=body):
-                    log.warning("a notice was not delivered: %s", title)
+                    log.warning("a notification was not delivered: %s", title)
             except Exception as error:  # noqa: BLE001 - a hundred services, each with its own ways to fail
-                log.warning("a notice was not delivered: %s", type(error).__name__)
+                log.warning("a notification was not delivered: %s", type(error).__name__)
 
 
 class _Sender(Protocol):
@@ -73,7 +73,7 @@ def _apprise() -> _Sender:
         import apprise
     except ImportError:
         raise CannotDoError(
-            "notices need the package apprise",
+            "notifications require the package apprise",
             hint="pip install 'holdfast[notifications]', or unset `notify`",
         ) from None
     return cast("_Sender", apprise.Apprise())

@@ -53,8 +53,8 @@ class Originals:
         for name in (*_EXECUTED, "description") if is_told else _EXECUTED:
             if lacks_something(getattr(copy, name)):
                 raise CannotDoError(
-                    f"it cannot be run: there is only a copy of its {name}, without the secret in it; "
-                    "start its plan anew with `holdfast run`"
+                    f"it cannot be run: only a redacted copy of its {name} is available; run its plan "
+                    "again with `holdfast run`"
                 )
         return copy
 
@@ -63,8 +63,8 @@ class Originals:
         lacking = lacks_something(options.repository) or lacks_something(options.branch)
         if lacking and not self._options_kept:
             raise CannotDoError(
-                f"there is only a copy of its name, without the secret in it ({options.repository}); "
-                "start its plan anew with `holdfast run`"
+                f"only a redacted copy of its name is available ({options.repository}); "
+                "run its plan again with `holdfast run`"
             )
         return options
 

@@ -44,7 +44,7 @@ def read_plan(path: Path, **options: Any) -> Plan:
         data = path.read_bytes()
     except FileNotFoundError:
         raise NotFoundError(
-            f"there is no plan {path}", hint="see `holdfast run --help` for an example"
+            f"no such plan: {path}", hint="see `holdfast run --help` for an example"
         ) from None
     except OSError as error:
         raise InvalidInputError(f"the plan {path} cannot be read: {error.strerror}") from None
@@ -77,7 +77,7 @@ def _compose(text: str) -> yaml.Node | None:
         loader.dispose()
 
 
-_HINT = "a plan has `issue`, `tasks` and maybe `driver`; see docs/workflows.md"
+_HINT = "a plan has `issue`, `tasks` and optionally `driver`; see docs/workflows.md"
 
 
 class _Reader:
@@ -150,7 +150,9 @@ class _Reader:
         driver = driver_of(task, options)
         if driver == "shell" and not (task.run or "").strip():
             raise self._refused(
-                node, f"task {task.id!r} has no command", hint='the shell driver needs one: run: "make test"'
+                node,
+                f"task {task.id!r} has no command",
+                hint='the shell driver requires one: run: "make test"',
             )
         if driver != "shell" and not (task.prompt or task.run or "").strip():
             raise self._refused(
@@ -171,12 +173,12 @@ class _Reader:
         except CycleError as error:
             circle: list[str] = error.args[1]
             raise self._refused(
-                lines[circle[0]], f"tasks depend on each other in a circle: {' → '.join(circle)}"
+                lines[circle[0]], f"tasks have a circular dependency: {' → '.join(circle)}"
             ) from None
 
     def _fields(self, node: yaml.Node, what: str, known: tuple[str, ...]) -> dict[str, yaml.Node]:
         if not isinstance(node, yaml.MappingNode):
-            raise self._refused(node, f"{what} must be a list of `name: value` pairs")
+            raise self._refused(node, f"{what} must be a mapping of `name: value` pairs")
         found: dict[str, yaml.Node] = {}
         for key, value in node.value:
             name = self._text(key, "a name")
@@ -185,13 +187,13 @@ class _Reader:
                     key, f"{what} has an unknown key {name!r}", hint=f"known: {', '.join(known)}"
                 )
             if name in found:
-                raise self._refused(key, f"{what} has {name!r} twice")
+                raise self._refused(key, f"{what} has the key {name!r} twice")
             found[name] = value
         return found
 
     def _items(self, node: yaml.Node) -> Iterator[yaml.Node]:
         if not isinstance(node, yaml.SequenceNode):
-            raise self._refused(node, "a list is expected here")
+            raise self._refused(node, "expected a list")
         yield from node.value
 
     def _text(self, node: yaml.Node, what: str) -> str:

@@ -128,7 +128,7 @@ def patiently(action: Callable[[], _T], quit_event: threading.Event) -> _T:
             if isinstance(error, ConflictError | SessionAlreadyRunningError):
                 raise
             if wait == _FIRST_WAIT:
-                log.warning("%s; trying again until it works", error.message)
+                log.warning("%s; retrying until it works", error.message)
             if quit_event.wait(wait):
                 raise
             wait = min(wait * 2, _LONGEST_WAIT)

@@ -239,7 +239,7 @@ class _OpenSession:
         waiting = next((task for task in ready if task.approval), None)
         chosen = [task for task in ready if not task.approval][:room]
         if waiting is not None and not chosen and not self._running:
-            reason = f"task {waiting.id} waits for approval"
+            reason = f"task {waiting.id} is waiting for approval"
             blocked = WorkflowStatusChanged(status="blocked", reason=reason)
             return self._ended("blocked", [*entries, blocked])
         started = [task.changed(status="in_progress", attempts=task.attempts + 1) for task in chosen]
@@ -266,7 +266,7 @@ class _OpenSession:
         return (
             None
             if request is None
-            else PauseCause(request.trigger, request.reason or "somebody asked for it")
+            else PauseCause(request.trigger, request.reason or "a pause was requested")
         )
 
     def _own_cause(self) -> PauseCause | None:
@@ -410,7 +410,7 @@ class _OpenSession:
 
     def _leave(self, entries: list[Entry]) -> Verdict | None:
         written = self._recorder.commit(
-            *(entries or [Warned(text="its worker ended; another may go on")]), claim=None
+            *(entries or [Warned(text="its worker stopped; another worker can continue")]), claim=None
         )
         if written:
             raise LeftToOthersError

@@ -125,8 +125,8 @@ class WorkflowService(ABC, Generic[_S]):
             workflow = self.wait_while_running(workflow.id, limit + _SLACK_SECONDS)
         if workflow.status == "in_progress":
             raise CannotDoError(
-                f"workflow {workflow.id} has not paused yet; the request stands",
-                hint="`holdfast status` shows where it is",
+                f"workflow {workflow.id} has not paused yet; the request is still pending",
+                hint="`holdfast status` shows its state",
             )
         if workflow.status != "paused":
             raise ended_before_pause(workflow)
@@ -223,7 +223,7 @@ class OrchestratorService(WorkflowService[SqlStore]):
             _refuse_drift(drift)
         if snapshot is None and workflow.status == "paused" and not self.core.fold(workflow).tasks().tasks:
             raise NotFoundError(
-                f"there is nothing to resume: the snapshots of workflow {workflow_id} were deleted",
+                f"nothing to resume: the snapshots of workflow {workflow_id} were deleted",
                 hint=f"`holdfast cancel {workflow_id}` ends it",
             )
         if snapshot is not None and is_handover(snapshot):
@@ -246,7 +246,7 @@ class OrchestratorService(WorkflowService[SqlStore]):
         return again_on_conflict(lambda: self.core.move(workflow_id, "cancelled", reason))
 
     def approve(self, workflow_id: str, *, claim: str | None = None) -> Workflow:
-        """Let the task start that waits for approval."""
+        """Let the task start that is waiting for approval."""
         workflow = self.store.workflow(workflow_id)
         waiting = self.waiting_for_approval(workflow)
         task_id = waiting.id if waiting else ""
@@ -260,7 +260,7 @@ class OrchestratorService(WorkflowService[SqlStore]):
         workflow = self.store.workflow(workflow_id)
         if workflow.status != "blocked":
             raise IllegalTransitionError(
-                f"workflow {workflow_id} is {workflow.status}; it does not wait for approval"
+                f"workflow {workflow_id} is {workflow.status}; it is not waiting for approval"
             )
         return self._settle(workflow, "failure", reason or "the approval was refused")
 
@@ -299,7 +299,7 @@ class OrchestratorService(WorkflowService[SqlStore]):
             return redact(f"{options.repository}#{options.branch or 'HEAD'}")[0], None
         folder = (worktree or self.settings.project).resolve()
         if not folder.is_dir():
-            raise NotFoundError(f"there is no folder {folder}", hint="see --cwd")
+            raise NotFoundError(f"no such folder: {folder}", hint="see --cwd")
         git = capture_git_state(folder)
         commit = (git.commit_at_snapshot or BEFORE_FIRST_COMMIT) if git else None
         return encode_path(os.fsencode(folder)), commit
@@ -313,7 +313,7 @@ class OrchestratorService(WorkflowService[SqlStore]):
         if self.is_abandoned(workflow):
             return self._settle(workflow, "crash", _DIED)
         if self._is_forgotten(workflow):
-            return self._settle(workflow, "pause", "no worker was there to run it")
+            return self._settle(workflow, "pause", "no worker was available to run it")
         return workflow
 
     def _is_forgotten(self, workflow: Workflow) -> bool:
@@ -346,7 +346,7 @@ class OrchestratorService(WorkflowService[SqlStore]):
         snapshot = self.store.snapshot(snapshot_id)
         if snapshot.workflow_id != workflow.id:
             raise NotFoundError(
-                f"snapshot {snapshot_id} is not of workflow {workflow.id}",
+                f"snapshot {snapshot_id} does not belong to workflow {workflow.id}",
                 hint="`holdfast snapshot list` shows its snapshots",
             )
         return snapshot
@@ -356,7 +356,7 @@ class OrchestratorService(WorkflowService[SqlStore]):
         if workflow.options.repository is None and not folder.is_dir():
             raise CannotDoError(
                 f"the worktree {workflow.worktree} is gone",
-                hint="bring the folder back, then resume; nothing that was recorded is lost",
+                hint="restore the folder, then resume; nothing that was recorded is lost",
             )
         return find_workflow_drift(workflow, snapshot)
 
@@ -373,8 +373,8 @@ class OrchestratorService(WorkflowService[SqlStore]):
         if found is not None:
             raise IllegalTransitionError(
                 f"cannot resume workflow {workflow.id}: transaction {found.id} has been rolled back",
-                hint=f"`holdfast tx undo {found.entries[-1].id}` brings its changes back; or go on from a "
-                "snapshot before it with --from, or run the plan anew",
+                hint=f"`holdfast tx undo {found.entries[-1].id}` restores its changes; or resume from an "
+                "earlier snapshot with --from, or run the plan again",
             )
 
 
@@ -397,7 +397,7 @@ _DIED = "its process ended without a pause"
 
 
 def ended_before_pause(workflow: Workflow) -> IllegalTransitionError:
-    hint = f"`holdfast resume {workflow.id}` tries the failed task again"
+    hint = f"`holdfast resume {workflow.id}` retries the failed task"
     return IllegalTransitionError(
         f"workflow {workflow.id} is {workflow.status}: it ended before the pause",
         hint=hint if workflow.status == "failed" else None,
@@ -408,13 +408,13 @@ def _refuse_drift(drift: FolderDrift) -> None:
     """What nobody can tell is refused, too: unchanged is what was compared and found to be so."""
     if drift.state == "changed":
         raise CannotDoError(
-            f"the worktree is not as it was at the pause: {' '.join(drift.sentences)}",
-            hint="bring it back, or resume without --strict: the next session is told of it",
+            f"the worktree has changed since the pause: {' '.join(drift.sentences)}",
+            hint="restore it, or resume without --strict: the next session is told about the changes",
         )
     if drift.state == "cannot_tell":
         raise CannotDoError(
-            f"the worktree may not be as it was at the pause. {' '.join(drift.sentences)}",
-            hint="look at it yourself, then resume without --strict: the next session is told of it",
+            f"the worktree may have changed since the pause. {' '.join(drift.sentences)}",
+            hint="check it yourself, then resume without --strict: the next session is told about it",
         )
 
 
@@ -422,7 +422,7 @@ def check_resumable(workflow: Workflow) -> None:
     """Refuse in words what cannot be resumed as it stands."""
     if workflow.status == "blocked":
         raise IllegalTransitionError(
-            f"workflow {workflow.id} waits for approval",
+            f"workflow {workflow.id} is waiting for approval",
             hint=f"`holdfast approve {workflow.id}` or `holdfast reject {workflow.id}`",
         )
     if workflow.status in ACTIVE:

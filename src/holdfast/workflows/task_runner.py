@@ -167,7 +167,7 @@ class TaskRunner:
                 committed = self._place.keep(task)
             except HoldfastError as error:
                 self.unkept = (
-                    f"the work of task {task.id} could not be kept: {self._originals.hidden(error.message)}"
+                    f"the work of task {task.id} could not be saved: {self._originals.hidden(error.message)}"
                 )
                 outcome = TaskInterrupted(self.unkept)
         seconds = time.monotonic() - began
@@ -242,8 +242,8 @@ class TaskRunner:
             stop.request("Holdfast was told to stop now")
         elif workflow.pause_request is not None and _must_force(workflow, self._around.clock()):
             limit = _force_after(workflow)
-            self.forced = f"the task did not end within {limit:g} s and was cut off; it is pending again"
-            stop.request("the pause would not wait any longer")
+            self.forced = f"the task did not end within {limit:g} s and was interrupted; it is pending again"
+            stop.request("the pause timed out")
 
 
 def _earlier(base: SessionSnapshot) -> EarlierSession:

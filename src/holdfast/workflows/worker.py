@@ -130,7 +130,7 @@ class Here:
                     continue
                 except RunOverError:
                     raise SessionAlreadyRunningError(
-                        f"workflow {workflow.id} was taken over by somebody else"
+                        f"workflow {workflow.id} was taken over by another worker"
                     ) from None
         return self.service.workflow(workflow.id)
 
@@ -190,7 +190,7 @@ class Worker:
             with Engine(
                 self._settings.db, presence.id, _opener(around), concurrency=self._concurrency
             ) as engine:
-                log.debug("worker %s is there", presence.id)
+                log.debug("worker %s started", presence.id)
                 _Round(service, engine, presence, around, self._stop).go(until_idle=until_idle)
 
 
@@ -214,8 +214,9 @@ class _Round:
                 self._around.leaving.set()
                 self._around.quit.set()
                 raise HeldElsewhereError(
-                    "this worker was taken for dead: it was stopped or cut off for longer than its lease",
-                    hint="start it again; its sessions went on elsewhere",
+                    "this worker was considered dead: it was stopped or disconnected for longer than its "
+                    "lease",
+                    hint="start it again; other workers continued its sessions",
                 )
             try:
                 waiting = self.sweep()
@@ -256,7 +257,7 @@ class _Round:
                     self._store.leases.remove(lease.id)
                     continue
                 if self._presence.is_steady and self._store.leases.remove_expired(lease.id):
-                    log.warning("worker %s has not been heard of for %.0f s", lease.id, lease.age)
+                    log.warning("worker %s has been silent for %.0f s", lease.id, lease.age)
                     continue
             living.append(lease)
         return living
@@ -269,7 +270,7 @@ class _Round:
             try:
                 self._service.resume_workflow(workflow.id)
             except HoldfastError as error:
-                log.warning("workflow %s was to go on by itself: %s", workflow.id, error.message)
+                log.warning("workflow %s could not be resumed automatically: %s", workflow.id, error.message)
 
     def _leave(self) -> None:
         self._around.leaving.set()

@@ -117,7 +117,7 @@ def test_paused_in_mid_stream_it_is_ended_politely_and_its_session_goes_on(playe
 @pytest.mark.parametrize(
     ("lines", "said"),
     [
-        ("", "without a result: it said nothing"),
+        ("", "without a result: no message"),
         ("no JSON\n[1]\n", "without a result"),
         (json.dumps({"type": "result", "is_error": True, "result": "Credit balance is too low"}), "Credit"),
     ],

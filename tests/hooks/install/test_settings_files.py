@@ -248,7 +248,7 @@ def test_the_users_status_line_is_kept_and_that_is_said(tmp_path: Path) -> None:
     path.write_text('{"statusLine": {"type": "command", "command": "mine"}}')
     notes = _install("claude-code", tmp_path)
     assert json.loads(path.read_text())["statusLine"]["command"] == "mine"
-    assert any("status line stays" in note for note in notes)
+    assert any("status line is kept" in note for note in notes)
 
 
 def test_every_agent_has_an_installer() -> None:

@@ -231,7 +231,7 @@ def test_a_busy_server_is_tried_again(meet: Any) -> None:
     with meet(busy, fails(503), fails(500), says("Done.")) as bench:
         assert bench.work() == Done("Done.")
         assert len(bench.model.requests) == 4
-        assert sum("trying again" in line for line in bench.report.lines) == 3
+        assert sum("retrying" in line for line in bench.report.lines) == 3
     assert len(bench.report.calls) == 1
 
 
@@ -271,8 +271,8 @@ def test_a_server_out_of_reach_costs_no_task(meet: Any) -> None:
 @pytest.mark.parametrize(
     ("reply", "words"),
     [
-        (fails(401, {"message": "no"}), "credentials were refused"),
-        (fails(404, {"message": "no"}), "no such model"),
+        (fails(401, {"message": "no"}), "credentials were rejected"),
+        (fails(404, {"message": "no"}), "not know this model"),
         (fails(400, {"message": "no"}), "rejected"),
     ],
 )
@@ -289,7 +289,7 @@ def test_a_model_that_goes_round_in_circles_is_stopped(meet: Any, monkeypatch: p
     monkeypatch.setattr("holdfast.workflows.drivers.model._MOST_CALLS", 4)
     with meet(calls("list_files")) as bench:
         outcome = bench.work()
-        assert outcome == Failed("model scripted: 4 calls and no end to the task")
+        assert outcome == Failed("model scripted: 4 calls without finishing the task")
 
 
 def _stopping(bench: Bench, when: Callable[[], object]) -> TaskOutcome:

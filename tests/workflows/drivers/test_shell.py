@@ -78,7 +78,7 @@ def is_running(pid: int) -> bool:
         ("true", Done(None)),
         ("echo one; echo two", Done("one\ntwo")),
         ("echo no >&2; exit 3", Failed("exit code 3: no")),
-        ("kill -9 $$", Failed("ended by signal 9: Killed")),
+        ("kill -9 $$", Failed("terminated by signal 9: Killed")),
         ("cat; pwd -P >/dev/null", Done(None)),  # stdin is empty, not ours
         ('echo "$HOLDFAST_WORKFLOW $HOLDFAST_TASK $HOLDFAST_ATTEMPT"', Done("wf_1 t 2")),
         ("printf 'a\\0b'", Done("ab")),
@@ -207,6 +207,6 @@ def test_a_task_without_a_command_is_refused(tmp_path: Path) -> None:
 
 
 def test_an_unknown_driver_is_refused_with_those_there_are(tmp_path: Path) -> None:
-    with pytest.raises(InvalidInputError, match="no driver 'magic'") as refused:
+    with pytest.raises(InvalidInputError, match="no such driver: 'magic'") as refused:
         driver_named("magic", load_settings({}, tmp_path))
     assert "shell" in (refused.value.hint or "")

@@ -90,7 +90,8 @@ async def _start(
         )
     except OSError as error:
         raise CannotDoError(
-            f"{words[0]} cannot be started: {error.strerror}", hint="install Claude Code, or say command=…"
+            f"{words[0]} could not be started: {error.strerror}",
+            hint="install Claude Code, or pass command=…",
         ) from error
 
 
@@ -151,4 +152,4 @@ async def _end(process: Process) -> None:
 
 def _last_words(complaints: IO[bytes]) -> str:
     complaints.seek(max(0, complaints.seek(0, os.SEEK_END) - 2000))
-    return complaints.read().decode(errors="replace").strip() or "it said nothing"
+    return complaints.read().decode(errors="replace").strip() or "no message"

@@ -37,8 +37,8 @@ def latest_context(event: "AgentEvent") -> str | None:
     holder = _take_up(event, name)
     if holder is not None:
         return (
-            f"[holdfast] The paused session {name} of this folder was taken up by another session that is "
-            f"still open ({holder}). `holdfast context {name}` prints it if you need it, too."
+            f"[holdfast] The paused session {name} of this folder was resumed by another session that is "
+            f"still open ({holder}). `holdfast context {name}` prints it if you also need it."
         )
     if event.environ.get(HANDED_OVER) == name:
         return None
@@ -64,13 +64,13 @@ def asides(event: "AgentEvent") -> list[str]:
     if _being_saved(event):
         told.append(
             f"[holdfast] {frame.ANOTHER_SESSION} ended just now and is still being saved: "
-            "`holdfast context latest` prints it soon."
+            "`holdfast context latest` will print it shortly."
         )
     names = (notes.read(event.note(formats.RECOVERED)) or b"").decode("ascii", "replace").split()
     others = [f"`holdfast context {name}`" for name in names if name != _latest(event)]
     if others:
         shown = ", ".join(others[-3:])
-        told.append(f"[holdfast] {frame.ANOTHER_SESSION} was cut off before its end: {shown} prints it.")
+        told.append(f"[holdfast] {frame.ANOTHER_SESSION} was interrupted: {shown} prints it.")
     return told
 
 

@@ -115,8 +115,8 @@ def _without_folder(event: AgentEvent, answer: HookAnswer) -> None:
         answer.status = "holdfast: not trusted here"
     elif event.moment == "start" or (event.moment == "prompt" and _was_recorded(event)):
         answer.context.append(
-            f"[holdfast] The folder .holdfast here is ignored, and nothing is recorded: {event.foreign}. "
-            "Only the user may accept it, with `holdfast trust` in a terminal. Do not run that yourself."
+            f"[holdfast] The .holdfast folder here is ignored and nothing is recorded: {event.foreign}. "
+            "Only the user may trust it, by running `holdfast trust` in a terminal. Do not run that yourself."
         )
 
 
@@ -265,7 +265,7 @@ def _give_up(*_: object) -> None:
         from holdfast.hooks.fast.event import project_of, state_folder
 
         state = state_folder(project_of(sys.argv[1], "", os.environ))
-        error_log.note(state, f"{' '.join(sys.argv[1:3])}: gave up waiting")
+        error_log.note(state, f"{' '.join(sys.argv[1:3])}: timed out")
     finally:
         os._exit(0)
 

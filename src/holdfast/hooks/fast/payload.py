@@ -32,9 +32,9 @@ def members(data: bytes) -> "dict[str, Any]":
         found, _ = _scan(data.decode("utf-8", "replace").lstrip(), 0)
     except (StopIteration, ValueError, RecursionError, SystemError):
         # The last one where Python 3.11 finds no class for its error, as `json` is not loaded.
-        raise NotAnObjectError("no JSON") from None
+        raise NotAnObjectError("not valid JSON") from None
     if not isinstance(found, dict):
-        raise NotAnObjectError("no object")
+        raise NotAnObjectError("not a JSON object")
     return found  # pyright: ignore[reportUnknownVariableType]
 
 

@@ -383,7 +383,7 @@ def _store_with_care(event: "AgentEvent", found: Usage, window: int) -> None:
     kept = set_aside(path, event.now)
     from holdfast.hooks.fast import error_log
 
-    error_log.note(event.state, f"usage of session {event.session} was damaged; kept as {kept.name}")
+    error_log.note(event.state, f"usage of session {event.session} was damaged; renamed to {kept.name}")
     notes.write(str(path), _state(event, found, window, 0, 0.0, found.model))
 
 

@@ -56,7 +56,8 @@ class Codex(HooksInSettings):
 
     def notes(self, target: Target) -> tuple[str, ...]:  # noqa: ARG002 - the same everywhere
         return (
-            "Codex runs no hook before you have trusted it: start `codex`, type /hooks and trust Holdfast's.",
+            "Codex does not run a hook until you trust it: start `codex`, type /hooks and trust Holdfast's "
+            "hooks.",
         )
 
 

@@ -28,10 +28,11 @@ SKILLS = {
         "Silence Holdfast's nudges in this session. Use when the user says: pause holdfast, pause ctx, "
         "pause context, stop the nudges, quiet mode.",
         "quiet on",
-        "Holdfast's nudges are off in this session; guards go on. Back on with /holdfast:unquiet.",
+        "Holdfast's nudges are off in this session; guards still run. Turn them back on with "
+        "/holdfast:unquiet.",
     ),
     "unquiet": Skill(
-        "Let Holdfast's nudges speak again in this session. Use when the user says: resume holdfast, "
+        "Turn Holdfast's nudges back on in this session. Use when the user says: resume holdfast, "
         "resume ctx, resume context, turn nudges back on, unpause.",
         "quiet off",
         "Holdfast's nudges are back on in this session.",
@@ -48,7 +49,7 @@ description: "{skill.description}"
 allowed-tools: Bash({program} quiet:*)
 ---
 
-Run this with the Bash tool, exactly as it stands:
+Run this with the Bash tool, exactly as written:
 
 ```sh
 {program} {skill.arguments} --session-id ${{CLAUDE_SESSION_ID}}
@@ -105,7 +106,7 @@ def _files(program: str, command: CommandWords | None) -> dict[str, str]:
     files = {".claude-plugin/plugin.json": _json(_manifest())}
     if command:
         groups = {event: [group] for event, group in hook_groups(command).items()}
-        files["hooks/hooks.json"] = _json({"description": "Holdfast watches the session.", "hooks": groups})
+        files["hooks/hooks.json"] = _json({"description": "Holdfast records the session.", "hooks": groups})
     for name in SKILLS:
         files[f"skills/{name}/SKILL.md"] = skill_text(name, program)
     return files
@@ -173,7 +174,7 @@ def _wanted(as_plugin: bool) -> hook_settings.Wanted:
 
 
 def _notes(settings: FileChange) -> tuple[str, ...]:
-    notes = ["Claude Code reads its hooks when it starts: sessions that run now are not watched."]
+    notes = ["Claude Code reads its hooks at startup: sessions already running are not recorded."]
     if not hook_settings.holds_setting(settings.after, STATUS_LINE):
-        notes.append("Your own status line stays; Holdfast's would show how full the context is.")
+        notes.append("Your own status line is kept; Holdfast's would show how full the context is.")
     return tuple(notes)

@@ -133,5 +133,5 @@ def _known(path: Path) -> str | None:
     """Every file of ours says whose it is; another one at its place is somebody's work."""
     found = read_text(path)
     if found is not None and "holdfast" not in found.lower():
-        raise InvalidInputError(f"{path} is not ours", hint="move it away; nothing was changed")
+        raise InvalidInputError(f"{path} was not created by Holdfast", hint="move it; nothing was changed")
     return found

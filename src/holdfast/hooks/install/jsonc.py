@@ -77,7 +77,7 @@ def parse(text: str, *, comments: bool) -> JsonNode:
     root = reader.node(0)
     reader.skip()
     if reader.at != len(text):
-        raise reader.wrong("nothing more was expected here")
+        raise reader.wrong("unexpected content after the end")
     return root
 
 
@@ -112,7 +112,7 @@ class _Reader:
         else:
             found = _SCALAR.match(self.text, self.at)
             if found is None:
-                raise self.wrong("a value is expected" if first else "the file ends too early")
+                raise self.wrong("expected a value" if first else "unexpected end of file")
             self.at = found.end()
             node.value = json.loads(found[0])
         node.end = self.at
@@ -121,7 +121,7 @@ class _Reader:
     def _string(self) -> str:
         found = _STRING.match(self.text, self.at)
         if found is None:
-            raise self.wrong("a text in double quotes is expected")
+            raise self.wrong("expected a string in double quotes")
         self.at = found.end()
         return json.loads(found[0])
 
@@ -150,9 +150,9 @@ class _Reader:
             self.skip()
             ends = self.text.startswith(closing, self.at)
             if not after_comma and not ends:
-                raise self.wrong(f"a comma or {closing} is expected")
+                raise self.wrong(f"expected a comma or {closing}")
             if after_comma and ends and not self._comments:
-                raise self.wrong("no comma may stand before the closing bracket")
+                raise self.wrong("trailing comma before the closing bracket")
 
     def _took(self, mark: str) -> bool:
         if not self.text.startswith(mark, self.at):
@@ -162,7 +162,7 @@ class _Reader:
 
     def _expect(self, mark: str) -> None:
         if not self._took(mark):
-            raise self.wrong(f"{mark} is expected")
+            raise self.wrong(f"expected {mark}")
 
 
 def _end(pattern: re.Pattern[str], text: str, at: int) -> int:

@@ -20,7 +20,7 @@ router = APIRouter(prefix="/api", tags=["about"])
 
 @router.get("/health", responses=documented())
 def get_health(desk: AtDesk) -> Health:
-    """Whether the database answers, and who is there to work."""
+    """Whether the database responds, and which workers are active."""
     _, newest = desk.store.event_range()
     return Health(
         status="ok",
@@ -34,7 +34,7 @@ def get_health(desk: AtDesk) -> Health:
 
 @router.get("/settings", responses=documented())
 def get_settings(desk: AtDesk) -> SettingsView:
-    """As the server was started with; without passwords and tokens."""
+    """The settings the server was started with, without passwords and tokens."""
     current = desk.settings
     return SettingsView(
         project=current.worktree,
@@ -53,19 +53,19 @@ def get_settings(desk: AtDesk) -> SettingsView:
 
 @router.get("/projects", responses=documented())
 def list_projects(desk: AtDesk) -> ProjectList:
-    """Folders that hold sessions of ours; the server's own among them."""
+    """Folders that contain Holdfast sessions, including the server's own."""
     return ProjectList(projects=tuple(encode_path(bytes(folder)) for folder in desk.projects()))
 
 
 @router.get("/stats", responses=documented())
 def get_stats(desk: AtDesk) -> ProjectStats:
-    """What the recorded actions of the server's project tell."""
+    """Statistics of the recorded actions of the server's project."""
     return ProjectStats(project=desk.settings.worktree, **vars(journal_stats(desk.settings.layout)))
 
 
 @router.get("/stats/workflows", responses=documented())
 def get_workflow_stats(desk: AtDesk) -> WorkflowStats:
-    """How long tasks take, how much of the window they need, and what ends sessions."""
+    """How long tasks take, how much of the context window they need, and what ends sessions."""
     return WorkflowStats(drivers=Experience.of(desk.store).drivers, pauses=pauses_by_trigger(desk.store))
 
 
@@ -81,7 +81,7 @@ _FOREVER = "public, max-age=31536000, immutable"
 _NOT_BUILT = """<!doctype html>
 <html lang="en"><head><meta charset="utf-8"><title>Holdfast</title></head>
 <body><h1>Holdfast is running</h1>
-<p>The dashboard was not built into this copy. In a clone, <code>make dashboard</code> builds it; the API is
+<p>The dashboard is not included in this build. In a clone, run <code>make dashboard</code>; the API is
 under <code>/api</code>, described by <code>/api/openapi.json</code>.</p></body></html>
 """
 

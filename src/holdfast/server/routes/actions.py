@@ -35,7 +35,7 @@ from holdfast.workflows.service import ended_before_pause, snapshot_to_resume
 router = APIRouter(prefix="/api/workflows/{workflow_id}", tags=["actions"])
 
 _LOOK_AGAIN_SECONDS = 1.0
-_PAUSING = {"model": ActionResponse, "description": "Asked for; it pauses at the end of the running task"}
+_PAUSING = {"model": ActionResponse, "description": "Requested; it pauses when the running task ends"}
 
 
 @router.post("/pause", responses={**documented(404, 409, *WITH_BODY), 202: _PAUSING})
@@ -104,9 +104,9 @@ def resume_workflow(
     workflow_id: str, desk: AtDesk, request: Annotated[ResumeWorkflow | None, Body()] = None
 ) -> ResumeResponse:
     """Resume a paused or failed workflow from its last snapshot, or from an older one; a failed task is
-    tried again. Of several who try, one does.
+    retried. If several clients try, only one succeeds.
 
-    Work without a plan is not run: it is noted as taken up, and `resume/preview` has its context.
+    Work without a plan is not run: it is marked as resumed, and `resume/preview` returns its context.
     """
     wanted = request or ResumeWorkflow()
     resumed = desk.service.resume_workflow(
@@ -134,7 +134,7 @@ def preview_resume(
     budget: Budget = None,
     model: Model = None,
 ) -> ResumePreview:
-    """What a resume would go on from, before anything is spent: context, report, cost, drift."""
+    """What a resume would continue from, before any cost is incurred: context, report, cost, drift."""
     workflow = desk.store.workflow(workflow_id)
     snapshot = (
         snapshot_to_resume(desk.store, workflow_id)
@@ -154,14 +154,14 @@ def preview_resume(
 def cancel_workflow(
     workflow_id: str, desk: AtDesk, request: Annotated[GiveReason | None, Body()] = None
 ) -> ActionResponse:
-    """Cancel a workflow for good; a running task is stopped."""
+    """Cancel a workflow permanently; a running task is stopped."""
     desk.service.cancel(workflow_id, request.reason if request else None)
     return ActionResponse(status="cancelled", workflow_id=workflow_id)
 
 
 @router.post("/approve", responses=documented(404, 409, *WITH_BODY))
 def approve_workflow(workflow_id: str, desk: AtDesk) -> ActionResponse:
-    """Approve the task that is waiting, and continue."""
+    """Approve the waiting task and continue."""
     desk.service.approve(workflow_id)
     desk.see_to_it()
     return ActionResponse(status="approved", workflow_id=workflow_id)

@@ -31,13 +31,13 @@ from holdfast.server.problems import documented
 
 router = APIRouter(tags=["events"])
 
-EventLimit = Annotated[int, Query(ge=1, le=2_000, description="How many at most")]
+EventLimit = Annotated[int, Query(ge=1, le=2_000, description="Maximum number of results")]
 _FORECAST_SAMPLES = 200
 
 
 @router.get("/api/events", responses=documented(422))
 def list_events(desk: AtDesk, since: Since = 0, limit: EventLimit = 500) -> EventPage:
-    """Of all workflows; `/ws/events` brings the same as it happens."""
+    """Events of all workflows; `/ws/events` streams the same events live."""
     return _page(desk, None, since, limit)
 
 
@@ -59,7 +59,7 @@ def _page(desk: AppState, workflow_id: str | None, since: int, limit: int) -> Ev
 
 @router.get("/api/workflows/{workflow_id}/usage", responses=documented(404, 422))
 def get_usage(workflow_id: str, desk: AtDesk) -> UsageHistory:
-    """How the context window filled, session by session, and when it will be full at this pace."""
+    """How the context window filled, session by session, and when it will be full at this rate."""
     workflow = desk.store.workflow(workflow_id)
     events = desk.store.events(workflow_id=workflow_id, types=["usage_reported", "workflow_resumed"])
     samples = tuple(_samples(events))

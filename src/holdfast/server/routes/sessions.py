@@ -39,9 +39,11 @@ from holdfast.transcripts.discover import FoundSession, SearchReport, find_sessi
 
 MOST_CHARACTERS = 1_000_000
 
-MaxChars = Annotated[int, Query(ge=SMALLEST_BUDGET, le=MOST_CHARACTERS, description="Length at most")]
-Budget = Annotated[int | None, Query(ge=100, le=1_000_000, description="Length at most, in tokens")]
-Model = Annotated[str | None, Query(max_length=200, description="Who will read it, for the price")]
+MaxChars = Annotated[int, Query(ge=SMALLEST_BUDGET, le=MOST_CHARACTERS, description="Maximum length")]
+Budget = Annotated[int | None, Query(ge=100, le=1_000_000, description="Maximum length in tokens")]
+Model = Annotated[
+    str | None, Query(max_length=200, description="The model that will read it, for the cost estimate")
+]
 
 
 def characters(max_chars: int, budget: int | None) -> int:
@@ -79,7 +81,7 @@ def context_fields(compiled: Compiled, drift: FolderDrift, model: str | None) ->
 
 router = APIRouter(prefix="/api/sessions", tags=["sessions"])
 
-Project = Annotated[str | None, Query(max_length=4096, description="Of this folder; else the server's")]
+Project = Annotated[str | None, Query(max_length=4096, description="Project folder. Default: the server's")]
 
 
 @router.get("", responses=documented(422))
@@ -109,11 +111,11 @@ def get_session_context(
     budget: Budget = None,
     model: Model = None,
 ) -> ContextResponse:
-    """What a session reads that goes on with this one's work, in whichever agent."""
+    """The context for a session that continues this one's work, in any agent."""
     found = find_transcript(session_id, _folder(desk, project), desk.home, desk.environ)
     session = read_session(found.path, found.agent, found.session_id)
     source = f"--session {found.session_id}"
-    drift = cannot_tell("the agent kept nothing to compare with")
+    drift = cannot_tell("the agent recorded nothing to compare with")
     compiled = compile_context(session.found, characters(max_chars, budget), source)
     return ContextResponse(**context_fields(compiled, drift, model))
 
@@ -122,7 +124,9 @@ def _folder(desk: AppState, project: str | None) -> Path:
     if project is None:
         return desk.settings.project
     if "\0" in project or not Path(project).is_absolute():
-        raise InvalidInputError("the project must be a whole path", hint="`/api/projects` lists those known")
+        raise InvalidInputError(
+            "the project must be an absolute path", hint="`/api/projects` lists the known projects"
+        )
     return Path(project)
 
 

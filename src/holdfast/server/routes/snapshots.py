@@ -48,13 +48,13 @@ def list_snapshots(workflow_id: str, desk: AtDesk) -> SnapshotListResponse:
 
 @router.get(_OF_WORKFLOW + "/{snapshot_id}", responses=documented(404, 422))
 def get_snapshot(workflow_id: str, snapshot_id: str, desk: AtDesk) -> SessionSnapshot:
-    """Everything the snapshot holds."""
+    """The complete snapshot."""
     return desk.snapshot_of(workflow_id, snapshot_id)
 
 
 @router.delete(_OF_WORKFLOW + "/{snapshot_id}", responses=documented(404, 409, 422))
 def delete_snapshot(workflow_id: str, snapshot_id: str, desk: AtDesk) -> ActionResponse:
-    """The snapshot and its files; not the one a running session started from."""
+    """Delete the snapshot and its files, unless a running session started from it."""
     snapshot = desk.snapshot_of(workflow_id, snapshot_id)
     Core(desk.store).delete_snapshot(snapshot_id)
     sessions = desk.layout_of(desk.store.workflow(workflow_id)).sessions
@@ -73,7 +73,7 @@ def get_context(
     budget: Budget = None,
     model: Model = None,
 ) -> ContextResponse:
-    """What a session reads that goes on from here, what it leaves out, what it costs to read."""
+    """The context for a session that continues from here, what it omits, and what it costs to read."""
     workflow = desk.store.workflow(workflow_id)
     snapshot = desk.snapshot_of(workflow_id, snapshot_id)
     compiled, drift = compiled_for(workflow, snapshot, characters(max_chars, budget))
@@ -83,9 +83,11 @@ def get_context(
 @router.get("/api/snapshots", responses=documented(422))
 def find_snapshots(
     desk: AtDesk,
-    name: Annotated[str, Query(min_length=1, max_length=200, description="Beginning of an id, or a session")],
+    name: Annotated[
+        str, Query(min_length=1, max_length=200, description="Beginning of an id, or a session name")
+    ],
 ) -> SnapshotMatches:
-    """By the beginning of its id or the whole name of its session, newest first."""
+    """Find by the beginning of the id or the full session name, newest first."""
     return SnapshotMatches(snapshots=tuple(desk.store.find_snapshots(name)[:100]))
 
 
@@ -95,13 +97,13 @@ def diff_snapshots(
     before: Annotated[str, Query(max_length=200, description="Id of a snapshot")],
     after: Annotated[str, Query(max_length=200, description="Id of another")],
 ) -> SnapshotDiff:
-    """What changed from one snapshot to another, of one workflow or of two."""
+    """What changed between two snapshots, of the same workflow or of two."""
     return diff(desk.store.snapshot(before), desk.store.snapshot(after))
 
 
 @router.get("/api/snapshots/{snapshot_id}", responses=documented(404, 422))
 def get_any_snapshot(snapshot_id: str, desk: AtDesk) -> SessionSnapshot:
-    """By its id alone."""
+    """Get a snapshot by its id alone."""
     return desk.store.snapshot(snapshot_id)
 
 
@@ -118,7 +120,7 @@ retrieval_router = APIRouter(
 
 @retrieval_router.get("/decisions")
 def get_decisions(workflow_id: str, snapshot_id: str, desk: AtDesk) -> tuple[Decision, ...]:
-    """All decisions, with their reasons and the messages they rest on."""
+    """All decisions, with their reasons and supporting messages."""
     return desk.snapshot_of(workflow_id, snapshot_id).decisions
 
 
@@ -144,7 +146,7 @@ def get_git_changes(workflow_id: str, snapshot_id: str, desk: AtDesk) -> GitChan
 
 @retrieval_router.get("/tasks")
 def get_tasks_then(workflow_id: str, snapshot_id: str, desk: AtDesk) -> tuple[Task, ...]:
-    """As they stood at the pause."""
+    """The tasks as they were at the pause."""
     return desk.snapshot_of(workflow_id, snapshot_id).task_dag.tasks
 
 
@@ -158,7 +160,7 @@ def get_journal(
     workflow_id: str,
     snapshot_id: str,
     desk: AtDesk,
-    limit: Annotated[int, Query(ge=1, le=10_000, description="Newest actions at most")] = 1_000,
+    limit: Annotated[int, Query(ge=1, le=10_000, description="Maximum number of newest actions")] = 1_000,
 ) -> Journal:
     """What the wind-down recorded, and what was said and run before it."""
     snapshot = desk.snapshot_of(workflow_id, snapshot_id)

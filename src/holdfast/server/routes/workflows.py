@@ -61,7 +61,8 @@ def _refuse_without_work(task: Task, options: WorkflowOptions) -> None:
     if not (work or "").strip():
         needed = "command (`run`)" if driver == "shell" else "prompt"
         raise InvalidInputError(
-            f"task {task.id!r} has no {needed}", hint=f"the driver {driver} needs one; see docs/workflows.md"
+            f"task {task.id!r} has no {needed}",
+            hint=f"the driver {driver} requires one; see docs/workflows.md",
         )
 
 
@@ -76,9 +77,15 @@ router = APIRouter(prefix="/api/workflows", tags=["workflows"])
 async def list_workflows(
     request: Request,
     desk: AtDesk,
-    status: Annotated[list[WorkflowStatus] | None, Query(description="Only those in one of these")] = None,
-    search: Annotated[str | None, Query(max_length=200, description="In title, issue, id or folder")] = None,
-    worktree: Annotated[str | None, Query(max_length=4096, description="Only of this folder")] = None,
+    status: Annotated[
+        list[WorkflowStatus] | None, Query(description="Only workflows with one of these statuses")
+    ] = None,
+    search: Annotated[
+        str | None, Query(max_length=200, description="Search in title, issue, id and folder")
+    ] = None,
+    worktree: Annotated[
+        str | None, Query(max_length=4096, description="Only workflows of this folder")
+    ] = None,
     limit: Limit = 50,
     cursor: Cursor = None,
 ) -> Response:
@@ -102,7 +109,7 @@ async def list_workflows(
 
 @router.post("", status_code=201, responses=documented(404, 409, *WITH_BODY))
 def create_workflow(request: CreateWorkflow, desk: AtDesk) -> Workflow:
-    """Start a plan; a worker takes it up."""
+    """Start a plan; it is run by a worker."""
     workflow = desk.service.start(_plan(request), _folder(request.worktree))
     desk.see_to_it()
     return workflow
@@ -117,7 +124,7 @@ def _folder(worktree: str | None) -> Path | None:
         return None
     folder = Path(worktree)
     if "\0" in worktree or not folder.is_absolute():
-        raise InvalidInputError("the worktree must be a whole path", hint="give it from the root on")
+        raise InvalidInputError("the worktree must be an absolute path", hint="start it at the root")
     try:
         os.fsencode(folder)
     except UnicodeEncodeError:
@@ -127,13 +134,13 @@ def _folder(worktree: str | None) -> Path | None:
 
 @router.get("/{workflow_id}", response_model=Workflow, responses=documented(404, 422))
 async def get_workflow(request: Request, workflow_id: str, desk: AtDesk) -> Response:
-    """What is recorded of it; `progress` and `tasks` tell where it stands."""
+    """The workflow as recorded; `progress` and `tasks` return its current state."""
     return await desk.copies.answer(request, lambda: desk.store.workflow(workflow_id))
 
 
 @router.get("/{workflow_id}/progress", responses=documented(404, 422))
 def get_progress(workflow_id: str, desk: AtDesk) -> WorkflowProgress:
-    """Tasks, usage and who waits for whom, right now."""
+    """Current tasks, usage and pending approvals."""
     _, newest = desk.store.event_range()
     workflow = desk.store.workflow(workflow_id)
     standing = desk.standing(workflow)
@@ -167,7 +174,7 @@ def _usage(desk: AppState, workflow: Workflow, since_pause: UsageMetrics) -> Usa
 
 @router.get("/{workflow_id}/tasks", responses=documented(404, 422))
 def get_tasks(workflow_id: str, desk: AtDesk) -> TaskList:
-    """The whole graph with the statuses of now."""
+    """The whole task graph with current statuses."""
     _, newest = desk.store.event_range()
     workflow = desk.store.workflow(workflow_id)
     return TaskList(workflow_id=workflow_id, tasks=desk.standing(workflow).tasks.tasks, seq=newest)

@@ -20,8 +20,6 @@ DRIVERS = {
 
 def driver_named(name: str, settings: Settings) -> Driver:
     if name not in DRIVERS:
-        raise InvalidInputError(
-            f"there is no driver {name!r}", hint=f"available drivers: {', '.join(DRIVERS)}"
-        )
+        raise InvalidInputError(f"no such driver: {name!r}", hint=f"available drivers: {', '.join(DRIVERS)}")
     module, _, kind = DRIVERS[name].partition(":")
     return SeesTests(getattr(import_module(module), kind)(settings))

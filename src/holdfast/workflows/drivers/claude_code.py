@@ -123,7 +123,7 @@ class _ClaudeReader(StreamReader):
             self._limited(mapping_of(event.get("rate_limit_info")))
         elif kind == "system" and event.get("subtype") == "api_retry":
             wait = count_of(event.get("retry_delay_ms")) / 1000
-            self._report.say(f"the API says {text_of(event.get('error'))}; trying again in {wait:.0f} s")
+            self._report.say(f"the API returned {text_of(event.get('error'))}; retrying in {wait:.0f} s")
         elif kind == "result":
             self._ended(event)
 

@@ -110,21 +110,19 @@ class CliAgent(ABC):
     def check(self, task: Task) -> None:
         if not (task.prompt or task.run or "").strip():
             raise InvalidInputError(
-                f"task {task.id!r} has no prompt", hint='say what the agent is to do: prompt: "Review it"'
+                f"task {task.id!r} has no prompt", hint='tell the agent what to do: prompt: "Review it"'
             )
         if shutil.which(self.program) is None:
-            raise CannotDoError(
-                f"{self.program} is not installed here", hint=f"install it: {self.installing}"
-            )
+            raise CannotDoError(f"{self.program} is not installed", hint=f"install it: {self.installing}")
 
     def run(self, assignment: Assignment, report: Report) -> TaskOutcome:
         if assignment.stop.requested:
             return TaskInterrupted(assignment.stop.reason or "stopped")
         outcome = self._attempt(assignment, report, conversation_for(assignment, self.agent))
         if outcome is None:
-            report.say(f"{self.program} no longer knows its earlier session; beginning a new one")
+            report.say(f"{self.program} no longer has its earlier session; starting a new one")
             outcome = self._attempt(assignment, report, NEW_CONVERSATION)
-        return outcome or Failed(f"{self.program} could not begin a session")
+        return outcome or Failed(f"{self.program} could not start a session")
 
     def _attempt(
         self, assignment: Assignment, report: Report, conversation: AgentConversation

@@ -340,7 +340,7 @@ def meaning(code: int) -> str:
     if code == 127:
         return "command not found (exit code 127)"
     if code == 126:
-        return "the command may not be run (exit code 126)"
+        return "permission denied (exit code 126)"
     if code < 0 or code > 128:
-        return f"ended by signal {code - 128 if code > 0 else -code}"
+        return f"terminated by signal {code - 128 if code > 0 else -code}"
     return f"exit code {code}"

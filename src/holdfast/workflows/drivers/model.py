@@ -135,7 +135,7 @@ class ModelDriver:
     def check(self, task: Task) -> None:
         if not (task.prompt or task.run or "").strip():
             raise InvalidInputError(
-                f"task {task.id!r} has no prompt", hint='say what the model is to do: prompt: "Review it"'
+                f"task {task.id!r} has no prompt", hint='tell the model what to do: prompt: "Review it"'
             )
         if self._choice is None:
             raise CannotDoError(
@@ -183,7 +183,7 @@ class ModelDriver:
             resets_at = to_datetime(self._clock()) + timedelta(seconds=wait) if wait else None
             return RateLimited(failure_text(error, choice.name, choice.api_key), resets_at)
         if isinstance(error, known.UsageLimitExceeded):
-            return Failed(f"model {choice.name}: {_MOST_CALLS} calls and no end to the task")
+            return Failed(f"model {choice.name}: {_MOST_CALLS} calls without finishing the task")
         if isinstance(error, known.UnexpectedModelBehavior) and not isinstance(
             error, known.ContentFilterError
         ):
@@ -309,7 +309,7 @@ def _patient(model: Model, report: Report) -> Model:
                     if wait is None:
                         raise
                     why = failure_text(error, self.model_name)
-                    report.say(f"{why}; trying again in {wait:.1f} s ({attempt} of {MOST_TRIES - 1})")
+                    report.say(f"{why}; retrying in {wait:.1f} s ({attempt} of {MOST_TRIES - 1})")
                     await asyncio.sleep(wait)
             return await self.wrapped.request(*args, **kwargs)
 

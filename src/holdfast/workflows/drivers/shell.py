@@ -28,7 +28,7 @@ class ShellDriver:
         if not task.run:
             raise InvalidInputError(f"task {task.id!r} has no command", hint='give it one: run: "make test"')
         if shutil.which("/bin/sh") is None:
-            raise CannotDoError("there is no /bin/sh to run commands with")
+            raise CannotDoError("/bin/sh not found")
 
     def run(self, assignment: Assignment, report: Report) -> TaskOutcome:  # noqa: ARG002 - a command uses no tokens
         if assignment.stop.requested:

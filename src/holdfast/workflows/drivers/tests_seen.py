@@ -47,8 +47,8 @@ class SeesTests:
         junit = PurePath(task.junit or "")
         if junit.is_absolute() or ".." in junit.parts:
             raise InvalidInputError(
-                f"task {task.id!r}: the tests' report {task.junit} is not in the worktree",
-                hint="name it relative to the worktree: junit: build/tests.xml",
+                f"task {task.id!r}: the test report {task.junit} is not in the worktree",
+                hint="give a path relative to the worktree: junit: build/tests.xml",
             )
 
     def run(self, assignment: Assignment, report: Report) -> TaskOutcome:
@@ -60,7 +60,7 @@ class SeesTests:
             if found := seen.finding(self._clock):
                 report.found(found)
         except (HoldfastError, OSError, ValueError) as error:
-            report.say(f"the tests' report could not be read: {error}")
+            report.say(f"the test report could not be read: {error}")
         return outcome
 
 
