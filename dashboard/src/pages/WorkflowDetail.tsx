@@ -194,9 +194,7 @@ function Head({
           <span className="tile-value">
             {short(usage.tokens)} <small>tokens</small>
           </span>
-          <span className="muted">
-            {usage.details.filter(Boolean).join(" · ") || "no details reported"}
-          </span>
+          <span className="muted">{usage.details.filter(Boolean).join(" · ") || "no details reported"}</span>
         </div>
       </div>
     </>

@@ -56,8 +56,8 @@ function NotLetIn() {
     <div className="state state-failed" role="alert">
       <p className="state-title">This browser is not authorised yet.</p>
       <p>
-        Open the link that <code>holdfast serve</code> printed in its terminal. This browser stores the token for
-        this address.
+        Open the link that <code>holdfast serve</code> printed in its terminal. This browser stores the token
+        for this address.
       </p>
     </div>
   );
