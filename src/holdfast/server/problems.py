@@ -27,9 +27,7 @@ class Fault(Value):
 
 
 class ErrorDetail(Value):
-    code: str = Field(
-        description="Error code: `not_found`, `illegal_transition`, `unauthorised`, …"
-    )
+    code: str = Field(description="Error code: `not_found`, `illegal_transition`, `unauthorised`, …")
     message: str = Field(description="Human-readable description")
     hint: str | None = Field(default=None, description="What to do next")
     faults: tuple[Fault, ...] = Field(default=(), description="What is invalid in the request, by location")
