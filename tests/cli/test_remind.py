@@ -17,4 +17,4 @@ def test_add_list_and_clear(place: Place) -> None:
 def test_a_text_and_done_at_once(place: Place) -> None:
     result = place.run("remind", "--done", "x")
     assert result.code == 2
-    assert "not both" in result.err
+    assert "either TEXT" in result.err

@@ -397,7 +397,7 @@ def test_ctrl_c_on_a_terminal(place: Place, plan: Callable[..., Path]) -> None:
 
 
 BAD: dict[str, tuple[str, str]] = {
-    "cycle": (HEAD + "  - {id: a, run: x, depends_on: [a]}\n", r"plan\.yaml:3: .*circle"),
+    "cycle": (HEAD + "  - {id: a, run: x, depends_on: [a]}\n", r"plan\.yaml:3: .*circular dependency"),
     "unknown": (
         HEAD + "  - {id: a, run: x, depends_on: [b]}\n",
         r"plan\.yaml:3: .*'b', which does not exist",

@@ -113,7 +113,7 @@ def test_two_processes_on_one_session(project: Path, sidecar: SideCar) -> None:
     item = first.current
     assert item is not None
     first.skip(item)
-    with pytest.raises(ConflictError, match="changed in the meantime"):
+    with pytest.raises(ConflictError, match="changed by another process"):
         second.accept(item, "Text.")
     assert contents(project) == FILES
 

@@ -87,7 +87,7 @@ def over_nothing() -> Flow:
         (lambda: chain("a/b"), r"cannot be called 'a/b'"),
         (lambda: chain("a#1"), r"cannot be called 'a#1'"),
         (lambda: Flow("empty"), r"'empty' has no nodes"),
-        (lambda: Flow(""), r"requires a name"),
+        (lambda: Flow(""), r"needs a name"),
         (lambda: Flow("x", at_most=0), r"at most 0"),
         (lambda: Flow("x").node(lambda step: 1), r"lambda"),
         (lambda: Flow("x").foreach(nothing, over="a", at_most=0), r"at most 0"),
@@ -100,7 +100,7 @@ def test_what_cannot_be_run_is_refused_in_words(make: Callable[[], Flow], said: 
 
 
 def test_the_hub_refuses_it_too() -> None:
-    with pytest.raises(InvalidFlowError, match="circle"):
+    with pytest.raises(InvalidFlowError, match="cycle"):
         play(Hub().run(circle()))
 
 

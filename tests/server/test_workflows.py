@@ -157,7 +157,10 @@ def test_approve_reject_cancel(program: Served, place: Place) -> None:
 
 
 BAD_PLANS: dict[str, tuple[Any, str]] = {
-    "circle": (plan("true") | {"tasks": [{"id": "a", "run": "x", "depends_on": ["a"]}]}, "circle"),
+    "circle": (
+        plan("true") | {"tasks": [{"id": "a", "run": "x", "depends_on": ["a"]}]},
+        "circular dependency",
+    ),
     "doubled": (plan("true") | {"tasks": [{"id": "a", "run": "x"}] * 2}, "duplicate task id"),
     "unknown": (plan("true") | {"tasks": [{"id": "a", "run": "x", "depends_on": ["b"]}]}, "does not exist"),
     "no command": (plan("true") | {"tasks": [{"id": "a"}]}, "no command"),

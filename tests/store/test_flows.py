@@ -398,7 +398,7 @@ class TestDatabases:
         async def scene() -> None:
             await sql_flows.create(session(sql_flows))
             await sql_flows.append("s1", 1, [completed(sql_flows, 1, "a", 1)])
-            with pytest.raises(ConflictError, match="meanwhile"):
+            with pytest.raises(ConflictError, match="in the meantime"):
                 await sql_flows.append("s1", 1, [completed(sql_flows, 1, "a", 2)])
             (record,) = (await sql_flows.load("s1")).records
             assert record.value == 1

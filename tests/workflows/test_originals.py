@@ -237,7 +237,7 @@ def test_of_an_imported_plan_only_tasks_without_secrets_run(any_workshop: Worksh
     assert (other.project / "clean").exists()
     refused = other.run("resume", "--yes", flow)
     assert refused.code != 0
-    assert "only a copy of its run, without the secret in it" in refused.err
+    assert "only a redacted copy of its run" in refused.err
     assert "`holdfast run`" in refused.err
     assert not (other.project / "one").exists()
 

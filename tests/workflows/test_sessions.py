@@ -210,7 +210,7 @@ def test_a_pause_that_waited_long_enough_cuts_the_task_off(workshop: Workshop) -
     assert (paused.status, workshop.log()) == ("paused", [])
     assert workshop.tasks(paused)["t1"].status == "pending"
     warned = workshop.entries(paused, Warned)
-    assert "cut off" in warned[0].text  # type: ignore[union-attr]
+    assert "interrupted" in warned[0].text  # type: ignore[union-attr]
     assert workshop.resume(paused).status == "completed"
     assert [one.attempt for one in workshop.entries(paused, TaskStarted)] == [1, 2]  # type: ignore[union-attr]
 

@@ -314,7 +314,7 @@ def _names(names: NodeNames) -> tuple[str, ...]:
 def _name_of(body: Any, name: str | None) -> str:
     found = name or (body.name if isinstance(body, Flow) else getattr(body, "__name__", ""))
     if not found or found == "<lambda>":
-        raise InvalidFlowError("a node made from a lambda or an object requires a name", hint="name=…")
+        raise InvalidFlowError("a node made from a lambda or an object needs a name", hint="name=…")
     return found
 
 

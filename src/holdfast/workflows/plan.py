@@ -125,7 +125,7 @@ class _Reader:
             task = self._task(one, options)
             if task.id in tasks:
                 first = lines[task.id].start_mark.line + 1
-                raise self._refused(one, f"two tasks are called {task.id!r}; the first is on line {first}")
+                raise self._refused(one, f"duplicate task id {task.id!r}; first defined on line {first}")
             tasks[task.id], lines[task.id] = task, one
         self._refuse_bad_order(tasks, lines)
         return TaskDAG(tasks=tuple(tasks.values()))

@@ -129,7 +129,7 @@ def test_an_end_without_an_answer_is_a_failure_in_words(player: Player, lines: s
 
 
 def test_a_program_that_is_not_there_is_a_failure_in_words() -> None:
-    with pytest.raises(NodeFailedError, match="no-such-claude cannot be started") as raised:
+    with pytest.raises(NodeFailedError, match="no-such-claude could not be started") as raised:
         play(Hub().run(flow_with(["no-such-claude"]), "it"))
     assert "install" in str(raised.value.hint)
 
