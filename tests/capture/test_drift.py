@@ -15,6 +15,8 @@ from holdfast.capture.files import fingerprint_files
 from holdfast.capture.git import capture_git_state
 from holdfast.model.git import decode_path
 from holdfast.model.snapshot import SessionSnapshot
+from holdfast.model.workflow import Issue
+from holdfast.resume.snapshots import ResumeContextCompiler
 from store.samples import snapshot
 
 
@@ -321,7 +323,14 @@ def test_a_file_that_only_a_filter_could_compare_is_not_said_to_be_changed(filte
     git = capture_git_state(filtered.folder)
     assert git is not None
     assert (git.files_modified, git.files_uncompared) == ((), ("film.big",))
-    assert not git.has_uncommitted_changes
+    assert (git.has_uncommitted_changes, git.uncommitted_summary) == (True, "1 possibly modified")
+
+
+def test_the_handover_names_it(filtered: Repository) -> None:
+    os.utime(filtered.folder / "film.big", (1, 1))
+    before = paused(filtered.folder)
+    told = ResumeContextCompiler().compile(before, Issue(id="A", title="Big files"))
+    assert "May have uncommitted changes (only a git filter such as LFS can tell): `film.big`" in told
 
 
 def test_its_fingerprint_tells_whether_it_changed_after_the_pause(filtered: Repository) -> None:

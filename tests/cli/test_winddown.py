@@ -549,3 +549,19 @@ def test_a_session_whose_snapshot_was_deleted_cannot_be_resumed(place: Place) ->
     name = wind_down(place, ("user_message", {"text": NEVER}))
     place.ok("snapshot", "delete", name, "--yes")
     place.run("resume").failed(1, error="nothing to resume", hint="holdfast cancel")
+
+
+def test_half_a_character_stands_in_nobodys_way(place: Place) -> None:
+    """A text that was cut in the middle of an emoji."""
+    place.ok("winddown", "start", "--percent", "0.9")
+    place.ok(
+        "winddown",
+        "append",
+        "user_message",
+        "--data",
+        r'{"text": "half \ud83d, whole \ud83d\ude00"}',
+        "--percent",
+        "0.91",
+    )
+    place.ok("winddown", "finalize", "--reason", "cut")
+    assert "half ?, whole 😀" in place.ok("context", "latest").out

@@ -80,3 +80,15 @@ def test_values_of_another_kind_are_none() -> None:
     assert number(None) == number(1.5) == number("3") == number(True) == number(-1) == 0
     assert (text("a"), text(None), text(1)) == ("a", "", "")
     assert (mapping({"a": 1}), mapping([1]), mapping(None)) == ({"a": 1}, {}, {})
+
+
+@pytest.mark.parametrize(
+    "hiding",
+    ["9" * 5000, "[" * 3000 + "]" * 3000, '{"a":' * 3000 + '"]"' + "}" * 3000],
+    ids=["digits", "[", "{"],
+)
+def test_nothing_hides_the_rest_of_a_payload(hiding: str) -> None:
+    """Guards look at the command, whatever stands beside it."""
+    found = members(f'{{"x": {hiding}, "tool_input": {{"y": {hiding}, "command": "rm -rf /"}}}}'.encode())
+    assert mapping(found["tool_input"])["command"] == "rm -rf /"
+    assert json.loads(as_json(found)) == found

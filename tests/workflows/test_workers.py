@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from cli.harness import Place
-from holdfast.base.errors import SessionAlreadyRunningError
+from holdfast.base.errors import ConflictError, SessionAlreadyRunningError
 from holdfast.base.process import is_alive
 from holdfast.model.claims import Lease
 from holdfast.model.entry import SessionTaken, TaskFinished, TaskStarted
@@ -145,6 +145,22 @@ def test_nothing_of_a_stopped_workers_task_runs_once_it_is_paused(workshop: Work
             service.pause_workflow(flow.id, force_after=0)
         assert not is_alive({"pid": int((workshop.project / "pid").read_text()), "started": None})
     assert _status(workshop, flow) == "paused"
+
+
+def test_who_was_too_slow_to_recover_a_workflow_ends_nothing(workshop: Workshop) -> None:
+    """Somebody else took it up meanwhile, and is at work."""
+    flow = start(workshop, "true")
+    with workshop.service() as service:
+        stale = service.core.take(flow.id, flow.run_id or "", "worker-nowhere-1-aaa#1")
+        service.core.take(flow.id, flow.run_id or "", "worker-nowhere-2-bbb#1")
+        service.core.record(flow.id, TaskStarted(task_id="t1", attempt=1))
+        (task,) = service.tasks(flow.id).tasks
+        environ = {**os.environ, "HOLDFAST_RUN": f"{attempt_mark(stale, task)}-1"}
+        with subprocess.Popen(["sleep", "600"], env=environ) as command:
+            with pytest.raises(ConflictError):
+                service._settle(stale, "crash", "it is gone")  # pyright: ignore[reportPrivateUsage]
+            assert command.poll() is None
+            command.kill()
 
 
 @pytest.mark.timeout(120)

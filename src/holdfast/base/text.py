@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from typing import Any
 
 _SENTENCE_END = re.compile(r"(?<=[.!?]) (?=[A-Z`*\"'(\[])")
 _LIST_MARK = re.compile(r"^(?:[-*•]|\d+[.)])\s+")
@@ -25,6 +26,16 @@ def head_and_tail(text: str, most: int) -> str:
 def counted(number: int, noun: str) -> str:
     """`1 file`, `2 files`."""
     return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+
+
+def parsed_with_lone_surrogates(document: str | bytes) -> Any:
+    """JSON in which half of a pair of surrogates stands, as a text that was cut leaves it.
+
+    No file and no database takes such a character: it becomes a question mark. Raises as `json.loads` does.
+    """
+    import json
+
+    return json.loads(json.dumps(json.loads(document), ensure_ascii=False).encode("utf-8", "replace"))
 
 
 def one_line(text: str) -> str:

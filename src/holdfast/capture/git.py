@@ -66,8 +66,8 @@ def capture_git_state(folder: Path, *, since: str | None = None) -> GitState | N
         commit_at_snapshot=status.commit,
         files_modified=_paths(changes),
         files_staged=_paths(change for change in status.changes if change.staged),
-        has_uncommitted_changes=bool(status.changes),
-        uncommitted_summary=_summary(status.changes),
+        has_uncommitted_changes=bool(status.changes or uncompared),  # in doubt there are some
+        uncommitted_summary=_summary(status.changes, len(uncompared)),
         start_commit_missing=committed is None,
         operation=operation_in(place.git_dir),
         upstream=status.upstream,
@@ -341,11 +341,12 @@ def _tracked(code: bytes, sub: bytes, path: bytes, origin: bytes | None = None) 
     return _Change(paths, _KINDS[decisive], staged=index != b".", submodule=sub[:1] == b"S")
 
 
-def _summary(changes: Iterable[_Change]) -> str | None:
+def _summary(changes: Iterable[_Change], uncompared: int = 0) -> str | None:
     """`2 modified, 1 untracked; 1 staged`."""
     changes = tuple(changes)
     counts = Counter(change.kind for change in changes)
-    order = ("conflicted", *_KINDS.values(), "untracked")
+    counts["possibly modified"] = uncompared
+    order = ("conflicted", *_KINDS.values(), "untracked", "possibly modified")
     kinds = ", ".join(f"{counts[kind]} {kind}" for kind in order if counts[kind])
     staged = sum(change.staged for change in changes)
     return (f"{kinds}; {staged} staged" if staged else kinds) or None

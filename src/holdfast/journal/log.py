@@ -26,6 +26,7 @@ from holdfast.base.durable import (
     write_whole,
 )
 from holdfast.base.errors import CannotDoError, DamagedDataError, InvalidInputError
+from holdfast.base.text import parsed_with_lone_surrogates
 from holdfast.project.formats import JOURNAL_HEAD, JOURNAL_KEYS, journal_session
 
 # ── actions ───────────────────────────────────────────────────────────────────────────────────────
@@ -60,7 +61,9 @@ class PauseAction:
     def from_json_line(cls, line: str | bytes) -> PauseAction:
         """Refuses anything that is not one whole action. Keys it does not know are passed over."""
         try:
-            document = json.loads(line)
+            escaped = "\\ud" if isinstance(line, str) else b"\\ud"
+            is_odd = escaped in line.lower()  # type: ignore[operator]
+            document = parsed_with_lone_surrogates(line) if is_odd else json.loads(line)
         except ValueError as error:  # UnicodeDecodeError is one, too
             raise DamagedDataError(f"not valid JSON: {error}") from error
         except RecursionError:

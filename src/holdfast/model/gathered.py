@@ -157,6 +157,7 @@ class GitFacts:
     edited_since_commit: tuple[str, ...] = ()
     head: str = ""  # the commit that was checked out at the pause, whoever made it
     head_at_start: str = ""
+    uncompared: tuple[str, ...] = ()  # files that may have changed: only a filter could tell
 
 
 @dataclass(frozen=True, slots=True)

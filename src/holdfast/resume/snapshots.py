@@ -239,6 +239,7 @@ def _git(known: GitFacts, state: GitState | None) -> GitFacts:
         branch=state.branch or known.branch,
         head=state.commit_at_snapshot or "",
         head_at_start=state.commit_at_workflow_start or "",
+        uncompared=state.files_uncompared,
     )
 
 

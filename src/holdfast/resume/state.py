@@ -197,6 +197,11 @@ def git(setting: Setting) -> list[Block]:
         ),
         Block("HEAD at the pause", ranked("git", head, weights.COMMIT, 1), bullets=False),
         Block("Pull requests", ranked("git", links, weights.COMMIT, 6), bullets=False),
+        Block(
+            "May have uncommitted changes (only a git filter such as LFS can tell)",
+            ranked("git", [setting.path(path) for path in facts.uncompared], weights.UNCOMMITTED, 6),
+            bullets=False,
+        ),
     ]
     if not setting.roomy:  # a compact briefing names the branch in its first line
         return blocks

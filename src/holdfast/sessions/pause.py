@@ -26,7 +26,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 from holdfast.base.clock import Clock, system_clock, to_datetime
-from holdfast.base.durable import private_folder, replace_file, storage_errors
+from holdfast.base.durable import lock_file, private_folder, replace_file, storage_errors
 from holdfast.base.errors import ConflictError, HoldfastError, InvalidInputError
 from holdfast.capture.files import fingerprint_files
 from holdfast.capture.git import BEFORE_FIRST_COMMIT, capture_git_state, commit_files
@@ -326,12 +326,12 @@ def _commit(facts: Facts) -> str | None:
 
 def remember_project(settings: Settings) -> None:
     """Note the project's folder beside the database, so that a lost database can be rebuilt."""
-    known = known_projects(settings)
-    if settings.project in known:
+    if settings.project in known_projects(settings):
         return
     private_folder(settings.home)
-    lines = [encode_path(os.fsencode(project)) for project in (*known, settings.project)]
-    with storage_errors("record the project"):
+    with storage_errors("record the project"), lock_file(settings.home / "projects.lock"):
+        projects = dict.fromkeys((*known_projects(settings), settings.project))
+        lines = [encode_path(os.fsencode(project)) for project in projects]
         replace_file(settings.home / "projects", "".join(f"{line}\n" for line in lines).encode())
 
 

@@ -9,6 +9,7 @@ from typing import Any, BinaryIO, Generic, Literal, TypeVar, cast
 
 import orjson
 
+from holdfast.base.text import parsed_with_lone_surrogates
 from holdfast.model.frame import without_own_words
 from holdfast.model.message import Message, ReadReport, TodoItem
 
@@ -228,13 +229,24 @@ def json_objects(
         try:
             value = loads(line)
         except (orjson.JSONDecodeError, RecursionError):
-            if line.strip():
-                report.torn += 1
-            continue
+            value = _lenient(line)
+            if value is None:
+                report.torn += bool(line.strip())
+                continue
         if isinstance(value, dict):
             yield cast(dict[str, Any], value)
         else:
             report.torn += 1
+
+
+def _lenient(line: bytes) -> Any:
+    """A line with half a character in it, which orjson refuses; None where it is damaged."""
+    if b"\\ud" not in line.lower():
+        return None
+    try:
+        return parsed_with_lone_surrogates(line)
+    except (ValueError, RecursionError):
+        return None
 
 
 def _skip_rest_of_line(source: BinaryIO, line: bytes) -> None:

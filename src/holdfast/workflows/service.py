@@ -329,7 +329,7 @@ class OrchestratorService(WorkflowService[SqlStore]):
 
     def _settle(self, workflow: Workflow, trigger: Trigger, reason: str | None) -> Workflow:
         """Pause what nobody runs, with nothing left of it; `ConflictError` where somebody turns out to."""
-        end_cut_off(workflow, self.core.fold(workflow).tasks().tasks)
+        tasks = self.core.fold(workflow).tasks().tasks
 
         def apply(change: Change) -> bool:
             self.store.apply(change)
@@ -338,6 +338,7 @@ class OrchestratorService(WorkflowService[SqlStore]):
         work = RunningWork(self.core, lambda: workflow, apply)
         folder = Path(os.fsdecode(decode_path(workflow.worktree)))
         pause_running(work, folder, Facts(trigger=trigger, reason=reason), self._clock())
+        end_cut_off(workflow, tasks)  # now that the database has confirmed that nobody runs it
         return self.store.workflow(workflow.id)
 
     def _snapshot_to_resume(self, workflow: Workflow, snapshot_id: str | None) -> SessionSnapshot | None:

@@ -5,9 +5,18 @@ Loading `json` around it loads `re`, which costs a hook more than all of its wor
 
 from _json import make_encoder, make_scanner
 
+_LONGEST_NUMBER = 4000
+_DEEPEST = 100
+"""Levels of a payload that are nested deeper than the scanner can go: what is below is left out."""
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
+
+
+def _whole(digits: str) -> "int | str":
+    """Python refuses numbers of thousands of digits, and none of them may hide the rest of a payload."""
+    return int(digits) if len(digits) < _LONGEST_NUMBER else digits
 
 
 class _AsUsual:
@@ -15,7 +24,7 @@ class _AsUsual:
 
     strict = False
     object_hook = object_pairs_hook = array_hook = None
-    parse_int, parse_float, parse_constant = int, float, float
+    parse_int, parse_float, parse_constant = staticmethod(_whole), float, float
     memo: "dict[str, str]" = {}  # noqa: RUF012 - the scanner's own
 
 
@@ -28,14 +37,46 @@ class NotAnObjectError(ValueError):
 
 def members(data: bytes) -> "dict[str, Any]":
     """A JSON object; of a doubled name the last."""
+    whole = data.decode("utf-8", "replace").lstrip()
     try:
-        found, _ = _scan(data.decode("utf-8", "replace").lstrip(), 0)
+        try:
+            found, _ = _scan(whole, 0)
+        except RecursionError:
+            found, _ = _scan(_without_depths(whole), 0)
     except (StopIteration, ValueError, RecursionError, SystemError):
         # The last one where Python 3.11 finds no class for its error, as `json` is not loaded.
         raise NotAnObjectError("not valid JSON") from None
     if not isinstance(found, dict):
         raise NotAnObjectError("not a JSON object")
     return found  # pyright: ignore[reportUnknownVariableType]
+
+
+def _without_depths(document: str) -> str:
+    """The document with `null` for whatever is nested too deep: guards must see the rest of it."""
+    kept: list[str] = []
+    depth, start, at = 0, 0, 0
+    while at < len(document):
+        sign = document[at]
+        if sign == '"':
+            at = _end_of_string(document, at)
+            continue
+        if sign in "[{":
+            depth += 1
+            if depth == _DEEPEST:
+                kept += document[start:at], "null"
+        elif sign in "]}":
+            if depth == _DEEPEST:
+                start = at + 1
+            depth -= 1
+        at += 1
+    return "".join([*kept, document[start:] if depth < _DEEPEST else ""])
+
+
+def _end_of_string(document: str, at: int) -> int:
+    at += 1
+    while at < len(document) and document[at] != '"':
+        at += 2 if document[at] == "\\" else 1
+    return at + 1
 
 
 def mapping(value: object) -> "dict[str, Any]":

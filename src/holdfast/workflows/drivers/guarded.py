@@ -299,14 +299,14 @@ def end_what_is_left(assignment: Assignment) -> None:
 
 
 def _marked(mark: str) -> list[int]:
-    """Processes whose mark begins with this."""
+    """Processes whose mark begins with this, besides this very one: a task may start a worker."""
     start = f"{MARK}={mark}".encode()
     found: list[int] = []
     for folder in Path("/proc").glob("[0-9]*"):
         with contextlib.suppress(OSError):
             if any(one.startswith(start) for one in (folder / "environ").read_bytes().split(b"\0")):
                 found.append(int(folder.name))
-    return found
+    return [pid for pid in found if pid != os.getpid()]
 
 
 def _kill(pids: list[int], how: signal.Signals = signal.SIGKILL) -> None:
