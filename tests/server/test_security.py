@@ -339,4 +339,4 @@ def test_the_dashboard_comes_from_its_folder_and_nothing_else_does(
 
 def test_without_a_dashboard_a_page_says_so(settings: Settings, sql_store: SqlStore, tmp_path: Path) -> None:
     with serving(settings, home=tmp_path, files=tmp_path / "none") as served:
-        assert b"dashboard was not built" in served.ask("GET", "/", token=None).body
+        assert b"dashboard is not included" in served.ask("GET", "/", token=None).body
