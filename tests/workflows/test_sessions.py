@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -49,7 +50,7 @@ from holdfast.workflows.worker import Here
 from store.samples import DECISION
 from transcripts.claude_files import file_of, said, typed
 
-from .harness import ScriptedDriver, Workshop, plan_of, wait_for
+from .harness import PATIENCE, ScriptedDriver, Workshop, plan_of, wait_for
 
 NOTE = "echo {} >> log"
 
@@ -144,8 +145,13 @@ def test_on_a_pause_siblings_finish_and_later_ones_stay_unstarted(workshop: Work
 
 
 def test_a_failure_lets_siblings_finish(workshop: Workshop) -> None:
-    tasks = plan_of("false", "sleep 0.3; echo b >> log", "echo c >> log", chained=False, parallel=2)
-    ended = workshop.run(tasks)
+    waits = "while [ ! -e go ]; do sleep 0.05; done; echo b >> log"
+    tasks = plan_of("false", waits, "echo c >> log", chained=False, parallel=2)
+    with workshop.service() as service, ThreadPoolExecutor(1) as beside:
+        ending = beside.submit(workshop.run, tasks)
+        wait_for(lambda: any(isinstance(event.entry, TaskFinished) for event in service.events()))
+        (workshop.project / "go").touch()
+        ended = ending.result(PATIENCE)
     assert (ended.status, workshop.log()) == ("failed", ["b"])
 
 
