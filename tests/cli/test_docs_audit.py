@@ -162,7 +162,7 @@ def test_changed_files_lose_their_ratings_and_deleted_ones_drop_out(shop: Place)
         shown = terminal.wait(PROMPT)
         assert "1 file (src/shop.py) changed since and was analysed again" in shown
         assert "1 file (src/extra.py) was deleted" in shown
-        assert "3 ratings no longer held" in shown
+        assert "3 ratings no longer valid" in shown
         assert "2/4" in shown
         terminal.type("q")
         terminal.end()

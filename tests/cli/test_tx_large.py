@@ -91,7 +91,7 @@ def test_what_was_never_stored_is_refused_alone(place: Place, run: Callable[[str
     assert (result.code, result.lines[0]) == (3, "Rolled back 1 file")
     assert "left unchanged: model.bin: its earlier content was too large to store" in result.err
     assert (model.read_text(), notes.read_text()) == ("small\n", "mine\n")
-    place.run("tx", "rollback", "last", "--yes").failed(3, error="model.bin .*too large to be kept")
+    place.run("tx", "rollback", "last", "--yes").failed(3, error="model.bin .*too large to store")
     # The user got the file back from elsewhere: now nothing is left to do, and that can be said.
     model.write_bytes(bytes(SIZE - 6) + b"before")
     model.chmod(before[1])

@@ -93,7 +93,7 @@ def test_a_branch_that_moved_on_is_not_written_over(workshop: Workshop, origin: 
     assert ended.status == "completed"
     assert git(origin, "log", "--format=%s", "-1", "feature") == "theirs"
     warned = workshop.entries(ended, Warned)
-    assert "branch feature was not moved forward" in warned[-1].text  # type: ignore[union-attr]
+    assert "branch feature was not updated" in warned[-1].text  # type: ignore[union-attr]
     ref = workshop.entries(ended, WorkCommitted)[-1].ref  # type: ignore[union-attr]
     assert git(origin, "show", f"{ref}:a.txt") == "a"
 
