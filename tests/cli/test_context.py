@@ -713,9 +713,9 @@ def test_sessions_that_are_not_there_or_not_clear(place: Place) -> None:
         ["context", "--session", "far-1"],
         ["context", "--session", ""],
     )
-    none.failed(1, error="no agent session nope in this project", hint="holdfast sessions list")
+    none.failed(1, error="no agent session nope", hint="holdfast sessions list")
     ambiguous.failed(2, error="abc is ambiguous: it matches 2 sessions", hint="more characters of the id")
-    elsewhere.failed(1, error="no agent keeps a session far-1")
+    elsewhere.failed(1, error="no agent session far-1")
     empty.failed(2, error="")
     assert LATEST in place.ok("context", "--session", "abc-1").out
 

@@ -251,7 +251,7 @@ def test_after_an_interruption_no_copy_of_it_is_written(shop: Place, tmp_path: P
         [path] = shop.sessions.glob("improve-session-*.json")
         path.write_text(json.dumps(saved))
     with improve(shop, "--resume") as terminal:
-        assert "the text for Shop.sell held a secret, which is not kept" in terminal.wait(PROMPT)
+        assert "the text for Shop.sell contained a secret and was not saved" in terminal.wait(PROMPT)
         terminal.type("a")
         terminal.answer(PROMPT, "q")
         assert terminal.end() == 0

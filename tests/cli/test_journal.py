@@ -86,7 +86,7 @@ def test_append_to_a_torn_journal(torn: Place) -> None:
     result = torn.run("winddown", "append", "user_message", "--percent", "0.92")
     assert (result.code, result.out, result.err) == (
         *(0, ""),
-        f"warning: a torn line of {len(FRAGMENT)} bytes at the end of ACTIVE-PAUSE.jsonl "
+        f"warning: a truncated line of {len(FRAGMENT)} bytes at the end of ACTIVE-PAUSE.jsonl "
         "was moved to ACTIVE-PAUSE.torn\n",
     )
     assert [action.type for action in torn.manager().get_recorded_actions()] == [

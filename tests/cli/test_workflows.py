@@ -159,7 +159,7 @@ def test_a_task_that_fails(place: Place, plan: Callable[..., Path]) -> None:
     assert done.code == 1
     assert "failed: task t1: exit code 3: torn" in done.err
     shown = place.shown(done.err)
-    assert "hint: `holdfast resume WF-1` tries it again" in shown
+    assert "hint: `holdfast resume WF-1` retries the failed task" in shown
 
 
 def test_a_failed_task_is_tried_again(place: Place, plan: Callable[..., Path]) -> None:
@@ -501,7 +501,7 @@ def test_strict_refuses_where_nobody_can_tell(place: Place, plan: Callable[..., 
     refused = place.run("resume", "--strict")
     assert (refused.code, log(place)) == (1, [])
     assert told in refused.err
-    assert "hint: look at it yourself, then resume without --strict" in refused.err
+    assert "hint: check it yourself, then resume without --strict" in refused.err
     resumed = place.run("resume")
     assert (resumed.code, resumed.err, log(place)) == (0, f"warning: {told}\n", ["b"])
 
