@@ -107,7 +107,7 @@ def test_the_plan_ranks_what_is_missing_and_matters(shop: Place) -> None:
     assert lines[0].split() == ["SCORE", "KIND", "ITEM", "WHERE", "WHY"]
     assert "Shop.sell" in lines[1]
     assert lines[2:] == [
-        "… and 2 more; --limit 3 shows all",
+        "… and 2 more; use --limit 3 to show all",
         "Ranked without ratings. To rate first, run: holdfast docs audit src",
     ]
 
@@ -181,7 +181,7 @@ def test_skip_undo_help_code_and_quitting(shop: Place) -> None:
         terminal.type("s")
         terminal.wait("Shop.open")
         terminal.answer(PROMPT, "u")
-        assert "decided about start." in terminal.wait(PROMPT)
+        assert "decision about start." in terminal.wait(PROMPT)
         terminal.type("u")
         assert "decided about Shop.sell." in terminal.wait(PROMPT)
         assert text(shop) == SHOP

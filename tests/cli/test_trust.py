@@ -131,7 +131,7 @@ def test_a_change_is_refused_with_the_way_out(clone: Place) -> None:
     result = clone.run("remind", "something")
     assert result.code == 1
     assert "error: " in result.err
-    assert "hint: `holdfast trust`" in result.err
+    assert "hint: run `holdfast trust`" in result.err
 
 
 def test_a_clone_says_nothing_to_an_agent(clone: Place, tmp_path: Path) -> None:

@@ -164,7 +164,7 @@ def test_refused_plan(served: Server, open_page: Open, complaints: Complaints) -
     )
     page.get_by_role("button", name="Create and run").click()
     alert = page.get_by_role("alert")
-    expect(alert).to_contain_text("refused the plan")
+    expect(alert).to_contain_text("rejected the plan")
     expect(alert).to_contain_text("plan:3: task 'a' depends on 'b'")
     assert page.get_by_label("Plan").input_value().startswith("issue"), "what was typed is kept"
 

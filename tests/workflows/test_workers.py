@@ -187,6 +187,17 @@ def test_an_agent_that_outlives_its_killed_runner_is_gone_before_the_next_attemp
     assert workshop.log() == ["alone"]
 
 
+def test_a_worker_whose_database_is_deleted_ends(workshop: Workshop) -> None:
+    """It would wait for ever for work that nobody can give it any more."""
+    with workshop.program("worker") as worker:
+        with workshop.service() as service:
+            wait_for(service.has_workers)
+        for path in workshop.place.home.glob("holdfast.db*"):
+            path.unlink()
+        assert worker.wait(PATIENCE) == 1
+        assert "was deleted" in (worker.stderr.read() if worker.stderr else "")
+
+
 def test_what_is_queued_while_the_only_worker_ends_is_run(
     workshop: Workshop, monkeypatch: pytest.MonkeyPatch
 ) -> None:

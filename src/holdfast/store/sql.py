@@ -34,6 +34,7 @@ from holdfast.store.protocol import (
     workflow_not_found,
     worktree_taken,
 )
+from holdfast.store.sqlite import sqlite_path
 from holdfast.store.tables import originals, session_snapshots, workflow_events, workflows
 
 _EVENT_ORDER_LOCK = 7_310_002
@@ -104,6 +105,11 @@ class SqlStore:
     def shown(self) -> str:
         """Which database this is, without its password."""
         return shown(self.database)
+
+    @property
+    def is_deleted(self) -> bool:
+        """Whether its file is gone: what is written now, nobody will ever read."""
+        return self._direct is not None and not sqlite_path(self.database).exists()
 
     def close(self) -> None:
         if self._glance is not None:

@@ -218,6 +218,12 @@ class _Round:
                     "lease",
                     hint="start it again; other workers continued its sessions",
                 )
+            if self._store.is_deleted:
+                self._around.quit.set()
+                raise StorageError(
+                    f"the database {self._store.shown} was deleted",
+                    hint="restore it, or start a worker on another one",
+                )
             try:
                 waiting = self.sweep()
             except StorageError as error:
