@@ -183,7 +183,7 @@ def test_skip_undo_help_code_and_quitting(shop: Place) -> None:
         terminal.answer(PROMPT, "u")
         assert "decision about start." in terminal.wait(PROMPT)
         terminal.type("u")
-        assert "decided about Shop.sell." in terminal.wait(PROMPT)
+        assert "decision about Shop.sell." in terminal.wait(PROMPT)
         assert text(shop) == SHOP
         terminal.type("q")
         assert terminal.end() == 0
