@@ -1394,6 +1394,11 @@ export interface components {
              * @default -1
              */
             pushed_index: number;
+            /**
+             * Uncompared
+             * @default []
+             */
+            uncompared: string[];
         };
         /**
          * GitState
