@@ -7,8 +7,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from pydantic import ValidationError
 
 from holdfast.server.app import rendered
+from holdfast.server.models import PauseWorkflow
 
 KEPT = Path(__file__).parents[2] / "dashboard" / "openapi.json"
 DOCUMENT: dict[str, Any] = json.loads(KEPT.read_text(encoding="utf-8"))
@@ -38,3 +40,10 @@ def test_what_a_websocket_sends_is_described() -> None:
         for option in DOCUMENT["components"]["schemas"]["SocketMessage"]["anyOf"]
     }
     assert kinds == {"EventsMessage", "LiveMessage", "BackfillExpiredMessage", "PingMessage", "SlowMessage"}
+
+
+@pytest.mark.parametrize("field", ["wait_seconds", "force_after"])
+def test_true_and_false_are_not_numbers(field: str) -> None:
+    assert PauseWorkflow.model_validate({field: 3})
+    with pytest.raises(ValidationError):
+        PauseWorkflow.model_validate({field: False})

@@ -34,7 +34,7 @@ DriftIs = Annotated[
 
 
 class Body(Value):
-    """What somebody sends: no key we do not know, no number that is none."""
+    """What somebody sends: no key we do not know, no number that is none (`true` is not 1)."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
@@ -63,11 +63,11 @@ class PlanDocument(Body):
     tasks: tuple[PlanTask, ...] = Field(min_length=1)
     constraints: tuple[str, ...] = ()
     driver: str | None = None
-    parallel: int | None = Field(default=None, ge=1, le=1000)
-    pause_every: int | None = Field(default=None, ge=1, le=1_000_000)
-    timeout: float | None = Field(default=None, gt=0)
-    exhaustion_at: float | None = Field(default=None, gt=0, le=1)
-    force_after: float | None = Field(default=None, ge=0)
+    parallel: int | None = Field(default=None, strict=True, ge=1, le=1000)
+    pause_every: int | None = Field(default=None, strict=True, ge=1, le=1_000_000)
+    timeout: float | None = Field(default=None, strict=True, gt=0)
+    exhaustion_at: float | None = Field(default=None, strict=True, gt=0, le=1)
+    force_after: float | None = Field(default=None, strict=True, ge=0)
     resume_on_reset: bool | None = None
     repository: str | None = None
     branch: str | None = None
@@ -83,10 +83,14 @@ class CreateWorkflow(Body):
 class PauseWorkflow(Body):
     reason: Reason | None = Field(default=None, description="Human-readable reason for pausing")
     force_after: float | None = Field(
-        default=None, ge=0, le=86_400, description="Interrupt the running task after N seconds"
+        strict=True, default=None, ge=0, le=86_400, description="Interrupt the running task after N seconds"
     )
     wait_seconds: float = Field(
-        default=0, ge=0, le=60, description="Wait up to N seconds for the pause before responding"
+        strict=True,
+        default=0,
+        ge=0,
+        le=60,
+        description="Wait up to N seconds for the pause before responding",
     )
 
 
