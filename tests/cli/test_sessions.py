@@ -73,7 +73,7 @@ def test_a_limit(four: Place) -> None:
     )
     assert [line.split()[0] for line in two.lines[1:3]] == ["codex", "gemini"]
     assert two.lines[3:] == [
-        "… and 2 more; --limit 4 shows all",
+        "… and 2 more; use --limit 4 to show all",
         "Read one with: holdfast context --session codex-1",
     ]
     assert [one["agent"] for one in two_as_json.data] == ["codex", "gemini"]

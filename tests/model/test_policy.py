@@ -46,7 +46,7 @@ def test_the_most_pressing_cause_asks_for_the_pause(
     [
         (Situation(context_share=0.91), "context is 91% full (limit 85%)"),
         (Situation(seconds_running=61), "the session has run for 60 s"),
-        (Situation(tasks_done=4), "4 tasks are done in this session"),
+        (Situation(tasks_done=4), "4 tasks done in this session"),
     ],
 )
 def test_a_cause_says_why_in_words(situation: Situation, words: str) -> None:

@@ -186,5 +186,5 @@ def _print(found: list[Any], limit: int) -> None:
         ],
     )
     if len(found) > limit:
-        click.echo(f"… and {len(found) - limit} more; --limit {len(found)} shows all")
+        click.echo(f"… and {len(found) - limit} more; use --limit {len(found)} to show all")
     click.echo(f"Read one with: holdfast context --session {found[0].session_id}")

@@ -61,9 +61,9 @@ class PauseAction:
     def from_json_line(cls, line: str | bytes) -> PauseAction:
         """Refuses anything that is not one whole action. Keys it does not know are passed over."""
         try:
-            escaped = "\\ud" if isinstance(line, str) else b"\\ud"
-            is_odd = escaped in line.lower()  # type: ignore[operator]
-            document = parsed_with_lone_surrogates(line) if is_odd else json.loads(line)
+            raw = line.encode("utf-8", "surrogatepass") if isinstance(line, str) else line
+            may_be_cut = b"\\ud" in raw.lower()
+            document = parsed_with_lone_surrogates(raw) if may_be_cut else json.loads(raw)
         except ValueError as error:  # UnicodeDecodeError is one, too
             raise DamagedDataError(f"not valid JSON: {error}") from error
         except RecursionError:

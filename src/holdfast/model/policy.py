@@ -13,6 +13,7 @@ from enum import IntEnum
 from typing import Literal
 
 from holdfast.base.errors import InvalidInputError
+from holdfast.base.text import counted
 from holdfast.model.thresholds import LEVELS, WORKFLOW_PAUSE, placed_levels
 
 Trigger = Literal["pause", "task_complete", "exhaustion", "timeout", "crash", "failure"]
@@ -99,7 +100,7 @@ def pause_cause(policy: PausePolicy, now: Situation) -> PauseCause | None:
     if policy.timeout_seconds is not None and now.seconds_running >= policy.timeout_seconds:
         return PauseCause("timeout", f"the session has run for {policy.timeout_seconds:g} s")
     if policy.every_tasks is not None and now.tasks_done >= policy.every_tasks:
-        return PauseCause("task_complete", f"{now.tasks_done} tasks are done in this session")
+        return PauseCause("task_complete", f"{counted(now.tasks_done, 'task')} done in this session")
     return None
 
 

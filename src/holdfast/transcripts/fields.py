@@ -76,7 +76,7 @@ def iso_of_milliseconds(value: object) -> str | None:
 
 
 def json_of(data: str | bytes) -> object:
-    """What it says; None where it is no JSON."""
+    """What it says; None where it is not valid JSON."""
     try:
         return orjson.loads(data)
     except (orjson.JSONDecodeError, RecursionError):
