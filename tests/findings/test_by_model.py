@@ -533,3 +533,35 @@ def test_errors_found_by_both_are_one() -> None:
     assert one.resolution_notes is None
     assert one.context == "running the tests"
     assert [evidence.messages for evidence in one.evidence] == [(42,), (42, 43)]
+
+
+STOPPED_EARLY = """
+import asyncio, gc, time
+from pydantic_ai.messages import ModelResponse, TextPart
+from pydantic_ai.models.function import FunctionModel
+from holdfast.findings.deadlines import OwnThread
+from holdfast.findings.model_call import ModelChoice, Question, ask
+
+model = FunctionModel(lambda messages, info: ModelResponse([TextPart("{}")]))
+question = Question("Look.", "text", {"type": "object", "properties": {}}, 100, lambda value: True)
+
+async def stopping_itself(steps, own):
+    while not own:
+        await asyncio.sleep(0)
+    task = asyncio.ensure_future(ask(ModelChoice(model), question, 1e9))
+    for _ in range(steps):
+        await asyncio.sleep(0)
+    own[0].cancel()
+    return await task
+
+for steps in range(40):
+    own = []
+    own.append(OwnThread(lambda: stopping_itself(steps, own)))
+    own[0].wait(time.monotonic() + 60)
+gc.collect()
+"""
+
+
+def test_nothing_is_printed_however_early_a_question_is_stopped() -> None:
+    done = subprocess.run([sys.executable, "-c", STOPPED_EARLY], capture_output=True, text=True, check=True)
+    assert (done.stdout, done.stderr) == ("", "")

@@ -31,14 +31,22 @@ class OwnThread(Generic[_T]):
     def __init__(self, work: Callable[[], Coroutine[Any, Any, _T]]) -> None:
         self._loop = asyncio.new_event_loop()
         self._loop.set_default_executor(_DaemonThreads())
-        self._result = asyncio.run_coroutine_threadsafe(work(), self._loop)
-        self._result.add_done_callback(lambda _: self._loop.call_soon_threadsafe(self._loop.stop))
+        self._task = self._loop.create_task(work())
+        self._result: Future[_T] = Future()
         self._thread = threading.Thread(target=self._run, name="holdfast-model", daemon=True)
         self._thread.start()
 
     def _run(self) -> None:
+        # The loop runs until the task has ended, also after it was cancelled: a loop that stops earlier
+        # leaves coroutines behind that were never started, and Python warns of each on the terminal.
         with asyncio.Runner(loop_factory=lambda: self._loop) as runner:
-            runner.get_loop().run_forever()
+            try:
+                self._result.set_result(runner.get_loop().run_until_complete(self._task))
+            except asyncio.CancelledError:
+                self._result.cancel()
+                self._result.set_running_or_notify_cancel()  # only now is whoever waits woken
+            except BaseException as error:  # noqa: BLE001 - whoever waits for the result is told
+                self._result.set_exception(error)
 
     def wait(self, deadline: float) -> _T | None:
         done, _ = wait_for_futures([self._result], _left(deadline))
@@ -59,7 +67,8 @@ class OwnThread(Generic[_T]):
 
     def cancel(self) -> None:
         """Ask it to end; nothing happens if it has."""
-        self._result.cancel()
+        with contextlib.suppress(RuntimeError):  # the loop is closed
+            self._loop.call_soon_threadsafe(self._task.cancel)
 
 
 class ThisLoop(Generic[_T]):
