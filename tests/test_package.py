@@ -11,9 +11,12 @@ import sysconfig
 import tarfile
 import venv
 import zipfile
+from collections.abc import Iterator
+from importlib.metadata import Distribution, distribution
 from pathlib import Path
 
 import pytest
+from packaging.requirements import Requirement
 
 from cli.harness import PATIENCE, PROGRAM, Place
 from server.program import ServerProgram
@@ -172,3 +175,79 @@ def test_a_clone_works_without_node_and_says_how_to_get_the_dashboard(tmp_path: 
     assert said[0] == "Dashboard: not included in this build; in a clone, run `make dashboard`\n"
     assert said[1].startswith("API:       http://127.0.0.1:")
     assert "token" not in "".join(said)
+
+
+def requirements(found: Distribution, extras: tuple[str, ...]) -> Iterator[Distribution]:
+    """What pip would install for it beside itself, by its own account."""
+    for line in found.requires or ():
+        wanted = Requirement(line)
+        if wanted.marker is None or any(wanted.marker.evaluate({"extra": extra}) for extra in ("", *extras)):
+            needed = distribution(wanted.name)
+            yield needed
+            yield from requirements(needed, tuple(wanted.extras))
+
+
+def packages(*extras: str) -> dict[str, Distribution]:
+    return {found.name: found for found in requirements(distribution("holdfast"), extras)}
+
+
+def environment_of(folder: Path, *extras: str) -> list[str]:
+    """The program in an environment with just what `pip install holdfast[EXTRAS]` brings."""
+    venv.create(folder, symlinks=True)
+    (site,) = folder.glob("lib/python*/site-packages")
+    (site / "holdfast.pth").write_text(str(ROOT / "src"))
+    for found in packages(*extras).values():
+        for top in {file.parts[0] for file in found.files or () if ".." not in file.parts}:
+            origin = Path(str(found.locate_file(top)))
+            if origin.name != "__pycache__" and not (site / top).exists():
+                (site / top).symlink_to(origin)
+    return [str(folder / "bin" / "python"), "-m", "holdfast"]
+
+
+def test_the_base_is_small_and_does_what_one_person_needs(tmp_path: Path) -> None:
+    assert len({"holdfast", *packages()}) <= 20
+    place = Place(tmp_path)
+    del place.environment["PYTHONPATH"]
+    place.program = environment_of(tmp_path / "venv")
+    for line in (
+        ["winddown", "start", "--percent", "0.9"],
+        ["winddown", "append", "tool_call", "--data", '{"tool": "Read"}', "--percent", "0.91"],
+        ["winddown", "finalize"],
+        ["context", "latest"],
+        ["status"],
+        [],
+        ["list"],
+        ["tx", "list"],
+        ["sessions", "list"],
+        ["doctor"],
+        ["install", "claude-code", "--dry-run"],
+        ["export", "out.bundle"],
+    ):
+        done = place.run(*line)
+        assert done.code == 0, (line, done.err)
+
+
+@pytest.mark.parametrize(
+    ("extra", "line"),
+    [
+        ("server", ["serve", "--port", "0"]),
+        ("workflows", ["worker", "--until-idle"]),
+        ("workflows", ["run", "plan.yaml"]),
+        ("docs", ["docs", "audit", "a.py"]),
+    ],
+)
+def test_what_is_not_installed_is_named_and_changes_nothing(
+    tmp_path: Path, extra: str, line: list[str]
+) -> None:
+    place = Place(tmp_path)
+    del place.environment["PYTHONPATH"]
+    place.program = environment_of(tmp_path / "venv")
+    (place.project / "a.py").write_text("def f():\n    pass\n")
+    (place.project / "plan.yaml").write_text(
+        "issue: {id: one, title: One}\ntasks:\n  - {id: a, description: A, run: touch done}\n"
+    )
+    done = place.run(*line)
+    assert done.code == 1
+    assert f"hint: pip install 'holdfast[{extra}]'" in done.err
+    assert not (place.project / "done").exists()
+    assert place.run("list", "--json").out.strip() == "[]"

@@ -103,6 +103,7 @@ class Place:
 
     def __init__(self, root: Path, name: str = "project") -> None:
         self.root = root
+        self.program: Sequence[str] = PROGRAM
         self.project = root / name
         self.home = root / "data"
         self.environment = {
@@ -149,6 +150,7 @@ class Place:
         standard_input = subprocess.PIPE if piped is not None else given
         with start_program(
             arguments,
+            program=self.program,
             cwd=cwd or self.project,
             env={**self.environment, **(env or {})},
             stdin=subprocess.DEVNULL if standard_input is None else standard_input,

@@ -25,11 +25,15 @@ def every_command() -> list[list[str]]:
     return found
 
 
+def test_alone_it_shows_where_the_work_stands(place: Place) -> None:
+    assert place.ok().out == place.ok("status").out + "Commands:  holdfast --help\n"
+
+
 def test_help(place: Place) -> None:
     shown = place.ok("--help").out
     assert shown == place.ok("-h").out
-    assert shown.startswith("Usage: holdfast [OPTIONS] COMMAND [ARGS]...\n")
-    assert "holdfast winddown start --percent 0.90" in shown
+    assert shown.startswith("Usage: holdfast [OPTIONS] [COMMAND] [ARGS]...\n")
+    assert "holdfast install claude-code" in shown
     assert "Exit codes: 0 success" in shown
     listed = [line.split()[0] for line in shown.split("Commands:\n")[1].splitlines() if line[2:3].isalpha()]
     assert set(COMMANDS) <= set(listed)

@@ -9,6 +9,7 @@
     │   ├── IllegalTransitionError
     │   ├── FlowChangedError         a run of a flow that looks different now
     │   ├── NodeFailedError
+    │   ├── MissingExtraError        a part of Holdfast that is installed separately
     │   ├── ForeignFolderError       a `.holdfast/` that came from elsewhere
     │   ├── StorageError             the disk or the database would not take or give it
     │   └── GitError
@@ -75,6 +76,38 @@ class ForeignFolderError(CannotDoError):
     default_hint = (
         "run `holdfast trust` to inspect the folder and decide whether to trust it; otherwise move it away"
     )
+
+
+EXTRAS = {
+    "apprise": "notifications",
+    "dbos": "workflows",
+    "fastapi": "server",
+    "psycopg": "postgres",
+    "pydantic_ai": "models",
+    "pyrage": "encryption",
+    "tree_sitter": "docs",
+    "uvicorn": "server",
+}
+"""The extra of the package that brings a module; pyproject.toml lists what is in each."""
+
+
+class MissingExtraError(CannotDoError):
+    """A part of Holdfast that is installed separately."""
+
+    def __init__(self, purpose: str, module: str) -> None:
+        self.extra = EXTRAS[module]
+        super().__init__(
+            f"{purpose} requires the package {module.replace('_', '-')}, which is not installed",
+            hint=f"pip install 'holdfast[{self.extra}]'",
+        )
+
+
+def require_installed(purpose: str, module: str) -> None:
+    """Before anything is changed that could not be finished without it."""
+    from importlib.util import find_spec
+
+    if find_spec(module) is None:
+        raise MissingExtraError(purpose, module)
 
 
 class StorageError(CannotDoError):

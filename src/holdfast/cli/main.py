@@ -101,6 +101,7 @@ class LazyCommands(click.Group):
 
 @click.group(
     cls=LazyCommands,
+    invoke_without_command=True,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
     epilog="Exit codes: 0 success, 1 cannot be done, 2 usage error, 3 conflict: held or changed by "
     "another process, 4 damaged data (kept), 130 interrupted.",
@@ -113,19 +114,26 @@ class LazyCommands(click.Group):
 def cli(ctx: click.Context, project: str | None, server: str | None, debug: bool) -> None:  # noqa: ARG001 - `run` looks for debug itself
     """Pause, snapshot and resume the work of AI agents.
 
+    Without a command it shows where the work in this folder stands.
+
     \b
     Try:
-      holdfast winddown start --percent 0.90
-      holdfast winddown append tool_call --data '{"tool": "Read"}' --percent 0.91
-      holdfast winddown finalize
-      holdfast snapshot show latest
+      holdfast install claude-code
+      holdfast
+      holdfast context latest
+      holdfast tx list
     """
     if project is not None:
         os.environ["HOLDFAST_PROJECT"] = os.path.abspath(project)  # noqa: PTH100 - pathlib is not loaded yet
     if server is not None:
-        if ctx.invoked_subcommand not in OVER_HTTP:
+        if (ctx.invoked_subcommand or "status") not in OVER_HTTP:
             raise click.UsageError(f"{ctx.invoked_subcommand} runs locally only; --server is not supported.")
         os.environ["HOLDFAST_SERVER"] = server
+    if ctx.invoked_subcommand is None:
+        from holdfast.cli.status import status_command
+
+        ctx.invoke(status_command)
+        click.echo("Commands:  holdfast --help")
 
 
 def run(arguments: Sequence[str]) -> int:

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import click
 
+from holdfast.base.errors import require_installed
 from holdfast.cli import common
 from holdfast.cli.running import answering
 
@@ -55,6 +56,8 @@ def serve_command(
       holdfast serve --port 9000
       holdfast serve --host 0.0.0.0 --tls-cert cert.pem --tls-key key.pem --allow-host box.example.org
     """
+    for module in ("fastapi", "uvicorn") if no_worker else ("fastapi", "uvicorn", "dbos"):
+        require_installed("the server", module)
     from holdfast.server.routes.about import is_built
     from holdfast.server.serve import Options, serve
 

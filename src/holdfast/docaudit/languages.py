@@ -14,7 +14,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from holdfast.base.errors import CannotDoError
+from holdfast.base.errors import CannotDoError, require_installed
 from holdfast.model.git import decode_path
 
 if TYPE_CHECKING:
@@ -129,16 +129,11 @@ def parse(data: bytes, language: str) -> Tree:
 
 @cache
 def _parser(language: str) -> Parser:
-    module, function = _GRAMMARS[language]
-    try:
-        import tree_sitter
+    require_installed("reading source code", "tree_sitter")
+    import tree_sitter
 
-        grammar: Any = getattr(import_module(module), function)()
-    except ImportError as error:
-        raise CannotDoError(
-            f"reading source code requires a missing library: {error.name}",
-            hint="pip install 'holdfast[docs]'",
-        ) from error
+    module, function = _GRAMMARS[language]
+    grammar: Any = getattr(import_module(module), function)()
     return tree_sitter.Parser(tree_sitter.Language(grammar))  # pyright: ignore[reportDeprecated] - a capsule
 
 

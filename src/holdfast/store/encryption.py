@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from holdfast.base.durable import read_file, replace_file, storage_errors, sync_folder
-from holdfast.base.errors import CannotDoError, DamagedDataError, InvalidInputError
+from holdfast.base.errors import CannotDoError, DamagedDataError, InvalidInputError, require_installed
 
 _AGE = b"age-encryption.org/"
 _TOO_SLOW = "Excessive work parameter"
@@ -131,10 +131,7 @@ def _not_empty(passphrase: str) -> str:
 
 
 def _age() -> Any:
-    try:
-        import pyrage  # pyright: ignore[reportMissingTypeStubs]
-    except ImportError:
-        raise CannotDoError(
-            "encryption requires the package pyrage", hint="pip install 'holdfast[encryption]'"
-        ) from None
+    require_installed("encryption", "pyrage")
+    import pyrage  # pyright: ignore[reportMissingTypeStubs]
+
     return pyrage

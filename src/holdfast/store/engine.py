@@ -19,6 +19,7 @@ from holdfast.base.errors import (
     InvalidInputError,
     NewerSchemaError,
     StorageError,
+    require_installed,
 )
 from holdfast.store.sqlite import (
     BUSY_SECONDS,
@@ -147,6 +148,7 @@ def _postgres_url(database: str) -> sa.URL:
 
 
 def _postgres(database: str) -> sa.Engine:
+    require_installed("PostgreSQL", "psycopg")
     return sa.create_engine(_postgres_url(database), pool_pre_ping=True)
 
 

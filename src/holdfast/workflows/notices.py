@@ -12,7 +12,7 @@ import threading
 from collections.abc import Sequence
 from typing import Protocol, cast
 
-from holdfast.base.errors import CannotDoError
+from holdfast.base.errors import require_installed
 from holdfast.base.redact import redact
 from holdfast.model.entry import Entry, WorkflowPaused, WorkflowStatusChanged
 from holdfast.model.usage import UsageMetrics
@@ -69,13 +69,9 @@ class _Sender(Protocol):
 
 
 def _apprise() -> _Sender:
-    try:
-        import apprise
-    except ImportError:
-        raise CannotDoError(
-            "notifications require the package apprise",
-            hint="pip install 'holdfast[notifications]', or unset `notify`",
-        ) from None
+    require_installed("the setting `notify`", "apprise")
+    import apprise
+
     return cast("_Sender", apprise.Apprise())
 
 

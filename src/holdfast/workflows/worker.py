@@ -22,6 +22,7 @@ from holdfast.base.errors import (
     HoldfastError,
     SessionAlreadyRunningError,
     StorageError,
+    require_installed,
 )
 from holdfast.model.claims import Lease
 from holdfast.model.workflow import Workflow
@@ -90,6 +91,7 @@ class Here:
     """
 
     def __init__(self, settings: Settings, listener: Listener = _ignore, clock: Clock = system_clock) -> None:
+        require_installed("running a workflow", "dbos")
         self._settings, self._clock = settings, clock
         self._notices = Notices(settings.notify, listener)
         self._stack = contextlib.ExitStack()
@@ -148,6 +150,7 @@ class Worker:
         listener: Listener = _ignore,
         clock: Clock = system_clock,
     ) -> None:
+        require_installed("running workflows", "dbos")
         self._settings, self._clock = settings, clock
         self._concurrency, self._lease_seconds = concurrency, lease_seconds
         self._listener = listener

@@ -396,7 +396,8 @@ def test_a_missing_extra_is_named_with_its_command_and_nothing_heavy_is_loaded(t
         [sys.executable, "-c", _WITHOUT], cwd=tmp_path, capture_output=True, text=True, check=True
     )
     assert ended.stdout.splitlines() == [
-        "pydantic-ai is not installed | pip install 'holdfast[models]'",
+        "the driver `model` requires the package pydantic-ai, which is not installed"
+        " | pip install 'holdfast[models]'",
         "False",
     ]
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import importlib.util
 import random
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -14,7 +13,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from holdfast.base.clock import Clock, system_clock, to_datetime
 from holdfast.base.durable import read_file, replace_file, storage_errors
-from holdfast.base.errors import CannotDoError, InvalidInputError
+from holdfast.base.errors import CannotDoError, InvalidInputError, require_installed
 from holdfast.base.ids import new_id
 from holdfast.base.text import clipped
 from holdfast.findings.model_call import (
@@ -142,8 +141,7 @@ class ModelDriver:
                 "no model is set for the driver `model`",
                 hint='set agent_model in your config file, e.g. agent_model = "openai:gpt-4o"',
             )
-        if importlib.util.find_spec("pydantic_ai") is None:
-            raise CannotDoError("pydantic-ai is not installed", hint="pip install 'holdfast[models]'")
+        require_installed("the driver `model`", "pydantic_ai")
 
     def run(self, assignment: Assignment, report: Report) -> TaskOutcome:
         self.check(assignment.task)
