@@ -171,3 +171,38 @@ def test_output_that_a_terminal_cannot_show(place: Place) -> None:
     place.paused("tool_call")
     result = place.run("snapshot", "show", "latest", env={"PYTHONIOENCODING": "ascii"})
     assert result.code == 0, result
+
+
+def completed(place: Place, line: str) -> list[str]:
+    script = """
+        eval "$(holdfast completion bash)"
+        read -ra COMP_WORDS <<<"$1"
+        [[ $1 == *" " ]] && COMP_WORDS+=("")
+        COMP_CWORD=$((${#COMP_WORDS[@]} - 1))
+        _holdfast_completion holdfast
+        printf '%s\\n' "${COMPREPLY[@]}"
+    """
+    tools = place.root / "tools"
+    tools.mkdir(exist_ok=True)
+    program = tools / "holdfast"
+    program.write_text(f'#!/bin/sh\nexec {" ".join(PROGRAM)} "$@"\n')
+    program.chmod(0o755)
+    environment = {**place.environment, "PATH": f"{tools}:{place.environment['PATH']}"}
+    done = subprocess.run(
+        ["bash", "-c", script, "bash", line], env=environment, capture_output=True, text=True, check=True
+    )
+    return done.stdout.split()
+
+
+def test_a_shell_completes_commands_and_options(place: Place) -> None:
+    assert completed(place, "holdfast sta") == ["stats", "status"]
+    assert completed(place, "holdfast winddown ") == [
+        *("append", "discard", "finalize", "recover", "start", "summary")
+    ]
+    assert completed(place, "holdfast resume --fr") == ["--from"]
+
+
+def test_completion_is_printed_for_each_shell(place: Place) -> None:
+    for shell in ("bash", "zsh", "fish"):
+        assert "_HOLDFAST_COMPLETE" in place.ok("completion", shell).out
+    place.run("completion", "csh").failed(2, error="'csh' is not one of")

@@ -23,7 +23,8 @@ NOON = 1_767_700_800.0  # 2026-01-06 12:00:00 UTC
 def test_status_of_a_fresh_folder(place: Place) -> None:
     before = {name for name in place.tree() if name.startswith("project")}
     assert place.shown(place.ok("status").out) == (
-        "Project:   PROJECT\nWorkflow:  none yet\nStart with: holdfast install claude-code, or codex, gemini-cli or opencode\n"
+        "Project:   PROJECT\nWorkflow:  none yet\n"
+        "Start with: holdfast install claude-code, or codex, gemini-cli or opencode\n"
     )
     assert {name for name in place.tree() if name.startswith("project")} == before
 

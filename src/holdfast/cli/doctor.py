@@ -1,4 +1,4 @@
-"""`doctor` and `reindex`: check the installation, rebuild the database."""
+"""`doctor`, `reindex` and `completion`: check the installation, rebuild the database, complete commands."""
 
 from __future__ import annotations
 
@@ -174,3 +174,21 @@ def reindex_command(folders: tuple[Path, ...], as_json: bool) -> None:
         click.echo(f"warning: {complaint}", err=True)
     if report.damaged:
         raise click.exceptions.Exit(4)
+
+
+@click.command("completion")
+@click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]))
+@click.pass_context
+def completion_command(ctx: click.Context, shell: str) -> None:
+    """Print a script that completes holdfast's commands and options in SHELL.
+
+    \b
+    Examples:
+      holdfast completion fish > ~/.config/fish/completions/holdfast.fish
+      eval "$(holdfast completion bash)"        in ~/.bashrc
+      eval "$(holdfast completion zsh)"         in ~/.zshrc
+    """
+    from click.shell_completion import BashComplete, FishComplete, ZshComplete
+
+    kind = {"bash": BashComplete, "fish": FishComplete, "zsh": ZshComplete}[shell]
+    click.echo(kind(ctx.find_root().command, {}, "holdfast", "_HOLDFAST_COMPLETE").source(), nl=False)

@@ -11,9 +11,16 @@ import click
 from holdfast._version import __version__
 from holdfast.base.errors import INTERRUPTED, HoldfastError, exit_code
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from click.shell_completion import CompletionItem
+
 COMMANDS = {
     "approve": "Approve the waiting task and continue.",
     "cancel": "Cancel a workflow permanently; a running task is stopped.",
+    "completion": "Print a script that completes commands in your shell.",
     "context": "Print what the next session should read.",
     "docs": "Rate, rank and improve the documentation of your code.",
     "doctor": "Check the installation.",
@@ -49,7 +56,7 @@ _SHARED = {
     **dict.fromkeys(("approve", "cancel", "pause", "reject", "resume", "run"), "control"),
     **dict.fromkeys(("context", "history"), "context"),
     **dict.fromkeys(("export", "import", "share"), "bundle"),
-    **dict.fromkeys(("doctor", "reindex"), "doctor"),
+    **dict.fromkeys(("completion", "doctor", "reindex"), "doctor"),
     **dict.fromkeys(("install", "uninstall"), "install"),
     **dict.fromkeys(("list", "status"), "status"),
     **dict.fromkeys(("quiet", "remind"), "quiet"),
@@ -93,6 +100,15 @@ class LazyCommands(click.Group):
             if not near:
                 raise
             raise click.UsageError(f"{error.message} Did you mean {near[0]!r}?", ctx) from None
+
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem[Any]]:
+        """By the table: to load every command for its one line takes longer than a person types."""
+        from click.shell_completion import CompletionItem
+
+        names = [
+            CompletionItem(name, help=line) for name, line in COMMANDS.items() if name.startswith(incomplete)
+        ]
+        return [*names, *click.Command.shell_complete(self, ctx, incomplete)]
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
         with formatter.section("Commands"):
