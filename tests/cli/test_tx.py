@@ -149,6 +149,28 @@ def test_what_the_user_changed_since_is_refused(changed: Place) -> None:
     assert (changed.project / "changed").read_text() == "user\n"
 
 
+def test_a_folder_that_a_task_replaced_by_a_link_comes_back(place: Place) -> None:
+    elsewhere = place.root / "elsewhere"
+    elsewhere.mkdir()
+    (elsewhere / "inner").write_text("of another place\n")
+    (place.project / "folder").mkdir()
+    (place.project / "folder" / "inner").write_text("kept\n")
+    plan = place.root / "plan.yaml"
+    plan.write_text(
+        "issue: {id: D, title: Demo}\n"
+        f"tasks: [{{id: a, run: 'rm -r folder; ln -s {elsewhere} folder; echo x > made'}}]\n"
+    )
+    place.ok("run", plan)
+    place.ok("tx", "rollback", "last", "--yes")
+    assert not (place.project / "folder").is_symlink()
+    assert (place.project / "folder" / "inner").read_text() == "kept\n"
+    assert not (place.project / "made").exists()
+    assert (elsewhere / "inner").read_text() == "of another place\n"
+    place.ok("tx", "undo", place.json("tx", "show", "last")["entries"][-1]["id"])
+    assert (place.project / "folder").is_symlink()
+    assert (elsewhere / "inner").read_text() == "of another place\n"
+
+
 def test_an_entry_from_the_future(changed: Place) -> None:
     from holdfast.undo.objects import Repository
 

@@ -162,10 +162,8 @@ class Worktree:
         """Why a file could not be put there; `leaving` are the paths that make room first."""
         self.forget()
         kind = self._kind_of_folder(path)
-        if kind == "link":
-            return "its folder is now a link"
-        if kind == "file" and not any(_is_below(path, other) for other in leaving):
-            return "its folder is now a file"
+        if kind in ("link", "file") and not any(_is_below(path, other) for other in leaving):
+            return f"its folder is now a {kind}"
         if os.path.isdir(self.location(path)) and not os.path.islink(self.location(path)):  # noqa: PTH112, PTH114 - bytes
             inside = {
                 path + (folder + b"/" + name)[len(self.location(path)) :]
