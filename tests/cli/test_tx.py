@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import json
 import re
 import subprocess
+from pathlib import Path
+from typing import Any
 
 import pytest
 
 from holdfast.undo.transactions import SideCar
 
-from .harness import Place
+from .harness import Place, Result
 
 
 @pytest.fixture
@@ -147,6 +150,81 @@ def test_what_the_user_changed_since_is_refused(changed: Place) -> None:
     assert (result.code, result.lines[0]) == (3, "Rolled back 4 files")
     assert result.err == "left unchanged: changed: it has since been changed in the same places\n"
     assert (changed.project / "changed").read_text() == "user\n"
+
+
+def run_tasks(place: Place, *commands: str, **how: Any) -> Result:
+    plan = place.root / "plan.yaml"
+    tasks = [
+        {"id": f"t{number}", "run": command, "depends_on": [f"t{number - 1}"] if number else []}
+        for number, command in enumerate(commands)
+    ]
+    plan.write_text(json.dumps({"issue": {"id": "D", "title": "Demo"}, "tasks": tasks}))
+    return place.run("run", plan, **how)
+
+
+def changed_files(place: Place) -> list[str]:
+    return [path for one in place.json("tx", "list") for path in one["files"]]
+
+
+@pytest.mark.parametrize("where", ["core.excludesFile", "default", "include"])
+def test_what_the_users_own_git_ignores_is_no_change(place: Place, where: str) -> None:
+    home = Path(place.environment["HOME"])
+    (home / ".config" / "git").mkdir(parents=True)
+    default = home / ".config" / "git" / "ignore"
+    settings = {
+        "core.excludesFile": "[core]\nexcludesFile = ~/ignored\n",
+        "default": "",
+        "include": "[include]\npath = other\n",
+    }
+    (home / ".gitconfig").write_text(settings[where])
+    (home / "other").write_text("[core]\nexcludesFile = ~/ignored\n")
+    (default if where == "default" else home / "ignored").write_text(".env\n.idea/\n")
+    place.environment["GIT_CONFIG_GLOBAL"] = str(home / ".gitconfig")
+    assert (
+        run_tasks(place, "mkdir .idea; echo x > .idea/x; echo x > .env; echo x > made", "rm .env").code == 0
+    )
+    assert changed_files(place) == ["made"]
+
+
+def test_an_ignore_file_that_only_the_repository_names_does_not_count(place: Place) -> None:
+    (place.root / "everything").write_text("*\n")
+    place.git("config", "core.excludesFile", str(place.root / "everything"))
+    assert run_tasks(place, "echo x > made").code == 0
+    assert changed_files(place) == ["made"]
+
+
+def test_a_repository_of_another_user_is_read_where_it_is_safe(place: Place) -> None:
+    real = subprocess.check_output(["/bin/sh", "-c", "command -v git"], text=True).strip()
+    wrapper = place.root / "bin" / "git"
+    wrapper.parent.mkdir()
+    wrapper.write_text(f"#!/bin/sh\nGIT_TEST_ASSUME_DIFFERENT_OWNER=1 exec '{real}' \"$@\"\n")
+    wrapper.chmod(0o700)
+    (place.project / ".gitignore").write_text("node_modules/\n")
+    place.environment["PATH"] = f"{wrapper.parent}:{place.environment['PATH']}"
+    work = "mkdir -p node_modules; echo x > node_modules/x; echo x > made"
+    run_tasks(place, work).failed(1, error="another user", hint=r"safe\.directory")
+    trusted = place.root / "trusted"
+    trusted.write_text(f"[safe]\ndirectory = {place.project}\n")
+    place.environment["GIT_CONFIG_GLOBAL"] = str(trusted)
+    assert run_tasks(place, work).code == 0
+    assert changed_files(place) == ["made"]
+
+
+def test_a_folder_that_a_task_replaced_by_a_link_comes_back(place: Place) -> None:
+    elsewhere = place.root / "elsewhere"
+    elsewhere.mkdir()
+    (elsewhere / "inner").write_text("of another place\n")
+    (place.project / "folder").mkdir()
+    (place.project / "folder" / "inner").write_text("kept\n")
+    assert run_tasks(place, f"rm -r folder; ln -s {elsewhere} folder; echo x > made").code == 0
+    place.ok("tx", "rollback", "last", "--yes")
+    assert not (place.project / "folder").is_symlink()
+    assert (place.project / "folder" / "inner").read_text() == "kept\n"
+    assert not (place.project / "made").exists()
+    assert (elsewhere / "inner").read_text() == "of another place\n"
+    place.ok("tx", "undo", place.json("tx", "show", "last")["entries"][-1]["id"])
+    assert (place.project / "folder").is_symlink()
+    assert (elsewhere / "inner").read_text() == "of another place\n"
 
 
 def test_an_entry_from_the_future(changed: Place) -> None:

@@ -13,7 +13,7 @@ from holdfast.base.errors import HoldfastError
 from holdfast.project.layout import ProjectLayout
 from holdfast.undo.ledger import Transaction
 from holdfast.undo.transactions import SideCar
-from hooks.harness import AgentSession
+from hooks.harness import AgentSession, Result
 
 ENDS = {"claude": "Stop", "codex": "Stop", "gemini": "AfterAgent", "opencode": "session.idle"}
 STARTS = {"opencode": "session.created"}
@@ -62,16 +62,30 @@ def told(transaction: Transaction) -> list[tuple[str, list[str], str]]:
     ]
 
 
+def write_file(agent: AgentSession, name: str, text: str) -> None:
+    """As the agent's own tool for writing does: named to the hook, then done."""
+    tools = {"gemini": "write_file", "opencode": "write"}
+    given = {"file_path": str(agent.project / name), "content": text}
+    agent.before_tool(tool_name=tools.get(agent.agent, "Write"), tool_input=given)
+    (agent.project / name).write_text(text)
+
+
+def cli(agent: AgentSession, *words: str) -> Result:
+    return agent.run([sys.executable, "-m", "holdfast", *words], b"")
+
+
 @every_agent
 def test_every_turn_is_a_change_and_what_the_user_does_between_is_not(agent: AgentSession) -> None:
     start(agent)
     begin_turn(agent)
+    agent.before_tool("echo by a shell > made")
     (agent.project / "made").write_text("by a shell\n")
     end_turn(agent)
     (agent.project / "mine").write_text("mine, between two turns\n")
     begin_turn(agent)
+    agent.before_tool("rm -f made")
     (agent.project / "made").unlink()
-    (agent.project / "other").write_text("x\n")
+    write_file(agent, "other", "x\n")
     end_turn(agent)
     (found,) = transactions(agent)
     assert (found.id, found.status) == (f"{agent.agent}-{agent.session_id}", "in-progress")
@@ -91,7 +105,7 @@ def test_no_tool_starts_before_the_tree_was_looked_at(agent: AgentSession) -> No
     for number in range(200):
         (agent.project / f"file{number}").write_text(f"{number}\n")
     agent.prompt("at once")
-    agent.before_tool("true")
+    agent.before_tool("echo by the tool > file7")
     assert not (agent.notes / "turning").exists()
     (agent.project / "file7").write_text("by the tool\n")
     end_turn(agent)
@@ -221,6 +235,59 @@ def test_a_side_car_in_trouble_is_noted_and_not_felt(agent: AgentSession) -> Non
     end_turn(agent)
     assert "rolled-back" in agent.errors
     begin_turn(agent)
-    (agent.project / "made2").write_text("x\n")
+    write_file(agent, "made2", "x\n")
     end_turn(agent)
     assert told(transactions(agent)[0]) == [("turn 2", ["made2"], "")]
+
+
+def test_what_the_user_edits_during_a_turn_is_in_doubt_and_left(agent: AgentSession) -> None:
+    start(agent)
+    begin_turn(agent)
+    write_file(agent, "made", "agent\n")
+    (agent.project / "mine").write_text("mine, while the agent works\n")
+    end_turn(agent)
+    begin_turn(agent)
+    agent.before_tool("mkdir -p src && cd src && touch inner; echo x > ../shelled.txt")
+    (agent.project / "src").mkdir()
+    (agent.project / "src" / "inner").write_text("")
+    (agent.project / "shelled.txt").write_text("x\n")
+    end_turn(agent)
+    (found,) = transactions(agent)
+    seen = "it changed during the turn, but no tool call of the session names it"
+    assert told(found) == [
+        ("turn 1", ["mine"], seen),
+        ("turn 1", ["made"], ""),
+        ("turn 2", ["shelled.txt", "src/inner"], ""),
+    ]
+    done = cli(agent, "tx", "rollback", "--yes")
+    assert (done.code, done.out) == (3, "Rolled back 3 files\n  made\n  shelled.txt\n  src/inner\n")
+    assert done.err == f"left unchanged: mine: {seen}\nhint: changes in doubt are undone with --doubtful\n"
+    assert (agent.project / "mine").read_text() == "mine, while the agent works\n"
+    assert cli(agent, "tx", "rollback", "--yes").code == 3
+    assert cli(agent, "tx", "rollback", "--yes", "--include-doubtful").code == 0
+    assert (agent.project / "mine").read_text() == "mine\n"
+
+
+def test_undo_takes_the_certain_part_of_each_turn_in_turn(agent: AgentSession) -> None:
+    start(agent)
+    for number in (1, 2):
+        begin_turn(agent)
+        write_file(agent, f"made{number}", "agent\n")
+        (agent.project / "mine").write_text(f"mine, {number}\n")
+        end_turn(agent)
+    undone = [cli(agent, "tx", "undo") for _ in range(2)]
+    assert [(one.code, one.err) for one in undone] == [(0, "")] * 2
+    assert sorted(path.name for path in agent.project.iterdir()) == [".git", ".holdfast", "mine"]
+    assert (agent.project / "mine").read_text() == "mine, 2\n"
+    assert "--doubtful" in cli(agent, "tx", "undo").err
+
+
+def test_what_is_taken_back_in_the_middle_of_a_turn_is_judged_alike(agent: AgentSession) -> None:
+    start(agent)
+    begin_turn(agent)
+    write_file(agent, "made", "agent\n")
+    end_turn(agent)
+    begin_turn(agent)
+    (agent.project / "made").write_text("agent\nand the user\n")
+    assert cli(agent, "tx", "rollback", "--yes").code == 3
+    assert (agent.project / "made").read_text() == "agent\nand the user\n"

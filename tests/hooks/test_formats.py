@@ -37,7 +37,7 @@ def test_the_shell_knows_the_notes() -> None:
         formats.GAUGE,
         formats.TURNING,
         formats.RECORDING,
-        formats.ENDING,
+        formats.NAMED,
         formats.EDIT_GATE,
     }
     session = r"(?:\$session|\$CLAUDE_CODE_SESSION_ID|\*)"

@@ -6,6 +6,7 @@ Everybody writes lines that nobody else writes. Then, whatever happens:
 - taking back makes only those lines vanish that the changes taken back had brought in, touches only
   their files, and keeps what it replaced;
 - a change put down to a session never brings in what the user, or another session alone, wrote;
+- nor, where an agent's tools name the files, what the user wrote in others during its turn;
 - the user's repository is the same to the byte;
 - files too large to be stored are no exception: what leaves the tree is set aside;
 - taking back can be taken back: the tree is as it was.
@@ -34,6 +35,7 @@ from holdfast.undo import work as work_module
 from holdfast.undo.objects import object_id
 from holdfast.undo.state import FileState, LedgerEntry
 from holdfast.undo.transactions import SideCar, UndoLimits, UndoOutcome
+from holdfast.undo.work import NamedFiles
 from soak import SOAK, repeated
 
 from .trees import git, git_folder_of, new_project, tokens_in, tokens_of, tree_of
@@ -85,7 +87,9 @@ class Histories(RuleBasedStateMachine):
         _numbers = count(1)
         self.root = new_project()
         self.clock = FixedClock(4_000_000_000.0)
-        self.sidecar = SideCar(self.root, clock=self.clock, limits=LIMITS)
+        self.named: dict[str, NamedFiles] = {}
+        """Transaction to what its tools named, where it is an agent's turn."""
+        self.sidecar = self._open_sidecar()
         self.git_before = git_folder_of(self.root)
         self.open: dict[int, str] = {}
         """Session to its transaction in progress."""
@@ -104,6 +108,9 @@ class Histories(RuleBasedStateMachine):
         self.trap: tuple[str, int] | None = None
         self.crashed: Callable[[], None] | None = None
         self.number = 0
+
+    def _open_sidecar(self) -> SideCar:
+        return SideCar(self.root, clock=self.clock, limits=LIMITS, named_files=lambda: self.named)
 
     # ── writers ────────────────────────────────────────────────────────────────────────────
 
@@ -131,6 +138,23 @@ class Histories(RuleBasedStateMachine):
     @rule(session=sessions, path=paths, edit=edits, whole=st.booleans())
     def session_works_and_says_so(self, session: int, path: str, edit: str, whole: bool) -> None:
         self.session_works(session, [(path, edit)], whole)
+        self.record(session)
+
+    @rule(session=sessions, path=paths, edit=edits, users=paths, users_edit=edits)
+    def agents_turn(self, session: int, path: str, edit: str, users: str, users_edit: str) -> None:
+        """An agent's tool names the one file; the user edits another meanwhile."""
+        self.begin(session)
+        name = self.open.get(session)
+        if name is None or name in self.watching:
+            return
+        self.watch(session, None)
+        if self.crashed is not None or self.watching.get(name, path) is not None:
+            return
+        self.named[name] = NamedFiles(frozenset([os.fsencode(path)]))
+        alone = {one: self._watchers(one) == [name] for one in (path, users)}
+        self._write("abc"[session] * 4, path, edit, name if alone[path] else "?")
+        is_named = self.named[name].covers(os.fsencode(users))
+        self._write("user", users, users_edit, None if alone[users] and not is_named else "?")
         self.record(session)
 
     def _watchers(self, path: str) -> list[str]:
@@ -194,6 +218,7 @@ class Histories(RuleBasedStateMachine):
             self._quietly(lambda: self.sidecar.record(name, "worked"))
             if self.crashed is None:
                 self.watching.pop(name, None)
+                self.named.pop(name, None)
 
     @rule(session=sessions)
     def record_and_go_on(self, session: int) -> None:
@@ -355,7 +380,7 @@ class Histories(RuleBasedStateMachine):
     def _crash(self, before: Any, allowed: set[bytes], touched: set[str]) -> None:
         """The process is gone; another one comes, perhaps after others have written."""
         self.sidecar.close()
-        self.sidecar = SideCar(self.root, clock=self.clock, limits=LIMITS)
+        self.sidecar = self._open_sidecar()
         self.before_crash = tokens_in(before)
         self.written_since = set()
         self.overwritten = set()

@@ -96,7 +96,7 @@ def guarded(
     The user's own run in their place. Filters do so only where `users_filters` are asked for: Git LFS,
     for one, is the user's and runs what the repository's settings tell it to. Hooks never run.
     """
-    result = _with_settings(environment, _overrides(settings, users_filters=users_filters))
+    result = with_settings(environment, _overrides(settings, users_filters=users_filters))
     if any(one.is_foreign and one.name == "core.gitproxy" for one in settings):
         result["GIT_PROXY_COMMAND"] = ""  # of several settings git takes the first, not the last
     return result
@@ -131,7 +131,7 @@ def _neutral(name: str) -> list[tuple[str, str]]:
     return [(name, next((value for pattern, value in _DEFAULTS if re.fullmatch(pattern, name)), ""))]
 
 
-def _with_settings(environment: Mapping[str, str], more: Sequence[tuple[str, str]]) -> dict[str, str]:
+def with_settings(environment: Mapping[str, str], more: Sequence[tuple[str, str]]) -> dict[str, str]:
     """These are read last, and so prevail.
 
     Not with `-c`: that takes a name to end at its first `=`, and the name of a filter may hold one.

@@ -9,12 +9,20 @@ import click
 from holdfast.base.errors import InvalidInputError, NotFoundError
 from holdfast.base.text import counted
 from holdfast.cli import common
+from holdfast.hooks.turns import named_files
 from holdfast.undo.ledger import Transaction
 from holdfast.undo.state import LedgerEntry, PathChange
 from holdfast.undo.transactions import SideCar, UndoOutcome
 
 _partial_option = click.option(
     "--partial", is_flag=True, help="Skip files that cannot be undone without losing later changes."
+)
+
+_doubtful_option = click.option(
+    "--doubtful",
+    "--include-doubtful",
+    is_flag=True,
+    help="Include changes that cannot be attributed to the session with certainty.",
 )
 
 
@@ -95,24 +103,25 @@ def show(name: str, as_json: bool) -> None:
 @command.command()
 @click.argument("name", metavar="[ID|last]", default="last")
 @_partial_option
-@click.option("--doubtful", is_flag=True, help="Include changes that cannot be attributed to one session.")
+@_doubtful_option
 @common.json_option
 def undo(name: str, partial: bool, doubtful: bool, as_json: bool) -> int:
     """Undo one change: change ID, or the last change of a transaction.
 
     Later edits to the same files are kept. If they conflict with the undo, nothing is
-    changed. A file whose earlier content was too large to store is skipped. An undo is itself a change
-    and can be undone.
+    changed. A file whose earlier content was too large to store, or whose change is in doubt, is
+    skipped. An undo is itself a change and can be undone.
     """
     with _sidecar() as sidecar:
-        outcome = sidecar.undo(_find_change(sidecar, name), partial=partial, doubtful=doubtful)
+        chosen = _find_change(sidecar, name, doubtful=doubtful)
+        outcome = sidecar.undo(chosen, partial=partial, doubtful=doubtful)
         return _report(outcome, sidecar.set_aside(outcome.entry), "Undid", as_json)
 
 
 @command.command()
 @click.argument("name", metavar="[ID|last]", default="last")
 @_partial_option
-@click.option("--doubtful", is_flag=True, help="Include changes that cannot be attributed to one session.")
+@_doubtful_option
 @common.yes_option
 @common.json_option
 def rollback(name: str, partial: bool, doubtful: bool, yes: bool, as_json: bool) -> int:
@@ -127,7 +136,8 @@ def rollback(name: str, partial: bool, doubtful: bool, yes: bool, as_json: bool)
 
 
 def _sidecar() -> SideCar:
-    return SideCar(common.settings().project)
+    project = common.settings().project
+    return SideCar(project, named_files=lambda: named_files(project))
 
 
 def _find(sidecar: SideCar, name: str) -> Transaction:
@@ -146,8 +156,8 @@ def _find(sidecar: SideCar, name: str) -> Transaction:
     return chosen[0] if chosen else sidecar.transaction(name)
 
 
-def _find_change(sidecar: SideCar, name: str) -> str:
-    """A change by its id; else the last one that stands in the transaction of that name."""
+def _find_change(sidecar: SideCar, name: str, *, doubtful: bool) -> str:
+    """A change by its id; else the last one that stands in that transaction, of the certain ones first."""
     if name != "last":
         ids = [entry.id for one in sidecar.transactions() for entry in one.entries]
         if name in ids:
@@ -158,7 +168,8 @@ def _find_change(sidecar: SideCar, name: str) -> str:
     found = _find(sidecar, name)
     if not found.changes:
         raise NotFoundError(f"transaction {found.id} has no change left to undo", hint=_next_step(found))
-    return found.changes[-1].id
+    certain = [one for one in found.changes if doubtful or not one.doubt]
+    return (certain or found.changes)[-1].id
 
 
 def _next_step(found: Transaction) -> str:
@@ -235,4 +246,6 @@ def _report(outcome: UndoOutcome, aside: Mapping[str, Path], done: str, as_json:
             click.echo(f"`holdfast tx undo {outcome.entry.id}` restores the files set aside")
         for path, reason in outcome.left.items():
             click.echo(f"left unchanged: {path}: {reason}", err=True)
+        if outcome.in_doubt:
+            click.echo("hint: changes in doubt are undone with --doubtful", err=True)
     return 3 if outcome.left else 0

@@ -7,17 +7,18 @@ import os
 import subprocess
 import sys
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
 import orjson
 
-from holdfast.base.errors import CannotDoError, InvalidInputError, NotFoundError
+from holdfast.base.errors import CannotDoError, GitError, InvalidInputError, NotFoundError
 from holdfast.docaudit.items import CodeItem, analyse
 from holdfast.docaudit.languages import SourceError, language_of, read_source
 from holdfast.model.git import decode_path, encode_path
 from holdfast.project.formats import FOLDER
-from holdfast.undo.git import list_unignored
+from holdfast.undo.git import UsersGit
 
 _NOT_OURS = frozenset(
     (b"node_modules", b"bower_components", b"__pycache__", b"site-packages", b"dist", b"build", b"venv")
@@ -64,7 +65,9 @@ def find_files(project: Path, scope: str) -> list[str]:
 def _unignored(project: Path, inside: bytes) -> Iterable[bytes]:
     below = b"" if inside == b"." else inside + b"/"
     if any((folder / ".git").exists() for folder in (project, *project.parents)):
-        listed = [name for name in list_unignored(project) or () if name.startswith(below)]
+        listed: list[bytes] = []
+        with suppress(GitError):  # a repository that git cannot read: then all files are looked at
+            listed = [name for name in UsersGit(project).list_unignored() if name.startswith(below)]
         if listed:
             base = os.fsencode(project) + b"/"
             return [name for name in listed if os.path.isfile(base + name)]  # noqa: PTH113 - bytes

@@ -50,6 +50,17 @@ member() {
     case $value in *\\*) return 1 ;; esac
 }
 
+# Of a turn that is recorded, the file that a tool is about to edit: what tells later whose a change is.
+note_edit() {
+    member file_path || hand_over
+    path=$value
+    member cwd || hand_over
+    case $path$value in *[!A-Za-z0-9\ ._/@+-]*) hand_over ;; esac
+    umask 077
+    printf '{"tool": "%s", "cwd": "%s", "given": {"file_path": "%s"}}\n' "$1" "$value" "$path" \
+        >>"$notes/$session/named" || hand_over
+}
+
 member session_id || hand_over
 session=$value
 case $session in '' | *[!A-Za-z0-9._-]* | [!A-Za-z0-9]*) hand_over ;; esac
@@ -80,6 +91,11 @@ if [ $moment = before ]; then
             hand_over
             ;;
         esac
+        # Words that make files: whose they are is noted.
+        [ -e "$notes/$session/recording" ] && case " $value " in
+        *[!A-Za-z0-9]touch[!A-Za-z0-9]* | *[!A-Za-z0-9]cp[!A-Za-z0-9]* | *[!A-Za-z0-9]ln[!A-Za-z0-9]* | \
+            *mkdir* | *rmdir* | *truncate* | *restore* | *tee*) hand_over ;;
+        esac
         exit 0
         ;;
     esac
@@ -87,10 +103,7 @@ if [ $moment = before ]; then
     case $value in
     Edit | MultiEdit | Write | NotebookEdit | write_file | replace | edit | write | apply_patch)
         [ -e "$notes/$session/edit-gate" ] || hand_over
-        # Of several sessions at work at once, each notes the files it edits.
-        for other in "$notes"/*/recording "$notes"/*/turning "$notes"/*/ending; do
-            [ -e "$other" ] && [ "$other" != "$notes/$session/recording" ] && hand_over
-        done
+        [ -e "$notes/$session/recording" ] && note_edit "$value"
         ;;
     *[Pp]lan*) hand_over ;;
     esac

@@ -6,8 +6,10 @@ import hashlib
 import json
 import os
 import re
+import shlex
 import time
 from collections.abc import Callable, Iterator
+from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -34,6 +36,7 @@ if TYPE_CHECKING:
 # The files that each session at work in a project named to its tools: what tells their changes apart.
 
 _CHANGING = ("edit", "write", "delete")
+_WRITING = frozenset(("rm", "mv", "cp", "touch", "ln", "mkdir", "rmdir", "truncate", "chmod", "restore"))
 
 
 def named_files(project: Path) -> dict[str, NamedFiles]:
@@ -80,7 +83,35 @@ def _changed(action: Action, given: dict[str, Any]) -> list[str]:
         return [name for _, name in action.patched]
     if action.path and action.kind in _CHANGING:
         return [action.path]
-    return files_written(action.command) if action.kind == "shell" else []
+    if action.kind != "shell":
+        return []
+    return [*files_written(action.command), *_operands(action.command)]
+
+
+def _operands(command: str) -> list[str]:
+    """Files and folders that a shell command removes, moves, makes or writes into, where it names them."""
+    words = shlex.shlex(command.partition("<<")[0], posix=True, punctuation_chars=True)
+    words.whitespace_split = True
+    found: list[str] = []
+    folder = joined_by = ""
+    try:
+        for is_joint, part in groupby(words, lambda word: not word.strip("();<>|&")):
+            program, *rest = part
+            if is_joint:
+                joined_by = [program, *rest][-1]
+                continue
+            if program == "git" and rest:
+                program, *rest = rest
+            names = [word for word in rest if not word.startswith("-")]
+            if joined_by.endswith(">"):
+                found.append(os.path.join(folder, program))
+            elif program == "cd":
+                folder = os.path.join(folder, *names[:1])
+            elif program in _WRITING:
+                found += [os.path.join(folder, name) for name in names]
+    except ValueError:
+        return []  # an open quote
+    return found
 
 
 # ── turns ─────────────────────────────────────────────────────────────────────────────────────────

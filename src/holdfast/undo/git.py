@@ -1,9 +1,13 @@
-"""What undo asks git, with nothing of the user's around it."""
+"""What undo asks git: in its own repository with nothing of the user's, in the user's as the user set it.
+
+Which files the user's git ignores, and whether it may read a repository at all, is for the user's own
+settings to say; a repository's own `core.excludesFile` does not count.
+"""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from holdfast.base import git
@@ -23,26 +27,51 @@ def run_git(folder: Path, *arguments: str) -> bytes:
     return done.out
 
 
-def list_unignored(root: Path) -> list[bytes] | None:
-    """What git would look at in the user's work tree, ignored files left out; None where it cannot say."""
-    done = _ask(root, "--literal-pathspecs", "ls-files", "-z", "--cached", "--others", "--exclude-standard")
-    return _names(done.out) if done.code == 0 else None
+class UsersGit:
+    """The user's repository around a work tree: which files of it count."""
+
+    def __init__(self, root: Path) -> None:
+        self._root = root
+        self._environment: Mapping[str, str] = git.base_environment()
+        settings = git.run_git(root, *git.LIST_SETTINGS, environment=self._environment)
+        found = git.read_settings(settings.out) if settings.code == 0 else []
+        users = [one.value for one in found if one.name == "core.excludesfile" and not one.is_foreign]
+        self._excludes = users[-1] if users else _default_excludes(self._environment)
+        self._environment = git.with_settings(self._environment, [("core.excludesFile", self._excludes)])
+
+    def list_unignored(self) -> list[bytes]:
+        """What git would look at in the work tree, ignored files left out."""
+        done = self._ask("ls-files", "-z", "--cached", "--others", "--exclude-standard")
+        return _names(git.output(self._root, done))
+
+    def find_ignored(self, folders: Iterable[bytes]) -> set[bytes]:
+        """Those of these folders that git would not look into."""
+        return set(_names(self._ask("check-ignore", "-z", "--stdin", stdin=b"\0".join(folders)).out))
+
+    def ignore_sources(self) -> list[Path]:
+        """Files outside of the tree that have a say in what git lists."""
+        names = ("index", "info/exclude", "config")
+        excludes = Path(self._excludes).expanduser()
+        if (self._root / ".git").is_dir():
+            return [excludes, *(self._root / ".git" / name for name in names)]
+        words = [word for name in names for word in ("--git-path", name)]
+        done = self._ask("rev-parse", *words)
+        return [excludes, *(self._root / os.fsdecode(name) for name in done.out.splitlines())]
+
+    def _ask(self, *arguments: str, stdin: bytes = b"") -> git.GitResult:
+        return git.run_git(
+            self._root,
+            "--literal-pathspecs",
+            *arguments,
+            stdin=stdin,
+            environment=self._environment,
+            time_limit=_TIME_LIMIT,
+        )
 
 
-def find_ignored(root: Path, folders: Iterable[bytes]) -> set[bytes]:
-    """Those of these folders that git would not look into."""
-    done = _ask(root, "--literal-pathspecs", "check-ignore", "-z", "--stdin", stdin=b"\0".join(folders))
-    return set(_names(done.out))
-
-
-def ignore_sources(root: Path) -> list[Path]:
-    """Files outside of the tree that have a say in what git lists."""
-    names = ("index", "info/exclude", "config")
-    if (root / ".git").is_dir():
-        return [root / ".git" / name for name in names]
-    words = [word for name in names for word in ("--git-path", name)]
-    done = _ask(root, "--literal-pathspecs", "rev-parse", *words)
-    return [root / os.fsdecode(name) for name in done.out.splitlines()]
+def _default_excludes(environment: Mapping[str, str]) -> str:
+    home = Path(environment.get("HOME", os.devnull))
+    return str(Path(environment.get("XDG_CONFIG_HOME") or home / ".config") / "git" / "ignore")
 
 
 def _ask(folder: Path, *arguments: str, stdin: bytes = b"") -> git.GitResult:

@@ -79,7 +79,7 @@ class Restoring:
         steps = sorted(plan.steps, key=lambda step: (step.target is not None, step.path))
         named = {one.id: [change.path for change in one.changes] for one in subjects}
         left = {**certain, **plan.refused}
-        return cls(entry, steps, named, status_before, partial, left, is_blocked=bool(certain))
+        return cls(entry, steps, named, status_before, partial, left, is_blocked=bool(plan.conflicts))
 
     @classmethod
     def unfinished(cls, state: State) -> Restoring | None:

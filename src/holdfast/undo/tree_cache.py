@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 from holdfast.base.file_stamps import settled_ctime
 from holdfast.project.formats import FOLDER
-from holdfast.undo.git import find_ignored, ignore_sources
+from holdfast.undo.git import UsersGit
 from holdfast.undo.state import KnownFile, same_content
 from holdfast.undo.worktree import UnreadableError, Worktree
 
@@ -40,7 +40,7 @@ class TreeCache:
         self._tree = tree
         self._files: dict[bytes, KnownFile] = {}
         self._folders: dict[bytes, _Folder] = {}
-        self._in_git = False
+        self._users_git: UsersGit | None = None
         self._sources: list[Path] = []
         self._source_stamps: list[Stamp | None] = []
         self.complete = False
@@ -62,8 +62,8 @@ class TreeCache:
 
         With the names to be expected it mostly takes one round.
         """
-        self._in_git = self._tree.in_git
-        self._sources = ignore_sources(self._tree.root) if self._in_git else []
+        self._users_git = self._tree.users_git()
+        self._sources = self._users_git.ignore_sources() if self._users_git else []
         folders = {*_folders_of(expected), *self._folders}
         names: list[bytes] = []
         for _ in range(_ROUNDS):
@@ -71,7 +71,7 @@ class TreeCache:
             self._folders = {
                 name: found for name in folders if (found := self._look_at_folder(name, now)) is not None
             }
-            names = self._tree.list_files()
+            names = self._tree.list_files(self._users_git)
             folders = self._folders_that_count(names)
             if folders <= self._folders.keys():
                 self._folders = {name: self._folders[name] for name in folders}
@@ -176,7 +176,7 @@ class TreeCache:
         unclear = self._inside(counted) - counted
         while unclear:
             candidates = [path for path in unclear if not self._is_repository(path)]
-            ignored = find_ignored(self._tree.root, candidates) if self._in_git else set[bytes]()
+            ignored = self._users_git.find_ignored(candidates) if self._users_git else set[bytes]()
             kept = {path for path in candidates if path not in ignored and self._is_folder(path)}
             counted |= kept
             unclear = self._inside(kept) - counted

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Literal
 
@@ -44,6 +44,7 @@ from holdfast.undo.worktree import UnreadableError, Worktree
 log = logging.getLogger("holdfast.sidecar")
 
 _MOST_UNSYNCED = 512
+_ONLY_SEEN = "it changed during the turn, but no tool call of the session names it"
 _LOOKED = "looked"
 """The note of when the whole tree was last looked at."""
 
@@ -62,10 +63,15 @@ class UndoLimits:
 
 @dataclass(frozen=True)
 class NamedFiles:
-    """The files that a session's own tools named since it watches, and what it is doing."""
+    """The files and folders that a session's own tools named since it watches, and what it is doing."""
 
     paths: frozenset[bytes]
     description: str = ""
+
+    def covers(self, path: bytes) -> bool:
+        while path and path not in self.paths:
+            path = path.rpartition(b"/")[0]
+        return bool(path)
 
 
 FilesBySession = Callable[[], Mapping[str, NamedFiles]]
@@ -84,6 +90,8 @@ class UndoOutcome:
     restored: tuple[str, ...]
     left: Mapping[str, str]
     """Paths that stayed as they are, each with the reason."""
+    in_doubt: frozenset[str] = frozenset()
+    """Those of them that were left because the change is in doubt."""
 
 
 class UndoWork:
@@ -215,17 +223,15 @@ class UndoWork:
         watches = [one for one in self.state.watches() if self._is_sound(one.transaction_id)]
         looked = self.tree.moment() if scope is None else None
         differing, refreshed = self._compare(scope)
-        shared = any(one.transaction_id != closing for one in watches)
-        named_files = self._named_files() if differing and shared else no_named_files()
-        shares, users = self._shares(differing, watches, closing, named_files)
+        named_files = self._named_files() if differing and watches else no_named_files()
+        shares, users = self._shares(differing, watches, closing, named_files, doubt)
         refreshed |= users
         mine = [
-            self._change(
-                (name, why or doubt), paths, differing, _doing(name, closing, named_files) or description
-            )
-            for (name, why), paths in shares.items()
+            self._change(owner, paths, differing, _doing(owner[0], closing, named_files) or description)
+            for owner, paths in shares.items()
         ]
-        mine.sort(key=lambda one: one[0].transaction_id == closing)  # its own comes last, with the rest
+        # Its own comes last, with the rest, and of that what is certain.
+        mine.sort(key=lambda one: (one[0].transaction_id == closing, not one[0].doubt))
 
         def rest() -> None:
             for path, known in refreshed.items():
@@ -254,8 +260,12 @@ class UndoWork:
         watches: Sequence[Watch],
         closing: str | None,
         named_files: Mapping[str, NamedFiles],
+        doubt: str,
     ) -> tuple[dict[tuple[str, str], list[bytes]], dict[bytes, KnownFile | None]]:
-        """The paths by the transaction they belong to; and the user's own, which we only remember."""
+        """The paths by the transaction they belong to; and the user's own, which we only remember.
+
+        `doubt` is about all of the closing one's.
+        """
         shares: dict[tuple[str, str], list[bytes]] = {}
         users = {path: differing[path][1] for path in self._there_before(differing, watches)}
         for path in [one for one in differing if one not in users]:
@@ -263,6 +273,7 @@ class UndoWork:
             if owner is None:
                 users[path] = differing[path][1]
             else:
+                owner = (owner[0], doubt) if doubt and owner[0] == closing else owner
                 shares.setdefault(owner, []).append(path)
         return shares, users
 
@@ -383,7 +394,7 @@ class UndoWork:
         doubtful: bool,
     ) -> UndoOutcome:
         unsure = {c.path: one.doubt for one in entries if one.doubt and not doubtful for c in one.changes}
-        if unsure and not partial:
+        if unsure and not partial and all(c.path in unsure for one in entries for c in one.changes):
             raise ConflictError(
                 f"cannot tell which session made this change: {_told(unsure)}",
                 hint="review it with `holdfast tx show`; use --doubtful to undo it anyway",
@@ -405,7 +416,7 @@ class UndoWork:
         with self.state.change():
             restoring.note(self.state)
         fault_point("sidecar.intended")
-        return self._carry_out(restoring)
+        return replace(self._carry_out(restoring), in_doubt=frozenset(unsure))
 
     def _carry_out(self, restoring: Restoring) -> UndoOutcome:
         entry, files = restoring.carry_out(self.tree, self.repository, self._clock)
@@ -475,7 +486,7 @@ def _owner(
 
     Who named the file, in its watch or to a tool, comes before who watches everything.
     """
-    naming = {name for name, one in named_files.items() if path in one.paths}
+    naming = {name for name, one in named_files.items() if one.covers(path)}
     named = [one for one in watches if path in one.paths or one.transaction_id in naming]
     candidates = named or [one for one in watches if one.whole_tree]
     if not candidates:
@@ -484,7 +495,9 @@ def _owner(
     others = [one.transaction_id for one in candidates if one is not chosen]
     if chosen.abandoned and chosen.transaction_id != closing:
         return chosen.transaction_id, "its session ended unexpectedly"
-    return chosen.transaction_id, f"{', '.join(others)} was also watching it" if others else ""
+    if others:
+        return chosen.transaction_id, f"{', '.join(others)} was also watching it"
+    return chosen.transaction_id, "" if named or chosen.transaction_id not in named_files else _ONLY_SEEN
 
 
 def _told(reasons: Mapping[str, str], most: int = 3) -> str:

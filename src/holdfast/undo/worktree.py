@@ -24,7 +24,7 @@ from holdfast.base.errors import CannotDoError, ConflictError, HoldfastError, In
 from holdfast.base.faults import fault_point
 from holdfast.base.file_stamps import feed, open_regular, read_steadily, settled_ctime
 from holdfast.project.formats import FOLDER
-from holdfast.undo.git import list_unignored
+from holdfast.undo.git import UsersGit
 from holdfast.undo.objects import blob_id
 from holdfast.undo.plan import NOT_KEPT
 from holdfast.undo.set_aside import PART, SetAside, move
@@ -53,15 +53,15 @@ class Worktree:
     def location(self, path: bytes) -> bytes:
         return self._base + path
 
-    @property
-    def in_git(self) -> bool:
-        """Whether the user's own git may have a say in which files count."""
-        return any((folder / ".git").exists() for folder in (self.root, *self.root.parents))
+    def users_git(self) -> UsersGit | None:
+        """The user's own git, where it has a say in which files count."""
+        in_git = any((folder / ".git").exists() for folder in (self.root, *self.root.parents))
+        return UsersGit(self.root) if in_git else None
 
-    def list_files(self) -> list[bytes]:
-        """Every file that git does not ignore; where there is no git, every file."""
-        names = list_unignored(self.root) if self.in_git else None
-        found = [name for name in (self._walk() if names is None else names) if _is_ours(name)]
+    def list_files(self, users_git: UsersGit | None) -> list[bytes]:
+        """Every file that the user's git does not ignore; where there is no git, every file."""
+        names = self._walk() if users_git is None else users_git.list_unignored()
+        found = [name for name in names if _is_ours(name)]
         if len(found) > MOST_FILES:
             raise CannotDoError(
                 f"{self.root} holds more than {MOST_FILES:,} files", hint="give the paths to watch"
@@ -162,10 +162,8 @@ class Worktree:
         """Why a file could not be put there; `leaving` are the paths that make room first."""
         self.forget()
         kind = self._kind_of_folder(path)
-        if kind == "link":
-            return "its folder is now a link"
-        if kind == "file" and not any(_is_below(path, other) for other in leaving):
-            return "its folder is now a file"
+        if kind in ("link", "file") and not any(_is_below(path, other) for other in leaving):
+            return f"its folder is now a {kind}"
         if os.path.isdir(self.location(path)) and not os.path.islink(self.location(path)):  # noqa: PTH112, PTH114 - bytes
             inside = {
                 path + (folder + b"/" + name)[len(self.location(path)) :]
