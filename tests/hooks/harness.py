@@ -36,6 +36,17 @@ class Result:
         return json.loads(self.out)
 
     @property
+    def refusal(self) -> str:
+        """Why the tool may not run, in whichever agent's form; empty where it may."""
+        told = self.data if self.out else {}
+        own = told.get("hookSpecificOutput", {})
+        if told.get("decision") == "deny":
+            return told["reason"]
+        return (
+            told.get("deny", "") or (own.get("permissionDecision") and own["permissionDecisionReason"]) or ""
+        )
+
+    @property
     def context(self) -> str:
         """What the model is told; empty where nothing."""
         return self.data["hookSpecificOutput"]["additionalContext"] if self.out else ""

@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import runpy
+import subprocess
+from pathlib import Path
+from typing import Any
+
 import pytest
 
-from holdfast.hooks.guards import danger, unpinned
+from holdfast.hooks.events import hook_command
+from holdfast.hooks.guards import CommandPlace, danger, telling_words, unpinned
 from holdfast.project.layout import ProjectLayout
 from hooks.commands import DANGEROUS, HARMLESS
-from hooks.harness import AgentSession
+from hooks.harness import AgentSession, quick
 
 
 def test_the_tables_are_long_enough() -> None:
@@ -17,28 +23,47 @@ def test_the_tables_are_long_enough() -> None:
 
 @pytest.mark.parametrize("command", DANGEROUS)
 def test_dangerous(command: str) -> None:
-    assert danger(command, "/home/dev/project")
+    assert danger(command, CommandPlace("/home/dev/project"))
 
 
 @pytest.mark.parametrize("command", HARMLESS)
 def test_harmless(command: str) -> None:
-    assert danger(command, "/home/dev/project") is None
+    assert danger(command, CommandPlace("/home/dev/project")) is None
 
 
 def test_no_dangerous_command_passes_the_shell_in_front(session: AgentSession) -> None:
     """One by one through the whole program: the shell may only let pass what Python would."""
     session.start()
-    passed = [command for command in DANGEROUS if session.before_tool(command).code != 2]
+    passed = [command for command in DANGEROUS if not session.before_tool(command).refusal]
     assert passed == []
 
 
-def test_the_reason_is_for_the_agent_to_read(session: AgentSession) -> None:
-    session.start()
+def test_the_words_in_the_shell_are_those_of_the_guards() -> None:
+    path = Path(__file__).parents[2] / "scripts" / "hook_table.py"
+    made: Any = runpy.run_path(str(path))
+    script = made["SCRIPT"].read_text()
+    assert script == made["with_words"](script), "run scripts/hook_table.py"
+    assert {"rm", "push", "/dev", "holdfast"} < set(telling_words())
+
+
+@pytest.mark.parametrize(
+    ("agent", "form"),
+    [
+        ("claude", {"hookSpecificOutput": {"hookEventName": "PreToolUse", "permissionDecision": "deny"}}),
+        ("codex", {"hookSpecificOutput": {"hookEventName": "PreToolUse", "permissionDecision": "deny"}}),
+        ("gemini", {"decision": "deny"}),
+        ("opencode", {}),
+    ],
+)
+def test_a_refusal_is_an_answer_and_no_error(session: AgentSession, agent: str, form: dict[str, Any]) -> None:
+    session.agent = agent
     result = session.before_tool("sudo rm -rf /")
-    assert result.code == 2
-    assert result.out == ""
-    assert "deletes /" in result.err
-    assert "Traceback" not in result.err
+    assert (result.code, result.err) == (0, "")
+    assert "it deletes / recursively" in result.refusal
+    assert "Allowed instead: name the exact files" in result.refusal
+    told = result.data
+    told.get("hookSpecificOutput", {}).pop("permissionDecisionReason", None)
+    assert {key: told[key] for key in told if key not in ("reason", "deny")} == form
 
 
 @pytest.mark.parametrize("agent", ["claude", "codex", "gemini", "opencode"])
@@ -46,17 +71,76 @@ def test_all_agents_are_guarded_quiet_or_not(session: AgentSession, agent: str) 
     session.agent = agent
     ProjectLayout(session.project).ensure()
     (session.state / f"quiet-{session.session_id}").write_text("0")
-    assert session.before_tool("rm -rf ~").code == 2
-    assert session.before_tool("rm -rf build").code == 0
+    assert session.before_tool("rm -rf ~").refusal
+    assert not session.before_tool("rm -rf build").refusal
 
 
 def test_forcing_the_branch_we_are_on(session: AgentSession) -> None:
     git = session.project / ".git"
     git.mkdir()
     (git / "HEAD").write_text("ref: refs/heads/main\n")
-    assert session.before_tool("git push --force").code == 2
+    assert session.before_tool("git push --force").refusal
     (git / "HEAD").write_text("ref: refs/heads/feature\n")
-    assert session.before_tool("git push --force").code == 0
+    assert not session.before_tool("git push --force").refusal
+
+
+def test_a_folder_above_the_project_is_not_deleted(session: AgentSession) -> None:
+    (session.project / ".git").mkdir()
+    inside = session.project / "build" / "x"
+    inside.mkdir(parents=True)
+    assert session.before_tool("rm -rf ../../..", cwd=str(inside)).refusal
+    assert session.before_tool(f"rm -rf {session.project}", cwd=str(inside)).refusal
+    assert not session.before_tool("rm -rf ../../build", cwd=str(inside)).refusal
+
+
+def test_uncommitted_changes_are_not_thrown_away(session: AgentSession) -> None:
+    repository = [
+        ("init", "-q"),
+        ("add", "."),
+        ("-c", "user.name=A", "-c", "user.email=a@b", "commit", "-qm", "x"),
+    ]
+    (session.project / "kept.txt").write_text("one")
+    (session.project / ".gitignore").write_text(".holdfast\n")
+    for words in repository:
+        subprocess.run(["git", *words], cwd=session.project, env=session.environment, check=True)
+    ways = (
+        "git checkout -- .",
+        "git checkout .",
+        "git restore .",
+        "git reset --hard HEAD",
+        "git checkout HEAD -- .",
+    )
+    assert [command for command in ways if session.before_tool(command).refusal] == []
+    (session.project / "kept.txt").write_text("two")
+    assert [command for command in ways if not session.before_tool(command).refusal] == []
+    assert "`git stash` or commit first" in session.before_tool("git checkout -- .").refusal
+    for allowed in ("git checkout -- kept.txt", "git stash && git checkout -- .", "git restore --staged ."):
+        assert not session.before_tool(allowed).refusal
+
+
+def test_a_command_given_as_words_is_guarded(session: AgentSession) -> None:
+    session.agent = "codex"
+    for words in (["rm", "-rf", "/"], ["bash", "-lc", "rm -rf /"], ["sh", "-c", "echo 'x'; rm -rf ~"]):
+        assert session.before_tool(tool_input={"command": words}).refusal
+    assert not session.before_tool(tool_input={"command": ["bash", "-lc", "echo 'rm -rf /'"]}).refusal
+
+
+def test_a_payload_with_a_byte_order_mark_is_guarded(session: AgentSession) -> None:
+    payload = session.payload("PreToolUse", tool_name="Bash", tool_input={"command": "rm -rf /"})
+    result = session.run(quick(hook_command("claude", "PreToolUse")), b"\xef\xbb\xbf" + payload)
+    assert result.refusal
+
+
+@pytest.mark.parametrize("text", ["a", "a ", "$(", "(){", "a|", "'", "x\n"])
+def test_a_huge_command_is_refused_unread(session: AgentSession, text: str) -> None:
+    session.start()
+    result = session.before_tool("echo " + text * (2_000_000 // len(text)))
+    assert "too long to analyse" in result.refusal
+    assert session.errors == ""
+
+
+def test_nesting_hides_nothing(session: AgentSession) -> None:
+    assert "nested too deeply" in session.before_tool("$(" * 2_000 + "rm -rf /" + ")" * 2_000).refusal
 
 
 @pytest.mark.parametrize(
@@ -112,9 +196,7 @@ def test_the_installed_one(command: str) -> None:
     ],
 )
 def test_an_agent_trusts_no_folder(session: AgentSession, command: str) -> None:
-    result = session.before_tool(command)
-    assert result.code == 2
-    assert "only the user may trust a folder" in result.err
+    assert "only the user may trust a folder" in session.before_tool(command).refusal
 
 
 @pytest.mark.parametrize(
@@ -129,4 +211,4 @@ def test_an_agent_trusts_no_folder(session: AgentSession, command: str) -> None:
     ],
 )
 def test_an_agent_may_talk_of_trust(session: AgentSession, command: str) -> None:
-    assert session.before_tool(command).code == 0
+    assert not session.before_tool(command).refusal

@@ -60,36 +60,92 @@ _PROTECTED_BRANCHES = ("main", "master", "trunk", "production", "release")
 _GLOBS = ("*", ".*", "?*", "{*,.*}", "[!.]*", "..?*", ".[!.]*")
 
 
-def moved(cwd: str, folder: str | None) -> str:
-    """The folder after a `cd`."""
-    return cwd if folder is None else _resolved(folder, cwd)
+LONGEST_COMMAND = 128 * 1024
+"""Characters: what Linux hands a program as one argument. Longer ones would take too long to read."""
+
+Refusal = tuple[str, str]
+"""Why a command may not run, and what would be allowed in its place."""
+
+_NAME_THEM = "name the exact files or folders inside the project"
+_READ_FIRST = "download it to a file, read it, and run the file"
+_OWN_BRANCH = "push to a branch of your own, or ask the user to do it"
+_SAVE_FIRST = "`git stash` or commit first, or name the files whose changes may go"
+_NOTHING_INSTEAD = "ask the user to do it"
 
 
-def _resolved(target: str, cwd: str) -> str:
-    home = os.path.expanduser("~")
-    if target == "~" or target.startswith("~/"):
-        target = home + target[1:]
-    path = os.path.normpath(os.path.join(cwd, target))
-    return "/" + path.lstrip("/")  # two leading slashes are kept by normpath
+class CommandPlace:
+    """Where a command would run, and what there is to lose."""
+
+    __slots__ = ("branch", "cwd", "has_changes", "root")
+
+    def __init__(
+        self,
+        cwd: str,
+        branch: Callable[[], str] = lambda: "",
+        has_changes: Callable[[str], bool] = lambda folder: False,  # noqa: ARG005
+        root: str = "",
+    ) -> None:
+        self.cwd = cwd
+        self.branch = branch
+        self.has_changes = has_changes
+        """Whether git would lose changes of tracked files in that folder."""
+        self.root = root or cwd
+        """The project, wherever the command goes."""
+
+    def after_cd(self, folder: str | None) -> CommandPlace:
+        if folder is None:
+            return self
+        return CommandPlace(self.resolved(folder), self.branch, self.has_changes, self.root)
+
+    def resolved(self, target: str) -> str:
+        if target == "~" or target.startswith("~/"):
+            target = os.path.expanduser("~") + target[1:]
+        path = os.path.normpath(os.path.join(self.cwd, target))
+        return "/" + path.lstrip("/")  # two leading slashes are kept by normpath
+
+    def is_vital(self, target: str) -> bool:
+        """Whether everything in it, or it itself, is the system, a home, or what is above home or project."""
+        if target.startswith("-"):
+            return False
+        folder, _ = _folder_and_whether_all(target)
+        if folder.startswith("/" + DYNAMIC):
+            return True  # `/$NAME` is `/` where the name is empty
+        if DYNAMIC in folder:
+            return False
+        path = self.resolved(folder)
+        return path in _SYSTEM or _is_home(path) or _is_above(path, self.root)
+
+    def holds_history(self, target: str) -> bool:
+        """Whether the project's own git repository would go with it; another repository's may."""
+        folder, is_all = _folder_and_whether_all(target)
+        if target.startswith("-") or DYNAMIC in folder:
+            return False
+        path, tail = self.resolved(folder), target.rpartition("/")[2]
+        if not is_all and path == self.root:
+            return target.rstrip("/") != "."  # which `rm` itself refuses
+        means_git = tail.startswith(".") and ".git".startswith(tail.rstrip("*?")) and "*" in tail
+        if not means_git and os.path.basename(path) != ".git":
+            return False
+        around = path if is_all else os.path.dirname(path)
+        return around == self.root or _is_above(around, self.root)
 
 
-def is_vital(target: str, cwd: str) -> bool:
-    """Whether everything in it, or it itself, is the system, a home, or all above the project."""
-    if target.startswith("-"):
-        return False
+def _folder_and_whether_all(target: str) -> tuple[str, bool]:
+    """`a/*` as `a` and that all in it is meant; anything else as it is."""
     head, _, tail = target.rpartition("/")
     if tail in _GLOBS or (tail and not tail.strip("*?.") and "*" in tail):
-        target = head + "/" if head or target.startswith("/") else "."
-    if target.startswith("/" + DYNAMIC):
-        return True  # `/$NAME` is `/` where the name is empty
-    if DYNAMIC in target:
-        return False
-    path = _resolved(target, cwd)
+        return (head + "/" if head or target.startswith("/") else "."), True
+    return target, False
+
+
+def _is_home(path: str) -> bool:
     home = os.path.expanduser("~")
-    is_home = path in (home, os.path.dirname(home)) or (
-        path.count("/") == 2 and path.startswith(("/home/", "/Users/"))
-    )
-    return path in _SYSTEM or is_home
+    is_somebodys = path.count("/") == 2 and path.startswith(("/home/", "/Users/"))
+    return path == home or is_somebodys or _is_above(path, home)
+
+
+def _is_above(path: str, other: str) -> bool:
+    return other != path and other.startswith(path.rstrip("/") + "/")
 
 
 def is_disk(target: str) -> bool:
@@ -97,31 +153,31 @@ def is_disk(target: str) -> bool:
     return path.startswith("/dev/") and path[5:].startswith(_DISKS)
 
 
-def why_not_write(target: str, cwd: str) -> str | None:
-    path = _resolved(target, cwd)
+def why_not_write(target: str, place: CommandPlace) -> Refusal | None:
+    path = place.resolved(target)
     if is_disk(path):
-        return f"it overwrites the disk {path}"
+        return f"it overwrites the disk {path}", "write to a file inside the project"
     if path in _PRECIOUS_FILES:
-        return f"it overwrites {path}"
+        return f"it overwrites {path}", "write to a file inside the project"
     return None
 
 
-def why_not_run(name: str, words: list[str], cwd: str, branch: Callable[[], str]) -> str | None:
-    rule = _RULES.get(name)
+def why_not_run(name: str, words: list[str], place: CommandPlace) -> Refusal | None:
+    rule = PROGRAMS.get(name)
     if rule is not None:
-        return rule(words, cwd)
-    if name == "git":
-        return _git(words, branch)
-    if name.startswith(("mkfs", "mke2fs", "newfs")) or name in _DISK_TOOLS:
+        return rule[0](words, place)
+    if name.startswith(_FORMATTERS) or name in _DISK_TOOLS:
         return _disk_tool(name, words)
-    if name in ("shutdown", "reboot", "halt", "poweroff"):
-        return None if "--help" in words else "it shuts the machine down"
+    if name in _POWER:
+        return None if "--help" in words else ("it shuts the machine down", _NOTHING_INSTEAD)
     if DYNAMIC in name or any(sign in name for sign in "*?["):
-        return _hidden(words, cwd)
+        return _hidden(words, place)
     return None
 
 
+_FORMATTERS = ("mkfs", "mke2fs", "newfs")
 _DISK_TOOLS = ("wipefs", "fdisk", "sfdisk", "sgdisk", "parted", "blkdiscard", "hdparm", "mkswap", "badblocks")
+_POWER = ("shutdown", "reboot", "halt", "poweroff")
 
 
 def _letters(words: list[str]) -> str:
@@ -132,164 +188,248 @@ def _is_recursive(words: list[str]) -> bool:
     return "--recursive" in words or any(letter in _letters(words) for letter in "rR")
 
 
-def _vital(words: list[str], cwd: str) -> str | None:
-    return next((word.replace(DYNAMIC, "$…") for word in words if is_vital(word, cwd)), None)
+def _vital(words: list[str], place: CommandPlace) -> str | None:
+    return next((word.replace(DYNAMIC, "$…") for word in words if place.is_vital(word)), None)
 
 
-def _rm(words: list[str], cwd: str) -> str | None:
+def _rm(words: list[str], place: CommandPlace) -> Refusal | None:
     if "--no-preserve-root" in words:
-        return "it may delete the whole system"
-    target = _vital(words, cwd)
+        return "it may delete the whole system", _NAME_THEM
+    if not _is_recursive(words):
+        return None
+    target = _vital(words, place)
+    if target is not None:
+        return f"it deletes {target} recursively", _NAME_THEM
+    target = next((word for word in words if place.holds_history(word)), None)
+    return (f"it deletes this project's git repository ({target})", _NAME_THEM) if target else None
+
+
+def _change_all(words: list[str], place: CommandPlace) -> Refusal | None:
+    target = _vital(words, place)
     if target is not None and _is_recursive(words):
-        return f"it deletes {target} recursively"
+        return f"it changes the owner or permissions of everything in {target}", _NAME_THEM
     return None
 
 
-def _change_all(words: list[str], cwd: str) -> str | None:
-    target = _vital(words, cwd)
-    if target is not None and _is_recursive(words):
-        return f"it changes the owner or permissions of everything in {target}"
-    return None
-
-
-def _find(words: list[str], cwd: str) -> str | None:
+def _find(words: list[str], place: CommandPlace) -> Refusal | None:
     start = [word for word in words if not word.startswith("-")][:1]
-    where = _vital(start, cwd) if start else None
+    where = _vital(start, place) if start else None
     deletes = "-delete" in words or any(
         word in ("-exec", "-execdir", "-ok") and os.path.basename(after) in ("rm", "shred", "unlink")
         for word, after in zip(words, words[1:], strict=False)  # noqa: RUF007 - itertools is not loaded here
     )
-    return f"it deletes the files it finds under {where}" if where and deletes else None
+    return (f"it deletes the files it finds under {where}", _NAME_THEM) if where and deletes else None
 
 
-def _dd(words: list[str], cwd: str) -> str | None:
+def _dd(words: list[str], place: CommandPlace) -> Refusal | None:
     outputs = (word[3:] for word in words if word.startswith("of="))
-    return next((why for word in outputs if (why := why_not_write(word, cwd))), None)
+    return next((why for word in outputs if (why := why_not_write(word, place))), None)
 
 
-def _move(words: list[str], cwd: str) -> str | None:
+def _move(words: list[str], place: CommandPlace) -> Refusal | None:
     plain = [word for word in words if not word.startswith("-")]
-    target = _vital(plain[:-1], cwd)
+    target = _vital(plain[:-1], place)
     if target is not None:
-        return f"it moves {target} away"
-    return why_not_write(plain[-1], cwd) if plain else None
+        return f"it moves {target} away", _NAME_THEM
+    return why_not_write(plain[-1], place) if plain else None
 
 
-def _copy(words: list[str], cwd: str) -> str | None:
+def _copy(words: list[str], place: CommandPlace) -> Refusal | None:
     plain = [word for word in words if not word.startswith("-")]
-    return why_not_write(plain[-1], cwd) if plain else None
+    return why_not_write(plain[-1], place) if plain else None
 
 
-def _tee(words: list[str], cwd: str) -> str | None:
-    return next((why for word in words if (why := why_not_write(word, cwd))), None)
+def _tee(words: list[str], place: CommandPlace) -> Refusal | None:
+    return next((why for word in words if (why := why_not_write(word, place))), None)
 
 
-def _shred(words: list[str], cwd: str) -> str | None:
-    return next((f"it wipes {word}" for word in words if is_disk(word) or is_vital(word, cwd)), None)
+def _shred(words: list[str], place: CommandPlace) -> Refusal | None:
+    hit = next((word for word in words if is_disk(word) or place.is_vital(word)), None)
+    return (f"it wipes {hit}", _NAME_THEM) if hit else None
 
 
-def _rsync(words: list[str], cwd: str) -> str | None:
+def _rsync(words: list[str], place: CommandPlace) -> Refusal | None:
     removes = any(word.startswith("--delete") for word in words)
-    target = _vital(words[-1:], cwd)
-    return f"it deletes the contents of {target}" if removes and target else None
+    target = _vital(words[-1:], place)
+    return (f"it deletes the contents of {target}", _NAME_THEM) if removes and target else None
 
 
-def _kill(words: list[str], cwd: str) -> str | None:  # noqa: ARG001 - one form for all rules
+def _kill(words: list[str], place: CommandPlace) -> Refusal | None:  # noqa: ARG001 - one form for all rules
     plain = [word for word in words[1:] if word in ("-1", "1")]
-    return "it kills every process, or init" if plain else None
+    return ("it kills every process, or init", "name the process ids you started") if plain else None
 
 
-def _crontab(words: list[str], cwd: str) -> str | None:  # noqa: ARG001
-    return "it deletes all scheduled jobs" if "r" in _letters(words) else None
+def _crontab(words: list[str], place: CommandPlace) -> Refusal | None:  # noqa: ARG001
+    if "r" not in _letters(words):
+        return None
+    return "it deletes all scheduled jobs", "`crontab -l` into a file, edit that, and load it again"
 
 
-def _systemctl(words: list[str], cwd: str) -> str | None:  # noqa: ARG001
+def _systemctl(words: list[str], place: CommandPlace) -> Refusal | None:  # noqa: ARG001
     ends = ("poweroff", "reboot", "halt", "kexec", "emergency", "rescue")
-    return "it shuts the machine down" if any(word in ends for word in words) else None
+    return ("it shuts the machine down", _NOTHING_INSTEAD) if any(word in ends for word in words) else None
 
 
-def _init(words: list[str], cwd: str) -> str | None:  # noqa: ARG001
-    return "it shuts the machine down" if words[:1] in (["0"], ["6"]) else None
+def _init(words: list[str], place: CommandPlace) -> Refusal | None:  # noqa: ARG001
+    return ("it shuts the machine down", _NOTHING_INSTEAD) if words[:1] in (["0"], ["6"]) else None
 
 
-_RULES: dict[str, Callable[[list[str], str], str | None]] = {
-    "rm": _rm,
-    "srm": _rm,
-    "chmod": _change_all,
-    "chown": _change_all,
-    "chgrp": _change_all,
-    "find": _find,
-    "dd": _dd,
-    "mv": _move,
-    "cp": _copy,
-    "tee": _tee,
-    "shred": _shred,
-    "rsync": _rsync,
-    "kill": _kill,
-    "crontab": _crontab,
-    "systemctl": _systemctl,
-    "init": _init,
-    "telinit": _init,
-}
-
-
-def _disk_tool(name: str, words: list[str]) -> str | None:
+def _disk_tool(name: str, words: list[str]) -> Refusal | None:
     if any(word in ("-l", "--list", "--help", "-h", "--version") for word in words):
         return None
     disk = next((word for word in words if is_disk(word)), None)
-    return f"{name} wipes or rewrites the disk {disk}" if disk else None
+    return (f"{name} wipes or rewrites the disk {disk}", "use an image file") if disk else None
 
 
-def _hidden(words: list[str], cwd: str) -> str | None:
+def _hidden(words: list[str], place: CommandPlace) -> Refusal | None:
     """A program whose name only the shell will know, given the words of a deletion."""
-    target = _vital(words, cwd)
+    target = _vital(words, place)
     if target is not None and _is_recursive(words):
-        return f"it hides which program operates on {target}"
+        return f"it hides which program operates on {target}", _NAME_THEM
     return None
 
 
-def _git(words: list[str], branch: Callable[[], str]) -> str | None:
-    if "push" not in words:
-        return None
-    rest = words[words.index("push") + 1 :]
+def _git(words: list[str], place: CommandPlace) -> Refusal | None:
+    verb = next((word for word in words if word in _GIT_VERBS), "")
+    rest = words[words.index(verb) + 1 :] if verb else []
+    if verb == "push":
+        return _git_push(rest, place.branch)
+    if verb and _discards_all(verb, rest):
+        folder = next((after for word, after in zip(words, words[1:], strict=False) if word == "-C"), ".")  # noqa: RUF007
+        if place.has_changes(place.resolved(folder)):
+            return "it discards every uncommitted change here", _SAVE_FIRST
+    return None
+
+
+_GIT_VERBS = ("push", "checkout", "restore", "reset")
+
+
+def _discards_all(verb: str, rest: list[str]) -> bool:
+    if verb == "reset":
+        return "--hard" in rest
+    if verb == "restore" and "--worktree" not in rest and ("--staged" in rest or "S" in _letters(rest)):
+        return False
+    return any(word in (".", "./", ":/", "*") for word in rest)
+
+
+def _git_push(rest: list[str], branch: Callable[[], str]) -> Refusal | None:
     refs = [word for word in rest if not word.startswith("-")][1:]
     forced = "--force" in rest or "f" in _letters([word for word in rest if word != "--force-with-lease"])
     deletes = "--delete" in rest or "-d" in rest
     if "--mirror" in rest:
-        return "it mirrors this repository and deletes whatever exists only on the remote"
+        return "it mirrors this repository and deletes whatever exists only on the remote", _OWN_BRANCH
     for ref in refs:
         aimed = ref.removeprefix("+").rpartition(":")[2].removeprefix("refs/heads/")
         if aimed in _PROTECTED_BRANCHES and (forced or deletes or ref.startswith(("+", ":"))):
-            return f"it rewrites or deletes the shared branch {aimed}"
+            return f"it rewrites or deletes the shared branch {aimed}", _OWN_BRANCH
     if forced and not refs and branch() in _PROTECTED_BRANCHES:
-        return f"it rewrites the shared branch {branch()}"
+        return f"it rewrites the shared branch {branch()}", _OWN_BRANCH
     return None
 
 
-def why_not_script(text: str) -> str | None:
+if TYPE_CHECKING:
+    ProgramRule = Callable[[list[str], CommandPlace], Refusal | None]
+
+_ON_DEVICES = ("/dev", "/etc", "/proc")
+PROGRAMS: dict[str, tuple[ProgramRule, tuple[str, ...]]] = {
+    "rm": (_rm, ("rm",)),
+    "srm": (_rm, ("srm",)),
+    "chmod": (_change_all, ("chmod",)),
+    "chown": (_change_all, ("chown",)),
+    "chgrp": (_change_all, ("chgrp",)),
+    "find": (_find, ("-delete", "-exec", "-ok")),
+    "dd": (_dd, _ON_DEVICES),
+    "mv": (_move, ("mv",)),
+    "cp": (_copy, _ON_DEVICES),
+    "tee": (_tee, _ON_DEVICES),
+    "shred": (_shred, ("shred",)),
+    "rsync": (_rsync, ("rsync",)),
+    "kill": (_kill, ("kill",)),
+    "crontab": (_crontab, ("crontab",)),
+    "systemctl": (_systemctl, ("systemctl",)),
+    "init": (_init, ("init",)),
+    "telinit": (_init, ("telinit",)),
+    "git": (_git, _GIT_VERBS),
+}
+"""The rule of each program, and the words without one of which a plain command line does it no harm."""
+
+
+def telling_words() -> list[str]:
+    """Words that `hook.sh` leaves to Python: without any of them a plain command harms nothing."""
+    of_programs = [word for _, words in PROGRAMS.values() for word in words]
+    named = (*_FORMATTERS, *_DISK_TOOLS, *_POWER, *_RUN_TEXT, "eval", "source", "xargs", "parallel")
+    return sorted(
+        {*of_programs, *named, "commit", "holdfast"}
+    )  # a nudge and the other guard want the last two
+
+
+# ── one-line programs ─────────────────────────────────────────────────────────────────────────────
+
+_REMOVERS = ("rmtree(", "remove_tree(", "rm_rf(", "rmSync(", "rmdirSync(")
+_STARTERS = ("os.system(", "system(", "execSync(")
+_HOMES = (
+    *("Path.home()", "os.homedir()", "homedir()", "process.env.HOME", "Dir.home"),
+    *("os.environ['HOME']", 'os.environ["HOME"]', "os.environ.get('HOME')", 'os.environ.get("HOME")'),
+    *("os.getenv('HOME')", 'os.getenv("HOME")', "ENV['HOME']", 'ENV["HOME"]'),
+)
+_WRAPPERS = ("expanduser", "abspath", "realpath", "normpath", "join", "path", "Path", "pathlib", "str", "os")
+
+
+def why_not_script(text: str, place: CommandPlace) -> Refusal | None:
     """A one-line program that removes a vital folder by its own means."""
-    for call in (
-        "rmtree(",
-        "remove_tree(",
-        "rm_rf(",
-        "rmSync(",
-        "rmdirSync(",
-        "os.system(",
-        "system(",
-        "execSync(",
-    ):
+    for call in (*_REMOVERS, *_STARTERS):
         _, found, after = text.partition(call)
         if not found:
             continue
-        argument = after.lstrip().lstrip("\"'")
-        argument = argument.partition(after.lstrip()[:1] if after.lstrip()[:1] in "\"'" else ")")[0]
-        if "system" in call or "exec" in call:
-            why = danger(argument)
+        if call in _STARTERS:
+            why = danger(_first_literal(after), place)
             if why:
                 return why
-        elif argument and is_vital(argument, "/work"):
-            return f"it deletes {argument} recursively"
+        else:
+            target = _path_in(after)
+            if target and place.is_vital(target):
+                return f"it deletes {target} recursively", _NAME_THEM
     return None
+
+
+def _first_literal(code: str) -> str:
+    code = code.lstrip()
+    return code[1:].partition(code[:1])[0] if code[:1] in ("'", '"') else code.partition(")")[0]
+
+
+def _path_in(code: str) -> str:
+    """The path that the first argument stands for; empty where only running it would tell."""
+    for form in _HOMES:
+        code = code.replace(form, "'~'")
+    literals: list[str] = []
+    depth, at = 0, 0
+    while at < len(code):
+        sign = code[at]
+        if sign in "'\"":
+            end = code.find(sign, at + 1)
+            end = end if end >= 0 else len(code)
+            literals.append(code[at + 1 : end])
+            at = end
+        elif sign.isalpha() or sign == "_":
+            word = _identifier(code, at)
+            if word not in _WRAPPERS:
+                return ""
+            at += len(word) - 1
+        elif sign == "(":
+            depth += 1
+        elif sign == ")":
+            depth -= 1
+        if depth < 0 or (sign == "," and depth == 0):
+            break
+        at += 1
+    return os.path.join(*literals) if literals else ""
+
+
+def _identifier(code: str, start: int) -> str:
+    end = start
+    while end < len(code) and (code[end].isalnum() or code[end] == "_"):
+        end += 1
+    return code[start:end]
 
 
 # ── dangerous commands ────────────────────────────────────────────────────────────────────────────
@@ -329,18 +469,20 @@ def dangerous_commands(event: AgentEvent) -> str | None:
     command = event.command()
     if not command:
         return None
-    why = danger(command, event.text("cwd") or event.project, _branch(event))
-    if why is None:
+    place = CommandPlace(event.text("cwd") or event.project, _branch(event), _has_changes, event.project)
+    refusal = danger(command, place)
+    if refusal is None:
         return None
+    why, instead = refusal
     return (
-        f"holdfast: this command was blocked: {why}. If it is intended, the user can run it by hand; "
-        "otherwise name the exact files or folders inside the project."
+        f"holdfast: this command was blocked: {why}. Allowed instead: {instead}. "
+        "If the user wants exactly this, they can run it by hand."
     )
 
 
 def all_programs(command: str, depth: int = 0) -> Iterator[Simple]:
     """Those of the line, and those of texts that shells and `eval` in it are given to run."""
-    for simple in parse(command) if depth <= _DEEPEST else ():
+    for simple in parse(command) if depth <= _DEEPEST and len(command) <= LONGEST_COMMAND else ():
         yield simple
         for text in _texts_run_by(simple):
             yield from all_programs(text, depth + 1)
@@ -365,19 +507,43 @@ def _texts_run_by(simple: Simple) -> list[str]:
     return [*simple.reads, *([printed] if printed else [])]
 
 
-def danger(
-    command: str, cwd: str = "/work", branch: Callable[[], str] = lambda: "", depth: int = 0
-) -> str | None:
+def danger(command: str, place: CommandPlace, depth: int = 0) -> Refusal | None:
     """Why the command may not run; None where nothing speaks against it."""
+    if len(command) > LONGEST_COMMAND:
+        return "it is too long to analyse", "write the text to a file with your editing tool and use the file"
     if depth > _DEEPEST:
-        return "it is nested too deeply to analyse"
+        return _TOO_DEEP
     if _is_fork_bomb(command):
-        return "it is a fork bomb"
-    for simple in parse(command):
-        why = _danger_of(simple, cwd, branch, depth)
-        if why:
-            return why
+        return "it is a fork bomb", _NOTHING_INSTEAD
+    try:
+        programs = parse(command)
+    except RecursionError:
+        return _TOO_DEEP
+    for simple in programs:
+        if simple.words[:2] in (["git", "stash"], ["git", "commit"]):  # what follows finds nothing to lose
+            place = CommandPlace(place.cwd, place.branch, root=place.root)
+        refusal = _danger_of(simple, place, depth)
+        if refusal:
+            return refusal
     return None
+
+
+_TOO_DEEP = ("it is nested too deeply to analyse", "run its parts one by one")
+
+
+def _has_changes(folder: str) -> bool:
+    """Of tracked files. Where git cannot tell, the command is git's own to refuse."""
+    from pathlib import Path
+
+    from holdfast.base.errors import GitError
+    from holdfast.base.git import guarded_environment, run_git
+
+    try:
+        safe = guarded_environment(Path(folder))
+        status = ("status", "--porcelain", "--untracked-files=no", "--ignore-submodules=all")
+        return bool(run_git(Path(folder), *status, environment=safe, time_limit=5.0).out)
+    except GitError:
+        return False
 
 
 def _branch(event: AgentEvent) -> Callable[[], str]:
@@ -407,23 +573,23 @@ def _is_fork_bomb(command: str) -> bool:
     return False
 
 
-def _danger_of(simple: Simple, cwd: str, branch: Callable[[], str], depth: int) -> str | None:
-    folder = moved(cwd, simple.folder)
+def _danger_of(simple: Simple, place: CommandPlace, depth: int) -> Refusal | None:
+    place = place.after_cd(simple.folder)
     for target in simple.writes:
-        why = why_not_write(target, folder)
-        if why:
-            return why
+        refusal = why_not_write(target, place)
+        if refusal:
+            return refusal
     words, fed_by_xargs = _program(simple.words)
     if not words:
         return None
     name = os.path.basename(words[0])
-    why = _runs_text(name, words, simple, folder, branch, depth)
-    if why:
-        return why
+    refusal = _runs_text(name, words, simple, place, depth)
+    if refusal:
+        return refusal
     rest = words[1:]
     if fed_by_xargs and simple.after is not None:
         rest = [*rest, *simple.after.words[1:]]
-    return why_not_run(name, rest, folder, branch)
+    return why_not_run(name, rest, place)
 
 
 def _program(words: list[str]) -> tuple[list[str], bool]:
@@ -458,40 +624,49 @@ def _past_options(words: list[str], with_argument: str) -> list[str]:
     return words[position:]
 
 
+_UNSEEN_DOWNLOAD = ("it runs downloaded code without inspection", _READ_FIRST)
+
+
 def _runs_text(
-    name: str, words: list[str], simple: Simple, cwd: str, branch: Callable[[], str], depth: int
-) -> str | None:
+    name: str, words: list[str], simple: Simple, place: CommandPlace, depth: int
+) -> Refusal | None:
     """Shells, `eval` and interpreters that are given a program as text."""
     if name == "eval":
-        return _of_text(" ".join(words[1:]), cwd, branch, depth)
+        return _of_text(" ".join(words[1:]), place, depth)
     if name in _RUN_TEXT:
-        return _of_shell(name, words, simple, cwd, branch, depth)
+        return _of_shell(name, words, simple, place, depth)
     if name in ("source", "."):
-        return (
-            "it runs downloaded code without inspection"
-            if any(word.startswith(DYNAMIC) for word in words[1:])
-            else None
-        )
+        return _UNSEEN_DOWNLOAD if any(word.startswith(DYNAMIC) for word in words[1:]) else None
     if name.startswith(("python", "perl", "ruby", "node", "php")):
-        return next((why for word in words[1:] if (why := why_not_script(word))), None)
+        return next((why for word in words[1:] if (why := why_not_script(word, place))), None)
     return None
 
 
-def _of_shell(
-    name: str, words: list[str], simple: Simple, cwd: str, branch: Callable[[], str], depth: int
-) -> str | None:
+def _of_shell(name: str, words: list[str], simple: Simple, place: CommandPlace, depth: int) -> Refusal | None:
+    if name in _SHELLS and _only_checks(words):
+        return None
     given = _command_text(words)
     if given is not None:
-        return _of_text(given, cwd, branch, depth)
+        return _of_text(given, place, depth)
     if any(word.startswith(DYNAMIC + "<") for word in words[1:]):
-        return "it runs downloaded code without inspection"
+        return _UNSEEN_DOWNLOAD
     if name == "ssh":
         return None
     for body in simple.reads:
-        why = _of_text(body, cwd, branch, depth)
-        if why:
-            return why
-    return _of_pipe(simple, cwd, branch, depth) if name in _SHELLS and len(words) < 4 else None
+        refusal = _of_text(body, place, depth)
+        if refusal:
+            return refusal
+    return _of_pipe(simple, place, depth) if name in _SHELLS and len(words) < 4 else None
+
+
+def _only_checks(words: list[str]) -> bool:
+    """`bash -n` reads its input and runs nothing of it."""
+    own: list[str] = []
+    for word in words[1:]:
+        if not word.startswith(("-", "+")) or word == "--":
+            break
+        own.append(word)
+    return "n" in _letters(own) and not any(word.startswith("+") for word in own)
 
 
 def _command_text(words: list[str]) -> str | None:
@@ -508,23 +683,23 @@ def _printed_text(words: list[str]) -> str | None:
     return " ".join(words[1:]).replace("\\n", "\n")
 
 
-def _of_text(text: str, cwd: str, branch: Callable[[], str], depth: int) -> str | None:
+def _of_text(text: str, place: CommandPlace, depth: int) -> Refusal | None:
     if text.strip() == DYNAMIC:
-        return "it runs the output of another command without inspection"
-    return danger(text, cwd, branch, depth + 1)
+        return "it runs the output of another command without inspection", _READ_FIRST
+    return danger(text, place, depth + 1)
 
 
-def _of_pipe(simple: Simple, cwd: str, branch: Callable[[], str], depth: int) -> str | None:
+def _of_pipe(simple: Simple, place: CommandPlace, depth: int) -> Refusal | None:
     """What is piped into a shell: downloads and decoded text are refused, plain text is looked at."""
     source = simple.after
     while source is not None:
         words = _program(source.words)[0]
         name = os.path.basename(words[0]) if words else ""
         if name in _FETCHERS or name in _DECODERS:
-            return "it pipes downloaded or decoded text into a shell without inspection"
+            return "it pipes downloaded or decoded text into a shell without inspection", _READ_FIRST
         text = _printed_text(words)
         if text is not None:
-            return danger(text, cwd, branch, depth + 1)
+            return danger(text, place, depth + 1)
         source = source.after
     return None
 

@@ -8,6 +8,8 @@ _SEPARATORS = (";", "&", "|", "\n", "(", ")")
 _BLANK = " \t\r"
 DYNAMIC = "\x00"
 """Stands in a word for text that only the shell will know."""
+_ONE_OF, _OR, _END = "\x02", "\x03", "\x04"
+"""Around and between the values that a loop's variable takes in turn."""
 
 
 class Simple:
@@ -76,6 +78,8 @@ class _Reader:
         words = [word for word in self.words if word not in ("{", "}", "!", "then", "do", "else")]
         while words and words[0] in ("if", "while", "until", "elif", "time"):
             words.pop(0)
+        if words[:1] == ["for"] and words[2:3] == ["in"]:
+            self.variables[words[1]] = _ONE_OF + _OR.join(words[3:]) + _END
         assigned = 0
         while assigned < len(words) and _is_assignment(words[assigned]):
             name, _, value = words[assigned].partition("=")
@@ -95,7 +99,7 @@ class _Reader:
 
     def _word_or_descriptor(self) -> None:
         start = self.at
-        for word in _braces(self._word()):
+        for word in _one_of_each(_braces(self._word())):
             if DYNAMIC not in word and " " in word and "\x01" in word:
                 self.words += word.replace("\x01", "").split()
             else:
@@ -287,6 +291,16 @@ def _ansi(text: str) -> str:
         return text.encode("latin-1", "backslashreplace").decode("unicode_escape")
     except UnicodeDecodeError:
         return DYNAMIC
+
+
+def _one_of_each(words: list[str]) -> list[str]:
+    """A word with a loop's variable in it as the words it becomes, one a round."""
+    found: list[str] = []
+    for word in words:
+        head, is_loop, rest = word.partition(_ONE_OF)
+        values, _, tail = rest.partition(_END)
+        found += [head + value + tail for value in values.split(_OR)[:64]] if is_loop else [word]
+    return found
 
 
 def _braces(word: str) -> list[str]:

@@ -6,9 +6,6 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from holdfast.hooks.fast.event import AgentEvent
 
-BLOCKED = 2
-"""The exit code that every agent reads as: this tool call may not run; the reason is on stderr."""
-
 
 class HookAnswer:
     __slots__ = ("blocked", "context", "quiet_line", "status", "stop")
@@ -31,6 +28,8 @@ def rendered(event: "AgentEvent", answer: HookAnswer) -> str:
         return answer.status + "\n"
     if event.agent == "opencode":
         return _for_plugin(answer)
+    if answer.blocked is not None:
+        return _denying(event, answer.blocked)
     if answer.stop is not None:
         return _stopping(event, answer.stop)
     if answer.quiet_line and not answer.context and event.agent != "gemini":
@@ -53,10 +52,17 @@ def _joined(told: list[str]) -> str:
     return "\n\n".join(told)
 
 
+def _denying(event: "AgentEvent", reason: str) -> str:
+    """This tool call may not run. An error exit would do, but people see that as a broken hook."""
+    if event.agent == "gemini":
+        return _line({"decision": "deny", "reason": reason})
+    denied = {"hookEventName": event.name, "permissionDecision": "deny"}
+    return _line({"hookSpecificOutput": {**denied, "permissionDecisionReason": reason}})
+
+
 def _stopping(event: "AgentEvent", reason: str) -> str:
     if event.agent == "codex":  # knows no stop between tools; a denied tool makes the model end its turn
-        denied = {"hookEventName": event.name, "permissionDecision": "deny"}
-        return _line({"hookSpecificOutput": {**denied, "permissionDecisionReason": reason}})
+        return _denying(event, reason)
     return _line({"continue": False, "stopReason": reason})
 
 

@@ -224,17 +224,13 @@ def _answered(agent: str, name: str) -> int:
     data = _stdin()
     if name not in MOMENTS.get(agent, ()):
         return 0  # an agent newer than we are
-    from holdfast.hooks.fast.answer import BLOCKED, rendered
+    from holdfast.hooks.fast.answer import rendered
     from holdfast.hooks.fast.event import AgentEvent
 
     event = AgentEvent(agent, name, data, os.environ)
-    answer = dispatch(event)
-    output = rendered(event, answer)
+    output = rendered(event, dispatch(event))
     if output:
         _write(1, output)
-    if answer.blocked:
-        _write(2, answer.blocked + "\n")
-        return BLOCKED
     return 0
 
 

@@ -66,6 +66,8 @@ MOMENTS = {
 
 _SAFE_SIGNS = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-")
 
+_PLAIN_WORD = _SAFE_SIGNS | frozenset("/=:,@%+")
+
 
 class AgentEvent:
     """Reads nothing but the payload until asked."""
@@ -121,12 +123,21 @@ class AgentEvent:
     def command(self) -> str:
         """The shell command of this tool call; empty where it is none."""
         given = self.mapping("tool_input").get("command")
-        if isinstance(given, list):
-            return " ".join(map(str, given))  # pyright: ignore[reportUnknownArgumentType]
+        if isinstance(
+            given, list
+        ):  # `["bash", "-lc", "make test"]`: each entry is one word, whatever is in it
+            return " ".join(map(_as_word, given))  # pyright: ignore[reportUnknownArgumentType]
         return text(given)
 
     def note(self, name: str) -> str:
         return os.path.join(self.folder, name)
+
+
+def _as_word(entry: object) -> str:
+    word = str(entry)
+    if word and word.isascii() and _PLAIN_WORD.issuperset(word):
+        return word
+    return "'" + word.replace("'", "'\\''") + "'"
 
 
 def project_of(agent: str, cwd: str, environ: "Mapping[str, str]") -> str:

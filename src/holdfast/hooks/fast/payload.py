@@ -6,6 +6,7 @@ Loading `json` around it loads `re`, which costs a hook more than all of its wor
 from _json import make_encoder, make_scanner
 
 _LONGEST_NUMBER = 4000
+_BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 _DEEPEST = 100
 """Levels of a payload that are nested deeper than the scanner can go: what is below is left out."""
 
@@ -37,7 +38,7 @@ class NotAnObjectError(ValueError):
 
 def members(data: bytes) -> "dict[str, Any]":
     """A JSON object; of a doubled name the last."""
-    whole = data.decode("utf-8", "replace").lstrip()
+    whole = data.removeprefix(_BYTE_ORDER_MARK).decode("utf-8", "replace").lstrip()
     try:
         try:
             found, _ = _scan(whole, 0)
