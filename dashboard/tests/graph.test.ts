@@ -15,6 +15,7 @@ const task = (id: string, depends_on: string[] = []): Task => ({
   junit: null,
   prompt: null,
   result: null,
+  retries: null,
   review: false,
   run: null,
 });

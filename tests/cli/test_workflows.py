@@ -159,7 +159,7 @@ def test_a_task_that_fails(place: Place, plan: Callable[..., Path]) -> None:
     assert done.code == 1
     assert "failed: task t1: exit code 3: torn" in done.err
     shown = place.shown(done.err)
-    assert "hint: `holdfast resume WF-1` retries the failed task" in shown
+    assert "hint: `holdfast retry --workflow WF-1` retries the failed task" in shown
 
 
 def test_a_failed_task_is_tried_again(place: Place, plan: Callable[..., Path]) -> None:
@@ -168,7 +168,11 @@ def test_a_failed_task_is_tried_again(place: Place, plan: Callable[..., Path]) -
     status = place.shown(place.ok("status").out)
     assert "Status:    failed" in status
     assert "Snapshot:  SESSION-1  (session 1)\nTasks:     1 done, 2 remaining\n" in status
-    assert "Failed:    t2 (attempt 1): exit code 1\n           try again: holdfast resume WF-1\n" in status
+    assert (
+        "Failed:    t2 (attempt 1): exit code 1\n"
+        "           try again: holdfast retry --workflow WF-1\n"
+        "           or without it: holdfast skip t2 --workflow WF-1\n"
+    ) in status
     told = place.json("status")["workflow"]
     assert (told["status"], told["pause_reason"]) == ("failed", "task t2: exit code 1")
     assert told["failed_tasks"] == [{"id": "t2", "attempt": 1, "reason": "exit code 1"}]
@@ -186,6 +190,47 @@ def test_a_failed_task_is_tried_again(place: Place, plan: Callable[..., Path]) -
     assert "(task t2: exit code 1)\n  Tasks: 1 done, 2 remaining\n" in done.out
     assert done.out.endswith("✓ Workflow completed (3 tasks)\n")
     assert log(place) == ["a", "c"]
+
+
+def test_the_last_lines_of_output_and_a_retry(place: Place, plan: Callable[..., Path]) -> None:
+    place.run("run", plan("seq 1 20; test -e ok", "echo b >> log"))
+    told = place.ok("status").out
+    assert "exit code 1: 1\n             16\n             17\n" in told
+    (place.project / "ok").touch()
+    place.run("retry", "t2").failed(1, error="task t2 is pending; only a failed task can be retried")
+    done = place.run("retry", "t1")
+    assert (done.code, done.out.splitlines()[0]) == (0, "✓ Retrying task t1")
+    assert (done.out.splitlines()[-1], log(place)) == ("✓ Workflow completed (2 tasks)", ["b"])
+    place.run("retry").failed(1, error="No paused workflow in current directory")
+
+
+def test_a_failed_task_is_skipped(place: Place, plan: Callable[..., Path]) -> None:
+    place.run("run", plan("exit 1", "echo b >> log"), "--retries", "0", "--keep-going")
+    place.run("skip", "t9").failed(1, error="has no task 't9'", hint="its tasks: t1, t2")
+    done = place.run("skip", "t1", "-r", "by hand")
+    assert (done.code, done.out.splitlines()[0]) == (0, "✓ Skipped task t1")
+    assert log(place) == ["b"]
+    told = place.json("status")["workflow"]
+    assert (told["status"], told["tasks_completed"], told["tasks_remaining"]) == ("completed", 1, 0)
+
+
+def test_the_obvious_workflow_needs_no_name(place: Place) -> None:
+    asks = place.root / "asks.yaml"
+    asks.write_text(HEAD + "  - {id: a, run: 'echo a >> log', approval: true}\n")
+    place.run("approve").failed(1, error="No waiting workflow in current directory")
+    place.ok("run", asks)
+    assert "✓ Workflow completed" in place.run("approve").out
+    place.ok("run", asks)
+    assert "rejected" in place.ok("reject", "-r", "no").out
+    place.ok("run", asks)
+    assert "cancelled" in place.ok("cancel").out  # the active one
+    assert "cancelled" in place.ok("cancel").out  # the one that failed, alone now
+    place.run("cancel").failed(1, error="No active workflow")
+    place.run("run", asks)
+    place.ok("reject")
+    place.run("run", asks)
+    place.ok("reject")
+    place.run("cancel").failed(2, error="several workflows here could be cancelled", hint="name one")
 
 
 def test_a_failed_attempt_that_was_rolled_back_is_tried_again(
@@ -234,7 +279,7 @@ def test_a_failed_one_stands_in_nobodys_way(place: Place, plan: Callable[..., Pa
 def test_a_failed_one_is_resumed_by_a_worker(place: Place, plan: Callable[..., Path]) -> None:
     place.ok("run", plan("test -e ok", "echo b >> log"), "--detach")
     _until_it_is(place, "failed")
-    assert "try again: holdfast resume" in place.ok("status").out
+    assert "try again: holdfast retry" in place.ok("status").out
     (place.project / "ok").touch()
     assert place.run("resume", "--detach").code == 0
     _until_it_is(place, "completed")

@@ -156,6 +156,29 @@ def test_approve_reject_cancel(program: Served, place: Place) -> None:
                 pass
 
 
+def test_retry_and_skip(program: Served, place: Place) -> None:
+    wanted = plan("test -e ok", "exit 5", "echo c >> log") | {"retries": 1, "retry_delay": 0}
+    flow = program.ask("POST", "/api/workflows", {"plan": wanted}).data["id"]
+
+    def wait_for(status: str) -> None:
+        with program.socket(f"?since=0&workflow_id={flow}") as listener:
+            while program.get(f"/api/workflows/{flow}/progress")["workflow"]["status"] != status:
+                listener.next()
+
+    wait_for("failed")
+    assert program.get(f"/api/workflows/{flow}/progress")["failed_task_ids"] == ["t1"]
+    assert program.get(f"/api/workflows/{flow}/tasks")["tasks"][0]["attempts"] == 2
+    refused = program.ask("POST", f"/api/workflows/{flow}/retry", {"task_id": "t2"})
+    assert (refused.status, refused.code) == (409, "illegal_transition")
+    (place.project / "ok").touch()
+    answer = program.ask("POST", f"/api/workflows/{flow}/retry", {"task_id": "t1"})
+    assert (answer.status, answer.data["status"]) == (200, "resumed"), answer
+    wait_for("failed")
+    answer = program.ask("POST", f"/api/workflows/{flow}/skip", {"task_id": "t2", "reason": "later"})
+    assert (answer.status, answer.data["status"]) == (200, "skipped"), answer
+    wait_for("completed")
+
+
 BAD_PLANS: dict[str, tuple[Any, str]] = {
     "circle": (
         plan("true") | {"tasks": [{"id": "a", "run": "x", "depends_on": ["a"]}]},

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
+from datetime import UTC, datetime, timedelta
+
 import pytest
 
-from holdfast.base.errors import HeldElsewhereError
+from holdfast.base.errors import HeldElsewhereError, IllegalTransitionError, NotFoundError
 from holdfast.model.entry import TaskFinished, TaskStarted, WorkflowPaused, WorkflowStatusChanged
 from holdfast.model.workflow import Workflow
 from holdfast.workflows.notices import _told
+from holdfast.workflows.plan import parse_plan
 from holdfast.workflows.service import OrchestratorService
 from holdfast.workflows.worker import Here, Worker
 
-from .harness import Workshop, plan_of
+from .harness import Workshop, plan_of, wait_for
 
 NEEDS_OK = ("echo a >> log", "test -e ok", "echo c >> log")
 
@@ -125,6 +129,101 @@ def test_it_holds_no_worktree(any_workshop: Workshop) -> None:
         assert here.service.cancel(failed.id).status == "cancelled"
 
 
+THREE = "issue: {id: W, title: Work}\ntasks:\n"
+
+
+def test_one_of_two_failed_tasks_is_retried_and_the_other_skipped(any_workshop: Workshop) -> None:
+    plan = parse_plan(
+        THREE + "  - {id: a, run: 'test -e ok; echo a >> log; test -e ok'}\n"
+        "  - {id: b, run: 'echo b >> log; exit 4'}\n"
+        "  - {id: c, run: 'echo c >> log', depends_on: [a, b]}\n",
+        keep_going=True,
+    )
+    failed = any_workshop.run(plan)
+    assert failed.pause_reason == "task a: exit code 1; task b: exit code 4"
+    (any_workshop.project / "ok").touch()
+    with Here(any_workshop.settings) as here:
+        again = here.run(here.service.retry(failed.id, "a", claim=here.claim).workflow)
+        assert (again.status, again.pause_reason) == ("failed", "task b: exit code 4")
+        with pytest.raises(IllegalTransitionError, match="task a is completed; only a failed task"):
+            here.service.retry(failed.id, "a")
+        with pytest.raises(NotFoundError, match="has no task 'x'"):
+            here.service.skip(failed.id, "x")
+        done = here.run(here.service.skip(failed.id, "b", "not now", claim=here.claim))
+        assert (done.status, any_workshop.log()) == ("completed", ["a", "b", "a", "c"])
+        task = here.service.tasks(done.id).by_id["b"]
+        assert (task.status, task.result) == ("skipped", "not now")
+
+
+def test_what_does_not_depend_on_it_runs_where_the_plan_says_so(any_workshop: Workshop) -> None:
+    tasks = (
+        THREE + "  - {id: a, run: 'false'}\n  - {id: b, run: 'echo b >> log'}\n"
+        "  - {id: c, run: 'echo c >> log', depends_on: [a]}\n"
+    )
+    stopped = any_workshop.run(parse_plan(tasks))
+    assert (stopped.status, any_workshop.log()) == ("failed", [])
+    kept_going = any_workshop.run(parse_plan(tasks, keep_going=True))
+    assert (kept_going.status, any_workshop.log()) == ("failed", ["b"])
+    states = {name: task.status for name, task in any_workshop.tasks(kept_going).items()}
+    assert states == {"a": "failed", "b": "completed", "c": "pending"}
+
+
+@pytest.mark.parametrize("parallel", [1, 2])
+def test_it_is_retried_by_itself_as_often_as_the_plan_says(any_workshop: Workshop, parallel: int) -> None:
+    plan = parse_plan(
+        THREE + "  - {id: a, run: 'echo $HOLDFAST_ATTEMPT >> log; test $HOLDFAST_ATTEMPT = 3', retries: 2}\n"
+        "  - {id: b, run: 'echo b >> log; false', depends_on: [a]}\n",
+        retry_delay=0.01,
+        retries=1,
+        parallel=parallel,
+    )
+    failed = any_workshop.run(plan)
+    assert (failed.status, failed.pause_reason) == ("failed", "task b: exit code 1")
+    assert any_workshop.log() == ["1", "2", "3", "b", "b"]
+    ends = [entry for entry in any_workshop.entries(failed, TaskFinished) if isinstance(entry, TaskFinished)]
+    assert [bool(end.retry_at) for end in ends] == [True, True, False, True, False]
+
+
+def test_a_retry_that_is_due_later_can_be_paused(any_workshop: Workshop) -> None:
+    plan = parse_plan(THREE + "  - {id: a, run: 'test -e ok', retries: 5}\n", retry_delay=600.0)
+    with any_workshop.service() as service, ThreadPoolExecutor(1) as beside:
+        ending = beside.submit(any_workshop.run, plan)
+        wait_for(lambda: any(isinstance(event.entry, TaskFinished) for event in service.events()))
+        (waiting,) = service.workflows()
+        assert service.pause_workflow(waiting.id) is not None
+        assert ending.result(60).status == "paused"
+    (any_workshop.project / "ok").touch()
+    assert any_workshop.resume(waiting).status == "completed"
+
+
+def test_a_worker_keeps_to_the_time_of_a_retry_that_a_dead_one_noted(any_workshop: Workshop) -> None:
+    with any_workshop.service() as service:
+        plan = parse_plan(THREE + "  - {id: a, run: 'echo a >> log; false', retries: 2}\n", retry_delay=0.01)
+        left = service.start(plan, claim="worker-nowhere-1-aaa#1")
+        retry_at = datetime.now(UTC) + timedelta(seconds=0.01)
+        service.core.record(
+            left.id,
+            TaskStarted(task_id="a"),
+            TaskFinished(task_id="a", outcome="failed", result="exit code 1", retry_at=retry_at),
+        )
+    Worker(any_workshop.settings).run(until_idle=True)
+    with any_workshop.service() as service:
+        assert service.workflow(left.id).status == "failed"
+        assert service.tasks(left.id).by_id["a"].attempts == 3
+    assert any_workshop.log() == ["a", "a"]
+
+
+def test_a_task_that_waits_for_approval_is_skipped(any_workshop: Workshop) -> None:
+    plan = parse_plan(
+        THREE + "  - {id: a, run: 'echo a >> log', approval: true}\n"
+        "  - {id: b, run: 'echo b >> log', depends_on: [a]}\n"
+    )
+    blocked = any_workshop.run(plan)
+    with Here(any_workshop.settings) as here:
+        done = here.run(here.service.skip(blocked.id, "a", claim=here.claim))
+    assert (done.status, any_workshop.log()) == ("completed", ["b"])
+
+
 def test_one_notice_says_what_to_do() -> None:
     paused = WorkflowPaused(
         snapshot_id="snap_1", session_id="session-1", session_number=1, trigger="failure", reason="task a: no"
@@ -133,5 +232,5 @@ def test_one_notice_says_what_to_do() -> None:
     failed = WorkflowStatusChanged(status="failed", reason="task a: no")
     assert _told("wf_1", failed) == (
         "Workflow wf_1 failed",
-        "task a: no\nTry again with: holdfast resume wf_1",
+        "task a: no\nTry again with: holdfast retry --workflow wf_1",
     )

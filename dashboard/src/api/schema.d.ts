@@ -428,6 +428,46 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/workflows/{workflow_id}/retry": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Retry Task
+         * @description Resume a workflow with the failed task of this name, or with all that failed.
+         */
+        post: operations["retry_task"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/workflows/{workflow_id}/skip": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Skip Task
+         * @description Skip a task that is not completed and continue with those that depend on it.
+         */
+        post: operations["skip_task"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/workflows/{workflow_id}/snapshots": {
         parameters: {
             query?: never;
@@ -685,7 +725,7 @@ export interface components {
              * Status
              * @enum {string}
              */
-            status: "created" | "pausing" | "paused" | "resumed" | "taken_up" | "cancelled" | "approved" | "rejected" | "deleted";
+            status: "created" | "pausing" | "paused" | "resumed" | "taken_up" | "skipped" | "cancelled" | "approved" | "rejected" | "deleted";
             /** Workflow Id */
             workflow_id: string;
         };
@@ -1039,7 +1079,7 @@ export interface components {
              */
             at: string;
             /** Entry */
-            entry: (components["schemas"]["WorkflowCreated"] | components["schemas"]["WorkflowStatusChanged"] | components["schemas"]["SessionTaken"] | components["schemas"]["Warned"] | components["schemas"]["TaskApproved"] | components["schemas"]["AgentSessionReported"] | components["schemas"]["WorkCommitted"] | components["schemas"]["TaskStarted"] | components["schemas"]["TaskFinished"] | components["schemas"]["DecisionRecorded"] | components["schemas"]["ErrorRecorded"] | components["schemas"]["FeedbackRecorded"] | components["schemas"]["TestsRun"] | components["schemas"]["UsageReported"] | components["schemas"]["ConstraintPinned"] | components["schemas"]["PauseRequested"] | components["schemas"]["WorkflowPaused"] | components["schemas"]["WorkflowResumed"] | components["schemas"]["HandoverTakenUp"] | components["schemas"]["SnapshotEnriched"] | components["schemas"]["SnapshotDeleted"] | components["schemas"]["SnapshotImported"] | components["schemas"]["WorkflowMoved"]) | components["schemas"]["UnknownEntry"];
+            entry: (components["schemas"]["WorkflowCreated"] | components["schemas"]["WorkflowStatusChanged"] | components["schemas"]["SessionTaken"] | components["schemas"]["Warned"] | components["schemas"]["TaskApproved"] | components["schemas"]["TaskSkipped"] | components["schemas"]["AgentSessionReported"] | components["schemas"]["WorkCommitted"] | components["schemas"]["TaskStarted"] | components["schemas"]["TaskFinished"] | components["schemas"]["DecisionRecorded"] | components["schemas"]["ErrorRecorded"] | components["schemas"]["FeedbackRecorded"] | components["schemas"]["TestsRun"] | components["schemas"]["UsageReported"] | components["schemas"]["ConstraintPinned"] | components["schemas"]["PauseRequested"] | components["schemas"]["WorkflowPaused"] | components["schemas"]["WorkflowResumed"] | components["schemas"]["HandoverTakenUp"] | components["schemas"]["SnapshotEnriched"] | components["schemas"]["SnapshotDeleted"] | components["schemas"]["SnapshotImported"] | components["schemas"]["WorkflowMoved"]) | components["schemas"]["UnknownEntry"];
             /** Seq */
             seq: number;
             /** Workflow Id */
@@ -1842,6 +1882,8 @@ export interface components {
             /** Force After */
             force_after?: number | null;
             issue: components["schemas"]["Issue-Input"];
+            /** Keep Going */
+            keep_going?: boolean | null;
             /** Parallel */
             parallel?: number | null;
             /** Pause Every */
@@ -1850,6 +1892,10 @@ export interface components {
             repository?: string | null;
             /** Resume On Reset */
             resume_on_reset?: boolean | null;
+            /** Retries */
+            retries?: number | null;
+            /** Retry Delay */
+            retry_delay?: number | null;
             /** Tasks */
             tasks: components["schemas"]["PlanTask"][];
             /** Timeout */
@@ -1880,6 +1926,8 @@ export interface components {
             junit?: string | null;
             /** Prompt */
             prompt?: string | null;
+            /** Retries */
+            retries?: number | null;
             /**
              * Review
              * @default false
@@ -2007,7 +2055,7 @@ export interface components {
              * Status
              * @enum {string}
              */
-            status: "created" | "pausing" | "paused" | "resumed" | "taken_up" | "cancelled" | "approved" | "rejected" | "deleted";
+            status: "created" | "pausing" | "paused" | "resumed" | "taken_up" | "skipped" | "cancelled" | "approved" | "rejected" | "deleted";
             /**
              * Taken Up Before
              * @description When it was previously resumed
@@ -2034,6 +2082,19 @@ export interface components {
              * @default false
              */
             strict: boolean;
+        };
+        /** RetryTask */
+        RetryTask: {
+            /**
+             * Message
+             * @description A message for the next session
+             */
+            message?: string | null;
+            /**
+             * Task Id
+             * @description The failed task; default: all that failed
+             */
+            task_id?: string | null;
         };
         /** Review */
         Review: {
@@ -2214,6 +2275,13 @@ export interface components {
             project: string;
             /** Version */
             version: string;
+        };
+        /** SkipTask */
+        SkipTask: {
+            /** Reason */
+            reason?: string | null;
+            /** Task Id */
+            task_id: string;
         };
         /**
          * SlowMessage
@@ -2428,6 +2496,11 @@ export interface components {
              */
             result: string | null;
             /**
+             * Retries
+             * @description Automatic retries after a failure, if not the plan's
+             */
+            retries: number | null;
+            /**
              * Review
              * @description Whether its result is a review of the work so far
              * @default false
@@ -2443,7 +2516,7 @@ export interface components {
              * @default pending
              * @enum {string}
              */
-            status: "pending" | "in_progress" | "blocked" | "completed" | "failed";
+            status: "pending" | "in_progress" | "blocked" | "completed" | "failed" | "skipped";
         };
         /** TaskApproved */
         TaskApproved: {
@@ -2499,6 +2572,11 @@ export interface components {
             /** Result */
             result: string | null;
             /**
+             * Retry At
+             * @description When it is retried automatically, if it failed and has retries left
+             */
+            retry_at: string | null;
+            /**
              * Seconds
              * @description Duration of this attempt
              */
@@ -2524,6 +2602,21 @@ export interface components {
             tasks: components["schemas"]["Task"][];
             /** Workflow Id */
             workflow_id: string;
+        };
+        /**
+         * TaskSkipped
+         * @description The user gave up on a task; what depends on it can start.
+         */
+        TaskSkipped: {
+            /** Reason */
+            reason: string | null;
+            /** Task Id */
+            task_id: string;
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            type: "task_skipped";
         };
         /** TaskStarted */
         TaskStarted: {
@@ -2795,8 +2888,11 @@ export interface components {
              *       "driver": "shell",
              *       "exhaustion_at": 0.85,
              *       "force_after": 300,
+             *       "keep_going": false,
              *       "parallel": 1,
-             *       "resume_on_reset": false
+             *       "resume_on_reset": false,
+             *       "retries": 0,
+             *       "retry_delay": 1
              *     }
              */
             options: components["schemas"]["WorkflowOptions"];
@@ -2910,6 +3006,12 @@ export interface components {
              */
             force_after: number;
             /**
+             * Keep Going
+             * @description Run independent tasks after one has failed
+             * @default false
+             */
+            keep_going: boolean;
+            /**
              * Parallel
              * @description Maximum number of concurrent tasks
              * @default 1
@@ -2931,6 +3033,18 @@ export interface components {
              * @default false
              */
             resume_on_reset: boolean;
+            /**
+             * Retries
+             * @description Automatic retries of a task that fails
+             * @default 0
+             */
+            retries: number;
+            /**
+             * Retry Delay
+             * @description Seconds before the first retry; doubled before each further one
+             * @default 1
+             */
+            retry_delay: number;
             /**
              * Timeout
              * @description Pause when a session has run for N seconds
@@ -2985,6 +3099,8 @@ export interface components {
             abandoned: boolean;
             /** Current Task Id */
             current_task_id: string | null;
+            /** Failed Task Ids */
+            failed_task_ids: string[];
             /** Latest Snapshot Id */
             latest_snapshot_id: string | null;
             /** Seq */
@@ -3011,6 +3127,11 @@ export interface components {
         WorkflowResumed: {
             /** Message */
             message: string | null;
+            /**
+             * Retry
+             * @description Failed tasks that are retried; null for all of them
+             */
+            retry: string[] | null;
             /** Session Number */
             session_number: number;
             /** Snapshot Id */
@@ -3127,11 +3248,13 @@ export type RecordedWords = components['schemas']['RecordedWords'];
 export type ResumePreview = components['schemas']['ResumePreview'];
 export type ResumeResponse = components['schemas']['ResumeResponse'];
 export type ResumeWorkflow = components['schemas']['ResumeWorkflow'];
+export type RetryTask = components['schemas']['RetryTask'];
 export type Review = components['schemas']['Review'];
 export type ReviewerFeedback = components['schemas']['ReviewerFeedback'];
 export type SessionSnapshot = components['schemas']['SessionSnapshot'];
 export type SessionTaken = components['schemas']['SessionTaken'];
 export type SettingsView = components['schemas']['SettingsView'];
+export type SkipTask = components['schemas']['SkipTask'];
 export type SlowMessage = components['schemas']['SlowMessage'];
 export type SnapshotDeleted = components['schemas']['SnapshotDeleted'];
 export type SnapshotDiff = components['schemas']['SnapshotDiff'];
@@ -3148,6 +3271,7 @@ export type TaskChange = components['schemas']['TaskChange'];
 export type TaskDag = components['schemas']['TaskDAG'];
 export type TaskFinished = components['schemas']['TaskFinished'];
 export type TaskList = components['schemas']['TaskList'];
+export type TaskSkipped = components['schemas']['TaskSkipped'];
 export type TaskStarted = components['schemas']['TaskStarted'];
 export type TestRun = components['schemas']['TestRun'];
 export type TestsRun = components['schemas']['TestsRun'];
@@ -5113,6 +5237,238 @@ export interface operations {
             };
             /** @description conflict: not possible in the current state, or held by another process */
             409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorResponse"];
+                };
+            };
+            /** @description the request is invalid; `faults` says where */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorResponse"];
+                };
+            };
+            /** @description the stored data is damaged, or an internal error occurred */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorResponse"];
+                };
+            };
+            /** @description the database cannot be reached */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorResponse"];
+                };
+            };
+        };
+    };
+    retry_task: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                workflow_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                "application/json": components["schemas"]["RetryTask"] | null;
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ResumeResponse"];
+                };
+            };
+            /** @description the request is malformed, or its body is not JSON */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorResponse"];
+                };
+            };
+            /** @description missing or wrong token */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorResponse"];
+                };
+            };
+            /** @description the Host or Origin is not allowed */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorResponse"];
+                };
+            };
+            /** @description not found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorResponse"];
+                };
+            };
+            /** @description conflict: not possible in the current state, or held by another process */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorResponse"];
+                };
+            };
+            /** @description the body is too large */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorResponse"];
+                };
+            };
+            /** @description the body is not JSON */
+            415: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorResponse"];
+                };
+            };
+            /** @description the request is invalid; `faults` says where */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorResponse"];
+                };
+            };
+            /** @description the stored data is damaged, or an internal error occurred */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorResponse"];
+                };
+            };
+            /** @description the database cannot be reached */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorResponse"];
+                };
+            };
+        };
+    };
+    skip_task: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                workflow_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["SkipTask"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ActionResponse"];
+                };
+            };
+            /** @description the request is malformed, or its body is not JSON */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorResponse"];
+                };
+            };
+            /** @description missing or wrong token */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorResponse"];
+                };
+            };
+            /** @description the Host or Origin is not allowed */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorResponse"];
+                };
+            };
+            /** @description not found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorResponse"];
+                };
+            };
+            /** @description conflict: not possible in the current state, or held by another process */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorResponse"];
+                };
+            };
+            /** @description the body is too large */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorResponse"];
+                };
+            };
+            /** @description the body is not JSON */
+            415: {
                 headers: {
                     [name: string]: unknown;
                 };

@@ -18,12 +18,14 @@ export function changeBy(event: WorkflowEvent): { taskId: string; change: Change
         taskId: entry.task_id,
         // An interrupted task did not happen: it is pending again.
         change: {
-          status: entry.outcome === "interrupted" ? "pending" : entry.outcome,
+          status: entry.outcome === "interrupted" || entry.retry_at ? "pending" : entry.outcome,
           result: entry.result ?? null,
         },
       };
     case "task_approved":
       return { taskId: entry.task_id, change: { approval: false } };
+    case "task_skipped":
+      return { taskId: entry.task_id, change: { status: "skipped", result: entry.reason ?? null } };
     default:
       return null;
   }
@@ -49,7 +51,7 @@ export function tasksNow(
 }
 
 export function countByStatus(tasks: readonly Task[]): Record<TaskStatus, number> {
-  const counts = { pending: 0, in_progress: 0, blocked: 0, completed: 0, failed: 0 };
+  const counts = { pending: 0, in_progress: 0, blocked: 0, completed: 0, failed: 0, skipped: 0 };
   for (const task of tasks) counts[task.status ?? "pending"] += 1;
   return counts;
 }

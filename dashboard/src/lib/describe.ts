@@ -48,11 +48,14 @@ export function describe(event: WorkflowEvent): Line {
       );
     case "task_finished": {
       const took = entry.seconds == null ? null : `in ${duration(entry.seconds)}`;
-      const told = [took, entry.result].filter(Boolean).join(", ");
+      const again = entry.retry_at ? "is retried" : null;
+      const told = [took, again, entry.result].filter(Boolean).join(", ");
       return line(`Task ${entry.task_id} ${entry.outcome}`, told, OUTCOMES[entry.outcome]);
     }
     case "task_approved":
       return line(`Task ${entry.task_id} approved`, null, "good");
+    case "task_skipped":
+      return line(`Task ${entry.task_id} skipped`, entry.reason, "warn");
     case "agent_session_reported":
       return line(`${entry.agent} works on ${entry.task_id}`, entry.agent_session_id);
     case "work_committed":

@@ -8,7 +8,7 @@ import type { WorkflowProgress } from "../api/types";
 import { Dialog } from "./bits";
 import { complain, say } from "./toasts";
 
-type Asking = "pause" | "cancel" | "reject" | null;
+type Asking = "pause" | "cancel" | "reject" | "skip" | null;
 
 export function Actions({ progress }: { progress: WorkflowProgress }) {
   const [asking, setAsking] = useState<Asking>(null);
@@ -21,6 +21,10 @@ export function Actions({ progress }: { progress: WorkflowProgress }) {
   const approve = useAction(workflow.id, "Approved; the workflow continues.", () =>
     answered(api.POST("/api/workflows/{workflow_id}/approve", path)),
   );
+  const retry = useAction(workflow.id, "The failed task is retried.", () =>
+    answered(api.POST("/api/workflows/{workflow_id}/retry", path)),
+  );
+  const [failed] = progress.failed_task_ids;
   if (isOver) return null;
   return (
     <div className="actions">
@@ -33,6 +37,16 @@ export function Actions({ progress }: { progress: WorkflowProgress }) {
         >
           {workflow.pause_request ? "Pausing…" : "Pause"}
         </button>
+      )}
+      {canResume && failed && (
+        <>
+          <button type="button" disabled={retry.isPending} onClick={() => retry.mutate("")}>
+            Retry
+          </button>
+          <button type="button" onClick={() => setAsking("skip")}>
+            Skip {failed}
+          </button>
+        </>
       )}
       {canResume && (
         <Link href={`/workflows/${workflow.id}/resume`} className="button primary">
@@ -68,6 +82,24 @@ export function Actions({ progress }: { progress: WorkflowProgress }) {
           call={(reason) =>
             answered(
               api.POST("/api/workflows/{workflow_id}/cancel", { ...path, body: { reason: reason || null } }),
+            )
+          }
+          onClose={() => setAsking(null)}
+        />
+      )}
+      {asking === "skip" && failed && (
+        <ReasonDialog
+          title={`Skip task ${failed}?`}
+          text="The tasks that depend on it can start. Other failed tasks stay failed."
+          verb="Skip"
+          done={`Task ${failed} skipped; the workflow continues.`}
+          id={workflow.id}
+          call={(reason) =>
+            answered(
+              api.POST("/api/workflows/{workflow_id}/skip", {
+                ...path,
+                body: { task_id: failed, reason: reason || null },
+              }),
             )
           }
           onClose={() => setAsking(null)}

@@ -6,7 +6,7 @@ import { Status } from "./bits";
 import { Empty } from "./states";
 import { VirtualList } from "./VirtualList";
 
-const ORDER: readonly TaskStatus[] = ["in_progress", "failed", "blocked", "pending", "completed"];
+const ORDER: readonly TaskStatus[] = ["in_progress", "failed", "blocked", "pending", "skipped", "completed"];
 
 export function TaskTable({ tasks }: { tasks: readonly Task[] }) {
   const [search, setSearch] = useState("");

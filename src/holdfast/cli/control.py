@@ -1,4 +1,4 @@
-"""`run`, `pause`, `resume`, `approve`, `reject` and `cancel`: what a person does with workflows."""
+"""What a person does with workflows: run, pause, resume, retry, skip, approve, reject, cancel."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from holdfast.base.errors import NotFoundError
+from holdfast.base.errors import InvalidInputError, NotFoundError
 from holdfast.base.text import counted
 from holdfast.cli import common
 from holdfast.project.settings import Settings
@@ -20,6 +20,10 @@ _detach_option = click.option(
     "--detach", is_flag=True, help="Run it in the background and return immediately."
 )
 _reason_option = click.option("--reason", "-r", help="Reason to record.")
+_workflow_option = click.option(
+    "--workflow", "workflow_id", metavar="WORKFLOW", help="Default: the one in this folder."
+)
+_optional_workflow = click.argument("workflow_id", metavar="[WORKFLOW]", required=False)
 
 
 @click.command("run")
@@ -41,6 +45,8 @@ _reason_option = click.option("--reason", "-r", help="Reason to record.")
 @click.option(
     "--resume-on-reset", is_flag=True, default=None, help="Resume automatically when a usage quota resets."
 )
+@click.option("--retries", type=click.IntRange(0), help="Automatic retries of a task that fails.")
+@click.option("--keep-going", is_flag=True, default=None, help="Run independent tasks after one has failed.")
 @_detach_option
 @common.json_option
 def run_command(plan: Path, cwd: Path | None, detach: bool, as_json: bool, **options: object) -> int:
@@ -196,25 +202,99 @@ def _hand_over(resumed: Resumed, message: str | None, *, as_json: bool) -> int:
     return 0
 
 
+# ── retry and skip ─────────────────────────────────────────────────────────────────────────────────
+
+
+@click.command("retry")
+@click.argument("task_id", metavar="[TASK]", required=False)
+@_workflow_option
+@click.option("--message", "-m", help="A message for the next session.")
+@_detach_option
+@common.json_option
+def retry_command(
+    task_id: str | None, workflow_id: str | None, message: str | None, detach: bool, as_json: bool
+) -> int:
+    """Retry a failed task, or all that failed, and continue.
+
+    Other tasks that failed stay as they are.
+
+    \b
+    Examples:
+      holdfast retry
+      holdfast retry build -m "the disk has room again"
+    """
+    from holdfast.cli.running import run_or_leave
+
+    current = common.settings()
+    with common.starting(current, detach=detach) as (service, here):
+        workflow = _chosen(service, current, workflow_id)
+        claim = here.claim if here else None
+        resumed = service.retry(workflow.id, task_id, message=message, claim=claim)
+        for sentence in resumed.drift:
+            click.echo(f"warning: {sentence}", err=True)
+        document = resumed.workflow.model_dump(mode="json")
+        said = f"✓ Retrying {f'task {task_id}' if task_id else 'what failed'}"
+        return run_or_leave(service, here, resumed.workflow, said, document, as_json=as_json)
+
+
+@click.command("skip")
+@click.argument("task_id", metavar="TASK")
+@_workflow_option
+@_reason_option
+@_detach_option
+@common.json_option
+def skip_command(
+    task_id: str, workflow_id: str | None, reason: str | None, detach: bool, as_json: bool
+) -> int:
+    """Skip a task and continue with those that depend on it.
+
+    The task must not be completed. Other tasks that failed stay failed.
+
+    \b
+    Examples:
+      holdfast skip lint
+      holdfast skip deploy -r "done by hand" --workflow wf_01k9…
+    """
+    from holdfast.cli.running import run_or_leave
+
+    current = common.settings()
+    with common.starting(current, detach=detach) as (service, here):
+        if workflow_id is None:
+            waiting = service.of_worktree(current.worktree, frozenset({"blocked"}))
+            workflow_id = (waiting or _chosen(service, current, None)).id
+        workflow = service.skip(workflow_id, task_id, reason, claim=here.claim if here else None)
+        said = f"✓ Skipped task {task_id}"
+        return run_or_leave(service, here, workflow, said, _answer(workflow), as_json=as_json)
+
+
 # ── approve ────────────────────────────────────────────────────────────────────────────────────────
 
 
 @click.command("approve")
-@click.argument("workflow_id", metavar="WORKFLOW")
+@_optional_workflow
 @_detach_option
 @common.json_option
-def approve_command(workflow_id: str, detach: bool, as_json: bool) -> int:
+def approve_command(workflow_id: str | None, detach: bool, as_json: bool) -> int:
     """Approve the waiting task and continue.
 
     \b
     Examples:
+      holdfast approve
       holdfast approve wf_01k9…
     """
     from holdfast.cli.running import run_or_leave
 
-    with common.starting(common.settings(), detach=detach) as (service, here):
-        workflow = service.approve(workflow_id, claim=here.claim if here else None)
+    current = common.settings()
+    with common.starting(current, detach=detach) as (service, here):
+        waiting = _waiting(service, current, workflow_id)
+        workflow = service.approve(waiting, claim=here.claim if here else None)
         return run_or_leave(service, here, workflow, "✓ Approved", _answer(workflow), as_json=as_json)
+
+
+def _waiting(service: common.Service, current: Settings, workflow_id: str | None) -> str:
+    from holdfast.cli.running import chosen_workflow
+
+    return workflow_id or chosen_workflow(service, current, None, "waiting", {"blocked"}).id
 
 
 def _answer(workflow: Workflow) -> dict[str, str]:
@@ -225,18 +305,20 @@ def _answer(workflow: Workflow) -> dict[str, str]:
 
 
 @click.command("reject")
-@click.argument("workflow_id", metavar="WORKFLOW")
+@_optional_workflow
 @_reason_option
 @common.json_option
-def reject_command(workflow_id: str, reason: str | None, as_json: bool) -> None:
+def reject_command(workflow_id: str | None, reason: str | None, as_json: bool) -> None:
     """Reject the task that is waiting for approval; the workflow fails.
 
     \b
     Examples:
-      holdfast reject wf_01k9… -r "not like this"
+      holdfast reject -r "not like this"
+      holdfast reject wf_01k9…
     """
-    with common.service_for(common.settings()) as service:
-        workflow = service.reject(workflow_id, reason)
+    current = common.settings()
+    with common.service_for(current) as service:
+        workflow = service.reject(_waiting(service, current, workflow_id), reason)
     common.tell(as_json, _answer(workflow), f"✓ Workflow {workflow.id} rejected")
 
 
@@ -286,16 +368,38 @@ def pause_command(
 
 
 @click.command("cancel")
-@click.argument("workflow_id", metavar="WORKFLOW")
+@_optional_workflow
 @_reason_option
 @common.json_option
-def cancel_command(workflow_id: str, reason: str | None, as_json: bool) -> None:
+def cancel_command(workflow_id: str | None, reason: str | None, as_json: bool) -> None:
     """Cancel a workflow permanently; a running task is stopped.
+
+    Without WORKFLOW: the active one in this folder, or the only one that could be resumed.
 
     \b
     Examples:
+      holdfast cancel
       holdfast cancel wf_01k9… -r "done by hand"
     """
-    with common.service_for(common.settings()) as service:
-        workflow = service.cancel(workflow_id, reason)
+    current = common.settings()
+    with common.service_for(current) as service:
+        workflow = service.cancel(workflow_id or _to_cancel(service, current), reason)
     common.tell(as_json, _answer(workflow), f"✓ Workflow {workflow.id} cancelled")
+
+
+def _to_cancel(service: common.Service, current: Settings) -> str:
+    """It cannot be taken back, so nothing is guessed."""
+    from holdfast.model.workflow import ACTIVE, OPEN, RESUMABLE
+
+    found = service.workflows(worktree=current.worktree, statuses=OPEN | RESUMABLE, limit=20)
+    chosen = [workflow for workflow in found if workflow.status in ACTIVE] or found
+    if not chosen:
+        raise NotFoundError(
+            "No active workflow in current directory.", hint="`holdfast list --all` lists all workflows"
+        )
+    if len(chosen) > 1:
+        names = ", ".join(workflow.id for workflow in chosen[:5])
+        raise InvalidInputError(
+            f"several workflows here could be cancelled: {names}", hint="name one of them"
+        )
+    return chosen[0].id

@@ -16,7 +16,7 @@ from rich.text import Text
 
 from holdfast.cli import common
 from holdfast.model.entry import Entry, PauseRequested, TaskFinished, TaskStarted, Warned
-from holdfast.model.task import Task, TaskDAG
+from holdfast.model.task import DONE, Task, TaskDAG
 from holdfast.model.usage import UsageMetrics
 from holdfast.model.workflow import Workflow
 
@@ -35,6 +35,7 @@ _MARKS = {
     "failed": ("✗", "red"),
     "pending": ("○", "dim"),
     "blocked": ("■", "yellow"),
+    "skipped": ("-", "dim"),
 }
 _MOST_LINES = 14
 
@@ -60,7 +61,8 @@ class Board:
             self._began[what.task_id] = time.monotonic()
             self._change(what.task_id, "in_progress")
         elif isinstance(what, TaskFinished):
-            self._change(what.task_id, "pending" if what.outcome == "interrupted" else what.outcome)
+            is_pending = what.outcome == "interrupted" or what.retry_at is not None
+            self._change(what.task_id, "pending" if is_pending else what.outcome)
         elif isinstance(what, PauseRequested):
             self._said = f"pausing at the next boundary: {what.reason or 'requested'}"
         elif isinstance(what, Warned):
@@ -90,7 +92,7 @@ class Board:
     def _lines(self) -> Table:
         table = Table.grid(padding=(0, 1))
         tasks = list(self._tasks.values())
-        first = next((at for at, task in enumerate(tasks) if task.status != "completed"), len(tasks))
+        first = next((at for at, task in enumerate(tasks) if task.status not in DONE), len(tasks))
         start = max(0, min(first - 3, len(tasks) - _MOST_LINES))
         for task in tasks[start : start + _MOST_LINES]:
             table.add_row(*self._line(task))

@@ -37,10 +37,12 @@ COMMANDS = {
     "reject": "Reject the task that is waiting for approval; the workflow fails.",
     "remind": "Remind agents in this project of TEXT, once in each session.",
     "resume": "Resume a paused or failed workflow from its last snapshot.",
+    "retry": "Retry a failed task, or all that failed, and continue.",
     "run": "Run a plan, task by task, so that it can be paused and resumed.",
     "serve": "Serve the dashboard and the API for this database.",
     "sessions": "List the coding agents' sessions in this project, and your own.",
     "share": "Share this project's sessions through a git remote.",
+    "skip": "Skip a task and continue with those that depend on it.",
     "snapshot": "List, show, compare and delete snapshots.",
     "stats": "Summarise the recorded actions by type and tool, with the time to exhaustion.",
     "status": "Show the status of the work in this folder.",
@@ -53,7 +55,7 @@ COMMANDS = {
 }
 """Name and one line for `--help`; the module has the same name, unless it is in `_SHARED`."""
 _SHARED = {
-    **dict.fromkeys(("approve", "cancel", "pause", "reject", "resume", "run"), "control"),
+    **dict.fromkeys(("approve", "cancel", "pause", "reject", "resume", "retry", "run", "skip"), "control"),
     **dict.fromkeys(("context", "history"), "context"),
     **dict.fromkeys(("export", "import", "share"), "bundle"),
     **dict.fromkeys(("completion", "doctor", "reindex"), "doctor"),
@@ -67,7 +69,7 @@ _SHARED = {
 
 
 _LOOKING = ("context", "events", "history", "list", "snapshot", "stats", "status")
-OVER_HTTP = frozenset((*_LOOKING, "approve", "cancel", "pause", "reject", "resume", "run"))
+OVER_HTTP = frozenset((*_LOOKING, "approve", "cancel", "pause", "reject", "resume", "retry", "run", "skip"))
 """Commands that do with `--server` what they do without it."""
 
 

@@ -95,8 +95,8 @@ def tell_end(service: common.Service, workflow: Workflow, *, as_json: bool, inte
     if workflow.status == "failed":
         raise CannotDoError(
             f"workflow {workflow.id} failed: {_reason(service, workflow)}",
-            hint=f"`holdfast resume {workflow.id}` retries the failed task; "
-            f"`holdfast events {workflow.id}` shows all events",
+            hint=f"`holdfast retry --workflow {workflow.id}` retries the failed task, "
+            f"`holdfast skip TASK --workflow {workflow.id}` continues without it",
         )
     return INTERRUPTED if interrupted else 0
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import time
 from typing import Any
 
@@ -19,6 +20,9 @@ if TYPE_CHECKING:
     from holdfast.client.http import RemoteStore
     from holdfast.model.workflow import Workflow
     from holdfast.store.sql import SqlStore
+
+
+_LAST_LINES = 5
 
 
 @click.command("status")
@@ -155,14 +159,27 @@ def _print_workflow(workflow: dict[str, Any]) -> None:
     if context:
         click.echo(f"Context:   {context}")
     for task in workflow["failed_tasks"]:
-        reason = common.in_a_line(task["reason"] or "no reason given")
-        click.echo(f"Failed:    {task['id']} (attempt {task['attempt']}): {reason}")
+        _print_failed(task)
     if workflow["current_task_id"]:
         click.echo(f"Running:   {workflow['current_task_id']}")
     if workflow["status"] == "failed":
-        click.echo(f"           try again: holdfast resume {workflow['id']}")
+        _print_ways_on(workflow)
     if workflow["abandoned"]:
         click.echo(f"           it does not seem to be running: holdfast resume {workflow['id']}")
+
+
+def _print_failed(task: dict[str, Any]) -> None:
+    first, *output = (task["reason"] or "no reason given").splitlines()
+    click.echo(f"Failed:    {task['id']} (attempt {task['attempt']}): {common.in_a_line(first)}")
+    for line in output[-_LAST_LINES:]:
+        click.echo(f"             {common.in_a_line(line)}")
+
+
+def _print_ways_on(workflow: dict[str, Any]) -> None:
+    click.echo(f"           try again: holdfast retry --workflow {workflow['id']}")
+    for task in workflow["failed_tasks"][:1]:
+        named = f"{shlex.quote(task['id'])} --workflow {workflow['id']}"
+        click.echo(f"           or without it: holdfast skip {named}")
 
 
 def _context(workflow: dict[str, Any]) -> str:

@@ -82,7 +82,12 @@ class RemoteService(WorkflowService[RemoteStore]):
         strict: bool = False,
         claim: str | None = None,  # noqa: ARG002
     ) -> Resumed:
-        answer = self._act(workflow_id, "resume", snapshot_id=snapshot_id, message=message, strict=strict)
+        return self._resumed(
+            workflow_id,
+            self._act(workflow_id, "resume", snapshot_id=snapshot_id, message=message, strict=strict),
+        )
+
+    def _resumed(self, workflow_id: str, answer: Any) -> Resumed:
         used = answer["snapshot_id"]
         before = answer.get("taken_up_before")
         return Resumed(
@@ -93,6 +98,27 @@ class RemoteService(WorkflowService[RemoteStore]):
             is_handover=answer["status"] == "taken_up",
             taken_up_before=datetime.fromisoformat(before) if before else None,
         )
+
+    def retry(
+        self,
+        workflow_id: str,
+        task_id: str | None = None,
+        *,
+        message: str | None = None,
+        claim: str | None = None,  # noqa: ARG002
+    ) -> Resumed:
+        return self._resumed(workflow_id, self._act(workflow_id, "retry", task_id=task_id, message=message))
+
+    def skip(
+        self,
+        workflow_id: str,
+        task_id: str,
+        reason: str | None = None,
+        *,
+        claim: str | None = None,  # noqa: ARG002
+    ) -> Workflow:
+        self._act(workflow_id, "skip", task_id=task_id, reason=reason)
+        return self.workflow(workflow_id)
 
     def resumable(self, workflow_id: str) -> Workflow:
         """The workflow, if it can be resumed; what crashed the server pauses when it resumes it."""

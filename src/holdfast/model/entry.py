@@ -59,6 +59,14 @@ class TaskApproved(Value):
     task_id: str
 
 
+class TaskSkipped(Value):
+    """The user gave up on a task; what depends on it can start."""
+
+    type: Literal["task_skipped"] = "task_skipped"
+    task_id: str
+    reason: str | None = None
+
+
 class WorkCommitted(Value):
     """A task's changes were committed so that other machines can fetch them."""
 
@@ -97,6 +105,9 @@ class TaskFinished(Value):
     tokens: int | None = Field(default=None, ge=0, description="Usage of its model calls")
     context_share: float | None = Field(
         default=None, ge=0, description="Share of the context window it added"
+    )
+    retry_at: AwareDatetime | None = Field(
+        default=None, description="When it is retried automatically, if it failed and has retries left"
     )
 
 
@@ -156,6 +167,9 @@ class WorkflowResumed(Value):
     snapshot_id: str | None = None
     session_number: int
     message: str | None = None
+    retry: tuple[str, ...] | None = Field(
+        default=None, description="Failed tasks that are retried; null for all of them"
+    )
 
 
 class HandoverTakenUp(Value):
@@ -205,6 +219,7 @@ AnyEntry = Annotated[
     | SessionTaken
     | Warned
     | TaskApproved
+    | TaskSkipped
     | AgentSessionReported
     | WorkCommitted
     | TaskStarted

@@ -18,6 +18,14 @@ from holdfast.model.task import TaskDAG
 from holdfast.model.usage import UsageMetrics
 
 
+@dataclass(frozen=True)
+class PendingRetry:
+    """A task that failed in this session and is tried again by itself."""
+
+    failures: int
+    at: datetime
+
+
 @dataclass
 class SessionFold(TaskProgress):
     """The state under construction. Dictionaries keep the first order and the last word."""
@@ -34,6 +42,7 @@ class SessionFold(TaskProgress):
     base: SessionSnapshot | None = None
     resumed: e.WorkflowResumed | None = None
     session_started: datetime | None = None
+    retries: dict[str, PendingRetry] = field(default_factory=dict[str, PendingRetry])
     through: int = 0
     has_base: bool = False
 
@@ -82,7 +91,14 @@ def _task_started(state: SessionFold, entry: e.TaskStarted) -> None:
 
 
 def _task_finished(state: SessionFold, entry: e.TaskFinished) -> None:
-    state.finish(entry.task_id, entry.outcome, entry.result)
+    state.finish(entry.task_id, entry.outcome, entry.result, is_retried=entry.retry_at is not None)
+    if entry.retry_at is not None:
+        before = state.retries.get(entry.task_id)
+        state.retries[entry.task_id] = PendingRetry(before.failures + 1 if before else 1, entry.retry_at)
+
+
+def _skipped(state: SessionFold, entry: e.TaskSkipped) -> None:
+    state.skip(entry.task_id, entry.reason)
 
 
 def _decision(state: SessionFold, entry: e.DecisionRecorded) -> None:
@@ -122,7 +138,8 @@ def _work(state: SessionFold, entry: e.WorkCommitted) -> None:
 
 
 def _resumed(state: SessionFold, entry: e.WorkflowResumed) -> None:
-    state.resume(state.task_dag.by_id)
+    state.resume(state.task_dag.by_id, entry.retry)
+    state.retries = {}
     state.resumed = entry
     state.usage = UsageMetrics()  # a new session starts with an empty window
     state.agent_session = None
@@ -131,6 +148,7 @@ def _resumed(state: SessionFold, entry: e.WorkflowResumed) -> None:
 _EFFECTS: dict[type[Any], Callable[[SessionFold, Any], None]] = {
     e.WorkflowCreated: _created,
     e.TaskApproved: _approved,
+    e.TaskSkipped: _skipped,
     e.AgentSessionReported: _agent_session,
     e.WorkCommitted: _work,
     e.TaskStarted: _task_started,

@@ -7,7 +7,7 @@ task's start and end mean.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -43,9 +43,12 @@ OPEN: frozenset[WorkflowStatus] = frozenset({*ACTIVE, "pending", "paused"})
 
 NEVER_RUN_AGAIN: frozenset[WorkflowStatus] = frozenset({"completed", "cancelled"})
 
-TaskStatus = Literal["pending", "in_progress", "blocked", "completed", "failed"]
+TaskStatus = Literal["pending", "in_progress", "blocked", "completed", "failed", "skipped"]
 
 REMAINING: frozenset[TaskStatus] = frozenset({"pending", "in_progress", "blocked", "failed"})
+
+DONE: frozenset[TaskStatus] = frozenset({"completed", "skipped"})
+"""Whatever depends on these may start."""
 
 
 # ── progress ──────────────────────────────────────────────────────────────────────────────────────
@@ -58,6 +61,7 @@ class TaskProgress:
     task_changes: dict[str, dict[str, object]] = field(default_factory=dict[str, dict[str, object]])
     current_task_id: str | None = None
     done_in_session: int = 0
+    failed_in_session: set[str] = field(default_factory=set[str])
 
     def change(self, task_id: str, **changes: object) -> None:
         self.task_changes[task_id] = {**self.task_changes.get(task_id, {}), **changes}
@@ -67,15 +71,24 @@ class TaskProgress:
             self.change(task_id, status="in_progress", result=None, attempts=attempt)
             self.current_task_id = task_id
 
-    def finish(self, task_id: str, outcome: str, result: str | None) -> None:
+    def finish(self, task_id: str, outcome: str, result: str | None, *, is_retried: bool = False) -> None:
         # An interrupted task did not happen: it is pending again.
-        self.change(task_id, status="pending" if outcome == "interrupted" else outcome, result=result)
+        is_pending = outcome == "interrupted" or is_retried
+        self.change(task_id, status="pending" if is_pending else outcome, result=result)
         self.done_in_session += outcome == "completed"
+        if outcome == "failed" and not is_retried:
+            self.failed_in_session.add(task_id)
         if self.current_task_id == task_id:
             self.current_task_id = None
 
-    def resume(self, plan: Mapping[str, HasStatus]) -> None:
+    def skip(self, task_id: str, reason: str | None) -> None:
+        self.change(task_id, status="skipped", result=reason)
+
+    def resume(self, plan: Mapping[str, HasStatus], retry: Collection[str] | None = None) -> None:
+        """To resume is to try again what failed: all of it, or only what `retry` names."""
         for task_id, task in plan.items():
-            if self.task_changes.get(task_id, {}).get("status", task.status) == "failed":
-                self.change(task_id, status="pending")  # to resume is to try it again
+            is_failed = self.task_changes.get(task_id, {}).get("status", task.status) == "failed"
+            if is_failed and (retry is None or task_id in retry):
+                self.change(task_id, status="pending")
         self.done_in_session = 0
+        self.failed_in_session = set()

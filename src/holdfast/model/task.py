@@ -27,9 +27,9 @@ from typing_extensions import TypedDict
 
 from holdfast.base.redact import redact
 from holdfast.model.base import Value
-from holdfast.model.statuses import REMAINING, TaskStatus
+from holdfast.model.statuses import DONE, REMAINING, TaskStatus
 
-__all__ = ["REMAINING", "Task", "TaskDAG", "TaskStatus", "failure_of"]
+__all__ = ["DONE", "REMAINING", "Task", "TaskDAG", "TaskStatus", "failure_of"]
 
 
 class _Checked(msgspec.StructMeta):
@@ -62,6 +62,10 @@ class Task(
     junit: Annotated[str | None, Meta(description="Path of its JUnit XML report, in the worktree")] = None
     attempts: Annotated[int, Meta(ge=0, description="Number of times it was started")] = 0
     result: Annotated[str | None, Meta(description="Outcome in one line")] = None
+    retries: Annotated[
+        Annotated[int, Meta(ge=0), Field(ge=0)] | None,
+        Meta(description="Automatic retries after a failure, if not the plan's"),
+    ] = None
 
     def changed(self, **changes: Any) -> Self:
         """A copy with these fields changed, validated like any other."""
@@ -233,9 +237,7 @@ class TaskDAG(Value):
         """Tasks that could start now, in plan order."""
         known = self.by_id
         for task in self.tasks:
-            if task.status == "pending" and all(
-                known[needed].status == "completed" for needed in task.depends_on
-            ):
+            if task.status == "pending" and all(known[needed].status in DONE for needed in task.depends_on):
                 yield task
 
     def count(self, *statuses: TaskStatus) -> int:

@@ -65,6 +65,11 @@ class WorkflowOptions(Value):
     )
     force_after: float = Field(default=300.0, ge=0, description="Seconds a pause waits for a running task")
     resume_on_reset: bool = Field(default=False, description="Resume automatically when the quota resets")
+    retries: int = Field(default=0, ge=0, description="Automatic retries of a task that fails")
+    retry_delay: float = Field(
+        default=1.0, ge=0, description="Seconds before the first retry; doubled before each further one"
+    )
+    keep_going: bool = Field(default=False, description="Run independent tasks after one has failed")
     repository: str | None = Field(default=None, description="Git URL or path workers fetch the code from")
     branch: str | None = Field(default=None, description="Branch of the work in that repository")
 

@@ -22,7 +22,7 @@ from holdfast.model.gathered import (
 from holdfast.model.git import GitState
 from holdfast.model.message import TodoItem
 from holdfast.model.snapshot import IncrementalPause, SessionSnapshot
-from holdfast.model.task import Task
+from holdfast.model.task import DONE, Task
 from holdfast.model.workflow import Issue
 from holdfast.resume.compiler import DEFAULT_BUDGET, Compiled, compile_context
 
@@ -196,7 +196,9 @@ def _todo(task: Task) -> TodoItem:
     text = f"[{task.id}] {task.description}"
     if task.status in ("failed", "blocked"):
         text += f" ({task.status}{': ' + task.result if task.result else ''})"
-    status = "completed" if task.status == "completed" else "pending"
+    elif task.status == "skipped":
+        text += " (skipped by the user)"
+    status = "completed" if task.status in DONE else "pending"
     return TodoItem(text, "in_progress" if task.status == "in_progress" else status)
 
 

@@ -54,6 +54,7 @@ class PlanTask(Body):
     approval: bool = False
     review: bool = False
     junit: str | None = None
+    retries: int | None = Field(default=None, strict=True, ge=0, le=1000)
 
 
 class PlanDocument(Body):
@@ -69,6 +70,9 @@ class PlanDocument(Body):
     exhaustion_at: float | None = Field(default=None, strict=True, gt=0, le=1)
     force_after: float | None = Field(default=None, strict=True, ge=0)
     resume_on_reset: bool | None = None
+    retries: int | None = Field(default=None, strict=True, ge=0, le=1000)
+    retry_delay: float | None = Field(default=None, strict=True, ge=0, le=86_400)
+    keep_going: bool | None = None
     repository: str | None = None
     branch: str | None = None
 
@@ -102,6 +106,16 @@ class ResumeWorkflow(Body):
     )
 
 
+class RetryTask(Body):
+    task_id: str | None = Field(default=None, description="The failed task; default: all that failed")
+    message: Reason | None = Field(default=None, description="A message for the next session")
+
+
+class SkipTask(Body):
+    task_id: str
+    reason: Reason | None = None
+
+
 class GiveReason(Body):
     reason: Reason | None = None
 
@@ -113,7 +127,16 @@ class ActionResponse(Value):
     """Response for workflow actions."""
 
     status: Literal[
-        "created", "pausing", "paused", "resumed", "taken_up", "cancelled", "approved", "rejected", "deleted"
+        "created",
+        "pausing",
+        "paused",
+        "resumed",
+        "taken_up",
+        "skipped",
+        "cancelled",
+        "approved",
+        "rejected",
+        "deleted",
     ]
     workflow_id: str
     snapshot_id: str | None = None
@@ -144,6 +167,7 @@ class WorkflowProgress(Value):
     tasks_completed: int
     tasks_remaining: int
     tasks_failed: int
+    failed_task_ids: tuple[str, ...]
     current_task_id: str | None
     waiting_for_approval: str | None = Field(description="The task waiting for approval")
     abandoned: bool = Field(description="Recorded as running, but its runner is gone: resume it")

@@ -116,11 +116,14 @@ class _QuickFold:
         if kind == "task_started":
             self.progress.start(self._plan, entry["task_id"], entry["attempt"])
         elif kind == "task_finished":
-            self.progress.finish(entry["task_id"], entry["outcome"], entry["result"])
+            is_retried = entry.get("retry_at") is not None
+            self.progress.finish(entry["task_id"], entry["outcome"], entry["result"], is_retried=is_retried)
+        elif kind == "task_skipped":
+            self.progress.skip(entry["task_id"], entry["reason"])
         elif kind == "usage_reported":
             self.context_utilization = entry["usage"]["context_utilization"]
         elif kind == "workflow_resumed":
-            self.progress.resume(self._plan)
+            self.progress.resume(self._plan, entry.get("retry"))
             self.context_utilization = None
         elif kind == "workflow_created" and not self._has_base:
             self._set_plan(task_lines(entry["task_dag"]))

@@ -28,6 +28,7 @@ from holdfast.model.entry import (
     SnapshotEnriched,
     SnapshotImported,
     TaskApproved,
+    TaskSkipped,
     Warned,
     WorkflowCreated,
     WorkflowMoved,
@@ -151,8 +152,24 @@ def _originals(change: Change, copy: Change) -> dict[str, str]:
     return found
 
 
+@dataclass(frozen=True)
+class FailedTasks:
+    """What becomes of failed tasks when their workflow goes on."""
+
+    retry: tuple[str, ...] | None = None
+    """Those that are tried again; None for all."""
+    skipped: tuple[TaskSkipped, ...] = ()
+
+
+RETRY_ALL = FailedTasks()
+
+
 def going_on(
-    workflow: Workflow, now: datetime, snapshot: SessionSnapshot | None = None, message: str | None = None
+    workflow: Workflow,
+    now: datetime,
+    snapshot: SessionSnapshot | None = None,
+    message: str | None = None,
+    failed: FailedTasks = RETRY_ALL,
 ) -> Change:
     """A paused or failed (or not yet started) workflow in its next session."""
     number = workflow.session_count + (workflow.status in RESUMABLE)
@@ -160,9 +177,12 @@ def going_on(
         "in_progress", now, session_count=number, paused_at=None, pause_reason=None, resume_at=None
     )
     entry = WorkflowResumed(
-        snapshot_id=snapshot.id if snapshot else None, session_number=number, message=message
+        snapshot_id=snapshot.id if snapshot else None,
+        session_number=number,
+        message=message,
+        retry=failed.retry,
     )
-    change = clean(Change(resumed, workflow.revision, (entry,)))
+    change = clean(Change(resumed, workflow.revision, (entry, *failed.skipped)))
     lacks = message is not None and (entry != change.entries[0] or lacks_something(message))
     return replace(change, originals={MESSAGE: message} if lacks and message else {})
 
@@ -369,10 +389,16 @@ class Core:
             raise IllegalTransitionError(
                 f"workflow {workflow_id} is {workflow.status}; it is not waiting for approval"
             )
-        approved = TaskApproved(task_id=task_id)
+        return self._unblocked(workflow, TaskApproved(task_id=task_id), f"task {task_id} was approved", claim)
+
+    def skip_waiting(self, workflow: Workflow, skipped: TaskSkipped, claim: str | None = None) -> Workflow:
+        """Let a workflow that waits for approval go on without a task."""
+        return self._unblocked(workflow, skipped, f"task {skipped.task_id} was skipped", claim)
+
+    def _unblocked(self, workflow: Workflow, entry: Entry, reason: str, claim: str | None) -> Workflow:
         moved = workflow.moved("in_progress", self._now())
-        going = WorkflowStatusChanged(status="in_progress", reason=f"task {task_id} was approved")
-        change = with_run(clean(Change(moved, workflow.revision, (approved, going))), claim)
+        going = WorkflowStatusChanged(status="in_progress", reason=reason)
+        change = with_run(clean(Change(moved, workflow.revision, (entry, going))), claim)
         self.store.apply(change)
         return change.workflow
 
@@ -506,6 +532,7 @@ class Core:
         snapshot: SessionSnapshot | None = None,
         runs: bool = False,
         claim: str | None = None,
+        failed: FailedTasks = RETRY_ALL,
     ) -> tuple[Workflow, SessionSnapshot | None]:
         """Resume: of all who try at once, one gets the workflow; the others an error.
 
@@ -515,7 +542,7 @@ class Core:
         if workflow.status in ACTIVE:
             raise SessionAlreadyRunningError(f"workflow {workflow_id} is already running")
         snapshot = snapshot or self.store.latest_snapshot(workflow_id)
-        change = going_on(workflow, self._now(), snapshot, message)
+        change = going_on(workflow, self._now(), snapshot, message, failed)
         if runs:
             change = with_run(change, claim)
         try:

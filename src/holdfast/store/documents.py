@@ -179,7 +179,7 @@ def _winddown(snapshot: SessionSnapshot) -> list[str]:
     return lines
 
 
-_MARKS = {"completed": "x", "pending": " ", "in_progress": "~", "blocked": "!", "failed": "-"}
+_MARKS = {"completed": "x", "pending": " ", "in_progress": "~", "blocked": "!", "failed": "-", "skipped": "/"}
 
 
 def _tasks(snapshot: SessionSnapshot) -> list[str]:

@@ -37,6 +37,9 @@ _OPTIONS: Document = {
     "exhaustion_at": WORKFLOW_PAUSE,
     "force_after": 300.0,
     "resume_on_reset": False,
+    "retries": 0,
+    "retry_delay": 1.0,
+    "keep_going": False,
     "repository": None,
     "branch": None,
 }
@@ -48,7 +51,7 @@ _SNAPSHOT = (
 )
 _SNAPSHOT_BEGINS = '{"schema_version":1,'
 _PACKED_TASK = 12
-"""Fields of a task as `TaskDAG.packed` writes it."""
+"""Fields of a task as `TaskDAG.packed` wrote it first; later ones stand behind them."""
 _NO_TASKS = b"\x90"
 
 
@@ -176,7 +179,7 @@ def _unpacked(packed: bytes) -> list[TaskLine]:
     from msgspec import msgpack
 
     tasks = msgpack.decode(packed)
-    if any(len(task) != _PACKED_TASK for task in tasks):
+    if any(len(task) < _PACKED_TASK for task in tasks):
         raise NotPlainError
     return [TaskLine(task[0], task[2], task[10], task[11]) for task in tasks]
 

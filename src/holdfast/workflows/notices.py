@@ -80,7 +80,7 @@ def _told(workflow_id: str, what: Entry | UsageMetrics | str) -> tuple[str, str]
         body = f"{what.reason or what.trigger}\nResume with: holdfast resume {workflow_id}"
         return f"Workflow {workflow_id} paused", redact(body)[0]
     if isinstance(what, WorkflowStatusChanged) and what.status == "failed":
-        body = f"{what.reason or what.status}\nTry again with: holdfast resume {workflow_id}"
+        body = f"{what.reason or what.status}\nTry again with: holdfast retry --workflow {workflow_id}"
         return f"Workflow {workflow_id} failed", redact(body)[0]
     if isinstance(what, WorkflowStatusChanged) and what.status in ("completed", "blocked"):
         return f"Workflow {workflow_id} {what.status}", redact(what.reason or what.status)[0]

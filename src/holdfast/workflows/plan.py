@@ -19,7 +19,10 @@ from holdfast.model.workflow import Issue, WorkflowOptions
 _T = TypeVar("_T", bound=Value | Task)
 
 _ISSUE_KEYS = ("id", "title", "description")
-TASK_KEYS = ("id", "description", "depends_on", "run", "prompt", "driver", "approval", "review", "junit")
+TASK_KEYS = (
+    *("id", "description", "depends_on", "run", "prompt", "driver", "approval", "review", "junit"),
+    *("retries",),
+)
 _OPTION_KEYS = tuple(WorkflowOptions.model_fields)
 _PLAN_KEYS = ("issue", "tasks", "constraints", *_OPTION_KEYS)
 _LARGEST_PLAN = 16 << 20

@@ -18,7 +18,7 @@ import time
 from collections.abc import Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import replace
-from datetime import datetime
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Literal, Self
 
@@ -34,9 +34,9 @@ from holdfast.model.entry import (
     Warned,
     WorkflowStatusChanged,
 )
-from holdfast.model.fold import SessionFold
+from holdfast.model.fold import PendingRetry, SessionFold
 from holdfast.model.policy import PauseCause, Situation, does_not_fit, pause_cause
-from holdfast.model.task import Task, failure_of
+from holdfast.model.task import DONE, Task, failure_of
 from holdfast.model.usage import UsageMetrics
 from holdfast.model.workflow import PauseRequest, Workflow
 from holdfast.sessions.pause import RunningWork, pause_running
@@ -66,6 +66,8 @@ Verdict = Literal["go_on", "paused", "completed", "failed", "blocked", "over"]
 GO_ON: Verdict = "go_on"
 
 _SHORT_SECONDS = 0.2
+_LOOK_SECONDS = 0.2
+_LONGEST_DELAY = 3600.0
 
 
 class LeftToOthersError(BaseException):
@@ -118,6 +120,8 @@ class _OpenSession:
         self._tasks = {task.id: task for task in fold.tasks().tasks}
         self._running: dict[str, Task] = {}
         self._done_in_session = fold.done_in_session
+        self._failed_in_session = set(fold.failed_in_session)
+        self._retries = dict(fold.retries)
         self._started_at: datetime = fold.session_started or self._now()
         self._resets_at: datetime | None = None
         self._no_place: str | None = None
@@ -160,6 +164,9 @@ class _OpenSession:
             verdict = self._boundary([])
             if verdict != GO_ON:
                 return verdict
+        if not self._running:
+            self._rest()
+            return GO_ON
         if self._workflow.options.parallel == 1:
             return self._one_by_one()
         return self._side_by_side()
@@ -169,7 +176,7 @@ class _OpenSession:
         would cost as much as they do."""
         began = time.monotonic()
         verdict: Verdict = GO_ON
-        while verdict == GO_ON:
+        while verdict == GO_ON and self._running:
             (task,) = self._running.values()
             verdict = self._boundary([self._attempts.work(task)])
             if time.monotonic() - began > _SHORT_SECONDS:
@@ -185,17 +192,31 @@ class _OpenSession:
                 for task in self._running.values():
                     if task.id not in futures:
                         futures[task.id] = pool.submit(self._attempts.work, task)
-                done = wait(futures.values(), return_when=FIRST_COMPLETED).done
+                done = wait(futures.values(), self._next_retry(), return_when=FIRST_COMPLETED).done
                 ended = [future.result() for future in done]
                 for one in ended:
                     del futures[one.task.id]
                 verdict = self._boundary(ended)
             return verdict
 
+    def _rest(self) -> None:
+        """Until the first retry is due, or something else is wanted."""
+        seen = self._workflow.revision
+        while (left := self._next_retry()) and not self._around.leaving.is_set():
+            if self._around.quit.wait(min(left, _LOOK_SECONDS)) or self._own_cause() is not None:
+                return
+            if self._recorder.refresh().revision != seen:
+                return
+
+    def _next_retry(self) -> float | None:
+        """Seconds until a task that failed is due again; None where none waits for that."""
+        waiting = [self._due_in(task) for task in self._tasks.values() if self._may_start(task)]
+        return min((seconds for seconds in waiting if seconds > 0), default=None)
+
     # ── a boundary ──────────────────────────────────────────────────────────────────────────
 
     def _boundary(self, attempts: Sequence[Ended]) -> Verdict:
-        ended = [replace(one, outcome=self._judged(one)) for one in attempts]
+        ended = [self._judged(one) for one in attempts]
         entries = [entry for one in ended for entry in self._entries_of(one)]
         cause = next((cause for one in ended if (cause := self._cause_of(one)) is not None), None)
         for one in ended:
@@ -212,9 +233,10 @@ class _OpenSession:
         """Decide by what is known now and commit that; None where somebody changed the workflow first."""
         if self._running:
             return self._while_others_run(entries, cause)
-        if (reason := failure_of(self._tasks.values())) is not None:
+        reason = failure_of(self._tasks.values())
+        if reason is not None and not self._goes_on():
             return self._fail(entries, reason)
-        if all(task.status == "completed" for task in self._tasks.values()):
+        if all(task.status in DONE for task in self._tasks.values()):
             return self._ended("completed", [*entries, WorkflowStatusChanged(status="completed")])
         cause = cause or self._asked() or self._own_cause() or self._misfit()
         if cause is not None:
@@ -227,10 +249,18 @@ class _OpenSession:
         if cause is not None and self._asked() is None:
             return GO_ON if self._request(cause, *entries) else None
         wanted = self._asked() is None and self._own_cause() is None and not self._around.leaving.is_set()
-        wanted = wanted and not any(task.status == "failed" for task in self._tasks.values())
-        if wanted:
+        if wanted and not self._is_stopped_by_failure:
             return self._start(entries)
         return GO_ON if not entries or self._commit(*entries) else None
+
+    @property
+    def _is_stopped_by_failure(self) -> bool:
+        """What failed in earlier sessions and was left alone does not count."""
+        return bool(self._failed_in_session) and not self._workflow.options.keep_going
+
+    def _goes_on(self) -> bool:
+        """Whether something is left to do although a task has failed."""
+        return not self._is_stopped_by_failure and any(map(self._may_start, self._tasks.values()))
 
     def _start(self, entries: list[Entry]) -> Verdict | None:
         """The next tasks, as many as may run side by side; or the one that somebody must approve first."""
@@ -254,11 +284,18 @@ class _OpenSession:
         return GO_ON
 
     def _is_ready(self, task: Task) -> bool:
+        return self._may_start(task) and self._due_in(task) <= 0
+
+    def _due_in(self, task: Task) -> float:
+        retry = self._retries.get(task.id)
+        return retry.at.timestamp() - self._around.clock() if retry else 0.0
+
+    def _may_start(self, task: Task) -> bool:
         """Pending, or cut off by a crash; with all it needs done."""
         return (
             task.id not in self._running
             and task.status in ("pending", "in_progress")
-            and all(self._tasks[needed].status == "completed" for needed in task.depends_on)
+            and all(self._tasks[needed].status in DONE for needed in task.depends_on)
         )
 
     def _asked(self) -> PauseCause | None:
@@ -312,6 +349,7 @@ class _OpenSession:
             driver=driver_of(ended.task, self._workflow.options),
             tokens=ended.report.tokens,
             context_share=ended.context_share,
+            retry_at=ended.retry_at,
         )
         entries: list[Entry] = [*ended.report.findings, finished]
         is_told = any(isinstance(found, FeedbackRecorded) for found in ended.report.findings)
@@ -325,15 +363,31 @@ class _OpenSession:
             entries.append(Warned(text=f"task {ended.task.id}: {self._attempts.forced}"))
         return entries
 
-    def _judged(self, ended: Ended) -> TaskOutcome:
+    def _judged(self, ended: Ended) -> Ended:
         """A command that failed because its folder was taken away under it did not fail."""
-        if isinstance(ended.outcome, Failed) and not self._worktree.is_dir():
-            return TaskInterrupted(f"the worktree {self._workflow.worktree} is gone")
-        return ended.outcome
+        if not isinstance(ended.outcome, Failed):
+            return ended
+        if not self._worktree.is_dir():
+            return replace(ended, outcome=TaskInterrupted(f"the worktree {self._workflow.worktree} is gone"))
+        return replace(ended, retry_at=self._retry_at(ended.task))
+
+    def _retry_at(self, task: Task) -> datetime | None:
+        """When a task that failed just now is tried again by itself: each time it waits twice as long."""
+        options, before = self._workflow.options, self._retries.get(task.id)
+        failures = before.failures if before else 0
+        if failures >= (options.retries if task.retries is None else task.retries):
+            return None
+        delay = min(options.retry_delay * 2.0 ** min(failures, 60), _LONGEST_DELAY)
+        return self._now() + timedelta(seconds=delay)
 
     def _note_end(self, ended: Ended) -> None:
         outcome = ended.outcome
         status = {"completed": "completed", "failed": "failed"}.get(_OUTCOMES[type(outcome)], "pending")
+        if ended.retry_at is not None:
+            status, before = "pending", self._retries.get(ended.task.id)
+            self._retries[ended.task.id] = PendingRetry(before.failures + 1 if before else 1, ended.retry_at)
+        elif status == "failed":
+            self._failed_in_session.add(ended.task.id)
         result = outcome.result if isinstance(outcome, Done) else outcome.reason
         self._tasks[ended.task.id] = ended.task.changed(status=status, result=result)
         self._done_in_session += status == "completed"

@@ -25,16 +25,16 @@ from holdfast.base.errors import (
 from holdfast.base.redact import redact
 from holdfast.capture.drift import DriftState, FolderDrift, find_workflow_drift
 from holdfast.capture.git import BEFORE_FIRST_COMMIT, capture_git_state
-from holdfast.model.entry import Event
+from holdfast.model.entry import Event, TaskSkipped
 from holdfast.model.git import decode_path, encode_path
 from holdfast.model.policy import Trigger
 from holdfast.model.snapshot import SessionSnapshot
-from holdfast.model.task import Task, TaskDAG
+from holdfast.model.task import DONE, Task, TaskDAG
 from holdfast.model.workflow import ACTIVE, OPEN, Workflow, WorkflowStatus
 from holdfast.project.layout import ProjectLayout
 from holdfast.project.settings import Settings, project_settings
 from holdfast.sessions.pause import RunningWork, pause_running
-from holdfast.sessions.transitions import Core, Facts, again_on_conflict
+from holdfast.sessions.transitions import RETRY_ALL, Core, Facts, FailedTasks, again_on_conflict
 from holdfast.store.protocol import Change, SnapshotSummary, Store
 from holdfast.store.sql import SqlStore
 from holdfast.workflows.drivers import driver_named
@@ -209,6 +209,7 @@ class OrchestratorService(WorkflowService[SqlStore]):
         message: str | None = None,
         strict: bool = False,
         claim: str | None = None,
+        failed: FailedTasks = RETRY_ALL,
     ) -> Resumed:
         """Go on in a new session, from the last snapshot or from an older one; a failed task is tried again.
 
@@ -232,8 +233,49 @@ class OrchestratorService(WorkflowService[SqlStore]):
             return Resumed(
                 taken, snapshot, drift.sentences, drift.state, is_handover=True, taken_up_before=before
             )
-        resumed, _ = self.core.claim(workflow_id, message, snapshot=snapshot, runs=True, claim=claim)
+        resumed, _ = self.core.claim(
+            workflow_id, message, snapshot=snapshot, runs=True, claim=claim, failed=failed
+        )
         return Resumed(resumed, snapshot, drift.sentences, drift.state)
+
+    def retry(
+        self,
+        workflow_id: str,
+        task_id: str | None = None,
+        *,
+        message: str | None = None,
+        claim: str | None = None,
+    ) -> Resumed:
+        """Go on with the failed task of this name, or with all that failed; others stay as they are."""
+        workflow = self.resumable(workflow_id)
+        tasks = self.core.fold(workflow).tasks()
+        if task_id is not None and (task := _task_named(workflow, tasks, task_id)).status != "failed":
+            raise IllegalTransitionError(
+                f"task {task_id} is {task.status}; only a failed task can be retried",
+                hint=f"`holdfast resume {workflow_id}` continues with what is not completed; "
+                "--from SNAPSHOT goes back to an earlier point",
+            )
+        if workflow.status != "failed" and not tasks.count("failed"):
+            raise IllegalTransitionError(
+                f"no task of workflow {workflow_id} has failed",
+                hint=f"`holdfast resume {workflow_id}` continues it",
+            )
+        failed = RETRY_ALL if task_id is None else FailedTasks(retry=(task_id,))
+        return self.resume_workflow(workflow_id, message=message, claim=claim, failed=failed)
+
+    def skip(
+        self, workflow_id: str, task_id: str, reason: str | None = None, *, claim: str | None = None
+    ) -> Workflow:
+        """Go on without a task; what depends on it can start. Other failed tasks stay failed."""
+        workflow = self.recovered(workflow_id)
+        task = _task_named(workflow, self.core.fold(workflow).tasks(), task_id)
+        if task.status in DONE:
+            raise IllegalTransitionError(f"task {task_id} is {task.status} and cannot be skipped")
+        skipped = TaskSkipped(task_id=task_id, reason=reason)
+        if workflow.status == "blocked":
+            return self.core.skip_waiting(workflow, skipped, claim)
+        failed = FailedTasks(retry=(), skipped=(skipped,))
+        return self.resume_workflow(workflow_id, claim=claim, failed=failed).workflow
 
     def resumable(self, workflow_id: str) -> Workflow:
         """The workflow, if it can be resumed; what crashed is paused for that."""
@@ -379,6 +421,16 @@ class OrchestratorService(WorkflowService[SqlStore]):
             )
 
 
+def _task_named(workflow: Workflow, tasks: TaskDAG, task_id: str) -> Task:
+    found = tasks.by_id.get(task_id)
+    if found is None:
+        raise NotFoundError(
+            f"workflow {workflow.id} has no task {task_id!r}",
+            hint=f"its tasks: {', '.join(list(tasks.by_id)[:20]) or 'none'}",
+        )
+    return found
+
+
 def snapshot_to_resume(store: Store, workflow_id: str) -> SessionSnapshot | None:
     """A plan goes on from its last snapshot; what is handed over is the last session that did something."""
     latest = store.latest_snapshot(workflow_id)
@@ -398,7 +450,7 @@ _DIED = "its process ended without a pause"
 
 
 def ended_before_pause(workflow: Workflow) -> IllegalTransitionError:
-    hint = f"`holdfast resume {workflow.id}` retries the failed task"
+    hint = f"`holdfast retry --workflow {workflow.id}` retries the failed task"
     return IllegalTransitionError(
         f"workflow {workflow.id} is {workflow.status}: it ended before the pause",
         hint=hint if workflow.status == "failed" else None,

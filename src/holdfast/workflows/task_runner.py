@@ -7,6 +7,7 @@ import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from datetime import datetime
 from pathlib import Path
 
 from holdfast.base.errors import HoldfastError
@@ -113,6 +114,8 @@ class Ended:
     context_share: float | None
     """What it added to the context window."""
     committed: WorkCommitted | None = None
+    retry_at: datetime | None = None
+    """Where it failed and is tried again by itself."""
 
 
 class TaskRunner:

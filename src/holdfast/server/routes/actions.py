@@ -1,4 +1,4 @@
-"""What can be done with a workflow: pause, resume, cancel, approve, reject."""
+"""What can be done with a workflow: pause, resume, retry, skip, cancel, approve, reject."""
 
 from __future__ import annotations
 
@@ -19,6 +19,8 @@ from holdfast.server.models import (
     ResumePreview,
     ResumeResponse,
     ResumeWorkflow,
+    RetryTask,
+    SkipTask,
 )
 from holdfast.server.problems import WITH_BODY, documented
 from holdfast.server.routes.sessions import (
@@ -30,7 +32,7 @@ from holdfast.server.routes.sessions import (
     context_fields,
 )
 from holdfast.store.protocol import SnapshotSummary
-from holdfast.workflows.service import ended_before_pause, snapshot_to_resume
+from holdfast.workflows.service import Resumed, ended_before_pause, snapshot_to_resume
 
 router = APIRouter(prefix="/api/workflows/{workflow_id}", tags=["actions"])
 
@@ -112,17 +114,38 @@ def resume_workflow(
     resumed = desk.service.resume_workflow(
         workflow_id, snapshot_id=wanted.snapshot_id, message=wanted.message, strict=wanted.strict
     )
+    return _resumed(desk, resumed)
+
+
+def _resumed(desk: AppState, resumed: Resumed) -> ResumeResponse:
     if not resumed.is_handover:
         desk.see_to_it()
     return ResumeResponse(
         status="taken_up" if resumed.is_handover else "resumed",
-        workflow_id=workflow_id,
+        workflow_id=resumed.workflow.id,
         snapshot_id=resumed.snapshot.id if resumed.snapshot else None,
         session_number=resumed.workflow.session_count,
         drift=resumed.drift,
         drift_state=resumed.drift_state,
         taken_up_before=resumed.taken_up_before,
     )
+
+
+@router.post("/retry", responses=documented(404, 409, *WITH_BODY))
+def retry_task(
+    workflow_id: str, desk: AtDesk, request: Annotated[RetryTask | None, Body()] = None
+) -> ResumeResponse:
+    """Resume a workflow with the failed task of this name, or with all that failed."""
+    wanted = request or RetryTask()
+    return _resumed(desk, desk.service.retry(workflow_id, wanted.task_id, message=wanted.message))
+
+
+@router.post("/skip", responses=documented(404, 409, *WITH_BODY))
+def skip_task(workflow_id: str, desk: AtDesk, request: SkipTask) -> ActionResponse:
+    """Skip a task that is not completed and continue with those that depend on it."""
+    desk.service.skip(workflow_id, request.task_id, request.reason)
+    desk.see_to_it()
+    return ActionResponse(status="skipped", workflow_id=workflow_id)
 
 
 @router.get("/resume/preview", responses=documented(404, 409, 422))

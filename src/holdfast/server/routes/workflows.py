@@ -154,6 +154,7 @@ def get_progress(workflow_id: str, desk: AtDesk) -> WorkflowProgress:
         tasks_completed=tasks.count("completed"),
         tasks_remaining=tasks.count(*REMAINING),
         tasks_failed=tasks.count("failed"),
+        failed_task_ids=tuple(task.id for task in tasks.tasks if task.status == "failed"),
         current_task_id=standing.current_task_id if workflow.status == "in_progress" else None,
         waiting_for_approval=waiting.id if waiting else None,
         abandoned=desk.service.is_abandoned(workflow),
