@@ -598,3 +598,23 @@ def test_doctor_is_content(place: Place) -> None:
         "database",
         "driver shell",
     }
+
+
+def test_the_context_of_a_plan_that_ended_since_orders_nothing(
+    place: Place, plan: Callable[..., Path]
+) -> None:
+    place.run("run", plan("true", "test -e ok"))
+    assert "t2" in place.ok("context", "latest").out
+    (place.project / "ok").touch()
+    place.run("resume")
+    shown = place.ok("context", "latest").out
+    assert "has completed since this pause" in shown
+    assert "Go on with" not in shown
+
+
+def test_the_context_of_a_cancelled_plan_orders_nothing(place: Place, plan: Callable[..., Path]) -> None:
+    place.run("run", plan("true", "test -e ok"))
+    place.ok("cancel", place.json("status")["workflow"]["id"])
+    shown = place.ok("context", "latest").out
+    assert "was cancelled after this pause" in shown
+    assert "Go on with" not in shown

@@ -80,6 +80,7 @@ def _compile(snapshot: str | None, options: dict[str, Any], max_chars: int) -> C
         return _of_transcript(options, max_chars)
     from holdfast.capture.drift import find_drift
     from holdfast.resume.snapshots import ResumeContextCompiler
+    from holdfast.sessions.contexts import as_it_stands
 
     current = common.settings()
     with common.store_for(current) as store:
@@ -87,8 +88,11 @@ def _compile(snapshot: str | None, options: dict[str, Any], max_chars: int) -> C
             common.find_snapshot(store, current, "latest" if snapshot is None else snapshot).id
         )
         workflow = store.workflow(found.workflow_id)
+        found, moved_on = as_it_stands(store, found, workflow)
     drift = find_drift(found, current.project).sentences if workflow.worktree == current.worktree else ()
-    return ResumeContextCompiler(max_chars).compile_with_report(found, workflow.issue, drift=drift)
+    return ResumeContextCompiler(max_chars).compile_with_report(
+        found, workflow.issue, drift=(*moved_on, *drift)
+    )
 
 
 def _of_transcript(options: dict[str, Any], max_chars: int) -> Compiled:

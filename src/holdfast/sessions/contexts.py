@@ -18,6 +18,7 @@ from holdfast.journal.summary import find_archive
 from holdfast.model.gathered import Gathered
 from holdfast.model.git import decode_path
 from holdfast.model.message import Message, ReadReport
+from holdfast.model.statuses import DONE
 from holdfast.project.layout import ProjectLayout
 from holdfast.store.session_files import SessionFiles
 from holdfast.transcripts import open_transcript
@@ -26,6 +27,7 @@ TYPE_CHECKING = False
 
 if TYPE_CHECKING:
     from holdfast.model.snapshot import SessionSnapshot
+    from holdfast.model.workflow import Workflow
     from holdfast.store.protocol import Store
     from holdfast.transcripts.discover import FoundSession
 
@@ -144,6 +146,33 @@ def _named_latest(store: Store, workflow_id: str) -> str | None:
     """By its folder, where that is here."""
     folder = Path(os.fsdecode(decode_path(store.workflow(workflow_id).worktree)))
     return SessionFiles(ProjectLayout(folder).sessions).latest()
+
+
+_MOVED_ON: Mapping[str, str] = {
+    "completed": "The workflow has completed since this pause; nothing of its plan is left to do.",
+    "cancelled": "The workflow was cancelled after this pause; what was left of its plan is not to be done.",
+    "in_progress": "The workflow is running again; leave what is left of its plan to it (`holdfast status`).",
+    "blocked": "The workflow was resumed and now waits for approval (`holdfast status`).",
+}
+
+
+def as_it_stands(
+    store: Store, snapshot: SessionSnapshot, workflow: Workflow
+) -> tuple[SessionSnapshot, tuple[str, ...]]:
+    """A snapshot without tasks that nobody is to take up any more, and what to say of its workflow.
+
+    A pause is not the last word on a plan: after it the workflow may have ended, or run again elsewhere.
+    """
+    said = _MOVED_ON.get(workflow.status)
+    if said is None or not snapshot.task_dag.tasks:
+        return snapshot, ()
+    from holdfast.sessions.transitions import Core
+
+    done = [task for task in Core(store).fold(workflow).tasks().tasks if task.status in DONE]
+    known = {task.id for task in done}
+    kept = [task.changed(depends_on=tuple(known.intersection(task.depends_on))) for task in done]
+    plan = type(snapshot.task_dag)(tasks=tuple(kept))
+    return snapshot.changed(task_dag=plan, current_task_id=None, next_task_id=None), (said,)
 
 
 def archived_lines(layout: ProjectLayout, session_id: str) -> Iterator[str]:
