@@ -163,12 +163,9 @@ def _settle(work: SessionWork, cause: str, transcript: str, at: float | None) ->
         name = _paused(work, manager.settings, cause, worked=did_work(work, transcript), at=at)
     prompts = (notes.read(work.note(formats.PROMPTS), 32) or b"0").decode()
     notes.write(work.note(formats.SETTLED), formats.render_settled(name, prompts, cause))
-    if cause == "compact" and SessionFiles(manager.layout.sessions).latest() == name:
-        # Still going on: nobody else may take it up.
-        note = work.state / formats.HOOKS / formats.TAKEN_UP
-        notes.write(str(note), formats.render_taken_up(name, work.key))
     _enrich(work, manager.settings, name, transcript)
     prepare_contexts(work, name)
+    note_threads(work)
     return True
 
 
@@ -273,14 +270,30 @@ def _last_usage(work: SessionWork, transcript: str) -> None:
 
 def _enrich(work: SessionWork, settings: Settings, name: str, transcript: str) -> None:
     """Add what the conversation tells; if that fails, only the findings are missing."""
-    from holdfast.sessions.enrich import enrich_snapshot
+    from holdfast.sessions.enrich import add_to_snapshot, enrich_snapshot
 
     try:
-        path, agent = _transcript(work, transcript)
         snapshot_id = str(SessionFiles(settings.layout.sessions).read(name)["id"])
-        enrich_snapshot(settings, snapshot_id, path, agent, work.session)
+        told = _told_by_notes(work, name)
+        try:
+            path, agent = _transcript(work, transcript)
+            enrich_snapshot(settings, snapshot_id, path, agent, work.session, told)
+        except HoldfastError:
+            add_to_snapshot(settings, snapshot_id, told)
+            raise
     except HoldfastError as error:
         error_log.note(str(work.state), f"nothing was added to {name} from its transcript: {error.message}")
+
+
+def _told_by_notes(work: SessionWork, name: str) -> dict[str, str]:
+    """What the hooks know of the session and its transcript does not tell."""
+    from holdfast.base.ids import is_session_id
+
+    continues = (notes.read(work.note(formats.TOOK_UP), 100) or b"").decode("ascii", "replace")
+    told = {"conversation": work.session}
+    if is_session_id(continues) and continues != name:
+        told["continues"] = continues
+    return told
 
 
 def prepare_contexts(work: SessionWork, name: str) -> bool:
@@ -305,6 +318,54 @@ def prepare_contexts(work: SessionWork, name: str) -> bool:
         for path, text in contexts.items():
             replace_file(Path(path), text.encode())
         _drop_old_contexts(sessions)
+    return True
+
+
+def note_threads(work: SessionWork) -> bool:
+    """Write the list that a starting session reads."""
+    from holdfast.sessions.pause import open_store
+    from holdfast.sessions.threads import threads_in, threads_of_files
+
+    settings = work.settings()
+    stamp = formats.threads_stamp(str(work.project))
+    files = SessionFiles(settings.layout.sessions)
+    try:
+        if files.unindexed():
+            found = threads_of_files(files)
+        else:
+            with open_store(settings) as store:
+                found = threads_in(store, settings.worktree)
+    except HoldfastError as error:
+        error_log.note(str(work.state), f"the database cannot be read, using the files: {error.message}")
+        found = threads_of_files(files)
+    rows = [
+        [
+            one.id,
+            " ".join(one.sessions),
+            one.branch or "",
+            one.status,
+            repr(one.updated_at.timestamp()),
+            "plan" if one.issue else "",
+            one.title,
+            one.state,
+        ]
+        for one in found
+    ]
+    note = work.state / formats.HOOKS / formats.THREADS
+    notes.write(str(note), formats.render_threads(stamp, rows))
+    return True
+
+
+def note_changes(work: SessionWork) -> bool:
+    """What changed in the folder since this session was settled, for the conversation that goes on."""
+    from holdfast.capture.drift import find_drift
+    from holdfast.store.documents import read_session_document
+
+    name = work.settled[0]
+    document = SessionFiles(work.settings().layout.sessions).read(name)
+    snapshot, _ = read_session_document(document, where=f"{name}.json")
+    told = "\n".join(f"- {sentence}" for sentence in find_drift(snapshot, work.project).changes)
+    notes.write(work.note(formats.CHANGES), told.encode())
     return True
 
 
@@ -398,5 +459,7 @@ TASKS: dict[str, Callable[..., bool]] = {
     "settle": settle,
     "recover": recover,
     "contexts": prepare_contexts,
+    "threads": note_threads,
+    "changes": note_changes,
     **{name: _of_turns(name) for name in ("look", "watch", "record", "finish")},
 }

@@ -353,26 +353,24 @@ def snapshot(event: AgentEvent, answer: HookAnswer) -> None:
 
 
 def resume_context(event: AgentEvent, answer: HookAnswer) -> None:
-    """Add the context of the paused session to the new one; save first what a crash left behind."""
+    """Tell a new session of the work there is to go on with; save first what a crash left behind."""
     from holdfast.hooks.fast import context
 
     source = "compact" if event.moment == "compacted" else event.text("source") or "startup"
     if source == "compact":
         for name in ("advised-auto-pause", "advised-critical", formats.STOPPED, "held-since"):
             notes.remove(event.note(name))
-        words = context.own_context(event) or context.latest_context(event)
+        words = context.own_context(event)
+        answer.context += [words] if words else []
     elif source == "resume":
         context.settle_orphans(event)
-        words = context.own_context(event) or context.latest_context(event)
-        answer.context += context.asides(event)
+        words = context.changed_since(event)
+        answer.context += [*context.asides(event, words or ""), *([words] if words else [])]
     elif source == "startup":
         context.settle_orphans(event)
-        words = context.latest_context(event)
-        answer.context += context.asides(event)
-    else:  # clear: a clean start is what was asked for; fork: the conversation is there already
-        return
-    if words:
-        answer.context.append(words)
+        told = context.open_work(event)
+        answer.context += [*context.asides(event, "".join(told)), *told]
+    # clear: a clean start is what was asked for; fork: the conversation is there already
 
 
 # ── status line ───────────────────────────────────────────────────────────────────────────────────

@@ -25,10 +25,7 @@ _OPENS = (
     PAUSED_EARLIER,
     GOES_ON,
     "An earlier attempt at this task ",
-    f"[holdfast] {PAUSED_HERE} (",
-    f"[holdfast] {WOUND_DOWN} (",
-    "[holdfast] The paused session ",
-    f"[holdfast] {ANOTHER_SESSION} ",
+    "[holdfast] ",
     BRIEFING,
     SHORT_BRIEFING,
 )
