@@ -146,18 +146,6 @@ def test_a_wind_down_is_finalised_at_the_end(session: AgentSession) -> None:
     assert document["context_usage"]["percentage"] == 92.5
 
 
-def test_the_snapshot_is_there_before_the_compaction_and_its_context_after(session: AgentSession) -> None:
-    work(session, 160_000)
-    result = session.fire("PreCompact", trigger="auto", custom_instructions=None)
-    assert (result.code, result.out) == (0, "")
-    document = settled(session)
-    assert document["trigger"] == "exhaustion"
-    context = session.start("compact").context
-    assert "SQLite" in context
-    assert document["session_id"] in context
-    assert len(context) <= LIMITS["claude"]
-
-
 def test_another_session_is_not_given_what_a_live_one_compacted(session: AgentSession) -> None:
     work(session)
     session.fire("PreCompact", trigger="manual")

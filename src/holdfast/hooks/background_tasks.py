@@ -22,6 +22,7 @@ from holdfast.hooks.fast.event import AgentEvent, file_name_for
 from holdfast.hooks.fast.levels import look
 from holdfast.journal import log
 from holdfast.model.policy import Trigger
+from holdfast.model.snapshot import SessionSnapshot
 from holdfast.project import formats
 from holdfast.project.settings import Settings, load_settings, project_settings, user_config
 from holdfast.project.trust import data_home
@@ -138,35 +139,40 @@ def _agent_process(work: SessionWork) -> int | None:
     return process[0] if process else None
 
 
-def settle(work: SessionWork, cause: str, transcript: str = "", at: float | None = None) -> bool:
+def settle(
+    work: SessionWork, cause: str, transcript: str = "", instructions: str = "", *, at: float | None = None
+) -> bool:
     """Make the session a snapshot and prepare its contexts. Nothing new since the last one: refresh that.
 
-    `at` is when the session was last heard of, if that is not now.
+    `instructions` are the user's own for the summary of a compaction; `at` is when the session was last
+    heard of, if that is not now.
     """
     work.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     if cause == "end" and os.path.exists(work.note(formats.STOPPED)):
         cause = "exhaustion"  # the stop left a process to settle it, which the session's end may overtake
     try:
         with lock_file(work.folder / "settle.lock", wait=120):
-            return _settle(work, cause, transcript, at)
+            _settle(work, cause, transcript, at)
+            if cause == "compact":
+                _note_steering(work, instructions)
+            return True
     finally:
         notes.remove(work.note(formats.SETTLING))
 
 
-def _settle(work: SessionWork, cause: str, transcript: str, at: float | None) -> bool:
+def _settle(work: SessionWork, cause: str, transcript: str, at: float | None) -> None:
     _last_usage(work, transcript)
     manager = IncrementalPauseManager(settings=work.settings())
     name = _finalised(work, manager, cause, at) or _settled_already(work, manager, cause)
     if name is None:
         if cause != "compact" and not _was_used(work, transcript):
-            return True
+            return
         name = _paused(work, manager.settings, cause, worked=did_work(work, transcript), at=at)
     prompts = (notes.read(work.note(formats.PROMPTS), 32) or b"0").decode()
     notes.write(work.note(formats.SETTLED), formats.render_settled(name, prompts, cause))
     _enrich(work, manager.settings, name, transcript)
     prepare_contexts(work, name)
     note_threads(work)
-    return True
 
 
 def _finalised(
@@ -356,15 +362,59 @@ def note_threads(work: SessionWork) -> bool:
     return True
 
 
-def note_changes(work: SessionWork) -> bool:
-    """What changed in the folder since this session was settled, for the conversation that goes on."""
-    from holdfast.capture.drift import find_drift
+def _snapshot(work: SessionWork) -> SessionSnapshot:
+    """The one that was made of this session last."""
     from holdfast.store.documents import read_session_document
 
     name = work.settled[0]
     document = SessionFiles(work.settings().layout.sessions).read(name)
-    snapshot, _ = read_session_document(document, where=f"{name}.json")
-    told = "\n".join(f"- {sentence}" for sentence in find_drift(snapshot, work.project).changes)
+    return read_session_document(document, where=f"{name}.json")[0]
+
+
+def _note_steering(work: SessionWork, instructions: str) -> None:
+    from holdfast.base.redact import redact
+    from holdfast.sessions.compaction import steering
+
+    text, _ = redact(steering(_snapshot(work), instructions))
+    notes.write(work.note(formats.STEERING), text.encode())
+
+
+def note_supplement(work: SessionWork, transcript: str) -> bool:
+    """What the summary lacks, if the agent has written one since; else, once, what cannot wait."""
+    from holdfast.base.redact import redact
+    from holdfast.sessions.compaction import supplement, urgent_facts
+
+    snapshot = _snapshot(work)
+    told = (notes.read(work.note(formats.SUPPLEMENT_TOLD)) or b"").decode("utf-8", "replace")
+    before = snapshot.gathered.compactions if snapshot.gathered else 0
+    summary = _newest_summary(work, transcript, before)
+    if summary is not None:
+        notes.remove(work.note(formats.COMPACTED))
+        text = supplement(snapshot, summary, told)
+    else:
+        text = "" if told else urgent_facts(snapshot)
+    notes.write(work.note(formats.SUPPLEMENT), redact(text)[0].encode())
+    return True
+
+
+def _newest_summary(work: SessionWork, transcript: str, before: int) -> str | None:
+    """The agent's own, where its record has more of them than before the compaction."""
+    from holdfast.transcripts import open_transcript
+
+    try:
+        path, agent = _transcript(work, transcript)
+        found = [one.text for one in open_transcript(path, agent, work.session)[1] if one.compaction]
+    except HoldfastError:
+        return None
+    return found[-1] if len(found) > before and found[-1].strip() else None
+
+
+def note_changes(work: SessionWork) -> bool:
+    """What changed in the folder since this session was settled, for the conversation that goes on."""
+    from holdfast.capture.drift import find_drift
+
+    changes = find_drift(_snapshot(work), work.project).changes
+    told = "\n".join(f"- {sentence}" for sentence in changes)
     notes.write(work.note(formats.CHANGES), told.encode())
     return True
 
@@ -408,7 +458,7 @@ def _settled_killed(work: SessionWork, folder: Path) -> str:
             return ""
         agent, session, transcript, *_ = who
         killed = SessionWork(agent, session, str(work.project))
-        settle(killed, "end" if has_ended else "crash", transcript, at)
+        settle(killed, "end" if has_ended else "crash", transcript, at=at)
     finally:
         os.close(held)
     if os.path.exists(killed.note(formats.TRANSACTION)):
@@ -461,5 +511,6 @@ TASKS: dict[str, Callable[..., bool]] = {
     "contexts": prepare_contexts,
     "threads": note_threads,
     "changes": note_changes,
+    "supplement": note_supplement,
     **{name: _of_turns(name) for name in ("look", "watch", "record", "finish")},
 }

@@ -111,7 +111,7 @@ def _belongs(snapshot: SessionSnapshot, group: _Group) -> bool:
 
 def _settles(snapshot: SessionSnapshot, before: SessionSnapshot) -> bool:
     """Whether what the earlier one had not committed is committed now."""
-    then, now = _own_uncommitted(before), snapshot.git_state
+    then, now = own_uncommitted(before), snapshot.git_state
     return bool(then) and now is not None and not set(then) & set(now.files_uncommitted or ())
 
 
@@ -228,11 +228,11 @@ def _left_over(snapshot: SessionSnapshot) -> str:
         return f"tests fail: {found.tests.command}"
     if git and git.operation:
         return f"a {git.operation} is in progress"
-    uncommitted = _own_uncommitted(snapshot)
+    uncommitted = own_uncommitted(snapshot)
     return f"not committed: {', '.join(uncommitted[:3])}" if uncommitted else ""
 
 
-def _own_uncommitted(snapshot: SessionSnapshot) -> list[str]:
+def own_uncommitted(snapshot: SessionSnapshot) -> list[str]:
     """What the session changed and nobody has committed. If commands of its may have changed files, in doubt
     all that is not committed."""
     git, found = snapshot.git_state, snapshot.gathered

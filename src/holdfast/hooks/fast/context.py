@@ -23,12 +23,6 @@ def context_file(sessions: str, name: str, agent: str) -> str:
     return os.path.join(sessions, f"{name}.context-{LIMITS[agent]}.md")
 
 
-def own_context(event: "AgentEvent") -> str | None:
-    """The context of this very agent session, as last settled."""
-    name = formats.parse_settled(notes.read(event.note(formats.SETTLED), 100))[0]
-    return _worded(event, name, frame.WOUND_DOWN) if name else None
-
-
 # ── a new session ─────────────────────────────────────────────────────────────────────────────────
 
 _MOST_LINES = 5
@@ -113,6 +107,28 @@ def _line(event: "AgentEvent", thread: formats.ThreadLine) -> str:
 def _quoted(text: str) -> str:
     """What others may have written, as a quotation that it cannot close."""
     return '"' + text.replace('"', "'") + '"'
+
+
+# ── after a compaction ────────────────────────────────────────────────────────────────────────────
+
+_TRIES = 5
+
+
+def compared(event: "AgentEvent", *, is_first: bool) -> str | None:
+    """What the summary lacks or gets wrong; while that is not written down yet, what cannot wait."""
+    tries = 0 if is_first else notes.count_in(notes.read(event.note(formats.COMPACTED), 32) or b"")
+    for name in (formats.SUPPLEMENT, *((formats.SUPPLEMENT_TOLD,) if is_first else ())):
+        notes.remove(event.note(name))
+    notes.write(event.note(formats.COMPACTED), b"%d" % (tries + 1))
+    spawn.run(event, "supplement", event.text("transcript_path"), wait=5.0)
+    found = notes.read(event.note(formats.SUPPLEMENT))
+    if tries + 1 >= _TRIES:
+        notes.remove(event.note(formats.COMPACTED))  # the agent keeps its summary to itself
+    if not found:
+        return None
+    told = notes.read(event.note(formats.SUPPLEMENT_TOLD)) or b""
+    notes.write(event.note(formats.SUPPLEMENT_TOLD), told + found)
+    return found.decode("utf-8", "replace")
 
 
 # ── a conversation that its agent resumes ─────────────────────────────────────────────────────────
