@@ -9,6 +9,8 @@ from agents.claude_code import COMPACTING_MODEL, ClaudeCode
 from agents.fakes.turns import Seen, Tokens, Turn, call, say
 from agents.workshop import ROOT, Workshop
 
+RULE = 'The user\'s rule, word for word: "Find the magic number; never touch the folder vendor/"'
+
 
 def test_with_stop_configured_the_run_ends_at_the_tool_boundary(claude: ClaudeCode) -> None:
     claude.workshop.configure(on_exhaustion="stop")
@@ -21,19 +23,52 @@ def test_with_stop_configured_the_run_ends_at_the_tool_boundary(claude: ClaudeCo
     assert claude.workshop.settled()["trigger"] == "exhaustion"
 
 
-def test_a_compaction_has_a_snapshot_before_and_the_context_after(claude: ClaudeCode) -> None:
+def test_a_compaction_is_steered_before_and_supplemented_after(claude: ClaudeCode) -> None:
     claude.model.then(
-        claude.shell("echo 4711 > magic.txt", Tokens(input=980_000)), say("Done after the compaction.")
+        claude.shell("echo 4711 > magic.txt", Tokens(input=980_000)),
+        claude.shell("echo 1 > after.txt"),
+        say("Done after the compaction."),
     )
-    run = claude.ask("Find the magic number", "--model", COMPACTING_MODEL)
+    run = claude.ask("Find the magic number; never touch the folder vendor/", "--model", COMPACTING_MODEL)
     assert run.answer == "Done after the compaction."
-    assert len(claude.model.of("summary")) == 1
-    after = claude.model.main[-1].text
-    assert "SCRIPTED-SUMMARY" in after
-    context = after[after.index("[holdfast] This session was wound down or compacted") :]
-    assert "Find the magic number" in context
-    assert "echo 4711 > magic.txt" in context
+    (asked,) = claude.model.of("summary")
+    assert "Write this summary as a handover" in asked.text
+    assert RULE in asked.text
+    at_once, after = claude.model.main[-2], claude.model.main[-1]
+    assert "SCRIPTED-SUMMARY" in at_once.text
+    assert RULE in at_once.text
+    assert "# Handover" not in after.text
+    # Once the summary is in the record, what it lacks follows: it knew nothing of the branch.
+    assert "The branch is main." not in at_once.text
+    assert after.text.count("The branch is main.") == 1
+    assert after.text.count(RULE) == 1
+    assert len(_told(after)) <= 2_000
     assert claude.workshop.first_settled()["trigger"] == "exhaustion"
+
+
+def test_a_summary_that_follows_the_form_needs_hardly_a_supplement(claude: ClaudeCode) -> None:
+    """The scripted model does as it is told: it keeps the facts that it was given."""
+
+    def summarised(request: Seen) -> Turn:
+        facts = re.findall(r"Keep them exactly:((?:\n- .*)+)", request.text)
+        return say(f"<analysis>short</analysis><summary>SCRIPTED-SUMMARY{facts[-1]}</summary>")
+
+    claude.model.summarised = summarised
+    claude.model.then(
+        claude.shell("echo 4711 > magic.txt", Tokens(input=980_000)),
+        claude.shell("echo 1 > after.txt"),
+        say("Done."),
+    )
+    claude.ask("Find the magic number; never touch the folder vendor/", "--model", COMPACTING_MODEL)
+    told = _told(claude.model.main[-1])
+    assert RULE in told  # before anybody knew the summary
+    assert "corrects or adds to the summary" not in told
+    assert len(told) <= 200
+
+
+def _told(request: Seen) -> str:
+    """By Holdfast, in what is new since the compaction."""
+    return "".join(re.findall(r"\[holdfast\][^\n]*(?:\n- [^\n]*)*", request.text))
 
 
 def test_the_quiet_skill_silences_its_own_session_alone(claude: ClaudeCode) -> None:

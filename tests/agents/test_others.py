@@ -9,29 +9,31 @@ from agents.gemini import Gemini
 from agents.opencode import OpenCode
 
 
-def test_codex_compacts_with_a_snapshot_before_and_the_context_after(codex: Codex) -> None:
+def test_codex_compacts_with_a_snapshot_before_and_a_supplement_after(codex: Codex) -> None:
     codex.compact_at(50_000)
     codex.model.then(codex.shell("echo 4711 > magic.txt", Tokens(input=60_000)), say("Done after it."))
-    assert codex.ask("Find the magic number").answer == "Done after it."
+    assert codex.ask("Find the magic number; never touch vendor/").answer == "Done after it."
     assert codex.model.of("summary")
     after = codex.model.main[-1].text
-    assert "This session was wound down or compacted" in after
+    assert "never touch vendor/" in after
+    assert "# Handover" not in after
     assert codex.workshop.first_settled()["trigger"] == "exhaustion"
 
 
-def test_opencode_compacts_with_a_snapshot_before_and_the_context_with_it(opencode: OpenCode) -> None:
+def test_opencode_compacts_steered_with_a_snapshot_before_and_a_supplement_after(opencode: OpenCode) -> None:
     opencode.compact_by_itself(True)
     opencode.model.then(
         opencode.shell("echo 4711 > magic.txt", Tokens(input=97_000)),
         say("Done after it."),
     )
-    assert opencode.ask("Find the magic number").answer == "Done after it."
+    assert opencode.ask("Find the magic number; never touch vendor/").answer == "Done after it."
     (asked,) = opencode.model.of("summary")
-    assert "This session was wound down or compacted" in asked.text
+    assert "Write this summary as a handover" in asked.text
+    assert "never touch vendor/" in asked.text
     after = opencode.model.main[-1].text
     assert "SCRIPTED-SUMMARY" in after
-    assert "This session was wound down or compacted" in after
-    assert "echo 4711 > magic.txt" in after
+    assert "never touch vendor/" in after
+    assert "# Handover" not in after
     assert opencode.workshop.first_settled()["trigger"] == "exhaustion"
 
 

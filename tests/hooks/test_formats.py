@@ -39,6 +39,7 @@ def test_the_shell_knows_the_notes() -> None:
         formats.RECORDING,
         formats.NAMED,
         formats.EDIT_GATE,
+        formats.COMPACTED,
     }
     session = r"(?:\$session|\$CLAUDE_CODE_SESSION_ID|\*)"
     assert set(re.findall(rf'\$notes"?/{session}/([a-z-]+)', SCRIPT)) == known

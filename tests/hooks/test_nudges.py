@@ -92,7 +92,7 @@ def committed(session: AgentSession) -> Result:
 
 SITUATIONS: dict[str, tuple[Callable[[AgentSession], Result], str]] = {
     "context_size": (fuller, "86% full"),
-    "ceremonies": (not_taken_up, "not been resumed yet"),
+    "ceremonies": (not_taken_up, "may not be finished"),
     "persistence": (long_unrecorded, "nothing has been recorded"),
     "journal_upkeep": (old_journal, "holdfast winddown finalize"),
     "reminders": (reminder, "call Ada"),

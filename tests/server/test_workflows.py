@@ -285,6 +285,13 @@ def test_sessions_of_this_machine(stored: Served, tmp_path: Path) -> None:
     assert stored.ask("GET", "/api/sessions/none/context").code == "not_found"
 
 
+def test_threads(stored: Served) -> None:
+    found = {one["id"]: one for one in stored.get("/api/threads")["threads"]}
+    thread = found[full_workflow().id]
+    assert (thread["issue"], thread["status"], thread["state"]) == ("7", "open", "blocked, 2 tasks left")
+    assert stored.get("/api/threads?worktree=/nowhere")["threads"] == []
+
+
 def test_about(stored: Served) -> None:
     assert stored.get("/api/health")["status"] == "ok"
     told = stored.get("/api/settings")

@@ -224,6 +224,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/threads": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List Threads
+         * @description The pieces of work in a folder, open ones first, then the newest.
+         */
+        get: operations["list_threads"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/workflows": {
         parameters: {
             query?: never;
@@ -1481,6 +1501,11 @@ export interface components {
              */
             files_staged: string[];
             /**
+             * Files Uncommitted
+             * @description Paths of uncommitted changes; null in snapshots of older versions
+             */
+            files_uncommitted: string[] | null;
+            /**
              * Files Uncompared
              * @description Files that may have changed: only running a filter (such as Git LFS) could tell, and filters are not run
              * @default []
@@ -2138,11 +2163,27 @@ export interface components {
             /** @description The agent's own session for the last task */
             agent_session: components["schemas"]["AgentSessionReported"] | null;
             /**
+             * Closed
+             * @description The user said that nothing is left to do
+             * @default false
+             */
+            closed: boolean;
+            /**
              * Constraints
              * @description The user's standing rules, verbatim
              * @default []
              */
             constraints: string[];
+            /**
+             * Continues
+             * @description Name of the session whose handover it was given, if any
+             */
+            continues: string | null;
+            /**
+             * Conversation
+             * @description The agent's own session it was made from
+             */
+            conversation: string | null;
             /**
              * Created At
              * Format: date-time
@@ -2178,6 +2219,11 @@ export interface components {
             gathered: components["schemas"]["Gathered"] | null;
             /** @description Null if the folder is not a repository */
             git_state: components["schemas"]["GitState"] | null;
+            /**
+             * Handover
+             * @description The agent's own words for the next session
+             */
+            handover: string | null;
             /** Id */
             id: string;
             incremental_pause: components["schemas"]["IncrementalPause"] | null;
@@ -2698,6 +2744,68 @@ export interface components {
              * @enum {string}
              */
             phase: "red" | "green" | "refactor" | "unknown";
+        };
+        /**
+         * Thread
+         * @description One piece of work, as its newest session left it.
+         */
+        Thread: {
+            /**
+             * Branch
+             * @description Null outside of git and on a detached HEAD
+             */
+            branch: string | null;
+            /**
+             * Files
+             * @description Files its sessions changed, the newest session's first
+             */
+            files: string[];
+            /**
+             * Id
+             * @description Name of its newest session, or the id of its workflow if it has a plan
+             */
+            id: string;
+            /**
+             * Issue
+             * @description Id of the issue, if it has a plan
+             */
+            issue: string | null;
+            /**
+             * Sessions
+             * @description Names of its sessions, newest first
+             */
+            sessions: string[];
+            /**
+             * Snapshot Id
+             * @description Snapshot of its newest session
+             */
+            snapshot_id: string;
+            /**
+             * State
+             * @description Where it stands, in a few words
+             */
+            state: string;
+            /**
+             * Status
+             * @enum {string}
+             */
+            status: "open" | "finished";
+            /** Title */
+            title: string;
+            /**
+             * Updated At
+             * Format: date-time
+             */
+            updated_at: string;
+            /** Workflow Id */
+            workflow_id: string;
+            /** Worktree */
+            worktree: string;
+        };
+        /** ThreadList */
+        ThreadList: {
+            /** Threads */
+            threads: components["schemas"]["Thread"][];
         };
         /** TodoItem */
         TodoItem: {
@@ -3276,6 +3384,8 @@ export type TaskStarted = components['schemas']['TaskStarted'];
 export type TestRun = components['schemas']['TestRun'];
 export type TestsRun = components['schemas']['TestsRun'];
 export type TestState = components['schemas']['TestState'];
+export type Thread = components['schemas']['Thread'];
+export type ThreadList = components['schemas']['ThreadList'];
 export type TodoItem = components['schemas']['TodoItem'];
 export type Turn = components['schemas']['Turn'];
 export type UnknownEntry = components['schemas']['UnknownEntry'];
@@ -4099,6 +4209,85 @@ export interface operations {
             };
             /** @description the Host or Origin is not allowed */
             403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorResponse"];
+                };
+            };
+            /** @description the stored data is damaged, or an internal error occurred */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorResponse"];
+                };
+            };
+            /** @description the database cannot be reached */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorResponse"];
+                };
+            };
+        };
+    };
+    list_threads: {
+        parameters: {
+            query?: {
+                /** @description Include finished work */
+                finished?: boolean;
+                /** @description Folder of the work. Default: all */
+                worktree?: string | null;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ThreadList"];
+                };
+            };
+            /** @description the request is malformed, or its body is not JSON */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorResponse"];
+                };
+            };
+            /** @description missing or wrong token */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorResponse"];
+                };
+            };
+            /** @description the Host or Origin is not allowed */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorResponse"];
+                };
+            };
+            /** @description the request is invalid; `faults` says where */
+            422: {
                 headers: {
                     [name: string]: unknown;
                 };

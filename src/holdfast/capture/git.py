@@ -66,6 +66,7 @@ def capture_git_state(folder: Path, *, since: str | None = None) -> GitState | N
         commit_at_snapshot=status.commit,
         files_modified=_paths(changes),
         files_staged=_paths(change for change in status.changes if change.staged),
+        files_uncommitted=_paths(status.changes),
         has_uncommitted_changes=bool(status.changes or uncompared),  # in doubt there are some
         uncommitted_summary=_summary(status.changes, len(uncompared)),
         start_commit_missing=committed is None,

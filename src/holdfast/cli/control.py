@@ -7,6 +7,7 @@ from pathlib import Path
 import click
 
 from holdfast.base.errors import InvalidInputError, NotFoundError
+from holdfast.base.ids import file_name_for
 from holdfast.base.text import counted
 from holdfast.cli import common
 from holdfast.project.settings import Settings
@@ -92,7 +93,7 @@ def run_command(plan: Path, cwd: Path | None, detach: bool, as_json: bool, **opt
 
 
 @click.command("resume")
-@click.argument("workflow_id", metavar="[WORKFLOW]", required=False)
+@click.argument("name", metavar="[THREAD]", required=False)
 @click.option("--from", "from_snapshot", metavar="SNAPSHOT", help="Resume from an older snapshot.")
 @click.option("--message", "-m", help="A message for the next session.")
 @click.option(
@@ -102,7 +103,7 @@ def run_command(plan: Path, cwd: Path | None, detach: bool, as_json: bool, **opt
 @common.yes_option
 @common.json_option
 def resume_command(
-    workflow_id: str | None,
+    name: str | None,
     from_snapshot: str | None,
     message: str | None,
     strict: bool,
@@ -113,22 +114,26 @@ def resume_command(
     """Resume a paused or failed workflow from its last snapshot.
 
     It continues where it left off, with the context of earlier sessions. A failed
-    task is retried. A workflow whose process was killed is resumed the same way. A
-    session without a plan, such as a wind-down, has nothing to run: its context is printed
-    and it is marked as resumed.
+    task is retried. A workflow whose process was killed is resumed the same way. Work
+    without a plan, such as an agent's session or a wind-down, has nothing to run: its context is
+    printed and it is marked as resumed.
+
+    THREAD is a workflow or one of `holdfast threads`; by default, the newest open one of
+    this folder and branch.
 
     \b
     Examples:
       holdfast resume
       holdfast resume wf_01k9… -m "use the new endpoint" --strict
+      holdfast resume session-20260106-120000
       holdfast resume --from session-20260106-120000
     """
     from holdfast.cli.running import run_or_leave
 
     current = common.settings()
     with common.starting(current, detach=detach) as (service, here):
-        workflow = _chosen(service, current, workflow_id)
-        snapshot_id = _snapshot(service, current, from_snapshot)
+        workflow, snapshot_id = _chosen_thread(service, current, name)
+        snapshot_id = _snapshot(service, current, from_snapshot) or snapshot_id
         if here and not as_json and service.tasks(workflow.id).tasks:
             _show(service, workflow, snapshot_id, ask=not yes)
         claim = here.claim if here else None
@@ -138,10 +143,62 @@ def resume_command(
         for sentence in resumed.drift:
             click.echo(f"warning: {sentence}", err=True)
         if resumed.is_handover:
+            _note_taken_up(current, resumed)
             return _hand_over(resumed, message, as_json=as_json)
         document = resumed.workflow.model_dump(mode="json")
         said = "✓ Workflow resumed"
         return run_or_leave(service, here, resumed.workflow, said, document, as_json=as_json)
+
+
+def _chosen_thread(
+    service: common.Service, current: Settings, name: str | None
+) -> tuple[Workflow, str | None]:
+    """The workflow, and of work without a plan the snapshot of the thread that is meant."""
+    from holdfast.sessions.threads import find_thread, thread_not_found, threads_in
+
+    if name is not None and name.startswith("wf_"):
+        return _chosen(service, current, name), None
+    if name is None:
+        workflow = _chosen(service, current, None)
+        return workflow, _newest_open(service, current, workflow)
+    thread = find_thread(threads_in(service.store, current.worktree), name)
+    if thread is None:
+        raise thread_not_found(name)
+    return service.resumable(thread.workflow_id), None if thread.issue else thread.snapshot_id
+
+
+def _newest_open(service: common.Service, current: Settings, workflow: Workflow) -> str | None:
+    """The snapshot to go on from, where there is no plan and several things were worked on."""
+    from holdfast.capture.git import capture_git_state
+    from holdfast.sessions.threads import threads_in
+
+    if service.tasks(workflow.id).tasks:
+        return None
+    opened = [one for one in threads_in(service.store, current.worktree) if one.is_open and not one.issue]
+    if len(opened) < 2:
+        return opened[0].snapshot_id if opened else None
+    git = capture_git_state(current.project)
+    here = [one for one in opened if one.branch == (git.branch if git else None)]
+    chosen = (here or opened)[0]
+    click.echo(
+        f"{chosen.id} is the newest of {counted(len(opened), 'open thread')}: `holdfast threads` lists them",
+        err=True,
+    )
+    return chosen.snapshot_id
+
+
+def _note_taken_up(current: Settings, resumed: Resumed) -> None:
+    """Where an agent runs this, its session goes on with that one; its hooks read the note."""
+    from holdfast.cli.quiet import current_session
+    from holdfast.hooks.fast import notes
+    from holdfast.project import formats
+
+    session = current_session()
+    if session is None or resumed.snapshot is None:
+        return
+    folder = current.layout.state / formats.HOOKS / file_name_for(session)
+    if folder.is_dir():
+        notes.write(str(folder / formats.TOOK_UP), resumed.snapshot.session_id.encode())
 
 
 def _chosen(service: common.Service, current: Settings, workflow_id: str | None) -> Workflow:

@@ -46,6 +46,7 @@ COMMANDS = {
     "snapshot": "List, show, compare and delete snapshots.",
     "stats": "Summarise the recorded actions by type and tool, with the time to exhaustion.",
     "status": "Show the status of the work in this folder.",
+    "threads": "List the open pieces of work in this folder.",
     "trust": "Inspect a .holdfast folder from elsewhere, and trust it.",
     "tx": "Show which files sessions changed, and undo the changes.",
     "uninstall": "Remove Holdfast's hooks from a coding agent.",
@@ -60,7 +61,7 @@ _SHARED = {
     **dict.fromkeys(("export", "import", "share"), "bundle"),
     **dict.fromkeys(("completion", "doctor", "reindex"), "doctor"),
     **dict.fromkeys(("install", "uninstall"), "install"),
-    **dict.fromkeys(("list", "status"), "status"),
+    **dict.fromkeys(("list", "status", "threads"), "status"),
     **dict.fromkeys(("quiet", "remind"), "quiet"),
     **dict.fromkeys(("serve", "worker"), "serve"),
     **dict.fromkeys(("stats", "usage"), "stats"),
@@ -68,7 +69,7 @@ _SHARED = {
 """Small commands that stand in one module; there each is called NAME_command."""
 
 
-_LOOKING = ("context", "events", "history", "list", "snapshot", "stats", "status")
+_LOOKING = ("context", "events", "history", "list", "snapshot", "stats", "status", "threads")
 OVER_HTTP = frozenset((*_LOOKING, "approve", "cancel", "pause", "reject", "resume", "retry", "run", "skip"))
 """Commands that do with `--server` what they do without it."""
 

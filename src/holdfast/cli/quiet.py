@@ -79,12 +79,12 @@ def _marker(session: str, state_folder: str) -> str:
 
 def find_session(given: str | None) -> str:
     """The flag, the agent's variable, a hook's payload on stdin, or a name for nobody's."""
-    if given:
-        return given
-    for variable in SESSION_VARIABLES:
-        if os.environ.get(variable):
-            return os.environ[variable]
-    return _session_on_stdin() or UNKNOWN_SESSION
+    return given or current_session() or _session_on_stdin() or UNKNOWN_SESSION
+
+
+def current_session() -> str | None:
+    """The agent session that runs this command, as far as its agent tells."""
+    return next((os.environ[name] for name in SESSION_VARIABLES if os.environ.get(name)), None)
 
 
 def _session_on_stdin() -> str | None:

@@ -1,4 +1,4 @@
-"""`status` and `list`: where the work stands."""
+"""`status`, `threads` and `list`: where the work stands."""
 
 from __future__ import annotations
 
@@ -19,6 +19,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from holdfast.client.http import RemoteStore
     from holdfast.model.workflow import Workflow
+    from holdfast.sessions.threads import Thread
     from holdfast.store.sql import SqlStore
 
 
@@ -199,6 +200,69 @@ def _status_line(workflow: dict[str, Any]) -> str:
     told_below = workflow["status"] == "failed" and workflow["failed_tasks"]
     reason = f": {workflow['pause_reason']}" if workflow["pause_reason"] and not told_below else ""
     return f"{workflow['status']}, {common.ago(passed)}{reason}"
+
+
+# ── threads ───────────────────────────────────────────────────────────────────────────────────────
+
+
+@click.command("threads")
+@click.option("--all", "everything", is_flag=True, help="Include finished work.")
+@click.option("--done", "closed", metavar="THREAD", help="Close a thread: nothing is left to do.")
+@common.json_option
+def threads_command(everything: bool, closed: str | None, as_json: bool) -> None:
+    """List the open pieces of work in this folder.
+
+    Sessions that worked on the same thing are one thread: the same conversation, plan, files on a branch, or
+    a handover that was taken up. `holdfast resume THREAD` prints the handover of one.
+
+    \b
+    Examples:
+      holdfast threads
+      holdfast threads --all --json
+      holdfast threads --done session-20260106-120000
+    """
+    from holdfast.sessions.threads import threads_in
+
+    current = common.settings()
+    with common.store_for(current) as store:
+        found = threads_in(store, current.worktree)
+    if closed is not None:
+        _close(current, found, closed, as_json=as_json)
+        return
+    shown = [one for one in found if everything or one.is_open]
+    common.tell_table(
+        as_json,
+        [one.model_dump(mode="json") for one in shown],
+        "No open work in this folder." if found else "No work recorded in this folder yet.",
+        ("THREAD", "BRANCH", "STATUS", "CHANGED (UTC)", "TITLE", "STATE"),
+        lambda one: (
+            one["id"],
+            one["branch"],
+            one["status"],
+            one["updated_at"][:16].replace("T", " "),
+            one["title"],
+            one["state"],
+        ),
+    )
+
+
+def _close(current: Settings, found: list[Thread], name: str, *, as_json: bool) -> None:
+    from holdfast.base.errors import InvalidInputError
+    from holdfast.sessions.enrich import add_to_snapshot
+    from holdfast.sessions.threads import find_thread, thread_not_found
+
+    thread = find_thread(found, name)
+    if thread is None:
+        raise thread_not_found(name)
+    if thread.issue:
+        raise InvalidInputError(
+            f"{thread.id} has a plan: it is closed by ending its workflow",
+            hint=f"`holdfast cancel {thread.id}` ends it",
+        )
+    if current.server is not None:
+        raise InvalidInputError("--done works on a local database only", hint="run it without --server")
+    add_to_snapshot(current, thread.snapshot_id, {"closed": True})
+    common.tell(as_json, {"closed": thread.id}, f"✓ Closed {thread.id}: {thread.title}")
 
 
 # ── list ──────────────────────────────────────────────────────────────────────────────────────────

@@ -22,6 +22,7 @@ from holdfast.hooks.fast.event import AgentEvent, file_name_for
 from holdfast.hooks.fast.levels import look
 from holdfast.journal import log
 from holdfast.model.policy import Trigger
+from holdfast.model.snapshot import SessionSnapshot
 from holdfast.project import formats
 from holdfast.project.settings import Settings, load_settings, project_settings, user_config
 from holdfast.project.trust import data_home
@@ -138,38 +139,40 @@ def _agent_process(work: SessionWork) -> int | None:
     return process[0] if process else None
 
 
-def settle(work: SessionWork, cause: str, transcript: str = "", at: float | None = None) -> bool:
+def settle(
+    work: SessionWork, cause: str, transcript: str = "", instructions: str = "", *, at: float | None = None
+) -> bool:
     """Make the session a snapshot and prepare its contexts. Nothing new since the last one: refresh that.
 
-    `at` is when the session was last heard of, if that is not now.
+    `instructions` are the user's own for the summary of a compaction; `at` is when the session was last
+    heard of, if that is not now.
     """
     work.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     if cause == "end" and os.path.exists(work.note(formats.STOPPED)):
         cause = "exhaustion"  # the stop left a process to settle it, which the session's end may overtake
     try:
         with lock_file(work.folder / "settle.lock", wait=120):
-            return _settle(work, cause, transcript, at)
+            _settle(work, cause, transcript, at)
+            if cause == "compact":
+                _note_steering(work, instructions)
+            return True
     finally:
         notes.remove(work.note(formats.SETTLING))
 
 
-def _settle(work: SessionWork, cause: str, transcript: str, at: float | None) -> bool:
+def _settle(work: SessionWork, cause: str, transcript: str, at: float | None) -> None:
     _last_usage(work, transcript)
     manager = IncrementalPauseManager(settings=work.settings())
     name = _finalised(work, manager, cause, at) or _settled_already(work, manager, cause)
     if name is None:
         if cause != "compact" and not _was_used(work, transcript):
-            return True
+            return
         name = _paused(work, manager.settings, cause, worked=did_work(work, transcript), at=at)
     prompts = (notes.read(work.note(formats.PROMPTS), 32) or b"0").decode()
     notes.write(work.note(formats.SETTLED), formats.render_settled(name, prompts, cause))
-    if cause == "compact" and SessionFiles(manager.layout.sessions).latest() == name:
-        # Still going on: nobody else may take it up.
-        note = work.state / formats.HOOKS / formats.TAKEN_UP
-        notes.write(str(note), formats.render_taken_up(name, work.key))
     _enrich(work, manager.settings, name, transcript)
     prepare_contexts(work, name)
-    return True
+    note_threads(work)
 
 
 def _finalised(
@@ -273,14 +276,30 @@ def _last_usage(work: SessionWork, transcript: str) -> None:
 
 def _enrich(work: SessionWork, settings: Settings, name: str, transcript: str) -> None:
     """Add what the conversation tells; if that fails, only the findings are missing."""
-    from holdfast.sessions.enrich import enrich_snapshot
+    from holdfast.sessions.enrich import add_to_snapshot, enrich_snapshot
 
     try:
-        path, agent = _transcript(work, transcript)
         snapshot_id = str(SessionFiles(settings.layout.sessions).read(name)["id"])
-        enrich_snapshot(settings, snapshot_id, path, agent, work.session)
+        told = _told_by_notes(work, name)
+        try:
+            path, agent = _transcript(work, transcript)
+            enrich_snapshot(settings, snapshot_id, path, agent, work.session, told)
+        except HoldfastError:
+            add_to_snapshot(settings, snapshot_id, told)
+            raise
     except HoldfastError as error:
         error_log.note(str(work.state), f"nothing was added to {name} from its transcript: {error.message}")
+
+
+def _told_by_notes(work: SessionWork, name: str) -> dict[str, str]:
+    """What the hooks know of the session and its transcript does not tell."""
+    from holdfast.base.ids import is_session_id
+
+    continues = (notes.read(work.note(formats.TOOK_UP), 100) or b"").decode("ascii", "replace")
+    told = {"conversation": work.session}
+    if is_session_id(continues) and continues != name:
+        told["continues"] = continues
+    return told
 
 
 def prepare_contexts(work: SessionWork, name: str) -> bool:
@@ -305,6 +324,98 @@ def prepare_contexts(work: SessionWork, name: str) -> bool:
         for path, text in contexts.items():
             replace_file(Path(path), text.encode())
         _drop_old_contexts(sessions)
+    return True
+
+
+def note_threads(work: SessionWork) -> bool:
+    """Write the list that a starting session reads."""
+    from holdfast.sessions.pause import open_store
+    from holdfast.sessions.threads import threads_in, threads_of_files
+
+    settings = work.settings()
+    stamp = formats.threads_stamp(str(work.project))
+    files = SessionFiles(settings.layout.sessions)
+    try:
+        if files.unindexed():
+            found = threads_of_files(files)
+        else:
+            with open_store(settings) as store:
+                found = threads_in(store, settings.worktree)
+    except HoldfastError as error:
+        error_log.note(str(work.state), f"the database cannot be read, using the files: {error.message}")
+        found = threads_of_files(files)
+    rows = [
+        [
+            one.id,
+            " ".join(one.sessions),
+            one.branch or "",
+            one.status,
+            repr(one.updated_at.timestamp()),
+            "plan" if one.issue else "",
+            one.title,
+            one.state,
+        ]
+        for one in found
+    ]
+    note = work.state / formats.HOOKS / formats.THREADS
+    notes.write(str(note), formats.render_threads(stamp, rows))
+    return True
+
+
+def _snapshot(work: SessionWork) -> SessionSnapshot:
+    """The one that was made of this session last."""
+    from holdfast.store.documents import read_session_document
+
+    name = work.settled[0]
+    document = SessionFiles(work.settings().layout.sessions).read(name)
+    return read_session_document(document, where=f"{name}.json")[0]
+
+
+def _note_steering(work: SessionWork, instructions: str) -> None:
+    from holdfast.base.redact import redact
+    from holdfast.sessions.compaction import steering
+
+    text, _ = redact(steering(_snapshot(work), instructions))
+    notes.write(work.note(formats.STEERING), text.encode())
+
+
+def note_supplement(work: SessionWork, transcript: str) -> bool:
+    """What the summary lacks, if the agent has written one since; else, once, what cannot wait."""
+    from holdfast.base.redact import redact
+    from holdfast.sessions.compaction import supplement, urgent_facts
+
+    snapshot = _snapshot(work)
+    told = (notes.read(work.note(formats.SUPPLEMENT_TOLD)) or b"").decode("utf-8", "replace")
+    before = snapshot.gathered.compactions if snapshot.gathered else 0
+    summary = _newest_summary(work, transcript, before)
+    if summary is not None:
+        notes.remove(work.note(formats.COMPACTED))
+        text = supplement(snapshot, summary, told)
+    else:
+        text = "" if told else urgent_facts(snapshot)
+    notes.write(work.note(formats.SUPPLEMENT), redact(text)[0].encode())
+    return True
+
+
+def _newest_summary(work: SessionWork, transcript: str, before: int) -> str | None:
+    """The agent's own, where its record has more of them than before the compaction."""
+    from holdfast.transcripts import open_transcript
+
+    try:
+        path, agent = _transcript(work, transcript)
+        found = [one.text for one in open_transcript(path, agent, work.session)[1] if one.compaction]
+    except HoldfastError:
+        return None
+    return found[-1] if len(found) > before and found[-1].strip() else None
+
+
+def note_changes(work: SessionWork) -> bool:
+    """What changed in the folder since this session was settled, for the conversation that goes on."""
+    from holdfast.capture.drift import find_drift
+
+    changes = find_drift(_snapshot(work), work.project).changes
+    told = "\n".join(f"- {sentence}" for sentence in changes)
+    notes.write(work.note(formats.CHANGES), told.encode())
     return True
 
 
@@ -347,7 +458,7 @@ def _settled_killed(work: SessionWork, folder: Path) -> str:
             return ""
         agent, session, transcript, *_ = who
         killed = SessionWork(agent, session, str(work.project))
-        settle(killed, "end" if has_ended else "crash", transcript, at)
+        settle(killed, "end" if has_ended else "crash", transcript, at=at)
     finally:
         os.close(held)
     if os.path.exists(killed.note(formats.TRANSACTION)):
@@ -398,5 +509,8 @@ TASKS: dict[str, Callable[..., bool]] = {
     "settle": settle,
     "recover": recover,
     "contexts": prepare_contexts,
+    "threads": note_threads,
+    "changes": note_changes,
+    "supplement": note_supplement,
     **{name: _of_turns(name) for name in ("look", "watch", "record", "finish")},
 }

@@ -58,16 +58,16 @@ class HookEvent(NamedTuple):
 
 
 _DOES = {
-    "start": "adds the resume context; finalises an abandoned wind-down",
-    "prompt": "nudges, quiet reminder, usage",
+    "start": "tells of open work; after compaction adds what the summary lacks",
+    "prompt": "nudges, quiet reminder, usage; after compaction what the summary lacks",
     "before_tool": "guards; nudges; stops a run if configured (in Claude Code: `PostToolBatch`)",
-    "after_tool": "journal, usage, advice to wrap up",
+    "after_tool": "journal, usage, advice to wrap up; after compaction what the summary lacks",
     "batch": "stops a run if configured",
     "model": "usage of each model call",
     "response": "journals the response; usage",
     "incident": "journals what interrupted the turn",
-    "compact": "snapshot before compaction",
-    "compacted": "adds the resume context again",
+    "compact": "snapshot before compaction; form and facts for the summary",
+    "compacted": "adds what the summary lacks",
     "end": "snapshot and clean-up, in the background",
     "status": "prints the context gauge",
 }

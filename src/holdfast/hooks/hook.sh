@@ -137,6 +137,7 @@ fi
 # After a tool: a commit is noted, and the window is looked at.
 case $payload in *git*commit*) hand_over ;; esac
 [ -e "$notes/$session/full" ] && hand_over
+[ -e "$notes/$session/compacted" ] && hand_over
 [ "$agent" = claude ] || exit 0 # the others tell their usage in an event of its own
 
 [ -r "$notes/$session/gauge" ] || hand_over

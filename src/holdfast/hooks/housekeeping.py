@@ -339,38 +339,44 @@ def snapshot(event: AgentEvent, answer: HookAnswer) -> None:
         notes.write(event.note(formats.ENDED), event.text("reason").encode() or b"end")
         _detach(event, "settle", "end", transcript, holding=event.note(formats.SETTLING))
         return
-    if not _run(event, "settle", "compact", transcript, wait=_WAIT):
+    if not _run(event, "settle", "compact", transcript, event.text("custom_instructions"), wait=_WAIT):
         raise TimeoutError("the snapshot before compaction was not taken in time")
-    if event.agent == "opencode":  # what it says here stands in the summary's instructions
-        from holdfast.hooks.fast.context import own_context
-
-        context = own_context(event)
-        if context:
-            answer.context.append(context)
+    form = notes.read(event.note(formats.STEERING))
+    if form:  # stands in the request for the summary, where the agent allows it
+        answer.context.append(form.decode("utf-8", "replace"))
 
 
 # ── resume context ────────────────────────────────────────────────────────────────────────────────
 
 
 def resume_context(event: AgentEvent, answer: HookAnswer) -> None:
-    """Add the context of the paused session to the new one; save first what a crash left behind."""
+    """Tell a new session of the work there is to go on with; save first what a crash left behind."""
     from holdfast.hooks.fast import context
 
     source = "compact" if event.moment == "compacted" else event.text("source") or "startup"
     if source == "compact":
         for name in ("advised-auto-pause", "advised-critical", formats.STOPPED, "held-since"):
             notes.remove(event.note(name))
-        words = context.own_context(event) or context.latest_context(event)
+        words = context.compared(event, is_first=True)
+        answer.context += [words] if words else []
     elif source == "resume":
         context.settle_orphans(event)
-        words = context.own_context(event) or context.latest_context(event)
-        answer.context += context.asides(event)
+        words = context.changed_since(event)
+        answer.context += [*context.asides(event, words or ""), *([words] if words else [])]
     elif source == "startup":
         context.settle_orphans(event)
-        words = context.latest_context(event)
-        answer.context += context.asides(event)
-    else:  # clear: a clean start is what was asked for; fork: the conversation is there already
+        told = context.open_work(event)
+        answer.context += [*context.asides(event, "".join(told)), *told]
+    # clear: a clean start is what was asked for; fork: the conversation is there already
+
+
+def supplement(event: AgentEvent, answer: HookAnswer) -> None:
+    """After a compaction, once the agent has written its summary down: add what that lacks or gets wrong."""
+    if event.is_subagent or not os.path.exists(event.note(formats.COMPACTED)):
         return
+    from holdfast.hooks.fast import context
+
+    words = context.compared(event, is_first=False)
     if words:
         answer.context.append(words)
 

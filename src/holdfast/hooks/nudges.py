@@ -117,23 +117,18 @@ _RECENT = 7 * 86_400.0
 
 
 def ceremonies(event: AgentEvent) -> str | None:
-    """Check once, early in a session, whether the paused session was resumed and the last one wrapped up."""
+    """Point to earlier work once, where the session's start could not: hooks were installed meanwhile."""
     if event.prompts > _ASKED_BY_PROMPT or not is_due(event, "ceremonies", prompts=10_000):
         return None
-    latest = formats.latest_file(event.project)
-    try:
-        paused = os.stat(latest).st_mtime
-    except FileNotFoundError:
+    if os.path.exists(event.note(formats.BEGUN)):
         return None
-    note = os.path.join(formats.hooks_folder(event.state), formats.TAKEN_UP)
-    taken, _ = formats.parse_taken_up(notes.read(note, 1024))
-    name = (notes.read(latest, 100) or b"").strip().decode("ascii", "replace")
-    if taken == name or event.now - paused > _RECENT:
+    paused = _changed(formats.latest_file(event.project))
+    if event.now - paused > _RECENT:
         return None
     spoke(event, "ceremonies")
     return (
-        f"[holdfast] A paused session of this folder has not been resumed yet: {name}. "
-        "If this work belongs to it, read `holdfast context latest` first."
+        "[holdfast] There is earlier work in this folder, which may not be finished. "
+        "If this request belongs to it, see `holdfast threads` first."
     )
 
 

@@ -14,7 +14,6 @@ GOES_ON = "The work you see above was paused, and goes on now. What follows was 
 TRIED_BEFORE = "An earlier attempt at this task failed or was cut off."
 PAUSED_HERE = "Work in this folder was paused"
 ANOTHER_SESSION = "Another session of this folder"
-WOUND_DOWN = "This session was wound down or compacted"
 MOVED_ON = "Since then the repository moved from commit "
 BRIEFING = "# Handover\nYou are taking over a coding session"
 SHORT_BRIEFING = "# Handover of a coding session"
@@ -25,10 +24,7 @@ _OPENS = (
     PAUSED_EARLIER,
     GOES_ON,
     "An earlier attempt at this task ",
-    f"[holdfast] {PAUSED_HERE} (",
-    f"[holdfast] {WOUND_DOWN} (",
-    "[holdfast] The paused session ",
-    f"[holdfast] {ANOTHER_SESSION} ",
+    "[holdfast] ",
     BRIEFING,
     SHORT_BRIEFING,
 )

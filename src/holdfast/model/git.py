@@ -33,6 +33,9 @@ class GitState(Value):
         "a fully untracked folder is one path that ends in a slash"
     )
     files_staged: tuple[str, ...] = Field(description="Files in staging area")
+    files_uncommitted: tuple[str, ...] | None = Field(
+        default=None, description="Paths of uncommitted changes; null in snapshots of older versions"
+    )
     has_uncommitted_changes: bool = Field(description="Dirty working tree? Untracked files count")
     uncommitted_summary: str | None = Field(
         default=None, description="Brief summary of uncommitted changes; none in a clean tree"

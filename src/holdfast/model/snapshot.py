@@ -95,6 +95,12 @@ class SessionSnapshot(Value):
     agent_session: AgentSessionReported | None = Field(
         default=None, description="The agent's own session for the last task"
     )
+    conversation: str | None = Field(default=None, description="The agent's own session it was made from")
+    continues: str | None = Field(
+        default=None, description="Name of the session whose handover it was given, if any"
+    )
+    handover: str | None = Field(default=None, description="The agent's own words for the next session")
+    closed: bool = Field(default=False, description="The user said that nothing is left to do")
     work: WorkCommitted | None = Field(default=None, description="The commit other machines continue from")
     incremental_pause: IncrementalPause | None = None
     gathered: Gathered | None = Field(default=None, description="What was found in the agent's transcript")

@@ -76,7 +76,10 @@ def usage_lock(session_key: str) -> str:
 # Shared by all agent sessions of a project:
 
 HOOK_SETTINGS = "settings"
-TAKEN_UP = "taken-up"
+THREADS = "threads"
+"""The pieces of work in this folder, a line each; see `render_threads`."""
+TAKING_UP = "taking-up.lock"
+"""Locked by the session that looks which work nobody goes on with."""
 
 # In the folder of one agent session:
 
@@ -96,6 +99,22 @@ EDIT_GATE = "edit-gate"
 SETTLED = "settled"
 SETTLING = "settling"
 """Held while a session that is over is made a snapshot, from before that begins."""
+BEGUN = "begun"
+"""This conversation was told what there is to go on with, or that there is nothing."""
+TOOK_UP = "took-up"
+"""Names the session whose handover this one was given."""
+HANDOVER = "handover"
+"""The agent's own words for the next session."""
+STEERING = "steering"
+"""What the agent's own request for a summary is to be given."""
+COMPACTED = "compacted"
+"""There while the summary of a compaction is still to be compared with the record; holds the tries."""
+SUPPLEMENT = "supplement"
+"""What the summary lacks; what was told of it is in the note below."""
+SUPPLEMENT_TOLD = "supplement-told"
+CHANGES = "changes"
+"""What changed in the folder since the session was settled."""
+CHANGES_TOLD = "changes-told"
 RECOVERED = "recovered"
 """Names the sessions that this one found killed when it started."""
 TURNING = "turning"
@@ -147,14 +166,37 @@ def parse_settled(data: bytes | None) -> tuple[str, str, str]:
     return name, prompts, cause
 
 
-def render_taken_up(name: str, session_key: str) -> bytes:
-    """The paused session that an agent session goes on from."""
-    return f"{name}\n{session_key}".encode()
+class ThreadLine:
+    """What a session's start needs to know of a thread."""
+
+    __slots__ = ("branch", "has_plan", "id", "is_open", "sessions", "state", "title", "updated")
+
+    def __init__(self, fields: list[str]) -> None:
+        self.id, sessions, self.branch, status, updated, plan, self.title, self.state = fields
+        self.sessions = sessions.split(" ")
+        """Names, newest first."""
+        self.is_open = status == "open"
+        self.updated = float(updated)
+        self.has_plan = plan == "plan"
 
 
-def parse_taken_up(data: bytes | None) -> tuple[str, str]:
-    name, _, session_key = (data or b"").decode("utf-8", "replace").partition("\n")
-    return name, session_key
+def render_threads(stamp: str, threads: list[list[str]]) -> bytes:
+    """`stamp` tells which state of the sessions folder this is; no field may hold a tab or a line's end."""
+    return "\n".join((stamp, *map("\t".join, threads))).encode("utf-8", "replace")
+
+
+def parse_threads(data: bytes | None) -> tuple[str, list[ThreadLine]]:
+    stamp, *lines = (data or b"").decode("utf-8", "replace").split("\n")
+    rows = [line.split("\t") for line in lines]
+    return stamp, [ThreadLine(row) for row in rows if len(row) == 8]
+
+
+def threads_stamp(project: str) -> str:
+    """Changes whenever a session is added, replaced or deleted."""
+    try:
+        return str(os.stat(sessions_folder(project)).st_mtime_ns)
+    except FileNotFoundError:
+        return ""
 
 
 def render_usage_note(offset: int, tokens: int, window: int) -> bytes:

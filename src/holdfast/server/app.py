@@ -94,6 +94,7 @@ _ROUTERS = (
     snapshots.retrieval_router,
     events.router,
     sessions.router,
+    sessions.threads_router,
     about.router,
 )
 

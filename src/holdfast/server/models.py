@@ -20,6 +20,7 @@ from holdfast.model.snapshot import FileFingerprint
 from holdfast.model.task import Task
 from holdfast.model.usage import Fidelity, UsageMetrics
 from holdfast.model.workflow import Issue, Workflow
+from holdfast.sessions.threads import Thread
 from holdfast.store.protocol import SnapshotSummary
 from holdfast.workflows.experience import DriverRecord
 
@@ -195,6 +196,10 @@ class SnapshotListResponse(Value):
 
     workflow_id: str
     snapshots: tuple[SnapshotSummary, ...]
+
+
+class ThreadList(Value):
+    threads: tuple[Thread, ...]
 
 
 class SnapshotMatches(Value):

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import logging
 import threading
+from collections.abc import Mapping
 from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
+from types import MappingProxyType
+from typing import Any
 
 from holdfast.base.errors import HoldfastError
 from holdfast.findings import records
@@ -29,8 +32,12 @@ def enrich_snapshot(
     transcript: Path,
     agent: str | None = None,
     session_id: str | None = None,
+    told: Mapping[str, Any] = MappingProxyType({}),
 ) -> SessionSnapshot:
-    """Read the transcript and add what it tells to the snapshot, in the database and in its files."""
+    """Read the transcript and add what it tells to the snapshot, in the database and in its files.
+
+    `told` are further fields of the snapshot, which stand in no transcript.
+    """
     session = read_session(transcript, agent, session_id)
     with open_store(settings) as store:
         core = Core(store)
@@ -43,10 +50,20 @@ def enrich_snapshot(
             gathered=session.found,
             test_state=records.test_state(session.found, snapshot.created_at),
             reviewer_feedback=records.feedback(session.found, snapshot.created_at),
+            **told,
         )
         workflow = store.workflow(enriched.workflow_id)
         report = ResumeContextCompiler().compile_with_report(enriched, workflow.issue).fidelity
         enriched = core.enrich(snapshot_id, fidelity=report)
+        workflow = store.workflow(enriched.workflow_id)
+    _rewrite_files(settings, enriched, render_files(enriched, workflow))
+    return enriched
+
+
+def add_to_snapshot(settings: Settings, snapshot_id: str, told: Mapping[str, Any]) -> SessionSnapshot:
+    """Add these fields alone."""
+    with open_store(settings) as store:
+        enriched = Core(store).enrich(snapshot_id, **told)
         workflow = store.workflow(enriched.workflow_id)
     _rewrite_files(settings, enriched, render_files(enriched, workflow))
     return enriched

@@ -26,6 +26,8 @@ class FakeModel:
         self._turns = list(turns)
         self._lock = threading.Lock()
         self.seen: list[Seen] = []
+        self.summarised: Answer | None = None
+        """How it answers a request for a summary, where not with the fixed one."""
         self._server = ThreadingHTTPServer(("127.0.0.1", 0), _handler_for(self))
         self._server.daemon_threads = True
         self._thread = threading.Thread(target=self._server.serve_forever, args=(0.02,), daemon=True)
@@ -72,7 +74,7 @@ class FakeModel:
 
     def _answer_to(self, kind: str) -> Answer:
         if kind == "summary":
-            return say(self.summary)
+            return self.summarised or say(self.summary)
         if kind != "main":
             return say(self.side)
         return self._turns.pop(0) if self._turns else say("The script is used up.")

@@ -34,6 +34,8 @@ def rendered(event: "AgentEvent", answer: HookAnswer) -> str:
         return _stopping(event, answer.stop)
     if answer.quiet_line and not answer.context and event.agent != "gemini":
         return answer.quiet_line + "\n"  # on a prompt, plain text is context for the model
+    if event.moment == "compact":
+        return _joined(answer.context) + "\n" if answer.context and event.agent == "claude" else ""
     told = [*([answer.quiet_line] if answer.quiet_line else []), *answer.context]
     if not told or event.moment not in _CAN_TELL:
         return ""

@@ -1,4 +1,4 @@
-"""Resume contexts as files beside the sessions: prepared when one is settled, only read when one starts."""
+"""What a session is told when it starts; contexts and the list of threads are prepared at others' ends."""
 
 import os
 import time
@@ -23,26 +23,132 @@ def context_file(sessions: str, name: str, agent: str) -> str:
     return os.path.join(sessions, f"{name}.context-{LIMITS[agent]}.md")
 
 
-def own_context(event: "AgentEvent") -> str | None:
-    """The context of this very agent session, as last settled."""
-    name = formats.parse_settled(notes.read(event.note(formats.SETTLED), 100))[0]
-    return _worded(event, name, frame.WOUND_DOWN) if name else None
+# ── a new session ─────────────────────────────────────────────────────────────────────────────────
+
+_MOST_LINES = 5
+_RECENT = 14 * 86_400.0
+"""Older work is named, but not handed over unasked."""
 
 
-def latest_context(event: "AgentEvent") -> str | None:
-    """The context of the session paused last in this worktree, unless a live session took it up already."""
-    name = _latest(event)
-    if not name:
-        return None
-    holder = _take_up(event, name)
+def open_work(event: "AgentEvent") -> list[str]:
+    """The handover, where this session plainly goes on with the only open thread of its branch; else a line
+    for each thread. A conversation is told once."""
+    notes.ensure_folder(event.folder)
+    is_new = notes.create(event.note(formats.BEGUN)) or event.session == formats.UNKNOWN_SESSION
+    given = event.environ.get(HANDED_OVER)
+    if given:  # the first prompt brings it
+        notes.write(event.note(formats.TOOK_UP), given.encode())
+        return []
+    if not is_new:
+        return []
+    found = threads(event)
+    opened = [one for one in found if one.is_open]
+    if not opened:
+        return [_finished(found[0])] if found and event.now - found[0].updated < _RECENT else []
+    branch = current_branch(event.project)
+    here = [one for one in opened if one.branch == branch]
+    if len(here) == 1 and event.now - here[0].updated < _RECENT:
+        return _handed_over(event, here[0], len(opened) - 1)
+    return [_listed(event, here + [one for one in opened if one not in here])]
+
+
+def threads(event: "AgentEvent") -> list[formats.ThreadLine]:
+    """The threads of this folder. Read anew only where a session has come or gone; what runs a plan also goes
+    on without one."""
+    path = os.path.join(formats.hooks_folder(event.state), formats.THREADS)
+    stamp, found = formats.parse_threads(notes.read(path))
+    now = formats.threads_stamp(event.project)
+    if not now or (stamp == now and not any(one.has_plan and one.is_open for one in found)):
+        return found if now else []
+    spawn.run(event, "threads", wait=15.0)
+    return formats.parse_threads(notes.read(path))[1]
+
+
+def _handed_over(event: "AgentEvent", thread: formats.ThreadLine, others: int) -> list[str]:
+    name = thread.sessions[0]
+    holder = _take_up(event, thread)
     if holder is not None:
-        return (
+        return [
             f"[holdfast] The paused session {name} of this folder was resumed by another session that is "
             f"still open ({holder}). `holdfast context {name}` prints it if you also need it."
-        )
-    if event.environ.get(HANDED_OVER) == name:
+        ]
+    words = _worded(event, name, frame.PAUSED_HERE)
+    if not words:
+        return []
+    more = f"\n\n[holdfast] Also open here: {others} more, `holdfast threads` lists them." if others else ""
+    return [words[: LIMITS[event.agent] - len(more)] + more]
+
+
+def _finished(thread: formats.ThreadLine) -> str:
+    return (
+        f"[holdfast] The last work in this folder is finished: {_quoted(thread.title)} "
+        f"(`holdfast context {thread.sessions[0]}` prints its handover)."
+    )
+
+
+def _listed(event: "AgentEvent", opened: list[formats.ThreadLine]) -> str:
+    lines = [_line(event, one) for one in opened[:_MOST_LINES]]
+    if len(opened) > _MOST_LINES:
+        lines.append(f"- and {len(opened) - _MOST_LINES} more: `holdfast threads`")
+    return (
+        "[holdfast] Open work in this folder. If the user's request belongs to one of these, run "
+        "`holdfast resume THREAD` first and read what it prints; otherwise leave it alone.\n"
+        + "\n".join(lines)
+    )
+
+
+def _line(event: "AgentEvent", thread: formats.ThreadLine) -> str:
+    where = f" on {_quoted(thread.branch)}" if thread.branch else ""
+    holder = _holder(event, thread)
+    state = f"another session is at work on it ({holder})" if holder else _quoted(thread.state)
+    return f"- `{thread.id}`{where}: {_quoted(thread.title)}; {state}"
+
+
+def _quoted(text: str) -> str:
+    """What others may have written, as a quotation that it cannot close."""
+    return '"' + text.replace('"', "'") + '"'
+
+
+# ── after a compaction ────────────────────────────────────────────────────────────────────────────
+
+_TRIES = 5
+
+
+def compared(event: "AgentEvent", *, is_first: bool) -> str | None:
+    """What the summary lacks or gets wrong; while that is not written down yet, what cannot wait."""
+    tries = 0 if is_first else notes.count_in(notes.read(event.note(formats.COMPACTED), 32) or b"")
+    for name in (formats.SUPPLEMENT, *((formats.SUPPLEMENT_TOLD,) if is_first else ())):
+        notes.remove(event.note(name))
+    notes.write(event.note(formats.COMPACTED), b"%d" % (tries + 1))
+    spawn.run(event, "supplement", event.text("transcript_path"), wait=5.0)
+    found = notes.read(event.note(formats.SUPPLEMENT))
+    if tries + 1 >= _TRIES:
+        notes.remove(event.note(formats.COMPACTED))  # the agent keeps its summary to itself
+    if not found:
         return None
-    return _worded(event, name, frame.PAUSED_HERE)
+    told = notes.read(event.note(formats.SUPPLEMENT_TOLD)) or b""
+    notes.write(event.note(formats.SUPPLEMENT_TOLD), told + found)
+    return found.decode("utf-8", "replace")
+
+
+# ── a conversation that its agent resumes ─────────────────────────────────────────────────────────
+
+
+def changed_since(event: "AgentEvent") -> str | None:
+    """What changed in the folder since this conversation was last settled, if that was not told yet."""
+    if not notes.read(event.note(formats.SETTLED), 100):
+        return None
+    spawn.run(event, "changes", wait=15.0)
+    found = notes.read(event.note(formats.CHANGES))
+    if not found or found == notes.read(event.note(formats.CHANGES_TOLD)):
+        return None
+    notes.write(event.note(formats.CHANGES_TOLD), found)
+    return "[holdfast] Changed in this folder since this conversation was last active:\n" + found.decode(
+        "utf-8", "replace"
+    )
+
+
+# ── sessions that ended or were killed ────────────────────────────────────────────────────────────
 
 
 def settle_orphans(event: "AgentEvent") -> None:
@@ -58,8 +164,8 @@ def settle_orphans(event: "AgentEvent") -> None:
         spawn.run(event, "recover", wait=begun + 25.0 - time.monotonic())
 
 
-def asides(event: "AgentEvent") -> list[str]:
-    """A word on the sessions that were just there to settle and whose work is not what is handed over."""
+def asides(event: "AgentEvent", told_already: str) -> list[str]:
+    """A word on the sessions that were just there to settle and that nothing else was said of."""
     told: list[str] = []
     if _being_saved(event):
         told.append(
@@ -67,7 +173,7 @@ def asides(event: "AgentEvent") -> list[str]:
             "`holdfast context latest` will print it shortly."
         )
     names = (notes.read(event.note(formats.RECOVERED)) or b"").decode("ascii", "replace").split()
-    others = [f"`holdfast context {name}`" for name in names if name != _latest(event)]
+    others = [f"`holdfast context {name}`" for name in names if name not in told_already]
     if others:
         shown = ", ".join(others[-3:])
         told.append(f"[holdfast] {frame.ANOTHER_SESSION} was interrupted: {shown} prints it.")
@@ -120,35 +226,67 @@ def _worded(event: "AgentEvent", name: str, why: str) -> str | None:
 
 def _moved_on(event: "AgentEvent", commit: str) -> str:
     """A word of warning where the repository is at another commit than it was then."""
-    now = _head(os.path.join(event.project, ".git"))
+    now = _head(event.project)
     if not now or not commit or now == commit:
         return ""
     before = commit[:10]
     return f"{frame.MOVED_ON}{before} to {now[:10]}: `git log {before}..`.\n\n"
 
 
-def _head(git: str) -> str:
+def _git_folders(project: str) -> tuple[str, str]:
+    """The folder with HEAD, and the one with the branches: they differ in a linked worktree."""
+    while not os.path.exists(os.path.join(project, ".git")):
+        parent = os.path.dirname(project)
+        if parent == project:
+            return "", ""
+        project = parent
+    git = os.path.join(project, ".git")
+    linked = _text(git).removeprefix("gitdir: ") if os.path.isfile(git) else ""
+    own = os.path.join(project, linked) if linked else git
+    common = _text(os.path.join(own, "commondir")) if linked else ""
+    return own, os.path.join(own, common) if common else own
+
+
+def _text(path: str) -> str:
+    return (notes.read(path, 4096) or b"").decode("utf-8", "replace").strip()
+
+
+def current_branch(project: str) -> str:
+    """Empty where there is none."""
+    head = _text(os.path.join(_git_folders(project)[0], "HEAD"))
+    branch = head.removeprefix("ref: refs/heads/")
+    return branch if branch != head else ""
+
+
+def _head(project: str) -> str:
     """The commit that is checked out, where that can be told without starting git; else nothing."""
-    head = (notes.read(os.path.join(git, "HEAD"), 512) or b"").decode("utf-8", "replace").strip()
+    own, common = _git_folders(project)
+    head = _text(os.path.join(own, "HEAD"))
     reference = head.removeprefix("ref: ")
-    if reference == head:
-        return head
-    return (notes.read(os.path.join(git, reference), 100) or b"").decode("ascii", "replace").strip()
+    return head if reference == head else _text(os.path.join(common, reference))
 
 
-def _latest(event: "AgentEvent") -> str:
-    path = formats.latest_file(event.project)
-    return (notes.read(path, 100) or b"").decode("ascii", "replace").strip()
+def _take_up(event: "AgentEvent", thread: formats.ThreadLine) -> str | None:
+    """Note that this session goes on with it; the other that does, where one is alive."""
+    with notes.Locked(os.path.join(formats.hooks_folder(event.state), formats.TAKING_UP)):
+        holder = _holder(event, thread)
+        if holder is None:
+            notes.write(event.note(formats.TOOK_UP), thread.sessions[0].encode())
+    return holder
 
 
-def _take_up(event: "AgentEvent", name: str) -> str | None:
-    """Note that this session goes on from that one; the other that does, where one is alive."""
-    path = os.path.join(formats.hooks_folder(event.state), formats.TAKEN_UP)
-    with notes.Locked(path) as descriptor:
-        taken, holder = formats.parse_taken_up(os.read(descriptor, 1024))
-        if taken == name and holder not in ("", event.key) and _is_open(event, holder):
-            return holder
-        notes.overwrite(descriptor, formats.render_taken_up(name, event.key))
+def _holder(event: "AgentEvent", thread: formats.ThreadLine) -> str | None:
+    """The live agent session that this work is, or that goes on with it."""
+    folder = formats.hooks_folder(event.state)
+    for key in _names(folder):
+        if key == event.key:
+            continue
+        note = os.path.join(folder, key)
+        own = formats.parse_settled(notes.read(os.path.join(note, formats.SETTLED), 100))[0]
+        if {own, _text(os.path.join(note, formats.TOOK_UP))}.isdisjoint(thread.sessions):
+            continue
+        if _is_open(event, key):
+            return key
     return None
 
 

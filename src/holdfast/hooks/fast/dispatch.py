@@ -38,10 +38,11 @@ HOUSEKEEPING = {
     "file_changes": ("start", "prompt", "before_tool", "response", "incident", "end"),
     "snapshot": ("compact", "end"),
     "resume_context": ("start", "compacted"),
+    "supplement": ("prompt", "after_tool"),
     "status_line": ("status",),
 }
 RUNNERS_OWN = frozenset(
-    ("prompt_count", "journal", "wind_down", "file_changes", "snapshot", "resume_context")
+    ("prompt_count", "journal", "wind_down", "file_changes", "snapshot", "resume_context", "supplement")
 )
 """Housekeeping that the runner of a workflow does itself: the pause of its tasks is not the agent's."""
 GUARDS = {

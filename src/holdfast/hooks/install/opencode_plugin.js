@@ -39,7 +39,7 @@ export const Holdfast = async ({ client, directory }) => {
   const models = new Map() // session → {model, context_window}
   const starting = new Map() // session → the answer of its start, for its first prompt
   const counted = new Set() // messages whose usage was told
-  const restored = new Map() // session → the context put back after a compaction
+  const restored = new Map() // session → the answer after a compaction: what its summary lacks
   const open = new Set() // sessions that were prompted here
 
   const about = (sessionID, more = {}) => ({
@@ -68,9 +68,8 @@ export const Holdfast = async ({ client, directory }) => {
         usage: { input, output, reasoning, cache_read: cache.read, cache_write: cache.write },
       })
     },
-    "session.compacted": async ({ sessionID }) => {
-      const { context } = await tell("session.compacted", sessionID)
-      if (context) restored.set(sessionID, context)
+    "session.compacted": ({ sessionID }) => {
+      restored.set(sessionID, tell("session.compacted", sessionID))
     },
     "session.idle": ({ sessionID }) => tell("session.idle", sessionID),
     "session.deleted": ({ sessionID }) => {
@@ -113,7 +112,8 @@ export const Holdfast = async ({ client, directory }) => {
     "experimental.chat.system.transform": async ({ sessionID, model }, output) => {
       if (helpers.has(sessionID)) return
       models.set(sessionID, { model: model.id, context_window: model.limit?.context || undefined })
-      if (restored.has(sessionID)) output.system.push(restored.get(sessionID))
+      const { context } = (await restored.get(sessionID)) ?? {}
+      if (context) output.system.push(context)
     },
 
     "tool.execute.before": async ({ tool, sessionID }, { args }) => {

@@ -26,11 +26,13 @@ from holdfast.server.models import (
     Cost,
     Cursor,
     Limit,
+    ThreadList,
     offset_cursor,
     offset_of,
 )
 from holdfast.server.problems import documented
 from holdfast.sessions.contexts import find_transcript, read_session
+from holdfast.sessions.threads import threads_in
 from holdfast.transcripts.discover import FoundSession, SearchReport, find_sessions
 
 # ── contexts ──────────────────────────────────────────────────────────────────────────────────────
@@ -73,6 +75,24 @@ def context_fields(compiled: Compiled, drift: FolderDrift, model: str | None) ->
         "drift": drift.sentences,
         "drift_state": drift.state,
     }
+
+
+# ── threads ───────────────────────────────────────────────────────────────────────────────────────
+
+threads_router = APIRouter(prefix="/api/threads", tags=["sessions"])
+
+Worktree = Annotated[str | None, Query(max_length=4096, description="Folder of the work. Default: all")]
+
+
+@threads_router.get("", responses=documented(422))
+def list_threads(
+    desk: AtDesk,
+    worktree: Worktree = None,
+    finished: Annotated[bool, Query(description="Include finished work")] = False,
+) -> ThreadList:
+    """The pieces of work in a folder, open ones first, then the newest."""
+    found = threads_in(desk.store, worktree)
+    return ThreadList(threads=tuple(one for one in found if finished or one.is_open))
 
 
 # ── sessions ──────────────────────────────────────────────────────────────────────────────────────

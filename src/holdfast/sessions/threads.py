@@ -1,0 +1,317 @@
+"""Threads: the pieces of work in a folder, each with the sessions that belong to it.
+
+A thread is computed from snapshots, never stored. Sessions belong together where they are one conversation of
+an agent, where one goes on from the other's handover, where they change the same files on a branch, or where
+they run the same plan. A session that did no work belongs to none.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import TYPE_CHECKING, Literal
+
+from pydantic import AwareDatetime, Field
+
+from holdfast.base.errors import HoldfastError, InvalidInputError, NotFoundError
+from holdfast.base.text import clipped, counted, one_line
+from holdfast.model.base import Value
+from holdfast.model.git import decode_path
+from holdfast.model.snapshot import SessionSnapshot
+from holdfast.model.workflow import OPEN, Workflow
+
+if TYPE_CHECKING:
+    from holdfast.store.protocol import Store
+    from holdfast.store.session_files import SessionFiles
+
+_LOOKED_AT = 40
+"""Newest sessions of a folder that did something; what nobody touched in so many others is history."""
+_TITLE = 90
+_STATE = 160
+_FEW_WORDS = 4
+"""A request of so many words at most ("go on") says nothing of what is worked on."""
+_ENDED_BY_ITSELF = ("the agent session ended", "the work is handed over to another agent")
+
+
+class Thread(Value):
+    """One piece of work, as its newest session left it."""
+
+    id: str = Field(description="Name of its newest session, or the id of its workflow if it has a plan")
+    title: str
+    status: Literal["open", "finished"]
+    state: str = Field(description="Where it stands, in a few words")
+    branch: str | None = Field(description="Null outside of git and on a detached HEAD")
+    worktree: str
+    files: tuple[str, ...] = Field(description="Files its sessions changed, the newest session's first")
+    issue: str | None = Field(default=None, description="Id of the issue, if it has a plan")
+    workflow_id: str
+    snapshot_id: str = Field(description="Snapshot of its newest session")
+    sessions: tuple[str, ...] = Field(description="Names of its sessions, newest first")
+    updated_at: AwareDatetime
+
+    @property
+    def is_open(self) -> bool:
+        return self.status == "open"
+
+
+@dataclass
+class _Group:
+    """The sessions of one thread, oldest first."""
+
+    members: list[tuple[SessionSnapshot, Workflow]]
+    files: dict[str, None] = field(default_factory=dict[str, None])
+    conversations: set[str] = field(default_factory=set[str])
+
+    @property
+    def newest(self) -> SessionSnapshot:
+        return self.members[-1][0]
+
+    def take(self, snapshot: SessionSnapshot, workflow: Workflow) -> None:
+        self.members.append((snapshot, workflow))
+        self.files = dict.fromkeys((*changed_files(snapshot), *self.files))
+        if snapshot.conversation:
+            self.conversations.add(snapshot.conversation)
+
+
+# ── which sessions belong together ────────────────────────────────────────────────────────────────
+
+
+def threads_among(sessions: Iterable[tuple[SessionSnapshot, Workflow]]) -> list[Thread]:
+    """Open ones first, then the newest; sessions that did no work are left out."""
+    groups: list[_Group] = []
+    ordered = sorted(sessions, key=lambda one: (one[0].created_at, one[0].session_number))
+    for snapshot, workflow in ordered:
+        if not snapshot.worked:
+            continue
+        group = next((one for one in reversed(groups) if _belongs(snapshot, one)), None)
+        if group is None:
+            group = _Group([])
+            groups.append(group)
+        group.take(snapshot, workflow)
+        groups.remove(group)
+        groups.append(group)  # the newest last
+    found = [_thread(group) for group in reversed(groups)]
+    return sorted(found, key=lambda thread: not thread.is_open)
+
+
+def _belongs(snapshot: SessionSnapshot, group: _Group) -> bool:
+    newest = group.newest
+    if snapshot.task_dag.tasks or newest.task_dag.tasks:
+        return snapshot.workflow_id == newest.workflow_id and bool(newest.task_dag.tasks)
+    if snapshot.conversation in group.conversations:
+        return True
+    changed = set(changed_files(snapshot))
+    shares = not changed.isdisjoint(group.files)
+    if any(member.session_id == snapshot.continues for member, _ in group.members):
+        return shares or not changed or not group.files or _settles(snapshot, newest) or _goes_on(snapshot)
+    return shares and _branch(snapshot) == _branch(newest)
+
+
+def _settles(snapshot: SessionSnapshot, before: SessionSnapshot) -> bool:
+    """Whether what the earlier one had not committed is committed now."""
+    then, now = own_uncommitted(before), snapshot.git_state
+    return bool(then) and now is not None and not set(then) & set(now.files_uncommitted or ())
+
+
+def _goes_on(snapshot: SessionSnapshot) -> bool:
+    """Whether all that was asked for is to continue."""
+    turns = snapshot.gathered.turns if snapshot.gathered else ()
+    return bool(turns) and len(turns[0].said.split()) <= _FEW_WORDS
+
+
+def _branch(snapshot: SessionSnapshot) -> str | None:
+    return snapshot.git_state.branch if snapshot.git_state else None
+
+
+def changed_files(snapshot: SessionSnapshot) -> list[str]:
+    """Those that the session itself changed, as far as its record tells, from the work tree's root."""
+    root = _root(snapshot)
+    found = snapshot.gathered.files if snapshot.gathered else ()
+    written = [one.path for one in found if one.edits or one.created or one.deleted]
+    return list(dict.fromkeys(_relative(path, root) for path in written))
+
+
+def _root(snapshot: SessionSnapshot) -> str:
+    git = snapshot.git_state
+    return os.fsdecode(decode_path(git.worktree)) if git and git.worktree else ""
+
+
+def _relative(path: str, root: str) -> str:
+    return os.path.relpath(path, root) if root and path.startswith(f"{root}/") else path
+
+
+# ── where a thread stands ─────────────────────────────────────────────────────────────────────────
+
+
+def _thread(group: _Group) -> Thread:
+    snapshot, workflow = group.members[-1]
+    has_plan = bool(snapshot.task_dag.tasks)
+    because = _plan_open_because(snapshot, workflow) if has_plan else open_because(snapshot)
+    return Thread(
+        id=workflow.id if has_plan else snapshot.session_id,
+        title=clipped(_title(group), _TITLE),
+        status="open" if because else "finished",
+        state=clipped(one_line(because), _STATE) or "finished",
+        branch=_branch(snapshot),
+        worktree=workflow.worktree,
+        files=tuple(group.files),
+        issue=workflow.issue.id if has_plan else None,
+        workflow_id=workflow.id,
+        snapshot_id=snapshot.id,
+        sessions=tuple(member.session_id for member, _ in reversed(group.members)),
+        updated_at=snapshot.created_at,
+    )
+
+
+def _title(group: _Group) -> str:
+    """The first thing that was asked for, and says something; else why the work was paused."""
+    first, workflow = group.members[0]
+    if first.task_dag.tasks:
+        return one_line(workflow.issue.title)
+    said = [
+        turn.said
+        for member, _ in group.members
+        for turn in (member.gathered.turns if member.gathered else ())
+    ]
+    telling = next((words for words in said if len(words.split()) > _FEW_WORDS), said[0] if said else "")
+    return one_line(telling or first.pause_reason or workflow.issue.title)
+
+
+def _plan_open_because(snapshot: SessionSnapshot, workflow: Workflow) -> str:
+    if workflow.status not in OPEN and workflow.status != "failed":
+        return ""
+    left = counted(snapshot.tasks_remaining, "task")
+    return f"{workflow.status.replace('_', ' ')}, {left} left"
+
+
+def open_because(snapshot: SessionSnapshot) -> str:
+    """Why the work of a session without a plan is not finished; empty where all says that it is."""
+    found = snapshot.gathered
+    if snapshot.closed:
+        return ""
+    if snapshot.trigger != "pause":
+        return snapshot.pause_reason or f"ended by {snapshot.trigger}"
+    if found is None or snapshot.incremental_pause or snapshot.pause_reason not in _ENDED_BY_ITSELF:
+        return f"paused: {snapshot.pause_reason}" if snapshot.pause_reason else "paused"
+    return _stopped(snapshot) or _left_over(snapshot)
+
+
+_STOPPED = {
+    "asked": "the agent asked the user something",
+    "in_flight": "a call had no result yet",
+    "working": "the agent was in the middle of it",
+    "unanswered": "the user's last message was not answered",
+    "stopped": "the user stopped the agent",
+    "failed": "the agent's program reported an error",
+    "unknown": "how it ended is not recorded",
+}
+
+
+def _stopped(snapshot: SessionSnapshot) -> str:
+    stop = snapshot.gathered.stop if snapshot.gathered else None
+    if stop is None or stop.kind in ("answered", "spoke"):
+        return ""
+    said = stop.words or ", ".join(call.target for call in stop.calls)
+    return f"{_STOPPED[stop.kind]}{f': {said}' if said else ''}"
+
+
+def _left_over(snapshot: SessionSnapshot) -> str:
+    found, git = snapshot.gathered, snapshot.git_state
+    if found is None:
+        return ""
+    todo = [one.text for one in found.todos if one.status != "completed"]
+    if todo:
+        return f"{counted(len(todo), 'task')} left: {todo[0]}"
+    if found.tests is not None and not found.tests.passed:
+        return f"tests fail: {found.tests.command}"
+    if git and git.operation:
+        return f"a {git.operation} is in progress"
+    uncommitted = own_uncommitted(snapshot)
+    return f"not committed: {', '.join(uncommitted[:3])}" if uncommitted else ""
+
+
+def own_uncommitted(snapshot: SessionSnapshot) -> list[str]:
+    """What the session changed and nobody has committed. If commands of its may have changed files, in doubt
+    all that is not committed."""
+    git, found = snapshot.git_state, snapshot.gathered
+    if git is None or not git.files_uncommitted:
+        return []
+    changed = changed_files(snapshot)
+    if not changed:
+        return list(git.files_uncommitted) if found and found.commands else []
+    return [path for path in git.files_uncommitted if any(_covers(path, one) for one in changed)]
+
+
+def _covers(path: str, changed: str) -> bool:
+    return changed.startswith(path) if path.endswith("/") else path == changed
+
+
+# ── where they are read from ──────────────────────────────────────────────────────────────────────
+
+
+def threads_in(store: Store, worktree: str | None = None) -> list[Thread]:
+    """Of one folder; else of all folders that the store knows."""
+    flows = store.workflows(worktree=worktree)
+    by_folder: dict[str, list[Workflow]] = {}
+    for flow in flows:
+        by_folder.setdefault(flow.worktree, []).append(flow)
+    found = [thread for own in by_folder.values() for thread in threads_among(_stored(store, own))]
+    return sorted(found, key=lambda thread: (not thread.is_open, _ago(thread.updated_at)))
+
+
+def _ago(moment: datetime) -> float:
+    return -moment.timestamp()
+
+
+def _stored(store: Store, flows: Sequence[Workflow]) -> Iterator[tuple[SessionSnapshot, Workflow]]:
+    lines = [(line, flow) for flow in flows for line in store.snapshots(flow.id)]
+    lines.sort(key=lambda one: (one[0].created_at, one[0].session_number), reverse=True)
+    worked = 0
+    for line, flow in lines:
+        snapshot = store.snapshot(line.id)
+        worked += snapshot.worked
+        yield snapshot, flow
+        if worked >= _LOOKED_AT:
+            return
+
+
+def threads_of_files(files: SessionFiles) -> list[Thread]:
+    """As the folder's own files tell it, where the database is away."""
+    return threads_among(_filed(files))
+
+
+def _filed(files: SessionFiles) -> Iterator[tuple[SessionSnapshot, Workflow]]:
+    from holdfast.store.documents import read_session_document
+
+    worked = 0
+    for name in files.session_ids():
+        try:
+            found = read_session_document(files.read(name), where=f"{name}.json")
+        except HoldfastError:
+            continue  # damaged: `doctor` tells of it
+        worked += found[0].worked
+        yield found
+        if worked >= _LOOKED_AT:
+            return
+
+
+def find_thread(threads: Sequence[Thread], name: str) -> Thread | None:
+    """By its id or the beginning of it, the name of any of its sessions, or its issue."""
+    exact = [one for one in threads if name in (one.id, one.issue) or name in one.sessions]
+    begun = [one for one in threads if name and (one.id.startswith(name) or _starts(one, name))]
+    found = exact or begun
+    if len(found) > 1:
+        raise InvalidInputError(
+            f"{name} is ambiguous: it matches {len(found)} threads", hint="`holdfast threads` shows them"
+        )
+    return found[0] if found else None
+
+
+def _starts(thread: Thread, name: str) -> bool:
+    return any(session.startswith(name) for session in thread.sessions)
+
+
+def thread_not_found(name: str) -> NotFoundError:
+    return NotFoundError(f"no such thread or workflow: {name}", hint="`holdfast threads` shows them")

@@ -1,0 +1,113 @@
+"""What a session is told at its start, as the work in the folder stands."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from typing import Any
+
+import pytest
+
+from hooks.harness import AgentSession, said
+from hooks.test_sessions import holdfast
+from transcripts.claude_files import answered, called
+
+AUTHOR = ("-c", "user.name=Ada", "-c", "user.email=ada@example.org")
+
+
+def git(session: AgentSession, *words: str) -> None:
+    subprocess.run(["git", "-C", session.project, *AUTHOR, *words], check=True, capture_output=True)
+
+
+@pytest.fixture
+def repository(session: AgentSession) -> AgentSession:
+    git(session, "init", "-q", "-b", "main")
+    git(session, "commit", "-q", "--allow-empty", "-m", "begin")
+    return session
+
+
+def other(session: AgentSession, name: str) -> AgentSession:
+    return AgentSession(session.project, session.home, session_id=name)
+
+
+def worked_on(session: AgentSession, path: str, *, commit: bool) -> str:
+    """A whole session that writes one file; the name of its snapshot."""
+    session.start()
+    session.prompt(f"Write the module {path} with its tests")
+    session.fire("PreToolUse", tool_name="Write", tool_input={"file_path": path}, tool_use_id="t1")
+    (session.project / path).write_text("x = 1\n")
+    if commit:
+        git(session, "add", path)
+        git(session, "commit", "-q", "-m", f"Add {path}")
+    done = said(f"{path} is written.", "assistant", "m1", 5_000, "claude-sonnet-4-5")
+    done["message"] |= {"stop_reason": "end_turn"}
+    session.write(
+        said(f"Write the module {path} with its tests", "user"),
+        called("t1", "Write", file_path=str(session.project / path), content="x = 1\n"),
+        answered("t1", "ok"),
+        done,
+    )
+    session.fire("SessionEnd", reason="other")
+    session.wait_for(
+        lambda: (session.notes / "settled").exists() and not (session.notes / "settling").exists()
+    )
+    return (session.notes / "settled").read_text().split("\n")[0]
+
+
+def listed(session: AgentSession, *words: str) -> list[dict[str, Any]]:
+    return json.loads(holdfast(session, "threads", "--json", *words))
+
+
+def test_finished_work_is_one_line_and_unfinished_work_the_whole_handover(repository: AgentSession) -> None:
+    done = worked_on(other(repository, "one"), "done.py", commit=True)
+    told = other(repository, "two").start().context
+    assert told.count("\n") == 0
+    assert told.startswith('[holdfast] The last work in this folder is finished: "Write the module done.py')
+    assert done in told
+    assert listed(repository) == []
+    left = worked_on(other(repository, "three"), "left.py", commit=False)
+    told = other(repository, "four").start().context
+    assert told.startswith(f"[holdfast] Work in this folder was paused ({left})")
+    (thread,) = listed(repository)
+    assert (thread["id"], thread["branch"], thread["state"]) == (left, "main", "not committed: left.py")
+    assert len(listed(repository, "--all")) == 2
+    assert repository.errors == ""
+
+
+def test_three_threads_on_two_branches(repository: AgentSession) -> None:
+    on_main = [worked_on(other(repository, name), f"{name}.py", commit=False) for name in ("one", "two")]
+    git(repository, "checkout", "-q", "-b", "feature")
+    git(repository, "add", ".")
+    git(repository, "commit", "-q", "-m", "Take along")
+    feature = worked_on(other(repository, "three"), "three.py", commit=False)
+    told = other(repository, "four").start().context
+    assert told.startswith(f"[holdfast] Work in this folder was paused ({feature})")
+    assert "Also open here: 2 more" in told
+    git(repository, "checkout", "-q", "main")
+    told = other(repository, "five").start().context
+    assert "# Handover" not in told
+    assert [line.split("`")[1] for line in told.split("\n")[1:]] == [*reversed(on_main), feature]
+    assert 'on "feature"' in told
+    # One of them is taken up by the agent itself, and belongs to it from then on.
+    five = other(repository, "five")
+    five.variables["CLAUDE_CODE_SESSION_ID"] = "five"
+    assert "Write the module one.py" in holdfast(five, "resume", on_main[0])
+    assert (five.notes / "took-up").read_text() == on_main[0]
+    assert "another session is at work on it (five)" in other(repository, "six").start().context
+    holdfast(repository, "threads", "--done", on_main[1])
+    assert [one["id"] for one in listed(repository)] == [feature, on_main[0]]
+    assert repository.errors == ""
+
+
+def test_the_work_of_another_project_is_not_shown(repository: AgentSession) -> None:
+    worked_on(other(repository, "one"), "left.py", commit=False)
+    folder = repository.project.parent / "elsewhere"
+    folder.mkdir()
+    stranger = AgentSession(folder, repository.home, session_id="stranger")
+    assert stranger.start().out == ""
+    assert listed(stranger) == []
+
+
+def test_a_thread_that_does_not_exist_is_an_error(repository: AgentSession) -> None:
+    with pytest.raises(AssertionError, match="no such thread or workflow: nothing"):
+        holdfast(repository, "resume", "nothing")

@@ -1,0 +1,168 @@
+"""Which sessions are one piece of work, and whether it is finished."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from holdfast.base.errors import InvalidInputError
+from holdfast.model import gathered
+from holdfast.model.gathered import CommandUse, FileUse, Gathered, StoppingPoint, Turn
+from holdfast.model.git import GitState
+from holdfast.model.message import TodoItem
+from holdfast.model.snapshot import SessionSnapshot
+from holdfast.sessions.threads import find_thread, open_because, threads_among
+from store.samples import PLAN, at, snapshot, workflow
+
+DONE = StoppingPoint("answered")
+BUSY = StoppingPoint("working")
+
+
+def git(branch: str = "main", uncommitted: tuple[str, ...] = (), **fields: Any) -> GitState:
+    return GitState(
+        branch=branch,
+        commit_at_workflow_start=None,
+        commit_at_snapshot="c" * 40,
+        files_modified=uncommitted,
+        files_staged=(),
+        files_uncommitted=uncommitted,
+        has_uncommitted_changes=bool(uncommitted),
+        worktree="/srv/app",
+        **fields,
+    )
+
+
+def file(path: str) -> FileUse:
+    return FileUse(path, False, False, 1, 0, 0, 0, 0, 0)
+
+
+def session(
+    number: int,
+    said: str = "Write the lexer for numbers please",
+    files: tuple[str, ...] = (),
+    stop: StoppingPoint = DONE,
+    found: dict[str, Any] | None = None,
+    **fields: Any,
+) -> SessionSnapshot:
+    talk = Gathered(
+        messages=4, turns=(Turn(0, said),), files=tuple(map(file, files)), stop=stop, **(found or {})
+    )
+    given: dict[str, Any] = {
+        "trigger": "pause",
+        "pause_reason": "the agent session ended",
+        "git_state": git(),
+        "gathered": talk,
+        "conversation": f"c{number}",
+        **fields,
+    }
+    return snapshot(
+        id=f"snap_{number}",
+        session_number=number,
+        session_id=f"session-{number}",
+        created_at=at(number),
+        **given,
+    )
+
+
+def threads(*sessions: SessionSnapshot, **flow: Any) -> list[tuple[str, ...]]:
+    return [one.sessions for one in threads_among((one, workflow(**flow)) for one in sessions)]
+
+
+def test_a_session_that_did_no_work_belongs_to_none() -> None:
+    assert threads(session(1, stop=BUSY), session(2, worked=False)) == [("session-1",)]
+
+
+def test_one_conversation_is_one_thread_however_often_it_ended() -> None:
+    first = session(1, files=("/srv/app/a.py",), stop=BUSY, conversation="same")
+    assert threads(first, session(2, files=("b.py",), conversation="same")) == [("session-2", "session-1")]
+
+
+def test_the_same_files_on_one_branch_are_one_thread() -> None:
+    first = session(1, files=("/srv/app/a.py", "b.py"), stop=BUSY)
+    assert len(threads(first, session(2, files=("a.py",)))) == 1
+    assert len(threads(first, session(2, files=("a.py",), git_state=git("other")))) == 2
+    assert len(threads(first, session(2, files=("c.py",)))) == 2
+
+
+def test_what_goes_on_from_a_handover_belongs_to_it_unless_it_did_something_else() -> None:
+    first = session(1, files=("a.py",), stop=BUSY)
+    took: dict[str, Any] = {"continues": "session-1"}
+    assert len(threads(first, session(2, "Go on", ("c.py",), **took))) == 1
+    assert len(threads(first, session(2, "Now finish it and test it well", ("a.py", "c.py"), **took))) == 1
+    assert (
+        len(threads(first, session(2, "Please update the licence file in docs", ("LICENCE",), **took))) == 2
+    )
+
+
+def test_a_plan_is_one_thread_named_by_its_workflow() -> None:
+    found = threads_among(
+        (session(n, task_dag=PLAN, gathered=None), workflow(status="paused")) for n in (1, 2)
+    )
+    assert [(one.id, one.status, one.sessions) for one in found] == [
+        (workflow().id, "open", ("session-2", "session-1"))
+    ]
+    ended = threads_among([(session(1, task_dag=PLAN), workflow(status="completed"))])
+    assert ended[0].status == "finished"
+
+
+def test_open_threads_come_before_finished_ones_and_newer_before_older() -> None:
+    told = [
+        session(1, files=("a",), stop=BUSY),
+        session(2, files=("b",)),
+        session(3, files=("c",), stop=BUSY),
+    ]
+    assert threads(*told) == [("session-3",), ("session-1",), ("session-2",)]
+
+
+def test_the_title_is_the_first_request_that_says_something() -> None:
+    first = session(1, "hi", stop=BUSY, conversation="same")
+    (found,) = threads_among((one, workflow()) for one in (first, session(2, conversation="same")))
+    assert found.title == "Write the lexer for numbers please"
+
+
+RAN = CommandUse("make", 1, 0, 0, False)
+RED = gathered.TestRun(0, "pytest -q", False)
+
+
+@pytest.mark.parametrize(
+    ("told", "because"),
+    [
+        (session(1), ""),
+        (session(1, stop=StoppingPoint("spoke")), ""),
+        (session(1, files=("a.py",)), ""),
+        (session(1, files=("a.py",), git_state=git(uncommitted=("b.py",))), ""),
+        (session(1, git_state=git(uncommitted=("b.py",))), ""),
+        (session(1, closed=True, stop=BUSY), ""),
+        (session(1, git_state=git(uncommitted=("b.py",)), found={"commands": (RAN,)}), "not committed: b.py"),
+        (session(1, files=("/srv/app/a.py",), git_state=git(uncommitted=("a.py",))), "not committed: a.py"),
+        (session(1, files=("new/a.py",), git_state=git(uncommitted=("new/",))), "not committed: new/"),
+        (session(1, git_state=git(operation="rebase")), "a rebase is in progress"),
+        (session(1, found={"tests": RED}), "tests fail: pytest -q"),
+        (session(1, found={"todos": (TodoItem("sew", "pending"),)}), "1 task left: sew"),
+        (session(1, stop=StoppingPoint("asked", "A or B?")), "the agent asked the user something: A or B?"),
+        (session(1, stop=StoppingPoint()), "how it ended is not recorded"),
+        (session(1, trigger="crash", pause_reason="the agent was killed"), "the agent was killed"),
+        (session(1, pause_reason="lunch"), "paused: lunch"),
+        (session(1, gathered=None), "paused: the agent session ended"),
+    ],
+)
+def test_what_is_left_to_do(told: SessionSnapshot, because: str) -> None:
+    assert open_because(told) == because
+
+
+def test_a_thread_is_found_by_any_of_its_names() -> None:
+    first = session(1, files=("a.py",), stop=BUSY)
+    found = threads_among((one, workflow()) for one in (first, session(2, files=("a.py",)), session(3)))
+    assert find_thread(found, "session-1") == find_thread(found, "session-2")
+    assert find_thread(found, "nothing") is None
+    with pytest.raises(InvalidInputError, match="ambiguous"):
+        find_thread(found, "session-")
+
+
+def test_gathered_without_files_hides_nothing() -> None:
+    first = session(1, stop=BUSY)
+    assert first.gathered is not None
+    other = session(2, "Something else that has nothing to do with it", gathered=replace(first.gathered))
+    assert len(threads(first, other)) == 2
