@@ -77,6 +77,8 @@ def usage_lock(session_key: str) -> str:
 
 HOOK_SETTINGS = "settings"
 TAKEN_UP = "taken-up"
+COMPACTIONS = "compactions"
+"""Where agents were seen to compact: agent, model, window, tokens."""
 
 # In the folder of one agent session:
 
@@ -88,6 +90,10 @@ STARTED_WITH = "started-with"
 USAGE = "usage"
 GAUGE = "gauge"
 """The number of tokens from which on `hook.sh` must start Python."""
+NOTICED = "noticed"
+"""The highest level that the user was told of."""
+NOTICE_DUE = "notice-due"
+"""There is a level the user has not been told of."""
 FULL = "full"
 """There while the window is fuller than the auto-pause level."""
 WINDING = "winding"
@@ -157,17 +163,17 @@ def parse_taken_up(data: bytes | None) -> tuple[str, str]:
     return name, session_key
 
 
-def render_usage_note(offset: int, tokens: int, window: int) -> bytes:
-    """How far the transcript was read, and how full the window was then."""
-    return b"%d %d %d" % (offset, tokens, window)
+def render_usage_note(offset: int, tokens: int, window: int, point: int) -> bytes:
+    """How far the transcript was read, how full the window was then, and where the agent compacts."""
+    return b"%d %d %d %d" % (offset, tokens, window, point)
 
 
-def parse_usage_note(data: bytes | None) -> tuple[int, int, int] | None:
+def parse_usage_note(data: bytes | None) -> tuple[int, int, int, int] | None:
     words = (data or b"").split()
-    if len(words) != 3 or not all(word.isdigit() for word in words):
+    if len(words) not in (3, 4) or not all(word.isdigit() for word in words):
         return None
-    offset, tokens, window = map(int, words)
-    return offset, tokens, window
+    offset, tokens, window, *point = map(int, words)
+    return offset, tokens, window, point[0] if point else window
 
 
 # ── documents that hooks write without `json` ─────────────────────────────────────────────────────
