@@ -34,6 +34,7 @@ def test_the_shell_knows_the_notes() -> None:
         formats.WHO,
         formats.WINDING,
         formats.FULL,
+        formats.NOTICE_DUE,
         formats.GAUGE,
         formats.TURNING,
         formats.RECORDING,

@@ -22,7 +22,8 @@ def actions(session: AgentSession) -> list[PauseAction]:
 
 
 def fill(session: AgentSession, tokens: int = 182_000) -> None:
-    """By the means of each agent."""
+    """By the means of each agent, none of which compacts before the window's end."""
+    session.variables["HOLDFAST_COMPACT_AT"] = "200000"
     if session.agent == "claude":
         session.use(tokens, f"m{tokens}")
     elif session.agent == "codex":
@@ -53,7 +54,7 @@ def told(session: AgentSession, out: str) -> str:
 @pytest.mark.parametrize("agent", AGENTS)
 def test_below_the_level_nothing_happens(session: AgentSession, agent: str) -> None:
     session.agent = agent
-    fill(session, 150_000)
+    fill(session, 130_000)
     assert session.after_tool().out == ""
     assert not session.journal.exists()
 
@@ -127,7 +128,7 @@ def test_stop_where_it_is_configured(session: AgentSession, agent: str) -> None:
     session.variables["HOLDFAST_ON_EXHAUSTION"] = "stop"
     session.prompt("work")
     fill(session)
-    assert session.after_tool().out == ""
+    assert notice(session.after_tool()).endswith("The run stops at the next tool boundary.")
     result = session.fire("PostToolBatch", tool_calls=[]) if agent == "claude" else session.before_tool()
     assert result.code == 0
     answer: dict[str, Any] = result.data
@@ -246,3 +247,112 @@ def test_two_sessions_in_one_folder_do_not_mix(session: AgentSession) -> None:
     assert "91% full" in other.after_tool("now full, too").context
     assert "now full" not in session.journal.read_text()
     assert len(actions(session)) == 2
+
+
+# ── before the agent compacts, and visible to the user ────────────────────────────────────────────
+
+
+def use_up(session: AgentSession, tokens: int, window: int, model: str) -> None:
+    """As the agent reports it, with nothing set by hand."""
+    if session.agent == "claude":
+        session.use(tokens, f"m{tokens}", model=model)
+    elif session.agent == "codex":
+        told = {"last_token_usage": {"input_tokens": tokens}, "model_context_window": window}
+        session.write({"type": "event_msg", "payload": {"type": "token_count", "info": told}})
+        session.fire("PostModelRequest", model=model, token_usage={"input_tokens": tokens})
+    elif session.agent == "gemini":
+        counted = {"promptTokenCount": tokens, "totalTokenCount": tokens}
+        session.fire("AfterModel", llm_request={"model": model}, llm_response={"usageMetadata": counted})
+    else:
+        limits = {"context_window": window, "compact_at": window - 32_000}
+        session.fire("message.updated", usage={"input": tokens}, model=model, **limits)
+
+
+COMPACTS_AT = [
+    ("claude", "claude-opus-4-6", 200_000, 167_000),
+    ("claude", "claude-sonnet-4-6", 200_000, 167_000),
+    ("claude", "claude-haiku-4-5", 200_000, 200_000),
+    ("codex", "gpt-5-codex", 258_400, 232_560),
+    ("gemini", "gemini-2.5-pro", 1_048_576, 524_288),
+    ("opencode", "x", 200_000, 168_000),
+]
+
+
+def notice(result: Any) -> str:
+    told = result.data if result.out else {}
+    return told.get("systemMessage") or told.get("notice") or ""
+
+
+@pytest.mark.parametrize(("agent", "model", "window", "point"), COMPACTS_AT)
+def test_the_wrap_up_is_asked_for_at_a_tool_before_compaction(
+    session: AgentSession, agent: str, model: str, window: int, point: int
+) -> None:
+    session.agent = agent
+    session.fire({"claude": "SessionStart", "opencode": "session.created"}.get(agent, "SessionStart"))
+    use_up(session, int(point * 0.88), window, model)
+    assert "Wrap up" not in session.after_tool().out
+    use_up(session, int(point * 0.91), window, model)
+    asked = session.after_tool()
+    assert "Wrap up now" in told(session, asked.out)
+    assert f"{(point - int(point * 0.91)) / 1000:.0f}k" in notice(asked)
+    assert session.errors == ""
+
+
+@pytest.mark.parametrize(("agent", "model", "window", "point"), COMPACTS_AT[2:])
+def test_the_user_sees_each_level_once_in_one_long_turn(
+    session: AgentSession, agent: str, model: str, window: int, point: int
+) -> None:
+    session.agent = agent
+    session.prompt("one long job")
+    seen: list[str] = []
+    for share in (0.5, 0.69, 0.71, 0.72, 0.86, 0.87, 0.91, 0.92, 0.96, 0.97):
+        use_up(session, int(point * share), window, model)
+        seen += [words for _ in range(2) if (words := notice(session.after_tool()))]
+    assert len(seen) == 4
+    assert all("until compaction" in words or "left in the window" in words for words in seen)
+
+
+def test_a_compaction_that_came_earlier_moves_the_levels(session: AgentSession) -> None:
+    use_up(session, 120_000, 200_000, "claude-haiku-4-5")
+    session.prompt()
+    session.fire("PreCompact", trigger="manual")
+    session.fire("SessionStart", source="compact")
+    use_up(session, 140_000, 200_000, "claude-haiku-4-5")
+    assert "Wrap up" not in session.after_tool().out, "what the user asked for teaches nothing"
+    session.fire("PreCompact", trigger="auto")
+    session.session_id = session.session_id.replace("1", "2")
+    use_up(session, 130_000, 200_000, "claude-haiku-4-5")
+    assert "10k until compaction" in session.after_tool().out
+
+
+@pytest.mark.parametrize(
+    ("variables", "point"),
+    [
+        ({"DISABLE_AUTO_COMPACT": "1"}, 200_000),
+        ({"CLAUDE_AUTOCOMPACT_PCT_OVERRIDE": "50"}, 90_000),
+        ({"CLAUDE_CODE_AUTO_COMPACT_WINDOW": "100000"}, 67_000),
+        ({"HOLDFAST_COMPACT_AT": "110000"}, 110_000),
+    ],
+)
+def test_what_the_user_told_the_agent_counts(
+    session: AgentSession, variables: dict[str, str], point: int
+) -> None:
+    session.variables |= variables
+    use_up(session, int(point * 0.91), 200_000, "claude-opus-4-6")
+    assert "Wrap up now" in session.after_tool().out
+
+
+def test_the_limit_in_the_users_codex_settings_counts(session: AgentSession) -> None:
+    session.agent = "codex"
+    (session.home / ".codex").mkdir()
+    (session.home / ".codex" / "config.toml").write_text("model_auto_compact_token_limit = 60_000 # early\n")
+    use_up(session, 55_000, 258_400, "gpt-5-codex")
+    assert "5k until compaction" in session.after_tool().out
+
+
+def test_the_threshold_in_the_users_gemini_settings_counts(session: AgentSession) -> None:
+    session.agent = "gemini"
+    (session.home / ".gemini").mkdir()
+    (session.home / ".gemini" / "settings.json").write_text('{"model": {"compressionThreshold": 0.25}}')
+    use_up(session, 250_000, 0, "gemini-2.5-pro")
+    assert "12k until compaction" in session.after_tool().out

@@ -97,7 +97,8 @@ def note_settings(work: SessionWork) -> bool:
         # Only what is set: the hook's own variables may move the others.
         lines += [f"{name}={getattr(settings.levels, name)}" for name in sorted(settings.levels_given)]
         lines += [f"on_exhaustion={settings.on_exhaustion}", f"record_files={settings.record_files}"]
-        lines += [f"context_window={settings.context_window}"] if settings.context_window else []
+        for name in ("context_window", "compact_at"):
+            lines += [f"{name}={getattr(settings, name)}"] if getattr(settings, name) else []
     note = work.state / formats.HOOKS / formats.HOOK_SETTINGS
     notes.write(str(note), "\n".join(lines).encode("utf-8", "surrogateescape"))
     return True
@@ -248,7 +249,7 @@ def _paused(work: SessionWork, settings: Settings, cause: str, *, worked: bool, 
     counts = formats.parse_usage_note(notes.read(work.note(formats.USAGE)))
     usage = None
     if counts and counts[2]:
-        _, tokens, window = counts
+        _, tokens, window, _ = counts
         usage = UsageMetrics(
             tokens_used=tokens,
             tokens_remaining_estimate=max(0, window - tokens),

@@ -138,17 +138,18 @@ fi
 case $payload in *git*commit*) hand_over ;; esac
 [ -e "$notes/$session/full" ] && hand_over
 [ -e "$notes/$session/compacted" ] && hand_over
+[ -e "$notes/$session/notice-due" ] && hand_over # a level that the user has not been told of
 [ "$agent" = claude ] || exit 0 # the others tell their usage in an event of its own
 
 [ -r "$notes/$session/gauge" ] || hand_over
-limit=
-read -r limit <"$notes/$session/gauge" || hand_over
+limit='' certain=''
+read -r limit certain <"$notes/$session/gauge" || hand_over
 call=
 case $payload in *'"agent_id":'*) ;; *) member tool_use_id && call=$value ;; esac
 member transcript_path || hand_over
 # Certainly below the limit if every report near the end is; the first line may be cut. The transcript is written a
 # little late: where the next report may matter, this tool's call must be among its lines.
-tail -c 32768 "$value" 2>/dev/null | awk -v limit="$limit" -v call="$call" '
+tail -c 32768 "$value" 2>/dev/null | awk -v limit="$limit" -v certain="$certain" -v call="$call" '
     function count(name) {
         if (!match($0, "\"" name "\": ?[0-9]+")) return 0
         text = substr($0, RSTART, RLENGTH)
@@ -162,6 +163,6 @@ tail -c 32768 "$value" 2>/dev/null | awk -v limit="$limit" -v call="$call" '
         total += count("cache_read_input_tokens") + count("cache_creation_input_tokens")
         if (total >= limit) full = 1
     }
-    END { exit(seen && !full && (written || call == "" || total < limit / 2) ? 0 : 1) }
+    END { exit(seen && !full && (written || call == "" || total < certain) ? 0 : 1) }
 ' && exit 0
 hand_over

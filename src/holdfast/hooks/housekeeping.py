@@ -7,7 +7,16 @@ import time
 
 from holdfast.hooks.fast import notes
 from holdfast.hooks.fast.notes import winding_down
-from holdfast.hooks.fast.usage import forget, last_known, measured
+from holdfast.hooks.fast.payload import amount, mapping
+from holdfast.hooks.fast.usage import (
+    forget,
+    last_known,
+    level_of,
+    measured,
+    note_compaction,
+    noticed,
+    short_count,
+)
 from holdfast.project import formats
 from holdfast.project.formats import ENDING, NAMED, RECORDING, TRANSACTION, TURN_OVER, TURNING
 
@@ -116,12 +125,48 @@ def _remove_folder(folder: str) -> None:
 
 def usage(event: AgentEvent, answer: HookAnswer) -> None:  # noqa: ARG001
     """Read what the agent last reported about its context window."""
-    if event.moment == "start" and event.text("source") in ("compact", "clear"):
+    if event.moment == "compacted" or (
+        event.moment == "start" and event.text("source") in ("compact", "clear")
+    ):
         forget(event)
+    elif event.moment == "compact":
+        note_compaction(event)
     elif event.moment in ("start", "before_tool"):  # no model call since the last look
         event.gauge = last_known(event)
     else:
         event.gauge = measured(event, event.settings) or last_known(event)
+
+
+# ── level notice ──────────────────────────────────────────────────────────────────────────────────
+
+_LEVEL_NOTICES = (
+    "",
+    "Holdfast: context {used} used, {distance}.",
+    "Holdfast: context {used} used, {distance}. A good moment to finish what is open.",
+    "Holdfast: {distance}. Everything is recorded from here on. {then}",
+    "Holdfast: {distance}. The next session in this folder can go on from what was recorded.",
+)
+
+_WHAT_FOLLOWS = {
+    "advise": "The agent is asked to wrap up.",
+    "stop": "The run stops at the next tool boundary.",
+}
+
+
+def level_notice(event: AgentEvent, answer: HookAnswer) -> None:
+    """Tell the user, once a level, how near the next compaction is; also in the middle of a long turn."""
+    gauge = event.gauge
+    if gauge is None or event.is_subagent:
+        return
+    level = level_of(gauge, event.settings)
+    if level > noticed(event):
+        notes.write(event.note(formats.NOTICED), b"%d" % level)
+        answer.notice = _LEVEL_NOTICES[level].format(
+            used=f"{gauge.of_window:.0%}",
+            distance=gauge.distance,
+            then=_WHAT_FOLLOWS[event.settings.on_exhaustion],
+        )
+    notes.remove(event.note(formats.NOTICE_DUE))
 
 
 # ── journal ───────────────────────────────────────────────────────────────────────────────────────
@@ -137,7 +182,7 @@ def journal(event: AgentEvent, answer: HookAnswer) -> None:  # noqa: ARG001
     from holdfast.hooks.fast import journal
 
     kind, data = _action(event)
-    share = event.gauge.share if event.gauge else _last_share(event)
+    share = event.gauge.of_window if event.gauge else _last_share(event)
     journal.append(event, kind, data, share)
 
 
@@ -150,7 +195,7 @@ def _begun(event: AgentEvent) -> bool:
     if event.now - float(held) < _RETRY_AFTER:
         return False
     model = (notes.read(event.note(formats.MODEL), 200) or b"").decode("utf-8", "replace")
-    words = (repr(min(1.0, gauge.share)), str(gauge.tokens), str(gauge.window), model)
+    words = (repr(min(1.0, gauge.of_window)), str(gauge.tokens), str(gauge.window), model)
     _run(event, "begin", *words, wait=6.0)
     if winding_down(event):
         return True
@@ -160,7 +205,7 @@ def _begun(event: AgentEvent) -> bool:
 
 def _last_share(event: AgentEvent) -> float:
     known = last_known(event)
-    return known.share if known else 0.0
+    return known.of_window if known else 0.0
 
 
 def _action(event: AgentEvent) -> tuple[str, str]:
@@ -202,9 +247,9 @@ def wind_down(event: AgentEvent, answer: HookAnswer) -> None:
 
 def _stop(event: AgentEvent, answer: HookAnswer, gauge: Gauge) -> None:
     answer.stop = (
-        f"Holdfast: the context window is {gauge.share:.0%} full, so the run stops here. The session is "
-        "recorded and a snapshot is taken; a new session in this folder starts with its context. Do not "
-        "call any more tools; summarise the state of the work in a few sentences."
+        f"Holdfast: the context window is {gauge.of_window:.0%} full ({gauge.distance}), so the run stops "
+        "here. The session is recorded and a snapshot is taken; a new session in this folder starts with its "
+        "context. Do not call any more tools; summarise the state of the work in a few sentences."
     )
     if notes.create(event.note(formats.STOPPED)):
         transcript = event.text("transcript_path")
@@ -216,11 +261,11 @@ def _advise(event: AgentEvent, answer: HookAnswer, gauge: Gauge) -> None:
     if not notes.create(event.note(f"advised-{level}")):
         return
     answer.context.append(
-        f"[holdfast] The context window is {gauge.share:.0%} full ({gauge.tokens:,} of {gauge.window:,} "
-        "tokens); from here on every action is recorded. Wrap up now: finish the current step, leave the "
-        "files in a working state, and end with what is done, what was decided and why, and what comes "
-        "next. Do "
-        "not start anything new. The next session in this folder receives all of it."
+        f"[holdfast] The context window is {gauge.of_window:.0%} full ({gauge.tokens:,} of {gauge.window:,} "
+        f"tokens), {gauge.distance}; from here on every action is recorded. Wrap up now: finish "
+        "the current step, leave the files in a working state, and end with what is done, what was decided "
+        "and why, and what comes next. Do not start anything new. The next session in this folder "
+        "receives all of it."
     )
 
 
@@ -384,6 +429,8 @@ def supplement(event: AgentEvent, answer: HookAnswer) -> None:
 # ── status line ───────────────────────────────────────────────────────────────────────────────────
 
 _CELLS = 10
+_WORTH_SHOWING = 50
+_WORTH_SHOWING_USD = 0.005
 
 
 def status_line(event: AgentEvent, answer: HookAnswer) -> None:
@@ -392,9 +439,10 @@ def status_line(event: AgentEvent, answer: HookAnswer) -> None:
     if gauge is None:
         answer.status = "holdfast: no model call yet"
         return
-    filled = min(_CELLS, round(gauge.share * _CELLS))
-    words = [f"holdfast {'▰' * filled}{'▱' * (_CELLS - filled)} {gauge.share:.0%}"]
-    words.append(f"{_short(gauge.tokens)}/{_short(gauge.window)}")
+    filled = min(_CELLS, round(gauge.of_window * _CELLS))
+    words = [f"holdfast {'▰' * filled}{'▱' * (_CELLS - filled)} {gauge.of_window:.0%}"]
+    words += [f"{short_count(gauge.tokens)}/{short_count(gauge.window)}", gauge.distance]
+    words += [*_cost(event), *_rate_limits(event)]
     settings = event.settings
     for name, bound in (("critical", settings.critical), ("winding down", settings.auto_pause)):
         if gauge.share >= bound:
@@ -405,5 +453,17 @@ def status_line(event: AgentEvent, answer: HookAnswer) -> None:
     answer.status = " · ".join(words)
 
 
-def _short(tokens: int) -> str:
-    return f"{tokens / 1000:.0f}k" if tokens < 1_000_000 else f"{tokens / 1_000_000:.1f}M"
+def _cost(event: AgentEvent) -> list[str]:
+    spent = amount(event.mapping("cost").get("total_cost_usd"))
+    return [f"${spent:.2f}"] if spent >= _WORTH_SHOWING_USD else []
+
+
+def _rate_limits(event: AgentEvent) -> list[str]:
+    """Once half of one is used up."""
+    found: list[str] = []
+    limits = event.mapping("rate_limits")
+    for key, name in (("five_hour", "5 h"), ("seven_day", "7 d")):
+        used = amount(mapping(limits.get(key)).get("used_percentage"))
+        if used >= _WORTH_SHOWING:
+            found.append(f"{name} limit {used:.0f}%")
+    return found

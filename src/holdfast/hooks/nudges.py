@@ -150,7 +150,7 @@ def context_size(event: AgentEvent) -> str | None:
         if is_warning
         else "Prefer targeted reads over whole files."
     )
-    fill = f"{gauge.share:.0%} full ({gauge.tokens:,} of {gauge.window:,} tokens)"
+    fill = f"{gauge.of_window:.0%} full ({gauge.tokens:,} of {gauge.window:,} tokens), {gauge.distance}"
     return f"[holdfast] Context is {fill}. {advice}"
 
 

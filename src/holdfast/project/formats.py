@@ -80,6 +80,8 @@ THREADS = "threads"
 """The pieces of work in this folder, a line each; see `render_threads`."""
 TAKING_UP = "taking-up.lock"
 """Locked by the session that looks which work nobody goes on with."""
+COMPACTIONS = "compactions"
+"""Where agents were seen to compact: agent, model, window, tokens."""
 
 # In the folder of one agent session:
 
@@ -91,6 +93,10 @@ STARTED_WITH = "started-with"
 USAGE = "usage"
 GAUGE = "gauge"
 """The number of tokens from which on `hook.sh` must start Python."""
+NOTICED = "noticed"
+"""The highest level that the user was told of."""
+NOTICE_DUE = "notice-due"
+"""There is a level the user has not been told of."""
 FULL = "full"
 """There while the window is fuller than the auto-pause level."""
 WINDING = "winding"
@@ -199,17 +205,17 @@ def threads_stamp(project: str) -> str:
         return ""
 
 
-def render_usage_note(offset: int, tokens: int, window: int) -> bytes:
-    """How far the transcript was read, and how full the window was then."""
-    return b"%d %d %d" % (offset, tokens, window)
+def render_usage_note(offset: int, tokens: int, window: int, point: int) -> bytes:
+    """How far the transcript was read, how full the window was then, and where the agent compacts."""
+    return b"%d %d %d %d" % (offset, tokens, window, point)
 
 
-def parse_usage_note(data: bytes | None) -> tuple[int, int, int] | None:
+def parse_usage_note(data: bytes | None) -> tuple[int, int, int, int] | None:
     words = (data or b"").split()
-    if len(words) != 3 or not all(word.isdigit() for word in words):
+    if len(words) not in (3, 4) or not all(word.isdigit() for word in words):
         return None
-    offset, tokens, window = map(int, words)
-    return offset, tokens, window
+    offset, tokens, window, *point = map(int, words)
+    return offset, tokens, window, point[0] if point else window
 
 
 # ── documents that hooks write without `json` ─────────────────────────────────────────────────────

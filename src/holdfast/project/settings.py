@@ -36,6 +36,8 @@ class Settings:
     levels_given: frozenset[str] = frozenset()
     """Those of the levels that somebody set; the others are at their defaults, or gave way."""
     context_window: int | None = None
+    compact_at: int | None = None
+    """Tokens at which agents compact, where the table of `model.thresholds` is wrong about yours."""
     compress_after_days: float = 7.0
     model: str | None = None
     """Adds decisions and errors after a pause; a pydantic-ai name, or one on the server at `model_url`."""
@@ -145,6 +147,7 @@ def _texts(value: Any) -> tuple[str, ...]:
 _SETTINGS: dict[str, Callable[[Any], Any]] = {
     "db": _text,
     "context_window": _positive_int,
+    "compact_at": _positive_int,
     "compress_after_days": _number,
     "model": _text,
     "model_url": _text,
@@ -164,7 +167,7 @@ _SETTINGS: dict[str, Callable[[Any], Any]] = {
 
 _OF_A_PROJECT = frozenset(
     (
-        *("context_window", "compress_after_days", "model_time_limit", "command_time_limit"),
+        *("context_window", "compact_at", "compress_after_days", "model_time_limit", "command_time_limit"),
         *("on_exhaustion", "record_files"),
         *(name for name in _SETTINGS if name.startswith("levels.")),
     )

@@ -8,7 +8,7 @@ if TYPE_CHECKING:
 
 
 class HookAnswer:
-    __slots__ = ("blocked", "context", "quiet_line", "status", "stop")
+    __slots__ = ("blocked", "context", "notice", "quiet_line", "status", "stop")
 
     def __init__(self) -> None:
         self.context: list[str] = []
@@ -18,6 +18,8 @@ class HookAnswer:
         self.stop: str | None = None
         """Why the run ends at this boundary."""
         self.quiet_line: str | None = None
+        self.notice: str | None = None
+        """For the user to see, in the agent's own way."""
         self.status: str | None = None
         """The whole output of a status line."""
 
@@ -32,14 +34,15 @@ def rendered(event: "AgentEvent", answer: HookAnswer) -> str:
         return _denying(event, answer.blocked)
     if answer.stop is not None:
         return _stopping(event, answer.stop)
-    if answer.quiet_line and not answer.context and event.agent != "gemini":
+    if answer.quiet_line and not answer.context and not answer.notice and event.agent != "gemini":
         return answer.quiet_line + "\n"  # on a prompt, plain text is context for the model
     if event.moment == "compact":
         return _joined(answer.context) + "\n" if answer.context and event.agent == "claude" else ""
     told = [*([answer.quiet_line] if answer.quiet_line else []), *answer.context]
-    if not told or event.moment not in _CAN_TELL:
-        return ""
-    return _line({"hookSpecificOutput": {"hookEventName": event.name, "additionalContext": _joined(told)}})
+    parts: dict[str, object] = {"systemMessage": answer.notice} if answer.notice else {}
+    if told and event.moment in _CAN_TELL:
+        parts["hookSpecificOutput"] = {"hookEventName": event.name, "additionalContext": _joined(told)}
+    return _line(parts) if parts else ""
 
 
 _CAN_TELL = ("start", "prompt", "before_tool", "after_tool", "compacted")
@@ -72,7 +75,7 @@ def _for_plugin(answer: HookAnswer) -> str:
     parts: dict[str, object] = {
         "deny": answer.blocked,
         "stop": answer.stop,
-        "notice": answer.quiet_line,
+        "notice": answer.notice or answer.quiet_line,
         "context": _joined(answer.context),
     }
     told = {name: words for name, words in parts.items() if words}

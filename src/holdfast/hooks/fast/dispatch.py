@@ -32,7 +32,11 @@ HOUSEKEEPING = {
     ),
     "prompt_count": ("prompt",),
     "stale_markers": ("start", "end"),
-    "usage": ("start", "prompt", "after_tool", "batch", "model", "response", "status", "before_tool"),
+    "usage": (
+        *("start", "prompt", "after_tool", "batch", "model", "response", "status", "before_tool"),
+        *("compact", "compacted"),
+    ),
+    "level_notice": ("prompt", "after_tool", "response"),
     "journal": ("prompt", "after_tool", "response", "incident", "compact"),
     "wind_down": ("prompt", "before_tool", "after_tool", "batch"),
     "file_changes": ("start", "prompt", "before_tool", "response", "incident", "end"),
@@ -42,7 +46,10 @@ HOUSEKEEPING = {
     "status_line": ("status",),
 }
 RUNNERS_OWN = frozenset(
-    ("prompt_count", "journal", "wind_down", "file_changes", "snapshot", "resume_context", "supplement")
+    (
+        *("prompt_count", "level_notice", "journal", "wind_down", "file_changes", "snapshot"),
+        *("resume_context", "supplement"),
+    )
 )
 """Housekeeping that the runner of a workflow does itself: the pause of its tasks is not the agent's."""
 GUARDS = {

@@ -20,6 +20,7 @@ class HookSettings:
         "_given",
         "auto_pause",
         "caution",
+        "compact_at",
         "context_window",
         "critical",
         "on_exhaustion",
@@ -34,6 +35,8 @@ class HookSettings:
         self.record_files = True
         self.context_window = 0
         """0: as the agent or the model's name tells."""
+        self.compact_at = 0
+        """0: as `holdfast.hooks.fast.compaction` finds out."""
 
     def take(self, name: str, value: str) -> None:
         if name in LEVELS:
@@ -41,6 +44,8 @@ class HookSettings:
             self._place_levels()
         elif name == "context_window":
             self.context_window = int(value)
+        elif name == "compact_at":
+            self.compact_at = int(value)
         elif name == "record_files":
             self.record_files = value.lower() not in ("false", "no", "off", "0")
         elif name == "on_exhaustion" and value in ("advise", "stop"):
@@ -50,6 +55,10 @@ class HookSettings:
         levels = placed_levels(self._given)
         self.caution, self.warning = levels["caution"], levels["warning"]
         self.auto_pause, self.critical = levels["auto_pause"], levels["critical"]
+
+    @property
+    def bounds(self) -> tuple[float, float, float, float]:
+        return self.caution, self.warning, self.auto_pause, self.critical
 
 
 def settings_for(event: "AgentEvent") -> HookSettings:
@@ -102,7 +111,7 @@ def _read_again(event: "AgentEvent", note: str) -> list[str]:
 
 def _from_environ(event: "AgentEvent") -> list[str]:
     found: list[str] = []
-    for name in (*LEVELS, "on_exhaustion", "record_files", "context_window"):
+    for name in (*LEVELS, "on_exhaustion", "record_files", "context_window", "compact_at"):
         variable = f"HOLDFAST_{'LEVELS_' if name in LEVELS else ''}{name.upper()}"
         value = event.environ.get(variable)
         if value:

@@ -95,6 +95,11 @@ def number(value: object) -> int:
     return value if type(value) is int and value > 0 else 0
 
 
+def amount(value: object) -> float:
+    """A number with or without a fraction; 0 where the value is none."""
+    return float(value) if isinstance(value, int | float) and value > 0 else 0.0
+
+
 def quoted(value: str) -> str:
     """Text as a JSON string."""
     inner = value.translate(_ESCAPED)

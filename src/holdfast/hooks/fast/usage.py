@@ -8,6 +8,7 @@ import os
 import time
 
 from holdfast.hooks.fast import notes
+from holdfast.hooks.fast.compaction import learn, point_for
 from holdfast.hooks.fast.payload import NotAnObjectError, as_json, mapping, members, number, text
 from holdfast.project import formats
 
@@ -42,14 +43,31 @@ class Usage:
 
 
 class Gauge:
-    """The newest usage against the window."""
+    """The newest usage against what fits before the agent compacts."""
 
-    __slots__ = ("share", "tokens", "window")
+    __slots__ = ("point", "share", "tokens", "window")
 
-    def __init__(self, tokens: int, window: int) -> None:
+    def __init__(self, tokens: int, window: int, point: int = 0) -> None:
         self.tokens = tokens
         self.window = window
-        self.share = tokens / window if window > 0 else 0.0
+        self.point = point or window
+        """Tokens at which the agent compacts by itself; the window where it never does."""
+        self.share = tokens / self.point if self.point > 0 else 0.0
+        """Of the compaction point: what the levels are about."""
+
+    @property
+    def of_window(self) -> float:
+        return self.tokens / self.window if self.window > 0 else 0.0
+
+    @property
+    def distance(self) -> str:
+        """The figure that people go by."""
+        left = short_count(max(0, self.point - self.tokens))
+        return f"{left} until compaction" if self.point < self.window else f"{left} left in the window"
+
+
+def short_count(tokens: int) -> str:
+    return f"{tokens / 1000:.0f}k" if tokens < 1_000_000 else f"{tokens / 1_000_000:.1f}M"
 
 
 def measured(event: "AgentEvent", settings: "HookSettings") -> Gauge | None:
@@ -61,7 +79,7 @@ def measured(event: "AgentEvent", settings: "HookSettings") -> Gauge | None:
     if found is None:
         return known
     window = settings.context_window or _window(event, found, window)
-    gauge = Gauge(found.total, window)
+    gauge = Gauge(found.total, window, point_for(event, found.model or _model(event), window, found.total))
     _store(event, found, window)
     _remember(event, end, gauge)
     _tell_wrapper(event, gauge, settings)
@@ -100,14 +118,39 @@ def _is_near_the_end(call: bytes, path: str) -> bool:
 
 
 def _tell_wrapper(event: "AgentEvent", gauge: Gauge, settings: "HookSettings") -> None:
-    """Two notes for `hook.sh`: from how many tokens on it must wake Python, and whether that is now."""
-    limit = b"%d\n" % int(settings.auto_pause * gauge.window)
+    """Notes for `hook.sh`: from how many tokens on it must wake Python, and whether that is now."""
+    level = level_of(gauge, settings)
+    due = [bound for bound in settings.bounds if bound > gauge.share]
+    next_level = min([*due[:1], settings.auto_pause])
+    limit = b"%d %d\n" % (int(next_level * gauge.point), int(settings.auto_pause * gauge.point / 2))
     if notes.read(event.note(formats.GAUGE), 32) != limit:
         notes.write(event.note(formats.GAUGE), limit)
+    if level > noticed(event):
+        notes.create(event.note(formats.NOTICE_DUE))
     if gauge.share >= settings.auto_pause:
         notes.create(event.note(formats.FULL))
     else:
         notes.remove(event.note(formats.FULL))
+
+
+def level_of(gauge: Gauge, settings: "HookSettings") -> int:
+    """0: below them all."""
+    return sum(gauge.share >= bound for bound in settings.bounds)
+
+
+def noticed(event: "AgentEvent") -> int:
+    return int(notes.read(event.note(formats.NOTICED), 8) or 0)
+
+
+def note_compaction(event: "AgentEvent") -> None:
+    """Before an agent compacts by itself: where it does so is remembered for the next time."""
+    gauge = measured(event, event.settings) or last_known(event)
+    if gauge is not None and event.text("trigger") == "auto":
+        learn(event, _model(event), gauge.window, gauge.tokens)
+
+
+def _model(event: "AgentEvent") -> str:
+    return (notes.read(event.note(formats.MODEL), 200) or b"").decode("utf-8", "replace")
 
 
 def last_known(event: "AgentEvent") -> Gauge | None:
@@ -121,8 +164,9 @@ def forget(event: "AgentEvent") -> None:
         return
     _store(event, Usage((0, 0, 0, 0), "", "compacted", window), window)
     end = _size(event.text("transcript_path")) if event.agent == "claude" else offset
-    _remember(event, end, Gauge(0, window))
-    notes.remove(event.note(formats.FULL))
+    _remember(event, end, Gauge(0, window, known.point))
+    for name in (formats.FULL, formats.NOTICED, formats.NOTICE_DUE, formats.GAUGE):
+        notes.remove(event.note(name))
 
 
 def _remembered(event: "AgentEvent") -> tuple[int, Gauge | None, int]:
@@ -130,12 +174,13 @@ def _remembered(event: "AgentEvent") -> tuple[int, Gauge | None, int]:
     known = formats.parse_usage_note(notes.read(event.note(formats.USAGE), 256))
     if known is None:
         return 0, None, 0
-    offset, tokens, window = known
-    return offset, Gauge(tokens, window), window
+    offset, tokens, window, point = known
+    return offset, Gauge(tokens, window, point), window
 
 
 def _remember(event: "AgentEvent", offset: int, gauge: Gauge) -> None:
-    notes.write(event.note(formats.USAGE), formats.render_usage_note(offset, gauge.tokens, gauge.window))
+    known = formats.render_usage_note(offset, gauge.tokens, gauge.window, gauge.point)
+    notes.write(event.note(formats.USAGE), known)
 
 
 def _window(event: "AgentEvent", found: Usage, known: int) -> int:

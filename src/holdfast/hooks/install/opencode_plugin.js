@@ -34,6 +34,14 @@ function ask(event, payload) {
   })
 }
 
+// OpenCode compacts where the model's answer might no longer fit.
+function limitsOf({ context, input, output }) {
+  if (!context) return {}
+  const reserved = Math.min(output || 32000, 32000)
+  const compact_at = input ? input - Math.min(reserved, 20000) : context - reserved
+  return { context_window: context, compact_at: compact_at > 0 ? compact_at : undefined }
+}
+
 export const Holdfast = async ({ client, directory }) => {
   const helpers = new Set() // sessions of sub-agents: they are part of their parent's
   const models = new Map() // session → {model, context_window}
@@ -111,7 +119,7 @@ export const Holdfast = async ({ client, directory }) => {
 
     "experimental.chat.system.transform": async ({ sessionID, model }, output) => {
       if (helpers.has(sessionID)) return
-      models.set(sessionID, { model: model.id, context_window: model.limit?.context || undefined })
+      models.set(sessionID, { model: model.id, ...limitsOf(model.limit ?? {}) })
       const { context } = (await restored.get(sessionID)) ?? {}
       if (context) output.system.push(context)
     },
