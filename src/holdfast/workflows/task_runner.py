@@ -194,7 +194,8 @@ class TaskRunner:
             outcome = self._around.drivers(driver).run(assignment, report)
             return outcome
         finally:
-            if not isinstance(outcome, Done):
+            # A command that succeeded has seen to that itself; a model's may have left something running.
+            if driver != "shell" or not isinstance(outcome, Done):
                 end_what_is_left(assignment)
 
     def _assignment(self, task: Task, driver: str, stop: StopSignal) -> Assignment:
