@@ -9,6 +9,7 @@ const task = (id: string, depends_on: string[] = []): Task => ({
   description: id,
   depends_on,
   status: "pending",
+  timeout: null,
   approval: false,
   attempts: 0,
   driver: null,

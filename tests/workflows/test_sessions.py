@@ -111,11 +111,26 @@ def test_every_n_tasks_it_pauses_and_goes_on_where_it_was(any_workshop: Workshop
     assert resumed[-1].message == "finish it"  # type: ignore[union-attr]
 
 
-def test_a_session_that_ran_too_long_pauses_at_the_boundary(workshop: Workshop) -> None:
-    paused = workshop.run(plan_of("sleep 0.3; echo a >> log", "echo b >> log", timeout=0.2))
-    assert (paused.status, workshop.log()) == ("paused", ["a"])
-    with workshop.service() as service:
+@pytest.mark.parametrize("parallel", [1, 2])
+def test_a_session_that_ran_too_long_is_interrupted(any_workshop: Workshop, parallel: int) -> None:
+    plan = plan_of("echo a >> log; test -e ok || sleep 60", "echo b >> log", timeout=0.2, parallel=parallel)
+    paused = any_workshop.run(plan)
+    assert (paused.status, paused.pause_reason) == ("paused", "the session has run for 0.2 s")
+    assert any_workshop.tasks(paused)["t1"].status == "pending"
+    with any_workshop.service() as service:
         assert service.snapshots(paused.id)[-1].trigger == "timeout"
+    (any_workshop.project / "ok").touch()
+
+
+def test_a_task_that_takes_too_long_has_failed(any_workshop: Workshop) -> None:
+    plan = parse_plan(
+        "issue: {id: W, title: Work}\nretries: 1\nretry_delay: 0\ntasks:\n"
+        "  - {id: a, run: 'test $HOLDFAST_ATTEMPT = 2 || exec sleep 60', timeout: 0.5}\n"
+    )
+    done = any_workshop.run(plan)
+    first, second = (entry for entry in any_workshop.entries(done, TaskFinished))
+    assert (first.outcome, first.result) == ("failed", "timed out after 0.5 s: Terminated")  # type: ignore[union-attr]
+    assert (second.outcome, done.status) == ("completed", "completed")  # type: ignore[union-attr]
 
 
 def test_a_task_that_fails_fails_the_workflow_with_its_words(workshop: Workshop) -> None:

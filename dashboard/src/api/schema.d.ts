@@ -1960,6 +1960,8 @@ export interface components {
             review: boolean;
             /** Run */
             run?: string | null;
+            /** Timeout */
+            timeout?: number | null;
         };
         /** ProjectList */
         ProjectList: {
@@ -2563,6 +2565,11 @@ export interface components {
              * @enum {string}
              */
             status: "pending" | "in_progress" | "blocked" | "completed" | "failed" | "skipped";
+            /**
+             * Timeout
+             * @description Seconds after which an attempt is interrupted and counts as failed
+             */
+            timeout: number | null;
         };
         /** TaskApproved */
         TaskApproved: {
@@ -3155,7 +3162,7 @@ export interface components {
             retry_delay: number;
             /**
              * Timeout
-             * @description Pause when a session has run for N seconds
+             * @description Interrupt and pause a session after N seconds
              */
             timeout: number | null;
         };

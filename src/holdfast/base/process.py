@@ -15,6 +15,7 @@ from typing import TypedDict
 from holdfast.base.errors import CannotDoError
 
 _LOOK_SECONDS = 0.05
+_PASSES = 20
 _DEATH_SECONDS = 10.0
 """What a killed process gets to be gone; longer takes only one that the system itself holds."""
 
@@ -80,6 +81,11 @@ def end_group(group: int, grace: float) -> None:
     deadline = time.monotonic() + grace
     while group_members(group) and time.monotonic() < deadline:
         time.sleep(_LOOK_SECONDS)
+    for _ in range(_PASSES):  # before the leader, which has adopted what is in no group of ours
+        if not (left := [pid for pid in group_members(group) if pid != group]):
+            break
+        _signal_each(left, 9)
+        time.sleep(_LOOK_SECONDS)
     # In any case: one that forks and exits all the time can slip through a look, but not through this.
     signal_group(group, 9)
     kill_all(lambda: group_members(group), lambda left: _signal_each(left, 9))
@@ -113,29 +119,55 @@ def _signal_each(pids: list[int], number: int, besides: int = 0) -> None:
 
 
 def group_members(group: int) -> list[int]:
-    """The processes of a group, or of the session of that leader, that still run.
+    """The processes of a group, or of the session of that leader, or descended from it, that still run.
 
     A zombie does not, and its parent may never collect it.
     """
-    return [pid for pid, of, state in _processes() if group in of and state[:1] not in ("Z", "X")]
+    found = _processes()
+    descended = _descendants(group, [(pid, parent) for pid, parent, _, _ in found])
+    return [
+        pid
+        for pid, _, of, state in found
+        if (group in of or pid in descended) and state[:1] not in ("Z", "X")
+    ]
 
 
-def _processes() -> list[tuple[int, tuple[int, ...], str]]:
-    """Every process, with its group and session and its state."""
+def _descendants(pid: int, parents: list[tuple[int, int]]) -> set[int]:
+    children: dict[int, list[int]] = {}
+    for child, parent in parents:
+        children.setdefault(parent, []).append(child)
+    found: set[int] = set()
+    left = [pid]
+    while left:
+        new = [child for child in children.get(left.pop(), ()) if child not in found]
+        found.update(new)
+        left += new
+    return found
+
+
+def _processes() -> list[tuple[int, int, tuple[int, ...], str]]:
+    """Every process, with its parent, its group and session, and its state."""
     if not Path("/proc/self/stat").exists():
         return _processes_by_ps()
     found = [(int(name), _stat_fields(int(name))) for name in os.listdir("/proc") if name.isdigit()]  # noqa: PTH208
-    return [(pid, (int(fields[2]), int(fields[3])), fields[0]) for pid, fields in found if len(fields) > 3]
+    return [
+        (pid, int(fields[1]), (int(fields[2]), int(fields[3])), fields[0])
+        for pid, fields in found
+        if len(fields) > 3
+    ]
 
 
-def _processes_by_ps() -> list[tuple[int, tuple[int, ...], str]]:
+def _processes_by_ps() -> list[tuple[int, int, tuple[int, ...], str]]:
     import subprocess
 
     told = subprocess.run(
-        ["ps", "-A", "-o", "pid=", "-o", "pgid=", "-o", "stat="], capture_output=True, text=True, check=True
+        ["ps", "-A", "-o", "pid=", "-o", "ppid=", "-o", "pgid=", "-o", "stat="],
+        capture_output=True,
+        text=True,
+        check=True,
     ).stdout
     lines = [line.split() for line in told.splitlines()]
-    return [(int(line[0]), (int(line[1]),), line[2]) for line in lines if len(line) > 2]
+    return [(int(line[0]), int(line[1]), (int(line[2]),), line[3]) for line in lines if len(line) > 3]
 
 
 def _exists(pid: int) -> bool:

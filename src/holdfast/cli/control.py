@@ -35,7 +35,9 @@ _optional_workflow = click.argument("workflow_id", metavar="[WORKFLOW]", require
 @click.option("--driver", help="Driver that executes the tasks. Default: the plan's.")
 @click.option("--pause-every", type=click.IntRange(1), help="Pause after N tasks in a session.")
 @click.option(
-    "--timeout", type=click.FloatRange(0, min_open=True), help="Pause when the session has run for N seconds."
+    "--timeout",
+    type=click.FloatRange(0, min_open=True),
+    help="Interrupt and pause the session after N seconds.",
 )
 @click.option(
     "--force-after",

@@ -66,6 +66,10 @@ class Task(
         Annotated[int, Meta(ge=0), Field(ge=0)] | None,
         Meta(description="Automatic retries after a failure, if not the plan's"),
     ] = None
+    timeout: Annotated[
+        Annotated[float, Meta(gt=0), Field(gt=0)] | None,
+        Meta(description="Seconds after which an attempt is interrupted and counts as failed"),
+    ] = None
 
     def changed(self, **changes: Any) -> Self:
         """A copy with these fields changed, validated like any other."""

@@ -58,7 +58,7 @@ class WorkflowOptions(Value):
     parallel: int = Field(default=1, ge=1, description="Maximum number of concurrent tasks")
     pause_every: int | None = Field(default=None, ge=1, description="Pause after N tasks in a session")
     timeout: float | None = Field(
-        default=None, gt=0, description="Pause when a session has run for N seconds"
+        default=None, gt=0, description="Interrupt and pause a session after N seconds"
     )
     exhaustion_at: float = Field(
         default=WORKFLOW_PAUSE, gt=0, le=1, description="Pause at this share of the context window"

@@ -56,6 +56,7 @@ class PlanTask(Body):
     review: bool = False
     junit: str | None = None
     retries: int | None = Field(default=None, strict=True, ge=0, le=1000)
+    timeout: float | None = Field(default=None, strict=True, gt=0)
 
 
 class PlanDocument(Body):

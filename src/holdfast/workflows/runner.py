@@ -35,7 +35,7 @@ from holdfast.model.entry import (
     WorkflowStatusChanged,
 )
 from holdfast.model.fold import PendingRetry, SessionFold
-from holdfast.model.policy import PauseCause, Situation, does_not_fit, pause_cause
+from holdfast.model.policy import PauseCause, PausePolicy, Situation, does_not_fit, pause_cause
 from holdfast.model.task import DONE, Task, failure_of
 from holdfast.model.usage import UsageMetrics
 from holdfast.model.workflow import PauseRequest, Workflow
@@ -128,7 +128,13 @@ class _OpenSession:
         self._originals = Originals(around.core.store.originals(workflow_id), workflow, fold)
         self._place = self._placed(fold)
         self._attempts = TaskRunner(
-            around, self._recorder, fold, self._place, self._originals, self._request_at_once
+            around,
+            self._recorder,
+            fold,
+            self._place,
+            self._originals,
+            request_pause=self._request_at_once,
+            overdue=self._overdue,
         )
         self._trail = FileRecorder(self._recorded_folder(), workflow, around.clock)
 
@@ -319,6 +325,11 @@ class _OpenSession:
     def _must_stop(self) -> bool:
         """A worker that must stop leaves its sessions to others; anybody else pauses them."""
         return self._around.quit.is_set() and not self._around.takes_over
+
+    def _overdue(self) -> PauseCause | None:
+        """Why the session's time is over."""
+        policy = PausePolicy(timeout_seconds=self._workflow.options.timeout)
+        return pause_cause(policy, Situation(seconds_running=self._seconds()))
 
     def _situation(self) -> Situation:
         return Situation(

@@ -129,10 +129,11 @@ class TaskRunner:
         place: Checkout,
         originals: Originals,
         request_pause: Callable[[PauseCause], None],
+        overdue: Callable[[], PauseCause | None],
     ) -> None:
         self._around, self._recorder, self._place = around, recorder, place
         self._originals = originals
-        self._request_pause = request_pause
+        self._request_pause, self._overdue = request_pause, overdue
         self.usage = SessionUsage(fold.usage)
         self.forced: str | None = None
         """Why a task was cut off, once one was."""
@@ -158,8 +159,9 @@ class TaskRunner:
         )
         before = self.usage.metrics.context_utilization
         began = time.monotonic()
-        with self._around.watch.over(lambda: self._look(stop)):
-            outcome = self._originals.hidden_in_outcome(self._driven(task, stop, report))
+        with self._around.watch.over(lambda: self._look(stop, task, time.monotonic() - began)):
+            outcome = _judged(task, stop, self._driven(task, stop, report))
+        outcome = self._originals.hidden_in_outcome(outcome)
         report.findings = [self._originals.hidden_in_finding(one) for one in report.findings]
         for found in report.findings:
             if isinstance(found, TestsRun):
@@ -194,7 +196,8 @@ class TaskRunner:
             outcome = self._around.drivers(driver).run(assignment, report)
             return outcome
         finally:
-            if not isinstance(outcome, Done):
+            # A command that succeeded has seen to that itself; a model's may have left something running.
+            if driver != "shell" or not isinstance(outcome, Done):
                 end_what_is_left(assignment)
 
     def _assignment(self, task: Task, driver: str, stop: StopSignal) -> Assignment:
@@ -236,8 +239,13 @@ class TaskRunner:
         self._recorder.note(reported)
         self._agent_session = reported
 
-    def _look(self, stop: StopSignal) -> None:
+    def _look(self, stop: StopSignal, task: Task, seconds: float) -> None:
         """From the watch's thread: whether the task in flight is still wanted."""
+        if task.timeout is not None and seconds >= task.timeout:
+            stop.request(_timed_out(task))
+        if (cause := self._overdue()) is not None:
+            self.forced = f"interrupted: {cause.reason}; it is pending again"
+            stop.request(cause.reason)
         workflow = self._around.core.store.workflow(self._workflow.id)
         if self._recorder.is_over(workflow):
             stop.request(f"the workflow is {workflow.status}")
@@ -247,6 +255,17 @@ class TaskRunner:
             limit = _force_after(workflow)
             self.forced = f"the task did not end within {limit:g} s and was interrupted; it is pending again"
             stop.request("the pause timed out")
+
+
+def _timed_out(task: Task) -> str:
+    return f"timed out after {task.timeout:g} s"
+
+
+def _judged(task: Task, stop: StopSignal, outcome: TaskOutcome) -> TaskOutcome:
+    """Who is stopped because its own time is over has failed."""
+    if task.timeout is None or stop.reason != _timed_out(task) or not isinstance(outcome, TaskInterrupted):
+        return outcome
+    return Failed(f"{stop.reason}{': ' if outcome.output else ''}{outcome.output}")
 
 
 def _earlier(base: SessionSnapshot) -> EarlierSession:

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import os
-import signal
 import subprocess
 import sys
 import threading
 import time
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -17,7 +16,7 @@ from holdfast.base.errors import InvalidInputError
 from holdfast.model.task import Task
 from holdfast.model.workflow import Issue
 from holdfast.project.settings import load_settings
-from holdfast.workflows.drivers import driver_named
+from holdfast.workflows.drivers import driver_named, guarded
 from holdfast.workflows.drivers.protocol import (
     Assignment,
     Done,
@@ -111,11 +110,6 @@ def test_only_the_end_of_long_output_is_kept(tmp_path: Path) -> None:
     assert len(outcome.result) < 5000
 
 
-def test_a_process_left_behind_does_not_hold_the_task_up(tmp_path: Path) -> None:
-    assert run(tmp_path, "sleep 600 & echo $! > pid") == Done(None)
-    os.kill(int((tmp_path / "pid").read_text()), signal.SIGKILL)  # it is still there
-
-
 @pytest.mark.parametrize(
     "command",
     [
@@ -156,8 +150,7 @@ def test_a_stop_waits_for_no_zombie(tmp_path: Path) -> None:
     outcome = ShellDriver(load_settings({}, tmp_path)).run(job, Silence())
     thread.join()
     hoarder = int((tmp_path / "hoarder").read_text())
-    assert (outcome, is_running(hoarder)) == (TaskInterrupted("somebody asked"), True)
-    os.kill(hoarder, signal.SIGKILL)
+    assert (outcome, is_running(hoarder)) == (TaskInterrupted("somebody asked"), False)
 
 
 _HOARDER = """
@@ -185,6 +178,8 @@ from pathlib import Path
 sys.path.insert(0, sys.argv[2])
 from test_shell import run
 command = "sleep 60 & echo $! > child; setsid sh -c 'echo $$ > own; sleep 60' & "
+command += "env -i setsid /bin/sh -c 'echo $$ > bare; sleep 60' & "
+command += "while [ ! -s bare ]; do sleep 0.01; done; "
 run(Path(sys.argv[1]), command + "while [ ! -s own ]; do sleep 0.01; done; echo $$ > pid; sleep 60")
 """
 
@@ -195,8 +190,48 @@ def test_a_command_does_not_outlive_a_killed_runner(tmp_path: Path) -> None:
     ) as runner:
         wait_for(lambda: (tmp_path / "pid").exists() and (tmp_path / "pid").read_text().strip())
         runner.kill()
-    for name in ("pid", "child", "own"):
+    for name in ("pid", "child", "own", "bare"):
         wait_for(lambda name=name: not is_running(int((tmp_path / name).read_text())))
+
+
+@pytest.fixture
+def short_grace(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(guarded, "GRACE_SECONDS", 0.2)
+
+
+LEFT_BEHIND = {
+    "in the background": "sleep 300 & echo $! > pid;",
+    "in a session of its own": "setsid sh -c 'echo $$ > pid; exec sleep 300' &",
+    "with an empty environment": "env -i setsid /bin/sh -c 'echo $$ > pid; exec sleep 300' &",
+    "twice removed": "env -i setsid sh -c '(setsid sh -c \"echo \\$\\$ > pid; sleep 9; true\") &' &",
+    "deaf": "env -i setsid /bin/sh -c 'trap \"\" TERM HUP; echo $$ > pid; while :; do sleep 0.2; done' &",
+}
+
+
+@pytest.mark.parametrize("code", [0, 3])
+@pytest.mark.parametrize("command", LEFT_BEHIND.values(), ids=LEFT_BEHIND)
+@pytest.mark.usefixtures("short_grace")
+def test_nothing_of_a_task_outlives_it(tmp_path: Path, command: str, code: int) -> None:
+    outcome = run(tmp_path, f"{command} while [ ! -s pid ]; do sleep 0.01; done; echo told; exit {code}")
+    assert outcome == (Failed("exit code 3: told") if code else Done("told"))
+    assert not is_running(int((tmp_path / "pid").read_text()))
+
+
+def test_without_perl_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PERL5OPT", "-Mnothing::of::this::name")
+    test_nothing_of_a_task_outlives_it(tmp_path, LEFT_BEHIND["twice removed"], 0)
+
+
+@pytest.mark.parametrize("command", LEFT_BEHIND.values(), ids=LEFT_BEHIND)
+@pytest.mark.usefixtures("short_grace")
+def test_nothing_of_a_task_outlives_a_stop(tmp_path: Path, command: str) -> None:
+    given = assignment(tmp_path, f"{command} trap '' TERM; while :; do sleep 1; done")
+    with ThreadPoolExecutor(1) as beside:
+        ending = beside.submit(ShellDriver(load_settings({}, tmp_path)).run, given, Silence())
+        wait_for(lambda: (tmp_path / "pid").exists() and (tmp_path / "pid").read_text().strip())
+        given.stop.request("enough")
+        assert ending.result(PATIENCE) == TaskInterrupted("enough")
+    assert not is_running(int((tmp_path / "pid").read_text()))
 
 
 def test_a_task_without_a_command_is_refused(tmp_path: Path) -> None:

@@ -144,7 +144,7 @@ class CliAgent(ABC):
                     assignment, is_begun=conversation.is_begun, goes_on=conversation.goes_on, form=None
                 ),
                 lines=True,
-                is_agent=True,
+                kind="agent",
                 ask_to_end=self.asks_to_end,
             )
         except OSError as error:

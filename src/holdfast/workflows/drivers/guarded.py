@@ -1,28 +1,33 @@
-"""Processes that do not outlive us: a group of their own under a guard, ended on a stop and on our death.
+"""Processes that outlive neither their task nor us: a group of their own, ended on a stop and on our death.
 
-The guard holds the other end of a pipe. When Holdfast is killed outright, the pipe
-closes and the guard ends the group, so that nothing goes on alone beside its second
-attempt. Commands may start others in sessions of their own (`setsid`, the tools of agents);
-those are found by a mark in their environment (where the system shows it, as Linux does).
+The leader of the group is a shell. On Linux it adopts whatever the command leaves behind, be it in
+a session of its own (`setsid`, a double fork) or with an empty environment, and ends that before it
+tells how the command ended. A guard beside it holds the other end of a pipe. When Holdfast is killed
+outright, the pipe closes and the guard ends them all, so that nothing goes on alone beside its second
+attempt. What a dead leader had adopted is found by a mark in its environment
+(where the system shows it, as Linux does).
 """
 
 from __future__ import annotations
 
 import contextlib
 import os
+import platform
 import queue
+import shutil
 import signal
 import subprocess
+import sys
 import tempfile
 import threading
 import time
 import uuid
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from hashlib import sha256
 from pathlib import Path
 from types import TracebackType
-from typing import IO, Self
+from typing import IO, Literal, Self
 
 from holdfast.base.process import end_group, kill_all, signal_group
 from holdfast.model.task import Task
@@ -42,9 +47,11 @@ _LOOK_SECONDS = 0.05
 # $$ is the leader of the group, which outlasts a signal to the group so as to tell how the command ended.
 # Descriptor 3 is the pipe to Holdfast; the command gets neither it nor our stdin. Once the pipe is closed,
 # the guard does not go with the command: there may be more to end.
+# The children of the leader, once the guard is gone, are what the command left: each set of them is asked to
+# end once, and killed after so many looks. What those leave comes next. A `sleep` collects the dead, too.
 _GUARD = """
-grace=$1 input=$2
-shift 2
+grace=$1 input=$2 patience=$3
+shift 3
 exec 3<&0 </dev/null
 trap : TERM INT
 (
@@ -52,6 +59,16 @@ trap : TERM INT
   read -r _ <&3
   trap '' USR1
   [ "$grace" = 0 ] || { kill -TERM -$$; sleep "$grace"; }
+  read -r self _ </proc/self/stat
+  looks=200
+  while read -r left </proc/$$/task/$$/children; [ $looks -gt 0 ]; do
+    looks=$((looks - 1)) found=
+    for one in $left; do
+      [ "$one" = "$self" ] || { kill -KILL "$one"; found=1; }
+    done
+    [ -n "$found" ] || break
+    sleep 0.02
+  done
   for one in $(grep -ls "HOLDFAST_RUN=$HOLDFAST_RUN" /proc/[0-9]*/environ); do
     one=${one#/proc/}
     one=${one%/environ}
@@ -72,6 +89,15 @@ guard=$!
 "$@" 3<&- <"$input"
 code=$?
 kill -USR1 $guard 2>/dev/null
+wait $guard 2>/dev/null
+left= asked=
+while [ -n "$patience" ] && [ $patience -gt -200 ]; do
+  read -r left </proc/$$/task/$$/children
+  [ -n "$left" ] || break
+  if [ $patience -le 0 ]; then kill -KILL $left; elif [ "$left" != "$asked" ]; then kill -TERM $left; fi
+  asked=$left patience=$((patience - 1))
+  sleep 0.05
+done 2>/dev/null
 exit $code
 """
 
@@ -88,12 +114,13 @@ class Guarded:
         stop: StopSignal,
         text: str | None = None,
         lines: bool = False,
-        is_agent: bool = False,
+        kind: Literal["command", "agent", "tool"] = "command",
         ask_to_end: signal.Signals = signal.SIGTERM,
     ) -> None:
         """`text` is what it reads on stdin. With `lines`, its stdout is for `lines()`, no part of `tail`.
 
-        An agent gets time to close its session even where it ends because we died.
+        An agent gets time to close its session even where it ends because we died. What an agent's tool
+        leaves in the background may be for the next one: it ends with the task.
         """
         self._stop = stop
         self._ask_to_end = ask_to_end
@@ -105,7 +132,8 @@ class Guarded:
         try:
             self._process = _started(
                 words,
-                grace=GRACE_SECONDS if is_agent else 0,
+                grace=0 if kind == "command" else GRACE_SECONDS,
+                patience="" if kind == "tool" else str(int(GRACE_SECONDS / _LOOK_SECONDS)),
                 cwd=cwd,
                 environ={**environ, MARK: self._mark},
                 text=text,
@@ -243,6 +271,7 @@ def _started(
     words: Sequence[str],
     *,
     grace: float,
+    patience: str,
     cwd: Path,
     environ: dict[str, str],
     text: str | None,
@@ -259,16 +288,40 @@ def _started(
             file.seek(0)
             given = (file.fileno(),)
         source = f"/dev/fd/{given[0]}" if given else "/dev/null"
+        adopting, adopt = _adoption(environ)
         return subprocess.Popen(
-            ["/bin/sh", "-c", _GUARD, "holdfast", f"{grace:g}", source, *words],
+            [*adopting, "/bin/sh", "-c", _GUARD, "holdfast", f"{grace:g}", source, patience, *words],
             cwd=cwd,
-            env=environ,
+            env={**_QUIET_PERL, **environ} if adopting else environ,
             stdin=subprocess.PIPE,
             stdout=stdout,
             stderr=stderr,
             pass_fds=given,
             start_new_session=True,
+            preexec_fn=adopt,  # noqa: PLW1509 - one system call
         )
+
+
+_SUBREAPER = 36
+_PRCTL = {"x86_64": 157, "aarch64": 167}
+_QUIET_PERL = {"PERL_BADLANG": "0"}
+_BECOME_PARENT = "syscall({}, {}, 1, 0, 0, 0); delete $ENV{{PERL_BADLANG}}; exec @ARGV; exit 127"
+
+
+def _adoption(environ: Mapping[str, str]) -> tuple[Sequence[str], Callable[[], object] | None]:
+    """How a new process becomes the parent of whatever its descendants leave behind: by words to put before
+    its program, or by a call before that starts. That one makes Python copy itself, which takes ten times as
+    long; so where Perl is at hand, which git brings along, it is asked."""
+    call = _PRCTL.get(platform.machine())
+    perl = shutil.which("perl")
+    if sys.platform != "linux":
+        return (), None
+    if call and perl and "PERL5OPT" not in environ:
+        return (perl, "-e", _BECOME_PARENT.format(call, _SUBREAPER)), None
+    import ctypes
+
+    prctl = ctypes.PyDLL(None).prctl
+    return (), lambda: prctl(_SUBREAPER, 1, 0, 0, 0)
 
 
 def attempt_mark(workflow: Workflow, task: Task) -> str:

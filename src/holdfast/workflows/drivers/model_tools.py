@@ -145,7 +145,7 @@ class WorktreeTools:
             cwd=self.assignment.worktree,
             environ=task_environ(self.assignment),
             stop=self.assignment.stop,
-            is_agent=True,
+            kind="tool",
         )
         with process:
             code = process.wait(self.command_seconds)

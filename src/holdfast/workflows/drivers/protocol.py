@@ -174,6 +174,8 @@ class TaskInterrupted:
     """`stop` was requested and obeyed. The task is pending again."""
 
     reason: str
+    output: str = ""
+    """The end of what it printed until then."""
 
 
 TaskOutcome = Done | Failed | Exhausted | RateLimited | TaskInterrupted

@@ -49,7 +49,7 @@ class ShellDriver:
                 process.end()  # what it left running would run beside the next attempt
             was_stopped = assignment.stop.requested
         if was_stopped:
-            return TaskInterrupted(assignment.stop.reason or "stopped")
+            return TaskInterrupted(assignment.stop.reason or "stopped", told)
         if code == 0:
             return Done(told or None)
         return Failed(f"{meaning(code or 0)}{': ' if told else ''}{told}")
