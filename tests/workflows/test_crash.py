@@ -31,4 +31,5 @@ def test_a_plan_of_thirty_tasks_survives_kills_at_random_moments(tmp_path: Path,
     seen = json.loads(done.stdout)
     assert seen["kills"] == KILLS
     assert seen["workflows"] >= 1
-    assert seen["sessions"] > seen["workflows"]
+    if KILLS >= 10:  # of a few, all may come before a workflow has begun, or after its end
+        assert seen["sessions"] > seen["workflows"]

@@ -16,6 +16,7 @@ from real_model import RealModel
 from .harness import Workshop
 
 _MOST_SESSIONS = 8
+pytestmark = pytest.mark.timeout(1200)  # a real model is slow where every core is busy
 
 
 @pytest.fixture

@@ -103,6 +103,8 @@ def test_a_worker_told_to_end_leaves_at_the_boundary_and_another_goes_on(worksho
     with workshop.program("worker") as first:
         wait_for((workshop.project / "began").exists)
         first.send_signal(signal.SIGTERM)
+        assert first.stderr
+        assert any("Stopping" in line for line in iter(first.stderr.readline, ""))
         (workshop.project / "go").touch()
         assert first.wait(PATIENCE) == 0
     with workshop.service() as service:

@@ -110,8 +110,8 @@ def worker_command(concurrency: int, lease: float, until_idle: bool) -> None:
     worker = Worker(common.settings(), concurrency=concurrency, lease_seconds=lease)
 
     def stop() -> None:
-        click.echo("Stopping at the next task boundary. Press Ctrl-C again to stop now.", err=True)
         worker.stop()
+        click.echo("Stopping at the next task boundary. Press Ctrl-C again to stop now.", err=True)
 
     with answering({signal.SIGINT: stop, signal.SIGTERM: stop}):
         if not until_idle:
