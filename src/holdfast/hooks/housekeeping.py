@@ -185,6 +185,13 @@ _STOPS_AT = {"claude": "batch", "codex": "before_tool", "gemini": "before_tool",
 """Where each agent can be stopped without losing the result of a tool that ran."""
 
 
+HANDOVER_FORM = """\
+Now: the goal, where it stands, the exact next step with file and command
+Decided: each choice with its reason; what was rejected, and by whom
+State: what is done, half-done or failing; tests; what is not committed or pushed
+Watch out: the user's rules, traps, values that are hard to find again"""
+
+
 def wind_down(event: AgentEvent, answer: HookAnswer) -> None:
     """At the boundary after the auto-pause level was reached: ask the agent to wrap up, or stop it there."""
     gauge = event.gauge
@@ -204,7 +211,7 @@ def _stop(event: AgentEvent, answer: HookAnswer, gauge: Gauge) -> None:
     answer.stop = (
         f"Holdfast: the context window is {gauge.share:.0%} full, so the run stops here. The session is "
         "recorded and a snapshot is taken; a new session in this folder starts with its context. Do not "
-        "call any more tools; summarise the state of the work in a few sentences."
+        f"call any more tools; end with a handover in this form:\n{HANDOVER_FORM}"
     )
     if notes.create(event.note(formats.STOPPED)):
         transcript = event.text("transcript_path")
@@ -218,9 +225,9 @@ def _advise(event: AgentEvent, answer: HookAnswer, gauge: Gauge) -> None:
     answer.context.append(
         f"[holdfast] The context window is {gauge.share:.0%} full ({gauge.tokens:,} of {gauge.window:,} "
         "tokens); from here on every action is recorded. Wrap up now: finish the current step, leave the "
-        "files in a working state, and end with what is done, what was decided and why, and what comes "
-        "next. Do "
-        "not start anything new. The next session in this folder receives all of it."
+        "files in a working state, and do not start anything new. Then hand over in your own words, in at "
+        f"most 3,000 characters:\n\nholdfast note handover <<'EOF'\n{HANDOVER_FORM}\nEOF\n\n"
+        "The next session in this folder receives it, checked against the record."
     )
 
 
