@@ -369,7 +369,7 @@ def resume_context(event: AgentEvent, answer: HookAnswer) -> None:
     elif source == "resume":
         context.settle_orphans(event)
         words = context.changed_since(event)
-        answer.context += [*context.asides(event, words or ""), *([words] if words else [])]
+        answer.context += [words] if words else []
     elif source == "startup":
         context.settle_orphans(event)
         told = context.open_work(event)
