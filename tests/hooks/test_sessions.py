@@ -544,4 +544,19 @@ def test_a_handoff_hands_over_the_work_and_not_the_question_after_it(session: Ag
         (folder / f"{name}.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines_of))
         os.utime(folder / f"{name}.jsonl", (1_700_000_000, 1_700_000_000 + (name == "asked")))
     told = json.loads(holdfast(session, "handoff", "--to", "codex", "--json"))
-    assert "a.py" in Path(told["context_file"]).read_text()
+    text = Path(told["context_file"]).read_text()
+    assert "a.py" in text
+    # The same report, price and limits as with `context`, for each agent by what it accepts.
+    assert told["cost"]["tokens"] > 0
+    assert {one["category"] for one in told["fidelity"]["categories"]} >= {"files"}
+    assert told["fidelity"]["budget"] < LIMITS["codex"]
+    assert len(text) <= LIMITS["codex"]
+    for agent, name in {"claude-code": "claude", "gemini": "gemini", "opencode": "opencode"}.items():
+        other = json.loads(holdfast(session, "handoff", "--to", agent, "--json"))
+        assert LIMITS["codex"] < other["fidelity"]["budget"] < LIMITS[name]
+    priced = holdfast(
+        session, "handoff", "--to", "codex", "--max-chars", "1000", "--model", "gpt-5", "--json"
+    )
+    short = json.loads(priced)
+    assert short["fidelity"]["characters"] <= 1_000
+    assert short["cost"]["dollars"] > 0

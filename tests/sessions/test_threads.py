@@ -138,6 +138,10 @@ RED = gathered.TestRun(0, "pytest -q", False)
         (session(1, git_state=git(uncommitted=("b.py",)), found={"commands": (RAN,)}), "not committed: b.py"),
         (session(1, files=("/srv/app/a.py",), git_state=git(uncommitted=("a.py",))), "not committed: a.py"),
         (session(1, files=("new/a.py",), git_state=git(uncommitted=("new/",))), "not committed: new/"),
+        (
+            session(1, files=("a.py",), git_state=git(uncommitted=("a.py",)).changed(files_uncommitted=None)),
+            "not committed: a.py",
+        ),
         (session(1, git_state=git(operation="rebase")), "a rebase is in progress"),
         (session(1, found={"tests": RED}), "tests fail: pytest -q"),
         (session(1, found={"todos": (TodoItem("sew", "pending"),)}), "1 task left: sew"),

@@ -4248,7 +4248,7 @@ export interface operations {
             query?: {
                 /** @description Include finished work */
                 finished?: boolean;
-                /** @description Folder of the work. Default: all */
+                /** @description Folder of the work. Default: the ten worked in last */
                 worktree?: string | null;
             };
             header?: never;

@@ -56,7 +56,7 @@ def context_command(snapshot: str | None, as_json: bool, **options: Any) -> None
     """
     if sum(given is not None for given in (snapshot, options["session"], options["transcript"])) > 1:
         raise InvalidInputError("give only one of SNAPSHOT, --session and --transcript")
-    compiled = _compile(snapshot, options, _max_chars(options["max_chars"], options["budget"]))
+    compiled = _compile(snapshot, options, max_characters(options["max_chars"], options["budget"]))
     if as_json:
         _print_json(compiled, options["model"])
     else:
@@ -65,14 +65,14 @@ def context_command(snapshot: str | None, as_json: bool, **options: Any) -> None
         _report(compiled, options["model"])
 
 
-def _max_chars(characters: int | None, tokens: int | None) -> int:
+def max_characters(characters: int | None, tokens: int | None, default: int = _DEFAULT) -> int:
     if characters is not None and tokens is not None:
         raise InvalidInputError("give --max-chars or --budget, not both")
     if tokens is not None:
         from holdfast.journal.cost import characters_for
 
         return characters_for(tokens)
-    return _DEFAULT if characters is None else characters
+    return default if characters is None else characters
 
 
 def _compile(snapshot: str | None, options: dict[str, Any], max_chars: int) -> Compiled:

@@ -3,21 +3,24 @@ from __future__ import annotations
 import os
 import shlex
 import shutil
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import NoReturn
+from typing import Any, NoReturn
 
 import click
 
 from holdfast.base.errors import CannotDoError, NotFoundError
 from holdfast.cli import common
+from holdfast.cli.context import max_characters
 from holdfast.hooks.fast.context import HANDED_OVER, LIMITS, ROOM_FOR_HEADING
 from holdfast.hooks.install import AGENTS
+from holdfast.journal.cost import reading_cost
 from holdfast.model import frame
 from holdfast.project.settings import Settings
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from holdfast.model.usage import Fidelity
     from holdfast.resume.compiler import Compiled
     from holdfast.transcripts.discover import FoundSession
 
@@ -32,31 +35,49 @@ _PROGRAMS = {"claude-code": "claude", "codex": "codex", "gemini": "gemini", "ope
 @click.option(
     "--session", "session_id", metavar="ID", help="The agent session to hand over. Default: the newest."
 )
+@click.option(
+    "--max-chars",
+    type=int,
+    metavar="N",
+    help="Maximum length. Default: what the other agent accepts in full.",
+)
+@click.option("--budget", type=int, metavar="TOKENS", help="Maximum length in tokens.")
+@click.option("--model", help="The model that will read it, to estimate the cost.")
+@click.option("--report", is_flag=True, help="Report on stderr what was included and what was left out.")
 @click.option("--exec", "start", is_flag=True, help="Start the other agent instead of printing the command.")
 @click.argument("words", nargs=-1, type=click.UNPROCESSED, metavar="[-- WORD…]")
 @common.json_option
-def command(agent: str, session_id: str | None, start: bool, words: tuple[str, ...], as_json: bool) -> None:
+def command(
+    agent: str, session_id: str | None, start: bool, words: tuple[str, ...], as_json: bool, **options: Any
+) -> None:
     """Continue this work in another agent.
 
     Takes a snapshot of the agent session in this folder and prints the command that starts the
-    other agent with that context in its first prompt. Arguments after `--` are passed to the agent.
+    other agent with that context in its first prompt. Arguments after `--` are passed to the agent. What
+    the context costs to read is shown first; --report adds what it includes and leaves out.
 
     \b
     Examples:
       holdfast handoff --to codex
       holdfast handoff --to claude-code --session 266b3f40 --exec
-      holdfast handoff --to codex --exec -- exec --sandbox workspace-write
+      holdfast handoff --to codex --report --exec -- exec --sandbox workspace-write
     """
     current = common.settings()
-    handed = _handed_over(current, agent, session_id)
-    click.echo(f"{handed.name}: {handed.summary}", err=True)
+    longest = LIMITS[AGENTS[agent]] - ROOM_FOR_HEADING
+    room = max_characters(options["max_chars"], options["budget"], longest)
+    handed = _handed_over(current, agent, session_id, room)
+    cost = reading_cost(len(handed.text), options["model"])
+    length = f"context of {len(handed.text):,} characters ({agent} accepts {LIMITS[AGENTS[agent]]:,} in full)"
+    click.echo(f"{handed.name}: {length}, {cost}", err=True)
+    if options["report"]:
+        click.echo(handed.fidelity.table(), err=True, nl=False)
     command_words = _command(agent, words)
     if start:
-        _start([*command_words, handed.path.read_text(encoding="utf-8")], handed.name)
+        _start([*command_words, handed.text], handed.name)
     elif as_json:
-        common.print_json(
-            {"session": handed.name, "context_file": str(handed.path), "command": command_words}
-        )
+        told = {"fidelity": asdict(handed.fidelity), "cost": asdict(cost)}
+        file = {"session": handed.name, "context_file": str(handed.path)}
+        common.print_json({**file, "command": command_words, **told})
     else:
         reading = f'"$(cat {shlex.quote(str(handed.path))})"'
         click.echo(f"{HANDED_OVER}={handed.name} {shlex.join(command_words)} {reading}")
@@ -66,20 +87,18 @@ def command(agent: str, session_id: str | None, start: bool, words: tuple[str, .
 class _Handed:
     name: str
     path: Path
-    summary: str
+    text: str
+    fidelity: Fidelity
 
 
-def _handed_over(current: Settings, agent: str, session_id: str | None) -> _Handed:
-    """A snapshot of the session, and its context in a file, as much as the other agent takes whole."""
+def _handed_over(current: Settings, agent: str, session_id: str | None, room: int) -> _Handed:
+    """A snapshot of the session, and its context in a file."""
     name = _settled(current, _session(current, session_id))
-    compiled = _compiled(current, name, AGENTS[agent])
+    compiled = _compiled(current, name, room)
     path = current.layout.sessions / f"{name}.context-for-{agent}.md"
-    _write(current, path, _heading(name) + compiled.text)
-    from holdfast.journal.cost import reading_cost
-
-    return _Handed(
-        name, path, f"context of {len(compiled.text):,} characters, {reading_cost(len(compiled.text))}"
-    )
+    text = _heading(name) + compiled.text
+    _write(current, path, text)
+    return _Handed(name, path, text, compiled.fidelity)
 
 
 def _session(current: Settings, session_id: str | None) -> FoundSession | None:
@@ -137,16 +156,14 @@ def _settled(current: Settings, session: FoundSession | None) -> str:
     return work.settled[0]
 
 
-def _compiled(current: Settings, name: str, agent: str) -> Compiled:
+def _compiled(current: Settings, name: str, room: int) -> Compiled:
     from holdfast.resume.snapshots import ResumeContextCompiler
     from holdfast.store.documents import read_session_document
     from holdfast.store.session_files import SessionFiles
 
     document = SessionFiles(current.layout.sessions).read(name)
     snapshot, workflow = read_session_document(document, where=f"{name}.json")
-    return ResumeContextCompiler(LIMITS[agent] - ROOM_FOR_HEADING).compile_with_report(
-        snapshot, workflow.issue
-    )
+    return ResumeContextCompiler(room).compile_with_report(snapshot, workflow.issue)
 
 
 def _heading(name: str) -> str:

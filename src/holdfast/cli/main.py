@@ -31,6 +31,7 @@ COMMANDS = {
     "import": "Import the sessions of a bundle FILE into this project.",
     "install": "Install Holdfast's hooks in a coding agent.",
     "list": "List workflows, most recently changed first.",
+    "note": "Leave words for the next session.",
     "pause": "Pause a running workflow at the next task boundary.",
     "quiet": "Silence Holdfast's nudges in one agent session.",
     "reindex": "Rebuild the database from the session files.",
@@ -62,7 +63,7 @@ _SHARED = {
     **dict.fromkeys(("completion", "doctor", "reindex"), "doctor"),
     **dict.fromkeys(("install", "uninstall"), "install"),
     **dict.fromkeys(("list", "status", "threads"), "status"),
-    **dict.fromkeys(("quiet", "remind"), "quiet"),
+    **dict.fromkeys(("note", "quiet", "remind"), "quiet"),
     **dict.fromkeys(("serve", "worker"), "serve"),
     **dict.fromkeys(("stats", "usage"), "stats"),
 }

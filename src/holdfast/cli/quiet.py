@@ -1,4 +1,4 @@
-"""`quiet` and `remind`: what Holdfast says to agents in this project."""
+"""`quiet`, `remind` and `note`: what Holdfast says to agents in this project, and they to the next one."""
 
 from __future__ import annotations
 
@@ -14,8 +14,11 @@ from holdfast.base.errors import InvalidInputError
 from holdfast.base.ids import file_name_for
 from holdfast.cli import common
 from holdfast.hooks.fast import quiet
+from holdfast.hooks.fast.context import live_sessions
+from holdfast.hooks.fast.notes import read as read_note
+from holdfast.project import formats
 from holdfast.project.formats import REMINDERS, UNKNOWN_SESSION
-from holdfast.project.settings import load_settings
+from holdfast.project.settings import Settings, load_settings
 
 SESSION_VARIABLES = ("HOLDFAST_SESSION_ID", "CLAUDE_CODE_SESSION_ID", "CODEX_SESSION_ID")
 _STDIN_WAIT = 0.2
@@ -172,3 +175,82 @@ def _show(pending: list[str], *, as_json: bool, words: str, done: bool) -> None:
         click.echo("All reminders cleared.")
     else:
         click.echo("\n".join(reminders) if reminders else "No reminders.")
+
+
+# ── note ──────────────────────────────────────────────────────────────────────────────────────────
+
+_LONGEST_HANDOVER = 20_000
+
+
+@click.group("note")
+def note_command() -> None:
+    """Leave words for the next session.
+
+    \b
+    Examples:
+      holdfast note handover < handover.md
+    """
+
+
+@note_command.command()
+@click.argument("file", type=click.Path(path_type=Path), required=False)
+@_session_option
+@common.json_option
+def handover(file: Path | None, session_id: str | None, as_json: bool) -> None:
+    """Hand over in your own words: FILE, or stdin.
+
+    An agent uses this before its session ends: what comes next, what was decided and why, the state, what to
+    watch out for. The words stand in the context of the session, checked against its record. They replace
+    earlier ones and count until the next prompt. In a terminal without an agent's session they are
+    added to the latest snapshot of this folder.
+    """
+    from holdfast.base.redact import redact
+
+    current = common.settings()
+    words, _ = redact(_words(file))
+    session = session_id or current_session() or _only_live_session(current)
+    folder = current.layout.state / formats.HOOKS / file_name_for(session) if session else None
+    if folder is not None and folder.is_dir():
+        prompts = read_note(str(folder / formats.PROMPTS), 32) or b"0"
+        replace_file(folder / formats.HANDOVER, prompts.strip() + b"\n" + words.encode())
+        common.tell(as_json, {"session_id": session}, f"✓ Handover noted for session {session}")
+    elif session_id:
+        raise InvalidInputError(
+            f"no hooks have recorded a session {session_id} here", hint="`holdfast sessions list` shows them"
+        )
+    else:
+        name = _add_to_latest(current, words)
+        common.tell(as_json, {"session_id": name}, f"✓ Handover added to {name}")
+
+
+def _words(file: Path | None) -> str:
+    if file is None and sys.stdin.isatty():
+        raise InvalidInputError("no handover given", hint="holdfast note handover < FILE")
+    with storage_errors(f"read {file}"):
+        data = sys.stdin.buffer.read() if file is None else read_file(file)
+    words = data.decode("utf-8", "replace").strip()
+    if not words:
+        raise InvalidInputError("the handover is empty", hint="holdfast note handover < FILE")
+    if len(words) > _LONGEST_HANDOVER:
+        raise InvalidInputError(
+            f"the handover has {len(words):,} characters; the maximum is {_LONGEST_HANDOVER:,}",
+            hint="leave out what is settled",
+        )
+    return words
+
+
+def _only_live_session(current: Settings) -> str | None:
+    """The one agent session that is at work in this folder, where its agent does not name it."""
+    found = live_sessions(str(current.layout.state))
+    return found[0] if len(found) == 1 else None
+
+
+def _add_to_latest(current: Settings, words: str) -> str:
+    from holdfast.sessions.enrich import with_handover
+
+    if current.server is not None:
+        raise InvalidInputError("notes are kept with a local database only", hint="run it without --server")
+    with common.store_for(current) as store:
+        snapshot = common.find_snapshot(store, current, "latest")
+    with_handover(current, snapshot.id, words)
+    return snapshot.session_id

@@ -277,7 +277,7 @@ def _last_usage(work: SessionWork, transcript: str) -> None:
 
 def _enrich(work: SessionWork, settings: Settings, name: str, transcript: str) -> None:
     """Add what the conversation tells; if that fails, only the findings are missing."""
-    from holdfast.sessions.enrich import add_to_snapshot, enrich_snapshot
+    from holdfast.sessions.enrich import add_to_snapshot, enrich_snapshot, with_handover
 
     try:
         snapshot_id = str(SessionFiles(settings.layout.sessions).read(name)["id"])
@@ -288,6 +288,9 @@ def _enrich(work: SessionWork, settings: Settings, name: str, transcript: str) -
         except HoldfastError:
             add_to_snapshot(settings, snapshot_id, told)
             raise
+        finally:
+            if words := _own_words(work):
+                with_handover(settings, snapshot_id, words)
     except HoldfastError as error:
         error_log.note(str(work.state), f"nothing was added to {name} from its transcript: {error.message}")
 
@@ -301,6 +304,15 @@ def _told_by_notes(work: SessionWork, name: str) -> dict[str, str]:
     if is_session_id(continues) and continues != name:
         told["continues"] = continues
     return told
+
+
+def _own_words(work: SessionWork) -> str:
+    """The agent's own handover, if nothing was asked for since it was written."""
+    count, _, words = (
+        (notes.read(work.note(formats.HANDOVER)) or b"").decode("utf-8", "replace").partition("\n")
+    )
+    prompts = (notes.read(work.note(formats.PROMPTS), 32) or b"0").decode().strip()
+    return words if count == prompts else ""
 
 
 def prepare_contexts(work: SessionWork, name: str) -> bool:

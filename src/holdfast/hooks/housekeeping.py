@@ -230,6 +230,13 @@ _STOPS_AT = {"claude": "batch", "codex": "before_tool", "gemini": "before_tool",
 """Where each agent can be stopped without losing the result of a tool that ran."""
 
 
+HANDOVER_FORM = """\
+Now: the goal, where it stands, the exact next step with file and command
+Decided: each choice with its reason; what was rejected, and by whom
+State: what is done, half-done or failing; tests; what is not committed or pushed
+Watch out: the user's rules, traps, values that are hard to find again"""
+
+
 def wind_down(event: AgentEvent, answer: HookAnswer) -> None:
     """At the boundary after the auto-pause level was reached: ask the agent to wrap up, or stop it there."""
     gauge = event.gauge
@@ -249,7 +256,7 @@ def _stop(event: AgentEvent, answer: HookAnswer, gauge: Gauge) -> None:
     answer.stop = (
         f"Holdfast: the context window is {gauge.of_window:.0%} full ({gauge.distance}), so the run stops "
         "here. The session is recorded and a snapshot is taken; a new session in this folder starts with its "
-        "context. Do not call any more tools; summarise the state of the work in a few sentences."
+        f"context. Do not call any more tools; end with a handover in this form:\n{HANDOVER_FORM}"
     )
     if notes.create(event.note(formats.STOPPED)):
         transcript = event.text("transcript_path")
@@ -262,10 +269,10 @@ def _advise(event: AgentEvent, answer: HookAnswer, gauge: Gauge) -> None:
         return
     answer.context.append(
         f"[holdfast] The context window is {gauge.of_window:.0%} full ({gauge.tokens:,} of {gauge.window:,} "
-        f"tokens), {gauge.distance}; from here on every action is recorded. Wrap up now: finish "
-        "the current step, leave the files in a working state, and end with what is done, what was decided "
-        "and why, and what comes next. Do not start anything new. The next session in this folder "
-        "receives all of it."
+        f"tokens), {gauge.distance}; from here on every action is recorded. Wrap up now: finish the current "
+        "step, leave the files in a working state, and do not start anything new. Then hand over in your own "
+        f"words, in at most 3,000 characters:\n\nholdfast note handover <<'EOF'\n{HANDOVER_FORM}\nEOF\n\n"
+        "The next session in this folder receives it, checked against the record."
     )
 
 
@@ -407,7 +414,7 @@ def resume_context(event: AgentEvent, answer: HookAnswer) -> None:
     elif source == "resume":
         context.settle_orphans(event)
         words = context.changed_since(event)
-        answer.context += [*context.asides(event, words or ""), *([words] if words else [])]
+        answer.context += [words] if words else []
     elif source == "startup":
         context.settle_orphans(event)
         told = context.open_work(event)

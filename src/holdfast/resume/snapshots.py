@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from holdfast.base.errors import InvalidInputError
-from holdfast.base.text import one_line
+from holdfast.base.text import clipped, one_line
 from holdfast.model.findings import Decision, ErrorRecord, ReviewerFeedback, TestState
 from holdfast.model.gathered import (
     Choice,
@@ -25,6 +25,7 @@ from holdfast.model.snapshot import IncrementalPause, SessionSnapshot
 from holdfast.model.task import DONE, Task
 from holdfast.model.workflow import Issue
 from holdfast.resume.compiler import DEFAULT_BUDGET, Compiled, compile_context
+from holdfast.resume.rendering import fenced
 
 # ── all of one kind ───────────────────────────────────────────────────────────────────────────────
 
@@ -262,6 +263,18 @@ def _review(feedback: ReviewerFeedback) -> Review:
     return Review(0, feedback.reviewer_persona, feedback.comments, feedback.addressed or feedback.approved)
 
 
+def _own_words(words: str, most: int) -> str:
+    """What the outgoing agent wrote for the next session, as a quotation that it cannot close."""
+    room = most - len(_OWN_WORDS) - 20
+    if not words or room < _FEW:
+        return ""
+    return f"\n{_OWN_WORDS}\n{fenced(clipped(words, room))}\n"
+
+
+_OWN_WORDS = "## In the outgoing agent's own words, checked against the record where it tells"
+_FEW = 200
+
+
 class ResumeContextCompiler:
     """The context of a snapshot: what the session that goes on from it reads first."""
 
@@ -276,7 +289,14 @@ class ResumeContextCompiler:
     def compile_with_report(
         self, snapshot: SessionSnapshot, issue: Issue | None = None, *, drift: Iterable[str] = ()
     ) -> Compiled:
-        return compile_context(gathered_from(snapshot, issue, drift), self.max_chars, snapshot.session_id)
+        own = _own_words(snapshot.handover or "", self.max_chars // 2)
+        found = gathered_from(snapshot, issue, drift)
+        compiled = compile_context(found, self.max_chars - len(own), snapshot.session_id)
+        if not own:
+            return compiled
+        head, mark, rest = compiled.text.partition("\n## ")
+        text = f"{head}{own}{mark}{rest}"
+        return Compiled(text, replace(compiled.fidelity, characters=len(text), budget=self.max_chars))
 
     def get_detailed_history(self, snapshot: SessionSnapshot, category: str) -> str:
         """All there is of one kind, which the context may have left out."""

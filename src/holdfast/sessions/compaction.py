@@ -221,15 +221,30 @@ _GREEN = re.compile(
 
 def corrections(snapshot: SessionSnapshot, summary: str) -> Iterator[str]:
     """Claims of the summary that the record contradicts; a sentence that may mean otherwise is no claim."""
+    for claim, truth in _contradicted(snapshot):
+        if any(claim.search(one) and not _NOT.search(one) for one in sentences(summary)):
+            yield truth
+
+
+def _contradicted(snapshot: SessionSnapshot) -> Iterator[tuple[re.Pattern[str], str]]:
+    """Claims that would be wrong, with what is right."""
     found, git = snapshot.gathered or Gathered(), snapshot.git_state
     uncommitted = own_uncommitted(snapshot)
-    if git and git.ahead and git.upstream and _claims(summary, _PUSHED):
-        yield f"It is not all pushed: {git.upstream} lacks {git.ahead} commits."
-    if changed_files(snapshot) and uncommitted and _claims(summary, _COMMITTED):
-        yield f"It is not all committed: {', '.join(uncommitted[:_FILES])}."
-    if found.tests and not found.tests.passed and _claims(summary, _GREEN):
-        yield f"The tests did not pass: the last run of {_quoted(found.tests.command)} failed."
+    if git and git.ahead and git.upstream:
+        yield _PUSHED, f"It is not all pushed: {git.upstream} lacks {git.ahead} commits."
+    if changed_files(snapshot) and uncommitted:
+        yield _COMMITTED, f"It is not all committed: {', '.join(uncommitted[:_FILES])}."
+    if found.tests and not found.tests.passed:
+        yield _GREEN, f"The tests did not pass: the last run of {_quoted(found.tests.command)} failed."
 
 
-def _claims(summary: str, claim: re.Pattern[str]) -> bool:
-    return any(claim.search(one) and not _NOT.search(one) for one in sentences(summary))
+def corrected(snapshot: SessionSnapshot, words: str) -> str:
+    """The words of an agent, each wrong claim followed by what the record says."""
+    text = words
+    for claim, truth in _contradicted(snapshot):
+        wrong = [one for one in sentences(words) if claim.search(one) and not _NOT.search(one)]
+        told = f"[holdfast: {truth}]"
+        for sentence in wrong:
+            in_place = text.replace(sentence, f"{sentence} {told}", 1)
+            text = in_place if in_place != text else f"{text}\n{told}"
+    return text

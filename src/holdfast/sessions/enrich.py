@@ -69,6 +69,15 @@ def add_to_snapshot(settings: Settings, snapshot_id: str, told: Mapping[str, Any
     return enriched
 
 
+def with_handover(settings: Settings, snapshot_id: str, words: str) -> SessionSnapshot:
+    """Add the agent's own words; a claim that the record contradicts is corrected in them."""
+    from holdfast.sessions.compaction import corrected
+
+    with open_store(settings) as store:
+        snapshot = store.snapshot(snapshot_id)
+    return add_to_snapshot(settings, snapshot_id, {"handover": corrected(snapshot, words)})
+
+
 def _findings(
     settings: Settings, session: ReadSession, now: datetime
 ) -> tuple[list[Decision], list[ErrorRecord]]:

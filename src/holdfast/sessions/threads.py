@@ -23,11 +23,12 @@ from holdfast.model.snapshot import SessionSnapshot
 from holdfast.model.workflow import OPEN, Workflow
 
 if TYPE_CHECKING:
-    from holdfast.store.protocol import Store
+    from holdfast.store.protocol import SnapshotSummary, Store
     from holdfast.store.session_files import SessionFiles
 
 _LOOKED_AT = 40
 """Newest sessions of a folder that did something; what nobody touched in so many others is history."""
+_FOLDERS = 10
 _TITLE = 90
 _STATE = 160
 _FEW_WORDS = 4
@@ -111,8 +112,8 @@ def _belongs(snapshot: SessionSnapshot, group: _Group) -> bool:
 
 def _settles(snapshot: SessionSnapshot, before: SessionSnapshot) -> bool:
     """Whether what the earlier one had not committed is committed now."""
-    then, now = own_uncommitted(before), snapshot.git_state
-    return bool(then) and now is not None and not set(then) & set(now.files_uncommitted or ())
+    then = own_uncommitted(before)
+    return bool(then) and snapshot.git_state is not None and not set(then) & set(_uncommitted(snapshot))
 
 
 def _goes_on(snapshot: SessionSnapshot) -> bool:
@@ -235,13 +236,19 @@ def _left_over(snapshot: SessionSnapshot) -> str:
 def own_uncommitted(snapshot: SessionSnapshot) -> list[str]:
     """What the session changed and nobody has committed. If commands of its may have changed files, in doubt
     all that is not committed."""
-    git, found = snapshot.git_state, snapshot.gathered
-    if git is None or not git.files_uncommitted:
-        return []
+    found, uncommitted = snapshot.gathered, _uncommitted(snapshot)
     changed = changed_files(snapshot)
     if not changed:
-        return list(git.files_uncommitted) if found and found.commands else []
-    return [path for path in git.files_uncommitted if any(_covers(path, one) for one in changed)]
+        return list(uncommitted) if found and found.commands else []
+    return [path for path in uncommitted if any(_covers(path, one) for one in changed)]
+
+
+def _uncommitted(snapshot: SessionSnapshot) -> tuple[str, ...]:
+    git = snapshot.git_state
+    if git is None or not git.has_uncommitted_changes:
+        return ()
+    # Older snapshots do not tell committed changes from others.
+    return git.files_modified if git.files_uncommitted is None else git.files_uncommitted
 
 
 def _covers(path: str, changed: str) -> bool:
@@ -252,12 +259,12 @@ def _covers(path: str, changed: str) -> bool:
 
 
 def threads_in(store: Store, worktree: str | None = None) -> list[Thread]:
-    """Of one folder; else of all folders that the store knows."""
-    flows = store.workflows(worktree=worktree)
+    """Of one folder; else of those that were worked in last."""
     by_folder: dict[str, list[Workflow]] = {}
-    for flow in flows:
+    for flow in store.workflows(worktree=worktree):
         by_folder.setdefault(flow.worktree, []).append(flow)
-    found = [thread for own in by_folder.values() for thread in threads_among(_stored(store, own))]
+    folders = list(by_folder.values())[:_FOLDERS]
+    found = [thread for own in folders for thread in threads_among(_stored(store, own))]
     return sorted(found, key=lambda thread: (not thread.is_open, _ago(thread.updated_at)))
 
 
@@ -266,7 +273,7 @@ def _ago(moment: datetime) -> float:
 
 
 def _stored(store: Store, flows: Sequence[Workflow]) -> Iterator[tuple[SessionSnapshot, Workflow]]:
-    lines = [(line, flow) for flow in flows for line in store.snapshots(flow.id)]
+    lines = [(line, flow) for flow in flows for line in _needed(store.snapshots(flow.id))]
     lines.sort(key=lambda one: (one[0].created_at, one[0].session_number), reverse=True)
     worked = 0
     for line, flow in lines:
@@ -275,6 +282,13 @@ def _stored(store: Store, flows: Sequence[Workflow]) -> Iterator[tuple[SessionSn
         yield snapshot, flow
         if worked >= _LOOKED_AT:
             return
+
+
+def _needed(lines: Sequence[SnapshotSummary]) -> Sequence[SnapshotSummary]:
+    """Of a plan the newest alone: it tells where the plan stands."""
+    newest = max(lines, key=lambda line: (line.created_at, line.session_number), default=None)
+    has_plan = newest is not None and newest.tasks_completed + newest.tasks_remaining > 0
+    return [newest] if newest is not None and has_plan else lines
 
 
 def threads_of_files(files: SessionFiles) -> list[Thread]:

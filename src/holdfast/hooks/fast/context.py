@@ -295,6 +295,16 @@ def _is_open(event: "AgentEvent", key: str) -> bool:
     return not os.path.exists(os.path.join(folder, formats.ENDED)) and _is_alive(folder)
 
 
+def live_sessions(state: str) -> list[str]:
+    """Ids of the agent sessions that are at work in this folder."""
+    folders = [os.path.join(formats.hooks_folder(state), key) for key in _names(formats.hooks_folder(state))]
+    alive = [
+        one for one in folders if not os.path.exists(os.path.join(one, formats.ENDED)) and _is_alive(one)
+    ]
+    known = [formats.parse_who(notes.read(os.path.join(one, formats.WHO), 8192)) for one in alive]
+    return [who[1] for who in known if who]
+
+
 def _is_alive(folder: str) -> bool:
     process = formats.process_in_who(notes.read(os.path.join(folder, formats.WHO), 8192))
     if process is None:

@@ -81,7 +81,9 @@ def context_fields(compiled: Compiled, drift: FolderDrift, model: str | None) ->
 
 threads_router = APIRouter(prefix="/api/threads", tags=["sessions"])
 
-Worktree = Annotated[str | None, Query(max_length=4096, description="Folder of the work. Default: all")]
+Worktree = Annotated[
+    str | None, Query(max_length=4096, description="Folder of the work. Default: the ten worked in last")
+]
 
 
 @threads_router.get("", responses=documented(422))
