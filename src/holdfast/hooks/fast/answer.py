@@ -1,5 +1,6 @@
 """What a hook says back, and how each agent wants it said."""
 
+from holdfast.base.neutral import neutral
 from holdfast.hooks.fast.payload import as_json
 
 TYPE_CHECKING = False
@@ -34,7 +35,7 @@ def rendered(event: "AgentEvent", answer: HookAnswer) -> str:
     if answer.stop is not None:
         return _stopping(event, answer.stop)
     if answer.quiet_line and not answer.context and event.agent != "gemini":
-        return answer.quiet_line + "\n"  # on a prompt, plain text is context for the model
+        return neutral(answer.quiet_line) + "\n"  # on a prompt, plain text is context for the model
     told = [*([answer.quiet_line] if answer.quiet_line else []), *answer.context]
     if not told or event.moment not in _CAN_TELL:
         return ""
@@ -50,14 +51,15 @@ def _line(document: "dict[str, object]") -> str:
 
 
 def _joined(told: list[str]) -> str:
-    return "\n\n".join(told)
+    """Names, titles and reminders in it may come from anywhere."""
+    return neutral("\n\n".join(told))
 
 
 def _stopping(event: "AgentEvent", reason: str) -> str:
     if event.agent == "codex":  # knows no stop between tools; a denied tool makes the model end its turn
         denied = {"hookEventName": event.name, "permissionDecision": "deny"}
-        return _line({"hookSpecificOutput": {**denied, "permissionDecisionReason": reason}})
-    return _line({"continue": False, "stopReason": reason})
+        return _line({"hookSpecificOutput": {**denied, "permissionDecisionReason": neutral(reason)}})
+    return _line({"continue": False, "stopReason": neutral(reason)})
 
 
 def _for_plugin(answer: HookAnswer) -> str:
