@@ -11,15 +11,40 @@ from collections.abc import Iterator
 from itertools import product
 
 from holdfast.base.redact import redact
-from holdfast.base.secret_signs import SECRET_NAMES, SIGNS
+from holdfast.base.secret_rules import NAMES, PLACES, SIGN_RULES, WORD_RULES
 
-LONG, SHORTER = 600_000, 60_000
+LONG, SHORTER = 300_000, 8_000
 
 OPEN_KEY = "-----BEGIN " + "PRIVATE KEY-----"
 CLOSED_KEY = "-----END " + "PRIVATE KEY-----"
 PIECES = (
-    *SIGNS,
-    *SECRET_NAMES,
+    *(prefix for _, prefixes, _ in WORD_RULES for prefix in prefixes.split(" ")),
+    *(sign for _, sign, _, _ in SIGN_RULES),
+    *NAMES,
+    *PLACES,
+    *(
+        "curl -u a:",
+        "mysql -",
+        "sshpass -p ",
+        "a.a.a.",
+        "a-a-",
+        "Cookie: a=",
+        "authorization: basic ",
+        "password is ",
+    ),
+    *(
+        "eyJ-",
+        "eyJ.",
+        "key-",
+        "-us",
+        "atlasv1.",
+        'password\\\\"',
+        "\\u2026",
+        "token=$",
+        "sk-a",
+        "SG.a.",
+        "a1" * 16,
+    ),
     *(f"{name}=" for name in ("password", "secret", "api_key")),
     *("eyJ" + "a" * 8 + ".", "eyJ" + "a" * 8, "AKIA…", "AKIA" + "A" * 16, "sk-ant-", "sk-proj-", "xoxb-"),
     *(

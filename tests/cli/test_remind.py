@@ -18,3 +18,10 @@ def test_a_text_and_done_at_once(place: Place) -> None:
     result = place.run("remind", "--done", "x")
     assert result.code == 2
     assert "either TEXT" in result.err
+
+
+def test_a_secret_in_a_reminder_is_not_stored(place: Place) -> None:
+    told = place.ok("remind", "deploy with", "ACME_TOKEN=abc123def456ghi7").out
+    stored = (place.project / ".holdfast" / "state" / "reminders").read_text()
+    assert "abc123def456ghi7" not in told + stored
+    assert "ACME_TOKEN=[redacted:assigned-secret]" in stored

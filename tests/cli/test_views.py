@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import re
 import shutil
 from pathlib import Path
 from typing import Any
@@ -425,3 +426,34 @@ def test_archive_only_names_the_compressed_journal(place: Place) -> None:
     name = place.started()
     result = place.json("winddown", "finalize", "--archive-only", env={"HOLDFAST_COMPRESS_AFTER_DAYS": "0"})
     assert result == {"session_id": name, "path": str(place.sessions / f"{name}-incremental.jsonl.gz")}
+
+
+HOSTILE = "\x1b]0;pwned\x07 \x1b[2J \x9b31m \u202etxt.exe \u2066 over\rwritten"
+
+
+def test_no_stored_text_steers_the_terminal(place: Place) -> None:
+    plan = {
+        "issue": {"id": "X-1", "title": f"title {HOSTILE}", "description": HOSTILE},
+        "tasks": [{"id": "t1", "description": f"task {HOSTILE}", "run": "printf 'out \\033[2J\\n'; false"}],
+    }
+    file = place.project / "plan.yaml"
+    file.write_text(json.dumps(plan))
+    commands = (
+        ("run", str(file)),
+        ("status",),
+        ("list",),
+        ("events",),
+        ("snapshot", "list"),
+        ("snapshot", "show", "latest"),
+        ("history", "latest", "tasks"),
+        ("context", "latest"),
+        ("sessions", "list"),
+        ("status", "--json"),
+        ("events", "--json"),
+    )
+    for command in commands:
+        result = place.run(*command)
+        told = result.out + result.err
+        assert "error: unexpected" not in told
+        assert not re.search("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]", told), (command, told)
+    assert "title" in place.ok("list").out

@@ -7,7 +7,7 @@ import functools
 import json
 import sys
 from collections.abc import Callable, Generator, Sequence
-from typing import Any, TypeVar
+from typing import Any, TextIO, TypeVar
 
 import click
 
@@ -114,6 +114,11 @@ def starting(current: Settings, *, detach: bool) -> Generator[tuple[Service, Run
         return
     with runner_for(current) as here:
         yield here.service, here
+
+
+def terminal() -> TextIO:
+    """Where pictures with colours are drawn: every other text goes through a filter of control sequences."""
+    return getattr(sys.stderr, "unfiltered", sys.stderr)
 
 
 def is_interactive() -> bool:

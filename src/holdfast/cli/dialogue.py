@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import re
 import select
 import signal
 import sys
@@ -21,6 +20,8 @@ from rich.syntax import Syntax
 from rich.text import Text
 
 from holdfast.base.errors import CannotDoError, ConflictError, InvalidInputError
+from holdfast.base.neutral import without_controls
+from holdfast.cli import common
 from holdfast.docaudit.audit import RATINGS, Audit, PlanItem
 from holdfast.docaudit.improve import Improvement
 from holdfast.docaudit.items import CodeItem, analyse
@@ -134,18 +135,17 @@ class Keys:
 # How an item is shown: where one stands, what it is, its documentation, its code.
 
 _LEXERS = {"python": "python", "javascript": "javascript", "typescript": "typescript", "tsx": "tsx"}
-_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069]")
 _BAR = 24
 
 
 def harmless(text: str) -> str:
     """Nothing in a file of somebody's gets to steer the terminal."""
-    return _CONTROL.sub("\N{REPLACEMENT CHARACTER}", text.replace("\r\n", "\n"))
+    return without_controls(text.replace("\r\n", "\n"))
 
 
 class Screen:
     def __init__(self) -> None:
-        self.console = Console(stderr=True, highlight=False)
+        self.console = Console(file=common.terminal(), highlight=False)
 
     def say(self, text: str, style: str = "") -> None:
         self.console.print(Text(harmless(text), style=style))

@@ -14,6 +14,7 @@ from rich.spinner import Spinner
 from rich.table import Table
 from rich.text import Text
 
+from holdfast.base.neutral import without_controls
 from holdfast.cli import common
 from holdfast.model.entry import Entry, PauseRequested, TaskFinished, TaskStarted, Warned
 from holdfast.model.task import DONE, Task, TaskDAG
@@ -44,7 +45,7 @@ class Board:
     """Told of what happens from any thread; drawn a few times a second."""
 
     def __init__(self, workflow: Workflow, tasks: TaskDAG) -> None:
-        self._title = f"{workflow.issue.title}  (session {workflow.session_count})"
+        self._title = without_controls(f"{workflow.issue.title}  (session {workflow.session_count})")
         self._limit = workflow.options.exhaustion_at
         self._tasks: dict[str, Task] = {task.id: task for task in tasks.tasks}
         self._began: dict[str, float] = {}
@@ -73,7 +74,7 @@ class Board:
 
     @contextmanager
     def shown(self) -> Generator[None]:
-        console = Console(stderr=True)
+        console = Console(file=common.terminal())
         with Live(get_renderable=self.picture, console=console, refresh_per_second=8, transient=True):
             yield
 
@@ -86,7 +87,7 @@ class Board:
         if self._usage is not None and self._usage.context_utilization is not None:
             parts.append(self._gauge(self._usage.context_utilization))
         if self._said:
-            parts.append(Text(self._said[:200], style="dim", no_wrap=True))
+            parts.append(Text(without_controls(self._said[:200]), style="dim", no_wrap=True))
         return Group(*parts)
 
     def _lines(self) -> Table:
@@ -106,11 +107,15 @@ class Board:
             seconds = time.monotonic() - self._began.get(task.id, time.monotonic())
             return (
                 self._spinner,
-                Text(f"{task.id}  {task.description}"),
+                Text(without_controls(f"{task.id}  {task.description}")),
                 Text(f"{seconds:.0f} s", style="dim"),
             )
         mark, style = _MARKS[task.status]
-        return Text(mark, style=style), Text(f"{task.id}  {task.description}", style=style), Text("")
+        return (
+            Text(mark, style=style),
+            Text(without_controls(f"{task.id}  {task.description}"), style=style),
+            Text(""),
+        )
 
     def _gauge(self, share: float) -> Table:
         style = "red" if share >= self._limit else "yellow" if share >= self._limit * 0.8 else "green"

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import os
+import re
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from typing import Any, TextIO
 
 import click
 
 from holdfast._version import __version__
 from holdfast.base.errors import INTERRUPTED, HoldfastError, exit_code
+from holdfast.base.neutral import without_controls
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -159,6 +162,39 @@ def cli(ctx: click.Context, project: str | None, server: str | None, debug: bool
 def run(arguments: Sequence[str]) -> int:
     """Run a command line; returns the exit code. Never lets a traceback out unless asked to."""
     debug = "--debug" in arguments
+    sys.stdout, sys.stderr = CleanStream(sys.stdout), CleanStream(sys.stderr)
+    try:
+        return _run(arguments, debug)
+    finally:  # what click puts in place for a reader that left stays there
+        sys.stdout, sys.stderr = _unfiltered(sys.stdout), _unfiltered(sys.stderr)
+
+
+def _unfiltered(stream: TextIO | CleanStream) -> TextIO:
+    return stream.unfiltered if isinstance(stream, CleanStream) else stream
+
+
+_SEQUENCE = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)?|[@-_])")
+
+
+class CleanStream:
+    """What any command prints may hold text of a repository, a bundle or an agent: no terminal obeys it."""
+
+    def __init__(self, unfiltered: TextIO) -> None:
+        self.unfiltered = unfiltered
+
+    def write(self, text: str) -> int:
+        clean = _SEQUENCE.sub("", text) if "\x1b" in text else text
+        self.unfiltered.write(without_controls(clean))
+        return len(text)
+
+    def writelines(self, lines: Iterable[str]) -> None:
+        self.write("".join(lines))
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.unfiltered, name)
+
+
+def _run(arguments: Sequence[str], debug: bool) -> int:
     try:
         result = cli.main(args=list(arguments), prog_name="holdfast", standalone_mode=False)
     except HoldfastError as error:

@@ -143,7 +143,7 @@ def remind_command(text: tuple[str, ...], done: bool, as_json: bool) -> None:
       holdfast remind "run the migration before the release"
       holdfast remind --done
     """
-    words = " ".join(" ".join(text).split())
+    words = _without_secrets(" ".join(" ".join(text).split()))
     if done and words:
         raise InvalidInputError("give either TEXT or --done")
     layout = common.settings().layout
@@ -156,6 +156,12 @@ def remind_command(text: tuple[str, ...], done: bool, as_json: bool) -> None:
     else:
         pending = _pending(path)
     _show(pending, as_json=as_json, words=words, done=done)
+
+
+def _without_secrets(words: str) -> str:
+    from holdfast.base.redact import redact  # its patterns take a while, and listing needs none
+
+    return redact(words)[0] if words else words
 
 
 def _pending(path: Path) -> list[str]:

@@ -6,6 +6,7 @@ from collections import Counter
 from dataclasses import dataclass, replace
 
 from holdfast.base.errors import InvalidInputError
+from holdfast.base.neutral import neutral
 from holdfast.base.redact import redact
 from holdfast.base.text import counted
 from holdfast.model.frame import BRIEFING, LEFT_OUT, SHORT_BRIEFING
@@ -143,7 +144,7 @@ def compile_context(found: Gathered, max_chars: int = DEFAULT_BUDGET, source: st
     room = max_chars
     while True:
         compiled = _compiled(found, room, source)
-        text, _ = redact(compiled.text)
+        text = neutral(redact(compiled.text)[0])
         # What stands for a secret may be longer than the secret: leave room for it.
         if len(text) <= max_chars or room < SMALLEST_BUDGET:
             break

@@ -1,5 +1,6 @@
 """What a hook says back, and how each agent wants it said."""
 
+from holdfast.base.neutral import neutral
 from holdfast.hooks.fast.payload import as_json
 
 TYPE_CHECKING = False
@@ -35,11 +36,11 @@ def rendered(event: "AgentEvent", answer: HookAnswer) -> str:
     if answer.stop is not None:
         return _stopping(event, answer.stop)
     if answer.quiet_line and not answer.context and not answer.notice and event.agent != "gemini":
-        return answer.quiet_line + "\n"  # on a prompt, plain text is context for the model
+        return neutral(answer.quiet_line) + "\n"  # on a prompt, plain text is context for the model
     if event.moment == "compact":
         return _joined(answer.context) + "\n" if answer.context and event.agent == "claude" else ""
     told = [*([answer.quiet_line] if answer.quiet_line else []), *answer.context]
-    parts: dict[str, object] = {"systemMessage": answer.notice} if answer.notice else {}
+    parts: dict[str, object] = {"systemMessage": neutral(answer.notice)} if answer.notice else {}
     if told and event.moment in _CAN_TELL:
         parts["hookSpecificOutput"] = {"hookEventName": event.name, "additionalContext": _joined(told)}
     return _line(parts) if parts else ""
@@ -54,11 +55,13 @@ def _line(document: "dict[str, object]") -> str:
 
 
 def _joined(told: list[str]) -> str:
-    return "\n\n".join(told)
+    """Names, titles and reminders in it may come from anywhere."""
+    return neutral("\n\n".join(told))
 
 
 def _denying(event: "AgentEvent", reason: str) -> str:
     """This tool call may not run. An error exit would do, but people see that as a broken hook."""
+    reason = neutral(reason)
     if event.agent == "gemini":
         return _line({"decision": "deny", "reason": reason})
     denied = {"hookEventName": event.name, "permissionDecision": "deny"}
@@ -68,7 +71,7 @@ def _denying(event: "AgentEvent", reason: str) -> str:
 def _stopping(event: "AgentEvent", reason: str) -> str:
     if event.agent == "codex":  # knows no stop between tools; a denied tool makes the model end its turn
         return _denying(event, reason)
-    return _line({"continue": False, "stopReason": reason})
+    return _line({"continue": False, "stopReason": neutral(reason)})
 
 
 def _for_plugin(answer: HookAnswer) -> str:

@@ -7,7 +7,7 @@ the same folder may have one going.
 import os
 
 from holdfast.base.clock import iso
-from holdfast.base.secret_signs import may_hold_secret
+from holdfast.base.secret_rules import may_hold_secret
 from holdfast.hooks.fast import notes
 from holdfast.hooks.fast.notes import winding_down
 from holdfast.hooks.fast.payload import as_json

@@ -1,0 +1,241 @@
+"""What secrets look like: one row a kind, and the fixed characters that each begins with.
+
+Data alone, so that the hook path can ask `may_hold_secret` without loading `re`. `holdfast.base.redact`
+reads the rows; `tests/base/secrets_corpus.py` has examples of each kind.
+"""
+
+from __future__ import annotations
+
+Rule = tuple[str, str, str]
+"""Kind; literal prefixes; what follows them. No repetition in a repetition."""
+
+_HEX, _ALNUM, _URL = "[0-9a-fA-F]", "[A-Za-z0-9]", "[A-Za-z0-9_-]"
+_B64 = "[A-Za-z0-9+/_-]"
+_UUID = f"{_HEX}{{8}}-{_HEX}{{4}}-{_HEX}{{4}}-{_HEX}{{4}}-{_HEX}{{12}}"
+_END = "(?![A-Za-z0-9_])"
+
+WORD_RULES: tuple[Rule, ...] = (
+    # Begin at the start of a word of at least `SHORTEST_WORD` letters, digits, `_`, `-`, `.` and `~`.
+    ("anthropic-key", "sk-ant-", f"{_URL}{{20,}}"),
+    ("openai-key", "sk-", f"(?!ant-)(?=[a-z_-]{{0,80}}[0-9A-Z]){_URL}{{20,}}"),
+    ("openai-key", "sess-", f"{_ALNUM}{{40}}{_END}"),
+    ("github-token", "ghp_ gho_ ghu_ ghs_ ghr_", f"{_ALNUM}{{30,}}"),
+    ("github-token", "github_pat_", "[A-Za-z0-9_]{30,}"),
+    (
+        "gitlab-token",
+        "glpat- gldt- glrt- glrtr- glcbt- glptt- glft- glimt- glagent- gloas- glsoat- glffct- glwt-",
+        "[A-Za-z0-9_.-]{20,}",
+    ),
+    ("gitlab-token", "GR1348941", f"{_URL}{{20}}"),
+    ("aws-key", "AKIA ASIA ABIA ACCA", f"[A-Z0-9]{{16}}{_END}"),
+    ("aws-session-token", "IQoJb3JpZ2lu FwoGZXIvYXdz FQoGZXIvYXdz", f"{_B64}{{40,}}=*"),
+    ("aws-key", "ABSK bedrock-api-key-", f"{_B64}{{60,}}=*"),
+    ("aws-key", "amzn.mws.", _UUID),
+    ("google-key", "AIza", f"{_URL}{{35}}"),
+    ("google-token", "ya29.", "[A-Za-z0-9_.-]{20,}"),
+    ("google-secret", "GOCSPX-", f"{_URL}{{20,}}"),
+    ("slack-token", "xoxa- xoxb- xoxc- xoxd- xoxe- xoxo- xoxp- xoxr- xoxs-", "[A-Za-z0-9%-]{10,}"),
+    ("slack-token", "xoxe.xox", "[bp]-[A-Za-z0-9-]{10,}"),
+    ("slack-token", "xapp- xwfp-", "[A-Za-z0-9-]{20,}"),
+    ("stripe-key", "sk_live_ sk_test_ rk_live_ rk_test_ sk_prod_ rk_prod_", f"{_ALNUM}{{16,}}"),
+    ("square-token", "sq0atp- sq0csp- sq0idp- sq0ids-", f"{_URL}{{20,}}"),
+    ("square-token", "EAAA", f"{_URL}{{56,64}}{_END}"),
+    ("facebook-token", "EAA", f"{_ALNUM}{{80,}}"),
+    ("instagram-token", "IGQV IGQW", f"{_URL}{{60,}}"),
+    ("shopify-token", "shpat_ shpca_ shppa_ shpss_ shpua_ shptka_", f"{_HEX}{{32}}"),
+    ("twilio-key", "SK", f"[0-9a-f]{{32}}{_END}"),
+    ("sendgrid-key", "SG.", f"{_URL}{{16,40}}\\.{_URL}{{16,}}"),
+    ("mailgun-key", "key- pubkey-", f"[0-9a-f]{{32}}{_END}"),
+    ("brevo-key", "xkeysib- xsmtpsib-", f"{_HEX}{{64}}-{_ALNUM}{{16}}"),
+    ("resend-key", "re_", f"{_ALNUM}{{6,10}}_{_ALNUM}{{18,}}"),
+    ("huggingface-token", "hf_ api_org_", f"{_ALNUM}{{30,}}"),
+    ("replicate-token", "r8_", f"{_ALNUM}{{30,}}"),
+    ("groq-key", "gsk_", f"{_ALNUM}{{30,}}"),
+    (
+        "model-key",
+        "pplx- xai- nvapi- csk- tvly- voyage- jina_ esecret_ rpa_ tgp_v1_ e2b_ pcsk_ wandb_v1_",
+        f"{_URL}{{24,}}",
+    ),
+    ("model-key", "lsv2_pt_ lsv2_sk_ lsv2_pk_", "[A-Za-z0-9_]{32,}"),
+    ("model-key", "fw_", f"{_ALNUM}{{22,}}"),
+    ("model-key", "fc- sk_", f"[0-9a-f]{{32,48}}{_END}"),
+    ("model-key", "pa- ak- as-", f"(?=[A-Za-z]{{0,60}}[0-9]){_ALNUM}{{22,}}{_END}"),
+    ("vault-token", "hvs. hvb. hvr.", f"{_URL}{{20,}}"),
+    ("vault-token", "s. b. r.", f"(?=[A-Za-z]{{0,23}}[0-9]){_ALNUM}{{24}}{_END}"),
+    ("docker-token", "dckr_pat_ dckr_oat_", f"{_URL}{{20,}}"),
+    ("npm-token", "npm_", f"{_ALNUM}{{36}}{_END}"),
+    ("pypi-token", "pypi-", f"{_URL}{{50,}}"),
+    ("rubygems-key", "rubygems_", f"{_HEX}{{40,}}"),
+    ("nuget-key", "oy2", f"[a-z0-9]{{43}}{_END}"),
+    ("crates-token", "cio", f"{_ALNUM}{{32}}{_END}"),
+    ("clojars-token", "CLOJARS_ clojars_", "[A-Za-z0-9]{50,}"),
+    ("packagist-token", "packagist_ort_ packagist_uut_ packagist_oat_", f"{_ALNUM}{{32,}}"),
+    ("artifactory-token", "AKCp cmVmd", f"{_ALNUM}{{50,}}"),
+    ("databricks-token", "dapi dkea dose", f"[0-9a-f]{{32}}(?:-[0-9])?{_END}"),
+    ("digitalocean-token", "dop_v1_ doo_v1_ dor_v1_", f"{_HEX}{{40,}}"),
+    ("doppler-token", "dp.pt. dp.st. dp.ct. dp.sa. dp.scim. dp.audit. dp.said.", "[A-Za-z0-9_.-]{40,}"),
+    ("dynatrace-token", "dt0c01. dt0s01. dt0s02. dt0s16.", f"{_ALNUM}{{8,24}}\\.{_ALNUM}{{40,}}"),
+    ("newrelic-key", "NRAK- NRII- NRJS- NRRA- NRAA- NRIQ- NRSP-", f"{_URL}{{18,}}"),
+    ("grafana-token", "glc_ glsa_ eyJrIjoi", f"{_B64}{{30,}}=*"),
+    ("sentry-token", "sntrys_ sntryu_ sntrya_ sntryi_", f"{_B64}{{40,}}=*"),
+    ("linear-key", "lin_api_ lin_oauth_ lin_wh_", f"{_ALNUM}{{30,}}"),
+    ("notion-token", "secret_ ntn_", f"{_ALNUM}{{40,}}"),
+    ("figma-token", "figd_ figo_ figoh_ figor_", f"{_URL}{{30,}}"),
+    ("airtable-token", "pat", f"{_ALNUM}{{14}}\\.[0-9a-f]{{64}}"),
+    ("atlassian-token", "ATATT3 ATCTT3 ATSTT3 ATBB ATTA ATOA", "[A-Za-z0-9_=-]{24,}"),
+    ("bitbucket-token", "BBDC-", "[A-Za-z0-9+/@_-]{40,}"),
+    ("circleci-token", "CCIPAT_ CCIPRJ_", "[A-Za-z0-9_]{40,}"),
+    ("buildkite-token", "bkua_ bkaj_ bkpt_ bkct_", f"{_ALNUM}{{30,}}"),
+    ("sonar-token", "sqp_ squ_ sqa_ sqb_", f"{_HEX}{{40}}"),
+    ("snyk-token", "snyk_uat. snyk_sat.", "[A-Za-z0-9_.-]{30,}"),
+    ("sourcegraph-token", "sgp_ slk_", f"(?:{_HEX}{{16}}_|local_)?{_HEX}{{40,64}}"),
+    ("postman-key", "PMAK-", f"{_HEX}{{24}}-{_HEX}{{34}}"),
+    ("pulumi-token", "pul-", f"{_HEX}{{40}}"),
+    ("prefect-key", "pnu_ pnb_", f"{_ALNUM}{{30,}}"),
+    ("planetscale-token", "pscale_tkn_ pscale_pw_ pscale_oauth_ pscale_app_secret_", "[A-Za-z0-9_.=-]{30,}"),
+    ("supabase-key", "sbp_ sb_secret_", f"{_URL}{{24,}}"),
+    ("neon-key", "napi_", f"{_ALNUM}{{40,}}"),
+    ("fly-token", "fo1_", f"{_URL}{{40,}}"),
+    ("heroku-key", "HRKU-", "[A-Za-z0-9_-]{30,}"),
+    ("netlify-token", "nfp_ nfc_ nfo_ nfu_ nfb_", f"{_ALNUM}{{36}}"),
+    ("vercel-token", "vcp_ vci_ vca_ vcr_ vck_", f"{_ALNUM}{{24,}}"),
+    ("render-key", "rnd_", f"{_ALNUM}{{24,}}"),
+    ("cloudflare-key", "v1.0-", f"{_HEX}{{24}}-{_HEX}{{100,}}"),
+    ("cloudflare-key", "cfut_ cfat_ cfk_", f"{_URL}{{36,}}"),
+    ("tailscale-key", "tskey-", "[A-Za-z0-9-]{16,}"),
+    ("twitter-token", "AAAAAAAAAAAAAAAAAAAAA", "[A-Za-z0-9%_-]{30,}"),
+    ("dropbox-token", "sl.", "(?:u\\.)?[A-Za-z0-9_-]{60,}"),
+    ("hubspot-token", "pat-na1- pat-na2- pat-eu1- pat-ap1-", _UUID),
+    ("intercom-token", "dG9rO", f"{_B64}{{30,}}=*"),
+    ("typeform-token", "tfp_", "[A-Za-z0-9_.=-]{36,}"),
+    ("contentful-token", "CFPAT-", f"{_URL}{{36,}}"),
+    ("mapbox-token", "sk.eyJ tk.eyJ", f"{_URL}{{20,}}\\.{_URL}{{16,}}"),
+    ("launchdarkly-key", "sdk- api- mob-", f"{_UUID}{_END}"),
+    ("okta-token", "00", f"(?=[A-Z0-9_-]{{0,40}}[a-z])(?=[a-z0-9_-]{{0,40}}[A-Z]){_URL}{{40}}{_END}"),
+    ("onepassword-key", "A3-", "[A-Z0-9]{6}-[A-Z0-9]{5,11}-[A-Z0-9-]{15,24}"),
+    ("age-key", "AGE-SECRET-KEY-1 AGE-SECRET-KEY-PQ-1", "[A-Z0-9]{40,}"),
+    (
+        "paseto",
+        "v1.local. v2.local. v3.local. v4.local. v1.public. v2.public. v3.public. v4.public.",
+        f"{_URL}{{30,}}",
+    ),
+    ("openshift-token", "sha256~", f"{_URL}{{43}}"),
+    ("alibaba-key", "LTAI", f"{_ALNUM}{{12,24}}{_END}"),
+    ("tencent-key", "AKID", f"{_ALNUM}{{32}}{_END}"),
+    ("volcengine-key", "AKLT", f"{_ALNUM}{{30,}}"),
+    ("yandex-key", "AQVN", f"{_URL}{{34,}}"),
+    ("yandex-key", "YC", f"(?=[A-Za-z]{{0,60}}[0-9]){_URL}{{38}}{_END}"),
+    ("yandex-token", "t1. y0_ y1_ y2_ y3_", "[A-Za-z0-9_-]{36,}[A-Za-z0-9_.=-]*"),
+    ("adobe-secret", "p8e-", f"{_URL}{{32}}"),
+    ("flutterwave-key", "FLWSECK_TEST- FLWSECK-", "[A-Za-z0-9]{12,}"),
+    ("easypost-key", "EZAK EZTK", f"{_ALNUM}{{54}}{_END}"),
+    ("frameio-token", "fio-u-", "[A-Za-z0-9_=-]{60,}"),
+    ("infracost-key", "ico-", f"{_ALNUM}{{32}}{_END}"),
+    ("readme-key", "rdme_", "[a-z0-9]{60,}"),
+    ("plaid-token", "access-sandbox- access-development- access-production-", _UUID),
+    ("live-key", "live_ test_", f"(?=[A-Za-z]{{0,48}}[0-9])(?:pub_)?{_ALNUM}{{32,48}}{_END}"),
+    ("octopus-key", "API-", f"[A-Z0-9]{{25,32}}{_END}"),
+    ("harness-token", "pat. sat.", f"{_URL}{{22}}\\.{_HEX}{{24}}\\.{_ALNUM}{{20}}"),
+    ("clickup-token", "pk_", f"[0-9]{{6,10}}_[A-Z0-9]{{32}}{_END}"),
+    ("clickhouse-key", "4b1d", f"(?=[a-f0-9]{{0,38}}[A-Zg-z]){_ALNUM}{{38}}{_END}"),
+    ("salesforce-token", "00D", f"{_ALNUM}{{12,15}}![A-Za-z0-9_.]{{60,}}"),
+    ("scalingo-token", "tk-us-", f"{_URL}{{48}}"),
+    ("bitcoin-key", "xprv", "[1-9A-HJ-NP-Za-km-z]{100,112}"),
+    ("defined-token", "dnkey-", "[a-z0-9_=-]{26}-[a-z0-9_=-]{52}"),
+    ("intra42-secret", "s-s4t2ud- s-s4t2af-", f"{_HEX}{{64}}"),
+    ("discord-token", "mfa.", f"{_URL}{{60,}}"),
+    ("discord-token", "MT Mj Mz ND NT Nj Nz OD OT", f"{_URL}{{21,27}}\\.{_URL}{{6}}\\.{_URL}{{27,}}"),
+    ("telegram-token", "AA", f"{_URL}{{33}}{_END}"),
+    ("kubernetes-token", "kubeconfig-user- kubeconfig-u-", "[a-z0-9.-]{6,40}:[a-z0-9]{50,}"),
+    ("rancher-token", "token-", "[a-z0-9]{5}:[a-z0-9]{50,}"),
+    ("teleport-token", "ghs1_ gat_ gto_", f"{_ALNUM}{{36,}}"),
+)
+
+LONG_RULES: tuple[tuple[str, str], ...] = (
+    # Without a prefix of their own: whole words of at least `LONG_WORD` characters.
+    ("terraform-token", f"{_ALNUM}{{14}}\\.atlasv1\\.{_URL}{{40,}}"),
+    ("azure-secret", f"[A-Za-z0-9_~.-]{{3}}[0-9]Q~[A-Za-z0-9_~.-]{{31,34}}{_END}"),
+    ("azure-token", f"{_ALNUM}{{76}}AZDO{_ALNUM}{{4}}{_END}"),
+    ("azure-key", f"{_ALNUM}{{52}}JQQJ9{_ALNUM}{{20,30}}{_END}"),
+    ("newrelic-key", f"{_HEX}{{36}}NRAL{_END}"),
+    ("mailchimp-key", f"[0-9a-f]{{32}}-us[0-9]{{1,2}}{_END}"),
+    ("asana-token", f"(?<=[0-9]{{10}}:)[0-9a-f]{{32}}{_END}"),
+)
+
+SIGN_RULES: tuple[tuple[str, str, str, str], ...] = (
+    # Kind; fixed characters that may stand anywhere; what follows them and stays; what goes.
+    (
+        "live-key",
+        "_",
+        "(?<!pk_)(?:live|prod|secret|sandbox)_",
+        f"(?=[A-Za-z]{{0,40}}[0-9]){_ALNUM}{{24,}}{_END}",
+    ),
+    ("stripe-key", "_", "(?<=whsec_)", "[A-Za-z0-9+/=_-]{20,}"),
+    ("onepassword-token", "_", "(?<=ops_)", f"eyJ{_B64}{{60,}}=*"),
+    ("fly-token", "_", "(?:(?<=fm1r_)|(?<=fm1a_)|(?<=fm2_))", "[A-Za-z0-9+/=,_]{60,}"),
+    ("password-hash", "$", "", "2[abxy]\\$[0-9]{2}\\$[./A-Za-z0-9]{53}"),
+    ("password-hash", "$", "", "(?:[1567y]|gy|apr1)\\$[./A-Za-z0-9=$]{0,40}\\$[./A-Za-z0-9]{20,}"),
+    ("password-hash", "$", "", "argon2[a-z]{1,2}\\$[A-Za-z0-9+/=,$-]{40,}"),
+    ("braintree-token", "$", "(?<=access_token\\$)", "(?:production|sandbox)\\$[0-9a-z]{16}\\$[0-9a-f]{32}"),
+    ("google-token", "1//0", "", f"{_URL}{{30,}}"),
+    ("webhook", "/webhooks/", "", f"[0-9]{{15,22}}/{_URL}{{40,}}"),
+    ("webhook", "/hook/", "", _UUID),
+    ("webhook", "hooks.slack.com/", "(?:services|workflows|triggers)/", "[A-Za-z0-9/_-]{20,}"),
+    ("webhook", "hooks.zapier.com/", "hooks/catch/", "[0-9]{1,20}/[A-Za-z0-9/]{5,}"),
+    ("webhook", "office.com/webhook", "(?:b2)?/", "[A-Za-z0-9@/-]{60,}"),
+    ("webhook", "with/key/", "", f"{_URL}{{15,}}"),
+    ("signature", "ig=", "(?<=[?&;]sig=)", "[A-Za-z0-9%+/_=-]{24,}"),
+    ("signature", "ignature=", "", "[A-Za-z0-9%+/_=-]{32,}"),
+    (
+        "basic-auth",
+        "auth",
+        "\\\\{0,15}[\"']?\\s{0,2}[:=]\\s{0,2}\\\\{0,15}[\"']?",
+        "[A-Za-z0-9+/]{10,400}={0,2}",
+    ),
+    ("putty-key", "Private-Lines:", " [0-9]{1,4}", "(?:[\\r\\n]|\\\\+[rn])[A-Za-z0-9+/=\\r\\n\\\\]{60,}"),
+)
+
+LONG_WORD = 32
+SHORTEST_WORD = 19
+
+NAMES = ("key", "token", "pass", "pwd", "cret", "cred", "auth", "cookie", "bearer ", "basic ", "sig")
+"""In small letters: without one of them nothing is a secret by its name."""
+
+PLACES = (
+    "PRIVATE KEY",
+    "Private-Lines:",
+    "_live_",
+    "_prod_",
+    "whsec_",
+    "fm1",
+    "fm2_",
+    "$",
+    "1//0",
+    "://",
+    "eyJ",
+    " -u",
+    " -p",
+    ":5432:",
+    ":3306:",
+    " by ",
+    " BY ",
+    "mnemonic",
+    "phrase",
+)
+
+_MARKS = tuple(prefix for _, prefixes, _ in WORD_RULES for prefix in prefixes.split(" ") if len(prefix) > 3)
+_LONG = b"a" * 22
+_WORDS = bytes(97 if 48 <= c < 58 or 65 <= c < 91 or 97 <= c < 123 or c in b"_-" else 32 for c in range(256))
+
+
+def may_hold_secret(text: str) -> bool:
+    """Cheap, and never False where there is one: whether redaction has to look."""
+    lowered = text.lower()
+    if any(name in lowered for name in NAMES) or any(place in text for place in PLACES):
+        return True
+    # The kinds with shorter prefixes are long words; of a word that was cut the mark stays.
+    return any(mark in text for mark in _MARKS) or "…" in text or _has_long_word(text)
+
+
+def _has_long_word(text: str) -> bool:
+    return _LONG in text.encode("ascii", "replace").translate(_WORDS)
