@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import json
+import os
 import re
+import shutil
+import sqlite3
 import subprocess
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -41,8 +45,10 @@ def test_nothing_yet(place: Place) -> None:
 
 def test_list_and_show(changed: Place) -> None:
     head, line = changed.ok("tx", "list").lines
-    assert re.split(r"  +", head) == ["TRANSACTION", "SESSION", "STATUS", "CHANGES", "FILES", "UPDATED (UTC)"]
-    assert re.split(r"  +", line)[:5] == ["first", "s1", "in-progress", "1", "5"]
+    assert re.split(r"  +", head) == [
+        "TRANSACTION", "SESSION", "STATUS", "CHANGES", "FILES", "COVERAGE", "UPDATED (UTC)"
+    ]  # fmt: skip
+    assert re.split(r"  +", line)[:6] == ["first", "s1", "in-progress", "1", "5", "all files"]
     shown = changed.ok("tx", "show", "fir").out
     assert "  M changed\n" in shown
     assert "  A made\n" in shown
@@ -208,6 +214,55 @@ def test_a_repository_of_another_user_is_read_where_it_is_safe(place: Place) -> 
     place.environment["GIT_CONFIG_GLOBAL"] = str(trusted)
     assert run_tasks(place, work).code == 0
     assert changed_files(place) == ["made"]
+
+
+def test_what_is_not_covered_is_said(place: Place) -> None:
+    library = place.beside("library")
+    (library.project / "x").write_text("x\n")
+    library.git("add", ".")
+    library.git("commit", "--quiet", "-m", "x")
+    (place.project / ".gitignore").write_text(".env\nbuild/\n")
+    (place.project / ".env").write_text("SECRET\n")
+    place.git("-c", "protocol.file.allow=always", "submodule", "--quiet", "add", str(library.project), "lib")
+    place.git("clone", "--quiet", str(library.project), "nested")
+    assert (
+        run_tasks(
+            place, "rm .env; echo y > lib/x; echo y > nested/x; echo x > made", "mkdir build; echo > build/x"
+        ).code
+        == 0
+    )
+    expected = ["ignored by git: .env", "nested repository: nested/", "submodule: lib"]
+    (found,) = place.json("tx", "list")
+    assert (found["files"], found["not_covered"]) == (["made"], expected)
+    assert "  partial  " in place.ok("tx", "list").out
+    assert [f"not covered: {line}" for line in expected] == place.ok("tx", "show").lines[1:4]
+
+
+def test_the_users_objects_are_borrowed_and_what_an_undo_needs_is_copied(place: Place) -> None:
+    for number in range(30):
+        (place.project / f"f{number}").write_text(f"{number}\n" * 50)
+    (place.project / "dos.txt").write_bytes(b"one\r\ntwo\r\n")
+    (place.project / "rot.bin").write_text("uryyb\n")
+    (place.project / ".gitattributes").write_text("*.txt text\n*.bin filter=rot\n")
+    for way in ("clean", "smudge"):
+        place.git("config", f"filter.rot.{way}", "tr a-z n-za-m")
+    place.git("add", ".")
+    place.git("commit", "--quiet", "-m", "start")
+    index = place.project / ".git" / "index"
+    later = index.stat().st_mtime + 60  # as if the files had been left alone for a while
+    os.utime(index, (later, later))
+    (place.project / "untracked").write_text("mine\n")
+    assert run_tasks(place, "echo agent | tee f1 f2 dos.txt rot.bin untracked; rm f3").code == 0
+    with closing(sqlite3.connect(place.project / ".holdfast/sidecar/holdfast-state.db")) as state:
+        assert state.execute("SELECT count(*) FROM files WHERE stored = 2").fetchone() == (28,)
+    shutil.rmtree(place.project / ".git" / "objects")
+    place.ok("tx", "rollback", "last", "--yes")
+    assert [(place.project / f"f{number}").read_text() for number in (1, 2, 3)] == [
+        f"{number}\n" * 50 for number in (1, 2, 3)
+    ]
+    assert (place.project / "dos.txt").read_bytes() == b"one\r\ntwo\r\n"
+    assert (place.project / "rot.bin").read_text() == "uryyb\n"
+    assert (place.project / "untracked").read_text() == "mine\n"
 
 
 def test_a_folder_that_a_task_replaced_by_a_link_comes_back(place: Place) -> None:

@@ -86,6 +86,9 @@ class Histories(RuleBasedStateMachine):
         global _numbers  # noqa: PLW0603 - every history counts from one
         _numbers = count(1)
         self.root = new_project()
+        git(self.root, "update-index", "--refresh")
+        later = (3_999_999_999, 3_999_999_999)  # so that what git knows of the files is believed
+        os.utime(self.root / ".git" / "index", later)
         self.clock = FixedClock(4_000_000_000.0)
         self.named: dict[str, NamedFiles] = {}
         """Transaction to what its tools named, where it is an agent's turn."""

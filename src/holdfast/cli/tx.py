@@ -60,7 +60,7 @@ def list_transactions(as_json: bool) -> None:
 
 def _print_list(found: Sequence[Transaction]) -> None:
     common.print_table(
-        ("TRANSACTION", "SESSION", "STATUS", "CHANGES", "FILES", "UPDATED (UTC)"),
+        ("TRANSACTION", "SESSION", "STATUS", "CHANGES", "FILES", "COVERAGE", "UPDATED (UTC)"),
         [
             (
                 one.id,
@@ -68,11 +68,14 @@ def _print_list(found: Sequence[Transaction]) -> None:
                 one.status,
                 len(one.changes),
                 len(_paths(one)),
+                "partial" if one.uncovered else "all files",
                 f"{one.updated:%Y-%m-%d %H:%M:%S}",
             )
             for one in found
         ],
     )
+    if any(one.uncovered for one in found):
+        click.echo("Partial coverage: `holdfast tx show ID` lists what is not recorded.")
 
 
 def _print_total(aside: Sequence[Path]) -> None:
@@ -96,6 +99,8 @@ def show(name: str, as_json: bool) -> None:
         common.print_json({**_summary(found), "entries": entries})
         return
     click.echo(f"{found.id}  {found.status}  session {found.session_id}")
+    for line in found.uncovered:
+        click.echo(f"not covered: {line}")
     for entry in found.entries:
         _print_entry(entry, aside[entry.id], stands=entry.id in found.standing)
 
@@ -193,6 +198,7 @@ def _summary(one: Transaction) -> dict[str, Any]:
         "changes": len(one.changes),
         "files": sorted(_paths(one)),
         "continued_from": one.continued_from,
+        "not_covered": list(one.uncovered),
     }
 
 

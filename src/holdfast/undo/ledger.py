@@ -47,8 +47,14 @@ class Transaction:
         return tuple(
             self.standing_part(one)
             for one in self.entries
-            if one.kind == "change" and one.id in self.standing
+            if one.kind == "change" and one.id in self.standing and one.changes
         )
+
+    @property
+    def uncovered(self) -> tuple[str, ...]:
+        """What is not recorded; of each kind as it was said last."""
+        said = {one.partition(":")[0]: one for entry in self.entries for one in entry.uncovered}
+        return tuple(said.values())
 
     def standing_part(self, entry: LedgerEntry) -> LedgerEntry:
         paths = self.standing[entry.id]

@@ -190,10 +190,12 @@ class SideCar:
         *,
         keeps_watching: bool = False,
         doubt: str = "",
+        missed: str = "",
     ) -> LedgerEntry | None:
         """The change since `watch`, which ends with it unless it `keeps_watching`; None where there is none.
 
-        With `paths`, of these alone; the others stay watched. `doubt` says why it may be somebody else's.
+        With `paths`, of these alone; the others stay watched. `doubt` says why it may be somebody else's,
+        `missed` what the record cannot hold.
         """
         names = self._names(paths)
         if keeps_watching and names is None and self._glance.complete:
@@ -222,6 +224,7 @@ class SideCar:
                 ending=names,
                 keeps_watching=keeps_watching,
                 doubt=doubt,
+                missed=missed,
             )
 
     def write(
@@ -257,6 +260,7 @@ class SideCar:
                 f"{os.fsdecode(name)} was changed in the meantime and was left unchanged",
                 hint="review it again, then repeat your last step",
             )
+        work.keep(before)  # it may be in the user's repository alone
         work.keep(after)  # so that a crash leaves nothing behind that nobody knows
         target = known.state.changed(oid=blob_id(after), size=len(after), stored=True)
         self._tree.put(name, known.state, target, after)
