@@ -68,7 +68,7 @@ def test_undo_and_undo_the_undo(changed: Place) -> None:
     assert not (changed.project / "made").exists()
     undoing = changed.json("tx", "show", "last")["entries"][-1]["id"]
     changed.run("tx", "undo").failed(
-        1, error="no change left to undo", hint=f"`holdfast tx undo {undoing}` reverts the last undo"
+        1, error="no change left to undo", hint="`holdfast tx redo first` reverts the last undo"
     )
     assert sorted(changed.json("tx", "undo", undoing)["restored"]) == [
         "changed", "deleted", "made", "moved", "renamed",
@@ -299,3 +299,60 @@ def test_an_entry_from_the_future(changed: Place) -> None:
     listed = changed.run("tx", "list")
     assert (listed.code, listed.out) == (0, "No session has changed files here yet.\n")
     assert re.match(r"warning: .* of version 99", listed.err)
+
+
+def test_diff_of_a_transaction_and_of_one_change(changed: Place) -> None:
+    shown = changed.ok("tx", "diff").out
+    assert "M changed\n@@ -1 +1 @@\n-changed\n+agent\n" in shown
+    assert "A made\n@@ -0,0 +1 @@\n+agent\n" in shown
+    assert "D deleted\n@@ -1 +0,0 @@\n-deleted\n" in shown
+    change = changed.json("tx", "show")["entries"][-1]["id"]
+    assert changed.ok("tx", "diff", change, "--file", "made").out == "A made\n@@ -0,0 +1 @@\n+agent\n"
+    changed.run("tx", "diff", "--file", "other").failed(1, error="no change to other", hint="tx show")
+
+
+def test_names_and_lines_that_a_terminal_would_obey(place: Place) -> None:
+    name = "evil\x1b[2J\u202ename"
+    with SideCar(place.project) as sidecar:
+        sidecar.begin("s1", transaction_id="first")
+        sidecar.watch("first")
+        (place.project / name).write_text("text \x1b]0;title\x07\n")
+        sidecar.record("first")
+    for words in (("show",), ("diff",), ("undo", "--dry-run"), ("undo",), ("list",)):
+        assert not set("\x1b\x07\u202e") & set(place.ok("tx", *words).out), words
+
+
+def test_a_dry_run_changes_nothing(changed: Place) -> None:
+    before = tree(changed.project)
+    assert changed.ok("tx", "undo", "--dry-run").lines[0] == "Would undo 5 files"
+    assert changed.ok("tx", "rollback", "--dry-run").lines[0] == "Would roll back 5 files"
+    assert tree(changed.project) == before
+    assert [one["kind"] for one in changed.json("tx", "show")["entries"]] == ["begin", "change"]
+
+
+def test_one_file_and_then_the_rest(changed: Place) -> None:
+    assert changed.ok("tx", "undo", "--file", "changed").lines == ["Undid 1 file", "  changed"]
+    assert (changed.project / "changed").read_text() == "changed\n"
+    assert (changed.project / "made").exists()
+    assert changed.ok("tx", "rollback", "--file", "./made", "--yes").lines == ["Rolled back 1 file", "  made"]
+    assert changed.json("tx", "list")[0]["status"] == "in-progress"
+    assert changed.ok("tx", "rollback", "--yes").lines[0] == "Rolled back 3 files"
+    assert (changed.project / "deleted").read_text() == "deleted\n"
+
+
+def test_undo_undo_redo_redo(place: Place) -> None:
+    assert run_tasks(place, "echo 1 > a", "echo 2 > a", "echo 3 > a").code == 0
+    contents = [(place.project / "a").read_text()]
+    for words in ("undo", "undo", "redo", "redo"):
+        place.ok("tx", words)
+        contents.append((place.project / "a").read_text())
+    assert contents == [f"{number}\n" for number in (3, 2, 1, 2, 3)]
+    place.run("tx", "redo").failed(1, error="no undo to redo", hint="tx show")
+    place.ok("tx", "rollback", "--yes")
+    assert place.ok("tx", "redo", "--dry-run").lines == ["Would redo 1 file", "  a"]
+    place.ok("tx", "redo")
+    assert (place.project / "a").read_text() == "3\n"
+
+
+def tree(project: Path) -> dict[str, bytes]:
+    return {path.name: path.read_bytes() for path in project.iterdir() if path.is_file()}

@@ -271,6 +271,21 @@ class Histories(RuleBasedStateMachine):
             entry = self.known[sorted(self.known)[choice % len(self.known)]]
             self._take_back([entry], lambda: self.sidecar.undo(entry.id))
 
+    @rule(choice=choices)
+    def undo_one_file(self, choice: int) -> None:
+        changing = [entry for _, entry in sorted(self.known.items()) if entry.changes]
+        if changing:
+            entry = changing[choice % len(changing)]
+            path = entry.changes[choice % len(entry.changes)].path
+            part = entry.changed(changes=tuple(one for one in entry.changes if one.path == path))
+            self._take_back([part], lambda: self.sidecar.undo(entry.id, files=[path]))
+
+    @rule(choice=choices)
+    def undo_in_a_dry_run(self, choice: int) -> None:
+        if self.known:
+            entry = self.known[sorted(self.known)[choice % len(self.known)]]
+            self._take_back([], lambda: self.sidecar.undo(entry.id, dry_run=True))
+
     @rule()
     def undo_the_latest(self) -> None:
         if self.known:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Literal
@@ -20,6 +20,7 @@ from holdfast.base.errors import (
 )
 from holdfast.base.faults import fault_point
 from holdfast.base.ids import new_id
+from holdfast.base.path_text import shown_path
 from holdfast.base.process import ProcessIdentity, boot_mark
 from holdfast.base.redact import redact
 from holdfast.model.base import invalid
@@ -45,6 +46,7 @@ from holdfast.undo.worktree import UnreadableError, Worktree, is_ours
 log = logging.getLogger("holdfast.sidecar")
 
 _MOST_UNSYNCED = 512
+_UNASKED = "it was not asked for"
 _ONLY_SEEN = "it changed during the turn, but no tool call of the session names it"
 _LOOKED = "looked"
 """The note of when the whole tree was last looked at."""
@@ -443,9 +445,15 @@ class UndoWork:
         *,
         partial: bool,
         doubtful: bool,
+        files: Collection[str] | None = None,
+        dry_run: bool = False,
     ) -> UndoOutcome:
+        """Of all files, or of these; a dry run comes as far as it can without touching any."""
+        touched = {change.path for one in entries for change in one.changes}
+        unasked = dict.fromkeys(touched.difference(files) if files is not None else (), _UNASKED)
         unsure = {c.path: one.doubt for one in entries if one.doubt and not doubtful for c in one.changes}
-        if unsure and not partial and all(c.path in unsure for one in entries for c in one.changes):
+        unsure = {path: doubt for path, doubt in unsure.items() if path not in unasked}
+        if unsure and not partial and touched <= {*unsure, *unasked}:
             raise ConflictError(
                 f"cannot tell which session made this change: {_told(unsure)}",
                 hint="review it with `holdfast tx show`; use --doubtful to undo it anyway",
@@ -455,19 +463,25 @@ class UndoWork:
             self,
             self._entry(transaction.id, transaction.session_id, kind, status=status),
             entries,
-            unsure,
+            {**unasked, **unsure},
             status_before=transaction.status,
             partial=partial,
         )
-        if not partial and (restoring.is_blocked or (restoring.left and not restoring.steps)):
+        left = {path: reason for path, reason in restoring.left.items() if path not in unasked}
+        if not partial and (restoring.is_blocked or (left and not restoring.steps)):
             raise ConflictError(
-                f"cannot be undone without losing changes: {_told(restoring.left)}",
+                f"cannot be undone without losing changes: {_told(left)}",
                 hint=f"nothing was changed; `holdfast tx {kind} --partial` skips these",
             )
+        if dry_run:
+            planned = tuple(step.path for step in restoring.steps)
+            return UndoOutcome(restoring.entry, planned, left, frozenset(unsure))
         with self.state.change():
             restoring.note(self.state)
         fault_point("sidecar.intended")
-        return replace(self._carry_out(restoring), in_doubt=frozenset(unsure))
+        done = self._carry_out(restoring)
+        left = {path: reason for path, reason in done.left.items() if path not in unasked}
+        return replace(done, left=left, in_doubt=frozenset(unsure))
 
     def _carry_out(self, restoring: Restoring) -> UndoOutcome:
         entry, files = restoring.carry_out(self.tree, self.repository, self._clock)
@@ -556,9 +570,9 @@ def _owner(
 
 def _listed(names: Sequence[bytes], most: int = 5) -> str:
     more = f" and {len(names) - most:,} more" if len(names) > most else ""
-    return ", ".join(encode_path(name) for name in names[:most]) + more
+    return ", ".join(shown_path(encode_path(name)) for name in names[:most]) + more
 
 
 def _told(reasons: Mapping[str, str], most: int = 3) -> str:
-    lines = [f"{path} ({reason})" for path, reason in list(reasons.items())[:most]]
+    lines = [f"{shown_path(path)} ({reason})" for path, reason in list(reasons.items())[:most]]
     return ", ".join(lines) + (f" and {len(reasons) - most} more" if len(reasons) > most else "")
