@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import json
+import os
 import re
+import shutil
+import sqlite3
 import subprocess
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -41,8 +45,10 @@ def test_nothing_yet(place: Place) -> None:
 
 def test_list_and_show(changed: Place) -> None:
     head, line = changed.ok("tx", "list").lines
-    assert re.split(r"  +", head) == ["TRANSACTION", "SESSION", "STATUS", "CHANGES", "FILES", "UPDATED (UTC)"]
-    assert re.split(r"  +", line)[:5] == ["first", "s1", "in-progress", "1", "5"]
+    assert re.split(r"  +", head) == [
+        "TRANSACTION", "SESSION", "STATUS", "CHANGES", "FILES", "COVERAGE", "UPDATED (UTC)"
+    ]  # fmt: skip
+    assert re.split(r"  +", line)[:6] == ["first", "s1", "in-progress", "1", "5", "all files"]
     shown = changed.ok("tx", "show", "fir").out
     assert "  M changed\n" in shown
     assert "  A made\n" in shown
@@ -62,7 +68,7 @@ def test_undo_and_undo_the_undo(changed: Place) -> None:
     assert not (changed.project / "made").exists()
     undoing = changed.json("tx", "show", "last")["entries"][-1]["id"]
     changed.run("tx", "undo").failed(
-        1, error="no change left to undo", hint=f"`holdfast tx undo {undoing}` reverts the last undo"
+        1, error="no change left to undo", hint="`holdfast tx redo first` reverts the last undo"
     )
     assert sorted(changed.json("tx", "undo", undoing)["restored"]) == [
         "changed", "deleted", "made", "moved", "renamed",
@@ -210,6 +216,55 @@ def test_a_repository_of_another_user_is_read_where_it_is_safe(place: Place) -> 
     assert changed_files(place) == ["made"]
 
 
+def test_what_is_not_covered_is_said(place: Place) -> None:
+    library = place.beside("library")
+    (library.project / "x").write_text("x\n")
+    library.git("add", ".")
+    library.git("commit", "--quiet", "-m", "x")
+    (place.project / ".gitignore").write_text(".env\nbuild/\n")
+    (place.project / ".env").write_text("SECRET\n")
+    place.git("-c", "protocol.file.allow=always", "submodule", "--quiet", "add", str(library.project), "lib")
+    place.git("clone", "--quiet", str(library.project), "nested")
+    assert (
+        run_tasks(
+            place, "rm .env; echo y > lib/x; echo y > nested/x; echo x > made", "mkdir build; echo > build/x"
+        ).code
+        == 0
+    )
+    expected = ["ignored by git: .env", "nested repository: nested/", "submodule: lib"]
+    (found,) = place.json("tx", "list")
+    assert (found["files"], found["not_covered"]) == (["made"], expected)
+    assert "  partial  " in place.ok("tx", "list").out
+    assert [f"not covered: {line}" for line in expected] == place.ok("tx", "show").lines[1:4]
+
+
+def test_the_users_objects_are_borrowed_and_what_an_undo_needs_is_copied(place: Place) -> None:
+    for number in range(30):
+        (place.project / f"f{number}").write_text(f"{number}\n" * 50)
+    (place.project / "dos.txt").write_bytes(b"one\r\ntwo\r\n")
+    (place.project / "rot.bin").write_text("uryyb\n")
+    (place.project / ".gitattributes").write_text("*.txt text\n*.bin filter=rot\n")
+    for way in ("clean", "smudge"):
+        place.git("config", f"filter.rot.{way}", "tr a-z n-za-m")
+    place.git("add", ".")
+    place.git("commit", "--quiet", "-m", "start")
+    index = place.project / ".git" / "index"
+    later = index.stat().st_mtime + 60  # as if the files had been left alone for a while
+    os.utime(index, (later, later))
+    (place.project / "untracked").write_text("mine\n")
+    assert run_tasks(place, "echo agent | tee f1 f2 dos.txt rot.bin untracked; rm f3").code == 0
+    with closing(sqlite3.connect(place.project / ".holdfast/sidecar/holdfast-state.db")) as state:
+        assert state.execute("SELECT count(*) FROM files WHERE stored = 2").fetchone() == (28,)
+    shutil.rmtree(place.project / ".git" / "objects")
+    place.ok("tx", "rollback", "last", "--yes")
+    assert [(place.project / f"f{number}").read_text() for number in (1, 2, 3)] == [
+        f"{number}\n" * 50 for number in (1, 2, 3)
+    ]
+    assert (place.project / "dos.txt").read_bytes() == b"one\r\ntwo\r\n"
+    assert (place.project / "rot.bin").read_text() == "uryyb\n"
+    assert (place.project / "untracked").read_text() == "mine\n"
+
+
 def test_a_folder_that_a_task_replaced_by_a_link_comes_back(place: Place) -> None:
     elsewhere = place.root / "elsewhere"
     elsewhere.mkdir()
@@ -244,3 +299,60 @@ def test_an_entry_from_the_future(changed: Place) -> None:
     listed = changed.run("tx", "list")
     assert (listed.code, listed.out) == (0, "No session has changed files here yet.\n")
     assert re.match(r"warning: .* of version 99", listed.err)
+
+
+def test_diff_of_a_transaction_and_of_one_change(changed: Place) -> None:
+    shown = changed.ok("tx", "diff").out
+    assert "M changed\n@@ -1 +1 @@\n-changed\n+agent\n" in shown
+    assert "A made\n@@ -0,0 +1 @@\n+agent\n" in shown
+    assert "D deleted\n@@ -1 +0,0 @@\n-deleted\n" in shown
+    change = changed.json("tx", "show")["entries"][-1]["id"]
+    assert changed.ok("tx", "diff", change, "--file", "made").out == "A made\n@@ -0,0 +1 @@\n+agent\n"
+    changed.run("tx", "diff", "--file", "other").failed(1, error="no change to other", hint="tx show")
+
+
+def test_names_and_lines_that_a_terminal_would_obey(place: Place) -> None:
+    name = "evil\x1b[2J\u202ename"
+    with SideCar(place.project) as sidecar:
+        sidecar.begin("s1", transaction_id="first")
+        sidecar.watch("first")
+        (place.project / name).write_text("text \x1b]0;title\x07\n")
+        sidecar.record("first")
+    for words in (("show",), ("diff",), ("undo", "--dry-run"), ("undo",), ("list",)):
+        assert not set("\x1b\x07\u202e") & set(place.ok("tx", *words).out), words
+
+
+def test_a_dry_run_changes_nothing(changed: Place) -> None:
+    before = tree(changed.project)
+    assert changed.ok("tx", "undo", "--dry-run").lines[0] == "Would undo 5 files"
+    assert changed.ok("tx", "rollback", "--dry-run").lines[0] == "Would roll back 5 files"
+    assert tree(changed.project) == before
+    assert [one["kind"] for one in changed.json("tx", "show")["entries"]] == ["begin", "change"]
+
+
+def test_one_file_and_then_the_rest(changed: Place) -> None:
+    assert changed.ok("tx", "undo", "--file", "changed").lines == ["Undid 1 file", "  changed"]
+    assert (changed.project / "changed").read_text() == "changed\n"
+    assert (changed.project / "made").exists()
+    assert changed.ok("tx", "rollback", "--file", "./made", "--yes").lines == ["Rolled back 1 file", "  made"]
+    assert changed.json("tx", "list")[0]["status"] == "in-progress"
+    assert changed.ok("tx", "rollback", "--yes").lines[0] == "Rolled back 3 files"
+    assert (changed.project / "deleted").read_text() == "deleted\n"
+
+
+def test_undo_undo_redo_redo(place: Place) -> None:
+    assert run_tasks(place, "echo 1 > a", "echo 2 > a", "echo 3 > a").code == 0
+    contents = [(place.project / "a").read_text()]
+    for words in ("undo", "undo", "redo", "redo"):
+        place.ok("tx", words)
+        contents.append((place.project / "a").read_text())
+    assert contents == [f"{number}\n" for number in (3, 2, 1, 2, 3)]
+    place.run("tx", "redo").failed(1, error="no undo to redo", hint="tx show")
+    place.ok("tx", "rollback", "--yes")
+    assert place.ok("tx", "redo", "--dry-run").lines == ["Would redo 1 file", "  a"]
+    place.ok("tx", "redo")
+    assert (place.project / "a").read_text() == "3\n"
+
+
+def tree(project: Path) -> dict[str, bytes]:
+    return {path.name: path.read_bytes() for path in project.iterdir() if path.is_file()}

@@ -291,3 +291,18 @@ def test_what_is_taken_back_in_the_middle_of_a_turn_is_judged_alike(agent: Agent
     (agent.project / "made").write_text("agent\nand the user\n")
     assert cli(agent, "tx", "rollback", "--yes").code == 3
     assert (agent.project / "made").read_text() == "agent\nand the user\n"
+
+
+def test_a_turn_whose_first_tool_did_not_wait_says_what_is_missing(agent: AgentSession) -> None:
+    start(agent)
+    begin_turn(agent)
+    end_turn(agent)
+    with lock_file(agent.project / ".holdfast" / "sidecar" / "holdfast.lock"):
+        agent.prompt("in a large tree")
+        assert agent.before_tool("echo x > early").code == 0  # has waited in vain
+        (agent.project / "early").write_text("x\n")
+    agent.wait_for(lambda: not (agent.notes / "turning").exists())
+    end_turn(agent)
+    assert "not covered: what turn 2 changed before the first look" in cli(agent, "tx", "show").out
+    end(agent)
+    assert cli(agent, "tx", "list").out.splitlines()[1].split()[2:6] == ["committed", "0", "0", "partial"]

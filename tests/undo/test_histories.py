@@ -86,6 +86,9 @@ class Histories(RuleBasedStateMachine):
         global _numbers  # noqa: PLW0603 - every history counts from one
         _numbers = count(1)
         self.root = new_project()
+        git(self.root, "update-index", "--refresh")
+        later = (3_999_999_999, 3_999_999_999)  # so that what git knows of the files is believed
+        os.utime(self.root / ".git" / "index", later)
         self.clock = FixedClock(4_000_000_000.0)
         self.named: dict[str, NamedFiles] = {}
         """Transaction to what its tools named, where it is an agent's turn."""
@@ -267,6 +270,21 @@ class Histories(RuleBasedStateMachine):
         if self.known:
             entry = self.known[sorted(self.known)[choice % len(self.known)]]
             self._take_back([entry], lambda: self.sidecar.undo(entry.id))
+
+    @rule(choice=choices)
+    def undo_one_file(self, choice: int) -> None:
+        changing = [entry for _, entry in sorted(self.known.items()) if entry.changes]
+        if changing:
+            entry = changing[choice % len(changing)]
+            path = entry.changes[choice % len(entry.changes)].path
+            part = entry.changed(changes=tuple(one for one in entry.changes if one.path == path))
+            self._take_back([part], lambda: self.sidecar.undo(entry.id, files=[path]))
+
+    @rule(choice=choices)
+    def undo_in_a_dry_run(self, choice: int) -> None:
+        if self.known:
+            entry = self.known[sorted(self.known)[choice % len(self.known)]]
+            self._take_back([], lambda: self.sidecar.undo(entry.id, dry_run=True))
 
     @rule()
     def undo_the_latest(self) -> None:

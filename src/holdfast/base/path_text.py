@@ -28,6 +28,11 @@ def encode_path(name: bytes) -> str:
     return _quote(name) if text.startswith('"') else text
 
 
+def shown_path(text: str) -> str:
+    """An encoded path for a terminal: as git quotes it where it holds what a terminal would obey or hide."""
+    return text if text.isprintable() else _quote(decode_path(text))
+
+
 def decode_path(text: str) -> bytes:
     """The bytes that `encode_path` was given."""
     try:

@@ -1,18 +1,21 @@
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import os
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import click
 
 from holdfast.base.errors import InvalidInputError, NotFoundError
+from holdfast.base.path_text import encode_path, shown_path
 from holdfast.base.text import counted
 from holdfast.cli import common
 from holdfast.hooks.turns import named_files
 from holdfast.undo.ledger import Transaction
 from holdfast.undo.state import LedgerEntry, PathChange
 from holdfast.undo.transactions import SideCar, UndoOutcome
+from holdfast.undo.worktree import checked_path
 
 _partial_option = click.option(
     "--partial", is_flag=True, help="Skip files that cannot be undone without losing later changes."
@@ -23,6 +26,15 @@ _doubtful_option = click.option(
     "--include-doubtful",
     is_flag=True,
     help="Include changes that cannot be attributed to the session with certainty.",
+)
+
+_dry_run_option = click.option("--dry-run", is_flag=True, help="Show what would be done, and change nothing.")
+_file_option = click.option(
+    "--file",
+    "files",
+    multiple=True,
+    metavar="PATH",
+    help="Only this file, or the files in this folder. Can be repeated.",
 )
 
 
@@ -36,7 +48,9 @@ def command() -> None:
     Examples:
       holdfast tx list
       holdfast tx show last
-      holdfast tx undo last
+      holdfast tx diff last
+      holdfast tx undo last --file src/app.py
+      holdfast tx redo
       holdfast tx rollback last
     """
 
@@ -60,7 +74,7 @@ def list_transactions(as_json: bool) -> None:
 
 def _print_list(found: Sequence[Transaction]) -> None:
     common.print_table(
-        ("TRANSACTION", "SESSION", "STATUS", "CHANGES", "FILES", "UPDATED (UTC)"),
+        ("TRANSACTION", "SESSION", "STATUS", "CHANGES", "FILES", "COVERAGE", "UPDATED (UTC)"),
         [
             (
                 one.id,
@@ -68,11 +82,14 @@ def _print_list(found: Sequence[Transaction]) -> None:
                 one.status,
                 len(one.changes),
                 len(_paths(one)),
+                "partial" if one.uncovered else "all files",
                 f"{one.updated:%Y-%m-%d %H:%M:%S}",
             )
             for one in found
         ],
     )
+    if any(one.uncovered for one in found):
+        click.echo("Partial coverage: `holdfast tx show ID` lists what is not recorded.")
 
 
 def _print_total(aside: Sequence[Path]) -> None:
@@ -96,6 +113,8 @@ def show(name: str, as_json: bool) -> None:
         common.print_json({**_summary(found), "entries": entries})
         return
     click.echo(f"{found.id}  {found.status}  session {found.session_id}")
+    for line in found.uncovered:
+        click.echo(f"not covered: {line}")
     for entry in found.entries:
         _print_entry(entry, aside[entry.id], stands=entry.id in found.standing)
 
@@ -104,8 +123,12 @@ def show(name: str, as_json: bool) -> None:
 @click.argument("name", metavar="[ID|last]", default="last")
 @_partial_option
 @_doubtful_option
+@_file_option
+@_dry_run_option
 @common.json_option
-def undo(name: str, partial: bool, doubtful: bool, as_json: bool) -> int:
+def undo(
+    name: str, partial: bool, doubtful: bool, files: tuple[str, ...], dry_run: bool, as_json: bool
+) -> int:
     """Undo one change: change ID, or the last change of a transaction.
 
     Later edits to the same files are kept. If they conflict with the undo, nothing is
@@ -114,25 +137,136 @@ def undo(name: str, partial: bool, doubtful: bool, as_json: bool) -> int:
     """
     with _sidecar() as sidecar:
         chosen = _find_change(sidecar, name, doubtful=doubtful)
-        outcome = sidecar.undo(chosen, partial=partial, doubtful=doubtful)
-        return _report(outcome, sidecar.set_aside(outcome.entry), "Undid", as_json)
+        return _undo(sidecar, chosen, "Undid", partial, doubtful, files, dry_run, as_json)
+
+
+@command.command()
+@click.argument("name", metavar="[ID|last]", default="last")
+@_partial_option
+@_file_option
+@_dry_run_option
+@common.json_option
+def redo(name: str, partial: bool, files: tuple[str, ...], dry_run: bool, as_json: bool) -> int:
+    """Redo what the last undo or rollback of a transaction undid."""
+    with _sidecar() as sidecar:
+        found = _find(sidecar, name)
+        if found.last_undo is None:
+            raise NotFoundError(
+                f"transaction {found.id} has no undo to redo", hint=f"`holdfast tx show {found.id}`"
+            )
+        return _undo(sidecar, found.last_undo.id, "Redid", partial, True, files, dry_run, as_json)
 
 
 @command.command()
 @click.argument("name", metavar="[ID|last]", default="last")
 @_partial_option
 @_doubtful_option
+@_file_option
+@_dry_run_option
 @common.yes_option
 @common.json_option
-def rollback(name: str, partial: bool, doubtful: bool, yes: bool, as_json: bool) -> int:
+def rollback(
+    name: str, partial: bool, doubtful: bool, files: tuple[str, ...], dry_run: bool, yes: bool, as_json: bool
+) -> int:
     """Undo all changes of a transaction."""
     with _sidecar() as sidecar:
         found = _find(sidecar, name)
-        if not yes and common.is_interactive():
-            changes, files = counted(len(found.changes), "change"), counted(len(_paths(found)), "file")
-            click.confirm(f"Undo {changes} in {files}?", abort=True, err=True)
-        outcome = sidecar.rollback(found.id, partial=partial, doubtful=doubtful)
-        return _report(outcome, sidecar.set_aside(outcome.entry), "Rolled back", as_json)
+        chosen = _chosen_files(files, _paths(found))
+        if not dry_run and not yes and common.is_interactive():
+            _preview(
+                sidecar.rollback(found.id, partial=partial, doubtful=doubtful, files=chosen, dry_run=True)
+            )
+            click.confirm("Undo these changes?", abort=True, err=True)
+        outcome = sidecar.rollback(
+            found.id, partial=partial, doubtful=doubtful, files=chosen, dry_run=dry_run
+        )
+        done = "Would roll back" if dry_run else "Rolled back"
+        return _report(outcome, {} if dry_run else sidecar.set_aside(outcome.entry), done, as_json)
+
+
+@command.command()
+@click.argument("name", metavar="[ID|last]", default="last")
+@_file_option
+def diff(name: str, files: tuple[str, ...]) -> None:
+    """Show what a transaction or one change of it changed in files, as a unified diff."""
+    with _sidecar() as sidecar:
+        changes = _changes_of(sidecar, name)
+        chosen = _chosen_files(files, {one.path for one in changes})
+        shown = [one for one in changes if chosen is None or one.path in chosen]
+        lines = [line for one in shown for line in _diff_lines(one, sidecar.difference(one))]
+    text = "".join(f"{line}\n" for line in lines)
+    if common.is_interactive():
+        click.echo_via_pager(text)
+    else:
+        click.echo(text, nl=False)
+
+
+def _changes_of(sidecar: SideCar, name: str) -> tuple[PathChange, ...]:
+    if name.startswith("ch_"):
+        near = [e for one in sidecar.transactions() for e in one.entries if e.id.startswith(name)]
+        if len(near) == 1:
+            return near[0].changes
+    return _find(sidecar, name).net_changes
+
+
+def _diff_lines(change: PathChange, found: Sequence[str] | None) -> list[str]:
+    path = shown_path(change.path)
+    head = [click.style(f"{_letter(change)} {path}", bold=True)]
+    before, after = change.before, change.after
+    if before and after and before.permissions != after.permissions:
+        head.append(f"mode {before.permissions:o} -> {after.permissions:o}")
+    if found is None:
+        return [*head, "(not text, or too large to store)"]
+    return [*head, *(_coloured(line) for line in found)]
+
+
+def _coloured(line: str) -> str:
+    colour = {"+": "green", "-": "red", "@": "cyan"}.get(line[:1])
+    return click.style(_visible(line), fg=colour) if colour else _visible(line)
+
+
+def _visible(line: str) -> str:
+    """With nothing in it that a terminal would obey."""
+    return "".join(one if one.isprintable() or one == "\t" else repr(one)[1:-1] for one in line)
+
+
+def _undo(
+    sidecar: SideCar,
+    change_id: str,
+    done: str,
+    partial: bool,
+    doubtful: bool,
+    files: Sequence[str],
+    dry_run: bool,
+    as_json: bool,
+) -> int:
+    entry = next(e for one in sidecar.transactions() for e in one.entries if e.id == change_id)
+    chosen = _chosen_files(files, {change.path for change in entry.changes})
+    outcome = sidecar.undo(change_id, partial=partial, doubtful=doubtful, files=chosen, dry_run=dry_run)
+    if dry_run:
+        done = {"Undid": "Would undo", "Redid": "Would redo"}[done]
+    return _report(outcome, {} if dry_run else sidecar.set_aside(outcome.entry), done, as_json)
+
+
+def _chosen_files(given: Sequence[str], known: Collection[str]) -> set[str] | None:
+    """Of the files known those that were given, or are in a folder that was; all (None) where none was."""
+    if not given:
+        return None
+    root = common.settings().project
+    names = [encode_path(checked_path(root, os.path.abspath(one))) for one in given]  # noqa: PTH100 - as typed
+    chosen = {path for path in known for name in names if path == name or path.startswith(f"{name}/")}
+    if not chosen:
+        raise NotFoundError(
+            f"no change to {', '.join(given)} here", hint="`holdfast tx show` lists the files"
+        )
+    return chosen
+
+
+def _preview(outcome: UndoOutcome) -> None:
+    for path in outcome.restored:
+        click.echo(f"  {shown_path(path)}", err=True)
+    for path, reason in outcome.left.items():
+        click.echo(f"  left unchanged: {shown_path(path)}: {reason}", err=True)
 
 
 def _sidecar() -> SideCar:
@@ -176,7 +310,7 @@ def _next_step(found: Transaction) -> str:
     undoing = [one for one in found.entries if one.kind in ("undo", "rollback") and one.id in found.standing]
     if not undoing:
         return f"`holdfast tx show {found.id}`"
-    return f"`holdfast tx undo {undoing[-1].id}` reverts the last {undoing[-1].kind}"
+    return f"`holdfast tx redo {found.id}` reverts the last {undoing[-1].kind}"
 
 
 def _paths(transaction: Transaction) -> set[str]:
@@ -193,6 +327,7 @@ def _summary(one: Transaction) -> dict[str, Any]:
         "changes": len(one.changes),
         "files": sorted(_paths(one)),
         "continued_from": one.continued_from,
+        "not_covered": list(one.uncovered),
     }
 
 
@@ -200,20 +335,19 @@ def _print_entry(entry: LedgerEntry, aside: Mapping[str, Path], *, stands: bool)
     notes = [] if stands else ["undone"]
     notes += [f"in doubt: {entry.doubt}"] if entry.doubt else []
     told = f" ({'; '.join(notes)})" if notes else ""
-    line = (
-        f"{entry.id}  {entry.at:%Y-%m-%d %H:%M:%S}  {entry.kind}{told}  {' '.join(entry.description.split())}"
-    )
+    about = _visible(" ".join(entry.description.split()))
+    line = f"{entry.id}  {entry.at:%Y-%m-%d %H:%M:%S}  {entry.kind}{told}  {about}"
     click.echo(line.rstrip())
     renames = entry.renames
     moved = set(renames.values())
     for change in entry.changes:
         told = f" (set aside: {aside[change.path]})" if change.path in aside else ""
         if change.path in renames:
-            click.echo(f"  R {renames[change.path]} -> {change.path}{told}")
+            click.echo(f"  R {shown_path(renames[change.path])} -> {shown_path(change.path)}{told}")
         elif change.path not in moved:
-            click.echo(f"  {_letter(change)} {change.path}{told}")
+            click.echo(f"  {_letter(change)} {shown_path(change.path)}{told}")
     for path in entry.left:
-        click.echo(f"  ! {path} was left unchanged")
+        click.echo(f"  ! {shown_path(path)} was left unchanged")
 
 
 def _letter(change: PathChange) -> str:
@@ -239,13 +373,13 @@ def _report(outcome: UndoOutcome, aside: Mapping[str, Path], done: str, as_json:
     else:
         click.echo(f"{done} {counted(len(outcome.restored), 'file')}")
         for path in outcome.restored:
-            click.echo(f"  {path}")
+            click.echo(f"  {shown_path(path)}")
         for path, place in aside.items():
-            click.echo(f"set aside: {path}: {place}")
+            click.echo(f"set aside: {shown_path(path)}: {place}")
         if aside:
             click.echo(f"`holdfast tx undo {outcome.entry.id}` restores the files set aside")
         for path, reason in outcome.left.items():
-            click.echo(f"left unchanged: {path}: {reason}", err=True)
+            click.echo(f"left unchanged: {shown_path(path)}: {reason}", err=True)
         if outcome.in_doubt:
             click.echo("hint: changes in doubt are undone with --doubtful", err=True)
     return 3 if outcome.left else 0

@@ -18,7 +18,7 @@ from holdfast.hooks.fast.usage import (
     short_count,
 )
 from holdfast.project import formats
-from holdfast.project.formats import ENDING, NAMED, RECORDING, TRANSACTION, TURN_OVER, TURNING
+from holdfast.project.formats import ENDING, LATE_LOOK, NAMED, RECORDING, TRANSACTION, TURN_OVER, TURNING
 
 TYPE_CHECKING = False
 
@@ -339,6 +339,8 @@ def _wait_for_the_look(event: AgentEvent) -> None:
         if _is_stale(event.note(TURNING)):
             notes.remove(event.note(TURNING))
         time.sleep(0.01)
+    if os.path.exists(event.note(TURNING)):
+        notes.create(event.note(LATE_LOOK))
 
 
 def _note_named(event: AgentEvent) -> None:

@@ -21,7 +21,7 @@ from holdfast.findings.rules.files import files_written
 from holdfast.hooks.fast import error_log, notes
 from holdfast.model.message import ToolCall
 from holdfast.project import formats
-from holdfast.project.formats import ENDING, NAMED, RECORDING, TRANSACTION, TURN_OVER, TURNING
+from holdfast.project.formats import ENDING, LATE_LOOK, NAMED, RECORDING, TRANSACTION, TURN_OVER, TURNING
 from holdfast.undo.state import ending_file
 from holdfast.undo.transactions import SideCar
 from holdfast.undo.work import NamedFiles
@@ -122,6 +122,7 @@ def _operands(command: str) -> list[str]:
 
 _PATIENCE = 120.0
 _GONE = "the turn did not end: the file may have been changed by another process since"
+_MISSED = "what turn {turn} changed before the first look at the files was finished"
 _PLAIN = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,70}")
 
 
@@ -186,7 +187,7 @@ def finish(work: SessionWork) -> bool:
             if sidecar.is_in_progress(name):
                 sidecar.finish(name, f"turn {turn}" if turn else "", doubt=_GONE if turn else "")
             ending_file(sidecar.folder, name).unlink(missing_ok=True)
-    for note in (NAMED, TRANSACTION, RECORDING, TURN_OVER):
+    for note in (NAMED, TRANSACTION, RECORDING, TURN_OVER, LATE_LOOK):
         notes.remove(work.note(note))
     return True
 
@@ -216,7 +217,9 @@ def _record(work: SessionWork, sidecar: SideCar, turn: str, doubt: str = "") -> 
     if not name:
         return
     try:
-        sidecar.record(name, f"turn {turn}", doubt=doubt)
+        missed = _MISSED.format(turn=turn) if os.path.exists(work.note(LATE_LOOK)) else ""
+        sidecar.record(name, f"turn {turn}", doubt=doubt, missed=missed)
+        notes.remove(work.note(LATE_LOOK))
     except IllegalTransitionError as error:
         error_log.note(str(work.state), f"turn {turn} of {work.session} is not recorded: {error.message}")
 

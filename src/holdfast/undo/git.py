@@ -7,13 +7,16 @@ settings to say; a repository's own `core.excludesFile` does not count.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from holdfast.base import git
 from holdfast.base.errors import GitError
+from holdfast.undo.users_index import UsersIndex, read_index
 
 _TIME_LIMIT = 300.0
+_CONVERTING = ("filter", "ident", "working-tree-encoding")
+_PORTION = 200
 
 
 def run_git(folder: Path, *arguments: str) -> bytes:
@@ -48,6 +51,46 @@ class UsersGit:
         """Those of these folders that git would not look into."""
         return set(_names(self._ask("check-ignore", "-z", "--stdin", stdin=b"\0".join(folders)).out))
 
+    def list_ignored(self) -> list[bytes]:
+        """Files and whole folders that git ignores."""
+        done = self._ask("ls-files", "-z", "--others", "--ignored", "--exclude-standard", "--directory")
+        return _names(done.out)
+
+    def index(self) -> UsersIndex | None:
+        """Of the files that hold to the byte what git has of them; None where that cannot be told."""
+        place = next((one for one in self.ignore_sources() if one.name == "index"), None)
+        found = read_index(place) if place and (self._root / ".git").exists() else None
+        if found is None:
+            return None
+        names = list(found.files)
+        sizes = self._sizes(one.oid for one in found.files.values())
+        other = {
+            path
+            for path, one, size in zip(names, found.files.values(), sizes, strict=True)
+            if size != str(one.size).encode()
+        }
+        return found.without({*other, *self._converted(names)})
+
+    def _sizes(self, oids: Iterable[str]) -> list[bytes]:
+        listed = "".join(f"{oid}\n" for oid in oids).encode()
+        done = self._ask("cat-file", "--buffer", "--batch-check=%(objectsize)", stdin=listed)
+        return git.output(self._root, done).splitlines()
+
+    def _converted(self, names: Sequence[bytes]) -> set[bytes]:
+        """Files that are another thing in the work tree than in git, whatever their size."""
+        done = self._ask("check-attr", "-z", "--stdin", *_CONVERTING, stdin=b"\0".join(names))
+        fields = git.output(self._root, done).split(b"\0")
+        return {
+            name for name, value in zip(fields[::3], fields[2::3], strict=False) if value != b"unspecified"
+        }
+
+    def read_blobs(self, oids: Iterable[str]) -> Iterator[bytes]:
+        """What these objects hold, those that are there; in portions, for there may be many."""
+        wanted = list(oids)
+        for start in range(0, len(wanted), _PORTION):
+            listed = "".join(f"{oid}\n" for oid in wanted[start : start + _PORTION]).encode()
+            yield from _blobs(self._ask("cat-file", "--batch", stdin=listed).out)
+
     def ignore_sources(self) -> list[Path]:
         """Files outside of the tree that have a say in what git lists."""
         names = ("index", "info/exclude", "config")
@@ -67,6 +110,18 @@ class UsersGit:
             environment=self._environment,
             time_limit=_TIME_LIMIT,
         )
+
+
+def _blobs(output: bytes) -> Iterator[bytes]:
+    position = 0
+    while position < len(output):
+        end = output.index(b"\n", position)
+        head = output[position:end].split(b" ")
+        position = end + 1
+        if len(head) == 3 and head[1] == b"blob":
+            size = int(head[2])
+            yield output[position : position + size]
+            position += size + 1
 
 
 def _default_excludes(environment: Mapping[str, str]) -> str:

@@ -47,8 +47,36 @@ class Transaction:
         return tuple(
             self.standing_part(one)
             for one in self.entries
-            if one.kind == "change" and one.id in self.standing
+            if one.kind == "change" and one.id in self.standing and one.changes
         )
+
+    @property
+    def uncovered(self) -> tuple[str, ...]:
+        """What is not recorded; of each kind as it was said last."""
+        said = {one.partition(":")[0]: one for entry in self.entries for one in entry.uncovered}
+        return tuple(said.values())
+
+    @property
+    def net_changes(self) -> tuple[PathChange, ...]:
+        """Of each file how it was before the first change that stands, and after the last."""
+        first: dict[str, PathChange] = {}
+        last: dict[str, PathChange] = {}
+        for change in (change for entry in self.changes for change in entry.changes):
+            first.setdefault(change.path, change)
+            last[change.path] = change
+        return tuple(
+            PathChange(path=path, before=first[path].before, after=last[path].after) for path in sorted(first)
+        )
+
+    @property
+    def last_undo(self) -> LedgerEntry | None:
+        """What a redo takes back: the last undo or rollback that stands and is not itself a redo."""
+        redoes: dict[str, bool] = {}
+        for entry in self.entries:
+            if entry.kind in ("undo", "rollback"):
+                redoes[entry.id] = any(not redoes.get(name, True) for name in entry.undoes)
+        found = [one for one in self.entries if redoes.get(one.id) is False and self.standing.get(one.id)]
+        return found[-1] if found else None
 
     def standing_part(self, entry: LedgerEntry) -> LedgerEntry:
         paths = self.standing[entry.id]

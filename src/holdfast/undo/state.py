@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import logging
 import sqlite3
-from collections.abc import Callable, Generator, Iterable
+from collections.abc import Callable, Generator, Iterable, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
@@ -27,7 +27,11 @@ from holdfast.project.formats import ending_mark
 # An entry is a commit. Its message carries this document, its tree the blobs that the document names,
 # so that git itself keeps them. Nothing is ever taken out of a transaction: undoing adds an entry.
 
-MANIFEST_SCHEMA = Schema("side-car entry", {1: "files before and after, what it undoes, what is in doubt"})
+MANIFEST_SCHEMA = Schema(
+    "side-car entry",
+    {1: "files before and after, what it undoes, what is in doubt", 2: "what the record does not cover"},
+    {1: dict},
+)
 
 FileKind = Literal["begin", "change", "undo", "rollback", "commit"]
 Status = Literal["in-progress", "committed", "rolled-back"]
@@ -69,7 +73,7 @@ class PathChange(Value):
 
 
 class LedgerEntry(Value):
-    schema_version: Literal[1] = MANIFEST_SCHEMA.current
+    schema_version: Literal[2] = MANIFEST_SCHEMA.current
     id: str
     kind: FileKind
     transaction_id: TransactionId
@@ -83,6 +87,9 @@ class LedgerEntry(Value):
     )
     doubt: str = Field(default="", description="Why the change cannot be attributed to the session")
     left: tuple[str, ...] = Field(default=(), description="Paths that were left unchanged")
+    uncovered: tuple[str, ...] = Field(
+        default=(), description="What is not recorded: ignored files, submodules, a look that came late"
+    )
     continued_from: str | None = Field(default=None, description="The previous committed transaction")
 
     @property
@@ -139,6 +146,8 @@ CREATE TABLE IF NOT EXISTS branches (name TEXT PRIMARY KEY, oid TEXT NOT NULL) W
 CREATE TABLE IF NOT EXISTS unsynced (oid TEXT PRIMARY KEY, packed BLOB NOT NULL) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS notes (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
 """
+BORROWED = 2
+"""`stored` of a file whose content is in the user's repository alone, until a change of it is recorded."""
 WHOLE_TREE = b""
 """The path of a watch that covers every file."""
 
@@ -227,6 +236,15 @@ class State:
             (path,),
         ).fetchone()
         return KnownFile._make(row) if row else None
+
+    def put_files(self, files: Mapping[bytes, KnownFile | None]) -> None:
+        self._database.executemany(
+            "DELETE FROM files WHERE path = ?", [(path,) for path, known in files.items() if known is None]
+        )
+        self._database.executemany(
+            "INSERT OR REPLACE INTO files VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+            [(path, *known) for path, known in files.items() if known is not None],
+        )
 
     def put_file(self, path: bytes, known: KnownFile | None) -> None:
         self._put("files", "path", path, known)

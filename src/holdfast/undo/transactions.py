@@ -15,7 +15,7 @@ recorded *in doubt*, and taken back only on request.
 from __future__ import annotations
 
 import os
-from collections.abc import Generator, Iterable, Mapping
+from collections.abc import Collection, Generator, Iterable, Mapping
 from contextlib import contextmanager
 from itertools import count
 from pathlib import Path
@@ -29,6 +29,7 @@ from holdfast.base.ids import new_id
 from holdfast.base.process import ProcessIdentity, identify
 from holdfast.project.layout import ProjectLayout
 from holdfast.undo.carry import CarriedTransaction, to_document
+from holdfast.undo.git import run_git
 from holdfast.undo.ledger import Cache, Transaction
 from holdfast.undo.objects import Repository
 from holdfast.undo.state import WHOLE_TREE, LedgerEntry, PathChange, State
@@ -190,10 +191,12 @@ class SideCar:
         *,
         keeps_watching: bool = False,
         doubt: str = "",
+        missed: str = "",
     ) -> LedgerEntry | None:
         """The change since `watch`, which ends with it unless it `keeps_watching`; None where there is none.
 
-        With `paths`, of these alone; the others stay watched. `doubt` says why it may be somebody else's.
+        With `paths`, of these alone; the others stay watched. `doubt` says why it may be somebody else's,
+        `missed` what the record cannot hold.
         """
         names = self._names(paths)
         if keeps_watching and names is None and self._glance.complete:
@@ -222,6 +225,7 @@ class SideCar:
                 ending=names,
                 keeps_watching=keeps_watching,
                 doubt=doubt,
+                missed=missed,
             )
 
     def write(
@@ -257,6 +261,7 @@ class SideCar:
                 f"{os.fsdecode(name)} was changed in the meantime and was left unchanged",
                 hint="review it again, then repeat your last step",
             )
+        work.keep(before)  # it may be in the user's repository alone
         work.keep(after)  # so that a crash leaves nothing behind that nobody knows
         target = known.state.changed(oid=blob_id(after), size=len(after), stored=True)
         self._tree.put(name, known.state, target, after)
@@ -268,7 +273,15 @@ class SideCar:
             found = work.running(transaction_id)
             return work.add(transaction_id, found.session_id, "commit", status="committed", unwatch=True)
 
-    def undo(self, change_id: str, *, partial: bool = False, doubtful: bool = False) -> UndoOutcome:
+    def undo(
+        self,
+        change_id: str,
+        *,
+        partial: bool = False,
+        doubtful: bool = False,
+        files: Collection[str] | None = None,
+        dry_run: bool = False,
+    ) -> UndoOutcome:
         """Take one change back, and nothing else; what was undone can be undone itself. As with `rollback`,
         a file whose earlier content was not kept is left alone."""
         with self._at_work() as work:
@@ -280,19 +293,44 @@ class SideCar:
                     f"{change_id} has already been undone", hint="undo that undo instead"
                 )
             standing = [transaction.standing_part(entry)]
-            return work.restore(transaction, "undo", standing, partial=partial, doubtful=doubtful)
+            return work.restore(
+                transaction,
+                "undo",
+                standing,
+                partial=partial,
+                doubtful=doubtful,
+                files=files,
+                dry_run=dry_run,
+            )
 
-    def rollback(self, transaction_id: str, *, partial: bool = False, doubtful: bool = False) -> UndoOutcome:
+    def rollback(
+        self,
+        transaction_id: str,
+        *,
+        partial: bool = False,
+        doubtful: bool = False,
+        files: Collection[str] | None = None,
+        dry_run: bool = False,
+    ) -> UndoOutcome:
         """Take all changes of a transaction back: all of them, or with `partial` those that can be.
 
         A file whose earlier content was not kept is left alone even so; what is left can be tried again.
+        Of some `files` alone it is an undo: the transaction goes on.
         """
         with self._at_work() as work:
             transaction = work.ledger.read(transaction_id)
             if transaction.status == "rolled-back" and not transaction.changes:
                 raise IllegalTransitionError(f"transaction {transaction_id} has already been rolled back")
             changes = transaction.changes[::-1]
-            return work.restore(transaction, "rollback", changes, partial=partial, doubtful=doubtful)
+            return work.restore(
+                transaction,
+                "rollback" if files is None else "undo",
+                changes,
+                partial=partial,
+                doubtful=doubtful,
+                files=files,
+                dry_run=dry_run,
+            )
 
     # ── questions ──────────────────────────────────────────────────────────────────────────
 
@@ -312,6 +350,21 @@ class SideCar:
         """What a file held before or after a change; None where it was not there or was not kept."""
         state = change.before if side == "before" else change.after
         return self._repository.read(state.oid) if state is not None and state.stored else None
+
+    def difference(self, change: PathChange) -> list[str] | None:
+        """The lines of a unified diff; None where a side is no text or was not kept."""
+        sides = [self.content(change, "before"), self.content(change, "after")]
+        for state, content in zip((change.before, change.after), sides, strict=True):
+            if (state is not None and content is None) or b"\0" in (content or b""):
+                return None
+        with self._at_work():
+            oids = [self._repository.write("blob", content or b"") for content in sides]
+            found = run_git(
+                self.folder, "diff", "--text", "--no-ext-diff", "--no-textconv", "--no-color", *oids
+            )
+        lines = found.decode(errors="backslashreplace").split("\n")
+        start = next((number for number, line in enumerate(lines) if line.startswith("@@")), len(lines))
+        return lines[start:-1]
 
     def set_aside(self, entry: LedgerEntry) -> dict[str, Path]:
         """Files that an entry took out of the tree and that are not stored: path to where they lie now."""

@@ -17,6 +17,7 @@ from holdfast.base.file_stamps import settled_ctime
 from holdfast.project.formats import FOLDER
 from holdfast.undo.git import UsersGit
 from holdfast.undo.state import KnownFile, same_content
+from holdfast.undo.users_index import UsersIndex
 from holdfast.undo.worktree import UnreadableError, Worktree
 
 _QUICKLY_READ = 1 << 20
@@ -45,6 +46,8 @@ class TreeCache:
         self._source_stamps: list[Stamp | None] = []
         self.complete = False
         """Whether every file was looked at since it was last forgotten."""
+        self.nested: list[bytes] = []
+        """Repositories in the tree that git itself does not look into."""
 
     def forget(self) -> None:
         self._files.clear()
@@ -71,13 +74,19 @@ class TreeCache:
             self._folders = {
                 name: found for name in folders if (found := self._look_at_folder(name, now)) is not None
             }
-            names = self._tree.list_files(self._users_git)
+            listed = self._tree.list_files(self._users_git)
+            self.nested = [name for name in listed if name.endswith(b"/")]
+            names = [name for name in listed if not name.endswith(b"/")]
             folders = self._folders_that_count(names)
             if folders <= self._folders.keys():
                 self._folders = {name: self._folders[name] for name in folders}
                 return names
         self._source_stamps = [None]  # it does not stand still: ask again next time
         return names
+
+    def users_index(self) -> UsersIndex | None:
+        users_git = self._tree.users_git()
+        return users_git.index() if users_git else None
 
     def suspects(self, now: float) -> set[bytes]:
         """Paths that may hold something else than when they were last seen, new ones included."""
@@ -122,7 +131,7 @@ class TreeCache:
             return False
         if found is None or not same_content(known, found):
             return False
-        self._files[path] = found
+        self._files[path] = found._replace(stored=known.stored)
         return True
 
     # ── folders and what is ignored ────────────────────────────────────────────────────────

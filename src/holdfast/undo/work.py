@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Literal
@@ -20,14 +20,16 @@ from holdfast.base.errors import (
 )
 from holdfast.base.faults import fault_point
 from holdfast.base.ids import new_id
+from holdfast.base.path_text import shown_path
 from holdfast.base.process import ProcessIdentity, boot_mark
 from holdfast.base.redact import redact
 from holdfast.model.base import invalid
 from holdfast.model.git import encode_path
 from holdfast.undo.ledger import Cache, Ledger, Transaction
-from holdfast.undo.objects import Repository
+from holdfast.undo.objects import Repository, blob_id
 from holdfast.undo.restore import Restoring, rescue
 from holdfast.undo.state import (
+    BORROWED,
     WHOLE_TREE,
     FileKind,
     KnownFile,
@@ -39,11 +41,12 @@ from holdfast.undo.state import (
     same_content,
 )
 from holdfast.undo.tree_cache import TreeCache
-from holdfast.undo.worktree import UnreadableError, Worktree
+from holdfast.undo.worktree import UnreadableError, Worktree, is_ours
 
 log = logging.getLogger("holdfast.sidecar")
 
 _MOST_UNSYNCED = 512
+_UNASKED = "it was not asked for"
 _ONLY_SEEN = "it changed during the turn, but no tool call of the session names it"
 _LOOKED = "looked"
 """The note of when the whole tree was last looked at."""
@@ -117,6 +120,8 @@ class UndoWork:
         self._named_files = named_files
         self.glance = glance
         self._size = int(state.note("size") or 0)
+        self._unseen: dict[bytes, str] = {}
+        """Names in the tree that could not be looked at, each with what it is."""
 
     def recover(self, *, fresh: bool, ending: str | None) -> None:
         """End what others began; with the state just opened, also what the machine's end may have taken."""
@@ -184,7 +189,9 @@ class UndoWork:
     def begin_watching(
         self, transaction_id: str, session_id: str, owner: ProcessIdentity, continued_from: str | None
     ) -> None:
-        entry = self._entry(transaction_id, session_id, "begin", continued_from=continued_from)
+        entry = self._entry(
+            transaction_id, session_id, "begin", continued_from=continued_from, uncovered=self.uncovered()
+        )
         self.ledger.append(entry, {}, lambda: self.state.watch(transaction_id, [WHOLE_TREE], owner))
 
     def _entry(self, transaction_id: str, session_id: str, kind: FileKind, **more: object) -> LedgerEntry:
@@ -213,18 +220,20 @@ class UndoWork:
         ending: Iterable[bytes] | None = None,
         keeps_watching: bool = False,
         doubt: str = "",
+        missed: str = "",
         also: Callable[[], None] | None = None,
     ) -> LedgerEntry | None:
         """Look at the files in scope, and put what differs down to whom it belongs.
 
         Where `closing` names a transaction, its watch ends with this, unless it `keeps_watching`; returns
-        its entry.
+        its entry. What it `missed` is said in it, even where nothing was seen to change.
         """
         watches = [one for one in self.state.watches() if self._is_sound(one.transaction_id)]
         looked = self.tree.moment() if scope is None else None
         differing, refreshed = self._compare(scope)
         named_files = self._named_files() if differing and watches else no_named_files()
         shares, users = self._shares(differing, watches, closing, named_files, doubt)
+        differing = {**differing, **self._owned(differing, [path for one in shares.values() for path in one])}
         refreshed |= users
         mine = [
             self._change(owner, paths, differing, _doing(owner[0], closing, named_files) or description)
@@ -232,10 +241,15 @@ class UndoWork:
         ]
         # Its own comes last, with the rest, and of that what is certain.
         mine.sort(key=lambda one: (one[0].transaction_id == closing, not one[0].doubt))
+        if closing and missed and not (mine and mine[-1][0].transaction_id == closing):
+            mine.append(self._change((closing, ""), [], {}, description))
+        if closing and mine and mine[-1][0].transaction_id == closing:
+            listed = self.uncovered() if scope is None and not keeps_watching else ()
+            news = tuple(one for one in listed if one not in self.ledger.read(closing).uncovered)
+            mine[-1] = mine[-1][0].changed(uncovered=(*news, *filter(None, [missed]))), mine[-1][1]
 
         def rest() -> None:
-            for path, known in refreshed.items():
-                self.state.put_file(path, known)
+            self.state.put_files(refreshed)
             if closing and not keeps_watching:
                 self.state.unwatch(closing, ending)
             if also is not None:
@@ -266,6 +280,8 @@ class UndoWork:
 
         `doubt` is about all of the closing one's.
         """
+        if not watches:
+            return {}, {path: now for path, (_, now) in differing.items()}
         shares: dict[tuple[str, str], list[bytes]] = {}
         users = {path: differing[path][1] for path in self._there_before(differing, watches)}
         for path in [one for one in differing if one not in users]:
@@ -276,6 +292,15 @@ class UndoWork:
                 owner = (owner[0], doubt) if doubt and owner[0] == closing else owner
                 shares.setdefault(owner, []).append(path)
         return shares, users
+
+    def uncovered(self) -> tuple[str, ...]:
+        """What a record of the whole tree leaves out; to be asked after it was looked at."""
+        users_git = self.tree.users_git()
+        ignored = [one for one in users_git.list_ignored() if is_ours(one)] if users_git else []
+        names = {"ignored by git": ignored, "nested repository": self.glance.nested}
+        for path, kind in self._unseen.items():
+            names.setdefault(kind, []).append(path)
+        return tuple(f"{kind}: {_listed(found)}" for kind, found in names.items() if found)
 
     def _is_sound(self, transaction_id: str) -> bool:
         """A branch that was deleted or damaged by hand must not stand in everybody's way."""
@@ -290,26 +315,33 @@ class UndoWork:
         self, scope: Iterable[bytes] | None
     ) -> tuple[dict[bytes, tuple[KnownFile | None, KnownFile | None]], dict[bytes, KnownFile | None]]:
         """Files with another content than known (before, now), and those with only another stamp."""
-        whole = scope is None
-        if whole:
+        whole, index = scope is None, None
+        if scope is None:
             self.glance.forget()
             rows = self.state.all_files()
-            paths: Iterable[bytes] = {*self.glance.list_files(self._clock(), rows), *rows}
+            index = self.glance.users_index() if not rows else None
+            borrowed = index.files if index else {}
+            paths: Iterable[bytes] = {*self.glance.list_files(self._clock(), rows or borrowed), *rows}
             if not rows:
-                self._refuse_the_enormous(paths)
+                self._refuse_the_enormous(path for path in paths if path not in borrowed)
+            self._unseen = {}
         else:
             paths = list(scope)
             rows = {path: row for path in paths if (row := self.state.file(path)) is not None}
         differing: dict[bytes, tuple[KnownFile | None, KnownFile | None]] = {}
         refreshed: dict[bytes, KnownFile | None] = {}
-        for path in sorted(paths):
+        clock, look, saw = self._clock, self.tree.look, self.glance.saw
+        for path in sorted(paths):  # often many thousands
             before = rows.get(path)
             try:
-                now = self.tree.look(path, before, self._clock(), self.keep)
+                now = look(path, before, clock(), self.keep, index)
             except UnreadableError as error:
                 log.warning("not watched: %s", error.message)
+                self._unseen[path] = "unreadable"
                 continue
-            self.glance.saw(path, now)
+            if now is None and self.tree.is_folder(path):
+                self._unseen[path] = "submodule"
+            saw(path, now)
             if now is not before and now != before:
                 if same_content(before, now):
                     refreshed[path] = now
@@ -376,6 +408,27 @@ class UndoWork:
         )
         return entry, {path: differing[path][1] for path in paths}
 
+    def _owned(
+        self, differing: Mapping[bytes, tuple[KnownFile | None, KnownFile | None]], paths: Iterable[bytes]
+    ) -> dict[bytes, tuple[KnownFile | None, KnownFile | None]]:
+        """These, with what the user's repository alone holds copied: its owner may drop it at any time."""
+        own = self._copied(known for path in paths for known in differing[path])
+        return {path: (own(differing[path][0]), own(differing[path][1])) for path in paths}
+
+    def _copied(self, files: Iterable[KnownFile | None]) -> Callable[[KnownFile | None], KnownFile | None]:
+        """Copy what is borrowed; returns what makes of a file one that is stored here, or is not."""
+        borrowed = {known.oid for known in files if known and known.stored == BORROWED}
+        kept = {oid for oid in borrowed if self.repository.has(oid)}
+        users_git = self.tree.users_git() if borrowed - kept else None
+        for data in users_git.read_blobs(borrowed - kept) if users_git else ():
+            if self.keep(data):
+                kept.add(blob_id(data))
+
+        def own(known: KnownFile | None) -> KnownFile | None:
+            return known._replace(stored=known.oid in kept) if known and known.oid in borrowed else known
+
+        return own
+
     def keep(self, data: bytes) -> bool:
         if self._size + self.repository.added + len(data) > self._limits.total:
             return False
@@ -392,9 +445,15 @@ class UndoWork:
         *,
         partial: bool,
         doubtful: bool,
+        files: Collection[str] | None = None,
+        dry_run: bool = False,
     ) -> UndoOutcome:
+        """Of all files, or of these; a dry run comes as far as it can without touching any."""
+        touched = {change.path for one in entries for change in one.changes}
+        unasked = dict.fromkeys(touched.difference(files) if files is not None else (), _UNASKED)
         unsure = {c.path: one.doubt for one in entries if one.doubt and not doubtful for c in one.changes}
-        if unsure and not partial and all(c.path in unsure for one in entries for c in one.changes):
+        unsure = {path: doubt for path, doubt in unsure.items() if path not in unasked}
+        if unsure and not partial and touched <= {*unsure, *unasked}:
             raise ConflictError(
                 f"cannot tell which session made this change: {_told(unsure)}",
                 hint="review it with `holdfast tx show`; use --doubtful to undo it anyway",
@@ -404,19 +463,25 @@ class UndoWork:
             self,
             self._entry(transaction.id, transaction.session_id, kind, status=status),
             entries,
-            unsure,
+            {**unasked, **unsure},
             status_before=transaction.status,
             partial=partial,
         )
-        if not partial and (restoring.is_blocked or (restoring.left and not restoring.steps)):
+        left = {path: reason for path, reason in restoring.left.items() if path not in unasked}
+        if not partial and (restoring.is_blocked or (left and not restoring.steps)):
             raise ConflictError(
-                f"cannot be undone without losing changes: {_told(restoring.left)}",
+                f"cannot be undone without losing changes: {_told(left)}",
                 hint=f"nothing was changed; `holdfast tx {kind} --partial` skips these",
             )
+        if dry_run:
+            planned = tuple(step.path for step in restoring.steps)
+            return UndoOutcome(restoring.entry, planned, left, frozenset(unsure))
         with self.state.change():
             restoring.note(self.state)
         fault_point("sidecar.intended")
-        return replace(self._carry_out(restoring), in_doubt=frozenset(unsure))
+        done = self._carry_out(restoring)
+        left = {path: reason for path, reason in done.left.items() if path not in unasked}
+        return replace(done, left=left, in_doubt=frozenset(unsure))
 
     def _carry_out(self, restoring: Restoring) -> UndoOutcome:
         entry, files = restoring.carry_out(self.tree, self.repository, self._clock)
@@ -433,7 +498,9 @@ class UndoWork:
         """How these files are now, with what the user did to them taken in."""
         names = list(paths)
         self.settle(names)
-        return {path: self.state.file(path) for path in names}
+        found = {path: self.state.file(path) for path in names}
+        own = self._copied(found.values())
+        return {path: own(known) for path, known in found.items()}
 
     # ── room ───────────────────────────────────────────────────────────────────────────────
 
@@ -455,7 +522,8 @@ class UndoWork:
             self._repack()
 
     def _repack(self) -> None:
-        self.repository.repack(known.oid for known in self.state.all_files().values() if known.stored)
+        known = self.state.all_files().values()
+        self.repository.repack(one.oid for one in known if one.stored and one.stored != BORROWED)
         self._size = self.repository.size()
         with self.state.change():
             self.state.put_note("size", self._size)
@@ -500,6 +568,11 @@ def _owner(
     return chosen.transaction_id, "" if named or chosen.transaction_id not in named_files else _ONLY_SEEN
 
 
+def _listed(names: Sequence[bytes], most: int = 5) -> str:
+    more = f" and {len(names) - most:,} more" if len(names) > most else ""
+    return ", ".join(shown_path(encode_path(name)) for name in names[:most]) + more
+
+
 def _told(reasons: Mapping[str, str], most: int = 3) -> str:
-    lines = [f"{path} ({reason})" for path, reason in list(reasons.items())[:most]]
+    lines = [f"{shown_path(path)} ({reason})" for path, reason in list(reasons.items())[:most]]
     return ", ".join(lines) + (f" and {len(reasons) - most} more" if len(reasons) > most else "")

@@ -28,7 +28,8 @@ from holdfast.undo.git import UsersGit
 from holdfast.undo.objects import blob_id
 from holdfast.undo.plan import NOT_KEPT
 from holdfast.undo.set_aside import PART, SetAside, move
-from holdfast.undo.state import FileState, KnownFile, same
+from holdfast.undo.state import BORROWED, FileState, KnownFile, same
+from holdfast.undo.users_index import UsersIndex
 
 MOST_FILES = 200_000
 _STAGED = ".holdfast-staged-"
@@ -59,9 +60,12 @@ class Worktree:
         return UsersGit(self.root) if in_git else None
 
     def list_files(self, users_git: UsersGit | None) -> list[bytes]:
-        """Every file that the user's git does not ignore; where there is no git, every file."""
+        """Every file that the user's git does not ignore; where there is no git, every file.
+
+        A repository in the tree, which git does not look into, is a name that ends with `/`.
+        """
         names = self._walk() if users_git is None else users_git.list_unignored()
-        found = [name for name in names if _is_ours(name)]
+        found = [name for name in names if is_ours(name)]
         if len(found) > MOST_FILES:
             raise CannotDoError(
                 f"{self.root} holds more than {MOST_FILES:,} files", hint="give the paths to watch"
@@ -73,6 +77,9 @@ class Worktree:
             folders[:] = [name for name in folders if name not in (b".git", os.fsencode(FOLDER))]
             for name in names + [one for one in folders if os.path.islink(folder + b"/" + one)]:  # noqa: PTH114 - bytes
                 yield (folder.rstrip(b"/") + b"/" + name)[len(self._base) :]
+
+    def is_folder(self, path: bytes) -> bool:
+        return os.path.isdir(self.location(path)) and not os.path.islink(self.location(path))  # noqa: PTH112, PTH114 - bytes
 
     def size_of(self, path: bytes) -> int:
         try:
@@ -94,8 +101,10 @@ class Worktree:
 
     # ── looking ────────────────────────────────────────────────────────────────────────────
 
-    def look(self, path: bytes, known: KnownFile | None, now: float, keep: Keep) -> KnownFile | None:
-        """What is there; read, and handed to `keep`, only where the stamp does not settle it."""
+    def look(
+        self, path: bytes, known: KnownFile | None, now: float, keep: Keep, index: UsersIndex | None = None
+    ) -> KnownFile | None:
+        """What is there; read, and handed to `keep`, only where no stamp settles it."""
         location = self.location(path)
         try:
             if self._kind_of_folder(path) == "link":
@@ -103,6 +112,9 @@ class Worktree:
             status = os.lstat(location)
             if known is not None and _same_stamp(known, status):
                 return known
+            if index is not None and (oid := index.content_of(path, status)):
+                permissions, stamp = stat.S_IMODE(status.st_mode), settled_ctime(status, now)
+                return KnownFile(0, permissions, oid, status.st_size, BORROWED, status.st_mtime_ns, stamp)
             return self._read(location, status, now, keep)
         except (FileNotFoundError, NotADirectoryError):
             return None
@@ -164,7 +176,7 @@ class Worktree:
         kind = self._kind_of_folder(path)
         if kind in ("link", "file") and not any(_is_below(path, other) for other in leaving):
             return f"its folder is now a {kind}"
-        if os.path.isdir(self.location(path)) and not os.path.islink(self.location(path)):  # noqa: PTH112, PTH114 - bytes
+        if self.is_folder(path):
             inside = {
                 path + (folder + b"/" + name)[len(self.location(path)) :]
                 for folder, _, names in os.walk(self.location(path))
@@ -342,7 +354,7 @@ def checked_path(root: Path, path: str | bytes | os.PathLike[str]) -> bytes:
             raise InvalidInputError(f"{os.fsdecode(name)} is outside {root}")
         name = name[len(base) :]
     name = os.path.normpath(name)
-    if name.startswith((b"../", b"/")) or name in (b".", b"..") or not _is_ours(name):
+    if name.startswith((b"../", b"/")) or name.endswith(b"/") or name in (b".", b"..") or not is_ours(name):
         raise InvalidInputError(f"{os.fsdecode(name)} is not a file of the project that can be watched")
     return name
 
@@ -359,9 +371,12 @@ def _is_below(path: bytes, folder: bytes) -> bool:
     return path.startswith(folder + b"/")
 
 
-def _is_ours(name: bytes) -> bool:
-    parts = name.lower().split(b"/")
-    return b".git" not in parts and parts[0] != os.fsencode(FOLDER) and not name.endswith(b"/")
+def is_ours(name: bytes) -> bool:
+    lower = name.lower()
+    if b".git" not in lower and not lower.startswith(b"."):
+        return True
+    parts = lower.split(b"/")
+    return b".git" not in parts and parts[0] != os.fsencode(FOLDER)
 
 
 def _same_stamp(known: KnownFile, status: os.stat_result) -> bool:
