@@ -24,6 +24,7 @@ COMMANDS = {
     "import": "Import the sessions of a bundle FILE into this project.",
     "install": "Install Holdfast's hooks in a coding agent.",
     "list": "List workflows, most recently changed first.",
+    "mcp": "Serve Holdfast's tools to an agent over MCP.",
     "pause": "Pause a running workflow at the next task boundary.",
     "quiet": "Silence Holdfast's nudges in one agent session.",
     "reindex": "Rebuild the database from the session files.",
