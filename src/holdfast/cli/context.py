@@ -78,15 +78,17 @@ def max_characters(characters: int | None, tokens: int | None, default: int = _D
 def _compile(snapshot: str | None, options: dict[str, Any], max_chars: int) -> Compiled:
     if options["transcript"] is not None or options["session"] is not None:
         return _of_transcript(options, max_chars)
+    return snapshot_context("latest" if snapshot is None else snapshot, max_chars)
+
+
+def snapshot_context(snapshot: str, max_chars: int) -> Compiled:
     from holdfast.capture.drift import find_drift
     from holdfast.resume.snapshots import ResumeContextCompiler
     from holdfast.sessions.contexts import as_it_stands
 
     current = common.settings()
     with common.store_for(current) as store:
-        found = store.snapshot(
-            common.find_snapshot(store, current, "latest" if snapshot is None else snapshot).id
-        )
+        found = store.snapshot(common.find_snapshot(store, current, snapshot).id)
         workflow = store.workflow(found.workflow_id)
         found, moved_on = as_it_stands(store, found, workflow)
     drift = find_drift(found, current.project).sentences if workflow.worktree == current.worktree else ()
@@ -153,19 +155,29 @@ def history_command(snapshot: str, category: str, as_json: bool) -> None:
       holdfast history session-20260106-120000 decisions --json
     """
     from holdfast.resume.snapshots import history
-    from holdfast.sessions.contexts import history_data
 
-    current = common.settings()
-    with common.store_for(current) as store:
-        found = store.snapshot(common.find_snapshot(store, current, snapshot).id)
-        actions = _actions(store, current, found) if category == "journal" else []
     if as_json:
-        common.print_json(history_data(found, category, actions))
+        common.print_json(snapshot_history(snapshot, category))
         return
+    found, actions = _found(snapshot, category)
     text = history(found, category)
     if actions:
         text = ("" if text.startswith("No journal") else text) + "".join(f"- {line}\n" for line in actions)
     click.echo(text, nl=False)
+
+
+def snapshot_history(snapshot: str, category: str) -> object:
+    from holdfast.sessions.contexts import history_data
+
+    found, actions = _found(snapshot, category)
+    return history_data(found, category, actions)
+
+
+def _found(snapshot: str, category: str) -> tuple[SessionSnapshot, list[str]]:
+    current = common.settings()
+    with common.store_for(current) as store:
+        found = store.snapshot(common.find_snapshot(store, current, snapshot).id)
+        return found, _actions(store, current, found) if category == "journal" else []
 
 
 def _actions(store: SqlStore | RemoteStore, current: Settings, found: SessionSnapshot) -> list[str]:

@@ -1,31 +1,54 @@
-"""`install` and `uninstall`: hooks in a coding agent's settings."""
+"""`install` and `uninstall`: Holdfast in a coding agent's settings."""
 
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from pathlib import Path
+from typing import TypeVar
 
 import click
 
-from holdfast.base.errors import InvalidInputError
-from holdfast.hooks.install import AGENTS, InstallPlan, Target, installer_for
+from holdfast.base.errors import InvalidInputError, NotFoundError
+from holdfast.hooks.install import AGENTS, OLD_NAMES, InstallPlan, Target, agents_here, installer_for
+
+F = TypeVar("F", bound=Callable[..., object])
+
+
+class AgentName(click.Choice[str]):
+    """An agent as people call it; older names are understood, too."""
+
+    def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        return super().convert(OLD_NAMES.get(value, value), param, ctx)
+
+
+def _options(command: F) -> F:
+    """The same for both, so that what was installed is uninstalled by the same words."""
+    for option in (
+        click.option("--dry-run", is_flag=True, help="Show the changes as a diff without making them."),
+        click.option("--plugin", "form", flag_value="plugin", help="Claude Code: the hooks are in a plugin."),
+        click.option(
+            "--settings",
+            "form",
+            flag_value="settings",
+            default="settings",
+            help="Claude Code: the hooks are in its settings (default).",
+        ),
+        click.option("--project", "scope", flag_value="project", help="For this project only."),
+        click.option(
+            "--user", "scope", flag_value="user", default="user", help="For all projects (default)."
+        ),
+        click.option("--all", "everywhere", is_flag=True, help="For every agent that is found here."),
+        click.argument("agent", type=AgentName(list(AGENTS)), required=False),
+    ):
+        command = option(command)
+    return command
 
 
 @click.command("install")
-@click.argument("agent", type=click.Choice(list(AGENTS)))
-@click.option("--user", "scope", flag_value="user", default="user", help="For all projects (default).")
-@click.option("--project", "scope", flag_value="project", help="For this project only.")
-@click.option(
-    "--settings",
-    "form",
-    flag_value="settings",
-    default="settings",
-    help="Claude Code: put the hooks in its settings (default).",
-)
-@click.option("--plugin", "form", flag_value="plugin", help="Claude Code: put the hooks in a plugin.")
-@click.option("--dry-run", is_flag=True, help="Show the changes as a diff without making them.")
-def install_command(agent: str, scope: str, form: str, dry_run: bool) -> None:
-    """Install Holdfast's hooks in a coding agent.
+@_options
+def install_command(agent: str | None, everywhere: bool, scope: str, form: str, dry_run: bool) -> None:
+    """Install Holdfast in a coding agent: hooks, commands and tools.
 
     From then on its sessions are recorded, saved and can be resumed.
 
@@ -36,24 +59,38 @@ def install_command(agent: str, scope: str, form: str, dry_run: bool) -> None:
       holdfast install claude-code --dry-run
       holdfast install claude-code --plugin
       holdfast install codex --project
+      holdfast install --all
     """
-    plan = _planned(agent, target_for(scope), form)
-    changed = carry_out(plan, dry_run, f"Holdfast is installed for {agent}")
-    if not changed:
-        click.echo(f"Holdfast was already installed for {agent}.")
-    elif not dry_run:
-        for note in plan.notes:
-            click.echo(f"note: {note}")
+    target = target_for(scope)
+    agents = _chosen(agent, everywhere, target)
+    plans = {name: _planned(name, target, form) for name in agents}  # all are looked at before one is changed
+    for name, plan in plans.items():
+        if not carry_out(plan, dry_run, f"Holdfast is installed for {name}"):
+            click.echo(f"Holdfast was already installed for {name}.")
+        elif not dry_run:
+            for note in plan.notes:
+                click.echo(f"note: {note}")
+
+
+def _chosen(agent: str | None, everywhere: bool, target: Target) -> list[str]:
+    if (agent is None) == (not everywhere):
+        raise click.UsageError("Give an agent, or --all.")
+    if agent is not None:
+        return [agent]
+    found = agents_here(target)
+    if not found:
+        raise NotFoundError("no coding agent was found here", hint=f"name one: {', '.join(AGENTS)}")
+    return found
 
 
 def _planned(agent: str, target: Target, form: str) -> InstallPlan:
-    if form == "settings":
-        return installer_for(agent).install(target)
-    if agent != "claude-code":
-        raise InvalidInputError("--plugin only works with claude-code", hint=f"holdfast install {agent}")
-    from holdfast.hooks.install import claude
+    if agent == "claude-code":
+        from holdfast.hooks.install import claude
 
-    return claude.install(target, as_plugin=True)
+        return claude.install(target, as_plugin=form == "plugin")
+    if form == "plugin":
+        raise InvalidInputError("--plugin only works with claude-code", hint=f"holdfast install {agent}")
+    return installer_for(agent).install(target)
 
 
 def target_for(scope: str) -> Target:
@@ -82,12 +119,9 @@ def carry_out(plan: InstallPlan, dry_run: bool, done: str) -> bool:
 
 
 @click.command("uninstall")
-@click.argument("agent", type=click.Choice(list(AGENTS)))
-@click.option("--user", "scope", flag_value="user", default="user", help="For all projects (default).")
-@click.option("--project", "scope", flag_value="project", help="For this project only.")
-@click.option("--dry-run", is_flag=True, help="Show the changes as a diff without making them.")
-def uninstall_command(agent: str, scope: str, dry_run: bool) -> None:
-    """Remove Holdfast's hooks from a coding agent.
+@_options
+def uninstall_command(agent: str | None, everywhere: bool, scope: str, form: str, dry_run: bool) -> None:  # noqa: ARG001 - both forms go
+    """Remove Holdfast from a coding agent.
 
     Sessions and snapshots are kept.
 
@@ -95,7 +129,10 @@ def uninstall_command(agent: str, scope: str, dry_run: bool) -> None:
     Examples:
       holdfast uninstall claude-code --dry-run
       holdfast uninstall codex --project
+      holdfast uninstall --all
     """
-    plan = installer_for(agent).uninstall(target_for(scope))
-    if not carry_out(plan, dry_run, f"Holdfast was removed from {agent}"):
-        click.echo(f"Holdfast is not installed for {agent}.")
+    target = target_for(scope)
+    plans = {name: installer_for(name).uninstall(target) for name in _chosen(agent, everywhere, target)}
+    for name, plan in plans.items():
+        if not carry_out(plan, dry_run, f"Holdfast was removed from {name}"):
+            click.echo(f"Holdfast is not installed for {name}.")

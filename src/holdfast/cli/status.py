@@ -37,17 +37,20 @@ def status_command(workflow_id: str | None, as_json: bool) -> None:
       holdfast status
       holdfast status wf_01k9… --json
     """
-    current = common.settings()
-    report = {
+    report = status_report(common.settings(), workflow_id)
+    if as_json:
+        common.print_json(report)
+    else:
+        _print(report)
+
+
+def status_report(current: Settings, workflow_id: str | None) -> dict[str, Any]:
+    return {
         "project": current.worktree,
         "workflow": _workflow(current, workflow_id),
         "winddown": _winddown(current),
         "usage": _usage(current),
     }
-    if as_json:
-        common.print_json(report)
-    else:
-        _print(report)
 
 
 def _workflow(current: Settings, workflow_id: str | None) -> dict[str, Any] | None:

@@ -6,6 +6,7 @@
 # a third of the time that Python takes to start. Whatever is not certain here is left to Python.
 
 python=$1 agent=$2 event=$3
+[ "$agent" = claude-code ] && agent=claude
 
 # A program that is gone must not hold the agent up.
 [ -x "$python" ] || { cat >/dev/null; exit 0; }

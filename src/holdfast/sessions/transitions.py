@@ -350,6 +350,11 @@ class Core:
             )
         return self._apply(workflow, workflow.touched(self._now()), *entries)
 
+    def note(self, worktree: str, *entries: Entry) -> Workflow | None:
+        """Note it in a folder's open work, running or paused: the next pause takes it in."""
+        found = self._newest(worktree, ACTIVE) or self._newest(worktree, OPEN)
+        return self._apply(found, found.touched(self._now()), *entries) if found else None
+
     def advancing(
         self, workflow: Workflow, *entries: Entry, to: WorkflowStatus | None = None, **changes: object
     ) -> Change:

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
+import tomllib
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from holdfast.base.errors import InvalidInputError
-from holdfast.hooks.install import AGENTS, Target, installer_for
+from holdfast.hooks.install import AGENTS, COMMANDS, Target, installer_for
 from holdfast.hooks.install.files import backup_path
 from holdfast.hooks.install.hook_settings import runs_our_program
 
@@ -39,10 +42,13 @@ def documents(draw: st.DrawFn) -> dict[str, Any]:
     found: dict[str, Any] = draw(st.dictionaries(st.text(max_size=6), values, max_size=4))
     found.pop("hooks", None)
     found.pop("statusLine", None)
+    found.pop("mcpServers", None)
     if draw(st.booleans()):
         found["hooks"] = draw(hooks)
     if draw(st.booleans()):
         found["statusLine"] = {"type": "command", "command": "mine"}
+    if draw(st.booleans()):
+        found["mcpServers"] = {"mine": {"command": "mine"}}
     keys = draw(st.permutations(list(found)))
     return {key: found[key] for key in keys}
 
@@ -72,6 +78,10 @@ def _without_ours(document: dict[str, Any]) -> dict[str, Any]:
     kept: dict[str, Any] = {}
     for name, value in document.items():
         if name == "statusLine" and runs_our_program(value):
+            continue
+        if name == "mcpServers":
+            own = {key: server for key, server in value.items() if not runs_our_program(server)}
+            kept |= {name: own} if own else {}
             continue
         kept[name] = value
     for groups in kept.get("hooks", {}).values():
@@ -116,7 +126,9 @@ def test_the_users_entries_keep_their_places(
     after = json.loads(path.read_text(encoding="utf-8-sig"))
     assert [name for name in after if name in before] == list(before)
     for name, value in before.items():
-        if name != "hooks":
+        if name == "mcpServers":
+            assert after[name].items() >= value.items()
+        elif name != "hooks":
             assert after[name] == value
     for event, groups in before.get("hooks", {}).items():
         assert after["hooks"][event][: len(groups)] == groups
@@ -255,3 +267,91 @@ def test_every_agent_has_an_installer() -> None:
     for agent in AGENTS:
         assert installer_for(agent).install
         assert installer_for(agent).uninstall
+
+
+# ── commands, tools, every agent at once ──────────────────────────────────────────────────────────
+
+COMMAND_FILES = {
+    "claude-code": ".claude/skills/holdfast/skills/{}/SKILL.md",
+    "codex": ".codex/skills/holdfast-{}/SKILL.md",
+    "gemini": ".gemini/commands/holdfast/{}.toml",
+    "opencode": ".config/opencode/command/holdfast-{}.md",
+}
+
+
+@pytest.mark.parametrize("agent", AGENTS)
+def test_every_agent_gets_the_commands_in_its_own_format(agent: str, tmp_path: Path) -> None:
+    _install(agent, tmp_path)
+    for name, one in COMMANDS.items():
+        text = (tmp_path / COMMAND_FILES[agent].format(name)).read_text()
+        if agent == "gemini":
+            text = tomllib.loads(text)["prompt"]
+        else:
+            assert text.startswith("---\n")
+        assert f"{sys.executable} -P -m holdfast {one.arguments}" in text
+    _uninstall(agent, tmp_path)
+    assert [path for path in tmp_path.rglob("*") if path.is_file()] == []
+
+
+def test_every_agent_gets_the_tools(tmp_path: Path) -> None:
+    for agent in AGENTS:
+        _install(agent, tmp_path)
+    words = [sys.executable, "-P", "-m", "holdfast", "mcp"]
+    plugin = json.loads((tmp_path / ".claude/skills/holdfast/.mcp.json").read_text())
+    codex = tomllib.loads((tmp_path / ".codex/config.toml").read_text())["mcp_servers"]
+    gemini = json.loads((tmp_path / ".gemini/settings.json").read_text())
+    for servers in (plugin["mcpServers"], codex, gemini["mcpServers"]):
+        assert [servers["holdfast"]["command"], *servers["holdfast"]["args"]] == words
+    assert (
+        f"const MCP = {json.dumps(words)}" in (tmp_path / ".config/opencode/plugin/holdfast.js").read_text()
+    )
+
+
+@pytest.mark.parametrize(
+    "text", ["", 'model = "o3"', 'model = "o3"\n', "[mcp_servers.mine]\ncommand = 'x'\n\n"]
+)
+def test_the_codex_settings_are_as_before_to_the_byte(text: str, tmp_path: Path) -> None:
+    path = tmp_path / ".codex" / "config.toml"
+    path.parent.mkdir()
+    if text:
+        path.write_text(text)
+    _install("codex", tmp_path)
+    once = path.read_text()
+    assert "holdfast" in tomllib.loads(once)["mcp_servers"]
+    _install("codex", tmp_path)
+    assert path.read_text() == once
+    _uninstall("codex", tmp_path)
+    assert (path.read_text() if path.exists() else "") == text
+
+
+def test_a_server_of_that_name_that_the_user_has_stays(tmp_path: Path) -> None:
+    path = tmp_path / ".codex" / "config.toml"
+    path.parent.mkdir()
+    path.write_text("[mcp_servers.holdfast]\ncommand = 'mine'\n")
+    _install("codex", tmp_path)
+    assert path.read_text() == "[mcp_servers.holdfast]\ncommand = 'mine'\n"
+    path.write_text("not = = toml")
+    with pytest.raises(InvalidInputError, match="nvalid"):
+        _install("codex", tmp_path)
+
+
+def test_install_all_takes_what_is_there_and_uninstall_the_same_words(tmp_path: Path) -> None:
+    environment = {"HOME": str(tmp_path), "HOLDFAST_HOME": str(tmp_path / "data"), "PATH": str(tmp_path)}
+
+    def run(*words: str) -> subprocess.CompletedProcess[str]:
+        command = [sys.executable, "-P", "-m", "holdfast", *words]
+        return subprocess.run(
+            command, env=environment, cwd=tmp_path, capture_output=True, text=True, check=False
+        )
+
+    assert "no coding agent was found" in run("install", "--all").stderr
+    (tmp_path / ".claude").mkdir()
+    (tmp_path / ".gemini").mkdir()
+    done = run("install", "--all")
+    assert "installed for claude-code" in done.stdout
+    assert "installed for gemini" in done.stdout
+    assert "codex" not in done.stdout
+    assert "already installed for claude-code" in run("install", "claude").stdout, "the old name"
+    assert "removed from gemini" in run("uninstall", "gemini", "--user", "--settings").stdout
+    assert "removed from claude-code" in run("uninstall", "--all", "--plugin").stdout
+    assert run("install").returncode == 2

@@ -210,6 +210,8 @@ _LONGEST = 8
 """Seconds after which a hook gives itself up; some moments wait for a snapshot."""
 _LONGER = {"SessionStart": 28, "session.created": 28, "session.compacted": 28, "PreCompact": 55}
 _LONGER["session.compacting"] = 55
+_SHORTER = {"claude-code": "claude", "gemini-cli": "gemini"}
+"""How agents are called outside, and here."""
 USAGE = "usage: holdfast-hook AGENT EVENT < payload.json\n"
 
 
@@ -218,6 +220,7 @@ def run(arguments: list[str]) -> int:
         os.write(2 if len(arguments) != 2 else 1, USAGE.encode())
         return 0
     agent, name = arguments
+    agent = _SHORTER.get(agent, agent)
     _give_up_after(_LONGER.get(name, _LONGEST))
     try:
         return _answered(agent, name)

@@ -4,12 +4,25 @@ from __future__ import annotations
 
 import json
 import shlex
+import tomllib
 from abc import ABC, abstractmethod
 from pathlib import Path
 from typing import Any, ClassVar
 
+from holdfast.base.errors import InvalidInputError
 from holdfast.hooks.events import EVENTS, HookEvent, hook_command
-from holdfast.hooks.install import InstallPlan, Target, files, hook_settings
+from holdfast.hooks.install import (
+    COMMANDS,
+    WITHOUT_MCP,
+    InstallPlan,
+    Target,
+    command_text,
+    files,
+    hook_settings,
+    mcp_is_there,
+    program_words,
+)
+from holdfast.hooks.install.files import FileChange
 
 _OPENCODE_TEMPLATE = Path(__file__).with_name("opencode_plugin.js")
 
@@ -23,12 +36,30 @@ class HooksInSettings(ABC):
 
     def install(self, target: Target) -> InstallPlan:
         change = hook_settings.plan_install(self.file(target), self._wanted(), comments=self.comments)
-        return InstallPlan((change,), self.notes(target))
+        own = [files.plan_install(path, text) for path, text in self._commands(target)]
+        return InstallPlan((change, *own, *self.servers(target)), self.notes(target))
 
     def uninstall(self, target: Target) -> InstallPlan:
         wanted = self._wanted()
         change = hook_settings.plan_uninstall(self.file(target), wanted, comments=self.comments)
-        return InstallPlan((change,))
+        folder = self.file(target).parent
+        own = [files.plan_uninstall(path, folder) for path, _ in self._commands(target)]
+        return InstallPlan((change, *own, *self.servers(target, remove=True)))
+
+    def _commands(self, target: Target) -> list[tuple[Path, str]]:
+        program = shlex.join(program_words())
+        folder = self.file(target).parent
+        return [(folder / self.command_file(name), self.command(name, program)) for name in COMMANDS]
+
+    @abstractmethod
+    def command_file(self, name: str) -> str: ...
+
+    @abstractmethod
+    def command(self, name: str, program: str) -> str: ...
+
+    def servers(self, target: Target, *, remove: bool = False) -> tuple[FileChange, ...]:  # noqa: ARG002
+        """Where the tools over MCP are named in a file of their own."""
+        return ()
 
     def _wanted(self) -> hook_settings.Wanted:
         groups = {event.name: {"hooks": [self.hook(event)]} for event in EVENTS[self.agent]}
@@ -54,10 +85,25 @@ class Codex(HooksInSettings):
         folder = target.project / ".codex" if target.project else target.folder("CODEX_HOME", ".codex")
         return folder / "hooks.json"
 
+    def command_file(self, name: str) -> str:
+        return f"skills/holdfast-{name}/SKILL.md"
+
+    def command(self, name: str, program: str) -> str:
+        """A skill; the user calls it as `$holdfast-status`."""
+        about = f'name: holdfast-{name}\ndescription: "{COMMANDS[name].description}"'
+        return f"---\n{about}\n---\n\n{command_text(name, program)}"
+
+    def servers(self, target: Target, *, remove: bool = False) -> tuple[FileChange, ...]:
+        if not remove and not mcp_is_there():
+            return ()
+        path = self.file(target).with_name("config.toml")
+        return (toml_block(path, "" if remove else _CODEX_SERVER.format(*map(json.dumps, _server_words()))),)
+
     def notes(self, target: Target) -> tuple[str, ...]:  # noqa: ARG002 - the same everywhere
         return (
             "Codex does not run a hook until you trust it: start `codex`, type /hooks and trust Holdfast's "
             "hooks.",
+            *(() if mcp_is_there() else (WITHOUT_MCP,)),
         )
 
 
@@ -74,20 +120,81 @@ class Gemini(HooksInSettings):
     def hook(self, event: HookEvent) -> dict[str, Any]:
         return {"name": f"holdfast-{event.name}", **super().hook(event), "timeout": event.timeout * 1000}
 
+    def command_file(self, name: str) -> str:
+        return f"commands/holdfast/{name}.toml"
+
+    def command(self, name: str, program: str) -> str:
+        """The user calls it as `/holdfast:status`. JSON's strings are TOML's, too."""
+        about = json.dumps(COMMANDS[name].description, ensure_ascii=False)
+        return (
+            f"description = {about}\nprompt = {json.dumps(command_text(name, program), ensure_ascii=False)}\n"
+        )
+
+    def _wanted(self) -> hook_settings.Wanted:
+        command, arguments = _server_words()
+        entry = {"command": command, "args": arguments}
+        return hook_settings.Wanted(
+            super()._wanted().groups, servers={"holdfast": entry} if mcp_is_there() else {}
+        )
+
     def notes(self, target: Target) -> tuple[str, ...]:
         told = ("Gemini CLI runs a project's hooks only in a folder you trust (/permissions).",)
-        return told if target.project else ()
+        return (*(told if target.project else ()), *(() if mcp_is_there() else (WITHOUT_MCP,)))
+
+
+def _server_words() -> tuple[str, list[str]]:
+    words = program_words()
+    return words[0], [*words[1:], "mcp"]
+
+
+_BLOCK_START, _BLOCK_END = "# begin: made by holdfast install\n", "# end: made by holdfast install\n"
+_CODEX_SERVER = "[mcp_servers.holdfast]\ncommand = {}\nargs = {}\n"
+
+
+def toml_block(path: Path, block: str) -> FileChange:
+    """Our tables at the end of a file of the user's; an empty block takes them out to the byte."""
+    before = files.read_text(path)
+    head, found, rest = (before or "").partition(_BLOCK_START)
+    own = head[:-1] + rest.partition(_BLOCK_END)[2] if found else before or ""
+    _check_toml(path, own)
+    if not block or ("mcp_servers" in own and "holdfast" in tomllib.loads(own).get("mcp_servers", {})):
+        after = own or None if found else before
+    else:
+        after = f"{own}{chr(10) if own else ''}{_BLOCK_START}{block}{_BLOCK_END}"
+        _check_toml(path, after)
+    return FileChange(path, before, after, within=path.parent)
+
+
+def _check_toml(path: Path, text: str) -> None:
+    try:
+        tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise InvalidInputError(f"{path}: {error}", hint="fix the file; nothing was changed") from None
 
 
 class OpenCode:
     """A plugin file of ours, since it has no hook commands; it calls the same program."""
 
     def install(self, target: Target) -> InstallPlan:
-        return InstallPlan((files.plan_install(_plugin_file(target), plugin_text()),))
+        texts = {_plugin_file(target): plugin_text(), **_opencode_commands(target)}
+        notes = () if mcp_is_there() else (WITHOUT_MCP,)
+        return InstallPlan(tuple(files.plan_install(path, text) for path, text in texts.items()), notes)
 
     def uninstall(self, target: Target) -> InstallPlan:
-        path = _plugin_file(target)
-        return InstallPlan((files.plan_uninstall(path, path.parents[1]),))
+        plugin = _plugin_file(target)
+        paths = (plugin, *_opencode_commands(target))
+        return InstallPlan(tuple(files.plan_uninstall(path, plugin.parents[1]) for path in paths))
+
+
+def _opencode_commands(target: Target) -> dict[Path, str]:
+    """The user calls one as `/holdfast-status`."""
+    folder, program = _plugin_file(target).parents[1] / "command", shlex.join(program_words())
+    return {
+        folder / f"holdfast-{name}.md": (
+            f"---\ndescription: {json.dumps(one.description)}\n---\n\n{command_text(name, program)}"
+        )
+        for name, one in COMMANDS.items()
+    }
 
 
 def plugin_text() -> str:
@@ -97,6 +204,8 @@ def plugin_text() -> str:
         for event in EVENTS["opencode"]
     }
     body = _OPENCODE_TEMPLATE.read_text(encoding="utf-8")
+    server = [*program_words(), "mcp"] if mcp_is_there() else None
+    body = body.replace("const MCP = null", f"const MCP = {json.dumps(server)}")
     return body.replace("const EVENTS = {}", f"const EVENTS = {json.dumps(events, indent=2)}")
 
 

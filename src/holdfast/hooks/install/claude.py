@@ -1,62 +1,40 @@
-"""The skills quiet and unquiet, as Claude Code reads them."""
+"""Claude Code: hooks, skills, the MCP entry and the status line."""
 
 from __future__ import annotations
 
 import json
 import shlex
-import sys
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from holdfast._version import __version__
 from holdfast.hooks.events import EVENTS, HookEvent, hook_command
-from holdfast.hooks.install import InstallPlan, Target, files, hook_settings
+from holdfast.hooks.install import (
+    COMMANDS,
+    WITHOUT_MCP,
+    InstallPlan,
+    Target,
+    command_text,
+    files,
+    hook_settings,
+    mcp_is_there,
+    program_words,
+)
 from holdfast.hooks.install.files import FileChange
-
-
-@dataclass(frozen=True)
-class Skill:
-    description: str
-    arguments: str
-    answer: str
-
-
-SKILLS = {
-    "quiet": Skill(
-        "Silence Holdfast's nudges in this session. Use when the user says: pause holdfast, pause ctx, "
-        "pause context, stop the nudges, quiet mode.",
-        "quiet on",
-        "Holdfast's nudges are off in this session; guards still run. Turn them back on with "
-        "/holdfast:unquiet.",
-    ),
-    "unquiet": Skill(
-        "Turn Holdfast's nudges back on in this session. Use when the user says: resume holdfast, "
-        "resume ctx, resume context, turn nudges back on, unpause.",
-        "quiet off",
-        "Holdfast's nudges are back on in this session.",
-    ),
-}
 
 
 def skill_text(name: str, program: str) -> str:
     """Claude Code puts its session's id in, so that exactly this session is meant."""
-    skill = SKILLS[name]
+    more = " --session-id ${CLAUDE_SESSION_ID}" if name in ("quiet", "unquiet") else ""
+    verb = COMMANDS[name].arguments.split()[0]
     return f"""---
 name: {name}
-description: "{skill.description}"
-allowed-tools: Bash({program} quiet:*)
+description: "{COMMANDS[name].description}"
+allowed-tools: Bash({program} {verb}:*)
 ---
 
-Run this with the Bash tool, exactly as written:
-
-```sh
-{program} {skill.arguments} --session-id ${{CLAUDE_SESSION_ID}}
-```
-
-Then say in one line: {skill.answer}
-"""
+{command_text(name, program, more)}"""
 
 
 # ── claude plugin ─────────────────────────────────────────────────────────────────────────────────
@@ -83,12 +61,13 @@ def portable_command(event: str) -> list[str]:
 
 
 def installed_files(*, with_hooks: bool) -> dict[str, str]:
-    program = f"{shlex.quote(sys.executable)} -P -m holdfast"
-    return _files(program, installed_command if with_hooks else None)
+    words = program_words()
+    files = _files(shlex.join(words), installed_command if with_hooks else None)
+    return {**files, ".mcp.json": _mcp_text(words)}
 
 
 def portable_files() -> dict[str, str]:
-    return _files("holdfast", portable_command)
+    return {**_files("holdfast", portable_command), ".mcp.json": _mcp_text([NAME])}
 
 
 def hook_groups(command: CommandWords) -> dict[str, dict[str, Any]]:
@@ -107,9 +86,13 @@ def _files(program: str, command: CommandWords | None) -> dict[str, str]:
     if command:
         groups = {event: [group] for event, group in hook_groups(command).items()}
         files["hooks/hooks.json"] = _json({"description": "Holdfast records the session.", "hooks": groups})
-    for name in SKILLS:
+    for name in COMMANDS:
         files[f"skills/{name}/SKILL.md"] = skill_text(name, program)
     return files
+
+
+def _mcp_text(words: list[str]) -> str:
+    return _json({"mcpServers": {NAME: {"command": words[0], "args": [*words[1:], "mcp"]}}})
 
 
 def _manifest() -> dict[str, Any]:
@@ -139,6 +122,8 @@ def install(target: Target, *, as_plugin: bool = False) -> InstallPlan:
     settings = hook_settings.plan_install(settings_file(target), _wanted(as_plugin), comments=False)
     folder = plugin_folder(target)
     texts = installed_files(with_hooks=as_plugin)
+    if not mcp_is_there():
+        texts.pop(".mcp.json")
     changes = [files.plan_install(folder / name, text) for name, text in texts.items()]
     if not as_plugin:
         changes.append(files.plan_uninstall(folder / "hooks" / "hooks.json", folder))
@@ -175,6 +160,8 @@ def _wanted(as_plugin: bool) -> hook_settings.Wanted:
 
 def _notes(settings: FileChange) -> tuple[str, ...]:
     notes = ["Claude Code reads its hooks at startup: sessions already running are not recorded."]
+    if not mcp_is_there():
+        notes.append(WITHOUT_MCP)
     if not hook_settings.holds_setting(settings.after, STATUS_LINE):
         notes.append("Your own status line is kept; Holdfast's would show how full the context is.")
     return tuple(notes)

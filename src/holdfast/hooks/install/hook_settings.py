@@ -16,7 +16,8 @@ from holdfast.base.errors import InvalidInputError
 from holdfast.hooks.install import jsonc
 from holdfast.hooks.install.files import FileChange, backup_path, read_text
 
-_OURS = ("/holdfast/hooks/hook.sh", "/holdfast/hooks/entry.py", "holdfast-hook")
+_OURS = ("/holdfast/hooks/hook.sh", "/holdfast/hooks/entry.py", "holdfast-hook", "-m holdfast mcp")
+_SERVERS = "mcpServers"
 _EMPTY = "{}\n"
 
 
@@ -27,6 +28,8 @@ class Wanted:
     groups: Mapping[str, dict[str, Any]]
     settings: Mapping[str, Any] = field(default_factory=dict[str, Any])
     """Put in where the user has none of that name; taken out where it is ours."""
+    servers: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    """Tools over MCP, likewise, among those in `mcpServers`."""
 
 
 def plan_install(path: Path, wanted: Wanted, *, comments: bool) -> FileChange:
@@ -61,8 +64,9 @@ class _Document:
         self._root = self._parse(text)
 
     def holds_ours(self) -> bool:
+        own = (*(self._root.members or ()), *_servers_of(self._root))
         return any(True for _ in self._ours(self._root)) or any(
-            runs_our_program(one.node.plain) for one in self._root.members or []
+            runs_our_program(one.node.plain) for one in own
         )
 
     def is_installed_over(self, kept: str | None, wanted: Wanted) -> bool:
@@ -81,7 +85,17 @@ class _Document:
             root = self._parse(text)
             if root.get(name) is None:
                 text = jsonc.insert(text if text.strip() else _EMPTY, root, _member(name, value))
+        for name, value in wanted.servers.items():
+            text = self._with_server(text, name, value)
         return text
+
+    def _with_server(self, text: str, name: str, value: Any) -> str:
+        root = self._parse(text)
+        listed = root.get(_SERVERS)
+        if listed is None:
+            return jsonc.insert(text if text.strip() else _EMPTY, root, _member(_SERVERS, {name: value}))
+        known = self._object(text, listed.node, _SERVERS)
+        return text if known.get(name) is not None else jsonc.insert(text, known, _member(name, value))
 
     def uninstalled(self, kept: str | None) -> str | None:
         text = self._without_ours(kept)
@@ -99,7 +113,12 @@ class _Document:
             for one in self._root.members or []
             if runs_our_program(one.node.plain) and wanted.settings.get(one.name) != one.node.plain
         ]
-        return found == expected and not rest and not stale
+        servers = {
+            one.name: one.node.plain for one in _servers_of(self._root) if runs_our_program(one.node.plain)
+        }
+        taken = {one.name for one in _servers_of(self._root)} - set(servers)
+        wanted_servers = {name: value for name, value in wanted.servers.items() if name not in taken}
+        return found == expected and not rest and not stale and servers == wanted_servers
 
     def _without_ours(self, kept: str | None) -> str:
         """Our hooks go, then the lists and groups that they leave empty, unless they were there empty."""
@@ -125,6 +144,15 @@ class _Document:
         for index, one in enumerate(root.members or []):
             if runs_our_program(one.node.plain):
                 yield self._cut(text, root, index)
+        for index, one in enumerate(_servers_of(root)):
+            if runs_our_program(one.node.plain):
+                yield self._cut_server(text, root, index, known)
+
+    def _cut_server(self, text: str, root: jsonc.JsonNode, index: int, known: jsonc.JsonNode) -> str:
+        listed = cast("jsonc.JsonMember", root.get(_SERVERS))
+        if len(listed.node.members or []) > 1 or known.get(_SERVERS) is not None:
+            return self._cut(text, listed.node, index)
+        return self._cut(text, root, (root.members or []).index(listed))
 
     def _cut_event(
         self, text: str, root: jsonc.JsonNode, event: jsonc.JsonMember, known: jsonc.JsonNode
@@ -188,6 +216,11 @@ class _Document:
                 hint="fix the file; nothing was changed",
             )
         return node
+
+
+def _servers_of(root: jsonc.JsonNode) -> list[jsonc.JsonMember]:
+    listed = root.get(_SERVERS)
+    return (listed.node.members or []) if listed else []
 
 
 def holds_setting(text: str | None, name: str) -> bool:

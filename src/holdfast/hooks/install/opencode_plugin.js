@@ -5,6 +5,7 @@
 import { spawn, spawnSync } from "node:child_process"
 
 const EVENTS = {}
+const MCP = null // the command that serves Holdfast's tools, if they are installed
 
 // One process an event: the payload goes in, an answer comes out; anything else reads as no answer.
 function ask(event, payload) {
@@ -96,6 +97,12 @@ export const Holdfast = async ({ client, directory }) => {
   })
 
   return {
+    config: async (config) => {
+      if (MCP && !config.mcp?.holdfast) {
+        config.mcp = { ...config.mcp, holdfast: { type: "local", command: MCP, enabled: true } }
+      }
+    },
+
     event: async ({ event }) => {
       const sessionID = event.properties?.sessionID ?? event.properties?.info?.id
       if (helpers.has(sessionID)) return

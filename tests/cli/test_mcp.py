@@ -1,0 +1,188 @@
+"""`holdfast mcp` as an agent uses it: the official client, over pipes and over HTTP."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import Any
+
+import httpx2
+import pytest
+from mcp import Client, MCPError, StdioServerParameters
+from mcp.client.streamable_http import streamable_http_client
+
+from holdfast.cli.mcp import TOOLS
+
+PROGRAM = [sys.executable, "-P", "-m", "holdfast", "mcp"]
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    folder = tmp_path / "project"
+    folder.mkdir()
+    for words in (
+        ("init", "-q"),
+        ("-c", "user.name=A", "-c", "user.email=a@b", "commit", "-qm", "x", "--allow-empty"),
+    ):
+        subprocess.run(["git", *words], cwd=folder, check=True, env=environment(folder))
+    return folder
+
+
+def environment(project: Path) -> dict[str, str]:
+    home = str(project.parent / "home")
+    return {"PATH": os.environ["PATH"], "HOME": home, "HOLDFAST_HOME": home, "HOLDFAST_PROJECT": str(project)}
+
+
+def with_client(server: Any, use: Callable[[Client], Awaitable[Any]]) -> Any:
+    async def run() -> Any:
+        async with Client(server) as client:
+            return await use(client)
+
+    return asyncio.run(run())
+
+
+def over_pipes(project: Path) -> StdioServerParameters:
+    return StdioServerParameters(
+        command=PROGRAM[0], args=PROGRAM[1:], env=environment(project), cwd=str(project)
+    )
+
+
+async def call(client: Client, tool: str, **arguments: Any) -> Any:
+    """Its answer; an error as its words."""
+    result = await client.call_tool(tool, arguments)
+    text = "".join(getattr(block, "text", "") for block in result.content)
+    if result.is_error:
+        return f"error: {text}"
+    try:
+        return json.loads(text)
+    except ValueError:
+        return text
+
+
+def test_an_agent_records_and_the_next_one_is_told(project: Path) -> None:
+    async def use(client: Client) -> None:
+        listed = await client.list_tools()
+        assert {tool.name for tool in listed.tools} == {tool.__name__ for tool in TOOLS}
+        assert all(tool.description for tool in listed.tools)
+        assert "workflow" not in await call(client, "status")
+        decided = {"decision": "Use SQLite", "reason": "one file, no server", "alternatives": ["PostgreSQL"]}
+        assert "recorded" in await call(client, "record_decision", **decided)
+        assert "recorded" in await call(client, "record_constraint", text="Never touch the public API.")
+        assert "snapshot" in await call(
+            client, "record_handover", text="Goal: the cache. Next: write test_cache.py."
+        )
+        assert (await call(client, "status"))["workflow"]["status"] == "paused"
+        context = await call(client, "context")
+        for words in ("Use SQLite", "Never touch the public API.", "Next: write test_cache.py."):
+            assert words in context
+        for number in range(3):
+            await call(client, "record_decision", decision=f"Choice {number}", reason="r")
+        assert "snapshot" in await call(client, "request_pause", reason="lunch")
+        page = await call(client, "history", category="decisions", limit=3)
+        assert (page["total"], page["next_offset"], len(page["entries"])) == (4, 3, 3)
+        rest = await call(client, "history", category="decisions", limit=3, offset=3)
+        assert (rest["next_offset"], rest["entries"][0]["description"]) == (None, "Choice 2")
+
+    with_client(over_pipes(project), use)
+
+
+def test_what_cannot_be_done_is_said_and_the_server_goes_on(project: Path) -> None:
+    async def use(client: Client) -> None:
+        assert "error" in await call(client, "context")
+        assert "no session has changed files" in await call(client, "undo_preview")
+        assert "decision is empty" in await call(client, "record_decision", decision=" ", reason="r")
+        assert "at most 8,000" in await call(client, "record_handover", text="x" * 9_000)
+        assert "limit between" in await call(client, "history", category="tasks", limit=10_000)
+        for tool, arguments in (
+            ("history", {"category": "gossip"}),
+            ("record_constraint", {"text": 5}),
+            ("none", {}),
+        ):
+            try:
+                assert "rror" in str(await call(client, tool, **arguments))
+            except MCPError:
+                continue
+        secret = "ghp_" + "a1" * 18
+        await call(client, "record_constraint", text=f"the token is {secret}")
+        await call(client, "request_pause", reason="now")
+        assert secret not in await call(client, "context")
+
+    with_client(over_pipes(project), use)
+
+
+def test_an_undo_is_previewed_and_nothing_changes(project: Path) -> None:
+    changed = project / "a.txt"
+    changed.write_text("a")
+    words = [sys.executable, "-c", _CHANGE_A_FILE, str(project)]
+    subprocess.run(words, check=True, env=environment(project), cwd=project)
+
+    async def use(client: Client) -> None:
+        preview = await call(client, "undo_preview")
+        assert preview["files"] == {"a.txt": "restored"}
+        assert preview["undo_with"].startswith("holdfast tx rollback ")
+
+    with_client(over_pipes(project), use)
+    assert changed.read_text() == "x"
+
+
+_CHANGE_A_FILE = """
+import sys, pathlib
+from holdfast.undo.transactions import SideCar
+project = pathlib.Path(sys.argv[1])
+with SideCar(project) as sidecar:
+    transaction = sidecar.begin("a session")
+    sidecar.write(transaction.id, "a.txt", b"a", b"x")
+    sidecar.commit(transaction.id)
+"""
+
+
+def test_rubbish_and_a_client_that_goes_away(project: Path) -> None:
+    hello = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "t", "version": "1"}}
+    request = json.dumps({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": hello})
+    rubbish = b"not json\n\xff\xfe\x00\n[]\n" + b'{"jsonrpc": "2.0"}\n' + b"{" * 5_000 + b"\n"
+    done = subprocess.run(
+        PROGRAM,
+        check=False,
+        input=rubbish + request.encode() + b"\n",
+        capture_output=True,
+        env=environment(project),
+        cwd=project,
+        timeout=60,
+    )
+    answers = [json.loads(line) for line in done.stdout.splitlines()]
+    assert any(answer.get("id") == 1 and "result" in answer for answer in answers)
+    assert done.returncode == 0
+    assert b"Traceback" not in done.stderr
+
+
+def test_over_http_with_the_machines_token_only(project: Path) -> None:
+    server = subprocess.Popen(
+        [*PROGRAM, "--http", "--port", "0"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        env=environment(project),
+        cwd=project,
+    )
+    try:
+        assert server.stdout
+        url = json.loads(server.stdout.readline())["url"]
+        token = (project.parent / "home" / "server-token").read_text().strip()
+
+        async def use() -> None:
+            headers = {"Authorization": f"Bearer {token}"}
+            async with httpx2.AsyncClient(headers=headers) as http:
+                async with Client(streamable_http_client(url, http_client=http)) as client:
+                    assert "recorded" in await call(client, "record_constraint", text="Keep it small.")
+                for given in ({}, {"Authorization": "Bearer " + "x" * 43}):
+                    refused = httpx2.post(url, json={"jsonrpc": "2.0"}, headers=given)
+                    assert refused.status_code == 401
+
+        asyncio.run(use())
+    finally:
+        server.terminate()
+        server.communicate(timeout=30)
