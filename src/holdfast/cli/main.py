@@ -24,6 +24,7 @@ COMMANDS = {
     "import": "Import the sessions of a bundle FILE into this project.",
     "install": "Install Holdfast's hooks in a coding agent.",
     "list": "List workflows, most recently changed first.",
+    "logs": "Show what a task printed, also while it runs.",
     "pause": "Pause a running workflow at the next task boundary.",
     "quiet": "Silence Holdfast's nudges in one agent session.",
     "reindex": "Rebuild the database from the session files.",
@@ -52,6 +53,7 @@ _SHARED = {
     **dict.fromkeys(("context", "history"), "context"),
     **dict.fromkeys(("export", "import", "share"), "bundle"),
     **dict.fromkeys(("doctor", "reindex"), "doctor"),
+    **dict.fromkeys(("events", "logs"), "events"),
     **dict.fromkeys(("install", "uninstall"), "install"),
     **dict.fromkeys(("list", "status"), "status"),
     **dict.fromkeys(("quiet", "remind"), "quiet"),
@@ -61,7 +63,7 @@ _SHARED = {
 """Small commands that stand in one module; there each is called NAME_command."""
 
 
-_LOOKING = ("context", "events", "history", "list", "snapshot", "stats", "status")
+_LOOKING = ("context", "events", "history", "list", "logs", "snapshot", "stats", "status")
 OVER_HTTP = frozenset((*_LOOKING, "approve", "cancel", "pause", "reject", "resume", "retry", "run", "skip"))
 """Commands that do with `--server` what they do without it."""
 
