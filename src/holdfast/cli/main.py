@@ -43,7 +43,7 @@ COMMANDS = {
     "trust": "Inspect a .holdfast folder from elsewhere, and trust it.",
     "tx": "Show which files sessions changed, and undo the changes.",
     "uninstall": "Remove Holdfast's hooks from a coding agent.",
-    "usage": "Show how full the context window is, by agent session.",
+    "usage": "Show how full the context window is, by agent session and workflow.",
     "winddown": "Record the last actions of a session and turn them into a snapshot.",
     "worker": "Run queued workflows and take over from dead workers.",
 }
