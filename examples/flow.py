@@ -41,7 +41,8 @@ async def review(step: Step) -> AsyncIterator[str]:
     """An agent: it can be paused between two messages, and hears what you say on resume."""
     for said in step.messages:
         yield f"you said: {said}"
-    for number in range(len(step.partial) - len(step.messages), len(step.received)):
+    reviewed = sum(piece.endswith("and reviewed") for piece in step.partial)
+    for number in range(reviewed, len(step.received)):
         print(f"reviewing {number + 1}", flush=True)
         await asyncio.sleep(SECONDS)
         yield f"{step.received[number]}, and reviewed"

@@ -61,7 +61,7 @@ LIGHT: dict[str, tuple[Sequence[str], set[str]]] = {
     "import": (["import"], HEAVY | {"click", "holdfast.base.errors"}),
     "winddown append": (["winddown", "append", "tool_call", "--percent", "0.9"], DATABASE | {"yaml"}),
     "winddown summary": (["winddown", "summary"], DATABASE | {"yaml"}),
-    "usage": (["usage"], DATABASE | {"msgspec", "pydantic", "yaml"}),
+    "usage": (["usage"], STORE - {"asyncio", "subprocess"} | {"msgspec"}),
     "status": (["status"], STORE | {"msgspec"}),
     "status --json": (["status", "--json"], STORE | {"msgspec"}),
     "list": (["list", "--all"], STORE | {"msgspec", "logging"}),

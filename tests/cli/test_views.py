@@ -12,6 +12,10 @@ from typing import Any
 import pytest
 
 from holdfast.journal.usage import ContextUsageTracker
+from holdfast.model.entry import TaskFinished, TaskStarted, UsageReported
+from holdfast.model.usage import UsageMetrics
+from holdfast.workflows.plan import parse_plan
+from holdfast.workflows.service import OrchestratorService
 
 from .harness import Place, on_terminal
 
@@ -457,3 +461,20 @@ def test_no_stored_text_steers_the_terminal(place: Place) -> None:
         assert "error: unexpected" not in told
         assert not re.search("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]", told), (command, told)
     assert "title" in place.ok("list").out
+
+
+def test_usage_and_stats_tell_of_workflows_that_asked_a_model(place: Place) -> None:
+    plan = parse_plan("issue: {id: W, title: Work}\ntasks: [{id: a, run: x}]\n")
+    with OrchestratorService(place.settings()) as service:
+        workflow = service.start(plan, place.project, claim="run-nowhere-1-aaa#1")
+        usage = UsageMetrics(tokens_used=5000, llm_calls=3, context_utilization=0.25)
+        service.core.record(
+            workflow.id,
+            TaskStarted(task_id="a"),
+            UsageReported(usage=usage),
+            TaskFinished(task_id="a", outcome="completed", seconds=1.0, driver="model"),
+        )
+    (told,) = place.json("usage")
+    assert (told["session_id"], told["percentage_used"], told["total_tokens"]) == (workflow.id, 25.0, 5000)
+    assert re.search(rf"{workflow.id} +25.0 % +normal +5,000 +- +3 +-", place.ok("usage").out)
+    assert "Tasks of all workflows:\nDRIVER" in place.ok("stats").out

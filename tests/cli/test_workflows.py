@@ -204,6 +204,32 @@ def test_the_last_lines_of_output_and_a_retry(place: Place, plan: Callable[..., 
     place.run("retry").failed(1, error="No paused workflow in current directory")
 
 
+def test_what_a_task_prints_is_seen_while_it_runs(place: Place, plan: Callable[..., Path]) -> None:
+    token = "ghp_" + "a1B2" * 9
+    running = begin(place, "run", plan(f"echo one; echo {token}; {WAITS}; echo two >&2"))
+    wait_until(place, "began")
+    following = begin(place, "logs", "t1", "--follow")
+    assert following.stdout is not None
+    told = [following.stdout.readline() for _ in range(2)]
+    assert told == ["one\n", "[redacted:github-token]\n"]
+    (place.project / "go").touch()
+    followed = result_of(following)
+    assert (followed.code, followed.err) == (0, "")
+    assert followed.out == "two\n"
+    assert result_of(running).code == 0
+    assert place.ok("logs", "t1").out == "".join([*told, "two\n"])
+    place.run("logs", "t9").failed(1, error="has no task 't9'")
+    place.run("logs", "t1", "--attempt", "7").failed(1, error="no output of task t1, attempt 7")
+
+
+def test_of_long_output_both_ends_are_kept(place: Place, plan: Callable[..., Path]) -> None:
+    place.ok("run", plan("seq 1 300000"))
+    lines = place.ok("logs", "t1").out.splitlines()
+    assert (lines[0], lines[-1], len(lines) < 150_000) == ("1", "300000", True)
+    assert [line for line in lines if not line.isdigit()] != []
+    assert all("bytes left out]" in line for line in lines if line and not line.isdigit())
+
+
 def test_a_failed_task_is_skipped(place: Place, plan: Callable[..., Path]) -> None:
     place.run("run", plan("exit 1", "echo b >> log"), "--retries", "0", "--keep-going")
     place.run("skip", "t9").failed(1, error="has no task 't9'", hint="its tasks: t1, t2")

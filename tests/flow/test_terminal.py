@@ -202,3 +202,14 @@ def test_the_example_is_paused_killed_and_resumed_by_other_processes(tmp_path: P
     assert "complete" in shown
     assert "Chapter 6: gale is done, and reviewed" in shown
     assert shown.count("you said: please go on") == 2
+
+
+def test_the_example_reviews_each_chapter_once_after_ctrl_c(tmp_path: Path) -> None:
+    with at_a_terminal(str(EXAMPLE), folder=tmp_path, FLOW_SECONDS="0.3") as first:
+        first.wait_for("reviewing 2")
+        first.press_ctrl_c()
+        assert "paused" in first.end()
+    with at_a_terminal(str(EXAMPLE), "resume", folder=tmp_path, FLOW_SECONDS="0.01") as second:
+        shown = second.end()
+    reviewed = re.findall(r"Chapter (\d): \w+ is done, and reviewed", shown)
+    assert reviewed == [str(number) for number in range(1, 7)]

@@ -110,7 +110,7 @@ def test_nodes_see_in_a_database_what_they_would_see_after_a_resume(sqlite_store
     async def scene() -> None:
         seen: list[Any] = []
         flow = Flow("json")
-        flow.node(lambda step: {"pair": (1, 2), 3: "three"}, name="give")
+        flow.node(lambda step: {"pair": (1, 2), "3": "three"}, name="give")
         flow.node(lambda step: seen.append(step.received), name="take", after="give")
         store = SqlFlowStore(sqlite_store.database)
         await Hub(store=store).run(flow, (1, 2))

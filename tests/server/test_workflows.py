@@ -157,7 +157,7 @@ def test_approve_reject_cancel(program: Served, place: Place) -> None:
 
 
 def test_retry_and_skip(program: Served, place: Place) -> None:
-    wanted = plan("test -e ok", "exit 5", "echo c >> log") | {"retries": 1, "retry_delay": 0}
+    wanted = plan("test -e ok", "echo torn; exit 5", "echo c >> log") | {"retries": 1, "retry_delay": 0}
     flow = program.ask("POST", "/api/workflows", {"plan": wanted}).data["id"]
 
     def wait_for(status: str) -> None:
@@ -174,6 +174,8 @@ def test_retry_and_skip(program: Served, place: Place) -> None:
     answer = program.ask("POST", f"/api/workflows/{flow}/retry", {"task_id": "t1"})
     assert (answer.status, answer.data["status"]) == (200, "resumed"), answer
     wait_for("failed")
+    told = program.get(f"/api/workflows/{flow}/output?task_id=t2")
+    assert told == {"attempt": 2, "text": "torn\n", "next": 5, "is_running": False}
     answer = program.ask("POST", f"/api/workflows/{flow}/skip", {"task_id": "t2", "reason": "later"})
     assert (answer.status, answer.data["status"]) == (200, "skipped"), answer
     wait_for("completed")

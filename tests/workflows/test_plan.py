@@ -111,3 +111,21 @@ def test_a_file_that_is_not_there_or_no_text(tmp_path: Path) -> None:
         read_plan(tmp_path / "plan.yaml")
     with pytest.raises(InvalidInputError, match="cannot be read"):
         read_plan(tmp_path)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        'issue: {id: A, title: B}\ntasks:\n  - {id: "a\\0b", run: x}\n',
+        'issue: {id: A, title: B}\ntasks:\n  - {id: a, run: "x\\0y"}\n',
+    ],
+)
+def test_nul_characters_are_refused(text: str) -> None:
+    with pytest.raises(InvalidInputError, match=r"plan:3: .*NUL"):
+        parse_plan(text)
+
+
+def test_deep_nesting_is_refused_in_our_words() -> None:
+    with pytest.raises(InvalidInputError) as refused:
+        parse_plan("[" * 5000)
+    assert refused.value.message == "plan: nested too deeply"

@@ -56,6 +56,19 @@ export const tasksOf = (id: string) =>
     staleTime: Number.POSITIVE_INFINITY,
   });
 
+export const outputOf = (id: string, task_id: string, attempt: number, isRunning: boolean) =>
+  queryOptions({
+    queryKey: [...keys.workflow(id), "output", task_id, attempt, isRunning],
+    queryFn: ({ signal }) =>
+      answered(
+        api.GET("/api/workflows/{workflow_id}/output", {
+          params: { path: { workflow_id: id }, query: { task_id } },
+          signal,
+        }),
+      ),
+    retry: false,
+  });
+
 export const usageOf = (id: string) =>
   queryOptions({
     queryKey: [...keys.workflow(id), "usage"],

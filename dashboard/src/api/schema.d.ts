@@ -345,6 +345,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/workflows/{workflow_id}/output": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Get Output
+         * @description What a task has printed so far, as far as it ran on the server's machine.
+         */
+        get: operations["get_output"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/workflows/{workflow_id}/pause": {
         parameters: {
             query?: never;
@@ -2657,6 +2677,20 @@ export interface components {
             workflow_id: string;
         };
         /**
+         * TaskOutput
+         * @description A part of what an attempt printed; ask with `next` for what follows.
+         */
+        TaskOutput: {
+            /** Attempt */
+            attempt: number;
+            /** Is Running */
+            is_running: boolean;
+            /** Next */
+            next: number;
+            /** Text */
+            text: string;
+        };
+        /**
          * TaskSkipped
          * @description The user gave up on a task; what depends on it can start.
          */
@@ -3386,6 +3420,7 @@ export type TaskChange = components['schemas']['TaskChange'];
 export type TaskDag = components['schemas']['TaskDAG'];
 export type TaskFinished = components['schemas']['TaskFinished'];
 export type TaskList = components['schemas']['TaskList'];
+export type TaskOutput = components['schemas']['TaskOutput'];
 export type TaskSkipped = components['schemas']['TaskSkipped'];
 export type TaskStarted = components['schemas']['TaskStarted'];
 export type TestRun = components['schemas']['TestRun'];
@@ -4857,6 +4892,97 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["EventPage"];
+                };
+            };
+            /** @description the request is malformed, or its body is not JSON */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorResponse"];
+                };
+            };
+            /** @description missing or wrong token */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorResponse"];
+                };
+            };
+            /** @description the Host or Origin is not allowed */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorResponse"];
+                };
+            };
+            /** @description not found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorResponse"];
+                };
+            };
+            /** @description the request is invalid; `faults` says where */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorResponse"];
+                };
+            };
+            /** @description the stored data is damaged, or an internal error occurred */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorResponse"];
+                };
+            };
+            /** @description the database cannot be reached */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorResponse"];
+                };
+            };
+        };
+    };
+    get_output: {
+        parameters: {
+            query: {
+                /** @description Default: the last one */
+                attempt?: number | null;
+                /** @description `next` of the previous answer */
+                since?: number;
+                task_id: string;
+            };
+            header?: never;
+            path: {
+                workflow_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["TaskOutput"];
                 };
             };
             /** @description the request is malformed, or its body is not JSON */

@@ -12,7 +12,9 @@ import {
   type ReactFlowInstance,
 } from "@xyflow/react";
 import "@xyflow/react/dist/style.css";
+import { useQuery } from "@tanstack/react-query";
 import { memo, useCallback, useMemo, useRef, useState } from "react";
+import { outputOf } from "../api/queries";
 import type { Task } from "../api/types";
 import { words } from "../lib/format";
 import { useTheme } from "../lib/use-theme";
@@ -43,7 +45,7 @@ const HANDLES = [
 const NODE_TYPES = { task: memo(TaskBox) };
 const OPTIONS = { hideAttribution: true };
 
-export default function TaskGraph({ tasks }: { tasks: readonly Task[] }) {
+export default function TaskGraph({ id, tasks }: { id: string; tasks: readonly Task[] }) {
   const theme = useTheme();
   const [chosen, setChosen] = useState<string | null>(null);
   const layout = useLayout(tasks);
@@ -97,7 +99,7 @@ export default function TaskGraph({ tasks }: { tasks: readonly Task[] }) {
           <Controls showInteractive={false} position="bottom-right" />
         </ReactFlow>
       </section>
-      {shown && <TaskPanel task={shown} onClose={() => setChosen(null)} />}
+      {shown && <TaskPanel id={id} task={shown} onClose={() => setChosen(null)} />}
     </div>
   );
 }
@@ -180,7 +182,7 @@ function TaskBox({ data: { task } }: NodeProps<TaskNode>) {
   );
 }
 
-function TaskPanel({ task, onClose }: { task: Task; onClose: () => void }) {
+function TaskPanel({ id, task, onClose }: { id: string; task: Task; onClose: () => void }) {
   return (
     <aside className="task-panel" aria-label={`Task ${task.id}`}>
       <div className="row spread">
@@ -202,6 +204,18 @@ function TaskPanel({ task, onClose }: { task: Task; onClose: () => void }) {
           ["Prompt", task.prompt],
         ]}
       />
+      {(task.attempts ?? 0) > 0 && <TaskOutput id={id} task={task} />}
     </aside>
   );
+}
+
+/** What it printed; asked for again while it runs. A task that ran on another machine has none here. */
+function TaskOutput({ id, task }: { id: string; task: Task }) {
+  const isRunning = task.status === "in_progress";
+  const { data } = useQuery({
+    ...outputOf(id, task.id, task.attempts ?? 0, isRunning),
+    refetchInterval: isRunning ? 1000 : false,
+  });
+  if (!data?.text) return null;
+  return <pre className="task-output">{data.text.slice(-20_000)}</pre>;
 }

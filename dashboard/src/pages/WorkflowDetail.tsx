@@ -87,7 +87,7 @@ export default function WorkflowDetail({ id, tab }: { id: string; tab: string | 
         {(shown === "graph" || shown === "tasks") &&
           (now ? (
             <Suspense fallback={<Loading what="graph" />}>
-              {shown === "graph" ? <TaskGraph tasks={now} /> : <TaskTable tasks={now} />}
+              {shown === "graph" ? <TaskGraph id={id} tasks={now} /> : <TaskTable tasks={now} />}
             </Suspense>
           ) : (
             <Shown query={tasks} what="tasks">

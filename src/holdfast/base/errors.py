@@ -82,6 +82,7 @@ EXTRAS = {
     "apprise": "notifications",
     "dbos": "workflows",
     "fastapi": "server",
+    "mcp": "mcp",
     "psycopg": "postgres",
     "pydantic_ai": "models",
     "pyrage": "encryption",

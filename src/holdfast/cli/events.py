@@ -20,7 +20,7 @@ _POLL_SECONDS = 0.2
 )
 @click.option("--since", type=click.IntRange(0), default=0, help="Only events with a higher number.")
 @common.json_option
-def command(workflow_id: str | None, follow: bool, since: int, as_json: bool) -> None:
+def events_command(workflow_id: str | None, follow: bool, since: int, as_json: bool) -> None:
     """Show what happened in a workflow, in order.
 
     With --json and --follow, prints one JSON object per line.
@@ -45,6 +45,43 @@ def command(workflow_id: str | None, follow: bool, since: int, as_json: bool) ->
                 since = event.seq
                 _print(event, as_json=as_json)
             if not follow or not running:
+                return
+            time.sleep(_POLL_SECONDS)
+
+
+@click.command("logs")
+@click.argument("task_id", metavar="TASK")
+@click.option("--workflow", "workflow_id", metavar="WORKFLOW", help="Default: the one in this folder.")
+@click.option("--attempt", type=click.IntRange(1), help="Default: the last one.")
+@click.option("--follow", "-f", is_flag=True, help="Keep printing until the attempt ends.")
+@common.json_option
+def logs_command(
+    task_id: str, workflow_id: str | None, attempt: int | None, follow: bool, as_json: bool
+) -> None:
+    """Show what a task printed, also while it runs.
+
+    Of long output the beginning and the end are kept.
+
+    \b
+    Examples:
+      holdfast logs build
+      holdfast logs build --follow
+    """
+    from holdfast.cli.running import chosen_workflow
+    from holdfast.model.statuses import VALID_TRANSITIONS
+
+    current = common.settings()
+    with common.service_for(current) as service:
+        workflow = chosen_workflow(service, current, workflow_id, "known", VALID_TRANSITIONS)
+        since = 0
+        while True:
+            found = service.task_output(workflow.id, task_id, attempt=attempt, since=since)
+            since, attempt = found.next, found.attempt or attempt
+            if as_json:
+                common.print_json(vars(found))
+            else:
+                click.echo(found.text, nl=False)
+            if not follow or not found.is_running:
                 return
             time.sleep(_POLL_SECONDS)
 

@@ -34,6 +34,7 @@ COMMANDS = {
     "import": "Import the sessions of a bundle FILE into this project.",
     "install": "Install Holdfast in a coding agent: hooks, commands and tools.",
     "list": "List workflows, most recently changed first.",
+    "logs": "Show what a task printed, also while it runs.",
     "mcp": "Serve Holdfast's tools to an agent over MCP.",
     "note": "Leave words for the next session.",
     "pause": "Pause a running workflow at the next task boundary.",
@@ -55,7 +56,7 @@ COMMANDS = {
     "trust": "Inspect a .holdfast folder from elsewhere, and trust it.",
     "tx": "Show which files sessions changed, and undo the changes.",
     "uninstall": "Remove Holdfast from a coding agent.",
-    "usage": "Show how full the context window is, by agent session.",
+    "usage": "Show how full the context window is, by agent session and workflow.",
     "winddown": "Record the last actions of a session and turn them into a snapshot.",
     "worker": "Run queued workflows and take over from dead workers.",
 }
@@ -65,6 +66,7 @@ _SHARED = {
     **dict.fromkeys(("context", "history"), "context"),
     **dict.fromkeys(("export", "import", "share"), "bundle"),
     **dict.fromkeys(("completion", "doctor", "reindex"), "doctor"),
+    **dict.fromkeys(("events", "logs"), "events"),
     **dict.fromkeys(("install", "uninstall"), "install"),
     **dict.fromkeys(("list", "status", "threads"), "status"),
     **dict.fromkeys(("note", "quiet", "remind"), "quiet"),
@@ -74,7 +76,7 @@ _SHARED = {
 """Small commands that stand in one module; there each is called NAME_command."""
 
 
-_LOOKING = ("context", "events", "history", "list", "snapshot", "stats", "status", "threads")
+_LOOKING = ("context", "events", "history", "list", "logs", "snapshot", "stats", "status", "threads")
 OVER_HTTP = frozenset((*_LOOKING, "approve", "cancel", "pause", "reject", "resume", "retry", "run", "skip"))
 """Commands that do with `--server` what they do without it."""
 

@@ -14,7 +14,13 @@ from typing import Any, Literal
 
 import click
 
-from holdfast.base.errors import CannotDoError, HoldfastError, InvalidInputError, NotFoundError
+from holdfast.base.errors import (
+    CannotDoError,
+    HoldfastError,
+    InvalidInputError,
+    NotFoundError,
+    require_installed,
+)
 from holdfast.cli import common
 
 TYPE_CHECKING = False
@@ -68,10 +74,9 @@ def command(http: bool, port: int) -> None:
 
 
 def tool_server() -> MCPServer[Any]:
-    try:
-        from mcp.server import MCPServer
-    except ImportError:
-        raise CannotDoError("the package mcp is not installed", hint="pip install 'holdfast[mcp]'") from None
+    require_installed("serving tools over MCP", "mcp")
+    from mcp.server import MCPServer
+
     from holdfast._version import __version__
 
     server: MCPServer[Any] = MCPServer(

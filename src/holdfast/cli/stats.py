@@ -15,8 +15,13 @@ from holdfast.project.settings import Settings
 TYPE_CHECKING = False
 
 if TYPE_CHECKING:
+    from holdfast.client.http import RemoteStore
     from holdfast.sessions.stats import JournalStats
+    from holdfast.store.sql import SqlStore
     from holdfast.workflows.experience import DriverRecord
+
+
+_MOST_WORKFLOWS = 10
 
 
 @click.command("stats")
@@ -38,6 +43,10 @@ def stats_command(workflows: bool, as_json: bool) -> None:
         common.print_json(vars(stats))
     elif not stats.journals:
         click.echo("No actions recorded in this project yet.")
+        drivers, pauses = _of_workflows(common.settings())
+        if drivers:
+            click.echo("Tasks of all workflows:")
+            _print_tasks(drivers, pauses)
     else:
         _print(stats)
 
@@ -77,6 +86,10 @@ def _workflows(as_json: bool) -> None:
     if not drivers:
         click.echo("No workflow task has finished yet.")
         return
+    _print_tasks(drivers, pauses)
+
+
+def _print_tasks(drivers: Sequence[DriverRecord], pauses: dict[str, int]) -> None:
     common.print_table(
         (
             "DRIVER",
@@ -134,7 +147,7 @@ def _print(stats: JournalStats) -> None:
 )
 @common.json_option
 def usage_command(session_id: str | None, as_json: bool) -> None:
-    """Show how full the context window is, by agent session.
+    """Show how full the context window is, by agent session and workflow.
 
     \b
     Examples:
@@ -152,9 +165,46 @@ def usage_command(session_id: str | None, as_json: bool) -> None:
             states.append(describe(tracker_for(current, found)))
         except DamagedDataError as error:
             damaged = error
-    _show(states, as_json)
+    _show([*states, *_of_recent_workflows(current)], as_json)
     if damaged is not None:  # the others are shown first, then this one is told
         raise damaged
+
+
+def _of_recent_workflows(current: Settings) -> list[dict[str, Any]]:
+    """The newest session of each workflow in this folder whose tasks asked a model."""
+    found = common.answered(
+        current,
+        lambda reader: [
+            (workflow, [entry["usage"] for entry in reader.entries(workflow["id"], 0) if "usage" in entry])
+            for workflow in reader.workflows(current.worktree, _MOST_WORKFLOWS)
+        ],
+        lambda store: [
+            (workflow.model_dump(mode="json"), _reported(store, workflow.id))
+            for workflow in store.workflows(worktree=current.worktree, limit=_MOST_WORKFLOWS)
+        ],
+    )
+    return [_described_usage(workflow, usages[-1], current) for workflow, usages in found if usages]
+
+
+def _reported(store: SqlStore | RemoteStore, workflow_id: str) -> list[dict[str, Any]]:
+    events = store.events(workflow_id=workflow_id, types=["usage_reported"])
+    return [event.entry.model_dump(mode="json")["usage"] for event in events]
+
+
+def _described_usage(workflow: dict[str, Any], usage: dict[str, Any], current: Settings) -> dict[str, Any]:
+    share = usage["context_utilization"]
+    return {
+        "session_id": workflow["id"],
+        "percentage_used": None if share is None else round(share * 100, 2),
+        "level": None if share is None else current.levels.at(share).label,
+        "total_tokens": usage["tokens_used"],
+        "context_window": None,
+        "reports": usage["llm_calls"],
+        "cost_usd": usage["cost_usd"],
+        "model": None,
+        "last_updated": workflow["updated_at"],
+        "complete": True,
+    }
 
 
 def tracker_for(current: Settings, session_id: str) -> ContextUsageTracker:
@@ -183,6 +233,12 @@ def describe(tracker: ContextUsageTracker) -> dict[str, Any]:
     }
 
 
+def _used(state: dict[str, Any]) -> str | None:
+    if state["percentage_used"] is None:
+        return None
+    return f"{'' if state['complete'] else 'at least '}{state['percentage_used']:.1f} %"
+
+
 def _show(states: list[dict[str, Any]], as_json: bool) -> None:
     common.tell_table(
         as_json,
@@ -191,10 +247,10 @@ def _show(states: list[dict[str, Any]], as_json: bool) -> None:
         ("SESSION", "USED", "LEVEL", "TOKENS", "WINDOW", "REPORTS", "MODEL"),
         lambda state: (
             state["session_id"],
-            f"{'' if state['complete'] else 'at least '}{state['percentage_used']:.1f} %",
+            _used(state),
             state["level"],
             f"{state['total_tokens']:,}",
-            f"{state['context_window']:,}",
+            None if state["context_window"] is None else f"{state['context_window']:,}",
             state["reports"],
             state["model"],
         ),

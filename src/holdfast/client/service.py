@@ -22,6 +22,7 @@ from holdfast.sessions.stats import JournalStats
 from holdfast.workflows.experience import DriverRecord
 from holdfast.workflows.plan import TASK_KEYS, Plan
 from holdfast.workflows.service import Resumed, WorkflowService, check_resumable
+from holdfast.workflows.task_log import TaskOutput
 
 _POLL_SECONDS = 0.2
 _WAIT_SECONDS = 30.0
@@ -153,6 +154,12 @@ class RemoteService(WorkflowService[RemoteStore]):
         return TaskDAG.model_validate(
             {"tasks": self._connection.get("workflows", workflow_id, "tasks")["tasks"]}
         )
+
+    def task_output(
+        self, workflow_id: str, task_id: str, *, attempt: int | None = None, since: int = 0
+    ) -> TaskOutput:
+        asked = {"task_id": task_id, "since": since, **({"attempt": attempt} if attempt else {})}
+        return TaskOutput(**self._connection.get("workflows", workflow_id, "output", **asked))
 
     def waiting_for_approval(self, workflow: Workflow) -> Task | None:
         waiting = self._progress(workflow.id)["waiting_for_approval"]

@@ -8,8 +8,11 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Protocol
 
+from pydantic_core import from_json
+
 from holdfast.model.flow import (
     ENDED,
+    SAME_AS_STORED,
     Claimed,
     FlowSession,
     FlowStatus,
@@ -17,6 +20,7 @@ from holdfast.model.flow import (
     Runner,
     Settlement,
     claimed_by,
+    json_of,
     lost_claim,
     session_exists,
     session_not_found,
@@ -86,7 +90,7 @@ class FlowStore(Protocol):
 
 # ── in memory ─────────────────────────────────────────────────────────────────────────────────────
 
-# Runs kept in this process: any Python value, nothing written, gone with the process.
+# Runs kept in this process: the same values as in a database, nothing written, gone with the process.
 
 
 @dataclass(slots=True)
@@ -104,7 +108,11 @@ class MemoryFlowStore:
         self._keep_ended = keep_ended
 
     def pack(self, value: Any) -> tuple[Any, Any]:
-        return value, value
+        if type(value) in SAME_AS_STORED:
+            json_of(value)
+            return value, value
+        text = json_of(value)
+        return from_json(text), from_json(text)  # two: whoever changes what it was given changes no record
 
     def create(self, session: FlowSession) -> None:
         if session.id in self._sessions:

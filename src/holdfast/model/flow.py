@@ -5,13 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime
-from typing import Any, ClassVar, Literal, NamedTuple, TypedDict
+from typing import Any, ClassVar, Literal, NamedTuple, TypedDict, cast
 
 from pydantic import AwareDatetime, ConfigDict, Field
+from pydantic_core import PydanticSerializationError, to_json
 
 from holdfast.base.errors import (
     ConflictError,
     IllegalTransitionError,
+    InvalidInputError,
     NewerSchemaError,
     SessionAlreadyRunningError,
     SessionNotFoundError,
@@ -391,3 +393,41 @@ class EventsDropped(FlowEvent):
     type: ClassVar[str] = "events:dropped"
     count: int
     last_seq: int
+
+
+# ── values ────────────────────────────────────────────────────────────────────────────────────────
+
+SAME_AS_STORED = (str, int, bool, type(None))
+"""Values that come back as they were: no need to read them back to know."""
+
+
+def json_of(value: Any) -> str:
+    """What every store keeps of a value; `InvalidInputError` where it would come back as something else."""
+    try:
+        _refuse_changed(value)
+        return to_json(value, inf_nan_mode="constants", bytes_mode="utf8").decode()
+    except RecursionError:
+        raise _cannot_be_stored("it is nested too deeply, or contains itself") from None
+    except (PydanticSerializationError, ValueError) as error:
+        raise _cannot_be_stored(next(iter(str(error).splitlines()), type(error).__name__)) from error
+
+
+def _refuse_changed(value: Any) -> None:
+    """JSON has names for keys alone, no sets and no bytes."""
+    if isinstance(value, dict):
+        for key, item in cast("dict[Any, Any]", value).items():
+            if not isinstance(key, str):
+                raise _cannot_be_stored(f"{key!r} is a key and not text")
+            _refuse_changed(item)
+    elif isinstance(value, list | tuple):
+        for item in cast("list[Any]", value):
+            _refuse_changed(item)
+    elif isinstance(value, set | frozenset | bytes | bytearray):
+        raise _cannot_be_stored("sets and bytes are not types of JSON")
+
+
+def _cannot_be_stored(why: str) -> InvalidInputError:
+    return InvalidInputError(
+        f"this cannot be stored: {why}",
+        hint="return only JSON values: dict, list, str, numbers, true, false, null",
+    )

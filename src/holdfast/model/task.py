@@ -118,6 +118,8 @@ class Task(
 
 
 def _from_document(fields: dict[str, Any]) -> Task:
+    if "\0" in fields["id"] or "\0" in (fields.get("run") or "") or "\0" in (fields.get("prompt") or ""):
+        raise ValueError("id, run and prompt must not contain NUL characters")
     return msgspec.StructMeta.__call__(Task, **fields)
 
 

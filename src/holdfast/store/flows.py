@@ -17,17 +17,17 @@ from datetime import datetime
 from typing import Any, cast
 
 import sqlalchemy as sa
-from pydantic_core import PydanticSerializationError, from_json, to_json
+from pydantic_core import from_json, to_json
 from sqlalchemy import exc
 
 from holdfast.base.errors import (
     ConflictError,
     DamagedDataError,
     HoldfastError,
-    InvalidInputError,
     StorageError,
 )
 from holdfast.model.flow import (
+    SAME_AS_STORED,
     Claimed,
     FlowSession,
     FlowStatus,
@@ -35,6 +35,7 @@ from holdfast.model.flow import (
     Runner,
     Settlement,
     claimed_by,
+    json_of,
     lost_claim,
     session_exists,
     session_not_found,
@@ -78,9 +79,6 @@ _LAST_SEQ = sa.select(sa.func.max(flow_records.c.seq)).where(
     flow_records.c.session_id == sa.bindparam("which")
 )
 
-_SAME_AS_STORED = (str, int, bool, type(None))
-"""Values that come back as they were: no need to read them back to know."""
-
 
 @dataclass(eq=False, slots=True)
 class _Request:
@@ -114,14 +112,8 @@ class SqlFlowStore:
         self._engine.dispose()
 
     def pack(self, value: Any) -> tuple[Any, Any]:
-        try:
-            text = to_json(value, inf_nan_mode="constants", bytes_mode="utf8").decode()
-            return text, value if type(value) in _SAME_AS_STORED else from_json(text)
-        except (PydanticSerializationError, ValueError, RecursionError) as error:
-            raise InvalidInputError(
-                f"this cannot be stored: {next(iter(str(error).splitlines()), type(error).__name__)}",
-                hint="return only JSON values: dict, list, str, numbers, true, false, null",
-            ) from error
+        text = json_of(value)
+        return text, value if type(value) in SAME_AS_STORED else from_json(text)
 
     def create(self, session: FlowSession) -> asyncio.Future[None]:
         return self._ask(lambda connection: _create(connection, session))

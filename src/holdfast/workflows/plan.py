@@ -68,8 +68,10 @@ def parse_plan(text: str, name: str = "plan", **options: Any) -> Plan:
         mark = error.problem_mark or error.context_mark
         where = f"{name}:{mark.line + 1}" if mark else name
         raise InvalidInputError(f"{where}: {error.problem or error.context}", hint=_HINT) from None
-    except (yaml.YAMLError, RecursionError) as error:
-        raise InvalidInputError(f"{name}: {str(error) or 'nested too deeply'}", hint=_HINT) from None
+    except yaml.YAMLError as error:
+        raise InvalidInputError(f"{name}: {error}", hint=_HINT) from None
+    except RecursionError:
+        raise InvalidInputError(f"{name}: nested too deeply", hint=_HINT) from None
 
 
 def _compose(text: str) -> yaml.Node | None:
@@ -203,6 +205,8 @@ class _Reader:
         """As it is written, so that an id of 007 stays one; no list, no mapping."""
         if not isinstance(node, yaml.ScalarNode) or not str(node.value).strip():
             raise self._refused(node, f"{what} must be text")
+        if "\0" in node.value:
+            raise self._refused(node, f"{what} contains a NUL character")
         return str(node.value)
 
     def _plain(self, node: yaml.Node) -> Any:

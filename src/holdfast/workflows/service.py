@@ -41,6 +41,7 @@ from holdfast.workflows.drivers import driver_named
 from holdfast.workflows.drivers.guarded import end_cut_off
 from holdfast.workflows.lease import is_dead, is_gone
 from holdfast.workflows.plan import Plan, driver_of
+from holdfast.workflows.task_log import TaskLog, TaskOutput
 
 _TO_TAKE_UP_SECONDS = 10.0
 """A worker that was started for a workflow needs some of them before it is there."""
@@ -315,6 +316,23 @@ class OrchestratorService(WorkflowService[SqlStore]):
     def tasks(self, workflow_id: str) -> TaskDAG:
         """As they stand now."""
         return self.core.fold(self.store.workflow(workflow_id)).tasks()
+
+    def task_output(
+        self, workflow_id: str, task_id: str, *, attempt: int | None = None, since: int = 0
+    ) -> TaskOutput:
+        """What an attempt at a task printed so far; without a number, the last one."""
+        workflow = self.store.workflow(workflow_id)
+        task = _task_named(workflow, self.core.fold(workflow).tasks(), task_id)
+        number = attempt or task.attempts
+        is_due = task.status == "in_progress" and task.attempts == number
+        is_running = workflow.status == "in_progress" and (is_due or not number)
+        found = TaskLog(self.settings.home, workflow_id, task_id, number).read(since)
+        if found is None and number:
+            raise NotFoundError(
+                f"no output of task {task_id}, attempt {number}, is kept on this machine",
+                hint="it is kept where the task ran; `holdfast status` shows the last lines of a failure",
+            )
+        return TaskOutput(number, *(found or ("", 0)), is_running)
 
     def waiting_for_approval(self, workflow: Workflow) -> Task | None:
         if workflow.status != "blocked":

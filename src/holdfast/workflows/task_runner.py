@@ -11,6 +11,7 @@ from datetime import datetime
 from pathlib import Path
 
 from holdfast.base.errors import HoldfastError
+from holdfast.base.redact import redact
 from holdfast.model.entry import AgentSessionReported, TestsRun, WorkCommitted
 from holdfast.model.fold import SessionFold
 from holdfast.model.policy import PauseCause, Situation, must_force, pause_cause
@@ -35,6 +36,7 @@ from holdfast.workflows.originals import Originals
 from holdfast.workflows.plan import driver_of
 from holdfast.workflows.recorder import Recorder
 from holdfast.workflows.runner_context import RunnerContext
+from holdfast.workflows.task_log import CleanLog, TaskLog
 
 # ── what a driver reports ─────────────────────────────────────────────────────────────────────────
 
@@ -72,6 +74,7 @@ class TaskReport:
     on_usage: Callable[[UsageMetrics], None]
     on_agent_session: Callable[[AgentSessionReported], None]
     on_line: Callable[[str], None]
+    on_output: Callable[[str], None]
     findings: list[DriverFinding] = field(default_factory=list[DriverFinding])
     tokens: int | None = None
 
@@ -94,6 +97,12 @@ class TaskReport:
 
     def say(self, line: str) -> None:
         self.on_line(line)
+        self.on_output(f"{line}\n")
+
+    def output(self, text: str) -> None:
+        if text:
+            self.on_output(text)
+            self.on_line(next((line for line in reversed(text.splitlines()) if line.strip()), ""))
 
 
 # ── the attempt ───────────────────────────────────────────────────────────────────────────────────
@@ -149,18 +158,20 @@ class TaskRunner:
         return self._recorder.workflow
 
     def work(self, task: Task) -> Ended:
-        stop = StopSignal()
+        stop, output = StopSignal(), self._log_of(task)
         report = TaskReport(
             task.id,
             self.usage,
             on_usage=self._take_usage,
             on_agent_session=self._take_agent_session,
             on_line=lambda line: self._around.listener(self._workflow.id, self._originals.hidden(line)),
+            on_output=output.append,
         )
         before = self.usage.metrics.context_utilization
         began = time.monotonic()
         with self._around.watch.over(lambda: self._look(stop, task, time.monotonic() - began)):
             outcome = _judged(task, stop, self._driven(task, stop, report))
+        output.close()
         outcome = self._originals.hidden_in_outcome(outcome)
         report.findings = [self._originals.hidden_in_finding(one) for one in report.findings]
         for found in report.findings:
@@ -179,6 +190,10 @@ class TaskRunner:
         after = self.usage.metrics.context_utilization
         grown = None if after is None else max(0.0, after - (before or 0.0))
         return Ended(task, outcome, report, seconds, grown, committed)
+
+    def _log_of(self, task: Task) -> CleanLog:
+        output = TaskLog(self._around.settings.home, self._workflow.id, task.id, task.attempts)
+        return CleanLog(output, lambda text: redact(self._originals.hidden(text))[0])
 
     def _driven(self, task: Task, stop: StopSignal, report: TaskReport) -> TaskOutcome:
         name = driver_of(task, self._workflow.options)

@@ -38,6 +38,9 @@ class Recorder:
     def found(self, *findings: DriverFinding) -> None:
         self.findings += findings
 
+    def output(self, text: str) -> None:
+        pass
+
     def say(self, line: str) -> None:
         self.lines.append(line)
 

@@ -46,6 +46,9 @@ class Silence:
     def say(self, line: str) -> None:
         pass
 
+    def output(self, text: str) -> None:
+        pass
+
 
 def assignment(folder: Path, command: str) -> Assignment:
     task = Task(id="t", description="", run=command)

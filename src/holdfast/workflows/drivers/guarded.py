@@ -39,6 +39,7 @@ GRACE_SECONDS = 5.0
 
 MARK = "HOLDFAST_RUN"
 TAIL_BYTES = 4_000
+_MOST_NEWS = 256 << 10
 _LONGEST_LINE = 16 << 20
 _LAST_LINES_SECONDS = 2.0
 _TICK_SECONDS = 0.25
@@ -126,6 +127,7 @@ class Guarded:
         self._ask_to_end = ask_to_end
         self._asked_at: float | None = None
         self._is_group_gone = self._is_over = False
+        self._read_through = 0
         self._lock = threading.Lock()
         self._mark = f"{environ.get(MARK, '')}-{uuid.uuid4().hex}"
         self._output = tempfile.TemporaryFile()  # noqa: SIM115 - closed with the process
@@ -231,6 +233,22 @@ class Guarded:
         self._output.seek(max(0, size - TAIL_BYTES))
         text = _text(self._output.read()).strip()
         return f"…{text}" if size > TAIL_BYTES else text
+
+    def news(self, *, is_last: bool = False) -> str:
+        """What it printed since this was last asked, up to the end of a line; of very much, the beginning and
+        the end. The place in the file is the program's, too: it must not be moved."""
+        descriptor, start = self._output.fileno(), self._read_through
+        new = os.fstat(descriptor).st_size - start
+        if new > 2 * _MOST_NEWS:
+            first = os.pread(descriptor, _MOST_NEWS, start)
+            last = os.pread(descriptor, _MOST_NEWS, start + new - _MOST_NEWS)
+            self._read_through += new
+            return f"{_text(first)}\n[… {new - 2 * _MOST_NEWS} bytes left out]\n{_text(last)}"
+        data = os.pread(descriptor, new, start)
+        if not is_last and new < _MOST_NEWS:
+            data = data[: max(data.rfind(b"\n"), data.rfind(b"\r")) + 1]
+        self._read_through += len(data)
+        return _text(data)
 
     def printed(self, most: int) -> str:
         """What it printed; of more than so many bytes the beginning and the end, with a sign between them."""

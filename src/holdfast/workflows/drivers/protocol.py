@@ -136,7 +136,11 @@ class Report(Protocol):
         ...
 
     def say(self, line: str) -> None:
-        """A line for whoever watches; kept nowhere."""
+        """A line for whoever watches, kept in the task's log."""
+        ...
+
+    def output(self, text: str) -> None:
+        """What its program printed since the last call, in whole lines where it can be; kept there, too."""
         ...
 
 

@@ -17,6 +17,8 @@ from holdfast.workflows.drivers.protocol import (
     TaskOutcome,
 )
 
+_LOOK_SECONDS = 0.2
+
 
 class ShellDriver:
     name = "shell"
@@ -30,7 +32,7 @@ class ShellDriver:
         if shutil.which("/bin/sh") is None:
             raise CannotDoError("/bin/sh not found")
 
-    def run(self, assignment: Assignment, report: Report) -> TaskOutcome:  # noqa: ARG002 - a command uses no tokens
+    def run(self, assignment: Assignment, report: Report) -> TaskOutcome:
         if assignment.stop.requested:
             return TaskInterrupted(assignment.stop.reason or "stopped")
         try:
@@ -43,10 +45,12 @@ class ShellDriver:
         except OSError as error:
             return Failed(f"the command could not be started: {error.strerror} ({assignment.worktree})")
         with process:
-            code = process.wait()
-            told = process.tail
+            while (code := process.wait(_LOOK_SECONDS)) is None:
+                report.output(process.news())
             if code != 0:
                 process.end()  # what it left running would run beside the next attempt
+            report.output(process.news(is_last=True))
+            told = process.tail
             was_stopped = assignment.stop.requested
         if was_stopped:
             return TaskInterrupted(assignment.stop.reason or "stopped", told)
