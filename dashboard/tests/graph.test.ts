@@ -10,6 +10,8 @@ const task = (id: string, depends_on: string[] = []): Task => ({
   depends_on,
   status: "pending",
   timeout: null,
+  until: null,
+  max: null,
   approval: false,
   attempts: 0,
   driver: null,

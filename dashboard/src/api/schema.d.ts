@@ -1944,6 +1944,8 @@ export interface components {
             id: string;
             /** Junit */
             junit?: string | null;
+            /** Max */
+            max?: number | null;
             /** Prompt */
             prompt?: string | null;
             /** Retries */
@@ -1957,6 +1959,8 @@ export interface components {
             run?: string | null;
             /** Timeout */
             timeout?: number | null;
+            /** Until */
+            until?: string | null;
         };
         /** ProjectList */
         ProjectList: {
@@ -2508,6 +2512,11 @@ export interface components {
              */
             junit: string | null;
             /**
+             * Max
+             * @description How often it is run at most, with `until`
+             */
+            max: number | null;
+            /**
              * Prompt
              * @description Prompt, for the agent drivers
              */
@@ -2544,6 +2553,11 @@ export interface components {
              * @description Seconds after which an attempt is interrupted and counts as failed
              */
             timeout: number | null;
+            /**
+             * Until
+             * @description Shell command that must succeed; until then the task is repeated
+             */
+            until: string | null;
         };
         /** TaskApproved */
         TaskApproved: {

@@ -21,7 +21,7 @@ _T = TypeVar("_T", bound=Value | Task)
 _ISSUE_KEYS = ("id", "title", "description")
 TASK_KEYS = (
     *("id", "description", "depends_on", "run", "prompt", "driver", "approval", "review", "junit"),
-    *("retries", "timeout"),
+    *("retries", "timeout", "until", "max"),
 )
 _OPTION_KEYS = tuple(WorkflowOptions.model_fields)
 _PLAN_KEYS = ("issue", "tasks", "constraints", *_OPTION_KEYS)

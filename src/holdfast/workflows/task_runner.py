@@ -6,7 +6,7 @@ import logging
 import threading
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from pathlib import Path
 
@@ -209,11 +209,19 @@ class TaskRunner:
         outcome: TaskOutcome | None = None
         try:
             outcome = self._around.drivers(driver).run(assignment, report)
+            if isinstance(outcome, Done) and assignment.task.until:
+                outcome = self._if_fulfilled(outcome, assignment, report)
             return outcome
         finally:
             # A command that succeeded has seen to that itself; a model's may have left something running.
             if driver != "shell" or not isinstance(outcome, Done):
                 end_what_is_left(assignment)
+
+    def _if_fulfilled(self, outcome: Done, assignment: Assignment, report: TaskReport) -> TaskOutcome:
+        """Done, once the condition of the loop holds; what its command says is for the next round."""
+        condition = replace(assignment, task=assignment.task.changed(run=assignment.task.until))
+        checked = self._around.drivers("shell").run(condition, report)
+        return outcome if isinstance(checked, Done) else _not_yet(checked)
 
     def _assignment(self, task: Task, driver: str, stop: StopSignal) -> Assignment:
         workflow, base = self._workflow, self._base
@@ -270,6 +278,18 @@ class TaskRunner:
             limit = _force_after(workflow)
             self.forced = f"the task did not end within {limit:g} s and was interrupted; it is pending again"
             stop.request("the pause timed out")
+
+
+_NOT_YET = "the condition does not hold yet"
+
+
+def _not_yet(checked: TaskOutcome) -> TaskOutcome:
+    return Failed(f"{_NOT_YET}: {checked.reason}") if isinstance(checked, Failed) else checked
+
+
+def is_not_yet(outcome: Failed) -> bool:
+    """Whether it was one round of a loop, and nothing went wrong in it."""
+    return outcome.reason.startswith(_NOT_YET)
 
 
 def _timed_out(task: Task) -> str:
