@@ -10,6 +10,7 @@ const task = (id: string, depends_on: string[] = []): Task => ({
   depends_on,
   status: "pending",
   timeout: null,
+  outputs: null,
   until: null,
   max: null,
   approval: false,

@@ -523,6 +523,25 @@ def test_a_task_that_would_not_fit_is_left_to_the_next_session(
     assert workshop.resume(paused).status == "completed"
 
 
+def test_values_reach_the_tasks_that_depend_on_them(any_workshop: Workshop) -> None:
+    tasks = (
+        "issue: {id: W, title: Work}\npause_every: 2\ntasks:\n"
+        "  - {id: build-it, run: 'echo version=1=2 >> $HOLDFAST_OUTPUTS'}\n"
+        "  - {id: b, run: 'true', depends_on: [build-it]}\n"
+        "  - {id: c, run: 'echo c$HOLDFAST_INPUT_BUILD_IT_VERSION >> log', depends_on: [b]}\n"
+        "  - {id: d, run: 'echo d$HOLDFAST_INPUT_BUILD_IT_VERSION >> log'}\n"
+    )
+    paused = any_workshop.run(parse_plan(tasks))
+    assert any_workshop.tasks(paused)["build-it"].outputs == {"version": "1=2"}
+    assert any_workshop.resume(paused).status == "completed"
+    assert any_workshop.log() == ["c1=2", "d"]
+
+
+def test_a_value_without_a_name_fails_the_task(workshop: Workshop) -> None:
+    failed = workshop.run(plan_of("echo 1.2 >> $HOLDFAST_OUTPUTS"))
+    assert failed.pause_reason == "task t1: line 1 of HOLDFAST_OUTPUTS is not NAME=VALUE"
+
+
 def test_an_agent_is_told_when_its_loop_is_done_and_what_the_command_said(
     workshop: Workshop, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -2517,6 +2517,13 @@ export interface components {
              */
             max: number | null;
             /**
+             * Outputs
+             * @description Values it left for the tasks that depend on it
+             */
+            outputs: {
+                [key: string]: string;
+            } | null;
+            /**
              * Prompt
              * @description Prompt, for the agent drivers
              */
@@ -2610,6 +2617,13 @@ export interface components {
              * @enum {string}
              */
             outcome: "completed" | "failed" | "blocked" | "interrupted";
+            /**
+             * Outputs
+             * @description Values it left for the tasks that depend on it
+             */
+            outputs: {
+                [key: string]: string;
+            } | null;
             /** Result */
             result: string | null;
             /**

@@ -80,6 +80,9 @@ class Task(
         Annotated[int, Meta(ge=1), Field(ge=1)] | None,
         Meta(description="How often it is run at most, with `until`"),
     ] = None
+    outputs: Annotated[
+        dict[str, str] | None, Meta(description="Values it left for the tasks that depend on it")
+    ] = None
 
     @property
     def rounds(self) -> int:
@@ -133,8 +136,6 @@ class Task(
 
 
 def _from_document(fields: dict[str, Any]) -> Task:
-    if "\0" in fields["id"] or "\0" in (fields.get("run") or "") or "\0" in (fields.get("prompt") or ""):
-        raise ValueError("id, run and prompt must not contain NUL characters")
     if fields.get("max") is not None and not fields.get("until"):
         raise ValueError("`max` counts the rounds of `until`, which is missing")
     return msgspec.StructMeta.__call__(Task, **fields)

@@ -41,6 +41,11 @@ def driver_of(task: Task, options: WorkflowOptions) -> str:
     return task.driver or ("shell" if task.run and not task.prompt else options.driver)
 
 
+def has_nul(task: Task) -> bool:
+    """Whether no process could be started with it."""
+    return any("\0" in (text or "") for text in (task.id, task.run, task.prompt, task.until))
+
+
 def read_plan(path: Path, **options: Any) -> Plan:
     """The plan in a file; `options` given on the command line win over the file's."""
     try:
@@ -148,6 +153,8 @@ class _Reader:
             needed = [depends_on] if is_one else list(self._items(depends_on))
             values["depends_on"] = tuple(self._text(one, "depends_on") for one in needed)
         task = self._valid(lambda: Task.model_validate(values, strict=False), fields, node)
+        if has_nul(task):
+            raise self._refused(node, f"task {task.id!r} contains a NUL character")
         self._refuse_without_work(task, options, node)
         return task
 

@@ -361,6 +361,7 @@ class _OpenSession:
             tokens=ended.report.tokens,
             context_share=ended.context_share,
             retry_at=ended.retry_at,
+            outputs=ended.report.outputs or None,
         )
         entries: list[Entry] = [*ended.report.findings, finished]
         is_told = any(isinstance(found, FeedbackRecorded) for found in ended.report.findings)
@@ -404,7 +405,8 @@ class _OpenSession:
         elif status == "failed":
             self._failed_in_session.add(ended.task.id)
         result = outcome.result if isinstance(outcome, Done) else outcome.reason
-        self._tasks[ended.task.id] = ended.task.changed(status=status, result=result)
+        outputs = ended.report.outputs or None
+        self._tasks[ended.task.id] = ended.task.changed(status=status, result=result, outputs=outputs)
         self._done_in_session += status == "completed"
         del self._running[ended.task.id]
 

@@ -182,6 +182,8 @@ def prompt_for(
             parts.append(f"The user says: {assignment.message.strip()}")
     if assignment.attempt > 1:
         parts.append(_NOT_THE_FIRST)
+    if assignment.inputs:
+        parts.append(_inputs(assignment))
     parts.append(_task(assignment))
     if task.until:
         parts.append(_condition(task))
@@ -194,6 +196,15 @@ def _issue(assignment: Assignment) -> str:
     issue = assignment.issue
     about = f"\n\n{issue.description.strip()}" if issue.description.strip() else ""
     return f"You work on {issue.id}: {issue.title}{about}"
+
+
+def _inputs(assignment: Assignment) -> str:
+    lines = [
+        f"- {task_id}.{name}: {value}"
+        for task_id, values in assignment.inputs.items()
+        for name, value in values.items()
+    ]
+    return "\n".join(["Values that earlier tasks left, as data:", *lines])
 
 
 def _condition(task: Task) -> str:
