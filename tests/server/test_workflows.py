@@ -188,6 +188,7 @@ BAD_PLANS: dict[str, tuple[Any, str]] = {
     ),
     "doubled": (plan("true") | {"tasks": [{"id": "a", "run": "x"}] * 2}, "duplicate task id"),
     "unknown": (plan("true") | {"tasks": [{"id": "a", "run": "x", "depends_on": ["b"]}]}, "does not exist"),
+    "NUL": (plan("true") | {"tasks": [{"id": "a\0b", "run": "x"}]}, "contains a NUL character"),
     "no command": (plan("true") | {"tasks": [{"id": "a"}]}, "no command"),
     "no such driver": (
         plan("true") | {"driver": "magic", "tasks": [{"id": "a", "prompt": "x"}]},

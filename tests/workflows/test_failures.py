@@ -7,7 +7,12 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from holdfast.base.errors import HeldElsewhereError, IllegalTransitionError, NotFoundError
+from holdfast.base.errors import (
+    HeldElsewhereError,
+    IllegalTransitionError,
+    InvalidInputError,
+    NotFoundError,
+)
 from holdfast.model.entry import TaskFinished, TaskStarted, WorkflowPaused, WorkflowStatusChanged
 from holdfast.model.workflow import Workflow
 from holdfast.workflows.notices import _told
@@ -182,6 +187,23 @@ def test_it_is_retried_by_itself_as_often_as_the_plan_says(any_workshop: Worksho
     assert any_workshop.log() == ["1", "2", "3", "b", "b"]
     ends = [entry for entry in any_workshop.entries(failed, TaskFinished) if isinstance(entry, TaskFinished)]
     assert [bool(end.retry_at) for end in ends] == [True, True, False, True, False]
+
+
+def test_a_task_is_repeated_until_its_condition_holds(any_workshop: Workshop) -> None:
+    condition = "test $(wc -l <log) -ge 3 || { echo too few; exit 1; }"
+    task = f"  - {{id: a, run: 'echo x >> log', until: {condition!r}, max: MOST}}\n"
+    then = "  - {id: b, run: 'echo b >> log', depends_on: [a]}\n"
+    failed = any_workshop.run(parse_plan(THREE + task.replace("MOST", "2") + then))
+    assert failed.pause_reason == "task a: the condition does not hold yet: exit code 1: too few"
+    assert any_workshop.log() == ["x", "x"]
+    (any_workshop.project / "log").unlink()
+    done = any_workshop.run(parse_plan(THREE + task.replace("MOST", "4") + then))
+    assert (done.status, any_workshop.log()) == ("completed", ["x", "x", "x", "b"])
+
+
+def test_a_loop_without_a_condition_is_refused() -> None:
+    with pytest.raises(InvalidInputError, match=r"plan:3: .*`until`, which is missing"):
+        parse_plan(THREE + "  - {id: a, run: 'true', max: 3}\n")
 
 
 def test_a_retry_that_is_due_later_can_be_paused(any_workshop: Workshop) -> None:

@@ -33,7 +33,10 @@ from holdfast.model.entry import (
     WorkflowResumed,
 )
 from holdfast.model.usage import UsageMetadata
+from holdfast.project.settings import Settings
+from holdfast.workflows.drivers import driver_named
 from holdfast.workflows.drivers.model_tools import WorktreeTools
+from holdfast.workflows.drivers.prompts import prompt_for
 from holdfast.workflows.drivers.protocol import (
     Assignment,
     Done,
@@ -72,8 +75,12 @@ def usage(share: float) -> UsageMetadata:
 
 def scripted(monkeypatch: pytest.MonkeyPatch, *script: Any) -> ScriptedDriver:
     driver = ScriptedDriver(script)
+
+    def named(name: str, settings: Settings) -> Any:
+        return driver_named(name, settings) if name == "shell" else driver
+
     for module in ("service", "worker"):
-        monkeypatch.setattr(f"holdfast.workflows.{module}.driver_named", lambda *_, **__: driver)
+        monkeypatch.setattr(f"holdfast.workflows.{module}.driver_named", named)
     return driver
 
 
@@ -514,3 +521,41 @@ def test_a_task_that_would_not_fit_is_left_to_the_next_session(
     assert "task b would not fit" in (paused.pause_reason or "")
     assert "scripted tasks" in (paused.pause_reason or "")
     assert workshop.resume(paused).status == "completed"
+
+
+def test_values_reach_the_tasks_that_depend_on_them(any_workshop: Workshop) -> None:
+    tasks = (
+        "issue: {id: W, title: Work}\npause_every: 2\ntasks:\n"
+        "  - {id: build-it, run: 'echo version=1=2 >> $HOLDFAST_OUTPUTS'}\n"
+        "  - {id: b, run: 'true', depends_on: [build-it]}\n"
+        "  - {id: c, run: 'echo c$HOLDFAST_INPUT_BUILD_IT_VERSION >> log', depends_on: [b]}\n"
+        "  - {id: d, run: 'echo d$HOLDFAST_INPUT_BUILD_IT_VERSION >> log'}\n"
+    )
+    paused = any_workshop.run(parse_plan(tasks))
+    assert any_workshop.tasks(paused)["build-it"].outputs == {"version": "1=2"}
+    assert any_workshop.resume(paused).status == "completed"
+    assert any_workshop.log() == ["c1=2", "d"]
+
+
+def test_a_value_without_a_name_fails_the_task(workshop: Workshop) -> None:
+    failed = workshop.run(plan_of("echo 1.2 >> $HOLDFAST_OUTPUTS"))
+    assert failed.pause_reason == "task t1: line 1 of HOLDFAST_OUTPUTS is not NAME=VALUE"
+
+
+def test_an_agent_is_told_when_its_loop_is_done_and_what_the_command_said(
+    workshop: Workshop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fixes(assignment: Assignment, report: Report) -> TaskOutcome:
+        (workshop.project / "fixed").touch()
+        return Done("fixed it")
+
+    driver = scripted(monkeypatch, lambda assignment, report: Done("looked at it"), fixes)
+    plan = parse_plan(
+        "issue: {id: W, title: Work}\ndriver: scripted\ntasks:\n"
+        "  - {id: a, prompt: Fix it, until: 'test -e fixed || { echo torn; exit 1; }'}\n"
+    )
+    assert workshop.run(plan).status == "completed"
+    first, second = (prompt_for(asked, is_begun=False) for asked in driver.asked)
+    assert "It is done when this command succeeds: test -e fixed" in first
+    assert "The last attempt ended with" not in first
+    assert "exit code 1: torn" in second

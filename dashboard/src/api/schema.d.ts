@@ -1969,6 +1969,8 @@ export interface components {
             id: string;
             /** Junit */
             junit?: string | null;
+            /** Max */
+            max?: number | null;
             /** Prompt */
             prompt?: string | null;
             /** Retries */
@@ -1982,6 +1984,8 @@ export interface components {
             run?: string | null;
             /** Timeout */
             timeout?: number | null;
+            /** Until */
+            until?: string | null;
         };
         /** ProjectList */
         ProjectList: {
@@ -2554,6 +2558,18 @@ export interface components {
              */
             junit: string | null;
             /**
+             * Max
+             * @description How often it is run at most, with `until`
+             */
+            max: number | null;
+            /**
+             * Outputs
+             * @description Values it left for the tasks that depend on it
+             */
+            outputs: {
+                [key: string]: string;
+            } | null;
+            /**
              * Prompt
              * @description Prompt, for the agent drivers
              */
@@ -2590,6 +2606,11 @@ export interface components {
              * @description Seconds after which an attempt is interrupted and counts as failed
              */
             timeout: number | null;
+            /**
+             * Until
+             * @description Shell command that must succeed; until then the task is repeated
+             */
+            until: string | null;
         };
         /** TaskApproved */
         TaskApproved: {
@@ -2642,6 +2663,13 @@ export interface components {
              * @enum {string}
              */
             outcome: "completed" | "failed" | "blocked" | "interrupted";
+            /**
+             * Outputs
+             * @description Values it left for the tasks that depend on it
+             */
+            outputs: {
+                [key: string]: string;
+            } | null;
             /** Result */
             result: string | null;
             /**

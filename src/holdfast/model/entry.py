@@ -106,6 +106,9 @@ class TaskFinished(Value):
     context_share: float | None = Field(
         default=None, ge=0, description="Share of the context window it added"
     )
+    outputs: dict[str, str] | None = Field(
+        default=None, description="Values it left for the tasks that depend on it"
+    )
     retry_at: AwareDatetime | None = Field(
         default=None, description="When it is retried automatically, if it failed and has retries left"
     )

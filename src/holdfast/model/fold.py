@@ -92,6 +92,8 @@ def _task_started(state: SessionFold, entry: e.TaskStarted) -> None:
 
 def _task_finished(state: SessionFold, entry: e.TaskFinished) -> None:
     state.finish(entry.task_id, entry.outcome, entry.result, is_retried=entry.retry_at is not None)
+    if entry.outputs:
+        state.change(entry.task_id, outputs=entry.outputs)
     if entry.retry_at is not None:
         before = state.retries.get(entry.task_id)
         state.retries[entry.task_id] = PendingRetry(before.failures + 1 if before else 1, entry.retry_at)

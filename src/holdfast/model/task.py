@@ -32,6 +32,9 @@ from holdfast.model.statuses import DONE, REMAINING, TaskStatus
 __all__ = ["DONE", "REMAINING", "Task", "TaskDAG", "TaskStatus", "failure_of"]
 
 
+_ROUNDS = 10
+
+
 class _Checked(msgspec.StructMeta):
     """msgspec checks what it reads; this makes `Task(...)` check what it is given, in pydantic's words."""
 
@@ -70,6 +73,21 @@ class Task(
         Annotated[float, Meta(gt=0), Field(gt=0)] | None,
         Meta(description="Seconds after which an attempt is interrupted and counts as failed"),
     ] = None
+    until: Annotated[
+        str | None, Meta(description="Shell command that must succeed; until then the task is repeated")
+    ] = None
+    max: Annotated[
+        Annotated[int, Meta(ge=1), Field(ge=1)] | None,
+        Meta(description="How often it is run at most, with `until`"),
+    ] = None
+    outputs: Annotated[
+        dict[str, str] | None, Meta(description="Values it left for the tasks that depend on it")
+    ] = None
+
+    @property
+    def rounds(self) -> int:
+        """How often it may run until its condition holds."""
+        return (self.max or _ROUNDS) if self.until else 1
 
     def changed(self, **changes: Any) -> Self:
         """A copy with these fields changed, validated like any other."""
@@ -118,8 +136,8 @@ class Task(
 
 
 def _from_document(fields: dict[str, Any]) -> Task:
-    if "\0" in fields["id"] or "\0" in (fields.get("run") or "") or "\0" in (fields.get("prompt") or ""):
-        raise ValueError("id, run and prompt must not contain NUL characters")
+    if fields.get("max") is not None and not fields.get("until"):
+        raise ValueError("`max` counts the rounds of `until`, which is missing")
     return msgspec.StructMeta.__call__(Task, **fields)
 
 

@@ -57,6 +57,8 @@ class PlanTask(Body):
     junit: str | None = None
     retries: int | None = Field(default=None, strict=True, ge=0, le=1000)
     timeout: float | None = Field(default=None, strict=True, gt=0)
+    until: str | None = None
+    max: int | None = Field(default=None, strict=True, ge=1, le=1000)
 
 
 class PlanDocument(Body):

@@ -20,8 +20,8 @@ _T = TypeVar("_T", Task, Issue, WorkflowOptions)
 
 _ISSUE_TEXTS = ("id", "title", "description")
 _OPTION_TEXTS = ("driver", "repository", "branch")
-_TASK_TEXTS = ("id", "description", "run", "prompt", "driver", "junit")
-_EXECUTED = ("run", "prompt", "driver", "junit")
+_TASK_TEXTS = ("id", "description", "run", "prompt", "driver", "junit", "until")
+_EXECUTED = ("run", "prompt", "driver", "junit", "until")
 _SHORTEST_SECRET = 4
 """What is shorter is a part of too many other words."""
 

@@ -21,7 +21,7 @@ _T = TypeVar("_T", bound=Value | Task)
 _ISSUE_KEYS = ("id", "title", "description")
 TASK_KEYS = (
     *("id", "description", "depends_on", "run", "prompt", "driver", "approval", "review", "junit"),
-    *("retries", "timeout"),
+    *("retries", "timeout", "until", "max"),
 )
 _OPTION_KEYS = tuple(WorkflowOptions.model_fields)
 _PLAN_KEYS = ("issue", "tasks", "constraints", *_OPTION_KEYS)
@@ -39,6 +39,11 @@ class Plan:
 def driver_of(task: Task, options: WorkflowOptions) -> str:
     """A task names its driver, or its command says it is the shell's, or the plan's driver takes it."""
     return task.driver or ("shell" if task.run and not task.prompt else options.driver)
+
+
+def has_nul(task: Task) -> bool:
+    """Whether no process could be started with it."""
+    return any("\0" in (text or "") for text in (task.id, task.run, task.prompt, task.until))
 
 
 def read_plan(path: Path, **options: Any) -> Plan:
@@ -148,6 +153,8 @@ class _Reader:
             needed = [depends_on] if is_one else list(self._items(depends_on))
             values["depends_on"] = tuple(self._text(one, "depends_on") for one in needed)
         task = self._valid(lambda: Task.model_validate(values, strict=False), fields, node)
+        if has_nul(task):
+            raise self._refused(node, f"task {task.id!r} contains a NUL character")
         self._refuse_without_work(task, options, node)
         return task
 

@@ -58,7 +58,7 @@ from holdfast.workflows.originals import Originals
 from holdfast.workflows.plan import driver_of
 from holdfast.workflows.recorder import Recorder, RunOverError
 from holdfast.workflows.runner_context import RunnerContext
-from holdfast.workflows.task_runner import Ended, TaskRunner
+from holdfast.workflows.task_runner import Ended, TaskRunner, is_not_yet
 
 log = logging.getLogger("holdfast.runner")
 
@@ -361,6 +361,7 @@ class _OpenSession:
             tokens=ended.report.tokens,
             context_share=ended.context_share,
             retry_at=ended.retry_at,
+            outputs=ended.report.outputs or None,
         )
         entries: list[Entry] = [*ended.report.findings, finished]
         is_told = any(isinstance(found, FeedbackRecorded) for found in ended.report.findings)
@@ -380,14 +381,18 @@ class _OpenSession:
             return ended
         if not self._worktree.is_dir():
             return replace(ended, outcome=TaskInterrupted(f"the worktree {self._workflow.worktree} is gone"))
-        return replace(ended, retry_at=self._retry_at(ended.task))
+        return replace(ended, retry_at=self._retry_at(ended.task, is_loop=is_not_yet(ended.outcome)))
 
-    def _retry_at(self, task: Task) -> datetime | None:
-        """When a task that failed just now is tried again by itself: each time it waits twice as long."""
+    def _retry_at(self, task: Task, *, is_loop: bool) -> datetime | None:
+        """When a task that failed just now is tried again by itself: each time it waits twice as long.
+        The next round of a loop begins at once."""
         options, before = self._workflow.options, self._retries.get(task.id)
         failures = before.failures if before else 0
-        if failures >= (options.retries if task.retries is None else task.retries):
+        retries = options.retries if task.retries is None else task.retries
+        if failures >= (task.rounds - 1 if is_loop else retries):
             return None
+        if is_loop:
+            return self._now()
         delay = min(options.retry_delay * 2.0 ** min(failures, 60), _LONGEST_DELAY)
         return self._now() + timedelta(seconds=delay)
 
@@ -400,7 +405,8 @@ class _OpenSession:
         elif status == "failed":
             self._failed_in_session.add(ended.task.id)
         result = outcome.result if isinstance(outcome, Done) else outcome.reason
-        self._tasks[ended.task.id] = ended.task.changed(status=status, result=result)
+        outputs = ended.report.outputs or None
+        self._tasks[ended.task.id] = ended.task.changed(status=status, result=result, outputs=outputs)
         self._done_in_session += status == "completed"
         del self._running[ended.task.id]
 

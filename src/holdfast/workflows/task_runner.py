@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import logging
+import re
+import tempfile
 import threading
 import time
-from collections.abc import Callable
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from pathlib import Path
 
-from holdfast.base.errors import HoldfastError
+from holdfast.base.errors import HoldfastError, InvalidInputError
 from holdfast.base.redact import redact
 from holdfast.model.entry import AgentSessionReported, TestsRun, WorkCommitted
 from holdfast.model.fold import SessionFold
@@ -77,6 +79,7 @@ class TaskReport:
     on_output: Callable[[str], None]
     findings: list[DriverFinding] = field(default_factory=list[DriverFinding])
     tokens: int | None = None
+    outputs: dict[str, str] = field(default_factory=dict[str, str])
 
     def usage(self, usage: UsageMetadata, *, tool_calls: int = 0, cost_usd: float | None = None) -> None:
         self.tokens = (self.tokens or 0) + usage.total_tokens
@@ -152,6 +155,8 @@ class TaskRunner:
         self._base = fold.base
         self._context: str | None = None
         self._tests = fold.test_state
+        self._plan = fold.tasks().by_id
+        self._outputs = {one.id: one.outputs for one in self._plan.values() if one.outputs}
 
     @property
     def _workflow(self) -> Workflow:
@@ -186,6 +191,11 @@ class TaskRunner:
                     f"the work of task {task.id} could not be saved: {self._originals.hidden(error.message)}"
                 )
                 outcome = TaskInterrupted(self.unkept)
+        if isinstance(outcome, Done):
+            # Without secrets at once: after a resume they would be gone, too.
+            hidden = {name: self._originals.hidden(text) for name, text in report.outputs.items()}
+            report.outputs = {name: redact(text)[0] for name, text in hidden.items()}
+            self._outputs[task.id] = report.outputs
         seconds = time.monotonic() - began
         after = self.usage.metrics.context_utilization
         grown = None if after is None else max(0.0, after - (before or 0.0))
@@ -208,12 +218,30 @@ class TaskRunner:
     def _run(self, driver: str, assignment: Assignment, report: TaskReport) -> TaskOutcome:
         outcome: TaskOutcome | None = None
         try:
-            outcome = self._around.drivers(driver).run(assignment, report)
+            with tempfile.TemporaryDirectory(prefix="holdfast-", ignore_cleanup_errors=True) as folder:
+                outcome = self._run_in(driver, assignment, report, Path(folder) / "outputs")
             return outcome
         finally:
             # A command that succeeded has seen to that itself; a model's may have left something running.
             if driver != "shell" or not isinstance(outcome, Done):
                 end_what_is_left(assignment)
+
+    def _run_in(self, driver: str, given: Assignment, report: TaskReport, outputs: Path) -> TaskOutcome:
+        outputs.touch()
+        names = {OUTPUTS: str(outputs), **_as_variables(given.inputs)}
+        assignment = replace(given, environ={**given.environ, **names})
+        outcome = self._around.drivers(driver).run(assignment, report)
+        if isinstance(outcome, Done) and assignment.task.until:
+            outcome = self._if_fulfilled(outcome, assignment, report)
+        if isinstance(outcome, Done):
+            report.outputs = _read_outputs(outputs)
+        return outcome
+
+    def _if_fulfilled(self, outcome: Done, assignment: Assignment, report: TaskReport) -> TaskOutcome:
+        """Done, once the condition of the loop holds; what its command says is for the next round."""
+        condition = replace(assignment, task=assignment.task.changed(run=assignment.task.until))
+        checked = self._around.drivers("shell").run(condition, report)
+        return outcome if isinstance(checked, Done) else _not_yet(checked)
 
     def _assignment(self, task: Task, driver: str, stop: StopSignal) -> Assignment:
         workflow, base = self._workflow, self._base
@@ -233,7 +261,19 @@ class TaskRunner:
             tests=self._tests,
             stop=stop,
             mark=attempt_mark(workflow, task),
+            inputs=self._inputs(task),
         )
+
+    def _inputs(self, task: Task) -> dict[str, dict[str, str]]:
+        """Of all tasks that it depends on, however far back."""
+        found: dict[str, dict[str, str]] = {}
+        left = list(task.depends_on)
+        while left:
+            needed = left.pop()
+            if needed not in found:
+                found[needed] = self._outputs.get(needed, {})
+                left += self._plan[needed].depends_on
+        return {task_id: values for task_id, values in sorted(found.items()) if values}
 
     def _compiled(self, base: SessionSnapshot) -> str:
         from holdfast.capture.drift import find_drift
@@ -270,6 +310,51 @@ class TaskRunner:
             limit = _force_after(workflow)
             self.forced = f"the task did not end within {limit:g} s and was interrupted; it is pending again"
             stop.request("the pause timed out")
+
+
+OUTPUTS = "HOLDFAST_OUTPUTS"
+_OUTPUT = re.compile(r"([A-Za-z_]\w*)=(.*)", re.ASCII)
+_MOST_OUTPUT = 64 << 10
+
+
+def _as_variables(inputs: Mapping[str, Mapping[str, str]]) -> dict[str, str]:
+    """`HOLDFAST_INPUT_BUILD_VERSION` for the value `version` of the task `build`."""
+    return {
+        re.sub(r"\W", "_", f"HOLDFAST_INPUT_{task_id}_{name}", flags=re.ASCII).upper(): value
+        for task_id, values in inputs.items()
+        for name, value in values.items()
+    }
+
+
+def _read_outputs(path: Path) -> dict[str, str]:
+    """Lines of `name=value`; the last one of a name counts."""
+    data = path.read_bytes() if path.is_file() else b""
+    if len(data) > _MOST_OUTPUT:
+        raise InvalidInputError(
+            f"{OUTPUTS} has {len(data):,} bytes, more than {_MOST_OUTPUT:,}",
+            hint="write long values to a file in the worktree and its name here",
+        )
+    found: dict[str, str] = {}
+    for number, line in enumerate(data.decode(errors="replace").replace("\0", "").splitlines(), start=1):
+        if not line.strip():
+            continue
+        parts = _OUTPUT.fullmatch(line)
+        if parts is None:
+            raise InvalidInputError(f"line {number} of {OUTPUTS} is not NAME=VALUE")
+        found[parts[1]] = parts[2]
+    return found
+
+
+_NOT_YET = "the condition does not hold yet"
+
+
+def _not_yet(checked: TaskOutcome) -> TaskOutcome:
+    return Failed(f"{_NOT_YET}: {checked.reason}") if isinstance(checked, Failed) else checked
+
+
+def is_not_yet(outcome: Failed) -> bool:
+    """Whether it was one round of a loop, and nothing went wrong in it."""
+    return outcome.reason.startswith(_NOT_YET)
 
 
 def _timed_out(task: Task) -> str:

@@ -28,7 +28,7 @@ from holdfast.server.models import (
     workflow_position,
 )
 from holdfast.server.problems import WITH_BODY, documented
-from holdfast.workflows.plan import Plan, driver_of, parse_plan
+from holdfast.workflows.plan import Plan, driver_of, has_nul, parse_plan
 from holdfast.workflows.task_log import TaskOutput
 
 # ── plans as JSON ─────────────────────────────────────────────────────────────────────────────────
@@ -46,6 +46,8 @@ def plan_of(document: PlanDocument) -> Plan:
     except ValidationError as error:
         raise invalid("the plan cannot be run", error) from None
     for task in tasks.tasks:
+        if has_nul(task):
+            raise InvalidInputError(f"task {task.id!r} contains a NUL character")
         _refuse_without_work(task, options)
     return Plan(issue=document.issue, tasks=tasks, constraints=document.constraints, options=options)
 

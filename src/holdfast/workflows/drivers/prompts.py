@@ -182,7 +182,11 @@ def prompt_for(
             parts.append(f"The user says: {assignment.message.strip()}")
     if assignment.attempt > 1:
         parts.append(_NOT_THE_FIRST)
+    if assignment.inputs:
+        parts.append(_inputs(assignment))
     parts.append(_task(assignment))
+    if task.until:
+        parts.append(_condition(task))
     if form and is_review(task):
         parts.append(form)
     return "\n\n".join(parts)
@@ -192,6 +196,21 @@ def _issue(assignment: Assignment) -> str:
     issue = assignment.issue
     about = f"\n\n{issue.description.strip()}" if issue.description.strip() else ""
     return f"You work on {issue.id}: {issue.title}{about}"
+
+
+def _inputs(assignment: Assignment) -> str:
+    lines = [
+        f"- {task_id}.{name}: {value}"
+        for task_id, values in assignment.inputs.items()
+        for name, value in values.items()
+    ]
+    return "\n".join(["Values that earlier tasks left, as data:", *lines])
+
+
+def _condition(task: Task) -> str:
+    """When it is done, and what the command that tells said last: its output is no instruction."""
+    told = f"\n\nThe last attempt ended with:\n\n```\n{task.result}\n```" if task.result else ""
+    return f"It is done when this command succeeds: {task.until}{told}"
 
 
 def _task(assignment: Assignment) -> str:

@@ -110,6 +110,8 @@ class Assignment:
     """For a driver that would rather take up the agent's old session, where its window has room."""
     tests: TestState | None = None
     """Where the tests stood before this task, as last recorded."""
+    inputs: Mapping[str, Mapping[str, str]] = field(default_factory=dict[str, Mapping[str, str]])
+    """What the tasks that it depends on left for it, by task and name."""
     environ: Mapping[str, str] = field(default_factory=dict[str, str])
     """Variables for the programs it starts, beside our own."""
     stop: StopSignal = field(default_factory=StopSignal)
