@@ -71,6 +71,14 @@ class Server:
         self.link = json.loads(told)["link"]
         self.port = int(self.url.rpartition(":")[2])
 
+    def holdfast(self, *words: str) -> None:
+        """Another command of the same user, in the project."""
+        own = {"HOLDFAST_HOME": str(self.home), "HOME": str(self.home)}
+        environ = os.environ | READ_AT_START | own
+        with start_program(words, cwd=self.project, env=environ, text=True) as process:
+            _, err = process.communicate(timeout=60)
+        assert process.returncode == 0, err
+
     @property
     def url(self) -> str:
         return self.link.partition("/#")[0]

@@ -254,6 +254,18 @@ def paused(server: Server, page: Page) -> str:
     return workflow_id
 
 
+def test_work_that_agents_left_open_is_on_the_first_page(served: Server, open_page: Open) -> None:
+    words = ("winddown", "start", "--percent", "0.9", "--state", '{"task": "mend the parser"}')
+    served.holdfast(*words)
+    served.holdfast("winddown", "finalize", "--reason", "Mend the parser tomorrow")
+    page = open_page(served)
+    work = page.get_by_role("region", name="Open work")
+    expect(work).to_contain_text("Mend the parser tomorrow")
+    expect(work).to_contain_text("holdfast resume session-")
+    work.get_by_role("link", name="Mend the parser tomorrow").click()
+    expect(page.get_by_role("heading", level=1)).to_contain_text("Snapshot of session")
+
+
 def test_resume_page_tells_whether_the_folder_changed(served: Server, open_page: Open) -> None:
     page = open_page(served)
     workflow_id = paused(served, page)

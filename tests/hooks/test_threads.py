@@ -60,6 +60,8 @@ def listed(session: AgentSession, *words: str) -> list[dict[str, Any]]:
 
 def test_finished_work_is_one_line_and_unfinished_work_the_whole_handover(repository: AgentSession) -> None:
     done = worked_on(other(repository, "one"), "done.py", commit=True)
+    stamp = (repository.state / "hooks" / "threads").read_text().split("\n")[0]
+    assert stamp == str(repository.sessions.stat().st_mtime_ns)  # the start need not make the list
     told = other(repository, "two").start().context
     assert told.count("\n") == 0
     assert told.startswith('[holdfast] The last work in this folder is finished: "Write the module done.py')

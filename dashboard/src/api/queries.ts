@@ -146,6 +146,13 @@ export const diffOf = (before: string, after: string) =>
       answered(api.GET("/api/snapshots/diff", { params: { query: { before, after } }, signal })),
   });
 
+export const openThreads = queryOptions({
+  queryKey: ["threads"],
+  queryFn: ({ signal }) => answered(api.GET("/api/threads", { signal })),
+  staleTime: 30_000,
+  refetchInterval: 60_000,
+});
+
 export const agentSessions = (project: string | null) =>
   infiniteQueryOptions({
     queryKey: ["sessions", project],

@@ -23,6 +23,7 @@ export type {
   SnapshotSummary,
   SocketMessage,
   Task,
+  Thread,
   UsageHistory,
   UsageMetrics,
   UsageSample,

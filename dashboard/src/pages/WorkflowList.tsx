@@ -1,8 +1,8 @@
 import { useInfiniteQuery, useQuery, useQueryClient } from "@tanstack/react-query";
 import { type KeyboardEvent, useDeferredValue, useEffect, useRef, useState } from "react";
 import { Link, useLocation, useSearchParams } from "wouter";
-import { keys, type ListFilter, progressOf, workflowPages } from "../api/queries";
-import type { Workflow, WorkflowStatus } from "../api/types";
+import { keys, type ListFilter, openThreads, progressOf, workflowPages } from "../api/queries";
+import type { Thread, Workflow, WorkflowStatus } from "../api/types";
 import { folder, words } from "../lib/format";
 import { useTitle } from "../lib/use-title";
 import { useEvents, useNews } from "../live/use-events";
@@ -31,6 +31,7 @@ export function WorkflowList() {
   return (
     <>
       <h1 className="hidden">Workflows</h1>
+      <OpenWork />
       <Filters filter={filter} onChange={setFilter} />
       {query.isError && <Failed error={query.error} retry={() => void query.refetch()} />}
       {query.isPending && <Loading what="workflows" />}
@@ -47,6 +48,53 @@ export function WorkflowList() {
         </button>
       )}
     </>
+  );
+}
+
+/** What agents left open without a plan; what has one is among the workflows. */
+function OpenWork() {
+  const { data } = useQuery(openThreads);
+  const threads = data?.threads.filter((thread) => !thread.issue) ?? [];
+  if (threads.length === 0) return null;
+  return (
+    <section aria-label="Open work">
+      <h2>Open work</h2>
+      <table className="table cards">
+        <thead>
+          <tr>
+            <th scope="col">Thread</th>
+            <th scope="col">Branch</th>
+            <th scope="col">Folder</th>
+            <th scope="col">Changed</th>
+          </tr>
+        </thead>
+        <tbody>
+          {threads.map((thread) => (
+            <ThreadRow key={thread.snapshot_id} thread={thread} />
+          ))}
+        </tbody>
+      </table>
+    </section>
+  );
+}
+
+function ThreadRow({ thread }: { thread: Thread }) {
+  return (
+    <tr>
+      <td className="title">
+        <Link href={`/workflows/${thread.workflow_id}/snapshots/${thread.snapshot_id}`}>{thread.title}</Link>
+        <span className="muted">
+          {thread.state} · <code>holdfast resume {thread.id}</code>
+        </span>
+      </td>
+      <td data-label="Branch">{thread.branch ?? <span className="muted">–</span>}</td>
+      <td data-label="Folder" title={thread.worktree}>
+        <span className="path">{folder(thread.worktree)}</span>
+      </td>
+      <td data-label="Changed" className="nowrap">
+        <Ago at={thread.updated_at} />
+      </td>
+    </tr>
   );
 }
 

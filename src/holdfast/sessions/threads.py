@@ -29,6 +29,8 @@ if TYPE_CHECKING:
 _LOOKED_AT = 40
 """Newest sessions of a folder that did something; what nobody touched in so many others is history."""
 _FOLDERS = 10
+_LOOKED_AT_EACH = 10
+"""Of several folders at once."""
 _TITLE = 90
 _STATE = 160
 _FEW_WORDS = 4
@@ -264,7 +266,8 @@ def threads_in(store: Store, worktree: str | None = None) -> list[Thread]:
     for flow in store.workflows(worktree=worktree):
         by_folder.setdefault(flow.worktree, []).append(flow)
     folders = list(by_folder.values())[:_FOLDERS]
-    found = [thread for own in folders for thread in threads_among(_stored(store, own))]
+    most = _LOOKED_AT if worktree is not None else _LOOKED_AT_EACH
+    found = [thread for own in folders for thread in threads_among(_stored(store, own, most))]
     return sorted(found, key=lambda thread: (not thread.is_open, _ago(thread.updated_at)))
 
 
@@ -272,7 +275,7 @@ def _ago(moment: datetime) -> float:
     return -moment.timestamp()
 
 
-def _stored(store: Store, flows: Sequence[Workflow]) -> Iterator[tuple[SessionSnapshot, Workflow]]:
+def _stored(store: Store, flows: Sequence[Workflow], most: int) -> Iterator[tuple[SessionSnapshot, Workflow]]:
     lines = [(line, flow) for flow in flows for line in _needed(store.snapshots(flow.id))]
     lines.sort(key=lambda one: (one[0].created_at, one[0].session_number), reverse=True)
     worked = 0
@@ -280,7 +283,7 @@ def _stored(store: Store, flows: Sequence[Workflow]) -> Iterator[tuple[SessionSn
         snapshot = store.snapshot(line.id)
         worked += snapshot.worked
         yield snapshot, flow
-        if worked >= _LOOKED_AT:
+        if worked >= most:
             return
 
 
