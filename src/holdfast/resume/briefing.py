@@ -10,10 +10,12 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Literal
 
-Part = Literal["now", "wants", "decisions", "state", "half-done", "map", "earlier"]
+Part = Literal["corrections", "now", "summary", "wants", "decisions", "state", "half-done", "map", "earlier"]
 
 TITLES: dict[Part, str] = {
+    "corrections": "Where the record and the summary below disagree",
     "now": "Now",
+    "summary": "The outgoing agent's own summary",
     "wants": "What the user wants",
     "decisions": "Decisions and why",
     "state": "State",

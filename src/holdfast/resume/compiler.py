@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 from holdfast.base.errors import InvalidInputError
@@ -12,19 +13,25 @@ from holdfast.model.frame import BRIEFING, LEFT_OUT, SHORT_BRIEFING
 from holdfast.model.gathered import Gathered
 from holdfast.model.usage import Carried, Fidelity
 from holdfast.resume import sections
-from holdfast.resume.briefing import Briefing, Written, without_repeats, write
-from holdfast.resume.ledger import ledger_of
+from holdfast.resume.briefing import Briefing, Statement, Written, without_repeats, write
+from holdfast.resume.ledger import WorkLedger, ledger_of
 from holdfast.resume.now import now
 from holdfast.resume.rendering import code
+from holdfast.resume.summary import told
 
 # ── the briefing ──────────────────────────────────────────────────────────────────────────────────
 
+_RECENT_STEPS = 5
 _BARE_BELOW = 2_500
 """Below this many characters there is no room for titles."""
 
 
-def briefing_of(found: Gathered, room: int) -> Briefing:
+def briefing_of(found: Gathered, room: int, summary: str = "") -> Briefing:
+    """`summary` is the outgoing agent's own; one that closes the record counts, too."""
     ledger = ledger_of(found)
+    words = summary or (found.earlier_summary if found.stop.compacted else "")
+    if words.strip():
+        return Briefing(_head(found, room), tuple(_around(words, found, ledger, room)))
     statements = (
         *now(found, ledger, room),
         *sections.wants(found, room),
@@ -35,6 +42,21 @@ def briefing_of(found: Gathered, room: int) -> Briefing:
         *sections.earlier(found, ledger, room),
     )
     return Briefing(_head(found, room), tuple(without_repeats(statements)))
+
+
+def _around(words: str, found: Gathered, ledger: WorkLedger, room: int) -> Iterable[Statement]:
+    """Prose from the agent, facts from the ledger; what rules made of the talk is not needed beside it."""
+    work = (one for one in sections.half_done(found, ledger, room) if one.kind in ("steps", "edits"))
+    return without_repeats(
+        (
+            *told(words, ledger, room),
+            *now(found, ledger, room),
+            *(replace(one, text=one.least, rank=max(one.rank, 1)) for one in sections.wants(found, room)),
+            *(one for one in sections.state(found, ledger, room) if one.kind != "sub-agent reports"),
+            *(one for one in work if one.rank < _RECENT_STEPS),
+            *sections.map_of(found, ledger),
+        )
+    )
 
 
 def _head(found: Gathered, room: int) -> str:
@@ -126,7 +148,9 @@ class Compiled:
     fidelity: Fidelity
 
 
-def compile_context(found: Gathered, max_chars: int = DEFAULT_BUDGET, source: str = "SNAPSHOT") -> Compiled:
+def compile_context(
+    found: Gathered, max_chars: int = DEFAULT_BUDGET, source: str = "SNAPSHOT", summary: str = ""
+) -> Compiled:
     """The briefing, never longer than `max_chars`, without secrets."""
     if max_chars < SMALLEST_BUDGET:
         raise InvalidInputError(
@@ -135,7 +159,7 @@ def compile_context(found: Gathered, max_chars: int = DEFAULT_BUDGET, source: st
         )
     room = max_chars
     while True:
-        compiled = _compiled(found, room, source)
+        compiled = _compiled(found, room, source, summary)
         text, _ = redact(compiled.text)
         # What stands for a secret may be longer than the secret: leave room for it.
         if len(text) <= max_chars or room < SMALLEST_BUDGET:
@@ -148,10 +172,10 @@ def compile_context(found: Gathered, max_chars: int = DEFAULT_BUDGET, source: st
     return Compiled(text, fidelity)
 
 
-def _compiled(found: Gathered, max_chars: int, source: str) -> Compiled:
+def _compiled(found: Gathered, max_chars: int, source: str, summary: str) -> Compiled:
     bare = max_chars < _BARE_BELOW
     room = max_chars if bare else max_chars - _NOTE_ROOM
-    written = write(briefing_of(found, max_chars), room, bare=bare)
+    written = write(briefing_of(found, max_chars, summary), room, bare=bare)
     text = written.text(bare=bare)[:room]
     categories = _categories(written, found, source)
     if not bare:
