@@ -339,7 +339,7 @@ def test_a_session_that_went_on_is_told_anew(place: Place) -> None:
     assert found["test_state"]["phase"] == "green"
     context = place.ok("context").out
     assert "Unresolved" not in context
-    assert "the last test run passed" in context
+    assert "passed (green)" in context
 
 
 def test_the_next_pause_carries_the_findings_forward(place: Place) -> None:

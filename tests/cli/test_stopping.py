@@ -19,25 +19,25 @@ CLOSING = "The hinge is oiled, and all tests pass."
 QUESTION = "Shall I paint the door, too?"
 LIMIT = "You've hit your limit · resets 3pm"
 
-ENDINGS = {
-    "answered": "It ended after the agent had answered.",
-    "asked": "It ended with a question of the agent to the user.",
-    "spoke": "Its record ends with the agent's words.",
-    "in flight": "It ended while a call was running.",
-    "working": "It ended in the middle of the agent's work, between two steps.",
-    "unanswered": "It ended before the agent answered the latest request.",
-    "stopped": "It ended when the user stopped the agent.",
-    "failed": "It ended with an error notice of the agent's program.",
+STOPPED = {
+    "answered": "- Stopped: the agent had finished its turn; nothing was running.",
+    "asked": f'- Stopped: the agent has asked the user and has no answer yet: "{QUESTION}".',
+    "spoke": "- Stopped: the record ends with the agent's words; whether its turn was over is not recorded.",
+    "in flight": "- Stopped: `make oil` was called; no result is recorded.",
+    "working": "- Stopped: between two steps.",
+    "unanswered": "- Stopped: the user's latest message is not acted on yet.",
+    "stopped": "- Stopped: the user stopped the agent.",
+    "failed": f'- Stopped: the agent\'s program ended the turn with "{LIMIT}".',
 }
 NEXT = {
-    "answered": "- The agent had answered the latest request: wait for the user.",
-    "asked": f'- The agent had asked the user, and has no answer yet: "{QUESTION}".',
-    "spoke": "- Wait for the user, unless the agent's last words announce a step that is not recorded.",
-    "in flight": "- Look at what the call without a result has done before you repeat it.",
-    "working": "- Go on from the agent's last step: nothing followed it.",
-    "unanswered": "- Begin with the latest request: the agent had not answered it.",
-    "stopped": "- The user stopped the agent: read the latest request again before acting.",
-    "failed": f'- The agent\'s program had said "{LIMIT}": go on from the last step.',
+    "answered": "- Next: nothing is left to do of the latest request: wait for the user.",
+    "asked": "- Next: wait for the user's answer.",
+    "spoke": "- Next: nothing is left to do of the latest request: wait for the user.",
+    "in flight": "- Next: run `make oil` again if it only checks; otherwise look first at what it has done.",
+    "working": "- Next: ",
+    "unanswered": "- Next: do what the user wrote last",
+    "stopped": "- Next: do what the user wrote last",
+    "failed": "- Next: go on with that goal from the last step.",
 }
 
 
@@ -161,10 +161,11 @@ def test_the_first_lines_and_the_next_step_say_how_it_ended(place: Place) -> Non
     for (kind, agent, path), result in zip(cases, results, strict=True):
         assert result.code == 0, (path.name, result)
         case = (kind, agent, path.name, result.out)
-        assert ENDINGS[kind] in result.out.split("\n")[1], case
-        assert NEXT[kind] in result.out, case
-        others = [text for name, text in (ENDINGS | NEXT).items() if name != kind and text in result.out]
-        assert others == [], case
+        lines = result.out.split("\n")
+        now = lines[lines.index("## Now") + 1 : lines.index("## Now") + 6]
+        assert now[0].startswith("- Goal: "), case
+        assert any(line.startswith(STOPPED[kind]) for line in now), case
+        assert any(line.startswith(NEXT[kind]) for line in now), case
         assert "inish the latest request" not in result.out, case
         assert "cut off" not in result.out, case
 
@@ -172,10 +173,10 @@ def test_the_first_lines_and_the_next_step_say_how_it_ended(place: Place) -> Non
 def test_the_call_without_a_result_is_named(place: Place) -> None:
     path = place.root / "killed.jsonl"
     path.write_bytes(claude.file_of(claude.typed(ASKED_FOR), RUNNING))
-    assert "Called, with no result recorded: `make oil`\n" in place.ok("context", "--transcript", path).out
-    short = place.ok("context", "--transcript", path, "--max-chars", "900").out
-    assert "No result yet: `make oil`\n" in short
-    assert NEXT["in flight"].removeprefix("- ") in short
+    for size in ("9500", "900"):
+        told = place.ok("context", "--transcript", path, "--max-chars", size).out
+        assert STOPPED["in flight"] in told
+        assert NEXT["in flight"] in told
 
 
 def test_the_agents_last_words_are_its_last(place: Place) -> None:
@@ -191,11 +192,11 @@ def test_what_is_left_of_the_plan_is_told_but_is_no_order(place: Place) -> None:
     path = place.root / "planned.jsonl"
     path.write_bytes(claude.file_of(claude.typed(ASKED_FOR), *planned, ended(CLOSING)))
     told = place.ok("context", "--transcript", path).out
-    assert "- The agent had answered the latest request.\n- Still open in the agent's plan: \"Paint" in told
+    assert "- Next: wait for the user; still open in the agent's plan: Paint the door." in told
     for last in (RUNNING, claude.said("Next comes the paint.")):
         path.write_bytes(claude.file_of(claude.typed(ASKED_FOR), *planned, last))
         told = place.ok("context", "--transcript", path).out
-        assert '- Go on with "Paint the door".' in told
+        assert 'take up the next task of the plan, "Paint the door".' in told
         assert "ait for the user" not in told
 
 
@@ -203,8 +204,8 @@ def test_a_compaction_with_nothing_behind_it_is_said(place: Place) -> None:
     path = place.root / "compacted.jsonl"
     summary = claude.typed("<summary>A door was hung.</summary>", isCompactSummary=True)
     path.write_bytes(claude.file_of(claude.typed(ASKED_FOR), ended(CLOSING), summary))
-    first = place.ok("context", "--transcript", path).lines[1]
-    assert f"{ENDINGS['answered']} Its window had just been compacted." in first
+    told = place.ok("context", "--transcript", path).out
+    assert f"{STOPPED['answered']} The window had just been compacted." in told
 
 
 def test_a_request_that_was_taken_back_is_not_the_latest(place: Place) -> None:
@@ -212,9 +213,9 @@ def test_a_request_that_was_taken_back_is_not_the_latest(place: Place) -> None:
     path = place.root / "rollout-back.jsonl"
     path.write_bytes(rollout.event("thread_rolled_back", num_turns=1).data)
     told = place.ok("context", "--transcript", path).out
-    assert f'Latest request: "{ASKED_FOR}"' in told
+    assert f'Goal: "{ASKED_FOR}"' in told
     assert "Burn the shed" not in told
-    assert "How it ended is not recorded." in told
+    assert "how it ended is not recorded." in told
 
 
 # ── commits ────────────────────────────────────────────────────────────────────────────────
@@ -226,7 +227,7 @@ def test_head_is_no_commit_that_the_session_made(place: Place) -> None:
     place.paused("tool_call")
     told = place.ok("context", "latest").out
     assert f"HEAD at the pause: `{head[:12]}`" in told
-    assert "Commits" not in told
+    assert "Commits of" not in told
 
 
 @pytest.mark.parametrize(
@@ -234,7 +235,7 @@ def test_head_is_no_commit_that_the_session_made(place: Place) -> None:
     [
         ("git commit -m b", "[main bbbbbbb] b", ["aaaaaaa", "bbbbbbb"]),
         ("git add . && git commit --amend --no-edit", "[main bbbbbbb] a", ["bbbbbbb"]),
-        ("git commit -q --amend --no-edit", "", ["aaaaaaa"]),
+        ("git commit -q --amend --no-edit", "", []),
         ("git reset --soft HEAD~1", "", []),
         ("git -C shop reset HEAD^", "", []),
         ("git reset --hard HEAD~ && git commit -m b", "[main bbbbbbb] b", ["bbbbbbb"]),
@@ -253,5 +254,5 @@ def test_a_commit_that_was_undone_was_not_made(
     ]
     path.write_bytes(claude.file_of(claude.typed("commit it"), *lines))
     told = place.ok("context", "--transcript", path).lines
-    listed = next((line for line in told if line.startswith("Commits made")), "")
+    listed = next((line for line in told if line.startswith("- Commits of this session")), "")
     assert [name for name in ("aaaaaaa", "bbbbbbb") if name in listed] == made

@@ -1,17 +1,17 @@
 from __future__ import annotations
 
-from holdfast.resume.rendering import short_paths
+from holdfast.resume.rendering import Paths
 
 
-def test_two_parts_where_they_suffice_more_where_not():
-    labels = short_paths(["/p/web/src/a.py", "/p/api/src/a.py", "/p/b.py", "c.py"])
-    assert labels == {
-        "/p/web/src/a.py": "web/src/a.py",
-        "/p/api/src/a.py": "api/src/a.py",
-        "/p/b.py": "p/b.py",
-        "c.py": "c.py",
-    }
+def test_paths_start_at_the_folder_of_the_session():
+    paths = Paths("/home/kim/shed/")
+    assert paths("/home/kim/shed/src/door.py") == "`src/door.py`"
+    assert paths("/etc/hosts") == "`/etc/hosts`"
 
 
-def test_odd_paths_have_labels_too():
-    assert set(short_paths(["", "/", "a\nb", "c:\\d\\e.py"]).values()) == {"/", "a b", "d/e.py"}
+def test_scratch_files_and_other_folders_are_not_the_work():
+    paths = Paths("/home/kim/shed")
+    inside = [
+        paths.is_inside(path) for path in ("/home/kim/shed/a.py", "b.py", "/tmp/x.py", "/home/kim/house/a.py")
+    ]
+    assert inside == [True, True, False, False]

@@ -21,6 +21,7 @@ from holdfast.model.message import TodoItem
 from holdfast.model.snapshot import SessionSnapshot
 from holdfast.model.task import Task, TaskDAG
 from holdfast.model.workflow import Issue
+from holdfast.resume import briefing
 from holdfast.resume.rendering import visible
 from model.strategies import issues, snapshots
 from resume.streams import HOSTILE, streams
@@ -28,21 +29,7 @@ from resume.test_compiler import outside_fences
 from store.samples import NOON, full_snapshot, snapshot
 
 ISSUE = Issue(id="SHED-7", title="Build a shed", description="It must keep the rain out.")
-TITLES = (
-    "The request",
-    "Changed since the pause",
-    "Plan status",
-    "Decisions and findings",
-    "Errors",
-    "Git",
-    "Tests",
-    "Files",
-    "Commands that worked, as typed",
-    "Names and values in play",
-    "Where it stopped and what is next",
-    "Review not acted on",
-    "From before the last compaction",
-)
+TITLES = tuple(briefing.TITLES.values())
 BUDGETS = (200, 500, 1000, 2500, 4499, 4500, 9500, 20_000)
 
 
@@ -249,18 +236,7 @@ def test_room_goes_to_unresolved_errors_first() -> None:
 def test_the_sections_of_the_seed_in_its_order() -> None:
     text = compiled(rich(), drift=("The branch was main.",))
     titles = re.findall(r"^## (.+)$", text, re.MULTILINE)
-    assert titles == [
-        "The request",  # the issue
-        "Changed since the pause",
-        "Plan status",
-        "Decisions and findings",
-        "Errors",
-        "Git",
-        "Tests",  # TDD state
-        "Files",
-        "Where it stopped and what is next",
-        "Review not acted on",
-    ]
+    assert titles == ["Now", "What the user wants", "Decisions and why", "State", "Map", "Earlier"]
 
 
 @pytest.mark.parametrize("size", [2500, 9500])
@@ -289,15 +265,12 @@ def test_each_section_says_what_the_snapshot_knows(size: int) -> None:
 def test_the_order_holds_in_little_room_too() -> None:
     text = compiled(rich(), 2500)
     parts = (
-        "SHED-7",
-        "[walls]",
+        "Goal: SHED-7",
+        "Never paint",
         "Take plan",
-        "board 2",
         "0123456789ab",
-        "`pytest -q`",
-        "src/door.py",
-        "supper",
-        "askew",
+        "`pytest -q` failed (red)",
+        "board 2",
     )
     places = [text.index(part) for part in parts]
     assert places == sorted(places)
@@ -322,8 +295,8 @@ def test_a_test_state_without_a_command_is_told_too() -> None:
 def test_what_next_is_the_next_task_not_the_first_of_the_list() -> None:
     """The plan lists the roof first; it waits for the walls."""
     text = compiled(rich())
-    assert 'Go on with "[walls] Raise the walls".' in text
-    assert 'Go on with "[roof]' not in text
+    assert 'Next: go on with "[walls] Raise the walls".' in text
+    assert 'go on with "[roof]' not in text
 
 
 def test_a_failed_or_blocked_task_says_so() -> None:
@@ -453,5 +426,5 @@ def test_what_was_edited_after_the_tests_is_still_told_when_the_state_was_record
     state = test_state(gathered, NOON)
     assert state is not None
     text = compiled(snapshot(gathered=gathered, test_state=state))
-    assert re.search(r"Edited since, not yet tested: .*door\.py", text)
-    assert "Run `pytest -q` again." in text
+    assert re.search(r"`pytest -q` passed \(green\); written since: .*door\.py", text)
+    assert "check what was written since: `pytest -q`" in text

@@ -23,6 +23,25 @@ def head_and_tail(text: str, most: int) -> str:
     return f"{text[:half]}\n{text[-half:]}"
 
 
+def start_of(text: str, most: int) -> str:
+    """The beginning, no word cut in two: half a secret does not look like one."""
+    if len(text) <= most:
+        return text
+    cut = text[:most]
+    return cut.rstrip() if text[most].isspace() else cut[: max(cut.rfind(" "), cut.rfind("\n"), 0)].rstrip()
+
+
+def end_of(text: str, most: int) -> str:
+    """The end, no word cut in two."""
+    if len(text) <= most:
+        return text
+    cut = text[-most:]
+    if text[-most - 1].isspace():
+        return cut.lstrip()
+    parts = cut.split(None, 1)
+    return parts[1] if len(parts) > 1 and not cut[0].isspace() else cut.lstrip() if cut[0].isspace() else ""
+
+
 def counted(number: int, noun: str) -> str:
     """`1 file`, `2 files`."""
     return f"{number} {noun}" if number == 1 else f"{number} {noun}s"

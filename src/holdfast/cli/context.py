@@ -39,6 +39,12 @@ _DEFAULT = 9_500
     "--max-chars", type=int, metavar="N", help=f"Maximum length in characters. Default: {_DEFAULT}."
 )
 @click.option("--budget", type=int, metavar="TOKENS", help="Maximum length in tokens.")
+@click.option(
+    "--summary",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="The outgoing agent's own summary: its prose is kept, and checked against the session's record.",
+)
 @click.option("--model", help="The model that will read it, to estimate the cost in the report.")
 @click.option("--report", is_flag=True, help="Report on stderr what was included and what was left out.")
 @common.json_option
@@ -56,6 +62,10 @@ def context_command(snapshot: str | None, as_json: bool, **options: Any) -> None
     """
     if sum(given is not None for given in (snapshot, options["session"], options["transcript"])) > 1:
         raise InvalidInputError("give only one of SNAPSHOT, --session and --transcript")
+    if options["summary"] is not None and options["session"] is None and options["transcript"] is None:
+        raise InvalidInputError(
+            "--summary needs --session or --transcript", hint="give the session that it sums up"
+        )
     compiled = _compile(snapshot, options, max_characters(options["max_chars"], options["budget"]))
     if as_json:
         _print_json(compiled, options["model"])
@@ -116,7 +126,16 @@ def _of_transcript(options: dict[str, Any], max_chars: int) -> Compiled:
             "skipped",
             err=True,
         )
-    return compile_context(session.found, max_chars, source)
+    return compile_context(session.found, max_chars, source, _summary(options["summary"]))
+
+
+def _summary(path: Path | None) -> str:
+    if path is None:
+        return ""
+    try:
+        return path.read_text(encoding="utf-8", errors="replace")
+    except OSError as error:
+        raise InvalidInputError(f"cannot read the summary {path}: {error.strerror}") from error
 
 
 def _report(compiled: Compiled, model: str | None) -> None:

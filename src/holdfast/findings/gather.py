@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import re
 from collections import OrderedDict
 from collections.abc import Iterable
 from dataclasses import replace
 
 from holdfast.findings.rules.actions import Action, action_of, is_absolute, step_of
-from holdfast.findings.rules.commands import Commands, GitWork, TestRuns, is_test_command
+from holdfast.findings.rules.commands import Checks, Commands
 from holdfast.findings.rules.conversation import ConversationFinder, Reviews
 from holdfast.findings.rules.failures import Failures
-from holdfast.findings.rules.files import TouchedFiles, files_read
+from holdfast.findings.rules.files import TouchedFiles, files_read, hunk_of
+from holdfast.findings.rules.git_work import GitWork, is_elsewhere
 from holdfast.findings.rules.names import Names, NameSource
-from holdfast.findings.rules.stopping import Stopping, stopped_by_user
+from holdfast.findings.rules.stopping import ASKING, Stopping, stopped_by_user
+from holdfast.findings.rules.trail import Trail
 from holdfast.model.frame import handed_over
 from holdfast.model.gathered import Edit, Gathered, LastStep
 from holdfast.model.message import Message, ReadReport, TodoItem, ToolCall, ToolResult
@@ -20,8 +23,9 @@ from holdfast.model.message import Message, ReadReport, TodoItem, ToolCall, Tool
 # Calls that never got a result (a killed session) must not pile up.
 _MOST_WAITING = 1000
 _SUMMARY_KEPT = 30_000
-_EDIT_KEPT = 2000
 _UNKNOWN = Action("other", "")
+_ANSWERS_SCANNED = 20_000
+_ANSWERED = re.compile(r'"([^"\n]{3,400})"="([^"\n]{1,400})"')
 _RESULT_SOURCES: dict[str, NameSource] = {
     "shell": "printed",
     "read": "read",
@@ -46,34 +50,43 @@ class _Gatherer:
         self._commands = Commands()
         self._files = TouchedFiles(self._located)
         self._git = GitWork()
-        self._tests = TestRuns()
+        self._checks = Checks()
+        self._trail = Trail()
         self._reviews = Reviews()
         self._names = Names()
         self._stopping = Stopping()
         self._waiting: OrderedDict[str, Action] = OrderedDict()
         self._todos: tuple[TodoItem, ...] = ()
+        self._todos_index = -1
         self._summary = ""
         self._compactions = 0
         self._took_over = ""
         self._newest = -1
+        self._branch = ""
         self._last_step: LastStep | None = None
         self._last_edit: Edit | None = None
 
     def take(self, message: Message) -> None:
         index = message.index
         self._newest = index
+        if self._report.branch and self._report.branch != self._branch:
+            self._branch = self._report.branch
+            self._git.on_branch(self._branch)
         self._follow(message)
         if message.compaction:
             self._compacted(message)
             return
         if message.todos is not None:
             self._todos = message.todos
+            self._todos_index = index
         for result in message.tool_results:
             self._result(index, result, message.subagent is not None)
-        if message.text and message.subagent is None:
-            self._text(message)
         if message.thinking:
             self._names.met(index, "thought", message.thinking)
+            if message.subagent is None:
+                self._trail.said(index, "thought", message.thinking)
+        if message.text and message.subagent is None:
+            self._text(message)
         for call in message.tool_calls:
             self._call(index, call, message.subagent is not None)
 
@@ -85,6 +98,7 @@ class _Gatherer:
                 self._talk.interrupted()
         if message.undone_from is not None:
             self._talk.taken_back(message.undone_from)
+            self._trail.taken_back(message.undone_from)
             self._stopping = Stopping()  # how things stood at that earlier point is not known
 
     def _compacted(self, message: Message) -> None:
@@ -99,6 +113,7 @@ class _Gatherer:
             if message.injected:
                 return  # the program's words in the agent's mouth
             self._talk.agent_said(index, text)
+            self._trail.said(index, "said", text)
             self._failures.commented(index, text)
             self._names.met(index, "said", text)
         elif message.role == "system":
@@ -106,6 +121,7 @@ class _Gatherer:
         elif not message.injected:
             stopping = any(result.outcome == "interrupted" for result in message.tool_results)
             self._talk.user_said(index, text, stopping=stopping)
+            self._trail.said(index, "user", text)
             self._names.met(index, "user", text)
         elif text.startswith("[Request interrupted"):
             self._talk.interrupted()
@@ -119,6 +135,7 @@ class _Gatherer:
         self._waiting[call.id] = action
         if not by_subagent:
             self._stopping.called(call, action)
+            self._trail.called(index, call.id, action)
         if len(self._waiting) > _MOST_WAITING:
             self._waiting.popitem(last=False)
         if action.kind == "todo":
@@ -133,6 +150,8 @@ class _Gatherer:
     def _result(self, index: int, result: ToolResult, by_subagent: bool) -> None:
         action = self._waiting.pop(result.call_id, _UNKNOWN)
         failed = result.outcome == "error"
+        if not by_subagent:
+            self._trail.answered(result.call_id, result.outcome, result.text)
         if result.outcome != "ok":
             self._files.not_touched(index, action)
         if result.outcome == "interrupted":
@@ -148,7 +167,7 @@ class _Gatherer:
         if failed:
             self._failures.failed(index, action, result.text)
         else:
-            self._succeeded(index, action, result.text)
+            self._succeeded(index, action, result.text, by_subagent)
         if action.kind == "shell":
             self._ran(index, action, failed, result.text)
         self._met_in_result(index, action, result.text)
@@ -162,19 +181,22 @@ class _Gatherer:
         elif source := _RESULT_SOURCES.get(action.kind):
             self._names.met(index, source, text, action.path if action.kind == "read" else "")
 
-    def _succeeded(self, index: int, action: Action, text: str) -> None:
+    def _succeeded(self, index: int, action: Action, text: str, by_subagent: bool) -> None:
         self._failures.succeeded(index, action)
-        self._files.touched(index, action)
+        if action.tool.lower() in ASKING:
+            for question, answer in _ANSWERED.findall(text[:_ANSWERS_SCANNED]):
+                self._talk.answered(index, question, answer)
+        if action.kind != "shell" or not is_elsewhere(action.command, self._report.cwd):
+            self._files.touched(index, action, "a sub-agent" if by_subagent else "")
         if action.kind in ("edit", "write"):
             self._reviews.edited(action.path)
-            self._last_edit = Edit(index, action.path, action.new[:_EDIT_KEPT])
-        elif action.kind == "shell":
-            self._git.ran(index, action.command, text)
+            self._git.touched(action.path)
+            self._last_edit = Edit(index, action.path, hunk_of(action))
 
     def _ran(self, index: int, action: Action, failed: bool, text: str) -> None:
         self._commands.ran(index, action.command, failed, action.about)
-        if is_test_command(action.command):
-            self._tests.ran(index, action.command, failed, text)
+        self._git.ran(index, action.command, text, failed=failed, cwd=self._report.cwd)
+        self._checks.ran(index, action.command, failed, text)
 
     def _located(self, path: str) -> str:
         """One file, one path: agents write it from the root or from where they work."""
@@ -201,12 +223,16 @@ class _Gatherer:
             failures=self._failures.found(),
             commands=self._commands.found(),
             files=self._files.found(),
-            tests=self._tests.found(self._files.edited_after(self._tests.last_index)),
+            tests=self._checks.test(self._files.edited_after(self._checks.last_test_index)),
+            checks=self._checks.found(self._files.edited_after),
             git=self._git.found(report.branch, self._files.edited_after(self._git.last_commit_index)),
             reviews=self._reviews.found(),
             names=self._names.ranked(self._newest),
             last_words=talk.last_words,
             last_step=self._last_step,
             last_edit=self._last_edit,
+            happened=self._trail.found(),
+            reports=self._trail.reports(),
+            todos_index=self._todos_index,
             stop=self._stopping.found(),
         )

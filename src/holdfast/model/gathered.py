@@ -12,7 +12,7 @@ from holdfast.model.message import TodoItem, ToolOutcome
 
 Resolution = Literal["fixed", "workaround", "deferred", "unresolved"]
 ChoiceKind = Literal["approach", "library", "architecture", "workaround", "skip", "clarification"]
-Deed = Literal["created", "edited", "deleted", "read"]
+CheckKind = Literal["test", "build", "lint"]
 Stop = Literal[
     "answered", "asked", "spoke", "in_flight", "working", "unanswered", "stopped", "failed", "unknown"
 ]
@@ -28,6 +28,31 @@ class Turn:
     correction: bool = False
     constraint: bool = False
     cut_short: bool = False
+    asked: str = ""  # the question or the option that these words answer
+
+
+@dataclass(frozen=True, slots=True)
+class Happening:
+    """One step of the record: words, or a call with what came of it.
+
+    ``text`` is what was said, the command, the path or what was looked for; ``told`` is what the
+    result said in a line, of an edit the names of what it changed.
+    """
+
+    index: int
+    kind: str  # said, thought, user, or the kind of a tool
+    text: str
+    outcome: ToolOutcome | None = None
+    told: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class SubagentReport:
+    """What an agent that this one had started reported back."""
+
+    index: int
+    about: str
+    text: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,11 +114,15 @@ class FileUse:
     first_index: int
     last_index: int
     last_edit_index: int
+    by: str = (
+        ""  # who wrote it last, where it was not an edit tool of the agent: a command, a sub-agent, others
+    )
+    names: tuple[str, ...] = ()  # what its edits define or change, newest first
 
 
 @dataclass(frozen=True, slots=True)
 class Edit:
-    """The text that an edit inserted into a file."""
+    """The lines that an edit put into a file, without imports and comments where others are there."""
 
     index: int
     path: str
@@ -139,6 +168,9 @@ class TestRun:
     summary: str = ""
     edited_since: tuple[str, ...] = ()
     expected: tuple[str, ...] = ()  # fail because the plan says so
+    kind: CheckKind = "test"
+    unsure: bool = False  # its output does not tell: cut by a pipe, or it ran in the background
+    narrow: bool = False  # only a part of what there is to check
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,6 +178,8 @@ class Commit:
     index: int
     identifier: str
     subject: str
+    pushed: bool = False
+    branch: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,6 +192,11 @@ class GitFacts:
     head: str = ""  # the commit that was checked out at the pause, whoever made it
     head_at_start: str = ""
     uncompared: tuple[str, ...] = ()  # files that may have changed: only a filter could tell
+    under_way: str = ""  # a merge, rebase or cherry-pick that stopped at conflicts
+    conflicts: tuple[str, ...] = ()  # its files that nobody has touched since
+    rewritten: bool = False  # a rebase gave the commits other ids
+    stashed: bool = False
+    push_refused: bool = False  # the newest push
 
 
 @dataclass(frozen=True, slots=True)
@@ -226,4 +265,8 @@ class Gathered:
     last_words: str = ""
     last_step: LastStep | None = None
     last_edit: Edit | None = None
+    checks: tuple[TestRun, ...] = ()  # the newest of each kind, whole and in part, oldest first
+    happened: tuple[Happening, ...] = ()  # the newest steps
+    reports: tuple[SubagentReport, ...] = ()
+    todos_index: int = -1  # when the plan was last changed
     stop: StoppingPoint = field(default_factory=StoppingPoint)

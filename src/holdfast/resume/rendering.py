@@ -1,15 +1,11 @@
-"""How a briefing is written down: quotations, paths, and the outline of sections, blocks and items."""
+"""How a briefing is written down: quotations, paths, lists, long texts cut in the middle."""
 
 from __future__ import annotations
 
 import re
-from collections import defaultdict
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
+from collections.abc import Iterable
 
-from holdfast.base.text import clipped, one_line
-from holdfast.model.gathered import Gathered
-from holdfast.resume import weights
+from holdfast.base.text import clipped, end_of, one_line, start_of
 
 # ── quotations ────────────────────────────────────────────────────────────────────────────────────
 
@@ -69,192 +65,111 @@ def balanced(text: str) -> str:
     return text + "`" if text.count("`") % 2 else text
 
 
-# ── paths ─────────────────────────────────────────────────────────────────────────────────────────
+# ── paths and lists ───────────────────────────────────────────────────────────────────────────────
 
-# Paths short enough for a briefing, long enough to be told apart.
-
-_FEWEST_PARTS = 2
-_MOST_PARTS = 12
+_TEMPORARY = ("/tmp/", "/private/tmp/", "/var/folders/", "/dev/")  # noqa: S108
+_PROSE_FILES = (".md", ".txt", ".rst", ".adoc")
 
 
-def short_paths(paths: Iterable[str]) -> dict[str, str]:
-    """Each path's last two parts, or as many as make it unlike the others."""
-    labels: dict[str, str] = {}
-    waiting: list[str] = list(dict.fromkeys(paths))
-    for parts in range(_FEWEST_PARTS, _MOST_PARTS):
-        groups: defaultdict[str, list[str]] = defaultdict(list)
-        for path in waiting:
-            groups[_tail(path, parts)].append(path)
-        waiting = []
-        for label, alike in groups.items():
-            if len(alike) == 1 or parts == _MOST_PARTS - 1:
-                labels.update((path, label) for path in alike)
-            else:
-                waiting += alike
-    return labels
+class Paths:
+    """Paths as the repository has them; what is outside of it keeps its whole path."""
+
+    def __init__(self, root: str | None) -> None:
+        self._root = f"{root.rstrip('/')}/" if root else ""
+
+    def __call__(self, path: str) -> str:
+        return code(self.short(path), 200)
+
+    def short(self, path: str) -> str:
+        clean = path.replace("\\", "/")
+        return clean.removeprefix(self._root) if self._root else clean
+
+    def is_inside(self, path: str) -> bool:
+        """Whether it belongs to the work: a scratch file and another folder's file do not."""
+        if path.startswith(_TEMPORARY) or "/.claude/" in path:
+            return False
+        return not path.startswith(("/", "~")) or not self._root or path.startswith(self._root)
+
+    def is_code(self, path: str) -> bool:
+        return self.is_inside(path) and not path.endswith(_PROSE_FILES)
 
 
-def short_path(path: str) -> str:
-    return _tail(path, _FEWEST_PARTS)
-
-
-def _tail(path: str, parts: int) -> str:
-    clean = one_line(visible(path)).replace("`", "'").replace("\\", "/").rstrip("/")
-    return "/".join(clean.split("/")[-parts:])[-160:] or "/"
-
-
-# ── the outline ───────────────────────────────────────────────────────────────────────────────────
-
-# The outline of a briefing: sections of blocks of items, and how they are written down.
-#
-# An item may carry details (a file and its names, a request and its outcome). The length of
-# the written text is the sum of its parts, so the budget can be spent without rendering.
-
-
-@dataclass(slots=True, eq=False)
-class Item:
-    """One piece of knowledge. ``worth`` is what it is worth to the reader, in points."""
-
-    category: str
-    text: str
-    worth: float
-    details: list[Item] = field(default_factory=list["Item"])
-    before_details: str = ": "
-    between_details: str = ", "
-    after_details: str = ""
-    # A name that already stands in what was chosen is carried without being written again.
-    once: bool = False
-
-
-@dataclass(slots=True, eq=False)
-class Block:
-    label: str
-    items: list[Item]
-    bullets: bool = True
-    between: str = ", "
-    end: str = ""
-
-
-@dataclass(slots=True, eq=False)
-class Section:
-    title: str
-    blocks: list[Block]
-
-
-@dataclass(slots=True, eq=False)
-class Outline:
-    head: str
-    sections: list[Section]
-    roomy: bool
-
-    def items(self) -> Iterable[tuple[Section, Block, Item, Item | None]]:
-        """Every item with where it stands; a detail comes with its parent."""
-        for section in self.sections:
-            for block in section.blocks:
-                for item in block.items:
-                    yield section, block, item, None
-                    for detail in item.details:
-                        yield section, block, detail, item
-
-    def section_cost(self, section: Section) -> int:
-        return len(_title(section)) if self.roomy and section.title else 0
-
-    def block_cost(self, block: Block) -> int:
-        return len(self._opening(block)) + len(self._closing(block))
-
-    def item_cost(self, block: Block, item: Item, first: bool) -> int:
-        if self.bulleted(block):
-            return len(item.text) + len("- \n")
-        return len(item.text) + (0 if first else len(block.between))
-
-    @staticmethod
-    def detail_cost(parent: Item, detail: Item, first: bool) -> int:
-        around = len(parent.before_details) + len(parent.after_details)
-        return len(detail.text) + (around if first else len(parent.between_details))
-
-    def bulleted(self, block: Block) -> bool:
-        return block.bullets and self.roomy
-
-    def written(self, kept: Callable[[Item], bool]) -> str:
-        parts = [self.head]
-        for section in self.sections:
-            blocks = [self._block(block, kept) for block in section.blocks]
-            body = "".join(blocks)
-            if body:
-                parts.append(_title(section) + body if self.roomy and section.title else body)
-        return "".join(parts)
-
-    def _block(self, block: Block, kept: Callable[[Item], bool]) -> str:
-        lines = [self._item(item, kept) for item in block.items if kept(item)]
-        if not lines:
-            return ""
-        bulleted = self.bulleted(block)
-        body = "".join(f"- {line}\n" for line in lines) if bulleted else block.between.join(lines)
-        opening = self._opening(block)
-        return (opening.rstrip() if body.startswith("\n") else opening) + body + self._closing(block)
-
-    @staticmethod
-    def _item(item: Item, kept: Callable[[Item], bool]) -> str:
-        details = [detail.text for detail in item.details if kept(detail)]
-        if not details:
-            return item.text
-        return item.text + item.before_details + item.between_details.join(details) + item.after_details
-
-    def _opening(self, block: Block) -> str:
-        if not block.label:
-            return ""
-        if self.bulleted(block):
-            return f"{block.label}:\n"
-        return f"{block.label}: "
-
-    def _closing(self, block: Block) -> str:
-        return "" if self.bulleted(block) else block.end + "\n"
-
-
-def _title(section: Section) -> str:
-    return f"\n## {section.title}\n"
-
-
-# ── what all parts share ──────────────────────────────────────────────────────────────────────────
-
-# What all parts of a briefing share.
-
-# Below this many characters every block is one paragraph with a label.
-ROOMY_FROM = 4500
-
-
-@dataclass(frozen=True, slots=True)
-class Setting:
-    """The findings, the room there is, and how things are written in it."""
-
-    found: Gathered
-    room: int
-    labels: dict[str, str]
-
-    @property
-    def roomy(self) -> bool:
-        return self.room >= ROOMY_FROM
-
-    def label(self, roomy: str, compact: str) -> str:
-        return roomy if self.roomy else compact
-
-    def path(self, path: str) -> str:
-        label = self.labels.get(path) or short_path(path)
-        return f"`{label}`" if self.roomy else label
-
-    def age(self, index: int) -> int:
-        """How many messages ago."""
-        return self.found.messages - index
-
-
-def ranked(category: str, texts: Iterable[str], value: float, half: float) -> list[Item]:
-    """Items in order of rank, the worth halved every ``half`` of them."""
-    return [Item(category, text, weights.falling(value, rank, half)) for rank, text in enumerate(texts)]
-
-
-def counted(number: int, one: str, many: str) -> str:
-    return f"{number} {one if number == 1 else many}"
+def listed(texts: Iterable[str], most: int = 12) -> str:
+    every = list(dict.fromkeys(texts))
+    more = f" and {len(every) - most} more" if len(every) > most else ""
+    return "; ".join(every[:most]) + more
 
 
 def times(number: int) -> str:
     return {1: "once", 2: "twice"}.get(number, f"{number} times")
+
+
+# ── long texts ────────────────────────────────────────────────────────────────────────────────────
+
+_GAP = "[…]"
+_TOO_SHORT_FOR_AN_OUTLINE = 700
+_HEADING = re.compile(r"^\s*(?:#{1,6} |\*\*[^*]+\*\*:?\s*$|[A-Z][\w ,'-]{2,60}:\s*$)")
+_ORDERS = re.compile(
+    r"\b(?:must|never|always|don'?t|do not|only|make sure|ensure|should|please|your task|need to"
+    r"|needs to|instead"
+    r"|implement|fix|add|remove|rename|update|write|create|use|keep|avoid|can you|could you)\b",
+    re.IGNORECASE,
+)
+
+
+def condensed(text: str, most: int) -> str:
+    """A long text cut in the middle: beginning, end, headings and orders stay as long as there is room."""
+    if len(text) <= most:
+        return text
+    lines = [line.rstrip() for line in text.split("\n")]
+    if len(lines) < 6 or most < _TOO_SHORT_FOR_AN_OUTLINE:
+        half = (most - len(_GAP) - 2) // 2
+        return f"{start_of(text, half)} {_GAP} {end_of(text, half)}"
+    kept: set[int] = set()
+    left = most
+    for place in _by_weight(lines):
+        cost = len(lines[place]) + 1 + len(_GAP) + 1
+        if cost <= left:
+            kept.add(place)
+            left -= cost
+    return _with_gaps(lines, kept) or clipped(text, most)
+
+
+def _by_weight(lines: list[str]) -> list[int]:
+    last = len(lines) - 1
+
+    coded = _in_code(lines)
+
+    def weight(place: int) -> tuple[int, int]:
+        line = lines[place]
+        edge = min(place, last - place)
+        if edge < 3:
+            return 0, edge
+        if place in coded:
+            return 4, edge
+        if _HEADING.match(line):
+            return 1, edge
+        return (2 if _ORDERS.search(line) else 3), edge
+
+    return sorted((place for place, line in enumerate(lines) if line.strip()), key=weight)
+
+
+def _in_code(lines: list[str]) -> set[int]:
+    found: set[int] = set()
+    inside = False
+    for place, line in enumerate(lines):
+        mark = line.lstrip().startswith("```")
+        if inside or mark:
+            found.add(place)
+        inside = inside != mark
+    return found
+
+
+def _with_gaps(lines: list[str], kept: set[int]) -> str:
+    out: list[str] = []
+    for place, line in enumerate(lines):
+        if place in kept:
+            out.append(line)
+        elif line.strip() and (not out or out[-1] != _GAP):
+            out.append(_GAP)
+    return "\n".join(out)

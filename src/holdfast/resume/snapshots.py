@@ -154,6 +154,7 @@ def gathered_from(snapshot: SessionSnapshot, issue: Issue | None, drift: Iterabl
         files=base.files or tuple(_changed_files(git)),
         git=_git(base.git, git),
         tests=_tests(snapshot.test_state, base.tests) if snapshot.test_state else base.tests,
+        checks=_checks(snapshot.test_state, base),
         reviews=tuple(map(_review, snapshot.reviewer_feedback or ())) or base.reviews,
     )
 
@@ -257,6 +258,13 @@ def _tests(state: TestState, told: TestRun | None) -> TestRun:
         edited_since=told.edited_since if told and same_run else (),
         expected=state.expected_failures,
     )
+
+
+def _checks(state: TestState | None, base: Gathered) -> tuple[TestRun, ...]:
+    """The workflow's own word on its tests counts; of builds and linters only the record tells."""
+    if state is None:
+        return base.checks
+    return (*(run for run in base.checks if run.kind != "test"), _tests(state, base.tests))
 
 
 def _review(feedback: ReviewerFeedback) -> Review:

@@ -394,6 +394,9 @@ def _is_notice(line: dict[str, Any]) -> bool:
     return marked or line.get("promptSource") == "system" or (isinstance(kind, str) and kind != "human")
 
 
+_AFTER_A_PLAN = re.compile(r"\n*If you need specific details from before exiting plan mode .*$", re.DOTALL)
+
+
 def _typed(parts: list[str]) -> tuple[str, bool]:
     """What the user typed, or else what the program wrote, and whether it was the program."""
     found = [_told(part) for part in parts]
@@ -402,7 +405,7 @@ def _typed(parts: list[str]) -> tuple[str, bool]:
 
 
 def _told(text: str) -> tuple[str, bool]:
-    text = text.strip()
+    text = _AFTER_A_PLAN.sub("", text).strip() if "before exiting plan mode" in text else text.strip()
     if text.startswith("<command-") and (found := _COMMAND_NAME.search(text)):
         name = found[1].strip()
         arguments = text.partition("<command-args>")[2].partition("</command-args>")[0].strip()

@@ -1,13 +1,14 @@
-"""Shell commands: which worked, how often, how tests ended, what git and its hosts were told."""
+"""Shell commands: which worked, how often, and how checks (tests, builds, linters) ended."""
 
 from __future__ import annotations
 
 import re
-from collections import deque
+from collections import OrderedDict
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from holdfast.base.text import clipped, head_and_tail, one_line, same_command
-from holdfast.model.gathered import CommandUse, Commit, GitFacts, TestRun
+from holdfast.model.gathered import CheckKind, CommandUse, TestRun
 
 # A longer command is a script of the moment; nobody runs it again word for word.
 _LONGEST = 300
@@ -55,13 +56,15 @@ class Commands:
         )
 
 
-# ── test runs ─────────────────────────────────────────────────────────────────────────────────────
+# ── checks ────────────────────────────────────────────────────────────────────────────────────────
 
-# Test runs and their outcome.
+# Tests, builds and linters, and their verdict: from what they printed. The exit code of a pipe is
+# that of its last program, and what runs in the background has not ended yet.
 
 _SCANNED = 16_000
 _MOST_FAILING = 20
 _COMMAND_SCANNED = 300
+_MOST_CHECKS = 40
 
 _TEST_COMMAND = re.compile(
     r"\b(?:pytest|unittest|nosetests|tox|nox|jest|vitest|mocha|ava|rspec|phpunit|ctest|playwright test)\b"
@@ -78,6 +81,32 @@ _FAILING = re.compile(
     r"|^[ \t]+\d+\) (.{3,100})$",  # mocha, rspec
     re.MULTILINE,
 )
+_BUILD_COMMAND = re.compile(
+    r"\b(?:go (?:build|vet|install)|cargo (?:build|check)|(?:npm|pnpm|yarn|bun)(?: run)? "
+    r"[\w:-]*build[\w:-]*|tsc|make(?: (?:all|build))?"
+    r"|gradlew? (?:build|assemble)|mvn (?:package|compile|install)|dotnet build|swift build|zig "
+    r"build|cmake --build"
+    r"|docker (?:compose )?build|mise run [\w:-]*build[\w:-]*|just [\w:-]*build[\w:-]*)(?=\s|$|[;&|])"
+)
+_LINT_COMMAND = re.compile(
+    r"\b(?:golangci-lint|ruff|flake8|pylint|mypy|pyright|eslint|biome|stylelint|clippy|shellcheck|rubocop|staticcheck"
+    r"|(?:npm|pnpm|yarn|bun|mise|make|just|task)(?: run)? [\w:-]*(?:lint|typecheck|type-check"
+    r"|check)[\w:-]*)(?=\s|$|[;&|])"
+)
+_NARROWED = re.compile(
+    r"\s(?:-run|-k|-t|--filter|--testNamePattern|--grep|-g|--tests|--test|--lib|-m)[ =]\S|::"
+    r"|\s\S*(?:_test|\.test|\.spec|test_)\w*\.\w+"
+    r"|\s\.{0,2}/?[\w-]+(?:/[\w.-]+)+(?:/(?!\.\.\.)[\w.-]*)?(?=\s|$)"
+)
+_CUT = re.compile(r"\|\s*(?:head|grep|rg|sed|awk|cut|wc|jq|sort)\b")
+_PIPED = re.compile(r"(?<!\|)\|(?!\|)|\|\|\s*(?:true|echo|:)|;\s*(?:echo|true|:)\b")
+_BACKGROUND = re.compile(r"(?<!&)&\s*$|\bnohup\b")
+_GREEN = re.compile(
+    r"\b[1-9]\d* (?:passed|passing)\b|^ok\s|^PASS\b|test result: ok|\bOK \(|^OK$|\b0 (?:issues"
+    r"|errors|problems|failures)\b"
+    r"|All checks passed|BUILD SUCCESS|no issues found|\b0 failed\b|Success: no issues",
+    re.MULTILINE | re.IGNORECASE,
+)
 _SUMMARY = re.compile(
     r"\d+ (?:passed|failed|passing|failing|errors?)\b|test result:|Tests:\s|Ran \d+ tests?"
     r"|^FAIL\b|^ok\s|^PASS$",
@@ -85,118 +114,129 @@ _SUMMARY = re.compile(
 )
 _SUMMARY_LINES = 40  # from the end: that is where every runner sums up
 _RED = re.compile(
-    r"--- FAIL|^FAIL\b|\b[1-9]\d* failed\b|\b[1-9]\d* failing\b|FAILED \(|\bBUILD FAILED\b", re.MULTILINE
+    r"--- FAIL|^FAIL\b|\b[1-9]\d* (?:tests? )?failed\b|\b[1-9]\d* failing\b|^FAILED\b|FAILED \("
+    r"|\bBUILD FAILED\b|\[build failed\]"
+    r"|test result: FAILED|^Found [1-9]\d* errors?\b|^[1-9]\d* issues?[:.]|\b[1-9]\d* problems? "
+    r"\(|^make: \*\*\*"
+    r"|ERROR task failed",
+    re.MULTILINE,
 )
+# A passing run may print such lines, too: they count where the exit code does not.
+_RED_LINE = re.compile(r"^error(?:\[E\d+\])?: |^\S+\.\w{1,4}:\d+:\d+: (?!warning)", re.MULTILINE)
+
+
+def check_kinds(command: str) -> tuple[CheckKind, ...]:
+    """What a command checks, the widest first; a chain of commands may check several things."""
+    first_line = same_command(command.split("\n", 1)[0][:_COMMAND_SCANNED])
+    if _OTHER_WORK.match(first_line):
+        return ()
+    tests = "test" in first_line and _TEST_COMMAND.search(first_line)
+    found: list[CheckKind] = ["test"] if tests else []
+    if _LINT_COMMAND.search(first_line):
+        found.append("lint")
+    if _BUILD_COMMAND.search(first_line):
+        found.append("build")
+    return tuple(found)
+
+
+def check_kind(command: str) -> CheckKind | None:
+    return next(iter(check_kinds(command)), None)
 
 
 def is_test_command(command: str) -> bool:
-    if "test" not in command:
-        return False
-    first_line = same_command(command.split("\n", 1)[0][:_COMMAND_SCANNED])
-    return not _OTHER_WORK.match(first_line) and bool(_TEST_COMMAND.search(first_line))
+    return check_kind(command) == "test"
 
 
-def test_run(index: int, command: str, failed: bool, output: str) -> TestRun:
+def check_run(index: int, command: str, failed: bool, output: str, kind: CheckKind) -> TestRun:
     text = head_and_tail(output, _SCANNED)
     failing = dict.fromkeys(next(filter(None, found.groups()), "") for found in _FAILING.finditer(text))
     summaries = [one_line(line) for line in text.split("\n")[-_SUMMARY_LINES:] if _SUMMARY.search(line)]
-    passed = not failed and not failing and not _RED.search(text)
+    told = [line for line in summaries if _RED.search(line)] or summaries
+    red = bool(failing or _RED.search(text)) or (failed and not _ends_in_search(command))
+    if not red and _RED_LINE.search(text) and not _GREEN.search(text):
+        red = bool(_PIPED.search(command[:_COMMAND_SCANNED]))
+    first_line = same_command(command.split("\n", 1)[0][:_COMMAND_SCANNED])
     return TestRun(
         index,
         command,
-        passed,
+        not red,
         tuple(failing)[:_MOST_FAILING],
-        clipped(summaries[-1], 160) if summaries else "",
+        clipped(_red_line(text) if red and not failing else told[-1] if told else "", 200),
+        kind=kind,
+        unsure=not red and not _is_proven(command, text),
+        narrow=bool(_NARROWED.search(first_line)),
     )
 
 
-class TestRuns:
-    """The newest run; its output is looked at only when somebody asks."""
+def _red_line(text: str) -> str:
+    """What a failed run complains of: the place in the code, or else its verdict."""
+    lines = [one_line(line) for line in text.split("\n")]
+    at = [line for line in lines if _RED_LINE.search(line)]
+    if at:
+        return at[0] + (f" (and {len(at) - 1} more)" if len(at) > 1 else "")
+    return next((line for line in lines if _RED.search(line)), "")
 
-    __test__ = False  # not a test class, whatever pytest thinks of the name
+
+def _is_proven(command: str, text: str) -> bool:
+    """Whether a run without a failure in its output is known to have passed."""
+    line = command[:_COMMAND_SCANNED]
+    if _BACKGROUND.search(line) or _CUT.search(line):
+        return False
+    return not _PIPED.search(line) or bool(_GREEN.search(text))
+
+
+def _ends_in_search(command: str) -> bool:
+    """`… | grep` fails where it finds nothing."""
+    return bool(re.search(r"\|\s*(?:grep|rg)\b[^|]*$", command[-_COMMAND_SCANNED:]))
+
+
+class Checks:
+    """The newest run of each kind, whole and in part; output is looked at only when somebody asks."""
 
     def __init__(self) -> None:
-        self._newest: tuple[int, str, bool, str] | None = None
+        self._newest: OrderedDict[tuple[CheckKind, str], tuple[int, str, bool, str]] = OrderedDict()
 
     def ran(self, index: int, command: str, failed: bool, output: str) -> None:
-        self._newest = (index, command, failed, head_and_tail(output, _SCANNED))
-
-    def found(self, edited_since: tuple[str, ...]) -> TestRun | None:
-        return replace(test_run(*self._newest), edited_since=edited_since) if self._newest else None
-
-    @property
-    def last_index(self) -> int:
-        return self._newest[0] if self._newest else -1
-
-
-# ── git ───────────────────────────────────────────────────────────────────────────────────────────
-
-# Commits, pushes, branches and pull requests, read from what git and its hosts printed.
-
-_GIT_SCANNED = 4000
-_MADE = re.compile(r"^\[([^\s\]]+)(?: \([^)]*\))? ([0-9a-f]{7,40})\] (.+)$", re.MULTILINE)
-_SWITCHED = re.compile(r"Switched to (?:a new )?branch '([^']+)'|^On branch (\S+)", re.MULTILINE)
-_UNMADE = re.compile(
-    r"\bgit\b[^;&|\n]{0,200}?\s(?:commit\b[^;&|\n]{0,400}?\s(?P<amend>--amend)\b"
-    r"|reset\s+(?:-\S+\s+){0,4}(?:HEAD|@)(?P<back>~\d{0,4}|\^{1,20})(?=\s|$|[;&|]))"
-)
-_PULL_REQUEST = re.compile(r"https?://[^\s\"')]+/(?:pull|pulls|merge_requests)/(\d+)")
-
-
-def _steps_back(suffix: str) -> int:
-    """Of `~`, `~3`, `^^`."""
-    return int(suffix[1:] or 1) if suffix.startswith("~") else len(suffix)
-
-
-class GitWork:
-    def __init__(self) -> None:
-        self._branch: str | None = None
-        self._commits: deque[Commit] = deque(maxlen=40)
-        self._pushed = -1
-        self._pull_requests: dict[str, None] = {}
-
-    def ran(self, index: int, command: str, output: str) -> None:
-        """A shell command that succeeded; cheap for the many that have nothing to do with git."""
-        if "git" not in command and "gh " not in command and "glab" not in command:
-            return
-        text = output[:_GIT_SCANNED]
-        made = _MADE.findall(text) if "commit" in command or "merge" in command else ()
-        if "reset" in command or (made and "--amend" in command):
-            self._undone(command)
-        for branch, identifier, subject in made:
-            self._branch = branch if branch != "detached" else self._branch
-            self._commits.append(Commit(index, identifier, clipped(subject, 120)))
-        for switched, current in _SWITCHED.findall(text):
-            self._branch = switched or current
-        if "git push" in command or ("git" in command and " push" in command):
-            self._pushed = index
-        if "pr create" in command or "mr create" in command or "pr view" in command:
-            self._note_links(text)
-
-    def _undone(self, command: str) -> None:
-        """An amended commit and one that was reset are no longer there; what else moves HEAD is not seen."""
-        for found in _UNMADE.finditer(command[:_GIT_SCANNED]):
-            back = 1 if found["amend"] else _steps_back(found["back"])
-            for _ in range(min(back, len(self._commits))):
-                self._commits.pop()
-
-    def linked(self, text: str) -> None:
-        self._note_links(text[:_GIT_SCANNED])
-
-    def _note_links(self, text: str) -> None:
-        for found in _PULL_REQUEST.finditer(text):
-            if len(self._pull_requests) < 20:
-                self._pull_requests.setdefault(found[0])
+        for kind in check_kinds(command):
+            key = (kind, same_command(command))
+            self._newest.pop(key, None)
+            self._newest[key] = (index, command, failed, head_and_tail(output, _SCANNED))
+            if len(self._newest) > _MOST_CHECKS:
+                self._newest.popitem(last=False)
 
     @property
-    def last_commit_index(self) -> int:
-        return self._commits[-1].index if self._commits else -1
+    def last_test_index(self) -> int:
+        return max((run[0] for (kind, _), run in self._newest.items() if kind == "test"), default=-1)
 
-    def found(self, branch: str | None, edited_since: tuple[str, ...]) -> GitFacts:
-        return GitFacts(
-            branch=self._branch or (branch if branch != "HEAD" else None),
-            commits=tuple(self._commits),
-            pushed_index=self._pushed,
-            pull_requests=tuple(self._pull_requests),
-            edited_since_commit=edited_since,
-        )
+    def test(self, edited_since: tuple[str, ...]) -> TestRun | None:
+        """The newest run of tests."""
+        runs = [run for (kind, _), run in self._newest.items() if kind == "test"]
+        return replace(check_run(*runs[-1], "test"), edited_since=edited_since) if runs else None
+
+    def found(self, edited_after: Callable[[int], tuple[str, ...]]) -> tuple[TestRun, ...]:
+        """What still counts: of each kind the newest, and before it a wider one that it does not settle."""
+        kept: dict[int, TestRun] = {}
+        for kind in ("test", "lint", "build"):
+            runs = [check_run(*run, kind) for (one, _), run in self._newest.items() if one == kind]
+            for run in _still_counts(runs):
+                kept.setdefault(run.index, run)
+        counting = _without_outdated(sorted(kept.values(), key=lambda run: run.index))
+        return tuple(replace(run, edited_since=edited_after(run.index)) for run in counting)
+
+
+def _still_counts(runs: list[TestRun]) -> list[TestRun]:
+    if not runs:
+        return []
+    newest = runs[-1]
+    wider = next((run for run in reversed(runs) if not run.narrow), None)
+    return [newest] if wider is None or wider is newest or not newest.narrow else [wider, newest]
+
+
+def _without_outdated(runs: list[TestRun]) -> list[TestRun]:
+    """Tests build what they test; and a run that proves nothing counts only while it is the newest."""
+    tested = max((run.index for run in runs if run.kind == "test"), default=-1)
+    return [
+        run
+        for run in runs
+        if not (run.kind == "build" and run.index < tested) and not (run.unsure and run is not runs[-1])
+    ]

@@ -6,7 +6,7 @@ import re
 from collections import deque
 from dataclasses import dataclass
 
-from holdfast.base.text import clipped, one_line, sentences
+from holdfast.base.text import clipped, end_of, head_and_tail, one_line, sentences
 from holdfast.findings.rules.actions import Action
 from holdfast.model.gathered import AgentStep, Choice, ChoiceKind, Insight, Review, Turn
 
@@ -97,7 +97,7 @@ def choice_kind(sentence: str) -> ChoiceKind:
 
 # The talk: what the user said, what the agent reported, chose and found out.
 
-_SAID_KEPT = 6000
+_SAID_KEPT = 12_000
 _PROSE_KEPT = 5000
 _FIRST_KEPT, _LAST_KEPT = 10, 300
 _TEXTS_KEPT = 300
@@ -110,6 +110,7 @@ class _Said:
     reported: str = ""
     stopping: bool = False
     cut_short: bool = False
+    before: str = ""  # what the agent had said
 
 
 class ConversationFinder:
@@ -124,13 +125,20 @@ class ConversationFinder:
 
     def user_said(self, index: int, text: str, *, stopping: bool = False) -> None:
         """``stopping``: said while refusing a step the agent wanted to take."""
-        said = text[:_SAID_KEPT].strip()
+        said = head_and_tail(text.strip(), _SAID_KEPT)
         if not said:
             return
         if self._open and not self._open.reported and one_line(self._open.said) == one_line(said):
             return  # the queue and the line it became say the same thing twice
+        before = self._open.reported if self._open else ""
         self._close()
-        self._open = _Said(index, said, stopping=stopping)
+        self._open = _Said(index, said, stopping=stopping, before=before)
+
+    def answered(self, index: int, question: str, answer: str) -> None:
+        """What the user chose where a tool of the agent had asked."""
+        before = self._open.reported if self._open else ""
+        self._close()
+        self._open = _Said(index, answer[:_SAID_KEPT], before=question or before)
 
     def interrupted(self) -> None:
         if self._open:
@@ -209,7 +217,50 @@ def _turn(said: _Said) -> Turn:
         correction=said.stopping or bool(CORRECTION.search(words)),
         constraint=bool(CONSTRAINT.search(words)),
         cut_short=said.cut_short,
+        asked=question_answered(said.before, said.said),
     )
+
+
+_ANSWER_LENGTH = 300
+_QUESTION_LENGTH = 240
+_OPTION_LENGTH = 200
+_CHOICE = re.compile(
+    r"^(?:(?:yes|ok|okay|sure|let'?s|go with|do|pick|take|use|i (?:think|prefer|like)|option"
+    r"|choice|number)[,. ]{1,3}){0,5}"
+    r"[(#]?([A-H]|\d{1,2})\b(?!'\w)",
+    re.IGNORECASE,
+)
+
+
+def question_answered(before: str, said: str) -> str:
+    """What the agent had asked, where these words are short enough to be no more than an answer."""
+    if len(said) > _ANSWER_LENGTH or "?" not in before:
+        return ""
+    end = before.rindex("?") + 1
+    if len(said) > 60 and (said.rstrip().endswith("?") or before[end:].strip().count("\n") > 3):
+        return ""  # a question of their own, or the agent had asked in passing
+    line = one_line(before[:end].splitlines()[-1]).lstrip("-*> ")
+    told = sentences(line)
+    asked = told[-1] if told else line
+    if len(asked) < 40 and len(told) > 1:  # "Which one?" needs what stands before it
+        asked = f"{told[-2]} {asked}"
+    asked = asked if len(asked) <= _QUESTION_LENGTH else f"…{end_of(asked, _QUESTION_LENGTH)}"
+    option = _option(before, said)
+    return f"{asked} [{option}]" if option else asked
+
+
+def _option(before: str, said: str) -> str:
+    """The option that an answer such as "A" or "2" names."""
+    chosen = _CHOICE.match(said)
+    if not chosen or len(said) > 80:
+        return ""
+    mark = re.escape(chosen[1])
+    found = re.findall(
+        rf"^[\s>*#-]*(?:Option |Approach )?\(?{mark}[).:](?:\*\*)?\s+(.{{3,400}})$",
+        before,
+        re.MULTILINE | re.IGNORECASE,
+    )
+    return f"{chosen[1]}: {clipped(one_line(found[-1].replace('**', '')), _OPTION_LENGTH)}" if found else ""
 
 
 def _choice(index: int, sentence: str, reason: re.Match[str]) -> Choice:

@@ -39,6 +39,12 @@ _PUT_OFF = re.compile(
 )
 
 
+# The agent called a tool in a way that is not there; it then calls another. Nothing of the work failed.
+_NO_SUCH_CALL = re.compile(
+    r"No such tool|unknown tool|InputValidationError|tool .{1,80} not found", re.IGNORECASE
+)
+
+
 def telling_lines(text: str) -> tuple[str, str]:
     """The line of the output that tells what went wrong; the verdict, if another line gives it."""
     first = telling = ""
@@ -101,6 +107,8 @@ class Failures:
         self._edits: deque[tuple[int, str]] = deque(maxlen=_EDITS_KEPT)
 
     def failed(self, index: int, action: Action, text: str) -> None:
+        if _NO_SUCH_CALL.search(text, 0, 300) and action.kind != "shell":
+            return
         lines = _edit_lines(text) if action.kind in ("edit", "write") else telling_lines(text)
         message, verdict = (clipped(line, _MESSAGE_LENGTH) for line in lines)
         if not message:
@@ -125,8 +133,9 @@ class Failures:
         key, program = _key(action), _program(action)
         if key not in self._awaited and program not in self._awaited:
             return
+        continued = action.command.rstrip().endswith("--continue")
         for failure in self._open:
-            if failure.key == key:
+            if failure.key == key or (continued and failure.program == program):
                 failure.resolution, failure.notes = "fixed", self._fix(failure)
             elif program and failure.program == program:
                 failure.resolution = "workaround"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from holdfast.findings.rules.actions import Action
 from holdfast.model.gathered import FileUse
@@ -15,16 +15,27 @@ from holdfast.model.gathered import FileUse
 #
 # Some agents have no other tools: they look with ``sed -n`` and write with a here-document.
 
-_SCANNED = 600
+_SCANNED = 2000
+_PATCH_SCANNED = 20_000
 _PATH = r"""(?P<{name}>(?:[\w.@~-]+/|/)*[\w.@-]+\.\w{{1,8}})(?=[\s;|&'")]|$)"""
 _READ = re.compile(
     r"(?:^|[;&|]\s*)(?:cat|head|tail|nl|less|bat|sed\s+-n)\s+(?:-\S+\s+|'[^']*'\s+|\"[^\"]*\"\s+|\d\S*\s+)*"
     + _PATH.format(name="path")
 )
 _WRITTEN = re.compile(
-    r"(?<![0-9&>])>{1,2}\s*" + _PATH.format(name="into") + r"|\btee\s+(?:-a\s+)?" + _PATH.format(name="teed")
-    + r"|\bsed\s+-i\S*\s+(?:'[^']*'|\"[^\"]*\")\s+" + _PATH.format(name="changed")
-)  # fmt: skip
+    r"(?<![0-9&>=-])>{1,2}\s*"
+    + _PATH.format(name="into")
+    + r"|\btee\s+(?:-a\s+)?"
+    + _PATH.format(name="teed")
+)
+_ONE = r"(?:[\w.@~-]+/|/)*[\w.@-]+"
+_DONE_TO = re.compile(
+    r"(?:^|[;&|(]\s*)(?P<verb>sed\s+(?:-E\s+|-r\s+)?-i(?:\s+''|\.\w+)?(?:\s+-[Ee])?|perl\s+-\w*i\w*\s+-\w+|git\s+mv|mv|git\s+rm|rm|git\s+checkout"
+    r"|git\s+restore)\s+(?P<rest>(?:'[^']*'|\"[^\"]*\"|[^;&|\n'\"])+)"
+)
+_QUOTED = re.compile(r"'[^']*'|\"[^\"]*\"")
+_FILE = re.compile(rf"(?<!\S)(?!-){_ONE}\.\w{{1,8}}(?=\s|$)")
+_PATCH_HEAD = re.compile(r"^\+\+\+ (?:b/)?(\S+)", re.MULTILINE)
 
 
 def files_read(command: str) -> list[str]:
@@ -32,10 +43,32 @@ def files_read(command: str) -> list[str]:
 
 
 def files_written(command: str) -> list[str]:
-    if ">" not in command and "tee " not in command and "sed -i" not in command:
-        return []
-    found = _WRITTEN.finditer(command, 0, _SCANNED)
-    return [path for match in found for path in match.groups() if path and not path.startswith("/tmp/")]  # noqa: S108
+    """By a redirection, `tee`, `sed -i`, `mv` (both ends), `rm`, `git apply` of a patch in the command."""
+    return [path for path, _ in _shell_writes(command)]
+
+
+def _shell_writes(command: str) -> list[tuple[str, bool]]:
+    """Each path, and whether it is gone."""
+    found: list[tuple[str, bool]] = []
+    if ">" in command or "tee " in command:
+        matches = _WRITTEN.finditer(command, 0, _SCANNED)
+        found += [(path, False) for match in matches for path in match.groups() if path]
+    for match in _DONE_TO.finditer(command, 0, _SCANNED):
+        found += _done_to(" ".join(match["verb"].split()), match["rest"])
+    if "git apply" in command or "patch -p" in command:
+        found += [(path, False) for path in _PATCH_HEAD.findall(command[:_PATCH_SCANNED])]
+    return [(path, gone) for path, gone in found if not path.startswith(("/tmp/", "/dev/"))]  # noqa: S108
+
+
+def _done_to(verb: str, rest: str) -> list[tuple[str, bool]]:
+    paths = _FILE.findall(
+        _QUOTED.sub(" ", rest) if verb.startswith(("sed", "perl")) else rest.replace('"', " ")
+    )
+    if verb.endswith("mv"):
+        return [(path, place < len(paths) - 1) for place, path in enumerate(paths)] if len(paths) > 1 else []
+    if verb.startswith("git ") and not verb.endswith("rm"):
+        return []  # it takes changes back; what is left cannot be told from the command
+    return [(path, verb.endswith("rm")) for path in paths]
 
 
 # ── files of every tool ───────────────────────────────────────────────────────────────────────────
@@ -55,6 +88,8 @@ class _Use:
     refused: int = 0
     last_index: int = -1
     last_edit_index: int = -1
+    by: str = ""
+    names: dict[str, None] = field(default_factory=dict[str, None])
 
 
 class TouchedFiles:
@@ -62,29 +97,36 @@ class TouchedFiles:
         self._located = located
         self._uses: dict[str, _Use] = {}
 
-    def touched(self, index: int, action: Action) -> None:
+    def touched(self, index: int, action: Action, by: str = "") -> None:
         if action.patched:
             for verb, path in action.patched:
-                self._edited(self._use(index, path), index, created=verb == "Add", deleted=verb == "Delete")
+                use = self._use(index, path)
+                self._edited(use, index, by, created=verb == "Add", deleted=verb == "Delete")
+                _name(use, names_of(action) if len(action.patched) == 1 else [])
         elif action.path and action.kind in ("edit", "write", "delete"):
             use = self._use(index, action.path)
             new_here = action.kind == "write" and not use.reads and not use.edits
-            self._edited(use, index, created=new_here, deleted=action.kind == "delete")
+            self._edited(use, index, by, created=new_here, deleted=action.kind == "delete")
+            _name(use, names_of(action))
         elif action.path and action.kind == "read":
             self._use(index, action.path).reads += 1
         elif action.kind == "shell":
             for path in files_read(action.command):
                 self._use(index, path).reads += 1
-            for path in files_written(action.command):
-                self._edited(self._use(index, path), index, created=False, deleted=False)
+            for path, gone in _shell_writes(action.command):
+                self._edited(self._use(index, path), index, by or "a command", created=False, deleted=gone)
 
     def not_touched(self, index: int, action: Action) -> None:
         """An edit that failed or that the user stopped: the file stays in view, unchanged."""
         if action.path and action.kind in ("edit", "write"):
             self._use(index, action.path).refused += 1
 
+    def changed_by_others(self, index: int, path: str) -> None:
+        self._edited(self._use(index, path), index, "the user or a formatter", created=False, deleted=False)
+
     @staticmethod
-    def _edited(use: _Use, index: int, *, created: bool, deleted: bool) -> None:
+    def _edited(use: _Use, index: int, by: str, *, created: bool, deleted: bool) -> None:
+        use.by = by
         use.edits += 1
         use.last_edit_index = index
         use.created = use.created or created
@@ -122,6 +164,53 @@ class TouchedFiles:
                 use.first_index,
                 use.last_index,
                 use.last_edit_index,
+                use.by,
+                tuple(reversed(use.names)),
             )
             for path, use in self._uses.items()
         )
+
+
+# ── what an edit changes ──────────────────────────────────────────────────────────────────────────
+
+_NAMES_KEPT = 8
+_EDIT_SCANNED = 12_000
+_DEFINES = re.compile(
+    r"^[ \t+]*(?:(?:export|default|pub(?:\([^)]*\))?|public|private|protected|static|async"
+    r"|abstract|final|override)\s+)*"
+    r"(?:func|def|class|type|function|fn|interface|struct|enum|trait|impl|module|object)\s+(?:\([^)\n]*\)\s*)?([A-Za-z_]\w{2,60})"
+    r"|^[ \t+]*(?:export\s+)?(?:const|let|var"
+    r"|val)\s+([A-Za-z_]\w{2,60})\s*(?::[^=\n]+)?=\s*(?:async\s*)?(?:\(|function\b)",
+    re.MULTILINE,
+)
+_NO_WORK = re.compile(
+    r"^\s*(?:$|[{}()\[\];,]+$|//|#(?!\[)|/?\*|<!--|import\b|from \S+ import\b|using\b|use \w+::"
+    r"|package\b|require\b|\"[\w./-]+\"$)"
+)
+_HUNK_LINES = 14
+_HUNK_LINE = 160
+
+
+def names_of(action: Action) -> list[str]:
+    """What an edit defines or stands in, as far as its own text shows: the new first."""
+    texts = (action.new[:_EDIT_SCANNED], action.old[:_EDIT_SCANNED])
+    found = (match[1] or match[2] for text in texts for match in _DEFINES.finditer(text))
+    return list(dict.fromkeys(found))[:_NAMES_KEPT]
+
+
+def hunk_of(action: Action) -> str:
+    """The lines that an edit put in, without imports and comments where there is anything else."""
+    before = set(action.old[:_EDIT_SCANNED].split("\n"))
+    lines = [line for line in action.new[:_EDIT_SCANNED].split("\n") if line not in before]
+    telling = [place for place, line in enumerate(lines) if not _NO_WORK.match(line)]
+    lines = lines[telling[0] :] if telling else lines
+    shown = [line[:_HUNK_LINE] for line in lines[:_HUNK_LINES]]
+    return "\n".join([*shown, "…"] if len(lines) > _HUNK_LINES else shown).strip("\n")
+
+
+def _name(use: _Use, names: list[str]) -> None:
+    for name in reversed(names):
+        use.names.pop(name, None)
+        use.names[name] = None
+    while len(use.names) > _NAMES_KEPT:
+        del use.names[next(iter(use.names))]

@@ -18,7 +18,7 @@ _MOST_OPEN = 100
 # Who is asked for a handover by the agent itself runs inside one of its calls.
 _OURS = re.compile(r"\bholdfast\s+(?:context|handoff|pause|snapshot|winddown)\b")
 # Tools by which an agent asks the user something, and waits.
-_ASKING = ("askuserquestion", "ask_user", "question", "request_user_input", "exitplanmode", "exit_plan_mode")
+ASKING = ("askuserquestion", "ask_user", "question", "request_user_input", "exitplanmode", "exit_plan_mode")
 _NOT_BY_THE_USER = ("<tool_use_error>Sibling tool call errored", "Sibling tool call errored")
 _AFTER_A_QUESTION = ("let me know", "tell me", "just say", "please let me know", "happy to")
 
@@ -48,7 +48,7 @@ class Stopping:
 
     def called(self, call: ToolCall, action: Action) -> None:
         self._kind = "in_flight"
-        self._asks = _question_put(call) if call.name.lower() in _ASKING else None
+        self._asks = _question_put(call) if call.name.lower() in ASKING else None
         if len(self._open) < _MOST_OPEN:
             self._open[call.id] = step_of(action, "unknown")
 

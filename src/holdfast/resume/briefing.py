@@ -1,0 +1,152 @@
+"""The briefing as statements: each knows what it is about, what it rests on and how much it matters.
+
+They are written down last, within the room there is. What matters most is taken first in its shortest
+form; then, again by rank, what is left of the room goes to longer forms. Room that nobody needs stays empty.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Literal
+
+Part = Literal["corrections", "now", "summary", "wants", "decisions", "state", "half-done", "map", "earlier"]
+
+TITLES: dict[Part, str] = {
+    "corrections": "Where the record and the summary below disagree",
+    "now": "Now",
+    "summary": "The outgoing agent's own summary",
+    "wants": "What the user wants",
+    "decisions": "Decisions and why",
+    "state": "State",
+    "half-done": "The work at hand",
+    "map": "Map",
+    "earlier": "Earlier",
+}
+LUXURY = 6
+"""From this rank on a statement is only written while the briefing is short."""
+ENOUGH = 8_500
+"""Characters: what a reader takes in. Longer only for what must not be missing."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Statement:
+    """``kind`` is what the fidelity report counts it as; ``index`` is the message it rests on."""
+
+    part: Part
+    kind: str
+    text: str
+    rank: int
+    short: str = ""
+    index: int = -1
+    sure: bool = True
+
+    @property
+    def least(self) -> str:
+        return self.short or self.text
+
+
+@dataclass(frozen=True, slots=True)
+class Briefing:
+    head: str
+    statements: tuple[Statement, ...]
+
+
+@dataclass(slots=True)
+class Written:
+    """What was chosen of a briefing, and in which form."""
+
+    briefing: Briefing
+    forms: dict[int, str] = field(default_factory=dict[int, str])
+
+    def text(self, *, bare: bool) -> str:
+        parts: list[str] = [self.briefing.head]
+        for part, title in TITLES.items():
+            lines = [
+                _line(self.forms[place])
+                for place, one in enumerate(self.briefing.statements)
+                if one.part == part and place in self.forms
+            ]
+            if lines:
+                parts += [_title(title, bare), *lines]
+        return "".join(parts)
+
+    def carried(self, statement: Statement) -> bool:
+        return any(self.briefing.statements[place] is statement for place in self.forms)
+
+    def shortened(self, place: int) -> bool:
+        return self.forms.get(place, "") != self.briefing.statements[place].text
+
+
+def _title(title: str, bare: bool) -> str:
+    return f"{title}:\n" if bare else f"\n## {title}\n"
+
+
+def _line(text: str) -> str:
+    return f"- {text}\n" if not text.startswith("\n") else f"{text[1:]}\n"
+
+
+def write(briefing: Briefing, room: int, *, bare: bool) -> Written:
+    """What fits, the most important first; each in its shortest form before any gets a longer one."""
+    written = Written(briefing)
+    writer = _Writer(written, room - len(briefing.head), bare)
+    order = sorted(
+        range(len(briefing.statements)), key=lambda place: _order(briefing.statements[place], place)
+    )
+    needed = [place for place in order if briefing.statements[place].rank < LUXURY]
+    for place in needed:
+        writer.take(place)
+    for place in needed:
+        writer.lengthen(place)
+    for place in order[len(needed) :]:
+        writer.take(place)
+        writer.lengthen(place)
+    return written
+
+
+def _order(one: Statement, place: int) -> tuple[int, int, int]:
+    """By rank; of what the user said, the newest first."""
+    return one.rank, -one.index if one.part == "wants" else 0, place
+
+
+class _Writer:
+    def __init__(self, written: Written, left: int, bare: bool) -> None:
+        self._written = written
+        self._left = left
+        self._bare = bare
+        self._used = len(written.briefing.head)
+        self._opened: set[Part] = set()
+
+    def take(self, place: int) -> None:
+        one = self._written.briefing.statements[place]
+        cost = len(_line(one.least))
+        if one.part not in self._opened:
+            cost += len(_title(TITLES[one.part], self._bare))
+        if cost <= self._left and (one.rank < LUXURY or self._used + cost <= ENOUGH):
+            self._written.forms[place] = one.least
+            self._opened.add(one.part)
+            self._spend(cost)
+
+    def lengthen(self, place: int) -> None:
+        one = self._written.briefing.statements[place]
+        more = len(one.text) - len(one.least)
+        if place not in self._written.forms or not 0 < more <= self._left:
+            return
+        if one.rank < 2 or self._used + more <= ENOUGH:
+            self._written.forms[place] = one.text
+            self._spend(more)
+
+    def _spend(self, cost: int) -> None:
+        self._left -= cost
+        self._used += cost
+
+
+def without_repeats(statements: Iterable[Statement]) -> list[Statement]:
+    """What stands word for word in a statement that matters more is not said twice."""
+    kept: list[Statement] = []
+    seen: set[str] = set()
+    for one in statements:
+        if one.text not in seen:
+            kept.append(one)
+            seen.add(one.text)
+    return kept

@@ -1,0 +1,235 @@
+"""The ledger: the facts of a session that can be checked, and how each is put in a sentence.
+
+It says no more than the record shows. What cannot be told from it is said to be unknown.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+from holdfast.base.text import counted
+from holdfast.model.gathered import Commit, Failure, Gathered, GitFacts, LastStep, TestRun
+from holdfast.model.message import TodoItem
+from holdfast.resume.rendering import Paths, code, listed, prose, quoted
+
+_RECENT = 60  # messages: an older failure that nothing took up again is not what comes next
+_SAID_ELSEWHERE = re.compile(r"^CONFLICT \(|Automatic merge failed")
+_CHECK_WORDS = {"test": "tests", "build": "build", "lint": "linter"}
+_TASK_IS_A_RUN = re.compile(
+    r"\b(?:run|verify|check)\b.{0,40}\b(?:tests?|lint(?:er)?|build|suite|checks?)\b|^(?:test|lint|build)\b",
+    re.IGNORECASE,
+)
+_TASK_IS_A_COMMIT = re.compile(r"^(?:git )?commit\b", re.IGNORECASE)
+_TASK_IS_A_PUSH = re.compile(r"^(?:git )?push\b", re.IGNORECASE)
+
+
+@dataclass(frozen=True, slots=True)
+class WorkLedger:
+    """What was done and where it stands, after every step has been replayed."""
+
+    branch: str
+    commits: tuple[Commit, ...]  # that still stand, oldest first
+    git: GitFacts
+    uncommitted: tuple[str, ...]  # written by the session since its last commit
+    checks: tuple[TestRun, ...]
+    tasks: tuple[TodoItem, ...]
+    open_errors: tuple[Failure, ...]
+    in_flight: tuple[LastStep, ...]
+    paths: Paths
+
+    @property
+    def red(self) -> TestRun | None:
+        """The newest check that failed and that no check as wide has passed since."""
+        return next((run for run in reversed(self.checks) if not run.passed), None)
+
+    @property
+    def unpushed(self) -> tuple[Commit, ...]:
+        return tuple(one for one in self.commits if not one.pushed)
+
+    @property
+    def untested(self) -> tuple[str, ...]:
+        """Written after the newest check of any kind that passed."""
+        after = max((run.index for run in self.checks), default=-1)
+        newest = next((run for run in self.checks if run.index == after), None)
+        return newest.edited_since if newest else self.uncommitted
+
+    def task_at_work(self) -> TodoItem | None:
+        return next((one for one in self.tasks if one.status == "in_progress"), None)
+
+    def open_tasks(self) -> list[TodoItem]:
+        return [one for one in self.tasks if one.status != "completed"]
+
+
+def ledger_of(found: Gathered) -> WorkLedger:
+    git = found.git
+    paths = Paths(found.cwd)
+    edited = git.edited_since_commit if git.commits else _all_edited(found)
+    running = tuple(path for call in found.stop.calls if (path := _writes(call)))
+    return WorkLedger(
+        branch=git.branch or "",
+        commits=git.commits,
+        git=git,
+        uncommitted=tuple(path for path in dict.fromkeys((*running, *edited)) if paths.is_inside(path)),
+        checks=tuple(
+            _of_this_project(run, paths) for run in found.checks or ((found.tests,) if found.tests else ())
+        ),
+        tasks=tuple(_reconciled(todo, found) for todo in found.todos),
+        open_errors=tuple(failure for failure in found.failures if _is_open(failure, found)),
+        in_flight=found.stop.calls,
+        paths=paths,
+    )
+
+
+def _all_edited(found: Gathered) -> tuple[str, ...]:
+    used = sorted((file for file in found.files if file.edits), key=lambda file: file.last_edit_index)
+    return tuple(file.path for file in used)
+
+
+def _writes(call: LastStep) -> str:
+    return call.target if call.kind in ("edit", "write", "delete") else ""
+
+
+def _of_this_project(run: TestRun, paths: Paths) -> TestRun:
+    return replace(run, edited_since=tuple(path for path in run.edited_since if paths.is_code(path)))
+
+
+def _is_open(failure: Failure, found: Gathered) -> bool:
+    """Of the latest work, and settled by nothing. For checks the verdict of the newest run counts."""
+    if failure.resolution != "unresolved" or failure.lookup:
+        return False
+    if not failure.index:
+        return True  # recorded by the workflow itself
+    since = found.turns[-1].index if found.turns else 0
+    told = any(run.command == failure.doing and failure.message[:60] in run.summary for run in found.checks)
+    if told or _SAID_ELSEWHERE.search(failure.message):
+        return False
+    recent = failure.index >= max(since, found.messages - _RECENT)
+    by_hand = failure.doing.startswith(("Edit", "Write", "Read", "MultiEdit"))
+    return recent and not by_hand and failure.index > _last_green(found)
+
+
+def _last_green(found: Gathered) -> int:
+    return max((run.index for run in found.checks if run.passed and not run.unsure), default=-1)
+
+
+def _reconciled(todo: TodoItem, found: Gathered) -> TodoItem:
+    """A task that later evidence shows done: the plan was not kept up to the end."""
+    if todo.status == "completed":
+        return todo
+    if _TASK_IS_A_COMMIT.search(todo.text):
+        done = any(one.index > found.todos_index for one in found.git.commits)
+    elif _TASK_IS_A_PUSH.search(todo.text):
+        done = found.git.pushed_index > found.todos_index >= 0
+    elif _TASK_IS_A_RUN.search(todo.text):
+        done = any(run.index > found.todos_index and run.passed and not run.unsure for run in found.checks)
+    else:
+        return todo
+    return replace(todo, status="completed") if done and found.todos_index >= 0 else todo
+
+
+# ── in words ──────────────────────────────────────────────────────────────────────────────────────
+
+
+def git_lines(ledger: WorkLedger) -> Iterator[str]:
+    git = ledger.git
+    if git.under_way:
+        left = (
+            f"; not touched since: {listed(ledger.paths(one) for one in git.conflicts)}"
+            if git.conflicts
+            else ""
+        )
+        yield f"A {git.under_way} stopped at conflicts and is not concluded in the record{left}."
+    if ledger.commits:
+        made = "; ".join(_commit(one, ledger.branch) for one in reversed(ledger.commits[-8:]))
+        yield f"Commits of this session: {made}. {_pushed(ledger)}"
+    if git.push_refused:
+        yield "The newest push was refused."
+    if git.stashed:
+        yield "Something is stashed (`git stash list`)."
+    if git.pull_requests:
+        yield f"Pull request: {'; '.join(prose(one, 200) for one in git.pull_requests[-3:])}."
+
+
+def _commit(commit: Commit, branch: str) -> str:
+    where = f" (on {code(commit.branch)})" if commit.branch not in ("", "detached", branch) else ""
+    return (
+        f"{code(commit.identifier) if commit.identifier else '(id not shown)'} "
+        f"{quoted(commit.subject, 90)}{where}"
+    )
+
+
+def _pushed(ledger: WorkLedger) -> str:
+    waiting, git = ledger.unpushed, ledger.git
+    rewritten = " A rebase has given commits other ids since." if git.rewritten else ""
+    if not waiting:
+        return f"All pushed.{rewritten}"
+    if len(waiting) == len(ledger.commits):
+        return f"No push of {'it' if len(waiting) == 1 else 'them'} in the record.{rewritten}"
+    return (
+        f"Not pushed, as far as the record shows: "
+        f"{'; '.join(code(one.identifier) for one in waiting)}.{rewritten}"
+    )
+
+
+def uncommitted_line(ledger: WorkLedger, most: int = 12) -> str:
+    paths = [ledger.paths(path) for path in ledger.uncommitted]
+    if not paths:
+        return "Nothing was written after the last commit." if ledger.commits else ""
+    lead = "Written after the last commit" if ledger.commits else "Written, and no commit in the record"
+    return f"{lead}: {listed(reversed(paths), most)}."
+
+
+def check_lines(ledger: WorkLedger) -> Iterator[str]:
+    for run in reversed(ledger.checks):
+        yield _check(run, ledger)
+
+
+def _check(run: TestRun, ledger: WorkLedger) -> str:
+    what = f"{code(run.command, 160)}" if run.command else f"The {_CHECK_WORDS[run.kind]}"
+    if not run.passed:
+        said = f", which said {code(run.summary, 200)}" if run.summary else ""
+        names = f": {listed(map(code, run.failing), 8)}" if run.failing else said
+        text = f"{what} failed (red){names}"
+    elif run.unsure:
+        text = f"{what} showed no failure, but its output was cut or not awaited: not proven"
+    else:
+        text = f"{what} passed (green)"
+    if run.expected:
+        text += f"; expected to fail: {listed(map(code, run.expected), 5)}"
+    if run.edited_since:
+        text += f"; written since: {listed((ledger.paths(path) for path in run.edited_since), 3)}"
+    elif run.passed and not run.unsure:
+        text += ", nothing was written since"
+    return f"{text}."
+
+
+def task_lines(ledger: WorkLedger) -> Iterator[str]:
+    if not (waiting := ledger.open_tasks()):
+        return
+    done = len(ledger.tasks) - len(waiting)
+    for todo in waiting:
+        state = "in progress" if todo.status == "in_progress" else "open"
+        yield f"Task, {state}: {prose(todo.text, 300)}"
+    if done:
+        finished = [one.text for one in ledger.tasks if one.status == "completed"]
+        yield (
+            f"Tasks done: {counted(done, 'task')}, the last ones: "
+            f"{'; '.join(prose(one, 90) for one in finished[-4:])}"
+        )
+
+
+def error_lines(ledger: WorkLedger) -> Iterator[str]:
+    for failure in reversed(ledger.open_errors[-12:]):
+        also = f" ({code(failure.verdict, 160)})" if failure.verdict else ""
+        yield f"Open error, from {code(failure.doing, 120)}: {code(failure.message, 240)}{also}"
+
+
+def facts(ledger: WorkLedger) -> list[str]:
+    """Everything the ledger is sure of, a sentence each, the most pressing first."""
+    found = [f"Branch: {code(ledger.branch)}."] if ledger.branch else []
+    found += git_lines(ledger)
+    if line := uncommitted_line(ledger):
+        found.append(line)
+    return [*found, *check_lines(ledger), *error_lines(ledger), *task_lines(ledger)]
