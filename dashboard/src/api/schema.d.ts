@@ -906,10 +906,20 @@ export interface components {
         };
         /** Commit */
         Commit: {
+            /**
+             * Branch
+             * @default
+             */
+            branch: string;
             /** Identifier */
             identifier: string;
             /** Index */
             index: number;
+            /**
+             * Pushed
+             * @default false
+             */
+            pushed: boolean;
             /** Subject */
             subject: string;
         };
@@ -1028,7 +1038,7 @@ export interface components {
         };
         /**
          * Edit
-         * @description The text that an edit inserted into a file.
+         * @description The lines that an edit put into a file, without imports and comments where others are there.
          */
         Edit: {
             /** Index */
@@ -1271,6 +1281,11 @@ export interface components {
         };
         /** FileUse */
         FileUse: {
+            /**
+             * By
+             * @default
+             */
+            by: string;
             /** Created */
             created: boolean;
             /** Deleted */
@@ -1283,6 +1298,11 @@ export interface components {
             last_edit_index: number;
             /** Last Index */
             last_index: number;
+            /**
+             * Names
+             * @default []
+             */
+            names: string[];
             /** Path */
             path: string;
             /** Reads */
@@ -1292,6 +1312,11 @@ export interface components {
         };
         /** Gathered */
         Gathered: {
+            /**
+             * Checks
+             * @default []
+             */
+            checks: components["schemas"]["TestRun"][];
             /**
              * Choices
              * @default []
@@ -1335,6 +1360,11 @@ export interface components {
              */
             files: components["schemas"]["FileUse"][];
             git: components["schemas"]["GitFacts"];
+            /**
+             * Happened
+             * @default []
+             */
+            happened: components["schemas"]["Happening"][];
             /**
              * Insights
              * @default []
@@ -1388,6 +1418,11 @@ export interface components {
              */
             recorded_said_dropped: number;
             /**
+             * Reports
+             * @default []
+             */
+            reports: components["schemas"]["SubagentReport"][];
+            /**
              * Reviews
              * @default []
              */
@@ -1411,6 +1446,11 @@ export interface components {
              * @default []
              */
             todos: components["schemas"]["TodoItem"][];
+            /**
+             * Todos Index
+             * @default -1
+             */
+            todos_index: number;
             /**
              * Took Over
              * @default
@@ -1450,6 +1490,11 @@ export interface components {
              */
             commits: components["schemas"]["Commit"][];
             /**
+             * Conflicts
+             * @default []
+             */
+            conflicts: string[];
+            /**
              * Edited Since Commit
              * @default []
              */
@@ -1470,15 +1515,35 @@ export interface components {
              */
             pull_requests: string[];
             /**
+             * Push Refused
+             * @default false
+             */
+            push_refused: boolean;
+            /**
              * Pushed Index
              * @default -1
              */
             pushed_index: number;
             /**
+             * Rewritten
+             * @default false
+             */
+            rewritten: boolean;
+            /**
+             * Stashed
+             * @default false
+             */
+            stashed: boolean;
+            /**
              * Uncompared
              * @default []
              */
             uncompared: string[];
+            /**
+             * Under Way
+             * @default
+             */
+            under_way: string;
         };
         /**
          * GitState
@@ -1588,6 +1653,28 @@ export interface components {
              * @enum {string}
              */
             type: "handover_taken_up";
+        };
+        /**
+         * Happening
+         * @description One step of the record: words, or a call with what came of it.
+         *
+         *     ``text`` is what was said, the command, the path or what was looked for; ``told`` is what the
+         *     result said in a line, of an edit the names of what it changed.
+         */
+        Happening: {
+            /** Index */
+            index: number;
+            /** Kind */
+            kind: string;
+            /** Outcome */
+            outcome: ("ok" | "error" | "interrupted" | "unknown") | null;
+            /** Text */
+            text: string;
+            /**
+             * Told
+             * @default
+             */
+            told: string;
         };
         /** Health */
         Health: {
@@ -2524,6 +2611,18 @@ export interface components {
              */
             words: string;
         };
+        /**
+         * SubagentReport
+         * @description What an agent that this one had started reported back.
+         */
+        SubagentReport: {
+            /** About */
+            about: string;
+            /** Index */
+            index: number;
+            /** Text */
+            text: string;
+        };
         /** Task */
         Task: {
             /**
@@ -2770,6 +2869,17 @@ export interface components {
             failing: string[];
             /** Index */
             index: number;
+            /**
+             * Kind
+             * @default test
+             * @enum {string}
+             */
+            kind: "test" | "build" | "lint";
+            /**
+             * Narrow
+             * @default false
+             */
+            narrow: boolean;
             /** Passed */
             passed: boolean;
             /**
@@ -2777,6 +2887,11 @@ export interface components {
              * @default
              */
             summary: string;
+            /**
+             * Unsure
+             * @default false
+             */
+            unsure: boolean;
         };
         /** TestsRun */
         TestsRun: {
@@ -2891,6 +3006,11 @@ export interface components {
          * @description One thing the user said, and what the agent reported before the user spoke again.
          */
         Turn: {
+            /**
+             * Asked
+             * @default
+             */
+            asked: string;
             /**
              * Constraint
              * @default false
@@ -3401,6 +3521,7 @@ export type GitFacts = components['schemas']['GitFacts'];
 export type GitState = components['schemas']['GitState'];
 export type GiveReason = components['schemas']['GiveReason'];
 export type HandoverTakenUp = components['schemas']['HandoverTakenUp'];
+export type Happening = components['schemas']['Happening'];
 export type Health = components['schemas']['Health'];
 export type IncrementalPause = components['schemas']['IncrementalPause'];
 export type Insight = components['schemas']['Insight'];
@@ -3442,6 +3563,7 @@ export type SnapshotMatches = components['schemas']['SnapshotMatches'];
 export type SnapshotSummary = components['schemas']['SnapshotSummary'];
 export type SocketMessage = components['schemas']['SocketMessage'];
 export type StoppingPoint = components['schemas']['StoppingPoint'];
+export type SubagentReport = components['schemas']['SubagentReport'];
 export type Task = components['schemas']['Task'];
 export type TaskApproved = components['schemas']['TaskApproved'];
 export type TaskChange = components['schemas']['TaskChange'];

@@ -131,9 +131,9 @@ def _last_step(found: Gathered, ledger: WorkLedger) -> str:
         return _last_known(found, ledger)
     deed = {
         "edit": "edit of ",
-        "write": "writing ",
+        "write": "writing of ",
         "delete": "removal of ",
-        "read": "reading ",
+        "read": "reading of ",
         "search": "search for ",
     }.get(step.kind, "")
     on = ledger.paths(step.text) if step.kind in ("edit", "write", "delete", "read") else code(step.text, 200)

@@ -275,13 +275,18 @@ def _reports(found: Gathered, room: int) -> Iterator[Statement]:
             "sub-agent reports",
             f"{lead}\n{fenced(condensed(report.text, most))}",
             5,
-            f"{lead}{quoted(_gist(report.text), 300)}",
+            f"{lead}{quoted(_gist(report.text), 420)}",
             report.index,
         )
 
 
+_NAMED = re.compile(r"`[^`]+`|\b[a-z]\w*[A-Z_]\w+|\w\(\)")
+
+
 def _gist(text: str) -> str:
-    return _summary(text, 300) or condensed(text, 300)
+    """The sentences that name something; a report without any by its beginning and end."""
+    named = "\n".join(one for one in sentences(text) if _NAMED.search(one))
+    return _summary(named, 400) or condensed(text, 300)
 
 
 # ── the work at hand ──────────────────────────────────────────────────────────────────────────────
