@@ -91,6 +91,7 @@ def _changed(action: Action, given: dict[str, Any]) -> list[str]:
 
 _PATIENCE = 120.0
 _GONE = "the turn did not end: the file may have been changed by another process since"
+_EARLY = "a tool ran before the tree was scanned: changes made until then may be missing"
 _PLAIN = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,70}")
 
 
@@ -137,8 +138,10 @@ def record(work: SessionWork) -> bool:
     """The end of a turn."""
     try:
         with _sidecar(work) as sidecar:
-            _record(work, sidecar, _read(work, ENDING))
+            early = os.path.exists(work.note(formats.EARLY_TOOL))
+            _record(work, sidecar, _read(work, ENDING), doubt=_EARLY if early else "")
     finally:
+        notes.remove(work.note(formats.EARLY_TOOL))
         notes.remove(work.note(NAMED))
         notes.remove(work.note(ENDING))
     return True
@@ -155,7 +158,7 @@ def finish(work: SessionWork) -> bool:
             if sidecar.is_in_progress(name):
                 sidecar.finish(name, f"turn {turn}" if turn else "", doubt=_GONE if turn else "")
             ending_file(sidecar.folder, name).unlink(missing_ok=True)
-    for note in (NAMED, TRANSACTION, RECORDING, TURN_OVER):
+    for note in (NAMED, TRANSACTION, RECORDING, TURN_OVER, formats.EARLY_TOOL):
         notes.remove(work.note(note))
     return True
 
