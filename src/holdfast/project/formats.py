@@ -77,6 +77,8 @@ def usage_lock(session_key: str) -> str:
 
 HOOK_SETTINGS = "settings"
 TAKEN_UP = "taken-up"
+UNKNOWN_EVENTS = "unknown-events"
+"""What agents sent that this version does not know: agent and event, a line each."""
 COMPACTIONS = "compactions"
 """Where agents were seen to compact: agent, model, window, tokens."""
 
