@@ -112,6 +112,27 @@ def test_no_tool_starts_before_the_tree_was_looked_at(agent: AgentSession) -> No
     assert told(transactions(agent)[0]) == [("turn 1", ["file7"], "")]
 
 
+def test_in_a_large_tree_no_tool_waits_and_the_turn_is_in_doubt(agent: AgentSession) -> None:
+    entries = "".join(f"100644 {'1' * 40}\tfolder/of/some/length/file-{n:06}.txt\n" for n in range(12_000))
+    subprocess.run(
+        ["git", "update-index", "--index-info"], input=entries, text=True, cwd=agent.project, check=True
+    )
+    begin_turn(agent)
+    mark = agent.notes / "turning"
+    mark.touch()  # the look is still going on
+    agent.before_tool("rm -rf build")
+    assert mark.exists()
+    mark.unlink()
+    (agent.project / "made").write_text("x\n")
+    end_turn(agent)
+    ((_, paths, doubt),) = told(transactions(agent)[0])
+    assert (paths, "before the tree was scanned" in doubt) == (["made"], True)
+    begin_turn(agent)
+    (agent.project / "later").write_text("x\n")
+    end_turn(agent)
+    assert told(transactions(agent)[0])[-1] == ("turn 2", ["later"], "")
+
+
 def test_a_mark_that_a_killed_look_left_holds_nothing_up(agent: AgentSession) -> None:
     start(agent)
     begin_turn(agent)

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.hooks.events import EVENTS, WRAPPER, hook_command
+from holdfast.hooks.events import ENTRY, EVENTS, WRAPPER, hook_command
 from holdfast.hooks.fast.error_log import note
 from holdfast.project.layout import ProjectLayout
 from hooks.harness import PATIENCE, AgentSession, Result
@@ -120,3 +120,18 @@ def test_the_log_is_bounded(tmp_path: Path) -> None:
     for _ in range(400):
         note(str(tmp_path), "x" * 2_000)
     assert sum(path.stat().st_size for path in tmp_path.iterdir()) < 2 * 300_000
+
+
+def test_an_unknown_agent_or_event_is_reported_by_doctor(session: AgentSession) -> None:
+    session.start()
+    hook = [sys.executable, "-I", "-S", ENTRY]
+    for agent, event in (
+        ("claude-code", "Stop"),
+        ("claude", "Brandnew"),
+        ("aider", "Stop"),
+        ("aider", "Stop"),
+    ):
+        result = session.run([*hook, agent, event], session.payload(event))
+        assert (result.code, result.out, result.err) == (0, "", "")
+    told = session.run([sys.executable, "-P", "-m", "holdfast", "doctor"], b"").out
+    assert "hooks: unknown to this version: claude Brandnew, aider Stop\n" in told

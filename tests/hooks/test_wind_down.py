@@ -350,6 +350,14 @@ def test_the_limit_in_the_users_codex_settings_counts(session: AgentSession) -> 
     assert "5k until compaction" in session.after_tool().out
 
 
+def test_a_limit_beyond_the_window_is_the_window(session: AgentSession) -> None:
+    session.agent = "codex"
+    (session.home / ".codex").mkdir()
+    (session.home / ".codex" / "config.toml").write_text("model_auto_compact_token_limit = 9000000\n")
+    use_up(session, 240_000, 258_400, "gpt-5-codex")
+    assert "18k left in the window" in session.after_tool().out
+
+
 def test_the_threshold_in_the_users_gemini_settings_counts(session: AgentSession) -> None:
     session.agent = "gemini"
     (session.home / ".gemini").mkdir()

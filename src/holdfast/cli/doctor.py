@@ -117,6 +117,23 @@ def _journal(current: Settings) -> Iterator[CheckResult]:
     )
 
 
+def _hooks(current: Settings) -> Iterator[CheckResult]:
+    from holdfast.project.formats import HOOKS, UNKNOWN_EVENTS
+
+    try:
+        sent = (current.layout.state / HOOKS / UNKNOWN_EVENTS).read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        sent = ""
+    unknown = ", ".join(sent.splitlines())
+    yield CheckResult(
+        "hooks",
+        True,
+        f"unknown to this version: {common.in_a_line(unknown)}" if unknown else "every event is known",
+        "a newer Holdfast may know it; an agent is named as in `holdfast install`",
+        optional=bool(unknown),
+    )
+
+
 def _drivers(current: Settings) -> Iterator[CheckResult]:
     from holdfast.model.task import Task
     from holdfast.workflows.drivers import DRIVERS, driver_named
@@ -137,6 +154,7 @@ _CHECKS: tuple[Callable[[Settings], Iterator[CheckResult]], ...] = (
     _project,
     _database,
     _journal,
+    _hooks,
     _drivers,
 )
 

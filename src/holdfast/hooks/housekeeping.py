@@ -279,6 +279,8 @@ def _advise(event: AgentEvent, answer: HookAnswer, gauge: Gauge) -> None:
 # ── file changes ──────────────────────────────────────────────────────────────────────────────────
 
 _LONGEST_WAIT = 5.0
+_LARGE_INDEX = 1 << 20
+"""Bytes: some ten thousand files."""
 _STALE_LOOK = 60.0
 _LONGEST_NAME = 64 * 1024
 _NAMING = (
@@ -295,7 +297,7 @@ _NAMING = (
 
 
 def file_changes(event: AgentEvent, answer: HookAnswer) -> None:  # noqa: ARG001
-    """Record what a turn of the agent changes in files; a tool waits at most for the look before it."""
+    """Record what a turn of the agent changes in files; in small trees a tool waits for the scan."""
     if event.moment == "before_tool":
         _wait_for_the_look(event)
         if os.path.exists(event.note(RECORDING)):
@@ -333,14 +335,26 @@ def _leave_ending(event: AgentEvent, task: str) -> None:
 
 
 def _wait_for_the_look(event: AgentEvent) -> None:
-    """It has the time in which the model thinks; hardly ever is any of it left to wait for."""
-    deadline = time.monotonic() + _LONGEST_WAIT
+    """It has the time in which the model thinks; hardly ever is any of it left to wait for.
+
+    Nobody waits for the look at a large tree. The record says then that what a tool changed before the look
+    was finished may be missing from it.
+    """
+    deadline = time.monotonic() + (0.0 if _is_large(event.project) else _LONGEST_WAIT)
     while os.path.exists(event.note(TURNING)) and time.monotonic() < deadline:
         if _is_stale(event.note(TURNING)):
             notes.remove(event.note(TURNING))
         time.sleep(0.01)
     if os.path.exists(event.note(TURNING)):
         notes.create(event.note(LATE_LOOK))
+
+
+def _is_large(project: str) -> bool:
+    """By git's own list of the files."""
+    try:
+        return os.stat(f"{project}/.git/index").st_size > _LARGE_INDEX
+    except OSError:
+        return False
 
 
 def _note_named(event: AgentEvent) -> None:

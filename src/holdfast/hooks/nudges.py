@@ -55,9 +55,10 @@ def version_skew(event: AgentEvent) -> str | None:
     if plugin == __version__ or not is_due(event, "version_skew", prompts=50):
         return None
     spoke(event, "version_skew")
+    agent = "claude-code" if event.agent == "claude" else event.agent
     return (
         f"[holdfast] The plugin is version {plugin}, the program {__version__}. "
-        f"`holdfast install {event.agent}` updates it."
+        f"`holdfast install {agent}` updates it; the user has to run it."
     )
 
 

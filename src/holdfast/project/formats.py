@@ -80,6 +80,8 @@ THREADS = "threads"
 """The pieces of work in this folder, a line each; see `render_threads`."""
 TAKING_UP = "taking-up.lock"
 """Locked by the session that looks which work nobody goes on with."""
+UNKNOWN_EVENTS = "unknown-events"
+"""What agents sent that this version does not know: agent and event, a line each."""
 COMPACTIONS = "compactions"
 """Where agents were seen to compact: agent, model, window, tokens."""
 

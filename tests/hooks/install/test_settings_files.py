@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 import tomllib
@@ -16,7 +17,7 @@ from hypothesis import strategies as st
 from holdfast.base.errors import InvalidInputError
 from holdfast.hooks.install import AGENTS, COMMANDS, Target, installer_for
 from holdfast.hooks.install.files import backup_path
-from holdfast.hooks.install.hook_settings import runs_our_program
+from holdfast.hooks.install.hook_settings import runs_our_program, unwrapped
 
 FILES = {
     "claude-code": ".claude/settings.json",
@@ -78,6 +79,7 @@ def _without_ours(document: dict[str, Any]) -> dict[str, Any]:
     kept: dict[str, Any] = {}
     for name, value in document.items():
         if name == "statusLine" and runs_our_program(value):
+            kept |= {name: own} if (own := unwrapped(value)) else {}
             continue
         if name == "mcpServers":
             own = {key: server for key, server in value.items() if not runs_our_program(server)}
@@ -126,7 +128,9 @@ def test_the_users_entries_keep_their_places(
     after = json.loads(path.read_text(encoding="utf-8-sig"))
     assert [name for name in after if name in before] == list(before)
     for name, value in before.items():
-        if name == "mcpServers":
+        if name == "statusLine":
+            assert (unwrapped(after[name]) or after[name]) == value
+        elif name == "mcpServers":
             assert after[name].items() >= value.items()
         elif name != "hooks":
             assert after[name] == value
@@ -254,13 +258,55 @@ def test_an_older_installation_is_brought_up_to_date(agent: str, tmp_path: Path)
     assert json.loads(path.read_text()) == json.loads(current)
 
 
-def test_the_users_status_line_is_kept_and_that_is_said(tmp_path: Path) -> None:
+def test_the_users_status_line_is_kept_with_ours_below_it(tmp_path: Path) -> None:
     path = tmp_path / FILES["claude-code"]
     path.parent.mkdir()
-    path.write_text('{"statusLine": {"type": "command", "command": "mine"}}')
+    own = """jq -r '"mine " + .cwd' || echo "it's $HOME" """
+    path.write_text(json.dumps({"statusLine": {"type": "command", "command": own, "padding": 3}}))
     notes = _install("claude-code", tmp_path)
-    assert json.loads(path.read_text())["statusLine"]["command"] == "mine"
-    assert any("status line is kept" in note for note in notes)
+    assert any("Holdfast's below it" in note for note in notes)
+    told = json.loads(path.read_text())["statusLine"]
+    assert told["padding"] == 3
+    once = path.read_text()
+    _install("claude-code", tmp_path)
+    assert path.read_text() == once
+    path.write_text(once.replace('"padding": 3', '"padding": 4'))
+    _uninstall("claude-code", tmp_path)
+    assert json.loads(path.read_text()) == {"statusLine": {"type": "command", "command": own, "padding": 4}}
+
+
+def test_both_status_lines_get_what_the_agent_sends(tmp_path: Path) -> None:
+    path = tmp_path / FILES["claude-code"]
+    path.parent.mkdir()
+    path.write_text('{"statusLine": {"type": "command", "command": "echo mine; wc -c"}}')
+    _install("claude-code", tmp_path)
+    command = json.loads(path.read_text())["statusLine"]["command"]
+    counts = {"input_tokens": 150_000}
+    payload = json.dumps(
+        {
+            "session_id": "s",
+            "cwd": str(tmp_path),
+            "model": {"id": "claude-opus-4-6"},
+            "context_window": {"current_usage": counts, "context_window_size": 200_000},
+            "cost": {"total_cost_usd": 1.234},
+            "rate_limits": {"five_hour": {"used_percentage": 81.5}, "seven_day": {"used_percentage": 12}},
+        }
+    )
+    environment = {"PATH": os.environ["PATH"], "HOME": str(tmp_path), "HOLDFAST_HOME": str(tmp_path / "data")}
+    done = subprocess.run(
+        ["/bin/sh", "-c", command],
+        input=payload,
+        env=environment,
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    first, second, last = done.stdout.splitlines()
+    assert (first, int(second)) == ("mine", len(payload))
+    for words in ("75%", "150k/200k", "17k until compaction", "$1.23", "5 h limit 82%"):
+        assert words in last
+    assert "7 d" not in last
 
 
 def test_every_agent_has_an_installer() -> None:

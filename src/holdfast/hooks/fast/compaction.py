@@ -21,7 +21,7 @@ def point_for(event: "AgentEvent", model: str, window: int, tokens: int) -> int:
     if set_point:
         return min(set_point, window)
     point = _as_the_agent_was_told(event, window) or _seen(event, model, window, tokens)
-    point = point or compaction_point(event.agent, _version(event), model, window)
+    point = min(point or compaction_point(event.agent, _version(event), model, window), window)
     # Well beyond the point and not compacted: this one does not do it there.
     return point if tokens <= point + (window - point) // 2 else window
 

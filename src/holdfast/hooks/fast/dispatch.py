@@ -234,6 +234,7 @@ def _answered(agent: str, name: str) -> int:
 
     data = _stdin()
     if name not in MOMENTS.get(agent, ()):
+        _note_unknown(agent, name)
         return 0  # an agent newer than we are
     from holdfast.hooks.fast.answer import rendered
     from holdfast.hooks.fast.event import AgentEvent
@@ -243,6 +244,19 @@ def _answered(agent: str, name: str) -> int:
     if output:
         _write(1, output)
     return 0
+
+
+def _note_unknown(agent: str, name: str) -> None:
+    """For `holdfast doctor`; once is enough."""
+    from holdfast.hooks.fast import notes
+    from holdfast.hooks.fast.event import project_of, state_folder
+
+    state = state_folder(project_of(agent, "", os.environ))
+    path = os.path.join(formats.hooks_folder(state), formats.UNKNOWN_EVENTS)
+    line = f"{agent[:40]} {name[:60]}".encode("utf-8", "replace")
+    known = (notes.read(path, 1 << 14) or b"").split(b"\n")
+    if os.path.isdir(os.path.dirname(path)) and line not in known:
+        notes.write(path, b"\n".join([*known[-50:], line]).strip())
 
 
 def _stdin() -> bytes:

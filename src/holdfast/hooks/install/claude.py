@@ -163,5 +163,7 @@ def _notes(settings: FileChange) -> tuple[str, ...]:
     if not mcp_is_there():
         notes.append(WITHOUT_MCP)
     if not hook_settings.holds_setting(settings.after, STATUS_LINE):
-        notes.append("Your own status line is kept; Holdfast's would show how full the context is.")
+        notes.append("Your own status line is no command and is kept; Holdfast's is not shown.")
+    elif hook_settings.holds_wrapped(settings.after, STATUS_LINE):
+        notes.append("Your own status line is kept, with Holdfast's below it.")
     return tuple(notes)

@@ -7,6 +7,7 @@ last into each event's list, and are told from the user's by the program they ru
 from __future__ import annotations
 
 import json
+import shlex
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -27,7 +28,7 @@ class Wanted:
 
     groups: Mapping[str, dict[str, Any]]
     settings: Mapping[str, Any] = field(default_factory=dict[str, Any])
-    """Put in where the user has none of that name; taken out where it is ours."""
+    """Put in where the user has none of that name, around a command of theirs; taken out where it is ours."""
     servers: Mapping[str, Any] = field(default_factory=dict[str, Any])
     """Tools over MCP, likewise, among those in `mcpServers`."""
 
@@ -82,12 +83,18 @@ class _Document:
         for event, group in wanted.groups.items():
             text = self._with_group(text, event, group)
         for name, value in wanted.settings.items():
-            root = self._parse(text)
-            if root.get(name) is None:
-                text = jsonc.insert(text if text.strip() else _EMPTY, root, _member(name, value))
+            text = self._with_setting(text, name, value)
         for name, value in wanted.servers.items():
             text = self._with_server(text, name, value)
         return text
+
+    def _with_setting(self, text: str, name: str, value: dict[str, Any]) -> str:
+        root = self._parse(text)
+        there = root.get(name)
+        if there is None:
+            return jsonc.insert(text if text.strip() else _EMPTY, root, _member(name, value))
+        around = wrapped(there.node.plain, value)
+        return _exchanged(text, there, around["command"]) if around else text
 
     def _with_server(self, text: str, name: str, value: Any) -> str:
         root = self._parse(text)
@@ -107,11 +114,11 @@ class _Document:
         for event, group, hook in self._ours(self._root):
             found.setdefault(event.name, []).append((group.plain, hook.plain))
         expected = {event: [(group, group["hooks"][0])] for event, group in wanted.groups.items()}
-        rest = [name for name in wanted.settings if self._root.get(name) is None]
+        rest = [name for name, value in wanted.settings.items() if not self._has_setting(name, value)]
         stale = [
             one.name
             for one in self._root.members or []
-            if runs_our_program(one.node.plain) and wanted.settings.get(one.name) != one.node.plain
+            if runs_our_program(one.node.plain) and one.name not in wanted.settings
         ]
         servers = {
             one.name: one.node.plain for one in _servers_of(self._root) if runs_our_program(one.node.plain)
@@ -119,6 +126,15 @@ class _Document:
         taken = {one.name for one in _servers_of(self._root)} - set(servers)
         wanted_servers = {name: value for name, value in wanted.servers.items() if name not in taken}
         return found == expected and not rest and not stale and servers == wanted_servers
+
+    def _has_setting(self, name: str, value: dict[str, Any]) -> bool:
+        there = self._root.get(name)
+        if there is None:
+            return False
+        own = unwrapped(there.node.plain)
+        if own is not None:
+            return wrapped(own, value) == there.node.plain
+        return there.node.plain == value or wrapped(there.node.plain, value) is None
 
     def _without_ours(self, kept: str | None) -> str:
         """Our hooks go, then the lists and groups that they leave empty, unless they were there empty."""
@@ -142,7 +158,9 @@ class _Document:
             else:
                 yield self._cut_event(text, root, event, known)
         for index, one in enumerate(root.members or []):
-            if runs_our_program(one.node.plain):
+            if (own := unwrapped(one.node.plain)) is not None:
+                yield _exchanged(text, one, own["command"])
+            elif runs_our_program(one.node.plain):
                 yield self._cut(text, root, index)
         for index, one in enumerate(_servers_of(root)):
             if runs_our_program(one.node.plain):
@@ -223,9 +241,49 @@ def _servers_of(root: jsonc.JsonNode) -> list[jsonc.JsonMember]:
     return (listed.node.members or []) if listed else []
 
 
+_BOTH = (
+    'payload=$(cat); own=$(printf %s "$payload" | /bin/sh -c "$0"); '
+    '[ -z "$own" ] || printf "%s\\n" "$own"; printf %s "$payload" | "$@"'
+)
+"""The user's own command, then ours, each with what the agent sent."""
+
+
+def wrapped(own: Any, ours: dict[str, Any]) -> dict[str, Any] | None:
+    """The user's command with ours after it; None where theirs is no command, or is ours already."""
+    if not isinstance(own, dict) or runs_our_program(own):
+        return None
+    theirs = cast("dict[str, Any]", own)
+    if theirs.get("type") != "command" or not isinstance(theirs.get("command"), str):
+        return None
+    words = ["/bin/sh", "-c", _BOTH, theirs["command"], *shlex.split(ours["command"])]
+    return {**theirs, "command": shlex.join(words)}
+
+
+def unwrapped(value: Any) -> dict[str, Any] | None:
+    """What the user had before it was wrapped; None where nothing was."""
+    if not isinstance(value, dict) or not runs_our_program(value):
+        return None
+    told = cast("dict[str, Any]", value)
+    try:
+        words = shlex.split(told["command"])
+    except ValueError:
+        return None
+    return {**told, "command": words[3]} if words[2:3] == [_BOTH] and len(words) > 4 else None
+
+
+def _exchanged(text: str, member: jsonc.JsonMember, command: str) -> str:
+    """The text with another command in that member, and all else as it is."""
+    there = cast("jsonc.JsonMember", member.node.get("command")).node
+    return text[: there.start] + json.dumps(command, ensure_ascii=False) + text[there.end :]
+
+
 def holds_setting(text: str | None, name: str) -> bool:
     """Whether that setting in the file is ours."""
     return runs_our_program(json.loads((text or _EMPTY).removeprefix("\ufeff")).get(name))
+
+
+def holds_wrapped(text: str | None, name: str) -> bool:
+    return unwrapped(json.loads((text or _EMPTY).removeprefix("\ufeff")).get(name)) is not None
 
 
 def runs_our_program(hook: Any) -> bool:
