@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import pytest
 
+from holdfast.hooks.events import hook_command
 from holdfast.hooks.guards import danger, unpinned
 from holdfast.project.layout import ProjectLayout
 from hooks.commands import DANGEROUS, HARMLESS
-from hooks.harness import AgentSession
+from hooks.harness import AgentSession, quick
 
 
 def test_the_tables_are_long_enough() -> None:
@@ -130,3 +131,18 @@ def test_an_agent_trusts_no_folder(session: AgentSession, command: str) -> None:
 )
 def test_an_agent_may_talk_of_trust(session: AgentSession, command: str) -> None:
     assert session.before_tool(command).code == 0
+
+
+@pytest.mark.parametrize(
+    "command", [["holdfast", "trust", "--yes"], ["bash", "-lc", "cd . && holdfast trust --yes"]]
+)
+def test_a_command_in_words_is_looked_at_as_well(session: AgentSession, command: list[str]) -> None:
+    result = session.fire("PreToolUse", tool_name="Bash", tool_input={"command": command})
+    assert result.code == 2
+    assert "only the user may trust a folder" in result.err
+
+
+def test_a_mark_at_the_beginning_hides_no_payload(session: AgentSession) -> None:
+    tool = {"tool_name": "Bash", "tool_input": {"command": "holdfast trust --yes"}}
+    payload = b"\xef\xbb\xbf" + session.payload("PreToolUse", **tool)
+    assert session.run(quick(hook_command(session.agent, "PreToolUse")), payload).code == 2

@@ -122,11 +122,19 @@ class AgentEvent:
         """The shell command of this tool call; empty where it is none."""
         given = self.mapping("tool_input").get("command")
         if isinstance(given, list):
-            return " ".join(map(str, given))  # pyright: ignore[reportUnknownArgumentType]
+            return " ".join(map(_quoted, given))  # pyright: ignore[reportUnknownArgumentType]
         return text(given)
 
     def note(self, name: str) -> str:
         return os.path.join(self.folder, name)
+
+
+def _quoted(word: object) -> str:
+    """As a shell wants it: of `["bash", "-c", "a b"]` the last stays one word, which guards look into."""
+    plain = str(word)
+    if plain.replace("-", "").replace("_", "").replace(".", "").replace("/", "").isalnum():
+        return plain
+    return "'" + plain.replace("'", "'\\''") + "'"
 
 
 def project_of(agent: str, cwd: str, environ: "Mapping[str, str]") -> str:

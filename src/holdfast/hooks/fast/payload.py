@@ -37,7 +37,7 @@ class NotAnObjectError(ValueError):
 
 def members(data: bytes) -> "dict[str, Any]":
     """A JSON object; of a doubled name the last."""
-    whole = data.decode("utf-8", "replace").lstrip()
+    whole = data.decode("utf-8", "replace").lstrip("\ufeff \t\r\n")
     try:
         try:
             found, _ = _scan(whole, 0)
