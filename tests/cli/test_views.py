@@ -456,3 +456,10 @@ def test_no_stored_text_steers_the_terminal(place: Place) -> None:
         assert "error: unexpected" not in told
         assert not re.search("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]", told), (command, told)
     assert "title" in place.ok("list").out
+
+
+def test_the_latest_is_the_last_one_even_if_the_clock_was_set_back(place: Place) -> None:
+    place.paused("tool_call", reason="before", at=1_767_700_800.0)
+    name = place.paused("tool_call", reason="after", at=1_767_700_800.0 - 30 * 86_400)
+    assert place.json("snapshot", "show", "latest")["session_id"] == name
+    assert "after" in place.ok("context", "latest").out
