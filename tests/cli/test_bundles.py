@@ -311,3 +311,36 @@ def test_hostile_bundles_are_refused_and_nothing_is_written(place: Place, member
     assert other.session_files() == []
     assert sorted(path.name for path in place.root.iterdir() if "evil" in path.name) == []
     assert not (place.root.parent / "evil.json").exists()
+
+
+PLAN = """
+issue: {id: X, title: Work}
+tasks:
+  - {id: t1, run: "true"}
+  - {id: t2, run: "touch pwned", depends_on: [t1]}
+"""
+
+
+def test_commands_that_a_bundle_brought_run_only_when_they_were_confirmed(place: Place) -> None:
+    (place.project / "plan.yaml").write_text(PLAN)
+    assert place.run("run", "plan.yaml", "--pause-every", "1").code == 0
+    file = place.root / "work.holdfast"
+    place.ok("export", file)
+    other = place.beside("other")
+    other.ok("import", file)
+    flow = other.json("list")[0]["id"]
+    for arguments in (("resume", "--yes"), ("resume", flow, "--yes", "--json"), ("resume", "--detach")):
+        result = other.run(*arguments)
+        assert result.code == 1, result
+        assert "touch pwned" in result.err
+        assert "--accept-commands" in result.err
+        assert not (other.project / "pwned").exists()
+    assert other.run("resume", "--accept-commands").code == 0
+    assert (other.project / "pwned").exists()
+
+
+def test_a_plan_of_ones_own_needs_no_consent(place: Place) -> None:
+    (place.project / "plan.yaml").write_text(PLAN)
+    assert place.run("run", "plan.yaml", "--pause-every", "1").code == 0
+    assert place.run("resume", "--yes").code == 0
+    assert (place.project / "pwned").exists()

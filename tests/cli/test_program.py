@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 from collections.abc import Sequence
 
@@ -206,3 +207,36 @@ def test_completion_is_printed_for_each_shell(place: Place) -> None:
     for shell in ("bash", "zsh", "fish"):
         assert "_HOLDFAST_COMPLETE" in place.ok("completion", shell).out
     place.run("completion", "csh").failed(2, error="'csh' is not one of")
+
+
+def test_everything_is_private_whatever_the_umask(place: Place) -> None:
+    shutil.rmtree(place.home)
+    (place.project / "plan.yaml").write_text(
+        "issue: {id: X, title: W}\ntasks:\n  - {id: t1, run: 'echo hi > made'}\n"
+    )
+    before = os.umask(0)
+    try:
+        for command in (
+            ("winddown", "start", "--percent", "0.9"),
+            ("winddown", "append", "tool_call", "--data", "{}", "--percent", "0.9"),
+            ("winddown", "finalize"),
+            ("remind", "x"),
+            ("run", "plan.yaml"),
+        ):
+            done = subprocess.run(
+                [*PROGRAM, *command],
+                cwd=place.project,
+                env=place.environment,
+                stdin=subprocess.DEVNULL,
+                capture_output=True,
+                check=False,
+                timeout=PATIENCE,
+            )
+            assert done.returncode == 0, done
+    finally:
+        os.umask(before)
+    made = [place.home, *place.home.rglob("*"), *(place.project / ".holdfast").rglob("*")]
+    assert [str(path) for path in made if path.stat().st_mode & 0o077] == []
+    assert (place.project / "made").stat().st_mode & 0o777 == 0o666, (
+        "the user's own files are as the user wants"
+    )

@@ -25,3 +25,13 @@ def test_a_secret_in_a_reminder_is_not_stored(place: Place) -> None:
     stored = (place.project / ".holdfast" / "state" / "reminders").read_text()
     assert "abc123def456ghi7" not in told + stored
     assert "ACME_TOKEN=[redacted:assigned-secret]" in stored
+
+
+def test_reminders_that_nobody_can_read_are_kept(place: Place) -> None:
+    place.ok("remind", "one")
+    path = place.project / ".holdfast" / "state" / "reminders"
+    path.write_bytes(b"\xff\xfe broken\n")
+    place.ok("remind", "two")
+    [kept] = path.parent.glob("reminders.damaged-*")
+    assert kept.read_bytes() == b"\xff\xfe broken\n"
+    assert "two" in place.ok("remind").out

@@ -478,3 +478,10 @@ def test_usage_and_stats_tell_of_workflows_that_asked_a_model(place: Place) -> N
     assert (told["session_id"], told["percentage_used"], told["total_tokens"]) == (workflow.id, 25.0, 5000)
     assert re.search(rf"{workflow.id} +25.0 % +normal +5,000 +- +3 +-", place.ok("usage").out)
     assert "Tasks of all workflows:\nDRIVER" in place.ok("stats").out
+
+
+def test_the_latest_is_the_last_one_even_if_the_clock_was_set_back(place: Place) -> None:
+    place.paused("tool_call", reason="before", at=1_767_700_800.0)
+    name = place.paused("tool_call", reason="after", at=1_767_700_800.0 - 30 * 86_400)
+    assert place.json("snapshot", "show", "latest")["session_id"] == name
+    assert "after" in place.ok("context", "latest").out

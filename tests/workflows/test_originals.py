@@ -233,9 +233,9 @@ def test_of_an_imported_plan_only_tasks_without_secrets_run(any_workshop: Worksh
     other = place.beside("other")
     other.ok("import", place.root / "bundle")
     flow = other.json("status")["workflow"]["id"]
-    assert other.run("resume", "--yes", flow).code == 0
+    assert other.run("resume", "--accept-commands", flow).code == 0
     assert (other.project / "clean").exists()
-    refused = other.run("resume", "--yes", flow)
+    refused = other.run("resume", "--accept-commands", flow)
     assert refused.code != 0
     assert "only a redacted copy of its run" in refused.err
     assert "`holdfast run`" in refused.err
@@ -295,13 +295,11 @@ def test_work_in_a_folder_whose_name_sounds_secret(tmp_path: Path) -> None:
 
 def test_a_tasks_id_may_sound_secret(workshop: Workshop) -> None:
     text = "issue: {id: W, title: Work}\ntasks:\n"
-    text += "  - {id: 'secret_scan:backend01', run: 'echo $HOLDFAST_TASK > log'}\n"
-    ended = workshop.run(
-        parse_plan(f"{text}  - {{id: b, run: 'true', depends_on: 'secret_scan:backend01'}}\n")
-    )
+    text += "  - {id: 'secret:k8x2mq01zz', run: 'echo $HOLDFAST_TASK > log'}\n"
+    ended = workshop.run(parse_plan(f"{text}  - {{id: b, run: 'true', depends_on: 'secret:k8x2mq01zz'}}\n"))
     assert ended.status == "completed"
-    assert workshop.log() == ["secret_scan:backend01"]
-    doubled = f"{text}  - {{id: 'secret_scan:backend02', run: 'true'}}\n"
+    assert workshop.log() == ["secret:k8x2mq01zz"]
+    doubled = f"{text}  - {{id: 'secret:k8x2mq02zz', run: 'true'}}\n"
     with workshop.service() as service, pytest.raises(InvalidInputError, match="no longer unique"):
         service.start(parse_plan(doubled))
 

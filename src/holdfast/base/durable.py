@@ -10,7 +10,7 @@ import contextlib
 import errno
 import os
 import time
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from pathlib import Path
 from typing import BinaryIO
 
@@ -41,10 +41,25 @@ def storage_errors(doing: str) -> Generator[None]:
 def private_folder(path: Path) -> Path:
     """Make the folder for us alone; leave an existing one as it is. A link to a folder is none."""
     with storage_errors(f"make the folder {path}"):
-        path.mkdir(mode=PRIVATE_FOLDER, parents=True, exist_ok=True)
+        _make_private(path)
         if path.is_symlink():
             raise OSError(errno.ELOOP, "it is a symbolic link")
     return path
+
+
+def _make_private(path: Path) -> None:
+    """Each folder that is missing on the way for us alone, whatever the umask says, and on the disk."""
+    missing = [path]
+    while not os.path.lexists(missing[-1].parent):
+        missing.append(missing[-1].parent)
+    for folder in reversed(missing):
+        try:
+            folder.mkdir(mode=PRIVATE_FOLDER)
+        except FileExistsError:
+            if not folder.is_dir():
+                raise
+        else:
+            sync_folder(folder.parent)
 
 
 @contextlib.contextmanager
@@ -118,6 +133,16 @@ def replace_file(path: Path, data: bytes) -> None:
         temporary.unlink(missing_ok=True)
         raise
     sync_folder(path.parent)
+
+
+def keep_if_damaged(path: Path, readable: Callable[[bytes], object] = bytes.decode) -> None:
+    """Before a file is written anew: one that nobody can read is moved aside, not overwritten."""
+    try:
+        readable(read_file(path))
+    except FileNotFoundError:
+        return
+    except ValueError:
+        set_aside(path, path.stat().st_mtime)
 
 
 def set_aside(path: Path, seconds: float) -> Path:

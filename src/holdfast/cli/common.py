@@ -200,6 +200,9 @@ def find_snapshot(store: Store, current: Settings, name: str) -> SnapshotSummary
         from holdfast.sessions.contexts import newest_with_work
         from holdfast.store.protocol import SnapshotSummary
 
+        named = _named_by_folder(store, current)
+        if named is not None:
+            return named
         latest = newest_with_work(store, (flow.id for flow in store.workflows(worktree=current.worktree)))
         if latest is not None:
             return SnapshotSummary.of(latest)
@@ -221,6 +224,18 @@ def find_snapshot(store: Store, current: Settings, name: str) -> SnapshotSummary
             hint="give more characters of the id",
         )
     return chosen[0]
+
+
+def _named_by_folder(store: Store, current: Settings) -> SnapshotSummary | None:
+    """The last pause in this folder that had work to keep: as they came, whatever the clock said then."""
+    from holdfast.store.session_files import SessionFiles
+
+    name = SessionFiles(current.layout.sessions).latest()
+    if name is None:
+        return None
+    ours = {workflow.id for workflow in store.workflows(worktree=current.worktree, limit=1000)}
+    found = [line for line in store.find_snapshots(name) if line.workflow_id in ours]
+    return found[0] if len(found) == 1 and found[0].session_id == name else None
 
 
 def in_a_line(text: str, most: int = 300) -> str:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import click
@@ -101,6 +103,7 @@ def run_command(plan: Path, cwd: Path | None, detach: bool, as_json: bool, **opt
 @click.option(
     "--strict", is_flag=True, help="Fail unless the worktree is known to be unchanged since the pause."
 )
+@click.option("--accept-commands", is_flag=True, help="Run the commands that an imported session brought.")
 @_detach_option
 @common.yes_option
 @common.json_option
@@ -109,6 +112,7 @@ def resume_command(
     from_snapshot: str | None,
     message: str | None,
     strict: bool,
+    accept_commands: bool,
     detach: bool,
     yes: bool,
     as_json: bool,
@@ -139,9 +143,15 @@ def resume_command(
         if here and not as_json and service.tasks(workflow.id).tasks:
             _show(service, workflow, snapshot_id, ask=not yes)
         claim = here.claim if here else None
-        resumed = service.resume_workflow(
-            workflow.id, snapshot_id=snapshot_id, message=message, strict=strict, claim=claim
+        resume = partial(
+            service.resume_workflow,
+            workflow.id,
+            snapshot_id=snapshot_id,
+            message=message,
+            strict=strict,
+            claim=claim,
         )
+        resumed = _with_consent(resume, accept_commands)
         for sentence in resumed.drift:
             click.echo(f"warning: {sentence}", err=True)
         if resumed.is_handover:
@@ -201,6 +211,22 @@ def _note_taken_up(current: Settings, resumed: Resumed) -> None:
     folder = current.layout.state / formats.HOOKS / file_name_for(session)
     if folder.is_dir():
         notes.write(str(folder / formats.TOOK_UP), resumed.snapshot.session_id.encode())
+
+
+def _with_consent(resume: Callable[..., Resumed], accept_commands: bool) -> Resumed:
+    """Commands from elsewhere are shown, and asked for where somebody can answer; `--yes` is no answer."""
+    from holdfast.workflows.foreign_commands import UnconfirmedCommandsError, shown
+
+    try:
+        return resume(accept_commands=accept_commands)
+    except UnconfirmedCommandsError as error:
+        if not common.is_interactive():
+            raise
+        click.echo("This work came from elsewhere. It would run:", err=True)
+        for command in error.commands:
+            click.echo(f"  {shown(command)}", err=True)
+        click.confirm("Run these commands?", default=False, abort=True, err=True)
+        return resume(accept_commands=True)
 
 
 def _chosen(service: common.Service, current: Settings, workflow_id: str | None) -> Workflow:

@@ -9,7 +9,7 @@ from pathlib import Path
 import click
 
 from holdfast.base.clock import iso, system_clock
-from holdfast.base.durable import lock_file, read_file, replace_file, storage_errors
+from holdfast.base.durable import keep_if_damaged, lock_file, read_file, replace_file, storage_errors
 from holdfast.base.errors import InvalidInputError
 from holdfast.base.ids import file_name_for
 from holdfast.cli import common
@@ -152,6 +152,7 @@ def remind_command(text: tuple[str, ...], done: bool, as_json: bool) -> None:
         layout.ensure()
         with storage_errors("save the reminder"), lock_file(layout.state / f"{REMINDERS}.lock"):
             pending = [] if done else [*_pending(path), f"{iso(system_clock())}\t{words}"]
+            keep_if_damaged(path)
             replace_file(path, "".join(f"{line}\n" for line in pending).encode(errors="replace"))
     else:
         pending = _pending(path)

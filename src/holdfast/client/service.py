@@ -11,7 +11,7 @@ from typing import Any, Self
 
 from pydantic import TypeAdapter
 
-from holdfast.base.errors import IllegalTransitionError, StorageError
+from holdfast.base.errors import CannotDoError, IllegalTransitionError, StorageError
 from holdfast.client.http import RemoteStore, connection_for
 from holdfast.model.entry import Entry, UsageReported
 from holdfast.model.task import Task, TaskDAG
@@ -82,7 +82,13 @@ class RemoteService(WorkflowService[RemoteStore]):
         message: str | None = None,
         strict: bool = False,
         claim: str | None = None,  # noqa: ARG002
+        accept_commands: bool = False,
     ) -> Resumed:
+        if accept_commands:
+            raise CannotDoError(
+                "commands that came from elsewhere are confirmed on the server's own machine",
+                hint=f"run `holdfast resume {workflow_id} --accept-commands` there",
+            )
         return self._resumed(
             workflow_id,
             self._act(workflow_id, "resume", snapshot_id=snapshot_id, message=message, strict=strict),

@@ -193,6 +193,7 @@ class Trust:
     def _writable(self) -> str:
         for place in (self._records, self._spare):
             try:
+                os.makedirs(os.path.dirname(place), 0o700, exist_ok=True)  # 0700 is for the last one alone
                 os.makedirs(place, 0o700, exist_ok=True)
             except OSError:
                 continue

@@ -26,7 +26,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 from holdfast.base.clock import Clock, system_clock, to_datetime
-from holdfast.base.durable import lock_file, private_folder, replace_file, storage_errors
+from holdfast.base.durable import keep_if_damaged, lock_file, private_folder, replace_file, storage_errors
 from holdfast.base.errors import ConflictError, HoldfastError, InvalidInputError
 from holdfast.capture.files import fingerprint_files
 from holdfast.capture.git import BEFORE_FIRST_COMMIT, capture_git_state, commit_files
@@ -331,6 +331,7 @@ def remember_project(settings: Settings) -> None:
     private_folder(settings.home)
     with storage_errors("record the project"), lock_file(settings.home / "projects.lock"):
         projects = dict.fromkeys((*known_projects(settings), settings.project))
+        keep_if_damaged(settings.home / "projects")
         lines = [encode_path(os.fsencode(project)) for project in projects]
         replace_file(settings.home / "projects", "".join(f"{line}\n" for line in lines).encode())
 

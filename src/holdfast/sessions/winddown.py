@@ -10,7 +10,14 @@ from pathlib import Path
 from typing import Any, cast
 
 from holdfast.base.clock import Clock, iso, seconds_between, system_clock
-from holdfast.base.durable import open_file, read_file, replace_file, storage_errors
+from holdfast.base.durable import (
+    keep_if_damaged,
+    open_file,
+    read_file,
+    replace_file,
+    storage_errors,
+    sync_folder,
+)
 from holdfast.base.errors import HeldElsewhereError, HoldfastError, InvalidInputError
 from holdfast.base.ids import is_session_id, session_id
 from holdfast.base.process import ProcessIdentity, identify, is_alive
@@ -177,6 +184,7 @@ class IncrementalPauseManager:
             with log.locked(self._journal):
                 self._journal.unlink()
                 log.torn_path(self._journal).unlink(missing_ok=True)
+                sync_folder(self._journal.parent)
         except log.NotActiveError:
             return False
         return True
@@ -198,6 +206,7 @@ class IncrementalPauseManager:
     def _own(self, name: str) -> None:
         record = {"session_id": name, **identify(self._owner)}
         with storage_errors("record who is winding down"):
+            keep_if_damaged(self._owner_file, json.loads)
             replace_file(self._owner_file, json.dumps(record).encode())
 
     def _owner_of(self, name: str) -> ProcessIdentity:

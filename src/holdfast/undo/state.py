@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
+import os
 import sqlite3
 from collections.abc import Callable, Generator, Iterable, Mapping
 from contextlib import contextmanager
@@ -14,7 +15,7 @@ from typing import Annotated, Any, Literal, NamedTuple
 
 from pydantic import AwareDatetime, Field, ValidationError
 
-from holdfast.base.durable import is_held, set_aside
+from holdfast.base.durable import NO_FOLLOW, is_held, opened, set_aside
 from holdfast.base.errors import DamagedDataError, NewerSchemaError
 from holdfast.base.process import ProcessIdentity, is_alive
 from holdfast.model.base import Schema, Value, explain
@@ -324,6 +325,8 @@ def ending_file(folder: Path, transaction_id: str) -> Path:
 
 
 def _opened(path: Path) -> sqlite3.Connection:
+    with opened(path, os.O_RDWR | os.O_CREAT | NO_FOLLOW):
+        pass  # SQLite would make it as the umask says, and its log like it
     # Threads take turns: whoever is at work holds the side-car's lock.
     database = sqlite3.connect(path, isolation_level=None, timeout=30, check_same_thread=False)
     try:

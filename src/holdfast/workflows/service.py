@@ -39,6 +39,7 @@ from holdfast.store.protocol import Change, SnapshotSummary, Store
 from holdfast.store.sql import SqlStore
 from holdfast.workflows.drivers import driver_named
 from holdfast.workflows.drivers.guarded import end_cut_off
+from holdfast.workflows.foreign_commands import AcceptedCommands, UnconfirmedCommandsError, foreign_commands
 from holdfast.workflows.lease import is_dead, is_gone
 from holdfast.workflows.plan import Plan, driver_of
 from holdfast.workflows.task_log import TaskLog, TaskOutput
@@ -211,10 +212,12 @@ class OrchestratorService(WorkflowService[SqlStore]):
         strict: bool = False,
         claim: str | None = None,
         failed: FailedTasks = RETRY_ALL,
+        accept_commands: bool = False,
     ) -> Resumed:
         """Go on in a new session, from the last snapshot or from an older one; a failed task is tried again.
 
         Of several who try at once one succeeds. What crashed is paused first, with what it had recorded.
+        Commands that came from elsewhere need the user's consent once.
         Work without a plan has nothing to run: it is handed over, noted as taken up, and stays paused.
         """
         workflow = self.resumable(workflow_id)
@@ -234,10 +237,22 @@ class OrchestratorService(WorkflowService[SqlStore]):
             return Resumed(
                 taken, snapshot, drift.sentences, drift.state, is_handover=True, taken_up_before=before
             )
+        self._refuse_unconfirmed(workflow, snapshot, accept_commands)
         resumed, _ = self.core.claim(
             workflow_id, message, snapshot=snapshot, runs=True, claim=claim, failed=failed
         )
         return Resumed(resumed, snapshot, drift.sentences, drift.state)
+
+    def _refuse_unconfirmed(
+        self, workflow: Workflow, snapshot: SessionSnapshot | None, accept_commands: bool
+    ) -> None:
+        tasks = (*self.core.fold(workflow).tasks().tasks, *(snapshot.task_dag.tasks if snapshot else ()))
+        accepted = AcceptedCommands(self.settings.home)
+        missing = accepted.missing(workflow.id, foreign_commands(self.store, workflow.id, tasks))
+        if missing and not accept_commands:
+            raise UnconfirmedCommandsError(workflow.id, missing)
+        if missing:
+            accepted.accept(workflow.id, missing)
 
     def retry(
         self,
