@@ -94,3 +94,27 @@ def test_a_busy_machine_does_not_pass_for_a_wrong_passphrase(monkeypatch: pytest
     with pytest.raises(CannotDoError, match="much slower") as refused:
         decrypt(sealed, "secret", "it")
     assert "passphrase" not in (refused.value.hint or "")
+
+
+def test_what_stays_readable_is_named(own: Place) -> None:
+    manager = SessionStateManager(own.project)
+    state = manager.list_sessions("audit")[0]
+    manager.save_session_state(state.changed(config={"word": "planted-word"}), "audit")
+    own.ok("export", "before.holdfast")
+    done = own.run("sessions", "encrypt", env=SECRET)
+    assert done.code == 0
+    named = [
+        part for line in done.err.splitlines() for part in line.partition(": ")[2].split(": ")[-1].split(", ")
+    ]
+    holding = [
+        path
+        for folder in (own.project, own.home)
+        for path in folder.rglob("*")
+        if path.is_file() and (b"planted-word" in path.read_bytes() or path.suffix == ".holdfast")
+    ]
+    assert str(own.project / "before.holdfast") in named
+    assert [path for path in holding if not any(str(path).startswith(name) for name in named)] == []
+    own.environment |= SECRET
+    own.ok("export", "after.holdfast", "--encrypt")
+    own.ok("sessions", "decrypt")
+    assert "after.holdfast" not in own.run("sessions", "encrypt").err

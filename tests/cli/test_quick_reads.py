@@ -17,10 +17,10 @@ from hypothesis import strategies as st
 from holdfast.base.process import identify, machine
 from holdfast.cli.snapshot import read_lines, stored_lines
 from holdfast.cli.status import stored_standing
-from holdfast.model.claims import Lease
 from holdfast.model.entry import Entry, TaskFinished, TaskStarted, WorkflowCreated, WorkflowResumed
 from holdfast.model.fold import SessionFold
 from holdfast.model.snapshot import SessionSnapshot
+from holdfast.model.statuses import Lease
 from holdfast.model.task import Task, TaskDAG
 from holdfast.model.workflow import Issue, Workflow
 from holdfast.sessions.standing import read_standing

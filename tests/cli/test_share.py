@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 from pathlib import Path
 
 import pytest
 
+from holdfast import SessionStateManager
+from holdfast.model.item_session import AuditSessionState
+
 from .harness import Place
+from .test_own_sessions import MONDAY
 
 
 @pytest.fixture
@@ -83,3 +88,51 @@ def test_rubbish_on_the_remote_is_refused_and_nothing_is_written(place: Place, c
     commit = git("-c", "user.name=E", "-c", "user.email=e@x", "commit-tree", git("write-tree"), "-m", "x")
     git("push", "--quiet", "--force", str(place.root / "remote.git"), f"{commit}:refs/holdfast/sessions")
     assert colleague.run("share", "pull").code == 4
+
+
+def audit(place: Place, **ratings: int | None) -> None:
+    """What an audit of one file has come to in this copy."""
+    os.environ["HOLDFAST_HOME"] = str(place.home)
+    manager = SessionStateManager(place.project)
+    known = manager.list_sessions("audit")
+    state = known[0] if known else AuditSessionState(session_id="the-audit", started_at=MONDAY, total_items=4)
+    assert isinstance(state, AuditSessionState)
+    rated = {**state.partial_ratings.get("a.py", {}), **ratings}
+    fresh = state.changed(partial_ratings={"a.py": rated}, current_index=len(rated))
+    manager.save_session_state(fresh, "audit")
+
+
+def test_an_audit_shared_to_and_fro_is_one_and_its_ratings_meet(
+    place: Place, colleague: Place, tmp_path: Path, remote: Path
+) -> None:
+    third = place.beside("third")  # in the same home as the first
+    third.git("remote", "add", "origin", str(remote))
+    everybody = (place, colleague, third)
+    audit(place, one=1)
+    for _ in range(2):
+        for copy in everybody:
+            if (copy.project / ".holdfast").is_dir():
+                copy.ok("share", "push")
+            for other in everybody:
+                other.run("share", "pull")
+    audit(colleague, two=2, four=None)
+    audit(place, three=3, four=4)
+    for copy in (*everybody, *everybody):
+        copy.ok("share", "push")
+        copy.ok("share", "pull")
+    for copy in everybody:
+        os.environ["HOLDFAST_HOME"] = str(copy.home)
+        (state,) = SessionStateManager(copy.project).list_sessions("audit")
+        assert isinstance(state, AuditSessionState)
+        assert state.partial_ratings == {"a.py": {"one": 1, "two": 2, "three": 3, "four": 4}}
+        assert state.current_index == 4
+        assert len(list(copy.sessions.glob("session-*.json"))) == 1
+        for report in copy.json("share", "pull"):
+            assert not any(
+                report[kind] for kind in ("sessions", "items", "transactions", "renamed", "merged")
+            )
+    audit(place, one=4)
+    place.ok("share", "push")
+    assert (
+        "left as it is here: the-audit: the rating of a.py: one differs" in colleague.ok("share", "pull").out
+    )

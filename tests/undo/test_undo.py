@@ -349,7 +349,10 @@ def test_names_that_are_no_text(sidecar: SideCar, project: Path, tx: str) -> Non
     assert place.read_text() == "one\n"
 
 
-def test_without_git_every_file_is_watched(tmp_path: Path, clock: FixedClock) -> None:
+@pytest.mark.parametrize("git_folder", [False, True], ids=["none", "empty"])
+def test_without_git_every_file_is_watched(tmp_path: Path, clock: FixedClock, git_folder: bool) -> None:
+    if git_folder:
+        (tmp_path / ".git").mkdir()
     (tmp_path / "a").write_text("one\n")
     with SideCar(tmp_path, clock=clock) as sidecar:
         tx = sidecar.begin("s1").id

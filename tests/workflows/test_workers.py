@@ -17,8 +17,8 @@ import pytest
 from cli.harness import Place
 from holdfast.base.errors import ConflictError, SessionAlreadyRunningError
 from holdfast.base.process import is_alive
-from holdfast.model.claims import Lease
 from holdfast.model.entry import SessionTaken, TaskFinished, TaskStarted
+from holdfast.model.statuses import Lease
 from holdfast.model.workflow import Workflow
 from holdfast.sessions.transitions import Facts
 from holdfast.workflows.drivers.guarded import attempt_mark

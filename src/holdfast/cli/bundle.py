@@ -88,6 +88,10 @@ def import_command(file: Path, as_json: bool) -> None:
         click.echo(f"  with {counted(len(report.transactions), 'transaction')}: `holdfast tx list`")
     for old, new in report.renamed.items():
         click.echo(f"  {old} was imported as {new}")
+    for name in report.merged:
+        click.echo(f"  {name} got ratings from there")
+    for line in report.kept:
+        click.echo(f"  left as it is here: {line}")
     if report.already_there:
         click.echo(f"  {len(report.already_there)} already existed")
 
@@ -119,7 +123,7 @@ def push(remote: str, only: tuple[str, ...], encrypt: bool, as_json: bool) -> No
 
     current = common.settings()
     passphrase = common.passphrase(confirm=True) if encrypt else None
-    data, names = export_bundle(current, only, passphrase=passphrase)
+    data, names = export_bundle(current, only, passphrase=passphrase, for_sharing=True)
     _shared(remote).push(data)
     document = {"remote": remote, "bytes": len(data), "sessions": names, "encrypted": encrypt}
     told = f"Shared {counted(len(names), 'session')} through {remote} ({len(data):,} bytes)"
@@ -148,8 +152,10 @@ def pull(remote: str, as_json: bool) -> None:
             reports.append({"from": fetched.name, **vars(report)})
         take_in_waiting(store, current)
     number = sum(len(one["sessions"]) + len(one["items"]) for one in reports)
-    told = f"Imported {counted(number, 'session')} from {counted(len(reports), 'other')}"
-    common.tell(as_json, reports, told)
+    told = [f"Imported {counted(number, 'session')} from {counted(len(reports), 'other')}"]
+    told += [f"  {name} got ratings from there" for one in reports for name in one["merged"]]
+    told += [f"  left as it is here: {line}" for one in reports for line in one["kept"]]
+    common.tell(as_json, reports, *told)
 
 
 def _shared(remote: str) -> Any:

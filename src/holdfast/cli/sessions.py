@@ -11,6 +11,7 @@ from holdfast.base.clock import to_datetime
 from holdfast.base.errors import InvalidInputError, SessionNotFoundError
 from holdfast.base.text import counted
 from holdfast.cli import common
+from holdfast.project.formats import SHARE, STATE
 
 
 @click.group("sessions")
@@ -90,10 +91,39 @@ def encrypt() -> None:
     """Encrypt audit and improvement sessions, both existing and new ones.
 
     Uses a passphrase (HOLDFAST_PASSPHRASE, or prompted). It is needed to read sessions, not to keep writing
-    them. Files are in age format; without the passphrase nobody can read them again.
+    them. Files are in age format; without the passphrase nobody can read them again. What else holds
+    content and stays unencrypted is listed by name.
     """
     encrypted = counted(_manager().encrypt(common.passphrase(confirm=True)), "session")
     click.echo(f"Encrypted {encrypted}; the key is in .holdfast/key.age, protected by your passphrase")
+    for line in _in_clear():
+        click.echo(f"not encrypted: {line}", err=True)
+
+
+def _in_clear() -> list[str]:
+    """What still holds content that anybody can read who can read the files, with the path of each."""
+    current = common.settings()
+    folder = current.layout.folder
+    own = [path for path in sorted(current.layout.sessions.glob("*")) if path.is_file() and not _is_age(path)]
+    bundles = [path for path in sorted(current.project.rglob("*.holdfast")) if path.is_file()]
+    database = [f"{current.db} (and its -wal and -shm files)" if "://" not in current.db else current.db]
+    places: dict[str, list[Any]] = {
+        "session files and journals of pauses": own,
+        "copies of your files for undo": [one for one in (current.layout.sidecar,) if one.is_dir()],
+        "bundles shared from here, also on the remote": [one for one in (folder / SHARE,) if one.is_dir()],
+        "notes about agents' sessions": [one for one in (folder / STATE,) if one.is_dir()],
+        "bundles exported earlier": [path for path in bundles if not _is_age(path)],
+        "the database": database,
+    }
+    named = [f"{what}: {', '.join(map(str, found))}" for what, found in places.items() if found]
+    return [*named, "bundles that were exported to other folders, if any"]
+
+
+def _is_age(path: Path) -> bool:
+    from holdfast.store.encryption import is_encrypted
+
+    with path.open("rb") as file:
+        return is_encrypted(file.read(64))
 
 
 @command.command()

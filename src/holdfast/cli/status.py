@@ -97,7 +97,7 @@ def _described(store: SqlStore | RemoteStore, workflow: Workflow) -> dict[str, A
 def _is_abandoned(store: SqlStore | RemoteStore, workflow: Workflow) -> bool:
     if workflow.claim is None:
         return False
-    from holdfast.model.claims import is_gone
+    from holdfast.model.statuses import is_gone
     from holdfast.store.sql import SqlStore
 
     if not isinstance(store, SqlStore):

@@ -8,8 +8,7 @@ from typing import Any
 import click
 
 from holdfast.base.errors import InvalidInputError, NotFoundError
-from holdfast.base.path_text import encode_path, shown_path
-from holdfast.base.text import counted
+from holdfast.base.text import counted, encode_path, shown_path
 from holdfast.cli import common
 from holdfast.hooks.turns import named_files
 from holdfast.undo.ledger import Transaction

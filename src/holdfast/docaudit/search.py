@@ -67,7 +67,7 @@ def _unignored(project: Path, inside: bytes) -> Iterable[bytes]:
     if any((folder / ".git").exists() for folder in (project, *project.parents)):
         listed: list[bytes] = []
         with suppress(GitError):  # a repository that git cannot read: then all files are looked at
-            listed = [name for name in UsersGit(project).list_unignored() if name.startswith(below)]
+            listed = [name for name in UsersGit(project).list_unignored() or () if name.startswith(below)]
         if listed:
             base = os.fsencode(project) + b"/"
             return [name for name in listed if os.path.isfile(base + name)]  # noqa: PTH113 - bytes

@@ -1,6 +1,6 @@
 """What a snapshot knows of the git repository it was taken in.
 
-A path is text, as `base/path_text.py` makes it: every consumer of `files_modified` that opens a
+A path is text, as `base/text.py` makes it: every consumer of `files_modified` that opens a
 file goes through `decode_path`.
 """
 
@@ -10,7 +10,7 @@ from typing import Literal
 
 from pydantic import Field
 
-from holdfast.base.path_text import decode_path, encode_path
+from holdfast.base.text import decode_path, encode_path
 from holdfast.model.base import Value
 
 __all__ = ["GitOperation", "GitState", "decode_path", "encode_path"]

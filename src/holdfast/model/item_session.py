@@ -53,3 +53,34 @@ STATE_CLASSES: dict[SessionType, type[AuditSessionState] | type[ImproveSessionSt
     "audit": AuditSessionState,
     "improve": ImproveSessionState,
 }
+
+
+def same_session(one: ItemSessionState, other: ItemSessionState) -> bool:
+    """Whether both are revisions of one session, wherever they were made: id and start never change."""
+    return (type(one), one.session_id, one.started_at) == (type(other), other.session_id, other.started_at)
+
+
+def merged_audit(ours: AuditSessionState, theirs: AuditSessionState) -> tuple[AuditSessionState, list[str]]:
+    """Ours with the ratings that only they have; and the items that both rated differently, which stay ours.
+
+    A rating counts for the very content that was rated.
+    """
+    ratings = {file: dict(items) for file, items in ours.partial_ratings.items()}
+    conflicts: list[str] = []
+    for file, items in theirs.partial_ratings.items():
+        if _content(ours, file) != _content(theirs, file):
+            continue
+        for item, rating in items.items():
+            known = ratings.setdefault(file, {})
+            if known.get(item) is None and (rating is not None or item not in known):
+                known[item] = rating
+            elif rating is not None and known[item] != rating:
+                conflicts.append(f"{file}: {item}")
+    done = sum(map(len, ratings.values()))
+    ended = (ours.completed_at or theirs.completed_at) if done >= ours.total_items else ours.completed_at
+    return ours.changed(partial_ratings=ratings, current_index=done, completed_at=ended), conflicts
+
+
+def _content(state: AuditSessionState, file: str) -> str | None:
+    found = state.file_snapshot.get(file)
+    return found.hash if found else None

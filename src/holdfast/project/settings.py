@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from holdfast.base.errors import InvalidInputError
-from holdfast.base.path_text import encode_path
+from holdfast.base.text import encode_path
 from holdfast.model.policy import Levels
 from holdfast.model.thresholds import LEVELS, WORKFLOW_PAUSE
 from holdfast.project.formats import CONFIG

@@ -18,9 +18,9 @@ from starlette.requests import HTTPConnection, Request
 from starlette.responses import Response
 
 from holdfast.base.clock import Clock, system_clock, to_datetime
-from holdfast.model.claims import Lease
 from holdfast.model.git import decode_path
 from holdfast.model.snapshot import SessionSnapshot
+from holdfast.model.statuses import Lease
 from holdfast.model.task import TaskDAG
 from holdfast.model.usage import UsageMetrics
 from holdfast.model.workflow import Workflow

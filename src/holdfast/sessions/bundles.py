@@ -11,12 +11,20 @@ from typing import Any
 from pydantic import ValidationError
 
 from holdfast.base.clock import Clock, system_clock, to_datetime
-from holdfast.base.durable import read_file, storage_errors, write_new
+from holdfast.base.durable import read_file, replace_file, storage_errors, write_new
 from holdfast.base.errors import CannotDoError, DamagedDataError, NotFoundError
 from holdfast.base.ids import new_id
 from holdfast.journal.summary import archive_name
 from holdfast.model.base import ITEM_SESSION_SCHEMA, explain
-from holdfast.model.item_session import STATE_CLASSES, ImproveSessionState, ItemSessionState, SessionType
+from holdfast.model.item_session import (
+    STATE_CLASSES,
+    AuditSessionState,
+    ImproveSessionState,
+    ItemSessionState,
+    SessionType,
+    merged_audit,
+    same_session,
+)
 from holdfast.model.snapshot import SessionSnapshot
 from holdfast.model.workflow import ACTIVE, Workflow
 from holdfast.project.settings import Settings
@@ -29,6 +37,7 @@ from holdfast.store.session_files import FileSet, SessionFiles
 from holdfast.undo.carry import CarriedTransaction, from_document
 from holdfast.undo.transactions import SideCar, UndoLimits
 
+_ORIGINS = "origins.json"
 log = logging.getLogger("holdfast.bundles")
 
 
@@ -39,6 +48,10 @@ class ImportReport:
     transactions: list[str] = field(default_factory=list[str])
     renamed: dict[str, str] = field(default_factory=dict[str, str])
     already_there: list[str] = field(default_factory=list[str])
+    merged: list[str] = field(default_factory=list[str])
+    """Audits that were here and got ratings from there."""
+    kept: list[str] = field(default_factory=list[str])
+    """What differs there and stays as it is here."""
 
 
 def export_bundle(
@@ -46,12 +59,19 @@ def export_bundle(
     only: tuple[str, ...] = (),
     *,
     passphrase: str | None = None,
+    for_sharing: bool = False,
     clock: Clock = system_clock,
 ) -> tuple[bytes, list[str]]:
-    """The bundle, and the names of the sessions in it."""
+    """The bundle, and the names of the sessions in it.
+
+    For sharing, without copies of others' sessions that have another name here: theirs is the original.
+    """
     folder = settings.layout.sessions
     files = SessionFiles(folder)
     sessions = files.session_ids() if folder.is_dir() else []
+    copies = _origins(settings).keys() if for_sharing else ()
+    left_out = [name for name in sessions if copies and _snapshot_id(files, name) in copies]
+    sessions = [name for name in sessions if name not in left_out]
     items = sorted(path.name for kind in STATE_CLASSES for path in folder.glob(f"{kind}-session-*.json"))
     for name in only:
         if name not in sessions and not any(item.endswith(f"-session-{name}.json") for item in items):
@@ -77,15 +97,20 @@ def export_bundle(
                 members[f"journals/{name}.jsonl"] = journal
         for item in items:
             members[f"items/{item}"] = manager.document(item)
-    members |= _transactions(settings, members if only else None)
+    others = {f"sessions/{name}.json": read_file(folder / f"{name}.json") for name in left_out}
+    members |= _transactions(settings, members if only else None, others)
     return pack(members, to_datetime(clock()), passphrase), [*sessions, *items]
 
 
-def _transactions(settings: Settings, only_of: dict[str, bytes] | None) -> dict[str, bytes]:
-    """What these sessions changed in files; of all sessions, if none are named."""
+def _transactions(
+    settings: Settings, only_of: dict[str, bytes] | None, left_out: dict[str, bytes]
+) -> dict[str, bytes]:
+    """What these sessions changed in files; of all but those left out, if none are named."""
     found: dict[str, bytes] = {}
     with SideCar(settings.project) as sidecar:
         for one in sidecar.transactions():
+            if any(_is_linked(one.id, *member) for member in left_out.items()):
+                continue
             if only_of is None or any(_is_linked(one.id, *member) for member in only_of.items()):
                 content = sidecar.carry_out(one.id)
                 if len(content) > LARGEST_MEMBER:
@@ -199,7 +224,9 @@ def _place_sessions(
     files = SessionFiles(settings.layout.sessions)
     workflows: dict[str, str] = {}
     with files.locked():
+        origins = _origins(settings)
         here = {_snapshot_id(files, name): name for name in files.session_ids()}
+        here |= {origin: here[copy] for copy, origin in origins.items() if copy in here}
         for snapshot, workflow in sorted(sessions, key=lambda one: one[0].created_at):
             old = snapshot.session_id
             if snapshot.id in here:
@@ -207,6 +234,9 @@ def _place_sessions(
                 continue
             fresh, owner = _renamed(files, store, snapshot, workflow, workflows, clock)
             owner = owner.changed(worktree=settings.worktree)
+            if fresh.id != snapshot.id:
+                origins[fresh.id] = snapshot.id
+                replace_file(settings.layout.folder / _ORIGINS, json.dumps(origins).encode())
             journal = members.get(f"journals/{old}.jsonl")
             if journal is not None:
                 write_new(files.folder / archive_name(fresh.session_id), journal)
@@ -246,6 +276,21 @@ def _place_transactions(
             if placed != one.id:
                 ids[one.id] = report.renamed[one.id] = placed
     return ids
+
+
+def _origins(settings: Settings) -> dict[str, str]:
+    """Snapshots that were taken in under a new id, to the one they have where they come from."""
+    place = settings.layout.folder / _ORIGINS
+    if not place.exists():
+        return {}
+    try:
+        found = _document(_ORIGINS, read_file(place))
+    except DamagedDataError as error:
+        raise DamagedDataError(
+            f"{place} is damaged",
+            hint="delete it; sessions imported under another name may then be imported again",
+        ) from error
+    return {copy: str(origin) for copy, origin in found.items()}
 
 
 def _snapshot_id(files: SessionFiles, name: str) -> str:
@@ -293,17 +338,40 @@ def _place_items(
     manager = SessionStateManager(settings.project, clock=clock)
     for kind, state in items:
         known = {one.session_id: one for one in manager.list_sessions(kind)}
-        if known.get(state.session_id) == state:
-            report.already_there.append(state.session_id)
+        ours = known.get(state.session_id)
+        if ours is not None and (ours == state or same_session(ours, state)):
+            _merge_item(manager, kind, ours, state, report)
             continue
         fresh = state
         if isinstance(state, ImproveSessionState) and state.transaction_id in transactions:
             fresh = state.changed(transaction_id=transactions[state.transaction_id])
-        if state.session_id in known:
+        if ours is not None:
             fresh = fresh.changed(session_id=new_id("item", clock()))
             report.renamed[state.session_id] = fresh.session_id
         manager.save_session_state(fresh, kind)
         report.items.append(fresh.session_id)
+
+
+def _merge_item(
+    manager: SessionStateManager,
+    kind: SessionType,
+    ours: ItemSessionState,
+    theirs: ItemSessionState,
+    report: ImportReport,
+) -> None:
+    """Another revision of a session that is here: an audit takes over what it lacks, all else stays."""
+    name = ours.session_id
+    if not isinstance(ours, AuditSessionState) or not isinstance(theirs, AuditSessionState):
+        report.already_there.append(name)
+        report.kept += [f"{name}: the progress differs"] if ours != theirs else []
+        return
+    merged, conflicts = merged_audit(ours, theirs)
+    report.kept += [f"{name}: the rating of {item} differs" for item in conflicts]
+    if merged == ours:
+        report.already_there.append(name)
+        return
+    manager.save_session_state(merged, kind)
+    report.merged.append(name)
 
 
 def _refused(reason: str) -> DamagedDataError:

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, TypeVar
 
-from holdfast.model.claims import is_gone
-from holdfast.model.statuses import ACTIVE, REMAINING, TaskProgress
+from holdfast.model.statuses import ACTIVE, REMAINING, TaskProgress, is_gone
 from holdfast.store.reader import Document, NotPlainError, QuickReader, SnapshotLine, TaskLine, task_lines
 
 TYPE_CHECKING = False

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 import sqlalchemy as sa
 
-from holdfast.model.claims import Lease
+from holdfast.model.statuses import Lease
 from holdfast.store.engine import database_errors
 from holdfast.store.sqlite import LEASE_AGE
 from holdfast.store.tables import workers

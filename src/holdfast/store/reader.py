@@ -13,7 +13,7 @@ from collections.abc import Generator, Sequence
 from datetime import datetime
 from typing import Any
 
-from holdfast.model.claims import Lease
+from holdfast.model.statuses import Lease
 from holdfast.model.thresholds import WORKFLOW_PAUSE
 from holdfast.store.sqlite import LEASE_AGE, SCHEMA_HEAD, SCHEMA_VERSION, prepare, sqlite_driver, sqlite_path
 

@@ -42,9 +42,11 @@ class UsersGit:
         self._excludes = users[-1] if users else _default_excludes(self._environment)
         self._environment = git.with_settings(self._environment, [("core.excludesFile", self._excludes)])
 
-    def list_unignored(self) -> list[bytes]:
-        """What git would look at in the work tree, ignored files left out."""
+    def list_unignored(self) -> list[bytes] | None:
+        """What git would look at, ignored files left out; None where there is no repository."""
         done = self._ask("ls-files", "-z", "--cached", "--others", "--exclude-standard")
+        if done.code != 0 and b"not a git repository" in done.err:
+            return None  # a folder that is called .git
         return _names(git.output(self._root, done))
 
     def find_ignored(self, folders: Iterable[bytes]) -> set[bytes]:

@@ -20,9 +20,9 @@ from holdfast.base.errors import (
 )
 from holdfast.base.faults import fault_point
 from holdfast.base.ids import new_id
-from holdfast.base.path_text import shown_path
 from holdfast.base.process import ProcessIdentity, boot_mark
 from holdfast.base.redact import redact
+from holdfast.base.text import shown_path
 from holdfast.model.base import invalid
 from holdfast.model.git import encode_path
 from holdfast.undo.ledger import Cache, Ledger, Transaction

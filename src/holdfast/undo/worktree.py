@@ -64,8 +64,8 @@ class Worktree:
 
         A repository in the tree, which git does not look into, is a name that ends with `/`.
         """
-        names = self._walk() if users_git is None else users_git.list_unignored()
-        found = [name for name in names if is_ours(name)]
+        names = users_git.list_unignored() if users_git else None
+        found = [name for name in (self._walk() if names is None else names) if is_ours(name)]
         if len(found) > MOST_FILES:
             raise CannotDoError(
                 f"{self.root} holds more than {MOST_FILES:,} files", hint="give the paths to watch"

@@ -1,6 +1,6 @@
 """Being there: a process that runs work keeps a lease, and is told when it was taken for dead.
 
-Who holds a claim, and whether that process is gone, is judged in `model/claims.py`.
+Who holds a claim, and whether that process is gone, is judged in `model/statuses.py`.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from typing import Literal, Self
 from holdfast.base.durable import open_to_append
 from holdfast.base.errors import HoldfastError
 from holdfast.base.process import identify, machine
-from holdfast.model.claims import Lease, holder, is_dead, is_gone
+from holdfast.model.statuses import Lease, holder, is_dead, is_gone
 from holdfast.project.settings import Settings
 from holdfast.store.leases import Leases
 

@@ -21,6 +21,7 @@ from holdfast.base.errors import (
     IllegalTransitionError,
     NotFoundError,
     SessionAlreadyRunningError,
+    require_installed,
 )
 from holdfast.base.redact import redact
 from holdfast.capture.drift import DriftState, FolderDrift, find_workflow_drift
@@ -162,6 +163,7 @@ class OrchestratorService(WorkflowService[SqlStore]):
 
     def start(self, plan: Plan, worktree: Path | None = None, *, claim: str | None = None) -> Workflow:
         """A new workflow. Whoever holds `claim` runs it; with none it waits for a worker."""
+        require_installed("running a workflow", "dbos")
         for task in plan.tasks.tasks:
             driver_named(driver_of(task, plan.options), self.settings).check(task)
         name, commit = self._where(plan, worktree)
@@ -237,6 +239,7 @@ class OrchestratorService(WorkflowService[SqlStore]):
             return Resumed(
                 taken, snapshot, drift.sentences, drift.state, is_handover=True, taken_up_before=before
             )
+        require_installed("running a workflow", "dbos")
         self._refuse_unconfirmed(workflow, snapshot, accept_commands)
         resumed, _ = self.core.claim(
             workflow_id, message, snapshot=snapshot, runs=True, claim=claim, failed=failed

@@ -24,7 +24,7 @@ from holdfast.base.errors import (
     StorageError,
     require_installed,
 )
-from holdfast.model.claims import Lease
+from holdfast.model.statuses import Lease
 from holdfast.model.workflow import Workflow
 from holdfast.project.settings import Settings
 from holdfast.sessions.transitions import Core
@@ -91,7 +91,6 @@ class Here:
     """
 
     def __init__(self, settings: Settings, listener: Listener = _ignore, clock: Clock = system_clock) -> None:
-        require_installed("running a workflow", "dbos")
         self._settings, self._clock = settings, clock
         self._notices = Notices(settings.notify, listener)
         self._stack = contextlib.ExitStack()
