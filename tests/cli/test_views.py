@@ -29,7 +29,7 @@ def test_status_of_a_fresh_folder(place: Place) -> None:
     before = {name for name in place.tree() if name.startswith("project")}
     assert place.shown(place.ok("status").out) == (
         "Project:   PROJECT\nWorkflow:  none yet\n"
-        "Start with: holdfast install claude-code, or codex, gemini-cli or opencode\n"
+        "Start with: holdfast install claude-code, or codex, gemini or opencode\n"
     )
     assert {name for name in place.tree() if name.startswith("project")} == before
 

@@ -149,7 +149,7 @@ def _print(report: dict[str, Any]) -> None:
         )
         click.echo(f"Usage:     {line['session_id']}: {shown}")
     if workflow is None and winddown is None:
-        click.echo("Start with: holdfast install claude-code, or codex, gemini-cli or opencode")
+        click.echo("Start with: holdfast install claude-code, or codex, gemini or opencode")
 
 
 def _print_workflow(workflow: dict[str, Any]) -> None:

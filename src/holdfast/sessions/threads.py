@@ -156,7 +156,7 @@ def _thread(group: _Group) -> Thread:
         id=workflow.id if has_plan else snapshot.session_id,
         title=clipped(_title(group), _TITLE),
         status="open" if because else "finished",
-        state=clipped(one_line(because), _STATE) or "finished",
+        state=clipped(one_line(because), _STATE) or _ended(workflow),
         branch=_branch(snapshot),
         worktree=workflow.worktree,
         files=tuple(group.files),
@@ -166,6 +166,10 @@ def _thread(group: _Group) -> Thread:
         sessions=tuple(member.session_id for member, _ in reversed(group.members)),
         updated_at=snapshot.created_at,
     )
+
+
+def _ended(workflow: Workflow) -> str:
+    return "cancelled" if workflow.status == "cancelled" else "finished"
 
 
 def _title(group: _Group) -> str:

@@ -80,8 +80,9 @@ def _handed_over(event: "AgentEvent", thread: formats.ThreadLine, others: int) -
 
 
 def _finished(thread: formats.ThreadLine) -> str:
+    ended = "was cancelled" if thread.state == "cancelled" else "is finished"
     return (
-        f"[holdfast] The last work in this folder is finished: {_quoted(thread.title)} "
+        f"[holdfast] The last work in this folder {ended}: {_quoted(thread.title)} "
         f"(`holdfast context {thread.sessions[0]}` prints its handover)."
     )
 

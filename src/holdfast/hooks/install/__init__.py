@@ -72,6 +72,11 @@ COMMANDS = {
         "Put claude-code, codex, gemini or opencode in place of AGENT, as the user said. Show the user the "
         "command that it prints; it continues this work there.",
     ),
+    "threads": AgentCommand(
+        "List the open pieces of work in this folder. Use when the user asks what is open or unfinished.",
+        "threads",
+        "Show the user the list. If the user picks one, `holdfast context THREAD` prints its handover.",
+    ),
     "quiet": AgentCommand(
         "Silence Holdfast's nudges in this session. Use when the user says: pause holdfast, pause ctx, "
         "pause context, stop the nudges, quiet mode.",
