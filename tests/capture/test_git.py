@@ -136,6 +136,7 @@ def test_a_clean_tree(repo: Repository) -> None:
         commit_at_snapshot=first,
         files_modified=(),
         files_staged=(),
+        files_uncommitted=(),
         has_uncommitted_changes=False,
         worktree=str(repo.folder),
     )

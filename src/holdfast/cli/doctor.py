@@ -198,7 +198,7 @@ def reindex_command(folders: tuple[Path, ...], as_json: bool) -> None:
 @click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]))
 @click.pass_context
 def completion_command(ctx: click.Context, shell: str) -> None:
-    """Print a script that completes holdfast's commands and options in SHELL.
+    """Print a script that completes commands and options in your shell.
 
     \b
     Examples:

@@ -520,7 +520,7 @@ def danger(command: str, place: CommandPlace, depth: int = 0) -> Refusal | None:
     except RecursionError:
         return _TOO_DEEP
     for simple in programs:
-        if simple.words[:2] in (["git", "stash"], ["git", "commit"]):  # what follows finds nothing to lose
+        if " ".join(simple.words[:2]) in ("git stash", "git commit"):  # what follows finds nothing to lose
             place = CommandPlace(place.cwd, place.branch, root=place.root)
         refusal = _danger_of(simple, place, depth)
         if refusal:

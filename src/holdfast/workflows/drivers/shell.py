@@ -53,7 +53,14 @@ class ShellDriver:
             told = process.tail
             was_stopped = assignment.stop.requested
         if was_stopped:
-            return TaskInterrupted(assignment.stop.reason or "stopped", told)
+            return TaskInterrupted(assignment.stop.reason or "stopped", _without_the_shells_words(told))
         if code == 0:
             return Done(told or None)
         return Failed(f"{meaning(code or 0)}{': ' if told else ''}{told}")
+
+
+def _without_the_shells_words(printed: str) -> str:
+    """The shell around a command says how it ended, where that was by a signal."""
+    while printed.rpartition("\n")[2] in ("Terminated", "Killed"):
+        printed = printed.rpartition("\n")[0]
+    return printed
