@@ -520,7 +520,16 @@ def test_all_that_a_plan_says_of_a_task_arrives(place: Place) -> None:
     path.write_text(HEAD + f"  - {json.dumps({'id': 'a', 'description': 'A', **said})}\n")
     (task,) = place.json("run", path)["tasks"]
     assert {name: task[name] for name in said} == said
-    assert {*said, "id", "description", "depends_on", "status", "attempts", "result", "outputs"} == task.keys()
+    assert {
+        *said,
+        "id",
+        "description",
+        "depends_on",
+        "status",
+        "attempts",
+        "result",
+        "outputs",
+    } == task.keys()
 
 
 def test_approval(place: Place) -> None:

@@ -38,6 +38,8 @@ class WorkLedger:
     open_errors: tuple[Failure, ...]
     in_flight: tuple[LastStep, ...]
     paths: Paths
+    plan_is_older: bool = False
+    """Files were written after the agent last updated its list of tasks, so that it may be behind."""
 
     @property
     def red(self) -> TestRun | None:
@@ -79,6 +81,9 @@ def ledger_of(found: Gathered) -> WorkLedger:
         open_errors=tuple(failure for failure in found.failures if _is_open(failure, found)),
         in_flight=found.stop.calls,
         paths=paths,
+        plan_is_older=any(
+            file.edits and file.last_edit_index > found.todos_index >= 0 for file in found.files
+        ),
     )
 
 
@@ -201,7 +206,7 @@ def _check(run: TestRun, ledger: WorkLedger) -> str:
     if run.edited_since:
         text += f"; written since: {listed((ledger.paths(path) for path in run.edited_since), 3)}"
     elif run.passed and not run.unsure:
-        text += ", nothing was written since"
+        text += ", no code was written since"
     return f"{text}."
 
 
@@ -209,9 +214,11 @@ def task_lines(ledger: WorkLedger) -> Iterator[str]:
     if not (waiting := ledger.open_tasks()):
         return
     done = len(ledger.tasks) - len(waiting)
+    when = " when the agent last updated its list (files were written since)" if ledger.plan_is_older else ""
     for todo in waiting:
         state = "in progress" if todo.status == "in_progress" else "open"
-        yield f"Task, {state}: {prose(todo.text, 300)}"
+        yield f"Task, {state}{when}: {prose(todo.text, 300)}"
+        when = " then" if when else ""
     if done:
         finished = [one.text for one in ledger.tasks if one.status == "completed"]
         yield (

@@ -223,7 +223,7 @@ def _intention(found: Gathered) -> str:
         return ""
     plan = _announcement(spoken.text)
     if spoken is last:
-        return f"do what the agent had announced, which no call followed: {quoted(plan, 300)}."
+        return f"do what the agent had announced last, unless it is done: {quoted(plan, 300)}."
     if last.kind in _LOOKING and plan:
         return f"go on with what that look was for: {quoted(plan, 300)}."
     if last.outcome == "error":
@@ -300,7 +300,12 @@ def _from_ledger(ledger: WorkLedger) -> Iterator[str]:
         yield f"{left}conclude the {ledger.git.under_way} once the checks pass."
     task = ledger.task_at_work()
     if task is not None:
-        yield f"finish the task {quoted(task.text, 200)}."
+        yield (
+            f"see whether the task {quoted(task.text, 200)} is done (files were written after the plan was "
+            "last updated), else finish it."
+            if ledger.plan_is_older
+            else f"finish the task {quoted(task.text, 200)}."
+        )
     elif waiting := ledger.open_tasks():
         yield f"take up the next task of the plan, {quoted(waiting[0].text, 200)}."
     if red is None and ledger.checks and ledger.checks[-1].edited_since:
@@ -311,8 +316,8 @@ def _from_ledger(ledger: WorkLedger) -> Iterator[str]:
         )
     elif red is None and ledger.checks and ledger.uncommitted and not ledger.git.under_way and task is None:
         yield (
-            "tell the user the result: what was written is checked, and not committed (commit "
-            "only where the user asked for it)."
+            "go on from the last step (the newest checks passed after the last edit; no commit of it is in "
+            "the record)."
         )
     elif not ledger.checks and ledger.uncommitted:
         yield (

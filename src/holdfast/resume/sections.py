@@ -27,8 +27,7 @@ from holdfast.resume.rendering import code, condensed, fenced, listed, prose, qu
 
 _WHOLE_MESSAGE = 400
 _OBJECTS = re.compile(
-    r"^(?:no\b|nope|stop|wait|undo|revert|actually|that'?s (?:not|wrong)|not quite|don'?t|hmm|why "
-    r"did you|i (?:did not|didn'?t))",
+    r"^(?:no\b|nope|stop|undo|revert|that'?s (?:not|wrong)|not quite|don'?t|i (?:did not|didn'?t))",
     re.IGNORECASE,
 )
 _PINNED = -1
@@ -120,7 +119,7 @@ def _quotation(text: str, most: int, is_latest: bool) -> str:
 def _outcome(turn: Turn, following: Turn | None) -> str:
     if following is None:
         return ""
-    if _OBJECTS.match(following.said):
+    if _OBJECTS.match(following.said) and not following.said.rstrip().endswith("?"):
         return " → the user objected, see the next"
     if not turn.reported:
         return " → stopped by the user" if turn.cut_short else ""
