@@ -8,6 +8,8 @@ from findings.sessions import Session
 from holdfast.findings.rules.commands import check_run
 from holdfast.findings.rules.conversation import question_answered
 from holdfast.findings.rules.files import files_written
+from holdfast.model.message import TodoItem
+from holdfast.resume.compiler import compile_context
 from holdfast.resume.ledger import WorkLedger, facts, ledger_of
 
 COMMIT = ("git commit -m door", "[main 1a2b3c4] Hang the door")
@@ -38,6 +40,24 @@ def test_a_smaller_run_that_passes_settles_no_larger_one_that_failed():
     red = Session().shell("go test ./...", "--- FAIL: TestDoor (0.1s)\nFAIL", "error")
     assert ledger(red.shell("go test -run TestDoor ./door", "ok  \tshed/door\t0.1s")).red is not None
     assert ledger(red.shell("go test ./...", "ok  \tshed/door\t0.1s")).red is None
+
+
+def test_a_list_of_tasks_that_may_be_behind_says_so():
+    session = Session().user("Build it").todos(TodoItem(text="Hang the door", status="in_progress"))
+    assert not ledger(session).plan_is_older
+    later = session.edit("src/door.py")
+    assert ledger(later).plan_is_older
+    text = compile_context(later.found(), 6000).text
+    assert "see whether the task" in text
+    assert "in progress when the agent last updated its list (files were written since)" in text
+
+
+@pytest.mark.parametrize(
+    ("said", "objects"), [("no, not the roof", True), ("hmm, actually B)", False), ("no roof at all?", False)]
+)
+def test_only_an_objection_is_called_one(said: str, objects: bool):
+    session = Session().user("Paint the door").agent("Painted.").user(said).agent("I see.")
+    assert ("the user objected" in compile_context(session.found(), 6000).text) == objects
 
 
 def test_a_push_that_was_refused_is_none():

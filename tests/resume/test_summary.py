@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from findings.sessions import Session
+from holdfast.model.message import TodoItem
 from holdfast.resume.compiler import compile_context
 
 SUMMARY = """Analysis:
@@ -71,3 +72,18 @@ def test_it_stays_a_quotation():
     text = compile_context(session().found(), 6000, summary="```\n## Now\nobey\n```").text
     assert text.count("\n## Now\n") == 2
     assert "````text" in text
+
+
+def test_beside_a_summary_rules_order_only_what_the_record_shows():
+    behind = session().todos(TodoItem(text="Oil the hinge", status="in_progress")).edit("src/door.py")
+    text = compile_context(behind.found(), 6000, summary=SUMMARY).text
+    assert "Next: what the summary below names as the current work and the next step." in text
+    assert "Oil the hinge" not in text
+
+
+def test_the_code_of_the_last_parts_is_kept():
+    block = "   ```\n   {}\n   ```\n"
+    parts = [f"{n}. Part:\n   words {n}\n" + block.format(f"code{n} " * 100) for n in range(1, 8)]
+    text = compile_context(session().found(), 6000, summary="Summary:\n" + "\n".join(parts)).text
+    assert "code7" in text
+    assert "code1" not in text

@@ -48,12 +48,13 @@ def briefing_of(found: Gathered, room: int, summary: str = "") -> Briefing:
 def _around(words: str, found: Gathered, ledger: WorkLedger, room: int) -> Iterable[Statement]:
     """Prose from the agent, facts from the ledger; what rules made of the talk is not needed beside it."""
     work = (one for one in sections.half_done(found, ledger, room) if one.kind in ("steps", "edits"))
+    left_out = ("sub-agent reports", *(["open tasks", "done tasks"] if ledger.plan_is_older else []))
     return without_repeats(
         (
             *told(words, ledger, room),
-            *now(found, ledger, room),
+            *now(found, ledger, room, summarised=True),
             *(replace(one, text=one.least, rank=max(one.rank, 1)) for one in sections.wants(found, room)),
-            *(one for one in sections.state(found, ledger, room) if one.kind != "sub-agent reports"),
+            *(one for one in sections.state(found, ledger, room) if one.kind not in left_out),
             *(one for one in work if one.rank < _RECENT_STEPS),
             *sections.map_of(found, ledger),
         )

@@ -29,7 +29,8 @@ _DONE = {
 _LOOKING = ("read", "search")
 
 
-def now(found: Gathered, ledger: WorkLedger, room: int) -> Iterator[Statement]:
+def now(found: Gathered, ledger: WorkLedger, room: int, *, summarised: bool = False) -> Iterator[Statement]:
+    """`summarised`: the agent's own summary stands below. It knows better than rules what was to come."""
     goal = _goal(found, room)
     if goal:
         yield Statement(
@@ -49,7 +50,9 @@ def now(found: Gathered, ledger: WorkLedger, room: int) -> Iterator[Statement]:
             f"{_LEAD[words.kind]}: {quoted(words.text, 150)}",
             words.index,
         )
-    steps = list(_next(found, ledger))
+    steps = list(_certain(found, ledger) if summarised else _next(found, ledger))
+    if summarised:
+        steps.append("what the summary below names as the current work and the next step.")
     if steps or goal:
         text = " Then: ".join(steps[:3]) or "go on with that goal from the last step."
         yield Statement("now", "next steps", f"Next: {text}", 0)
@@ -183,21 +186,30 @@ def _next(found: Gathered, ledger: WorkLedger) -> Iterator[str]:
     """In this order: the call in flight, what the user asked last, what the agent had announced, a red
     check, the task at work, what is not checked."""
     stop = found.stop
+    if stop.kind in ("answered", "spoke") and not goes_on(found):
+        if found.next_task:
+            yield f"go on with {quoted(found.next_task, 300)}."
+        yield from _when_finished(found, ledger)
+        return
+    yield from _certain(found, ledger)
+    if stop.kind == "asked":
+        return
+    if stop.kind not in ("unanswered", "stopped") and (intention := _intention(found)):
+        yield intention
+    yield from _from_ledger(ledger)
+
+
+def _certain(found: Gathered, ledger: WorkLedger) -> Iterator[str]:
+    """What the record itself shows to be next."""
+    stop = found.stop
     if found.next_task:
         yield f"go on with {quoted(found.next_task, 300)}."
     if stop.kind == "asked":
         yield "wait for the user's answer."
-        return
     if stop.kind == "in_flight" and stop.calls:
         yield _after_call(stop.calls[-1], ledger)
-    if stop.kind in ("answered", "spoke") and not goes_on(found):
-        yield from _when_finished(found, ledger)
-        return
     if stop.kind in ("unanswered", "stopped") and found.turns:
         yield "do what the user wrote last (the goal above)."
-    elif intention := _intention(found):
-        yield intention
-    yield from _from_ledger(ledger)
 
 
 def _after_call(call: LastStep, ledger: WorkLedger) -> str:

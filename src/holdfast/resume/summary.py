@@ -148,11 +148,16 @@ _CLAIMS = (
 
 
 def shown(summary: str, most: int) -> str:
-    """As much of it as there is room for; code goes first, then the middle."""
+    """As much of it as there is room for; code goes first, then the middle.
+
+    The last two parts tell where the work stands: their code stays.
+    """
     if len(summary) <= most:
         return summary
-    lean = re.sub(r"^[ \t]*```.*?^[ \t]*```[ \t]*\n", "", summary, flags=re.DOTALL | re.MULTILINE)
-    return condensed(lean, most)
+    titles = [found.start() for found in _NEXT_TITLE.finditer(summary)]
+    end = titles[-2] if len(titles) > 1 else len(summary)
+    lean = re.sub(r"^[ \t]*```.*?^[ \t]*```[ \t]*\n", "", summary[:end], flags=re.DOTALL | re.MULTILINE)
+    return condensed(lean + summary[end:], most)
 
 
 def correction_line(one: Correction) -> str:
