@@ -102,7 +102,8 @@ def _line(event: "AgentEvent", thread: formats.ThreadLine) -> str:
     where = f" on {_quoted(thread.branch)}" if thread.branch else ""
     holder = _holder(event, thread)
     state = f"another session is at work on it ({holder})" if holder else _quoted(thread.state)
-    return f"- `{thread.id}`{where}: {_quoted(thread.title)}; {state}"
+    plan = "; a plan of commands: only the user resumes it" if thread.has_plan else ""
+    return f"- `{thread.id}`{where}: {_quoted(thread.title)}; {state}{plan}"
 
 
 def _quoted(text: str) -> str:
