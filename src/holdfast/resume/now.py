@@ -38,7 +38,8 @@ def now(found: Gathered, ledger: WorkLedger, room: int, *, summarised: bool = Fa
         )
     if found.messages or found.stopped_because:
         compacted = " The window had just been compacted." if found.stop.compacted else ""
-        yield Statement("now", "state", f"Stopped: {_stopped(found, ledger)}{compacted}", 0)
+        known = " The summary may tell it." if summarised and found.stop.kind == "in_flight" else ""
+        yield Statement("now", "state", f"Stopped: {_stopped(found, ledger)}{known}{compacted}", 0)
     words = _words(found)
     if words:
         full = quoted(_both_ends(words.text, max(150, min(460, room // 12))))
@@ -50,8 +51,9 @@ def now(found: Gathered, ledger: WorkLedger, room: int, *, summarised: bool = Fa
             f"{_LEAD[words.kind]}: {quoted(words.text, 150)}",
             words.index,
         )
-    steps = list(_certain(found, ledger) if summarised else _next(found, ledger))
+    steps = list(_next(found, ledger))
     if summarised:
+        steps = [] if found.stop.kind == "in_flight" else list(_certain(found, ledger))
         steps.append("what the summary below names as the current work and the next step.")
     if steps or goal:
         text = " Then: ".join(steps[:3]) or "go on with that goal from the last step."

@@ -31,8 +31,9 @@ _NOT = re.compile(
     r"|ask(?:s|ed)?|want(?:s|ed)?)\b",
     re.IGNORECASE,
 )
+_CODE_BLOCK = re.compile(r"^[ \t]*```.*?^[ \t]*```[ \t]*\n", re.DOTALL | re.MULTILINE)
 _LONGEST = 60_000
-_ROOM_FOR_FACTS = 4_000
+_ROOM_FOR_FACTS = 3_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,7 +149,7 @@ _CLAIMS = (
 
 
 def shown(summary: str, most: int) -> str:
-    """As much of it as there is room for; code goes first, then the middle.
+    """As much of it as there is room for; the longest code goes first, then the middle.
 
     The last two parts tell where the work stands: their code stays.
     """
@@ -156,8 +157,17 @@ def shown(summary: str, most: int) -> str:
         return summary
     titles = [found.start() for found in _NEXT_TITLE.finditer(summary)]
     end = titles[-2] if len(titles) > 1 else len(summary)
-    lean = re.sub(r"^[ \t]*```.*?^[ \t]*```[ \t]*\n", "", summary[:end], flags=re.DOTALL | re.MULTILINE)
-    return condensed(lean + summary[end:], most)
+    return condensed(_less_code(summary[:end], len(summary) - most) + summary[end:], most)
+
+
+def _less_code(text: str, too_much: int) -> str:
+    """Without its longest blocks of code, as many as must go."""
+    for block in sorted(_CODE_BLOCK.findall(text), key=len, reverse=True):
+        if too_much <= 0:
+            break
+        text = text.replace(block, "", 1)
+        too_much -= len(block)
+    return text
 
 
 def correction_line(one: Correction) -> str:
