@@ -5,7 +5,6 @@
 import { spawn, spawnSync } from "node:child_process"
 
 const EVENTS = {}
-const MCP = null // the command that serves Holdfast's tools, if they are installed
 
 // One process an event: the payload goes in, an answer comes out; anything else reads as no answer.
 function ask(event, payload) {
@@ -57,7 +56,8 @@ export const Holdfast = async ({ client, directory }) => {
   const tell = async (event, sessionID, more) => {
     const answer = await ask(event, about(sessionID, more))
     if (answer.notice) {
-      await client.tui.showToast({ body: { message: answer.notice, variant: "info" } }).catch(() => {})
+      // Not waited for: without a terminal to show it nobody answers.
+      client.tui.showToast({ body: { message: answer.notice, variant: "info" } }).catch(() => {})
     }
     if (answer.stop) await client.session.abort({ path: { id: sessionID } }).catch(() => {})
     return answer
@@ -97,12 +97,6 @@ export const Holdfast = async ({ client, directory }) => {
   })
 
   return {
-    config: async (config) => {
-      if (MCP && !config.mcp?.holdfast) {
-        config.mcp = { ...config.mcp, holdfast: { type: "local", command: MCP, enabled: true } }
-      }
-    },
-
     event: async ({ event }) => {
       const sessionID = event.properties?.sessionID ?? event.properties?.info?.id
       if (helpers.has(sessionID)) return
