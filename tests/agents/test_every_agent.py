@@ -13,7 +13,8 @@ from agents.workshop import wait_for
 
 def test_usage_is_right_to_the_token_and_the_journal_starts_at_90_percent(agent: Driver) -> None:
     full = agent.nearly_full
-    below = Tokens(input=1_011, output=7, cache_read=agent.window // 3)
+    # Gemini CLI compacts at half of its window; from far below, Claude Code's usage may be read a tool late.
+    below = Tokens(input=1_011, output=7, cache_read=agent.window // (3 if agent.name == "gemini" else 2))
     agent.model.then(
         agent.shell("echo first", below),
         agent.shell("echo second", full),
