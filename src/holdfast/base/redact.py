@@ -11,7 +11,7 @@ Fast because patterns run only where fixed characters were found first. The text
 one a character, in a few passes that run at the speed of memory: long words (vendors' tokens begin one),
 secret-sounding names, and the signs of the rest. Linear whatever the text: what a pattern may read before
 it fails is bounded, and what it found is not read again. The rules are in `secret_rules.py`; why this is
-no foreign engine: docs/decisions/0019-redaction.md.
+no foreign engine: docs/decisions/0021-redaction.md.
 """
 
 from __future__ import annotations

@@ -121,9 +121,6 @@ class TouchedFiles:
         if action.path and action.kind in ("edit", "write"):
             self._use(index, action.path).refused += 1
 
-    def changed_by_others(self, index: int, path: str) -> None:
-        self._edited(self._use(index, path), index, "the user or a formatter", created=False, deleted=False)
-
     @staticmethod
     def _edited(use: _Use, index: int, by: str, *, created: bool, deleted: bool) -> None:
         use.by = by
