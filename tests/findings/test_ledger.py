@@ -45,11 +45,11 @@ def test_a_smaller_run_that_passes_settles_no_larger_one_that_failed():
 def test_a_list_of_tasks_that_may_be_behind_says_so():
     session = Session().user("Build it").todos(TodoItem(text="Hang the door", status="in_progress"))
     assert not ledger(session).plan_is_older
-    later = session.edit("src/door.py")
+    later = session.edit("src/wall.py")
     assert ledger(later).plan_is_older
     text = compile_context(later.found(), 6000).text
-    assert "see whether the task" in text
-    assert "in progress when the agent last updated its list (files were written since)" in text
+    assert "written since the list was last updated: it may be done" in text
+    assert 'last updated its list (files were written since): "Hang the door" (in progress)' in text
 
 
 @pytest.mark.parametrize(

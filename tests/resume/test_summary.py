@@ -83,7 +83,8 @@ def test_beside_a_summary_rules_order_only_what_the_record_shows():
 
 def test_the_code_of_the_last_parts_is_kept():
     block = "   ```\n   {}\n   ```\n"
-    parts = [f"{n}. Part:\n   words {n}\n" + block.format(f"code{n} " * 100) for n in range(1, 8)]
+    parts = [f"{n}. Part:\n   words {n}\n" + block.format(f"code{n} " * 150) for n in range(1, 8)]
     text = compile_context(session().found(), 6000, summary="Summary:\n" + "\n".join(parts)).text
     assert "code7" in text
-    assert "code1" not in text
+    assert "code2" not in text
+    assert "[…]" in text

@@ -3,26 +3,28 @@
 from __future__ import annotations
 
 import re
-from collections import OrderedDict
+from collections import OrderedDict, deque
 from collections.abc import Iterable
 from dataclasses import replace
 
 from holdfast.findings.rules.actions import Action, action_of, is_absolute, step_of
-from holdfast.findings.rules.commands import Checks, Commands
-from holdfast.findings.rules.conversation import ConversationFinder, Reviews
+from holdfast.findings.rules.commands import Checks, Commands, is_red
+from holdfast.findings.rules.conversation import ConversationFinder, Reviews, purpose_of
 from holdfast.findings.rules.failures import Failures
-from holdfast.findings.rules.files import TouchedFiles, files_read, hunk_of
+from holdfast.findings.rules.files import TouchedFiles, WrittenCode, files_read, hunk_of
 from holdfast.findings.rules.git_work import GitWork, is_elsewhere
 from holdfast.findings.rules.names import Names, NameSource
 from holdfast.findings.rules.stopping import ASKING, Stopping, stopped_by_user
 from holdfast.findings.rules.trail import Trail
 from holdfast.model.frame import handed_over
-from holdfast.model.gathered import Edit, Gathered, LastStep
+from holdfast.model.gathered import AgreedPlan, Edit, Gathered, LastStep
 from holdfast.model.message import Message, ReadReport, TodoItem, ToolCall, ToolResult
 
 # Calls that never got a result (a killed session) must not pile up.
 _MOST_WAITING = 1000
 _SUMMARY_KEPT = 30_000
+_EDITS_KEPT = 5
+_PLAN_KEPT = 12_000
 _UNKNOWN = Action("other", "")
 _ANSWERS_SCANNED = 20_000
 _ANSWERED = re.compile(r'"([^"\n]{3,400})"="([^"\n]{1,400})"')
@@ -64,7 +66,10 @@ class _Gatherer:
         self._newest = -1
         self._branch = ""
         self._last_step: LastStep | None = None
-        self._last_edit: Edit | None = None
+        self._edits: deque[tuple[int, Action]] = deque(maxlen=_EDITS_KEPT)
+        self._code = WrittenCode()
+        self._spoken = ""  # the agent's words or thought before its next calls
+        self._plan: AgreedPlan | None = None
 
     def take(self, message: Message) -> None:
         index = message.index
@@ -85,6 +90,7 @@ class _Gatherer:
             self._names.met(index, "thought", message.thinking)
             if message.subagent is None:
                 self._trail.said(index, "thought", message.thinking)
+                self._spoken = message.thinking
         if message.text and message.subagent is None:
             self._text(message)
         for call in message.tool_calls:
@@ -114,6 +120,7 @@ class _Gatherer:
                 return  # the program's words in the agent's mouth
             self._talk.agent_said(index, text)
             self._trail.said(index, "said", text)
+            self._spoken = text
             self._failures.commented(index, text)
             self._names.met(index, "said", text)
         elif message.role == "system":
@@ -132,6 +139,8 @@ class _Gatherer:
         action = action_of(call)
         if action.path and not is_absolute(action.path):
             action = replace(action, path=self._located(action.path))
+        if action.kind in ("edit", "write") and not by_subagent:
+            action = replace(action, about=purpose_of(self._spoken))
         self._waiting[call.id] = action
         if not by_subagent:
             self._stopping.called(call, action)
@@ -144,7 +153,8 @@ class _Gatherer:
         names.met(index, "new" if action.kind in ("edit", "write") else "asked", action.new, path)
         names.met(index, "old", action.old, path)
         names.met(index, "command", action.command)
-        names.met(index, "search" if action.kind == "search" else "asked", action.about, path)
+        if action.kind not in ("edit", "write"):
+            names.met(index, "search" if action.kind == "search" else "asked", action.about, path)
         names.met(index, "path", path)
 
     def _result(self, index: int, result: ToolResult, by_subagent: bool) -> None:
@@ -164,6 +174,8 @@ class _Gatherer:
         if action.kind == "todo":
             return
         self._last_step = step_of(action, result.outcome)
+        if result.outcome == "unknown" and not result.text:
+            return  # it was still running
         if failed:
             self._failures.failed(index, action, result.text)
         else:
@@ -183,6 +195,8 @@ class _Gatherer:
 
     def _succeeded(self, index: int, action: Action, text: str, by_subagent: bool) -> None:
         self._failures.succeeded(index, action)
+        if action.kind == "plan" and action.about:
+            self._plan = AgreedPlan(index, action.about[:_PLAN_KEPT])
         if action.tool.lower() in ASKING:
             for question, answer in _ANSWERED.findall(text[:_ANSWERS_SCANNED]):
                 self._talk.answered(index, question, answer)
@@ -191,12 +205,13 @@ class _Gatherer:
         if action.kind in ("edit", "write"):
             self._reviews.edited(action.path)
             self._git.touched(action.path)
-            self._last_edit = Edit(index, action.path, hunk_of(action))
+            self._edits.append((index, action))
+            self._code.edited(index, action)
 
     def _ran(self, index: int, action: Action, failed: bool, text: str) -> None:
-        self._commands.ran(index, action.command, failed, action.about)
         self._git.ran(index, action.command, text, failed=failed, cwd=self._report.cwd)
         self._checks.ran(index, action.command, failed, text)
+        self._commands.ran(index, action.command, failed or is_red(action.command, text), action.about)
 
     def _located(self, path: str) -> str:
         """One file, one path: agents write it from the root or from where they work."""
@@ -230,7 +245,9 @@ class _Gatherer:
             names=self._names.ranked(self._newest),
             last_words=talk.last_words,
             last_step=self._last_step,
-            last_edit=self._last_edit,
+            edits=tuple(Edit(index, action.path, hunk_of(action)) for index, action in self._edits),
+            plan=self._plan,
+            unused=self._code.unused(),
             happened=self._trail.found(),
             reports=self._trail.reports(),
             todos_index=self._todos_index,

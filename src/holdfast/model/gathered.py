@@ -29,6 +29,7 @@ class Turn:
     constraint: bool = False
     cut_short: bool = False
     asked: str = ""  # the question or the option that these words answer
+    after: str = ""  # of a few words that answer nothing: what the agent had asked by then
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +45,16 @@ class Happening:
     text: str
     outcome: ToolOutcome | None = None
     told: str = ""
+    about: str = ""  # what the agent said it was for
+    result: str = ""  # of the newest steps alone: what came back
+
+
+@dataclass(frozen=True, slots=True)
+class AgreedPlan:
+    """What the agent set out in its plan mode and the user agreed to."""
+
+    index: int
+    text: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,15 +129,25 @@ class FileUse:
         ""  # who wrote it last, where it was not an edit tool of the agent: a command, a sub-agent, others
     )
     names: tuple[str, ...] = ()  # what its edits define or change, newest first
+    purposes: tuple[str, ...] = ()  # what the agent said its edits were for, newest first
 
 
 @dataclass(frozen=True, slots=True)
 class Edit:
-    """The lines that an edit put into a file, without imports and comments where others are there."""
+    """What an edit did to a file, in the form of a diff; of much that is new only what it defines."""
 
     index: int
     path: str
     new: str
+
+
+@dataclass(frozen=True, slots=True)
+class Unused:
+    """A function that an edit defines and that no edit of the session uses."""
+
+    index: int
+    path: str
+    name: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -264,7 +285,9 @@ class Gathered:
     names: tuple[Name, ...] = ()
     last_words: str = ""
     last_step: LastStep | None = None
-    last_edit: Edit | None = None
+    edits: tuple[Edit, ...] = ()  # the newest, oldest first
+    plan: AgreedPlan | None = None
+    unused: tuple[Unused, ...] = ()
     checks: tuple[TestRun, ...] = ()  # the newest of each kind, whole and in part, oldest first
     happened: tuple[Happening, ...] = ()  # the newest steps
     reports: tuple[SubagentReport, ...] = ()

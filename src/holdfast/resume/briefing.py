@@ -25,8 +25,9 @@ TITLES: dict[Part, str] = {
 }
 LUXURY = 6
 """From this rank on a statement is only written while the briefing is short."""
-ENOUGH = 8_500
-"""Characters: what a reader takes in. Longer only for what must not be missing."""
+ENOUGH = 9_500
+"""Characters: what a reader takes in. Longer only for what must not be missing, or to say it in full."""
+_MUCH = 13_000
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -39,7 +40,7 @@ class Statement:
     rank: int
     short: str = ""
     index: int = -1
-    sure: bool = True
+    counts: int = 1  # how many of its kind it names
 
     @property
     def least(self) -> str:
@@ -114,6 +115,7 @@ class _Writer:
         self._written = written
         self._left = left
         self._bare = bare
+        self._enough = min(_MUCH, ENOUGH + max(0, left - ENOUGH) // 2)
         self._used = len(written.briefing.head)
         self._opened: set[Part] = set()
 
@@ -132,7 +134,7 @@ class _Writer:
         more = len(one.text) - len(one.least)
         if place not in self._written.forms or not 0 < more <= self._left:
             return
-        if one.rank < 2 or self._used + more <= ENOUGH:
+        if one.rank < 2 or self._used + more <= self._enough:
             self._written.forms[place] = one.text
             self._spend(more)
 

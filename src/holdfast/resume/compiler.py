@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
+from itertools import islice
 
 from holdfast.base.errors import InvalidInputError
 from holdfast.base.neutral import neutral
@@ -22,7 +23,6 @@ from holdfast.resume.summary import told
 
 # ── the briefing ──────────────────────────────────────────────────────────────────────────────────
 
-_RECENT_STEPS = 5
 _BARE_BELOW = 2_500
 """Below this many characters there is no room for titles."""
 
@@ -47,16 +47,16 @@ def briefing_of(found: Gathered, room: int, summary: str = "") -> Briefing:
 
 def _around(words: str, found: Gathered, ledger: WorkLedger, room: int) -> Iterable[Statement]:
     """Prose from the agent, facts from the ledger; what rules made of the talk is not needed beside it."""
-    work = (one for one in sections.half_done(found, ledger, room) if one.kind in ("steps", "edits"))
     left_out = ("sub-agent reports", *(["open tasks", "done tasks"] if ledger.plan_is_older else []))
+    edits = (one for one in sections.half_done(found, ledger, room) if one.kind == "edits")
     return without_repeats(
         (
             *told(words, ledger, room),
-            *now(found, ledger, room, summarised=True),
-            *(replace(one, text=one.least, rank=max(one.rank, 1)) for one in sections.wants(found, room)),
+            *now(found, ledger, room, words),
+            *sections.wants(found, room, outcomes=False),
             *(one for one in sections.state(found, ledger, room) if one.kind not in left_out),
-            *(one for one in work if one.rank < _RECENT_STEPS),
-            *sections.map_of(found, ledger),
+            *islice(edits, 1),
+            *sections.not_named(found, ledger, words),
         )
     )
 
@@ -190,8 +190,8 @@ def _categories(written: Written, found: Gathered, source: str) -> tuple[Carried
     carried: Counter[str] = Counter()
     shortened: Counter[str] = Counter()
     for place, one in enumerate(written.briefing.statements):
-        offered[one.kind] += 1
-        carried[one.kind] += place in written.forms
+        offered[one.kind] += one.counts
+        carried[one.kind] += one.counts * (place in written.forms)
         shortened[one.kind] += place in written.forms and (written.shortened(place) or is_shortened(one.text))
     # Some lists are cut before they are offered: what was gathered is the whole.
     whole = offered | Counter(_gathered(found))

@@ -6,11 +6,11 @@ It says no more than the record shows. What cannot be told from it is said to be
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
-from holdfast.base.text import counted
-from holdfast.model.gathered import Commit, Failure, Gathered, GitFacts, LastStep, TestRun
+from holdfast.model.gathered import Commit, Failure, Gathered, GitFacts, Happening, LastStep, TestRun
 from holdfast.model.message import TodoItem
 from holdfast.resume.rendering import Paths, code, listed, prose, quoted
 
@@ -40,6 +40,9 @@ class WorkLedger:
     paths: Paths
     plan_is_older: bool = False
     """Files were written after the agent last updated its list of tasks, so that it may be behind."""
+    written_for: tuple[tuple[TodoItem, tuple[str, ...]], ...] = ()
+    """Open tasks that edits since then were plainly made for, and those files."""
+    removed: frozenset[str] = frozenset()
 
     @property
     def red(self) -> TestRun | None:
@@ -63,12 +66,16 @@ class WorkLedger:
     def open_tasks(self) -> list[TodoItem]:
         return [one for one in self.tasks if one.status != "completed"]
 
+    def files_for(self, task: TodoItem) -> tuple[str, ...]:
+        return next((paths for one, paths in self.written_for if one is task), ())
+
 
 def ledger_of(found: Gathered) -> WorkLedger:
     git = found.git
     paths = Paths(found.cwd)
     edited = git.edited_since_commit if git.commits else _all_edited(found)
     running = tuple(path for call in found.stop.calls if (path := _writes(call)))
+    tasks = tuple(_reconciled(todo, found) for todo in found.todos)
     return WorkLedger(
         branch=git.branch or "",
         commits=git.commits,
@@ -77,13 +84,15 @@ def ledger_of(found: Gathered) -> WorkLedger:
         checks=tuple(
             _of_this_project(run, paths) for run in found.checks or ((found.tests,) if found.tests else ())
         ),
-        tasks=tuple(_reconciled(todo, found) for todo in found.todos),
+        tasks=tasks,
         open_errors=tuple(failure for failure in found.failures if _is_open(failure, found)),
         in_flight=found.stop.calls,
         paths=paths,
         plan_is_older=any(
             file.edits and file.last_edit_index > found.todos_index >= 0 for file in found.files
         ),
+        written_for=tuple(_written_for(tasks, found)),
+        removed=frozenset(file.path for file in found.files if file.deleted),
     )
 
 
@@ -119,6 +128,10 @@ def _last_green(found: Gathered) -> int:
     return max((run.index for run in found.checks if run.passed and not run.unsure), default=-1)
 
 
+def is_a_run(todo: TodoItem) -> bool:
+    return bool(_TASK_IS_A_RUN.search(todo.text))
+
+
 def _reconciled(todo: TodoItem, found: Gathered) -> TodoItem:
     """A task that later evidence shows done: the plan was not kept up to the end."""
     if todo.status == "completed":
@@ -127,11 +140,74 @@ def _reconciled(todo: TodoItem, found: Gathered) -> TodoItem:
         done = any(one.index > found.todos_index for one in found.git.commits)
     elif _TASK_IS_A_PUSH.search(todo.text):
         done = found.git.pushed_index > found.todos_index >= 0
-    elif _TASK_IS_A_RUN.search(todo.text):
+    elif is_a_run(todo):
         done = any(run.index > found.todos_index and run.passed and not run.unsure for run in found.checks)
     else:
         return todo
     return replace(todo, status="completed") if done and found.todos_index >= 0 else todo
+
+
+_IDENTIFIER = re.compile(r"\b[A-Za-z_]+(?:[a-z0-9][A-Z_]|_)\w*\b|\b[\w-]+\.[a-z]{1,5}\b")
+_WORD = re.compile(r"[A-Z]?[a-z]{3,}")
+_SAYS_NOTHING = frozenset(
+    (
+        *(
+            "add",
+            "update",
+            "implement",
+            "create",
+            "fix",
+            "write",
+            "make",
+            "use",
+            "with",
+            "from",
+            "that",
+            "thi",
+        ),
+        *("for", "the", "and", "into", "function", "file", "code", "new", "change", "support", "handle"),
+    )
+)
+_ENOUGH_IN_COMMON = 0.6
+
+
+def _written_for(tasks: tuple[TodoItem, ...], found: Gathered) -> Iterator[tuple[TodoItem, tuple[str, ...]]]:
+    """The open tasks from the first on that something was written for after the list was last updated."""
+    waiting = [task for task in tasks if task.status != "completed"]
+    since = [
+        step
+        for step in found.happened
+        if step.kind in ("edit", "write") and step.outcome == "ok" and step.index >= found.todos_index >= 0
+    ]
+    meant = [(step.text, _meant_for(step, waiting)) for step in since]
+    for task in waiting:
+        paths = dict.fromkeys(path for path, tasks_of_it in meant if task in tasks_of_it)
+        if not paths:
+            return
+        yield task, tuple(paths)
+
+
+def _meant_for(step: Happening, tasks: list[TodoItem]) -> list[TodoItem]:
+    """The tasks whose own names the edit has; else the one that most of its words are of."""
+    text = f"{step.told} {step.about} {step.text.rsplit('/', 1)[-1]}"
+    every = Counter(name for task in tasks for name in _names(task.text))
+    own = [task for task in tasks if any(every[name] == 1 for name in _names(task.text) & _names(text))]
+    alike = [task for task in tasks if _is_alike(task.text, text)]
+    return own or (alike if len(alike) == 1 else [])
+
+
+def _is_alike(task: str, text: str) -> bool:
+    wanted = _plain_words(task)
+    shared = wanted & _plain_words(text)
+    return len(shared) >= 2 and len(shared) >= _ENOUGH_IN_COMMON * len(wanted)
+
+
+def _names(text: str) -> set[str]:
+    return {name.lower() for name in _IDENTIFIER.findall(text)}
+
+
+def _plain_words(text: str) -> set[str]:
+    return {word.lower().removesuffix("s") for word in _WORD.findall(text)} - _SAYS_NOTHING
 
 
 # ── in words ──────────────────────────────────────────────────────────────────────────────────────
@@ -179,11 +255,15 @@ def _pushed(ledger: WorkLedger) -> str:
 
 
 def uncommitted_line(ledger: WorkLedger, most: int = 12) -> str:
-    paths = [ledger.paths(path) for path in ledger.uncommitted]
+    paths = [
+        f"{ledger.paths(path)}{' (removed)' if path in ledger.removed else ''}" for path in ledger.uncommitted
+    ]
     if not paths:
         return "Nothing was written after the last commit." if ledger.commits else ""
-    lead = "Written after the last commit" if ledger.commits else "Written, and no commit in the record"
-    return f"{lead}: {listed(reversed(paths), most)}."
+    lead = (
+        "Written after the agent's last commit" if ledger.commits else "Written, and no commit by the agent"
+    )
+    return f"{lead} (whether the user has committed it, git tells): {listed(reversed(paths), most)}."
 
 
 def check_lines(ledger: WorkLedger) -> Iterator[str]:
@@ -210,21 +290,24 @@ def _check(run: TestRun, ledger: WorkLedger) -> str:
     return f"{text}."
 
 
-def task_lines(ledger: WorkLedger) -> Iterator[str]:
-    if not (waiting := ledger.open_tasks()):
-        return
-    done = len(ledger.tasks) - len(waiting)
+def open_tasks_line(ledger: WorkLedger, most: int) -> str:
+    waiting = ledger.open_tasks()
     when = " when the agent last updated its list (files were written since)" if ledger.plan_is_older else ""
-    for todo in waiting:
-        state = "in progress" if todo.status == "in_progress" else "open"
-        yield f"Task, {state}{when}: {prose(todo.text, 300)}"
-        when = " then" if when else ""
-    if done:
-        finished = [one.text for one in ledger.tasks if one.status == "completed"]
-        yield (
-            f"Tasks done: {counted(done, 'task')}, the last ones: "
-            f"{'; '.join(prose(one, 90) for one in finished[-4:])}"
-        )
+    more = f"; and {len(waiting) - most} more" if len(waiting) > most else ""
+    return f"Open tasks{when}: {'; '.join(_task(one, ledger) for one in waiting[:most])}{more}"
+
+
+def _task(todo: TodoItem, ledger: WorkLedger) -> str:
+    at_work = " (in progress)" if todo.status == "in_progress" else ""
+    for_it = ledger.files_for(todo)
+    since = f" (written for it since: {listed(map(ledger.paths, for_it), 3)})" if for_it else ""
+    return f"{quoted(todo.text, 300)}{at_work}{since}"
+
+
+def done_tasks_line(ledger: WorkLedger) -> str:
+    finished = [one.text for one in ledger.tasks if one.status == "completed"]
+    newest = "; ".join(quoted(one, 90) for one in finished[-4:])
+    return f"Tasks done: {len(finished)}, the last ones: {newest}" if finished else ""
 
 
 def error_lines(ledger: WorkLedger) -> Iterator[str]:
@@ -239,4 +322,5 @@ def facts(ledger: WorkLedger) -> list[str]:
     found += git_lines(ledger)
     if line := uncommitted_line(ledger):
         found.append(line)
-    return [*found, *check_lines(ledger), *error_lines(ledger), *task_lines(ledger)]
+    tasks = [open_tasks_line(ledger, 20)] if ledger.open_tasks() else []
+    return [*found, *check_lines(ledger), *error_lines(ledger), *tasks]

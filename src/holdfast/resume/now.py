@@ -8,8 +8,9 @@ from collections.abc import Iterator
 from holdfast.base.text import clipped, end_of, one_line, same_command, sentences, start_of
 from holdfast.model.gathered import Gathered, Happening, LastStep, Stop, TestRun, Turn
 from holdfast.resume.briefing import Statement
-from holdfast.resume.ledger import WorkLedger
-from holdfast.resume.rendering import code, condensed, listed, prose, quoted
+from holdfast.resume.ledger import WorkLedger, is_a_run
+from holdfast.resume.rendering import code, condensed, finding, listed, prose, quoted
+from holdfast.resume.summary import next_step
 
 _SHORT_REQUEST = 70
 _SHORT_PLAN = 40  # "Let me check:" says nothing by itself
@@ -29,37 +30,42 @@ _DONE = {
 _LOOKING = ("read", "search")
 
 
-def now(found: Gathered, ledger: WorkLedger, room: int, *, summarised: bool = False) -> Iterator[Statement]:
-    """`summarised`: the agent's own summary stands below. It knows better than rules what was to come."""
+def now(found: Gathered, ledger: WorkLedger, room: int, summarised: str = "") -> Iterator[Statement]:
+    """`summarised`: the agent's own summary, which stands below and knows better what was to come."""
     goal = _goal(found, room)
     if goal:
         yield Statement(
             "now", "requests", f"Goal: {goal}", 0, index=found.turns[-1].index if found.turns else 0
         )
-    if found.messages or found.stopped_because:
+    if (found.messages or found.stopped_because) and not (summarised and found.stop.kind in _KNOWN_BETTER):
         compacted = " The window had just been compacted." if found.stop.compacted else ""
         known = " The summary may tell it." if summarised and found.stop.kind == "in_flight" else ""
         yield Statement("now", "state", f"Stopped: {_stopped(found, ledger)}{known}{compacted}", 0)
-    words = _words(found)
+    words = None if summarised else _words(found)
     if words:
         full = quoted(_both_ends(words.text, max(150, min(460, room // 12))))
+        since = sum(one.index > words.index for one in found.happened if one.outcome)
+        lead = f"{_LEAD[words.kind]}{f' ({since} steps before the end)' if since > 2 else ''}"
         yield Statement(
-            "now",
-            "state",
-            f"{_LEAD[words.kind]}: {full}",
-            0,
-            f"{_LEAD[words.kind]}: {quoted(words.text, 150)}",
-            words.index,
+            "now", "state", f"{lead}: {full}", 0, f"{lead}: {quoted(words.text, 150)}", words.index
         )
     steps = list(_next(found, ledger))
     if summarised:
         steps = [] if found.stop.kind == "in_flight" else list(_certain(found, ledger))
-        steps.append("what the summary below names as the current work and the next step.")
+        told = next_step(summarised)
+        steps.append(
+            f"by the summary below: {quoted(condensed(told, 500))}"
+            if told
+            else "what the summary below names as the current work and the next step."
+        )
     if steps or goal:
+        steps = [one for one in steps if one != _FROM_THE_LAST_STEP or len(steps) == 1]
         text = " Then: ".join(steps[:3]) or "go on with that goal from the last step."
         yield Statement("now", "next steps", f"Next: {text}", 0)
 
 
+# A summary is written after the record's last line: how that line reads is out of date beside it.
+_KNOWN_BETTER = ("spoke", "working", "unknown")
 _LEAD = {"said": "The agent's last words", "thought": "The agent's last thought"}
 
 
@@ -75,14 +81,24 @@ def _goal(found: Gathered, room: int) -> str:
     if not found.turns:
         return prose(found.issue, 300)
     latest = found.turns[-1]
-    whole = len(latest.said) <= goal_room(room)
+    whole = len(latest.said) <= goal_room(room) and "\n" not in latest.said.strip()
     words = (
         quoted(latest.said) if whole else f"{quoted(latest.said, goal_room(room) // 2)} (more of it below)"
     )
-    if latest.asked:
+    if latest.after:
+        words += f", said after the agent's {quoted(latest.after)}"
+    elif latest.asked:
         words += f", in answer to {quoted(latest.asked, 260)}"
-    before = _request_before(found.turns) if len(latest.said) < _SHORT_REQUEST else None
-    return f"{words}; before that: {quoted(condensed(before.said, 240))}" if before and room > 1500 else words
+    if len(latest.said) >= _SHORT_REQUEST or room <= 1500:
+        return words
+    if found.plan and found.plan.index > latest.index:
+        return f"{words}; the plan that the user then agreed to: {quoted(title_of(found.plan.text), 160)}"
+    before = _request_before(found.turns)
+    return f"{words}; before that: {quoted(condensed(before.said, 240))}" if before else words
+
+
+def title_of(plan: str) -> str:
+    return next((line.strip("#* ") for line in plan.split("\n") if line.strip("#* ")), "")
 
 
 def _request_before(turns: tuple[Turn, ...]) -> Turn | None:
@@ -196,9 +212,27 @@ def _next(found: Gathered, ledger: WorkLedger) -> Iterator[str]:
     yield from _certain(found, ledger)
     if stop.kind == "asked":
         return
-    if stop.kind not in ("unanswered", "stopped") and (intention := _intention(found)):
+    intention = _intention(found) if stop.kind not in ("unanswered", "stopped") else ""
+    if intention:
         yield intention
-    yield from _from_ledger(ledger)
+    if _only_looking(found):
+        if not intention:
+            yield "go on with the user's request from there; no file was edited for it so far."
+        return
+    running = [call.target for call in stop.calls if _is_check(call.target, ledger)]
+    since = found.turns[-1].index if found.turns else 0
+    unused = [one.name for one in found.unused if one.index >= since]
+    yield from _from_ledger(ledger, same_command(running[-1]) if running else "", unused)
+
+
+def _only_looking(found: Gathered) -> bool:
+    """Whether the latest request has led to no edit, and the list of tasks is not about it."""
+    since = found.turns[-1].index if found.turns else 0
+    return (
+        found.stop.kind in ("working", "in_flight")
+        and found.todos_index < since
+        and all(file.last_edit_index < since for file in found.files)
+    )
 
 
 def _certain(found: Gathered, ledger: WorkLedger) -> Iterator[str]:
@@ -219,6 +253,8 @@ def _after_call(call: LastStep, ledger: WorkLedger) -> str:
         return f"look whether {ledger.paths(call.target)} was written, and finish that edit."
     if call.kind in _LOOKING:
         return f"repeat {_call(call, ledger)}: it only looks."
+    if call.kind == "shell" and _is_check(call.target, ledger):
+        return f"run {code(call.target, 300)} again: what it said is not recorded."
     if call.kind == "shell":
         return (
             f"run {code(call.target, 300)} again if it only checks; otherwise look first at what it has done."
@@ -226,9 +262,14 @@ def _after_call(call: LastStep, ledger: WorkLedger) -> str:
     return f"find out what became of {_call(call, ledger)}."
 
 
+def _is_check(command: str, ledger: WorkLedger) -> bool:
+    return any(same_command(run.command) == same_command(command) for run in ledger.checks)
+
+
 def _intention(found: Gathered) -> str:
     """What the agent had announced and had not done when the record ends."""
-    steps = [one for one in found.happened if one.kind != "user"]
+    asked = max((one.index for one in found.happened if one.kind == "user"), default=-1)
+    steps = [one for one in found.happened if one.index > asked]
     if not steps:
         return ""
     last = steps[-1]
@@ -239,14 +280,38 @@ def _intention(found: Gathered) -> str:
     if spoken is last:
         return f"do what the agent had announced last, unless it is done: {quoted(plan, 300)}."
     if last.kind in _LOOKING and plan:
-        return f"go on with what that look was for: {quoted(plan, 300)}."
+        return _after_a_look(steps, plan)
     if last.outcome == "error":
         return f"settle what just failed: {code(last.told, 200)}."
-    return (
-        f"go on from {quoted(plan, 240)}."
-        if plan and last.kind in ("edit", "write") and _is_many(spoken.text)
-        else ""
-    )
+    return _rest_of(spoken) if last.kind in ("edit", "write") else ""
+
+
+def _rest_of(spoken: Happening) -> str:
+    """Where more than one edit was announced: one was made, and nothing tells whether it was all."""
+    told = sentences(spoken.text)[-1:] or [""]
+    several = _SEVERAL.search(told[0]) or (spoken.kind == "said" and _TWO_DEEDS.search(told[0]))
+    if not several:
+        return ""
+    what = f": {quoted(told[0], 300)}" if len(told[0]) > _SHORT_PLAN else " (the last words above)"
+    return f"see that all that was set out is done, the last edit may be only a part of it{what}."
+
+
+_SEVERAL = re.compile(
+    r"\b(?:both|all|each|every|remaining|several|callers?|call sites?|everywhere)\b", re.IGNORECASE
+)
+_TWO_DEEDS = re.compile(r"`[^`]+`.*,? and (?:then |also )?\w+ .*`[^`]+`")
+
+
+def _after_a_look(steps: list[Happening], plan: str) -> str:
+    """What the look was for; where the agent did not say, what it had found by then."""
+    if finding(plan)[1] > 0:
+        return f"go on with what that look was for: {quoted(plan, 300)}."
+    told = [finding(one.text) for one in steps if one.kind in ("said", "thought")][-_NEWEST_WORDS:]
+    found = next((text for text, worth in reversed(told) if worth > 0), "")
+    return f"go on with the user's request from what was found last: {quoted(found, 300)}." if found else ""
+
+
+_NEWEST_WORDS = 4
 
 
 def _spoken(steps: list[Happening]) -> Happening | None:
@@ -274,17 +339,6 @@ def _announcement(text: str) -> str:
     return clipped(one_line(plan or text), 300)
 
 
-def _is_many(text: str) -> bool:
-    """Whether what was announced is more than one edit."""
-    return bool(
-        re.search(
-            r"\b(?:both|all|each|every|remaining|several|callers?|call sites?|everywhere)\b"
-            r"|\n\s*(?:\d+[.)]|[-*]) ",
-            text,
-        )
-    )
-
-
 def _when_finished(found: Gathered, ledger: WorkLedger) -> Iterator[str]:
     waiting = ledger.open_tasks()
     if waiting and found.todos_index >= (found.turns[-1].index if found.turns else 0):
@@ -295,9 +349,10 @@ def _when_finished(found: Gathered, ledger: WorkLedger) -> Iterator[str]:
         yield "nothing is left to do of the latest request: wait for the user."
 
 
-def _from_ledger(ledger: WorkLedger) -> Iterator[str]:
+def _from_ledger(ledger: WorkLedger, running: str, unused: list[str]) -> Iterator[str]:
+    """`running`: a check that is to be run again anyway; `unused`: what was defined for nobody yet."""
     red = ledger.red
-    if red is not None:
+    if red is not None and same_command(red.command) != running:
         again = (
             f"run {code(red.command, 160)} again"
             if red.edited_since
@@ -313,15 +368,9 @@ def _from_ledger(ledger: WorkLedger) -> Iterator[str]:
         )
         yield f"{left}conclude the {ledger.git.under_way} once the checks pass."
     task = ledger.task_at_work()
-    if task is not None:
-        yield (
-            f"see whether the task {quoted(task.text, 200)} is done (files were written after the plan was "
-            "last updated), else finish it."
-            if ledger.plan_is_older
-            else f"finish the task {quoted(task.text, 200)}."
-        )
-    elif waiting := ledger.open_tasks():
-        yield f"take up the next task of the plan, {quoted(waiting[0].text, 200)}."
+    yield from _tasks(ledger)
+    if unused and task is None:
+        yield f"see where {listed(map(code, unused), 3)} is to be used: no edit so far does."
     if red is None and ledger.checks and ledger.checks[-1].edited_since:
         commands = dict.fromkeys(code(run.command, 120) for run in reversed(ledger.checks) if not run.narrow)
         yield (
@@ -329,15 +378,38 @@ def _from_ledger(ledger: WorkLedger) -> Iterator[str]:
             f"{' and '.join(list(commands)[:2]) or code(ledger.checks[-1].command, 120)}."
         )
     elif red is None and ledger.checks and ledger.uncommitted and not ledger.git.under_way and task is None:
-        yield (
-            "go on from the last step (the newest checks passed after the last edit; no commit of it is in "
-            "the record)."
-        )
-    elif not ledger.checks and ledger.uncommitted:
+        yield _FROM_THE_LAST_STEP
+    elif not ledger.checks and ledger.uncommitted and not any(is_a_run(one) for one in ledger.open_tasks()):
         yield (
             f"check what was written (no test or build is recorded): "
             f"{listed(map(ledger.paths, ledger.uncommitted[-3:]))}."
         )
+
+
+_FROM_THE_LAST_STEP = (
+    "go on from the last step (the newest checks passed after the last edit; no commit of it is recorded)."
+)
+
+
+def _tasks(ledger: WorkLedger) -> Iterator[str]:
+    """The list as the agent left it, moved on by what was plainly written for its tasks since."""
+    waiting = ledger.open_tasks()
+    begun = [one for one in waiting if ledger.files_for(one)]
+    fresh = next((one for one in waiting if one not in begun), None)
+    task = ledger.task_at_work()
+    if begun:
+        files = dict.fromkeys(path for one in begun for path in ledger.files_for(one))
+        yield (
+            f"see that {' and '.join(quoted(one.text, 120) for one in begun[:3])} "
+            f"{'is' if len(begun) == 1 else 'are'} complete in {listed(map(ledger.paths, files), 3)} "
+            "(written since the list of tasks was last updated)"
+            + (f"; then the task {quoted(fresh.text, 200)}." if fresh else ".")
+        )
+    elif task is not None:
+        behind = " (files were written since the list was last updated: it may be done)"
+        yield f"finish the task {quoted(task.text, 200)}{behind if ledger.plan_is_older else ''}."
+    elif fresh:
+        yield f"take up the next task of the plan, {quoted(fresh.text, 200)}."
 
 
 def _whole_after(red: TestRun, ledger: WorkLedger) -> str:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
-from holdfast.base.text import clipped, end_of, one_line, start_of
+from holdfast.base.text import clipped, end_of, one_line, sentences, start_of
 
 # ── quotations ────────────────────────────────────────────────────────────────────────────────────
 
@@ -118,51 +118,75 @@ _ORDERS = re.compile(
 
 
 def condensed(text: str, most: int) -> str:
-    """A long text cut in the middle: beginning, end, headings and orders stay as long as there is room."""
+    """A long text cut in the middle: its beginning and its end, then orders and headings between them."""
     if len(text) <= most:
         return text
     lines = [line.rstrip() for line in text.split("\n")]
     if len(lines) < 6 or most < _TOO_SHORT_FOR_AN_OUTLINE:
         half = (most - len(_GAP) - 2) // 2
         return f"{start_of(text, half)} {_GAP} {end_of(text, half)}"
+    units = list(_units(lines))
     kept: set[int] = set()
     left = most
-    for place in _by_weight(lines):
-        cost = len(lines[place]) + 1 + len(_GAP) + 1
-        if cost <= left:
-            kept.add(place)
+    for unit in (*_as_far_as(units, lines, most // 2), *_as_far_as(units[::-1], lines, most // 4)):
+        left -= 0 if unit[0] in kept else _cost(unit, lines)
+        kept.update(unit)
+    for unit in _by_weight(units, lines):
+        cost = _cost(unit, lines) + len(_GAP) + 1
+        if unit[0] not in kept and cost <= left:
+            kept.update(unit)
             left -= cost
     return _with_gaps(lines, kept) or clipped(text, most)
 
 
-def _by_weight(lines: list[str]) -> list[int]:
-    last = len(lines) - 1
-
-    coded = _in_code(lines)
-
-    def weight(place: int) -> tuple[int, int]:
-        line = lines[place]
-        edge = min(place, last - place)
-        if edge < 3:
-            return 0, edge
-        if place in coded:
-            return 4, edge
-        if _HEADING.match(line):
-            return 1, edge
-        return (2 if _ORDERS.search(line) else 3), edge
-
-    return sorted((place for place, line in enumerate(lines) if line.strip()), key=weight)
+def _as_far_as(units: list[list[int]], lines: list[str], room: int) -> Iterator[list[int]]:
+    """Those from one end on that fit, blocks of code left out that do not."""
+    for unit in units:
+        cost = _cost(unit, lines) + len(_GAP)
+        if cost > room and len(unit) == 1:
+            return
+        if cost <= room:
+            room -= cost
+            yield unit
 
 
-def _in_code(lines: list[str]) -> set[int]:
-    found: set[int] = set()
-    inside = False
+def _cost(unit: list[int], lines: list[str]) -> int:
+    return sum(len(lines[place]) + 1 for place in unit)
+
+
+def conclusion(text: str, most: int) -> str:
+    """A long thought: how it begins, and as much as there is room for of what it comes to."""
+    if len(text) <= most:
+        return text
+    begin = start_of(text, most // 5)
+    return f"{begin} {_GAP} {end_of(text, most - len(begin) - len(_GAP) - 2)}"
+
+
+def _by_weight(units: list[list[int]], lines: list[str]) -> list[list[int]]:
+    """Orders, then headings, then the rest; blocks of code as a whole: half of one is worse than none."""
+
+    def weight(unit: list[int]) -> int:
+        if len(unit) > 1:
+            return 3
+        line = lines[unit[0]]
+        return 0 if _ORDERS.search(line) else 1 if _HEADING.match(line) else 2
+
+    return sorted(units, key=weight)
+
+
+def _units(lines: list[str]) -> Iterator[list[int]]:
+    block: list[int] = []
     for place, line in enumerate(lines):
         mark = line.lstrip().startswith("```")
-        if inside or mark:
-            found.add(place)
-        inside = inside != mark
-    return found
+        if mark or block:
+            block.append(place)
+            if mark and len(block) > 1:
+                yield block
+                block = []
+        elif line.strip():
+            yield [place]
+    if block:
+        yield block
 
 
 def _with_gaps(lines: list[str], kept: set[int]) -> str:
@@ -173,3 +197,69 @@ def _with_gaps(lines: list[str], kept: set[int]) -> str:
         elif line.strip() and (not out or out[-1] != _GAP):
             out.append(_GAP)
     return "\n".join(out)
+
+
+# ── what tells most ───────────────────────────────────────────────────────────────────────────────
+
+_NAMED = re.compile(r"`[^`]+`|\b[a-z]\w*[A-Z_]\w+|\w\(\)")
+_EMPTY_TALK = re.compile(
+    r"^(?:(?:done|good call|got it|great|perfect|ok(?:ay)?|sure|yes|no problem|you(?:'re| are| raise)\b[^.]*"
+    r"|i see|good|that makes sense|makes sense|here(?:'s| is| are)\b[^.]*|found it)[.!,]*\s*)$"
+    r"|^(?:now |ok,? |good,? |great,? )?(?:let me|let's|i'll|i will|i need to|now i)\b|[:?]$",
+    re.IGNORECASE,
+)
+_REASONED = re.compile(
+    r"\b(?:because|since|so that|root cause|turns out|to avoid|to keep|otherwise|instead of|rather than"
+    r"|which means|by design|caused by|the (?:issue|problem|bug|cause|reason|fix) (?:is|was)|misleading"
+    r"|would (?:break|fail|be))\b",
+    re.IGNORECASE,
+)
+
+
+def gist(text: str, most: int) -> str:
+    """The whole sentences that tell most, in their order; points of a list only where there are no others."""
+    told = [one for one in map(prose, sentences(text)) if one.strip("-*_ ") and not _EMPTY_TALK.search(one)]
+    whole = [one for one in told if _WHOLE_SENTENCE.search(one)]
+    if not whole:
+        return _from_the_start(told, most)
+    order = sorted(range(len(whole)), key=lambda place: (-_worth(whole[place]), place))
+    kept: set[int] = set()
+    left = most
+    for place in order:
+        if len(whole[place]) < left:
+            kept.add(place)
+            left -= len(whole[place]) + 1
+    return " ".join(whole[place] for place in sorted(kept)) or prose(whole[order[0]], most)
+
+
+_WHOLE_SENTENCE = re.compile(r"^[A-Z`\"'(].{20,}[.!]$")
+
+
+def _from_the_start(points: list[str], most: int) -> str:
+    told = ""
+    for point in points:
+        if told and len(told) + len(point) + 2 > most:
+            break
+        told = f"{told}{' ' if told.endswith('.') else '; '}{point}" if told else prose(point, most)
+    return told
+
+
+_APPROVES = re.compile(r"(?:good|great|perfect|ok(?:ay)?|excellent)\b", re.IGNORECASE)
+
+
+def _says_something(sentence: str) -> bool:
+    return _WHOLE_SENTENCE.search(sentence) is not None and not _EMPTY_TALK.search(sentence)
+
+
+def _worth(sentence: str) -> int:
+    return (
+        2 * bool(_REASONED.search(sentence)) + bool(_NAMED.search(sentence)) - bool(_APPROVES.match(sentence))
+    )
+
+
+def finding(text: str) -> tuple[str, int]:
+    """The sentence that says most of what was found or meant, and how much that is; below 0 it is nothing."""
+    told = [one for one in sentences(text) if len(one) > 24] or [one_line(text)]
+    worth = [(_worth(one) if _says_something(one) else -1, -place) for place, one in enumerate(told)]
+    best = max(worth)
+    return told[-best[1]], best[0]

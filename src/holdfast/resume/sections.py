@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 
-from holdfast.base.text import one_line, same_command, sentences
+from holdfast.base.text import end_of, one_line, same_command, start_of
 from holdfast.model.gathered import (
     Choice,
     CommandUse,
@@ -13,6 +13,7 @@ from holdfast.model.gathered import (
     FileUse,
     Gathered,
     Happening,
+    Insight,
     Recorded,
     Review,
     Turn,
@@ -20,32 +21,79 @@ from holdfast.model.gathered import (
 from holdfast.resume import ledger as facts
 from holdfast.resume.briefing import Statement
 from holdfast.resume.ledger import WorkLedger
-from holdfast.resume.now import goal_room, goes_on
-from holdfast.resume.rendering import code, condensed, fenced, listed, prose, quoted, times
+from holdfast.resume.now import goal_room, goes_on, title_of
+from holdfast.resume.rendering import (
+    code,
+    conclusion,
+    condensed,
+    fenced,
+    finding,
+    gist,
+    listed,
+    prose,
+    quoted,
+)
 
 # ── what the user wants ───────────────────────────────────────────────────────────────────────────
 
 _WHOLE_MESSAGE = 400
 _OBJECTS = re.compile(
-    r"^(?:no\b|nope|stop|undo|revert|that'?s (?:not|wrong)|not quite|don'?t|i (?:did not|didn'?t))",
+    r"^(?:no\b|nope|stop(?=[,.! ]*$|[,.!])|undo|revert|that'?s (?:not|wrong)|not quite|don'?t"
+    r"|i (?:did not|didn'?t))",
     re.IGNORECASE,
 )
 _PINNED = -1
+_TOLD_WITH_A_TURN = 520
 SAID = "recorded user messages"
 OTHERS = "recorded actions"
 _KINDS = {"assistant_response": "agent", "system_event": "event", "pause_started": "at the start"}
 
 
-def wants(found: Gathered, room: int) -> Iterator[Statement]:
+def wants(found: Gathered, room: int, *, outcomes: bool = True) -> Iterator[Statement]:
+    """`outcomes`: with what came of each; a summary beside it tells that better."""
     yield from _given(found)
     yield from _recorded(found, room)
     turns = _without_repeats(found.turns)
+    brief, turns = _brief_ones(turns)
+    if brief:
+        said = "; ".join(quoted(turn.said) for turn in brief)
+        text = f"Said earlier, in few words: {said}"
+        yield Statement("wants", "user messages", text, 2, index=brief[-1].index, counts=len(brief))
     for place, turn in enumerate(turns):
         following = turns[place + 1] if place + 1 < len(turns) else None
         if following is None and len(turn.said) <= goal_room(room) and "\n" not in turn.said:
             continue  # it stands in the first line, whole
-        yield _turn(turn, following, len(turns) < 3, room)
+        yield _turn(turn, following, len(turns) - place, room) if outcomes else _words_of(turn)
+    yield from _agreed_plan(found, room)
     yield from _refused(found)
+
+
+def _brief_ones(turns: list[Turn]) -> tuple[list[Turn], list[Turn]]:
+    """Older messages of a few words that settle nothing ("commit this"), and the others."""
+    older = turns[:-_RECENT_TURNS]
+    brief = [
+        turn
+        for turn in older
+        if len(turn.said) <= _FEW_WORDS and not (turn.asked or turn.constraint or turn.correction)
+    ]
+    return brief, [turn for turn in turns if turn not in brief]
+
+
+_RECENT_TURNS = 5
+_FEW_WORDS = 60
+
+
+def _agreed_plan(found: Gathered, room: int) -> Iterator[Statement]:
+    """It is what the work follows, until something else was asked for."""
+    if found.plan is None:
+        return
+    at_work = not any(
+        turn.index > found.plan.index and len(turn.said) > _WHOLE_MESSAGE for turn in found.turns
+    )
+    text = condensed(found.plan.text, max(500, min(2200, room // 5)))
+    lead = "The plan that the user agreed to:"
+    short = f"{lead}\n{fenced(condensed(found.plan.text, max(300, min(900, room // 10))))}"
+    yield Statement("wants", "plans", f"{lead}\n{fenced(text)}", 1 if at_work else 5, short, found.plan.index)
 
 
 def _given(found: Gathered) -> Iterator[Statement]:
@@ -98,46 +146,68 @@ def _without_repeats(turns: Iterable[Turn]) -> list[Turn]:
     return sorted(newest.values(), key=lambda turn: turn.index)
 
 
-def _turn(turn: Turn, following: Turn | None, is_goal: bool, room: int) -> Statement:
+def _turn(turn: Turn, following: Turn | None, age: int, room: int) -> Statement:
+    """`age` counts from the latest message, which is 1."""
     is_latest = following is None
     rule = turn.constraint or turn.correction
-    most = max(_WHOLE_MESSAGE, room // (4 if is_latest or is_goal else 12))
-    words = _quotation(turn.said, most, is_latest)
-    asked = f"{quoted(turn.asked, 420)} → " if turn.asked else ""
-    least = f"{asked}{quoted(condensed(turn.said, max(225, room // 7) if is_latest else _WHOLE_MESSAGE))}"
+    most = max(_WHOLE_MESSAGE, room * 2 // 5 if is_latest else room // 4 if age < 3 else min(600, room // 12))
+    words = _quotation(turn.said, most, is_latest) if age < 3 else quoted(_beginning(turn.said, most))
+    asked = _asked(turn)
+    short = quoted(
+        condensed(turn.said, max(225, room // 7)) if is_latest else _beginning(turn.said, _WHOLE_MESSAGE)
+    )
     rank = 1 if is_latest or rule or turn.asked else 2
     return Statement(
-        "wants", "user messages", f"{asked}{words}{_outcome(turn, following)}", rank, least, turn.index
+        "wants",
+        "user messages",
+        f"{asked}{words}{_outcome(turn, following, _TOLD_WITH_A_TURN if age < 5 else 280)}",
+        rank,
+        f"{asked}{short}{_outcome(turn, following, _short_outcome(age, room))}",
+        turn.index,
     )
+
+
+def _short_outcome(age: int, room: int) -> int:
+    if room < _SMALL:
+        return 0
+    return 180 if age < 9 else 110
+
+
+_SMALL = 5_000
+
+
+def _words_of(turn: Turn) -> Statement:
+    words = quoted(_beginning(turn.said, _WHOLE_MESSAGE))
+    return Statement("wants", "user messages", f"{_asked(turn)}{words}", 1, "", turn.index)
+
+
+def _beginning(text: str, most: int) -> str:
+    """What older words were about their beginning says; how they end is kept for what is asked there."""
+    if len(text) <= most:
+        return text
+    return f"{start_of(one_line(text), most - 100)} […] {end_of(one_line(text), 90)}"
+
+
+def _asked(turn: Turn) -> str:
+    if turn.after:
+        return f"(after the agent's {quoted(turn.after)}) "
+    return f"{quoted(turn.asked, 420)} → " if turn.asked else ""
 
 
 def _quotation(text: str, most: int, is_latest: bool) -> str:
     short = condensed(text, most)
-    return f"\n{fenced(short)}\n " if "\n" in short and (len(short) > 300 or is_latest) else quoted(short)
+    return f"\n{fenced(short)}" if "\n" in short and (len(short) > 300 or is_latest) else quoted(short)
 
 
-def _outcome(turn: Turn, following: Turn | None) -> str:
+def _outcome(turn: Turn, following: Turn | None, most: int) -> str:
     if following is None:
         return ""
-    if _OBJECTS.match(following.said) and not following.said.rstrip().endswith("?"):
+    if _OBJECTS.match(following.said) and not following.said.rstrip().endswith("?") and not turn.asked:
         return " → the user objected, see the next"
     if not turn.reported:
         return " → stopped by the user" if turn.cut_short else ""
-    told = _summary(turn.reported, 260)
+    told = gist(turn.reported, most) if most else ""
     return f" → {told}" if told else ""
-
-
-def _summary(text: str, most: int) -> str:
-    """As many whole sentences as fit; the first is cut where it is too long by itself."""
-    told = ""
-    for sentence in sentences(text):
-        piece = prose(sentence)
-        if not piece.strip("-*_ ") or piece.endswith((":", "?")) or re.match(r"(?i)(?:now )?let me\b", piece):
-            continue
-        if told and len(told) + len(piece) >= most:
-            break
-        told = f"{told} {piece}" if told else prose(piece, most)
-    return told
 
 
 def _refused(found: Gathered) -> Iterator[Statement]:
@@ -154,14 +224,14 @@ def _refused(found: Gathered) -> Iterator[Statement]:
 
 # ── decisions ─────────────────────────────────────────────────────────────────────────────────────
 
-_MOST_CHOICES = 6
-_MOST_CAUSES = 5
+_MOST_CHOICES = 4
+_MOST_CAUSES = 3
 _REJECTS = re.compile(
     r"^(?:no\b|nope|undo|revert|that'?s (?:not|wrong)|not quite|don'?t|i (?:did not|didn'?t))", re.IGNORECASE
 )
 _SET_OUT = re.compile(
     r"^(?:now )?(?:let me|let's|i'll|i will|i'm going to)\b.{0,40}\b(?:check|look|audit|read|find"
-    r"|search|fix|update|run|verify|invoke)\b",
+    r"|search|fix|update|run|verify|invoke|start|begin)\b",
     re.IGNORECASE,
 )
 _CAUSE = re.compile(
@@ -172,14 +242,25 @@ _CAUSE = re.compile(
 
 
 def decisions(found: Gathered) -> Iterator[Statement]:
+    known = " ".join(gist(turn.reported, _TOLD_WITH_A_TURN) for turn in found.turns[:-1])
     for place, choice in enumerate(reversed(found.choices[-40:])):
-        if place < 12 and (text := _choice(choice, found.turns)):
+        if place < 8 and (text := _choice(choice, found.turns)) and choice.description not in known:
             yield Statement(
                 "decisions", "decisions", text, 4 if place < _MOST_CHOICES else 8, index=choice.index
             )
     causes = [one for one in found.insights if _CAUSE.search(one.text) and not one.text.endswith("…")]
-    for insight in reversed(causes[-_MOST_CAUSES:]):
-        yield Statement("decisions", "findings", f"Found: {prose(insight.text, 280)}", 5, index=insight.index)
+    since = _since(found)
+    causes = [one for one in causes if one.text not in known and one.index >= since]
+    for insight in reversed(_longest(causes)[-_MOST_CAUSES:]):
+        text = f"The agent's diagnosis, unchecked: {quoted(insight.text, 280)}"
+        yield Statement("decisions", "findings", text, 5, index=insight.index)
+
+
+def _longest(insights: list[Insight]) -> list[Insight]:
+    """Of two that say the same, the one that says more."""
+    return [
+        one for one in insights if not any(one.text in other.text for other in insights if other is not one)
+    ]
 
 
 def _choice(choice: Choice, turns: tuple[Turn, ...]) -> str:
@@ -189,7 +270,8 @@ def _choice(choice: Choice, turns: tuple[Turn, ...]) -> str:
         return ""
     if after is not None and _REJECTS.match(after.said):
         return f"Rejected by the user ({quoted(after.said, 120)}): {text}"
-    return text if choice.rationale or choice.index == 0 else ""
+    stated = choice.rationale and re.match(r"[A-Z`]", text) and not text.endswith((":", "…", "either"))
+    return text if stated or choice.index == 0 else ""
 
 
 # ── state ─────────────────────────────────────────────────────────────────────────────────────────
@@ -206,10 +288,12 @@ def state(found: Gathered, ledger: WorkLedger, room: int) -> Iterator[Statement]
     yield from _checks(ledger)
     for text in facts.error_lines(ledger):
         yield Statement("state", "errors", text, 2)
-    for place, text in enumerate(facts.task_lines(ledger)):
-        yield Statement(
-            "state", "open tasks" if text.startswith("Task,") else "done tasks", text, 2 if place < 20 else 5
-        )
+    if waiting := ledger.open_tasks():
+        few = facts.open_tasks_line(ledger, 4)
+        text = facts.open_tasks_line(ledger, 20)
+        yield Statement("state", "open tasks", text, 2, few, counts=len(waiting))
+        if text := facts.done_tasks_line(ledger):
+            yield Statement("state", "done tasks", text, 3)
     yield from _reviews(found)
     yield from _reports(found, room)
 
@@ -266,31 +350,24 @@ def is_told(review: Review) -> bool:
 
 
 def _reports(found: Gathered, room: int) -> Iterator[Statement]:
+    """In full where the latest request led to it; the work has gone on from an older one."""
+    since = _since(found)
     for report in reversed(found.reports[-3:]):
         lead = f"A sub-agent reported on {quoted(report.about, 100)}: "
+        short = f"{lead}{quoted(_gist(report.text), 420)}"
         most = max(300, min(1400, room // 8))
-        yield Statement(
-            "state",
-            "sub-agent reports",
-            f"{lead}\n{fenced(condensed(report.text, most))}",
-            5,
-            f"{lead}{quoted(_gist(report.text), 420)}",
-            report.index,
-        )
-
-
-_NAMED = re.compile(r"`[^`]+`|\b[a-z]\w*[A-Z_]\w+|\w\(\)")
+        full = f"{lead}\n{fenced(condensed(report.text, most))}" if report.index >= since else short
+        yield Statement("state", "sub-agent reports", full, 5, short, report.index)
 
 
 def _gist(text: str) -> str:
     """The sentences that name something; a report without any by its beginning and end."""
-    named = "\n".join(one for one in sentences(text) if _NAMED.search(one))
-    return _summary(named, 400) or condensed(text, 300)
+    return gist(text, 400) or condensed(text, 300)
 
 
 # ── the work at hand ──────────────────────────────────────────────────────────────────────────────
 
-_GROUPS = 14
+_GROUPS = 8
 _FINISHED = ("answered", "spoke", "asked")
 
 
@@ -300,7 +377,7 @@ def half_done(found: Gathered, ledger: WorkLedger, room: int) -> Iterator[Statem
     if found.stop.kind in _FINISHED and not goes_on(found):
         yield from _closing(found, room)
         return
-    groups = list(_groups(steps))
+    groups = list(_joined(_groups(steps)))
     shown = groups[-_GROUPS:]
     if len(groups) > len(shown):
         yield Statement("half-done", "steps", f"({len(groups) - len(shown)} steps before these)", 6)
@@ -312,13 +389,17 @@ def half_done(found: Gathered, ledger: WorkLedger, room: int) -> Iterator[Statem
     yield from _plan(found, steps, room)
     yield from _thought(steps, room)
     yield from _report_before(found, room)
-    yield from _hunk(found, ledger)
+    yield from _unused(found, ledger, since)
+    yield from _last_result(steps, room)
+    yield from _hunks(found, ledger, since, room)
 
 
 def _since(found: Gathered) -> int:
     """The newest message with something to do in it; "go on" belongs to the one before."""
     turns = [turn for turn in found.turns if len(turn.said) > 25] or list(found.turns)
     latest = turns[-1].index if turns else 0
+    if found.plan and found.plan.index > latest:
+        return found.plan.index
     if found.stop.kind == "unanswered" and len(turns) > 1:
         return turns[-2].index
     return latest
@@ -349,53 +430,66 @@ def _groups(steps: list[Happening]) -> Iterator[list[Happening]]:
         yield group
 
 
+def _joined(groups: Iterable[list[Happening]]) -> Iterator[list[Happening]]:
+    """What follows without a word of its own belongs to the words before."""
+    open_group: list[Happening] = []
+    for group in groups:
+        words = [one for one in group if one.kind in ("said", "thought")]
+        if open_group and all(finding(one.text)[1] < 0 for one in words):
+            open_group = [*open_group, *(one for one in group if one not in words)]
+            continue
+        if open_group:
+            yield open_group
+        open_group = group
+    if open_group:
+        yield open_group
+
+
 def _group(group: list[Happening], ledger: WorkLedger) -> str:
-    said = next((one for one in group if one.kind == "said"), None)
-    thought = next((one for one in group if one.kind == "thought"), None)
-    words = (
-        quoted(_opening(said.text), 200)
-        if said
-        else f"(thought) {quoted(_opening(thought.text), 160)}"
-        if thought
-        else ""
-    )
+    words = [one for one in group if one.kind in ("said", "thought")]
     calls = [one for one in group if one.kind not in ("said", "thought")]
-    deeds = "; ".join(_deeds(calls, ledger))
-    return " → ".join(part for part in (words, deeds) if part)
-
-
-def _opening(text: str) -> str:
-    return next((one for one in sentences(text) if len(one) > 24), one_line(text))
+    said = max(words, key=lambda one: (finding(one.text)[1], one.kind == "said"), default=None)
+    told, worth = finding(said.text) if said else ("", 0)
+    if said and calls and worth < 0:
+        told = ""  # "Let me look at this": the call says it
+    lead = quoted(told, 260) if told else ""
+    return " → ".join(part for part in (lead, "; ".join(_deeds(calls, ledger))) if part)
 
 
 def _deeds(calls: list[Happening], ledger: WorkLedger) -> Iterator[str]:
     looked = [one for one in calls if one.kind in ("read", "search") and one.outcome != "error"]
     if looked:
         yield f"looked at {listed((_looked(one, ledger) for one in looked), 4)}"
-    for one in calls:
-        if one in looked:
-            continue
-        yield _deed(one, ledger)
+    yield from dict.fromkeys(_deed(one, ledger) for one in calls if one not in looked)
 
 
 def _looked(one: Happening, ledger: WorkLedger) -> str:
     return ledger.paths(one.text) if one.kind == "read" else code(one.text, 60)
 
 
+_ENDED = {
+    "error": " failed",
+    "interrupted": " was refused or stopped",
+    None: " (no result recorded)",
+    "unknown": " (no result recorded)",
+}
+_LONG_COMMAND = 100
+
+
 def _deed(one: Happening, ledger: WorkLedger) -> str:
-    ended = {
-        "error": " failed",
-        "interrupted": " was refused or stopped",
-        None: " (no result recorded)",
-        "unknown": " (no result recorded)",
-    }.get(one.outcome, "")
+    ended = _ENDED.get(one.outcome, "")
     if one.kind in ("edit", "write", "delete"):
         verb = {"edit": "edited", "write": "wrote", "delete": "removed"}[one.kind]
         names = f" ({listed(map(code, one.told.split(', ')), 4)})" if one.told and one.outcome == "ok" else ""
         return f"{verb} {ledger.paths(one.text)}{names}{ended}"
+    if one.kind == "plan":
+        return f"put its plan {quoted(title_of(one.text), 120)} to the user{ended}"
     told = f": {code(one.told, 150)}" if one.told else ""
     tool = "sub-agent " if one.kind == "agent" else ""
-    return f"{tool}{code(one.text, 150)}{ended}{told}"
+    what = code(one.text, 240)
+    if one.about and len(one.text) > _LONG_COMMAND and not one.text.startswith(("git ", "printf")):
+        what = f"{prose(one.about, 100)} ({code(one.text, 60)})"
+    return f"{tool}{what}{ended}{told}"
 
 
 _POINTS = re.compile(r"^\s*(?:[-*•]|\d+[.)])\s+\S", re.MULTILINE)
@@ -405,7 +499,7 @@ def _plan(found: Gathered, steps: list[Happening], room: int) -> Iterator[Statem
     """Where the agent set out what there is to do, in points: what is not among the steps is left."""
     plans = [one for one in steps if one.kind in ("said", "thought") and len(_POINTS.findall(one.text)) > 2]
     if plans and plans[-1] is not steps[-1] and plans[-1].text[:200] != found.last_words[:200]:
-        text = condensed(plans[-1].text, max(400, min(1400, room // 6)))
+        text = conclusion(plans[-1].text, max(400, min(1400, room // 6)))
         lead = "The agent had set out, before the last steps above:"
         yield Statement(
             "half-done", "plans", f"{lead}\n{fenced(text)}", 4, f"{lead} {quoted(text, 300)}", plans[-1].index
@@ -415,7 +509,8 @@ def _plan(found: Gathered, steps: list[Happening], room: int) -> Iterator[Statem
 def _report_before(found: Gathered, room: int) -> Iterator[Statement]:
     """What a short request ("do it again") refers to."""
     if (
-        len(found.turns) > 1
+        found.stop.kind != "unanswered"  # then they are the last words
+        and len(found.turns) > 1
         and len(found.turns[-1].said) < _SHORT_REQUEST
         and len(found.turns[-2].reported) > 200
     ):
@@ -436,9 +531,14 @@ _SHORT_REQUEST = 70
 
 def _thought(steps: list[Happening], room: int) -> Iterator[Statement]:
     """What the agent had in mind at the end, where it kept it to itself."""
-    thoughts = [one for one in steps if one.kind == "thought"]
-    if thoughts and len(thoughts[-1].text) > 160 and len(_POINTS.findall(thoughts[-1].text)) < 3:
-        text = condensed(thoughts[-1].text, max(300, min(1200, room // 8)))
+    thoughts = [one for one in steps if one.kind in ("said", "thought")][-1:]
+    if (
+        thoughts
+        and thoughts[-1].kind == "thought"
+        and len(thoughts[-1].text) > 160
+        and len(_POINTS.findall(thoughts[-1].text)) < 3
+    ):
+        text = conclusion(thoughts[-1].text, max(300, min(1200, room // 8)))
         yield Statement(
             "half-done",
             "thoughts",
@@ -449,22 +549,51 @@ def _thought(steps: list[Happening], room: int) -> Iterator[Statement]:
         )
 
 
-def _hunk(found: Gathered, ledger: WorkLedger) -> Iterator[Statement]:
-    edit = found.last_edit
-    if edit and edit.new.strip() and edit.path in ledger.uncommitted:
+def _unused(found: Gathered, ledger: WorkLedger, since: int) -> Iterator[Statement]:
+    for one in [one for one in found.unused if one.index >= since][-3:]:
+        text = f"Defined in {ledger.paths(one.path)}, and no edit so far uses it: {code(one.name)}"
+        yield Statement("half-done", "edits", text, 3, index=one.index)
+
+
+def _last_result(steps: list[Happening], room: int) -> Iterator[Statement]:
+    """What came back last, where a line could not tell it: nobody need ask for it again."""
+    last = next((one for one in reversed(steps) if one.outcome), None)
+    if last and len(last.result) > _TOLD_IN_A_LINE and last.kind in ("shell", "search"):
+        text = condensed(last.result, max(300, min(900, room // 12)))
         yield Statement(
             "half-done",
-            "edits",
-            f"The newest edit, in {ledger.paths(edit.path)}, put in:\n{fenced(edit.new)}",
-            6,
-            index=edit.index,
+            "results",
+            f"The last result, of {code(last.text, 120)}:\n{fenced(text)}",
+            5,
+            index=last.index,
         )
+
+
+_TOLD_IN_A_LINE = 160
+
+
+def _hunks(found: Gathered, ledger: WorkLedger, since: int, room: int) -> Iterator[Statement]:
+    """What the newest edits put in, while nothing has been committed since."""
+    open_edits = [one for one in found.edits if one.path in ledger.uncommitted and one.new.strip()]
+    for age, edit in enumerate(reversed(open_edits)):
+        if age and edit.index < since:
+            break
+        lead = f"{'The newest edit' if not age else 'The edit before it'}, in {ledger.paths(edit.path)}:"
+        text = condensed(edit.new, max(300, min(1200, room // 8)))
+        yield Statement(
+            "half-done", "edits", f"{lead}\n{fenced(text)}", 4 if not age else 6, index=edit.index
+        )
+        if age == _HUNKS - 1:
+            break
+
+
+_HUNKS = 3
 
 
 # ── map ───────────────────────────────────────────────────────────────────────────────────────────
 
 _FILES_SHOWN = 14
-_READ_SHOWN = 5
+_READ_SHOWN = 8
 _NAMES = 4
 _ROUTINE = re.compile(
     r"\b(?:tests?|lint|build|fmt|format|check|typecheck|vet|compile|make|install|start|run)\b"
@@ -473,7 +602,7 @@ _ONE_SPOT = re.compile(
     r"\b(?:grep|rg|find|sed|awk|cat|ls|head|tail|echo|cd|git (?:diff|show|add|log|reset"
     r"|checkout))\b|\b[0-9a-f]{7,40}\b"
 )
-_COMMANDS_SHOWN = 6
+_COMMANDS_SHOWN = 8
 
 
 def map_of(found: Gathered, ledger: WorkLedger) -> Iterator[Statement]:
@@ -483,24 +612,42 @@ def map_of(found: Gathered, ledger: WorkLedger) -> Iterator[Statement]:
     talked = {name.text for name in found.names if name.talked}
     beside = _names_by_file(found, talked)
     for place, file in enumerate(changed):
-        rank = 4 if place < _FILES_SHOWN else 6
-        yield Statement(
-            "map", "files", _changed(file, ledger, beside), rank, ledger.paths(file.path), file.last_index
-        )
-    elsewhere = [file for file in newest if file.edits and not ledger.paths.is_inside(file.path)]
-    read = [file for file in newest if not file.edits and file.reads]
-    read.sort(key=lambda file: -(file.last_index + 12 * min(file.reads, 5)))
-    for place, file in enumerate([*elsewhere[:2], *read][: _READ_SHOWN + 4]):
-        rank = 5 if place < _READ_SHOWN else 7
+        names = _named(beside.get(file.path, []))
         yield Statement(
             "map",
             "files",
-            _read(file, ledger, beside),
-            rank,
-            f"{ledger.paths(file.path)} (read)" if not file.edits else "",
+            _changed(file, ledger, names),
+            4 if place < _FILES_SHOWN else 6,
+            f"{ledger.paths(file.path)}{names}",
             file.last_index,
         )
-    yield from _commands(found)
+    elsewhere = [file for file in newest if file.edits and not ledger.paths.is_inside(file.path)]
+    if elsewhere:
+        yield _one_line_of("Written outside of the repository", elsewhere[:3], ledger, 5)
+    read = [file for file in newest if not file.edits and file.reads]
+    read.sort(key=lambda file: -(file.last_index + 12 * min(file.reads, 5)))
+    if read:
+        yield _one_line_of("Only read", read[:_READ_SHOWN], ledger, 5)
+    yield from _commands(found, ledger)
+
+
+def not_named(found: Gathered, ledger: WorkLedger, summary: str) -> Iterator[Statement]:
+    """Files that were changed and that a summary does not name."""
+    files = [
+        file
+        for file in found.files
+        if file.edits
+        and not file.deleted
+        and ledger.paths.is_inside(file.path)
+        and file.path.rsplit("/", 1)[-1] not in summary
+    ]
+    if files:
+        yield _one_line_of("Also changed, and not named in the summary", files[-_READ_SHOWN:], ledger, 4)
+
+
+def _one_line_of(lead: str, files: list[FileUse], ledger: WorkLedger, rank: int) -> Statement:
+    paths = "; ".join(ledger.paths(file.path) for file in files)
+    return Statement("map", "files", f"{lead}: {paths}", rank, counts=len(files))
 
 
 def _names_by_file(found: Gathered, talked: set[str]) -> dict[str, list[str]]:
@@ -515,36 +662,42 @@ def _names_by_file(found: Gathered, talked: set[str]) -> dict[str, list[str]]:
     return beside
 
 
-def _changed(file: FileUse, ledger: WorkLedger, beside: dict[str, list[str]]) -> str:
-    deed = "removed" if file.deleted else "new" if file.created else f"edited {times(file.edits)}"
-    if file.created and file.edits > 1:
-        deed = f"new, edited {times(file.edits - 1)} since"
-    by = f" by {file.by}" if file.by else ""
-    return f"{ledger.paths(file.path)}, {deed}{by}{_named(beside.get(file.path, []))}"
+def _changed(file: FileUse, ledger: WorkLedger, names: str) -> str:
+    deed = " (removed)" if file.deleted else " (new)" if file.created else ""
+    by = f", written by {file.by}" if file.by else ""
+    why = "; ".join(_lowered(prose(one, 150)) for one in file.purposes[:_PURPOSES])
+    edited = f". Edited to {why}" if why and not file.deleted else ""
+    return f"{ledger.paths(file.path)}{deed}{by}{names}{edited}"
 
 
-def _read(file: FileUse, ledger: WorkLedger, beside: dict[str, list[str]]) -> str:
-    deed = "written, outside of the repository" if file.edits else "only read"
-    return f"{ledger.paths(file.path)}, {deed}{_named(beside.get(file.path, []))}"
+_PURPOSES = 3
+
+
+def _lowered(words: str) -> str:
+    return f"{words[:1].lower()}{words[1:]}"
 
 
 def _named(names: list[str]) -> str:
-    return f": {'; '.join(map(code, names[:_NAMES]))}" if names else ""
+    return f": {', '.join(map(code, names[:_NAMES]))}" if names else ""
 
 
-def _commands(found: Gathered) -> Iterator[Statement]:
+def _commands(found: Gathered, ledger: WorkLedger) -> Iterator[Statement]:
     """One for each purpose: of those that differ only in what is done with their output, the newest."""
     best: dict[str, CommandUse] = {}
+    red = {same_command(run.command) for run in ledger.checks if not run.passed or run.unsure}
     for use in sorted(found.commands, key=lambda use: use.last_index):
-        if use.runs > use.failures and not _ONE_SPOT.search(use.command.split("|")[0]):
+        if use.last_failed or same_command(use.command) in red:
+            continue
+        if not _ONE_SPOT.search(use.command.split("|")[0]):
             bare = same_command(use.command)
             best.pop(bare, None)
             best[bare] = use
     newest = max((use.last_index for use in best.values()), default=0)
     uses = sorted(best.values(), key=lambda use: -_use_worth(use, newest))
-    for place, use in enumerate(uses[:_COMMANDS_SHOWN]):
+    if shown := uses[:_COMMANDS_SHOWN]:
+        text = "; ".join(code(use.command, 200) for use in shown)
         yield Statement(
-            "map", "commands", f"Run: {code(use.command)}", 4 if place < 3 else 6, index=use.last_index
+            "map", "commands", f"Commands that worked when last run: {text}", 4, counts=len(shown)
         )
 
 
@@ -560,23 +713,28 @@ _LONGEST_TITLE = 80
 _OUTDATED = re.compile(
     r"pending|current work|next step|user messages|files and code|open tasks", re.IGNORECASE
 )
-_SETTLED_SHOWN = 10
+_SETTLED_SHOWN = 8
+_TELLS_NOTHING = re.compile(r"CONFLICT \(|Error Trace:|Exit code|File does not exist|FAIL\b")
 
 
 def earlier(found: Gathered, ledger: WorkLedger, room: int) -> Iterator[Statement]:
     if summary := lasting(found.earlier_summary):
-        most = max(600, min(2200, room // 5))
+        most = max(600, min(1500, room // 7))
         lead = (
             "From the agent's own summary of what came before this record's window (what it "
-            "called pending then is left out):"
+            "called pending then is left out; what it says may have been overtaken since):"
         )
         yield Statement("earlier", "earlier summary", f"{lead}\n{fenced(condensed(summary, most))}", 5)
     still_open = set(ledger.open_errors)
     met = [
-        one for one in found.failures if not one.message.startswith("CONFLICT (") and one not in still_open
+        one
+        for one in found.failures
+        if not one.lookup and one not in still_open and not _TELLS_NOTHING.match(one.message)
     ]
-    for failure in reversed(met[-_SETTLED_SHOWN:]):
-        yield Statement("earlier", "errors", _settled(failure), 7, index=failure.index)
+    if met:
+        newest = [_settled(failure) for failure in reversed(met[-_SETTLED_SHOWN:])]
+        text = f"Errors met: {'; '.join(newest)}"
+        yield Statement("earlier", "errors", text, 5, index=met[-1].index, counts=len(newest))
 
 
 def lasting(summary: str) -> str:
@@ -599,9 +757,9 @@ _WAS_OPEN = re.compile(
 
 def _settled(failure: Failure) -> str:
     ended = {
-        "fixed": f"; it worked later{f' ({prose(failure.notes, 100)})' if failure.notes else ''}",
-        "workaround": f"; {prose(failure.notes, 140)}",
-        "deferred": "; put off by the agent",
-        "unresolved": "; not tried again in the record" if not failure.lookup else "; it is not there",
+        "fixed": "worked later",
+        "workaround": prose(failure.notes, 80),
+        "deferred": "put off by the agent",
+        "unresolved": "",
     }[failure.resolution]
-    return f"{code(failure.message, 200)} from {code(failure.doing, 90)}{ended}"
+    return f"{code(failure.message, 130)}{f' ({ended})' if ended else ''}"

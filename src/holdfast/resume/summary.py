@@ -33,7 +33,10 @@ _NOT = re.compile(
 )
 _CODE_BLOCK = re.compile(r"^[ \t]*```.*?^[ \t]*```[ \t]*\n", re.DOTALL | re.MULTILINE)
 _LONGEST = 60_000
-_ROOM_FOR_FACTS = 3_000
+_ROOM_FOR_FACTS = 2_400
+_LEAST_FOR_FACTS = 1_500
+_ROOM_FOR_NOTES = 900
+_SHORTEST_NOTE = 50
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +59,42 @@ def without_user_messages(summary: str) -> str:
     if not found:
         return summary
     following = _NEXT_TITLE.search(summary, found.end())
-    return f"{summary[: found.start()].rstrip()}\n{summary[following.start() :] if following else ''}".strip()
+    return (
+        f"{summary[: found.start()].rstrip()}\n\n{summary[following.start() :] if following else ''}".strip()
+    )
+
+
+_NEXT_STEP = re.compile(
+    r"^[ \t]*(?:#+ *)?(?:\d+\. *)?(?:\*\*)?(?:Optional )?Next Steps?(?:\*\*)?:?(?:\*\*)?[ \t]*$",
+    re.MULTILINE | re.IGNORECASE,
+)
+
+
+def next_step(summary: str) -> str:
+    """What it names as the next step, where it has a part of that title."""
+    found = _NEXT_STEP.search(text := bare(summary))
+    if not found:
+        return ""
+    following = _NEXT_TITLE.search(text, found.end())
+    return text[found.end() : following.start() if following else len(text)].strip()
+
+
+def notes_left(summary: str, most: int) -> str:
+    """Lines of the agent's notes for its summary that name what the summary itself does not."""
+    notes = _ANALYSIS.search(summary[:_LONGEST].replace("\r", ""))
+    told = bare(summary)
+    lines = (line.strip() for line in notes[0].split("\n")) if notes else ()
+    kept: list[str] = []
+    for line in lines:
+        names = _MARKED.findall(line)
+        new = names and not any(name in told for name in names)
+        if new and len(line) > _SHORTEST_NOTE and len(line) < most:
+            kept.append(line)
+            most -= len(line) + 1
+    return "\n".join(kept)
+
+
+_MARKED = re.compile(r"`([^`]{3,60})`")
 
 
 def corrected(summary: str, ledger: WorkLedger) -> tuple[str, list[Correction]]:
@@ -165,9 +203,13 @@ def _less_code(text: str, too_much: int) -> str:
     for block in sorted(_CODE_BLOCK.findall(text), key=len, reverse=True):
         if too_much <= 0:
             break
-        text = text.replace(block, "", 1)
+        text = text.replace(block, f"{_indent(block)}[…]\n", 1)
         too_much -= len(block)
     return text
+
+
+def _indent(text: str) -> str:
+    return text[: len(text) - len(text.lstrip())]
 
 
 def correction_line(one: Correction) -> str:
@@ -179,6 +221,10 @@ def told(summary: str, ledger: WorkLedger, room: int) -> Iterator[Statement]:
     text, corrections = corrected(without_user_messages(bare(summary)), ledger)
     for one in corrections:
         yield Statement("corrections", "corrections", correction_line(one), 0)
-    most = max(int(room * 0.55), room - _ROOM_FOR_FACTS)
+    freed = len(summary) - len(text)
+    most = max(int(room * 0.55), room - max(_LEAST_FOR_FACTS, min(_ROOM_FOR_FACTS, freed)))
     if text:
         yield Statement("summary", "summary", f"\n{fenced(shown(text, most))}", 0)
+    if notes := notes_left(summary, _ROOM_FOR_NOTES):
+        lead = "From the agent's notes for that summary, what stands in them alone:"
+        yield Statement("summary", "notes", f"{lead}\n{fenced(visible(notes))}", 5)

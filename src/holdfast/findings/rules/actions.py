@@ -9,7 +9,7 @@ from typing import Any, Literal, cast
 from holdfast.model.gathered import LastStep
 from holdfast.model.message import ToolCall, ToolOutcome
 
-ActionKind = Literal["shell", "edit", "write", "delete", "read", "search", "agent", "todo", "other"]
+ActionKind = Literal["shell", "edit", "write", "delete", "read", "search", "agent", "todo", "plan", "other"]
 
 _TOOLS: dict[ActionKind, tuple[str, ...]] = {
     "shell": (
@@ -32,6 +32,7 @@ _TOOLS: dict[ActionKind, tuple[str, ...]] = {
         "write_todos",
     ),
     "agent": ("task", "agent", "spawn_agent"),
+    "plan": ("exitplanmode", "exit_plan_mode"),
 }
 _KINDS: dict[str, ActionKind] = {tool: kind for kind, tools in _TOOLS.items() for tool in tools}
 _PATH_KEYS = ("file_path", "filePath", "path", "absolute_path", "notebook_path", "filename", "file")
@@ -66,7 +67,7 @@ class Action:
 
 
 def step_of(action: Action, outcome: ToolOutcome) -> LastStep:
-    on = action.about[:_STEP_ABOUT] if action.kind in ("search", "agent", "other") else ""
+    on = action.about[:_STEP_ABOUT] if action.kind in ("search", "agent", "plan", "other") else ""
     return LastStep(action.kind, action.tool, action.command or on or action.path, outcome)
 
 
@@ -93,6 +94,8 @@ def action_of(call: ToolCall) -> Action:
         )
     if kind == "todo":
         return Action(kind, call.name)
+    if kind == "plan":
+        return Action(kind, call.name, about=_first(arguments, ("plan",)))
     if kind == "other":
         return Action(
             kind, call.name, path=_first(arguments, ("file_path", "filePath")), about=_strings(arguments)

@@ -190,6 +190,13 @@ def _ends_in_search(command: str) -> bool:
     return bool(re.search(r"\|\s*(?:grep|rg)\b[^|]*$", command[-_COMMAND_SCANNED:]))
 
 
+def is_red(command: str, output: str) -> bool:
+    """Whether a check says that it failed, whatever a pipe made of its exit code."""
+    if "|" not in command:
+        return False
+    return any(not check_run(0, command, False, output, kind).passed for kind in check_kinds(command))
+
+
 class Checks:
     """The newest run of each kind, whole and in part; output is looked at only when somebody asks."""
 

@@ -34,7 +34,8 @@ CORRECTION = re.compile(
     f"^{_OPENS_CORRECTION}|"
     + _any_of(
         "instead of", "rather than", "shouldn'?t", "wrong", "doesn'?t make sense", "messed up",
-        "why (?:did|are|is) (?:you|this|it)", "I (?:meant|said)",
+        "why (?:did|are|is) (?:you|this|it)", "I (?:meant|said)", "questioning", "are you sure",
+        "what do I miss",
     ),
     re.IGNORECASE,
 )  # fmt: skip
@@ -157,7 +158,7 @@ class ConversationFinder:
             self._open.cut_short = False
 
     def agent_said(self, index: int, text: str) -> None:
-        said = text[:_PROSE_KEPT].strip()
+        said = head_and_tail(text.strip(), _PROSE_KEPT)
         if not said:
             return
         self._texts.append((index, said))
@@ -196,7 +197,9 @@ class ConversationFinder:
             telling = next((sentence for sentence in told if len(sentence) > 24), "")
             if telling:
                 steps.append(AgentStep(index, clipped(one_line(telling), 240)))
-            for sentence in told:
+            for place, sentence in enumerate(told):
+                if _REFERS_BACK.match(sentence) and place:
+                    sentence = f"{told[place - 1]} {sentence}"  # noqa: PLW2901
                 if not 30 <= len(sentence) <= 400 or sentence.endswith("?") or ONLY_LOOKING.search(sentence):
                     continue
                 reason = REASON.search(sentence)
@@ -206,6 +209,9 @@ class ConversationFinder:
                 elif FOUND_OUT.search(sentence) and not sentence.endswith(":"):
                     insights.append(Insight(index, clipped(one_line(sentence), 300)))
         return tuple(steps[-30:]), tuple(choices[-80:]), tuple(insights[-80:])
+
+
+_REFERS_BACK = re.compile(r"(?:This|That|It|These|Those|They|Both|So)\b")
 
 
 def _turn(said: _Said) -> Turn:
@@ -218,10 +224,50 @@ def _turn(said: _Said) -> Turn:
         constraint=bool(CONSTRAINT.search(words)),
         cut_short=said.cut_short,
         asked=question_answered(said.before, said.said),
+        after=_said_after(said.before, said.said),
     )
 
 
+_LEAD_IN = re.compile(
+    r"^(?:(?:good|great|ok(?:ay)?|perfect|right|now|so|next|first|then|also|finally|alright|actually|yes)\b"
+    r"[,.!;:-]*\s+)*"
+    r"(?:(?:let me|let's|i'll|i will|i'm going to|i (?:also )?(?:need|have|want) to|i should"
+    r"|we (?:need|have) to|need to|i can)\s+)?(?:(?:also|now|first|just|then|quickly)\s+)*"
+    r"(?:update the (?:todo|task)s?(?: list)? and )?(?:(?:now|then)\s+)?",
+    re.IGNORECASE,
+)
+_MEANT = re.compile(
+    r"\b(?:let me|let's|now|i'll|i will|i need|i should|need to|next|then i|going to)\b|:$", re.IGNORECASE
+)
+_DOES = re.compile(
+    r"(?:add|fix|update|remove|rename|replace|implement|create|write|move|change|use|extract|handle|wire"
+    r"|simplify|convert|refactor|drop|delete|adjust|set|pass|return|introduce|split|merge|restore|improve)\b",
+    re.IGNORECASE,
+)
+_NO_PURPOSE = re.compile(
+    r"(?:check|look|read|see|view|understand|verify|examine|find|search|run|continue|proceed|start"
+    r"|(?:implement|do|fix|update|apply|make|write) (?:it|this|that|these|the (?:edits?|changes?|code)))\b",
+    re.IGNORECASE,
+)
+_PURPOSE_LENGTH = 150
+
+
+def purpose_of(words: str) -> str:
+    """What an edit is for, where the agent said so right before it: "rename `cpID` in `session.go`"."""
+    meant = (one for one in reversed(sentences(words[-_PROSE_KEPT:])) if _MEANT.search(one))
+    purposes = (_LEAD_IN.sub("", one, count=1).rstrip(" :.…") for one in meant)
+    return next((clipped(one, _PURPOSE_LENGTH) for one in purposes if _is_purpose(one)), "")
+
+
+def _is_purpose(words: str) -> bool:
+    if len(words) < 12 or _NO_PURPOSE.match(words):
+        return False
+    return words[0].islower() or _DOES.match(words) is not None
+
+
 _ANSWER_LENGTH = 300
+_FEW_WORDS = 40
+_AFTER_LENGTH = 220
 _QUESTION_LENGTH = 240
 _OPTION_LENGTH = 200
 _CHOICE = re.compile(
@@ -232,9 +278,30 @@ _CHOICE = re.compile(
 )
 
 
+_ASKS_BACK = re.compile(
+    r"(?:can|could|would|will|should|do|does|is|are|what|why|how|where|when|which) "
+    r"(?:you|we|i|it|this|that|the|there|about)\b",
+    re.IGNORECASE,
+)
+
+
+def _asked_in_passing(before: str) -> bool:
+    """A question mark inside of a quotation or in brackets: nobody was asked."""
+    return before[before.rindex("?") + 1 :].lstrip("*_").startswith(('"', "\u201d", "\u2019", "'", ")", "`"))
+
+
+def _said_after(before: str, said: str) -> str:
+    """What the agent had asked when the user said a few words that are no answer: they may refer to it."""
+    if len(said) > _FEW_WORDS or "?" not in before or question_answered(before, said):
+        return ""
+    return end_of(one_line(before[: before.rindex("?") + 1].splitlines()[-1]), _AFTER_LENGTH)
+
+
 def question_answered(before: str, said: str) -> str:
     """What the agent had asked, where these words are short enough to be no more than an answer."""
     if len(said) > _ANSWER_LENGTH or "?" not in before:
+        return ""
+    if _asked_in_passing(before) or _ASKS_BACK.match(said):
         return ""
     end = before.rindex("?") + 1
     if len(said) > 60 and (said.rstrip().endswith("?") or before[end:].strip().count("\n") > 3):

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections import deque
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
+from difflib import unified_diff
 
 from holdfast.findings.rules.actions import Action
-from holdfast.model.gathered import FileUse
+from holdfast.model.gathered import FileUse, Unused
 
 # ── files of a shell command ──────────────────────────────────────────────────────────────────────
 
@@ -90,6 +92,7 @@ class _Use:
     last_edit_index: int = -1
     by: str = ""
     names: dict[str, None] = field(default_factory=dict[str, None])
+    purposes: dict[str, None] = field(default_factory=dict[str, None])
 
 
 class TouchedFiles:
@@ -102,12 +105,12 @@ class TouchedFiles:
             for verb, path in action.patched:
                 use = self._use(index, path)
                 self._edited(use, index, by, created=verb == "Add", deleted=verb == "Delete")
-                _name(use, names_of(action) if len(action.patched) == 1 else [])
+                _name(use, names_of(action) if len(action.patched) == 1 else [], action.about)
         elif action.path and action.kind in ("edit", "write", "delete"):
             use = self._use(index, action.path)
             new_here = action.kind == "write" and not use.reads and not use.edits
             self._edited(use, index, by, created=new_here, deleted=action.kind == "delete")
-            _name(use, names_of(action))
+            _name(use, names_of(action), action.about)
         elif action.path and action.kind == "read":
             self._use(index, action.path).reads += 1
         elif action.kind == "shell":
@@ -163,6 +166,7 @@ class TouchedFiles:
                 use.last_edit_index,
                 use.by,
                 tuple(reversed(use.names)),
+                tuple(reversed(use.purposes)),
             )
             for path, use in self._uses.items()
         )
@@ -171,6 +175,7 @@ class TouchedFiles:
 # ── what an edit changes ──────────────────────────────────────────────────────────────────────────
 
 _NAMES_KEPT = 8
+_PURPOSES_KEPT = 5
 _EDIT_SCANNED = 12_000
 _DEFINES = re.compile(
     r"^[ \t+]*(?:(?:export|default|pub(?:\([^)]*\))?|public|private|protected|static|async"
@@ -184,7 +189,7 @@ _NO_WORK = re.compile(
     r"^\s*(?:$|[{}()\[\];,]+$|//|#(?!\[)|/?\*|<!--|import\b|from \S+ import\b|using\b|use \w+::"
     r"|package\b|require\b|\"[\w./-]+\"$)"
 )
-_HUNK_LINES = 14
+_HUNK_LINES = 24
 _HUNK_LINE = 160
 
 
@@ -196,18 +201,83 @@ def names_of(action: Action) -> list[str]:
 
 
 def hunk_of(action: Action) -> str:
-    """The lines that an edit put in, without imports and comments where there is anything else."""
-    before = set(action.old[:_EDIT_SCANNED].split("\n"))
-    lines = [line for line in action.new[:_EDIT_SCANNED].split("\n") if line not in before]
-    telling = [place for place, line in enumerate(lines) if not _NO_WORK.match(line)]
-    lines = lines[telling[0] :] if telling else lines
+    """What an edit takes out and puts in, as `diff` shows it; of much that is new only what it defines."""
+    old, new = action.old[:_EDIT_SCANNED].split("\n"), action.new[:_EDIT_SCANNED].split("\n")
+    if not action.old:
+        return _shown(new if len(new) <= _HUNK_LINES else _defined(new))
+    lines = [line for line in unified_diff(old, new, lineterm="", n=1) if not line.startswith(_DIFF_HEADS)]
+    changed = [line for line in lines if line[:1] in "+-" and not _NO_WORK.match(line[1:])]
+    if not changed:
+        return _shown(lines)
+    return _shown(
+        lines if len(lines) <= _HUNK_LINES else _defined([line[1:] for line in lines if line[0] == "+"])
+    )
+
+
+_DIFF_HEADS = ("--- ", "+++ ", "@@ ")
+
+
+def _defined(lines: list[str]) -> list[str]:
+    """The lines that define something; where there are none, all from the first that does any work."""
+    defined = [line.rstrip() for line in lines if _DEFINES.match(line)]
+    if len(defined) > 1:
+        return defined
+    first = next((place for place, line in enumerate(lines) if not _NO_WORK.match(line)), 0)
+    return lines[first:]
+
+
+def _shown(lines: list[str]) -> str:
     shown = [line[:_HUNK_LINE] for line in lines[:_HUNK_LINES]]
     return "\n".join([*shown, "…"] if len(lines) > _HUNK_LINES else shown).strip("\n")
 
 
-def _name(use: _Use, names: list[str]) -> None:
-    for name in reversed(names):
-        use.names.pop(name, None)
-        use.names[name] = None
-    while len(use.names) > _NAMES_KEPT:
-        del use.names[next(iter(use.names))]
+def _name(use: _Use, names: list[str], purpose: str) -> None:
+    _put_last(use.names, reversed(names), _NAMES_KEPT)
+    _put_last(use.purposes, [purpose] if purpose else [], _PURPOSES_KEPT)
+
+
+def _put_last(kept: dict[str, None], texts: Iterable[str], most: int) -> None:
+    for text in texts:
+        kept.pop(text, None)
+        kept[text] = None
+    while len(kept) > most:
+        del kept[next(iter(kept))]
+
+
+# ── what is not wired up yet ──────────────────────────────────────────────────────────────────────
+
+_FUNCTION = re.compile(
+    r"^[ \t]*(?:export |async |pub )*(?:func(?: \([^)\n]*\))?|def|function|fn) ([A-Za-z_]\w{3,60})",
+    re.MULTILINE,
+)
+_CALLED_BY_OTHERS = re.compile(r"(?i:test|main$|init$)|_")
+_WRITTEN_KEPT = 60
+_PROSE = (".md", ".txt", ".rst", ".adoc")
+
+
+class WrittenCode:
+    """The newest edits, to tell which functions they define and do not use."""
+
+    def __init__(self) -> None:
+        self._texts: deque[tuple[int, str, str, str]] = deque(maxlen=_WRITTEN_KEPT)
+
+    def edited(self, index: int, action: Action) -> None:
+        if not action.path.endswith(_PROSE):
+            self._texts.append((index, action.path, action.old[:_EDIT_SCANNED], action.new[:_EDIT_SCANNED]))
+
+    def unused(self) -> tuple[Unused, ...]:
+        found = {
+            match[1]: Unused(index, path, match[1])
+            for index, path, _, new in self._texts
+            for match in _FUNCTION.finditer(new)
+            if not _CALLED_BY_OTHERS.match(match[1]) and "test" not in path.lower()
+        }
+        there = {match[1] for _, _, old, _ in self._texts for match in _FUNCTION.finditer(old)}
+        every = "\n".join(new for _, _, _, new in self._texts)
+        return tuple(one for name, one in found.items() if name not in there and _only_defined(name, every))
+
+
+def _only_defined(name: str, every: str) -> bool:
+    """A comment that names it is no use of it."""
+    used = re.compile(rf"^(?![ \t]*(?://|#|\*|\"\"\")).*\b{re.escape(name)}\b", re.MULTILINE)
+    return all(_FUNCTION.match(found[0]) for found in used.finditer(every))

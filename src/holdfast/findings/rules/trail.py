@@ -18,8 +18,11 @@ _STEPS_KEPT = 160
 _RESULT_KEPT = 4000
 _WORDS_KEPT = 3000
 _TOLD = 200
+_RESULTS_SHOWN = 3
+_RESULT_SHOWN = 1200
 _REPORTS_KEPT = 6
 _REPORT_KEPT = 6000
+_EXPLAINED = ("shell", "edit", "write")
 _FOOTER = re.compile(r"\n*agentId: .*$|\n*<usage>.*$", re.DOTALL)
 _NOISE = re.compile(r"^(?:Exit code:? \d+|\[[\w:.-]+\] \$ .*|Shell cwd was reset.*|[-=─\s]*)$")
 
@@ -41,7 +44,7 @@ class Trail:
         self._reports: deque[SubagentReport] = deque(maxlen=_REPORTS_KEPT)
 
     def said(self, index: int, kind: str, text: str) -> None:
-        if words := text[:_WORDS_KEPT].strip():
+        if words := head_and_tail(text.strip(), _WORDS_KEPT):
             self._steps.append(_Step(index, kind, words))
 
     def called(self, index: int, call_id: str, action: Action) -> None:
@@ -72,12 +75,29 @@ class Trail:
         self._steps = deque((step for step in self._steps if step.index < first), maxlen=_STEPS_KEPT)
 
     def found(self) -> tuple[Happening, ...]:
+        newest = [step for step in self._steps if step.outcome][-_RESULTS_SHOWN:]
         return tuple(
-            Happening(step.index, step.kind, step.text, step.outcome, _told(step)) for step in self._steps
+            Happening(
+                step.index,
+                step.kind,
+                step.text,
+                step.outcome,
+                _told(step),
+                one_line(step.action.about)[:_TOLD] if step.action and step.kind in _EXPLAINED else "",
+                _result(step) if any(step is one for one in newest) else "",
+            )
+            for step in self._steps
         )
 
     def reports(self) -> tuple[SubagentReport, ...]:
         return tuple(self._reports)
+
+
+def _result(step: _Step) -> str:
+    if step.kind not in ("shell", "search") or step.outcome not in ("ok", "error"):
+        return ""
+    lines = (line.rstrip() for line in step.result.split("\n") if not _NOISE.match(line))
+    return head_and_tail("\n".join(lines), _RESULT_SHOWN)
 
 
 def _told(step: _Step) -> str:

@@ -1,0 +1,237 @@
+"""What the next agent reads: the first lines for each way a session stops, and what each line rests on."""
+
+from __future__ import annotations
+
+import pytest
+
+from findings.sessions import Session
+from holdfast.findings.rules.conversation import purpose_of
+from holdfast.model.message import TodoItem
+from holdfast.resume.compiler import compile_context
+from holdfast.resume.rendering import condensed, gist
+
+
+def told(session: Session, size: int = 8000, summary: str = "") -> str:
+    return compile_context(session.found(), size, summary=summary).text
+
+
+def line(text: str, start: str) -> str:
+    return next((one for one in text.split("\n") if one.startswith(f"- {start}")), "")
+
+
+# ── what is next ──────────────────────────────────────────────────────────────────────────────────
+
+
+def test_the_list_of_tasks_is_moved_on_by_what_was_written_for_it():
+    session = (
+        Session()
+        .user("Build the lanes")
+        .todos(
+            TodoItem(text="Add sessionLanes field to Model", status="in_progress"),
+            TodoItem(text="Implement computeSessionLanes function", status="pending"),
+            TodoItem(text="Update renderNode to show lanes", status="pending"),
+        )
+        .agent("Now let me add the sessionLanes field to Model.")
+        .edit("list/view.go", "sessionLanes map[int]Lane")
+        .agent("Next the function:")
+        .edit("list/view.go", "func computeSessionLanes() {\n}")
+    )
+    following = line(told(session), "Next:")
+    assert '"Add sessionLanes field to Model" and "Implement computeSessionLanes function" are' in following
+    assert 'then the task "Update renderNode to show lanes".' in following
+
+
+def test_a_look_is_followed_by_what_it_had_found():
+    session = (
+        Session()
+        .user("can we check whether other places have the same fault?")
+        .shell("grep -rn Getwd .", "common.go:555: filepath.Join(cwd, file)")
+        .agent("Lines 555 and 576 use `filepath.Join(cwd, file)` because `file` is relative to the root.")
+        .tool("Read", "package strategy", file_path="strategy/common.go")
+        .agent("Let me see what function this is in:")
+        .tool("Read", "func checkRewind() {", file_path="strategy/common.go")
+    )
+    following = line(told(session), "Next:")
+    assert 'from what was found last: "Lines 555 and 576 use' in following
+    assert "Then:" not in following  # no check of what nobody wrote
+
+
+def test_words_of_an_earlier_request_are_no_plan_for_the_latest():
+    session = (
+        Session()
+        .user("fix the filter")
+        .agent("I'll filter by branch. Let me update both callers.")
+        .user("can you explain how the lanes are drawn?")
+        .edit("list/view.go")
+    )
+    assert "both callers" not in line(told(session), "Next:")
+
+
+def test_a_check_that_was_running_is_run_again_and_named_once():
+    session = Session().user("make it pass").shell("make test", "1 failed", "error").edit("a.py")
+    session._add(role="assistant", tool_calls=(_call("make test"),))
+    following = line(told(session), "Next:")
+    assert following == "- Next: run `make test` again: what it said is not recorded."
+
+
+def _call(command: str):
+    from holdfast.model.message import ToolCall
+
+    return ToolCall("running", "Bash", {"command": command})
+
+
+def test_the_end_of_long_words_is_kept():
+    """There an agent says what it will do."""
+    words = "The test wants two ids. " * 200 + "The fix: clear `pending`, and update `amend` to use `last`."
+    text = told(Session().user("go").agent(words).edit("hooks.go"))
+    assert "update `amend` to use `last`" in line(text, "The agent's last words")
+    assert 'only a part of it: "The fix: clear `pending`, and update `amend` to use' in line(text, "Next:")
+
+
+# ── the plan ──────────────────────────────────────────────────────────────────────────────────────
+
+
+def test_the_plan_that_the_user_agreed_to_is_what_the_work_follows():
+    plan = "# Plan: Hang the door\n\n## Verification\n1. `make test` is green"
+    asked = Session().user("ok, let's implement this")
+    agreed = asked.tool("ExitPlanMode", "User has approved your plan.", plan=plan).edit("door.py")
+    text = told(agreed)
+    assert line(text, "Goal:").endswith('the plan that the user then agreed to: "Plan: Hang the door"')
+    assert "The plan that the user agreed to:\n```text\n# Plan: Hang the door" in text
+
+
+def test_a_plan_that_the_user_turned_down_is_none():
+    refused = Session().user("go").tool("ExitPlanMode", "no", "interrupted", plan="# Plan: Paint it")
+    assert "agreed to" not in told(refused)
+
+
+# ── questions ─────────────────────────────────────────────────────────────────────────────────────
+
+
+@pytest.mark.parametrize(
+    ("before", "said", "shown"),
+    [
+        ("Shall I paint it?", "yes", '"Shall I paint it?" → "yes"'),
+        ("Shall I paint it?", "can we have a rule?", '(after the agent\'s "Shall I paint it?") '),
+        ('Most ask ("which one made it?"). So do we.', "ok, do it", "(after the agent's"),
+        ("Shall I paint it?", "can you rather look into the other shed, where the same thing happens?", ""),
+    ],
+)
+def test_only_an_answer_is_shown_as_one(before: str, said: str, shown: str):
+    text = told(Session().user("start").agent(before).user(said).agent("Well.").user("go on " * 20))
+    assert shown in text
+    assert ("→ " + f'"{said}"' in text) == (" → " in shown)
+
+
+# ── the work at hand ──────────────────────────────────────────────────────────────────────────────
+
+
+def test_the_newest_edit_is_shown_as_a_diff():
+    text = told(Session().user("turn it").edit("door.py", "a\nhinge = 'left'\nb", "a\nhinge = 'right'\nb"))
+    assert "-hinge = 'right'\n+hinge = 'left'" in text
+
+
+def test_of_a_long_new_file_what_it_defines_is_shown():
+    body = "\n".join(f"def test_{name}():\n    assert {name}\n" for name in ("opens", "shuts", "locks") * 5)
+    session = Session().user("test it").tool("Write", "done", file_path="test_door.py", content=body)
+    text = told(session)
+    assert "def test_opens():\ndef test_shuts():" in text
+    assert "assert opens" not in text
+
+
+@pytest.mark.parametrize(
+    ("words", "purpose"),
+    [
+        ("Good. Now let me add the field to Model and compute it.", "add the field to Model and compute it"),
+        (
+            "I need to rename `a` to `b` in view.go. Let me do this step by step.",
+            "rename `a` to `b` in view.go",
+        ),
+        ("Fix bug 3 - remove the clearing in SaveChanges:", "Fix bug 3 - remove the clearing in SaveChanges"),
+        ("Let me look at the file.", ""),
+        ("The others test legacy names, so they need special attention now.", ""),
+        ("", ""),
+    ],
+)
+def test_what_an_edit_was_for_is_told_where_the_agent_said_so(words: str, purpose: str):
+    assert purpose_of(words) == purpose
+
+
+def test_the_map_says_what_a_file_was_changed_for():
+    text = told(Session().user("go").agent("Now let me turn the hinge around.").edit("door.py"))
+    assert "`door.py`. Edited to turn the hinge around" in text
+
+
+def test_a_file_that_was_removed_is_called_removed():
+    text = told(Session().user("go").edit("door.py").shell("rm door.py"))
+    assert "`door.py` (removed)" in line(text, "Written")
+
+
+def test_a_function_that_nothing_uses_yet_is_named():
+    asked = Session().user("open it from both sides")
+    defined = asked.edit("door.go", "func openInside() {\n}", "")
+    assert "no edit so far uses it: `openInside`" in told(defined)
+    assert "see where `openInside` is to be used" in line(told(defined), "Next:")
+    used = defined.edit("main.go", "openInside()", "")
+    assert "no edit so far uses it" not in told(used)
+
+
+def test_a_function_that_was_there_before_is_not_called_unused():
+    session = Session().user("go").edit("door.go", "func shutDoor() { oil() }", "func shutDoor() { }")
+    assert "no edit so far uses it" not in told(session)
+
+
+def test_a_command_whose_output_was_red_is_not_said_to_have_worked():
+    red = Session().user("go").shell("make test | tail -5", "--- FAIL: TestDoor (0.1s)\nFAIL")
+    text = told(red.shell("make lint", "0 issues."))
+    worked = line(text, "Commands that worked")
+    assert "`make lint`" in worked
+    assert "make test" not in worked
+
+
+# ── long texts ────────────────────────────────────────────────────────────────────────────────────
+
+
+def test_a_block_of_code_is_kept_whole_or_left_out():
+    text = (
+        "# Title\n\nWhat it is about.\n\n```go\n" + "line of code\n" * 60 + "```\n\n" + "Some words.\n" * 30
+    )
+    short = condensed(text, 720)
+    assert short.startswith("# Title")
+    assert "```" not in short
+
+
+def test_a_report_is_told_by_its_reasons():
+    report = (
+        "Done.\n\nI moved it. The old place is gone because `init` ran twice. Nothing else changed there."
+    )
+    assert gist(report, 60) == "The old place is gone because `init` ran twice."
+
+
+# ── beside a summary ──────────────────────────────────────────────────────────────────────────────
+
+_SUMMARY = """<analysis>
+- the third option that the user chose then meant `lazyHinge`
+- the door is `door.py`
+</analysis>
+<summary>
+1. Intent:
+   Hang the door in `door.py`.
+
+9. Optional Next Step:
+   Run `make test`, then commit.
+</summary>"""
+
+
+def test_beside_a_summary_its_next_step_counts_and_the_records_last_words_do_not():
+    session = Session().user("hang it").edit("door.py").agent("Need to add the import.")
+    text = told(session, summary=_SUMMARY)
+    assert line(text, "Next:") == '- Next: by the summary below: "Run `make test`, then commit."'
+    assert "Need to add the import" not in text
+
+
+def test_beside_a_summary_stands_what_it_does_not_name():
+    text = told(Session().user("hang it").edit("door.py").edit("hinge.py"), summary=_SUMMARY)
+    assert "not named in the summary: `hinge.py`" in text
+    assert "then meant `lazyHinge`" in text
+    assert "- the door is `door.py`" not in text
