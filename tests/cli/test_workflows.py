@@ -19,7 +19,7 @@ from holdfast.base.process import is_alive
 from .harness import CTRL_C, PATIENCE, Place, Result, on_terminal, start_program
 
 # In the same words, whether the database is ours or a server's.
-pytestmark = [pytest.mark.usefixtures("anywhere"), pytest.mark.one_of("anywhere")]
+pytestmark = [pytest.mark.usefixtures("anywhere"), pytest.mark.some_of("anywhere")]
 embedded = pytest.mark.parametrize("anywhere", ["embedded"], indirect=True)
 """What is about this very process: a server's worker outlives whoever watches it."""
 LIMIT = "  Pauses when the context window is 85% full\n"

@@ -144,7 +144,7 @@ def tab(request: pytest.FixtureRequest, sample: Sample, browser: Browser) -> Ite
         yield look, page
 
 
-@pytest.mark.one_of("tab")
+@pytest.mark.some_of("tab")
 @pytest.mark.parametrize("name", PAGES)
 def test_page(
     name: str, tab: tuple[str, Page], sample: Sample, complaints: Complaints, pictures: Path
@@ -161,7 +161,7 @@ def test_page(
     assert wider <= 0, "the page is wider than the screen"
 
 
-@pytest.mark.one_of("tab")
+@pytest.mark.some_of("tab")
 def test_dialog(tab: tuple[str, Page], sample: Sample, complaints: Complaints, pictures: Path) -> None:
     look, page = tab
     complaints.watch(page)
@@ -174,7 +174,7 @@ def test_dialog(tab: tuple[str, Page], sample: Sample, complaints: Complaints, p
     expect(page.get_by_role("dialog")).to_have_count(0)
 
 
-@pytest.mark.one_of("tab")
+@pytest.mark.some_of("tab")
 def test_axe_would_complain(tab: tuple[str, Page], sample: Sample) -> None:
     """The judge is awake: a button without a name and grey on grey are found."""
     _, page = tab
