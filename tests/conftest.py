@@ -20,7 +20,8 @@ from holdfast.store.sql import SqlStore
 from holdfast.store.tables import metadata
 from holdfast.testing import FixedClock
 from memory import use_memory
-from soak import STARTS_EVERY_PROGRAM, repeated
+from quick_age import use_quick_age
+from soak import QUICK, repeated
 
 if TYPE_CHECKING:
     from postgres import PostgresServer
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
 pytest_plugins = ["postgres", "real_model"]
 
 use_memory()
+use_quick_age()
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     # As a shell starts a run in the background; what the tests start would not hear Ctrl-C either.
     signal.signal(signal.SIGINT, signal.default_int_handler)
@@ -52,17 +54,18 @@ def pytest_configure(config: pytest.Config) -> None:
         "markers",
         "some_of(parameter, …, number=1): in a quick run only so many of their values, others each time",
     )
+    config.addinivalue_line("markers", "whole_sample: not in a quick run")
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Leave out what `some_of` allows; every worker chooses the same, by the seed of the run."""
+    """Leave out what these markers allow; every worker chooses the same, by the seed of the run."""
     groups: dict[tuple[object, int], list[pytest.Item]] = {}
-    for item in items if not STARTS_EVERY_PROGRAM else ():
+    for item in items if QUICK else ():
         if mark := item.get_closest_marker("some_of"):
             group = _without(item, mark.args), mark.kwargs.get("number", 1)
             groups.setdefault(group, []).append(item)
     chance = random.Random(getattr(config.option, "randomly_seed", 0))
-    left_out: set[pytest.Item] = set()
+    left_out = {item for item in items if item.get_closest_marker("whole_sample") and QUICK}
     for name, number in sorted(groups, key=str):
         group = sorted(groups[name, number], key=lambda item: item.nodeid)
         left_out.update(set(group) - set(chance.sample(group, min(number, len(group)))))
