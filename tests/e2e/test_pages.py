@@ -1,6 +1,6 @@
 """Every page in both themes and on a phone: axe finds nothing serious, and a picture is taken to look at.
 
-A quick run has each page in one of these looks.
+A quick run has some of the pages, each in one of these looks or two.
 """
 
 from __future__ import annotations
@@ -144,7 +144,7 @@ def tab(request: pytest.FixtureRequest, sample: Sample, browser: Browser) -> Ite
         yield look, page
 
 
-@pytest.mark.some_of("tab")
+@pytest.mark.some_of("tab", "name", number=10)
 @pytest.mark.parametrize("name", PAGES)
 def test_page(
     name: str, tab: tuple[str, Page], sample: Sample, complaints: Complaints, pictures: Path
