@@ -426,6 +426,7 @@ def test_a_session_that_did_nothing_hides_no_other(session: AgentSession, kind: 
     assert session.errors == ""
 
 
+@pytest.mark.some_of("is_named")
 @pytest.mark.parametrize("is_named", [True, False])
 def test_any_number_of_sessions_that_did_nothing_hides_no_other(
     session: AgentSession, is_named: bool
