@@ -6,7 +6,7 @@ import os
 import random
 import shutil
 import signal
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -20,7 +20,8 @@ from holdfast.store.sql import SqlStore
 from holdfast.store.tables import metadata
 from holdfast.testing import FixedClock
 from memory import use_memory
-from soak import STARTS_EVERY_PROGRAM, repeated
+from quick_age import use_quick_age
+from soak import QUICK, repeated
 
 if TYPE_CHECKING:
     from postgres import PostgresServer
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
 pytest_plugins = ["postgres", "real_model"]
 
 use_memory()
+use_quick_age()
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     # As a shell starts a run in the background; what the tests start would not hear Ctrl-C either.
     signal.signal(signal.SIGINT, signal.default_int_handler)
@@ -49,28 +51,31 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line(
-        "markers", "one_of(parameter): in a quick run only one of its values, another one each time"
+        "markers",
+        "some_of(parameter, …, number=1): in a quick run only so many of their values, others each time",
     )
+    config.addinivalue_line("markers", "whole_sample: not in a quick run")
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Leave out what `one_of` allows; every worker chooses the same, by the seed of the run."""
-    groups: dict[object, list[pytest.Item]] = {}
-    for item in items if not STARTS_EVERY_PROGRAM else ():
-        if mark := item.get_closest_marker("one_of"):
-            groups.setdefault(_without_parameter(item, mark.args[0]), []).append(item)
+    """Leave out what these markers allow; every worker chooses the same, by the seed of the run."""
+    groups: dict[tuple[object, int], list[pytest.Item]] = {}
+    for item in items if QUICK else ():
+        if mark := item.get_closest_marker("some_of"):
+            group = _without(item, mark.args), mark.kwargs.get("number", 1)
+            groups.setdefault(group, []).append(item)
     chance = random.Random(getattr(config.option, "randomly_seed", 0))
-    left_out: set[pytest.Item] = set()
-    for name in sorted(groups, key=str):
-        group = sorted(groups[name], key=lambda item: item.nodeid)
-        left_out.update(set(group) - {chance.choice(group)})
+    left_out = {item for item in items if item.get_closest_marker("whole_sample") and QUICK}
+    for name, number in sorted(groups, key=str):
+        group = sorted(groups[name, number], key=lambda item: item.nodeid)
+        left_out.update(set(group) - set(chance.sample(group, min(number, len(group)))))
     config.hook.pytest_deselected(items=list(left_out))
     items[:] = [item for item in items if item not in left_out]
 
 
-def _without_parameter(item: pytest.Item, name: str) -> object:
+def _without(item: pytest.Item, names: Sequence[str]) -> object:
     parameters = item.callspec.params if isinstance(item, pytest.Function) else {}
-    others = sorted((key, str(value)) for key, value in parameters.items() if key != name)
+    others = sorted((key, str(value)) for key, value in parameters.items() if key not in names)
     return item.nodeid.partition("[")[0], tuple(others)
 
 
@@ -103,6 +108,18 @@ def sqlite_database(tmp_path: Path) -> str:
 @pytest.fixture(params=["sqlite", "postgresql"])
 def database(request: pytest.FixtureRequest) -> str:
     """The name of a database that nobody has opened yet: SQLite's path, PostgreSQL's URL."""
+    kinds = {"sqlite": "sqlite_database", "postgresql": "postgres_url"}
+    return request.getfixturevalue(kinds[request.param])
+
+
+@pytest.fixture(
+    params=[
+        pytest.param(kind, marks=pytest.mark.some_of("any_database")) for kind in ("sqlite", "postgresql")
+    ]
+)
+def any_database(request: pytest.FixtureRequest) -> str:
+    """As `database`, one kind in a quick run: for what is built on a store, whose own tests show that both
+    kinds do the same."""
     kinds = {"sqlite": "sqlite_database", "postgresql": "postgres_url"}
     return request.getfixturevalue(kinds[request.param])
 

@@ -6,8 +6,8 @@ tenth of the price. `ForkedProgram` is that process seen from a test, and a `Pop
 What such a process starts of ours (a worker, the work behind a hook) is forked in its turn.
 
 What a fork cannot show is the start itself: what Python reads from its environment, and a module that
-nobody has loaded. Whoever tests that starts `PROGRAM`; and with `HOLDFAST_SOAK` of 1 or more, as in CI,
-nothing is forked.
+nobody has loaded. Whoever tests that starts `PROGRAM`; in CI many programs are started and not forked, and
+in a soak all of them.
 
 The server ends with its standard input: a test run that is killed outright leaves none behind. Run as a
 program, this file is that server.
@@ -44,6 +44,7 @@ TESTS = Path(__file__).parent
 SOURCE = TESTS.parent / "src"
 READ_AT_START = {"PYTHONPATH": str(SOURCE), "LC_ALL": "C.UTF-8"}
 """The variables that Python reads when it starts, as they are for the server."""
+KEPT = ("PATH", "HOLDFAST_SOAK")
 PRELOADED = (
     "alembic.command",
     "dbos",
@@ -70,10 +71,10 @@ NUMBER = struct.Struct("i")
 
 def may_fork(environment: Mapping[str, str]) -> bool:
     """Whether an interpreter would start in this environment as the server did."""
-    from soak import STARTS_EVERY_PROGRAM
+    from soak import starts_program
 
     read = {name: value for name, value in environment.items() if is_read_at_start(name)}
-    return not STARTS_EVERY_PROGRAM and read == READ_AT_START
+    return read == READ_AT_START and not starts_program()
 
 
 def start_script(
@@ -156,7 +157,7 @@ class ForkServer:
             listener.listen(128)
             self._process = subprocess.Popen(
                 [sys.executable, "-P", __file__, str(listener.fileno()), self.address],
-                env={"PATH": os.environ["PATH"], **READ_AT_START},
+                env={**{name: os.environ[name] for name in KEPT if name in os.environ}, **READ_AT_START},
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 pass_fds=[listener.fileno()],
@@ -250,6 +251,9 @@ def preload() -> None:
         cli.get_command(cli.make_context("holdfast", [], resilient_parsing=True), name)
     for name in PRELOADED:
         import_module(name)
+    sys.path.append(str(TESTS))
+    import_module("quick_age").use_quick_age()
+    sys.path.remove(str(TESTS))
     assert threading.active_count() == 1, "a fork has only the thread that forks"
     gc.collect()
     gc.freeze()

@@ -11,7 +11,7 @@ import shutil
 import tempfile
 from pathlib import Path
 
-from soak import STARTS_EVERY_PROGRAM
+from soak import QUICK
 
 MEMORY = Path("/dev/shm")
 ROOM = 2 << 30
@@ -19,7 +19,7 @@ ROOM = 2 << 30
 
 def use_memory() -> None:
     """For this process and its children: everything that is temporary, and so pytest's folders too."""
-    if "TMPDIR" not in os.environ and not STARTS_EVERY_PROGRAM and is_usable(MEMORY):
+    if "TMPDIR" not in os.environ and QUICK and is_usable(MEMORY):
         os.environ["TMPDIR"] = str(MEMORY)
     # Looked up once, and so before a test has a TMPDIR of its own.
     tempfile.tempdir = None

@@ -75,6 +75,7 @@ def no_tools(tmp_path: Path) -> str:
     return str(folder)
 
 
+@pytest.mark.whole_sample
 def test_an_installed_package_serves_the_dashboard(tmp_path: Path, no_tools: str) -> None:
     assert (ROOT / PAGE).is_file(), "`make dashboard` builds what is packaged here"
     program = installed(wheel_by_way_of_sdist(tmp_path, no_tools), tmp_path / "venv")
@@ -116,6 +117,7 @@ def installed(wheel: Path, folder: Path) -> Path:
     return folder / "bin" / "holdfast"
 
 
+@pytest.mark.some_of("target", "state", number=2)
 @pytest.mark.parametrize("target", ["sdist", "wheel"])
 @pytest.mark.parametrize("state", ["missing", "outdated"])
 def test_a_build_that_cannot_make_the_dashboard_says_what_it_needs(
@@ -227,6 +229,7 @@ def test_the_base_is_small_and_does_what_one_person_needs(tmp_path: Path) -> Non
         assert done.code == 0, (line, done.err)
 
 
+@pytest.mark.some_of("extra", "line", number=2)
 @pytest.mark.parametrize(
     ("extra", "line"),
     [

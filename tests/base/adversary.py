@@ -1,7 +1,7 @@
 """Texts that make naive redaction read the same piece again for each sign in it.
 
-Run as a program it redacts them all and names each before it starts, so that the last line tells
-which one was too much for the processor time it was given.
+Run as a program, with the length of the longest, it redacts them all and names each before it starts, so
+that the last line tells which one was too much for the processor time it was given.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from itertools import product
 from holdfast.base.redact import redact
 from holdfast.base.secret_rules import NAMES, PLACES, SIGN_RULES, WORD_RULES
 
-LONG, SHORTER = 300_000, 8_000
+SHORTER = 8_000
 
 OPEN_KEY = "-----BEGIN " + "PRIVATE KEY-----"
 CLOSED_KEY = "-----END " + "PRIVATE KEY-----"
@@ -65,9 +65,9 @@ MIXED = (
 )
 
 
-def texts() -> Iterator[tuple[str, str]]:
+def texts(longest: int) -> Iterator[tuple[str, str]]:
     for piece in PIECES:
-        yield repr(piece), piece * (LONG // len(piece))
+        yield repr(piece), piece * (longest // len(piece))
     for one, other in product(MIXED, repeat=2):
         times = SHORTER // len(one + other)
         yield f"{one!r} and {other!r} in turn", (one + other) * times
@@ -75,7 +75,7 @@ def texts() -> Iterator[tuple[str, str]]:
 
 
 if __name__ == "__main__":
-    for name, text in texts():
+    for name, text in texts(int(sys.argv[1])):
         sys.stdout.write(f"{name}\n")
         sys.stdout.flush()
         redact(text)

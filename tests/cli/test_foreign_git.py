@@ -226,6 +226,7 @@ def test_all_that_starts_git_works_where_nothing_is_wrong(trapped: Trapped) -> N
     assert [result.code for result in run_everything(trapped)] == [0] * 10
 
 
+@pytest.mark.some_of("vector", number=8)
 @pytest.mark.parametrize("vector", VECTORS)
 def test_nothing_that_a_repository_names_is_run(trapped: Trapped, vector: str) -> None:
     VECTORS[vector](trapped)
@@ -276,6 +277,7 @@ def _common_dir(sidecar: Path, settings: str) -> None:
     (sidecar / "commondir").write_text("../elsewhere\n")
 
 
+@pytest.mark.some_of("command", "plant", number=2)
 @pytest.mark.parametrize("plant", [_own_config, _common_dir])
 @pytest.mark.parametrize("command", [("tx", "list"), ("tx", "show"), ("tx", "rollback", "--yes")])
 def test_the_side_car_fetches_nothing(
@@ -341,6 +343,7 @@ ADDRESSES = {
 }
 
 
+@pytest.mark.some_of("command")
 @pytest.mark.parametrize("address", ADDRESSES)
 @pytest.mark.parametrize("command", ["push", "pull"])
 def test_an_address_that_has_a_program_run_is_refused(

@@ -67,6 +67,7 @@ LIMITS: dict[str, tuple[str, str, Mapping[str, str], int]] = {
 }
 
 
+@pytest.mark.some_of("anywhere", "head", "file", "env", "limit", number=6)
 @pytest.mark.usefixtures("hold", "anywhere")
 @pytest.mark.parametrize(("head", "file", "env", "limit"), LIMITS.values(), ids=LIMITS.keys())
 def test_a_workflow_pauses_where_the_plan_or_the_user_says(

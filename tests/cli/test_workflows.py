@@ -19,7 +19,7 @@ from holdfast.base.process import is_alive
 from .harness import CTRL_C, PATIENCE, Place, Result, on_terminal, start_program
 
 # In the same words, whether the database is ours or a server's.
-pytestmark = [pytest.mark.usefixtures("anywhere"), pytest.mark.one_of("anywhere")]
+pytestmark = [pytest.mark.usefixtures("anywhere"), pytest.mark.some_of("anywhere")]
 embedded = pytest.mark.parametrize("anywhere", ["embedded"], indirect=True)
 """What is about this very process: a server's worker outlives whoever watches it."""
 LIMIT = "  Pauses when the context window is 85% full\n"
@@ -396,6 +396,7 @@ def stubborn(place: Place) -> Iterator[Stubborn]:
         os.kill(pid, signal.SIGKILL)
 
 
+@pytest.mark.some_of("anywhere", "first")
 @pytest.mark.parametrize("first", [OBEYING, IGNORING], ids=["its child ignores TERM", "it ignores TERM"])
 def test_a_forced_pause_leaves_nothing_running(
     place: Place, plan: Callable[..., Path], stubborn: Stubborn, first: str
@@ -416,6 +417,7 @@ STARTERS = {
 }
 
 
+@pytest.mark.some_of("anywhere", "first")
 @pytest.mark.parametrize("first", STARTERS.values(), ids=STARTERS.keys())
 def test_a_forced_pause_ends_what_has_a_group_or_a_session_of_its_own(
     place: Place, plan: Callable[..., Path], stubborn: Stubborn, first: str
@@ -427,6 +429,7 @@ def test_a_forced_pause_ends_what_has_a_group_or_a_session_of_its_own(
     assert "✓ Workflow paused" in result_of(running).out
 
 
+@pytest.mark.some_of("anywhere", "starter")
 @pytest.mark.parametrize("starter", ["", "setsid "], ids=["in its group", "in a session of its own"])
 def test_a_failed_task_leaves_nothing_running(
     place: Place, plan: Callable[..., Path], stubborn: Stubborn, starter: str

@@ -41,6 +41,7 @@ SIDECAR = ("watching", "object", "staged", "swapped", "exchanged", "written", "p
 POINTS = ["docs.pending", "docs.written", "docs.committed", *(f"sidecar.{name}" for name in SIDECAR)]
 
 
+@pytest.mark.some_of("after")
 @pytest.mark.parametrize("point", POINTS)
 @pytest.mark.parametrize("after", [0, 1])
 def test_killed_anywhere_and_resumed(project: Path, point: str, after: int) -> None:

@@ -1,4 +1,4 @@
-"""A plan of 5,000 tasks: the page shows what is in view, answers to input, and follows what happens."""
+"""A plan of thousands of tasks: the page shows what is in view, answers to input, and follows along."""
 
 from __future__ import annotations
 
@@ -10,8 +10,9 @@ from typing import Any
 from playwright.sync_api import Page, expect
 
 from e2e.browser import Server
+from soak import QUICK
 
-TASKS = 5_000
+TASKS = 2_000 if QUICK else 5_000
 MOST_DRAWN = 600
 """Nodes in view at any zoom; far fewer than there are."""
 
@@ -32,7 +33,7 @@ def large_plan() -> str:
             needed = sorted({chance.choice(before) for _ in range(3)})
             tasks.append({"id": name, "description": f"Work on {name}", "run": "true", "depends_on": needed})
         before = layer
-    return json.dumps({"issue": {"id": "LARGE", "title": "Five thousand tasks"}, "tasks": tasks})
+    return json.dumps({"issue": {"id": "LARGE", "title": "Thousands of tasks"}, "tasks": tasks})
 
 
 def where(page: Page) -> str:
@@ -44,7 +45,7 @@ def test_only_what_is_in_view_of_a_large_graph_is_drawn(
 ) -> None:
     workflow_id = served.create(large_plan())
     page = open_page(served)
-    page.get_by_role("link", name="Five thousand tasks").click()
+    page.get_by_role("link", name="Thousands of tasks").click()
     nodes = page.locator(".react-flow__node")
     expect(page.locator('.react-flow__node[data-id="start"] .node')).to_have_class("node node-in_progress")
 
@@ -70,7 +71,7 @@ def test_only_what_is_in_view_of_a_large_graph_is_drawn(
     page.get_by_role("tab", name="Tasks").click()
     expect(page.locator(".task").first).to_be_visible()
     assert page.locator(".task").count() < 100
-    page.get_by_label("Search tasks").fill("task-4321")
+    page.get_by_label("Search tasks").fill("task-1432")
     expect(page.locator(".task")).to_have_count(1)
     page.get_by_label("Search tasks").fill("")
     (served.project / "start.go").touch()

@@ -1,6 +1,6 @@
 """Every page in both themes and on a phone: axe finds nothing serious, and a picture is taken to look at.
 
-A quick run has each page in one of these looks.
+A quick run has some of the pages, each in one of these looks or two.
 """
 
 from __future__ import annotations
@@ -144,7 +144,7 @@ def tab(request: pytest.FixtureRequest, sample: Sample, browser: Browser) -> Ite
         yield look, page
 
 
-@pytest.mark.one_of("tab")
+@pytest.mark.some_of("tab", "name", number=10)
 @pytest.mark.parametrize("name", PAGES)
 def test_page(
     name: str, tab: tuple[str, Page], sample: Sample, complaints: Complaints, pictures: Path
@@ -161,7 +161,7 @@ def test_page(
     assert wider <= 0, "the page is wider than the screen"
 
 
-@pytest.mark.one_of("tab")
+@pytest.mark.some_of("tab")
 def test_dialog(tab: tuple[str, Page], sample: Sample, complaints: Complaints, pictures: Path) -> None:
     look, page = tab
     complaints.watch(page)
@@ -174,7 +174,7 @@ def test_dialog(tab: tuple[str, Page], sample: Sample, complaints: Complaints, p
     expect(page.get_by_role("dialog")).to_have_count(0)
 
 
-@pytest.mark.one_of("tab")
+@pytest.mark.some_of("tab")
 def test_axe_would_complain(tab: tuple[str, Page], sample: Sample) -> None:
     """The judge is awake: a button without a name and grey on grey are found."""
     _, page = tab

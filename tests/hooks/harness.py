@@ -18,9 +18,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from fork_server import SOURCE, TESTS, the_server
+from cli.harness import start_program
+from fork_server import READ_AT_START, SOURCE, TESTS, the_server
 from holdfast.hooks.events import ENTRY, hook_command
-from soak import STARTS_EVERY_PROGRAM
+from soak import starts_program
 
 PATIENCE = 60.0
 
@@ -131,6 +132,13 @@ class AgentSession:
         )
         return Result(done.returncode, done.stdout.decode(), done.stderr.decode())
 
+    def holdfast(self, *words: str) -> Result:
+        """A command of the same user, in the project."""
+        environment = {**self.environment, **READ_AT_START}
+        with start_program(words, cwd=self.project, env=environment, text=True) as process:
+            out, err = process.communicate(timeout=PATIENCE)
+        return Result(process.returncode, out, err)
+
     def start(self, source: str = "startup", **fields: Any) -> Result:
         return self.fire("SessionStart", source=source, **fields)
 
@@ -177,8 +185,8 @@ class AgentSession:
 
 
 def quick(command: list[str]) -> list[str]:
-    """The same hook; in a quick run, what it leaves to another process is forked."""
-    if STARTS_EVERY_PROGRAM:
+    """The same hook; where programs are forked, what it leaves to another process is."""
+    if starts_program():
         return command
     return [_python_that_forks() if word == sys.executable else word for word in command]
 

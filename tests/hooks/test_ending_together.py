@@ -20,9 +20,10 @@ from holdfast.sessions.pause import open_store
 from holdfast.store.protocol import Store
 from holdfast.undo.transactions import SideCar
 from hooks.harness import AgentSession, said
+from soak import QUICK
 from transcripts.claude_files import answered, called
 
-MANY = 8
+MANY = 4 if QUICK else 8
 _NOTES_OF_A_TURN = ("turning", "recording", "ending", "transaction")
 
 
@@ -96,6 +97,7 @@ def store(session: AgentSession) -> Iterator[Store]:
         yield opened
 
 
+@pytest.mark.some_of("tool")
 @pytest.mark.parametrize("tool", ["Write", "Bash", "Edit"])
 def test_each_keeps_its_snapshot_its_context_and_its_files(
     sessions: list[AgentSession], store: Store, tool: str

@@ -13,7 +13,7 @@ from holdfast.base.errors import HoldfastError
 from holdfast.project.layout import ProjectLayout
 from holdfast.undo.ledger import Transaction
 from holdfast.undo.transactions import SideCar
-from hooks.harness import AgentSession, Result
+from hooks.harness import AgentSession
 
 ENDS = {"claude": "Stop", "codex": "Stop", "gemini": "AfterAgent", "opencode": "session.idle"}
 STARTS = {"opencode": "session.created"}
@@ -27,9 +27,6 @@ def agent(request: pytest.FixtureRequest, session: AgentSession) -> AgentSession
     (session.project / "mine").write_text("mine\n")
     session.agent = request.param
     return session
-
-
-every_agent = pytest.mark.parametrize("agent", list(ENDS), indirect=True)
 
 
 def start(agent: AgentSession) -> None:
@@ -70,11 +67,8 @@ def write_file(agent: AgentSession, name: str, text: str) -> None:
     (agent.project / name).write_text(text)
 
 
-def cli(agent: AgentSession, *words: str) -> Result:
-    return agent.run([sys.executable, "-m", "holdfast", *words], b"")
-
-
-@every_agent
+@pytest.mark.some_of("agent", number=2)
+@pytest.mark.parametrize("agent", list(ENDS), indirect=True)
 def test_every_turn_is_a_change_and_what_the_user_does_between_is_not(agent: AgentSession) -> None:
     start(agent)
     begin_turn(agent)
@@ -277,12 +271,12 @@ def test_what_the_user_edits_during_a_turn_is_in_doubt_and_left(agent: AgentSess
         ("turn 1", ["made"], ""),
         ("turn 2", ["shelled.txt", "src/inner"], ""),
     ]
-    done = cli(agent, "tx", "rollback", "--yes")
+    done = agent.holdfast("tx", "rollback", "--yes")
     assert (done.code, done.out) == (3, "Rolled back 3 files\n  made\n  shelled.txt\n  src/inner\n")
     assert done.err == f"left unchanged: mine: {seen}\nhint: changes in doubt are undone with --doubtful\n"
     assert (agent.project / "mine").read_text() == "mine, while the agent works\n"
-    assert cli(agent, "tx", "rollback", "--yes").code == 3
-    assert cli(agent, "tx", "rollback", "--yes", "--include-doubtful").code == 0
+    assert agent.holdfast("tx", "rollback", "--yes").code == 3
+    assert agent.holdfast("tx", "rollback", "--yes", "--include-doubtful").code == 0
     assert (agent.project / "mine").read_text() == "mine\n"
 
 
@@ -293,11 +287,11 @@ def test_undo_takes_the_certain_part_of_each_turn_in_turn(agent: AgentSession) -
         write_file(agent, f"made{number}", "agent\n")
         (agent.project / "mine").write_text(f"mine, {number}\n")
         end_turn(agent)
-    undone = [cli(agent, "tx", "undo") for _ in range(2)]
+    undone = [agent.holdfast("tx", "undo") for _ in range(2)]
     assert [(one.code, one.err) for one in undone] == [(0, "")] * 2
     assert sorted(path.name for path in agent.project.iterdir()) == [".git", ".holdfast", "mine"]
     assert (agent.project / "mine").read_text() == "mine, 2\n"
-    assert "--doubtful" in cli(agent, "tx", "undo").err
+    assert "--doubtful" in agent.holdfast("tx", "undo").err
 
 
 def test_what_is_taken_back_in_the_middle_of_a_turn_is_judged_alike(agent: AgentSession) -> None:
@@ -307,7 +301,7 @@ def test_what_is_taken_back_in_the_middle_of_a_turn_is_judged_alike(agent: Agent
     end_turn(agent)
     begin_turn(agent)
     (agent.project / "made").write_text("agent\nand the user\n")
-    assert cli(agent, "tx", "rollback", "--yes").code == 3
+    assert agent.holdfast("tx", "rollback", "--yes").code == 3
     assert (agent.project / "made").read_text() == "agent\nand the user\n"
 
 
@@ -321,6 +315,6 @@ def test_a_turn_whose_first_tool_did_not_wait_says_what_is_missing(agent: AgentS
         (agent.project / "early").write_text("x\n")
     agent.wait_for(lambda: not (agent.notes / "turning").exists())
     end_turn(agent)
-    assert "not covered: what turn 2 changed before the first look" in cli(agent, "tx", "show").out
+    assert "not covered: what turn 2 changed before the first look" in agent.holdfast("tx", "show").out
     end(agent)
-    assert cli(agent, "tx", "list").out.splitlines()[1].split()[2:6] == ["committed", "0", "0", "partial"]
+    assert agent.holdfast("tx", "list").out.splitlines()[1].split()[2:6] == ["committed", "0", "0", "partial"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 import runpy
 import subprocess
 from pathlib import Path
@@ -14,6 +15,7 @@ from holdfast.hooks.guards import CommandPlace, danger, telling_words, unpinned
 from holdfast.project.layout import ProjectLayout
 from hooks.commands import DANGEROUS, HARMLESS
 from hooks.harness import AgentSession, quick
+from soak import QUICK
 
 
 def test_the_tables_are_long_enough() -> None:
@@ -34,7 +36,8 @@ def test_harmless(command: str) -> None:
 def test_no_dangerous_command_passes_the_shell_in_front(session: AgentSession) -> None:
     """One by one through the whole program: the shell may only let pass what Python would."""
     session.start()
-    passed = [command for command in DANGEROUS if not session.before_tool(command).refusal]
+    commands = random.sample(DANGEROUS, 20) if QUICK else DANGEROUS
+    passed = [command for command in commands if not session.before_tool(command).refusal]
     assert passed == []
 
 

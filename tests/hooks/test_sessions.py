@@ -14,8 +14,6 @@ from typing import Any
 
 import pytest
 
-from cli.harness import start_program
-from fork_server import READ_AT_START
 from holdfast import IncrementalPauseManager, SessionPauseManager
 from holdfast.hooks.fast.context import LIMITS
 from holdfast.project.layout import ProjectLayout
@@ -405,13 +403,12 @@ def run_through(session: AgentSession, lines: list[dict[str, Any]]) -> str:
 
 
 def holdfast(session: AgentSession, *words: str) -> str:
-    environment = {**session.environment, **READ_AT_START}
-    with start_program(words, cwd=session.project, env=environment, text=True) as process:
-        out, err = process.communicate(timeout=PATIENCE)
-    assert process.returncode == 0, err
-    return out
+    done = session.holdfast(*words)
+    assert done.code == 0, done.err
+    return done.out
 
 
+@pytest.mark.some_of("kind", number=2)
 @pytest.mark.parametrize("kind", IDLE)
 def test_a_session_that_did_nothing_hides_no_other(session: AgentSession, kind: str) -> None:
     work(session)
@@ -429,6 +426,7 @@ def test_a_session_that_did_nothing_hides_no_other(session: AgentSession, kind: 
     assert session.errors == ""
 
 
+@pytest.mark.some_of("is_named")
 @pytest.mark.parametrize("is_named", [True, False])
 def test_any_number_of_sessions_that_did_nothing_hides_no_other(
     session: AgentSession, is_named: bool
@@ -446,6 +444,7 @@ def test_any_number_of_sessions_that_did_nothing_hides_no_other(
     assert "Store the events" in holdfast(session, "resume")
 
 
+@pytest.mark.some_of("kind", number=6)
 @pytest.mark.parametrize("kind", BUSY)
 def test_in_doubt_a_session_did_something(session: AgentSession, kind: str) -> None:
     work(session)

@@ -51,6 +51,7 @@ def told(session: AgentSession, out: str) -> str:
     )
 
 
+@pytest.mark.some_of("agent", number=2)
 @pytest.mark.parametrize("agent", AGENTS)
 def test_below_the_level_nothing_happens(session: AgentSession, agent: str) -> None:
     session.agent = agent
@@ -59,6 +60,7 @@ def test_below_the_level_nothing_happens(session: AgentSession, agent: str) -> N
     assert not session.journal.exists()
 
 
+@pytest.mark.some_of("agent", number=2)
 @pytest.mark.parametrize("agent", AGENTS)
 def test_at_the_level_the_journal_begins_and_the_advice_comes_once(session: AgentSession, agent: str) -> None:
     session.agent = agent
@@ -122,6 +124,7 @@ def test_long_and_odd_results_are_one_line(session: AgentSession) -> None:
     assert recorded[3].data["input"] == {"a": [1, {}]}
 
 
+@pytest.mark.some_of("agent", number=2)
 @pytest.mark.parametrize("agent", AGENTS)
 def test_stop_where_it_is_configured(session: AgentSession, agent: str) -> None:
     session.agent = agent
@@ -283,6 +286,7 @@ def notice(result: Any) -> str:
     return told.get("systemMessage") or told.get("notice") or ""
 
 
+@pytest.mark.some_of("agent", "model", "window", "point", number=2)
 @pytest.mark.parametrize(("agent", "model", "window", "point"), COMPACTS_AT)
 def test_the_wrap_up_is_asked_for_at_a_tool_before_compaction(
     session: AgentSession, agent: str, model: str, window: int, point: int
@@ -298,6 +302,7 @@ def test_the_wrap_up_is_asked_for_at_a_tool_before_compaction(
     assert session.errors == ""
 
 
+@pytest.mark.some_of("agent", "model", "window", "point")
 @pytest.mark.parametrize(("agent", "model", "window", "point"), COMPACTS_AT[2:])
 def test_the_user_sees_each_level_once_in_one_long_turn(
     session: AgentSession, agent: str, model: str, window: int, point: int

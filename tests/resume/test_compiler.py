@@ -12,7 +12,7 @@ from holdfast.model.message import Message, ReadReport, TodoItem
 from holdfast.resume.briefing import TITLES
 from holdfast.resume.compiler import compile_context
 from resume.streams import streams
-from soak import repeated
+from soak import QUICK, repeated
 
 
 @settings(max_examples=repeated(150), deadline=None)
@@ -172,12 +172,15 @@ def test_what_was_left_out_is_said_in_a_roomy_context():
     assert "`holdfast history snap-1 " in text
 
 
+LONG_RUN = 100_000 if QUICK else 400_000
+
+
 @pytest.mark.parametrize(
     "run", [" ", "\n", "`", "*", "-\n", "a.", "# ", "<command-name>", "\\", "x " * 50 + "?\n", "**b", "a/"]
 )
 def test_long_runs_of_anything_take_no_longer_than_their_length(run: str):
     """A pattern that looks back and forth over such a run would not come to an end here."""
-    text = run * (400_000 // len(run))
+    text = run * (LONG_RUN // len(run))
     session = (
         Session()
         .user(text)

@@ -19,6 +19,15 @@ def nothing_from_outside(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setenv(name, value)
 
 
+@pytest.fixture(
+    params=[pytest.param(kind, marks=pytest.mark.some_of("sql_store")) for kind in ("sqlite", "postgresql")]
+)
+def sql_store(request: pytest.FixtureRequest) -> SqlStore:
+    """One kind in a quick run: what the server says of a store does not depend on its kind."""
+    kinds = {"sqlite": "sqlite_store", "postgresql": "postgres_store"}
+    return request.getfixturevalue(kinds[request.param])
+
+
 @pytest.fixture
 def settings(tmp_path: Path, sql_store: SqlStore) -> Settings:
     project = tmp_path / "project"

@@ -16,7 +16,7 @@ from schemathesis.checks import positive_data_acceptance
 
 from holdfast.project.settings import load_settings
 from holdfast.store.sql import SqlStore
-from soak import repeated
+from soak import QUICK, repeated
 from store.samples import ONE_OF_EACH, full_snapshot, full_workflow, new, snapshot, workflow
 
 from .harness import TOKEN, Served, serving
@@ -27,6 +27,8 @@ CASES = repeated(15)
 
 # Every request here has the token: one made to lack it would be answered. `test_security.py` asks without.
 schema = schemathesis.openapi.from_dict({**DOCUMENT, "security": []})
+# All that each parameter may be is worked out before the first test: in every worker, so not in a quick run.
+schema.config.phases.coverage.enabled = schema.config.phases.examples.enabled = not QUICK
 _PATIENT = [HealthCheck.too_slow, HealthCheck.filter_too_much, HealthCheck.data_too_large]
 _turns = itertools.count()
 

@@ -26,9 +26,9 @@ def plan(*commands: str, **more: Any) -> dict[str, Any]:
 
 
 @pytest.fixture
-def program(place: Place, database: str) -> Iterator[Served]:
+def program(place: Place, any_database: str) -> Iterator[Served]:
     """A real server, which starts workers; on SQLite, and on PostgreSQL."""
-    place.environment["HOLDFAST_DB"] = database
+    place.environment["HOLDFAST_DB"] = any_database
     with ServerProgram(place) as running:
         yield running.served()
 

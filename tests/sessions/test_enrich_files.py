@@ -159,10 +159,10 @@ def test_what_is_in_it_already_keeps_its_place(settings: Settings, transcript: P
 
 
 def test_pauses_made_and_enriched_at_once_all_get_into_the_database(
-    settings: Settings, transcript: Path, database: str
+    settings: Settings, transcript: Path, any_database: str
 ) -> None:
     """Each changes the same workflow: what one is refused for another's sake it tries again."""
-    shared = replace(settings, db=database)
+    shared = replace(settings, db=any_database)
     with open_store(shared):  # its tables are made by one
 
         def pause_and_enrich(_: int) -> SessionSnapshot:

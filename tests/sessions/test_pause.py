@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import json
 import signal
-import sys
+import subprocess
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from cli.harness import Place, start_program
+from cli.harness import Place
+from fork_server import start_script
 from holdfast.base.errors import StorageError
 from holdfast.model.workflow import Workflow
 from holdfast.sessions.pause import FolderWork, SessionPauseManager, open_store, pause_session
 from holdfast.sessions.transitions import Facts, Settled
 from holdfast.store.session_files import Answer
+from sessions import dying
 
 POINTS = ["pause.staged", "pause.decided", "pause.placed"]
 NAMED = Facts(reason="by hand", session_id="session-20260106-120000")
@@ -27,11 +30,8 @@ def place(tmp_path: Path) -> Place:
 
 def killed(place: Place, point: str, *arguments: str | Path) -> None:
     """The program, which gets a SIGKILL at that point."""
-    script = (
-        f"from holdfast.testing import die_at; die_at({point!r})\nfrom holdfast.__main__ import main; main()"
-    )
-    program = (sys.executable, "-c", script)
-    with start_program(arguments, cwd=place.project, env=place.environment, program=program) as process:
+    how: Any = {"cwd": place.project, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    with start_script(dying.__file__, point, *arguments, env=place.environment, **how) as process:
         out, err = process.communicate()
     assert process.returncode == -signal.SIGKILL, (out, err)
 

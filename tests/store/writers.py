@@ -1,4 +1,4 @@
-"""Processes that use one database at once: `python -m store.writers ROLE DATABASE …`.
+"""Processes that use one database at once: `python store/writers.py ROLE DATABASE …`.
 
 One interpreter loads everything and forks: each worker opens the database for itself, and all
 of them start at the same moment.
@@ -12,26 +12,18 @@ import signal
 import subprocess
 import sys
 from collections.abc import Callable
-from pathlib import Path
 
+from fork_server import start_script
 from holdfast.base.errors import ConflictError, HeldElsewhereError
 from holdfast.sessions.transitions import Core
 from holdfast.store.sql import SqlStore
 from holdfast.testing import FixedClock
 from store.samples import new, next_of, numbered, workflow
 
-TESTS = Path(__file__).parents[1]
-
 
 def start(role: str, database: str, *arguments: object) -> subprocess.Popen[str]:
     """From a test: such a process, whose answer is JSON on its output."""
-    paths = [str(TESTS), *filter(None, [os.environ.get("PYTHONPATH")])]
-    return subprocess.Popen(
-        [sys.executable, "-m", "store.writers", role, database, *map(str, arguments)],
-        stdout=subprocess.PIPE,
-        text=True,
-        env={**os.environ, "PYTHONPATH": os.pathsep.join(paths)},
-    )
+    return start_script(__file__, role, database, *arguments, stdout=subprocess.PIPE, text=True)
 
 
 def answer(process: subprocess.Popen[str]) -> list[object]:

@@ -524,7 +524,7 @@ def content_of(place: Path) -> bytes:
     return os.fsencode(place.readlink()) if place.is_symlink() else place.read_bytes()
 
 
-HISTORIES = repeated(500)
+HISTORIES = repeated(250)
 pytestmark = pytest.mark.timeout(900 * max(1.0, SOAK))  # hundreds of histories take minutes on a busy machine
 
 _some = settings(max_examples=HISTORIES, stateful_step_count=24, deadline=None, print_blob=True)

@@ -67,6 +67,7 @@ def test_these_are_all_the_points(name: str, prepared: Path, tmp_path: Path) -> 
     assert seen == {f"sidecar.{point}" for point in POINTS[name]}
 
 
+@pytest.mark.some_of("after")
 @pytest.mark.parametrize(("name", "point", "after"), CASES)
 def test_killed(name: str, point: str, after: int, prepared: Path, tmp_path: Path) -> None:
     untouched = copy_of(prepared, tmp_path / "untouched")

@@ -27,6 +27,6 @@ def workshop(place: Place) -> Workshop:
 
 
 @pytest.fixture
-def any_workshop(place: Place, database: str) -> Workshop:
+def any_workshop(place: Place, any_database: str) -> Workshop:
     """The same test on each kind of database."""
-    return Workshop(place, database)
+    return Workshop(place, any_database)

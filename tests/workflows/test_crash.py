@@ -17,11 +17,11 @@ KILLS = repeated(10, least=3)
 
 
 @pytest.mark.timeout(120 + 12 * KILLS)
-def test_a_plan_of_thirty_tasks_survives_kills_at_random_moments(tmp_path: Path, database: str) -> None:
+def test_a_plan_of_thirty_tasks_survives_kills_at_random_moments(tmp_path: Path, any_database: str) -> None:
     project = tmp_path / "project"
     project.mkdir()
     done = subprocess.run(
-        [sys.executable, SCRIPT, project, database, str(KILLS)],
+        [sys.executable, SCRIPT, project, any_database, str(KILLS)],
         capture_output=True,
         text=True,
         check=False,

@@ -42,6 +42,7 @@ def snapshot_of(workshop: Workshop, workflow: Workflow) -> SessionSnapshot:
     return found
 
 
+@pytest.mark.whole_sample
 def test_a_window_that_fills_up_pauses_and_the_next_session_finishes(with_model: Workshop) -> None:
     filler = " ".join(("apple", "pear", "plum") * 250)
     words = [f"Remember {number}: {filler}. Say only: yes." for number in range(2)]

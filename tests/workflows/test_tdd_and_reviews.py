@@ -21,6 +21,12 @@ from .harness import Workshop, plan_of, wait_for
 RED = "def test_one():\n    assert 1 == 2\n\ndef test_two():\n    pass\n"
 
 
+@pytest.fixture(autouse=True)
+def alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of the pytest within a task; our plugins take most of a second to load."""
+    monkeypatch.setenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1")
+
+
 def state_after(workshop: Workshop, command: str) -> TestState:
     ended = workshop.run(plan_of(command))
     (told,) = workshop.entries(ended, TestsRun)
@@ -29,9 +35,7 @@ def state_after(workshop: Workshop, command: str) -> TestState:
 
 def test_pytest_tells_its_failing_tests_without_being_asked_to(workshop: Workshop) -> None:
     (workshop.project / "test_it.py").write_text(RED)
-    state = state_after(
-        workshop, f"{sys.executable} -m pytest -q -p no:randomly -p no:cacheprovider test_it.py || true"
-    )
+    state = state_after(workshop, f"{sys.executable} -m pytest -q -p no:cacheprovider test_it.py || true")
     assert (state.phase, state.failing_tests, state.expected_failures) == (
         "red",
         ("test_it.py::test_one",),
@@ -43,7 +47,7 @@ def test_pytest_tells_its_failing_tests_without_being_asked_to(workshop: Worksho
 
 
 def test_a_test_that_passed_before_is_no_step_of_a_test_first_cycle(workshop: Workshop) -> None:
-    command = f"{sys.executable} -m pytest -q -p no:randomly -p no:cacheprovider test_it.py || true"
+    command = f"{sys.executable} -m pytest -q -p no:cacheprovider test_it.py || true"
     breaks = "sed -i.old s/pass/raise/ test_it.py"
     (workshop.project / "test_it.py").write_text("def test_two():\n    pass\n")
     ended = workshop.run(plan_of(command, f"{breaks}; {command}"))

@@ -35,6 +35,7 @@ def test_the_figures_are_the_servers_own(settings: Settings, real_model: RealMod
     assert used.utilization_percent == pytest.approx(used.total_tokens / real_model.context_tokens)
 
 
+@pytest.mark.whole_sample
 def test_the_window_fills_up_over_tasks_and_the_next_session_has_room(
     settings: Settings, real_model: RealModel, tmp_path: Path
 ) -> None:

@@ -19,6 +19,12 @@ from workflows.drivers.recorder import Recorder, assignment
 PYTEST = f"{sys.executable} -m pytest -q -p no:cacheprovider"
 
 
+@pytest.fixture(autouse=True)
+def alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of the pytest within a task; our plugins take most of a second to load."""
+    monkeypatch.setenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1")
+
+
 def work(
     folder: Path, command: str, junit: str | None = None
 ) -> tuple[TaskOutcome, TestState | None, Recorder]:
