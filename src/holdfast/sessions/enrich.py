@@ -125,6 +125,9 @@ def enrich_later(settings: Settings, snapshot: SessionSnapshot, worktree: Path) 
             enrich_snapshot(replace(settings, project=worktree), snapshot.id, transcript, agent)
         except HoldfastError as error:
             log.warning("nothing was added from the transcript: %s", error.message)
+        else:
+            if snapshot.handover:  # its claims can be checked now
+                with_handover(replace(settings, project=worktree), snapshot.id, snapshot.handover)
 
     thread = threading.Thread(target=enrich, name="holdfast-enrich")
     thread.start()
