@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections import OrderedDict
 from collections.abc import Iterable
 from dataclasses import replace
 
@@ -17,8 +16,8 @@ from holdfast.findings.rules.names import Names, NameSource
 from holdfast.findings.rules.stopping import ASKING, Stopping, stopped_by_user
 from holdfast.findings.rules.trail import Trail
 from holdfast.model.frame import handed_over
-from holdfast.model.gathered import Edit, Gathered, LastStep
-from holdfast.model.message import Message, ReadReport, TodoItem, ToolCall, ToolResult
+from holdfast.model.gathered import Edit, Gathered
+from holdfast.model.message import Message, ReadReport, TodoItem, ToolCall, ToolOutcome, ToolResult
 
 # Calls that never got a result (a killed session) must not pile up.
 _MOST_WAITING = 1000
@@ -55,7 +54,7 @@ class _Gatherer:
         self._reviews = Reviews()
         self._names = Names()
         self._stopping = Stopping()
-        self._waiting: OrderedDict[str, Action] = OrderedDict()
+        self._waiting: dict[str, Action] = {}
         self._todos: tuple[TodoItem, ...] = ()
         self._todos_index = -1
         self._summary = ""
@@ -63,8 +62,8 @@ class _Gatherer:
         self._took_over = ""
         self._newest = -1
         self._branch = ""
-        self._last_step: LastStep | None = None
-        self._last_edit: Edit | None = None
+        self._last_step: tuple[Action, ToolOutcome] | None = None
+        self._last_edit: tuple[int, Action] | None = None
 
     def take(self, message: Message) -> None:
         index = message.index
@@ -137,15 +136,19 @@ class _Gatherer:
             self._stopping.called(call, action)
             self._trail.called(index, call.id, action)
         if len(self._waiting) > _MOST_WAITING:
-            self._waiting.popitem(last=False)
+            del self._waiting[next(iter(self._waiting))]
         if action.kind == "todo":
             return
-        names, path = self._names, action.path
-        names.met(index, "new" if action.kind in ("edit", "write") else "asked", action.new, path)
-        names.met(index, "old", action.old, path)
-        names.met(index, "command", action.command)
-        names.met(index, "search" if action.kind == "search" else "asked", action.about, path)
-        names.met(index, "path", path)
+        met, path = self._names.met, action.path
+        if action.new:
+            met(index, "new" if action.kind in ("edit", "write") else "asked", action.new, path)
+        if action.old:
+            met(index, "old", action.old, path)
+        if action.command:
+            met(index, "command", action.command)
+        if action.about:
+            met(index, "search" if action.kind == "search" else "asked", action.about, path)
+        met(index, "path", path)
 
     def _result(self, index: int, result: ToolResult, by_subagent: bool) -> None:
         action = self._waiting.pop(result.call_id, _UNKNOWN)
@@ -158,12 +161,12 @@ class _Gatherer:
             by_user = stopped_by_user(result)
             if by_user:
                 self._talk.interrupted()
-            self._last_step = step_of(action, "interrupted" if by_user else "unknown")
+            self._last_step = action, "interrupted" if by_user else "unknown"
             return
         self._talk.went_on()
         if action.kind == "todo":
             return
-        self._last_step = step_of(action, result.outcome)
+        self._last_step = action, result.outcome
         if failed:
             self._failures.failed(index, action, result.text)
         else:
@@ -191,7 +194,7 @@ class _Gatherer:
         if action.kind in ("edit", "write"):
             self._reviews.edited(action.path)
             self._git.touched(action.path)
-            self._last_edit = Edit(index, action.path, hunk_of(action))
+            self._last_edit = index, action
 
     def _ran(self, index: int, action: Action, failed: bool, text: str) -> None:
         self._commands.ran(index, action.command, failed, action.about)
@@ -229,10 +232,14 @@ class _Gatherer:
             reviews=self._reviews.found(),
             names=self._names.ranked(self._newest),
             last_words=talk.last_words,
-            last_step=self._last_step,
-            last_edit=self._last_edit,
+            last_step=step_of(*self._last_step) if self._last_step else None,
+            last_edit=_edit(*self._last_edit) if self._last_edit else None,
             happened=self._trail.found(),
             reports=self._trail.reports(),
             todos_index=self._todos_index,
             stop=self._stopping.found(),
         )
+
+
+def _edit(index: int, action: Action) -> Edit:
+    return Edit(index, action.path, hunk_of(action))
