@@ -23,6 +23,7 @@ from agents.fakes.turns import Call, Seen, Tokens, Turn, call, fail, say
 from agents.workshop import Workshop
 from holdfast.model.entry import FeedbackRecorded
 from holdfast.project.settings import Settings, load_settings
+from holdfast.sessions.contexts import read_session
 from holdfast.workflows.drivers import driver_named
 from holdfast.workflows.drivers.protocol import (
     Done,
@@ -129,6 +130,21 @@ def test_tasks_of_a_session_talk_on_in_one_conversation(bench: Bench) -> None:
     assert bench.report.sessions[-1].id == session.id
     assert "The number is 4711." in bench.prompt()
     assert bench.prompt().count("# Handover") == 1
+
+
+def test_before_a_pause_the_agent_hands_over_in_its_own_conversation(bench: Bench) -> None:
+    words = "Now: paint the door.\nWatch out: never paint the roof."
+    bench.model.then(say("The number is 4711."), say(words))
+    bench.work("Find the number")
+    session = bench.report.sessions[-1]
+    assert bench.work(agent_session=session, wraps_up=True) == Done(words)
+    assert bench.report.sessions[-1].id == session.id
+    assert "The number is 4711." in bench.prompt()
+    assert "answer with your handover alone" in bench.prompt()
+    assert session.transcript
+    found = read_session(session.transcript, session.agent).found
+    assert [turn.said for turn in found.turns][-1].endswith("Find the number")
+    assert found.last_words == "The number is 4711."
 
 
 def test_a_new_session_reads_its_context_whole(bench: Bench) -> None:

@@ -54,7 +54,7 @@ def test_only_what_the_summary_lacks_or_gets_wrong_is_added_and_once(session: Ag
     assert "test_numbers" not in at_once
     compact(session, "We store events in SQLite. All tests pass.")
     after = session.after_tool("ls").context
-    assert "The tests did not pass" in after
+    assert 'The summary above says "All tests pass."; the record: the newest run of `pytest -q' in after
     assert "test_numbers" in after
     assert RULE not in after  # told already
     assert len(at_once) + len(after) <= 2_000

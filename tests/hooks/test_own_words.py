@@ -47,7 +47,7 @@ def test_it_is_asked_for_and_reaches_the_next_session_checked(session: AgentSess
     context = AgentSession(session.project, session.home, session_id="next").start().context
     own = context[context.index("## In the outgoing agent's own words") :].split("\n## ")[0]
     assert "Now: fix test_numbers, then run make check." in own
-    assert "all tests pass. [holdfast: The tests did not pass" in own
+    assert "all tests pass. [the record: the newest run of `pytest -q` failed]" in own
     assert SECRET not in context
     assert SECRET not in json.dumps(document)
     assert session.errors == ""

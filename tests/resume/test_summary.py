@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
+import pytest
+
 from findings.sessions import Session
 from holdfast.model.message import TodoItem
 from holdfast.resume.compiler import compile_context
+from holdfast.resume.ledger import corrected, ledger_of
 
 SUMMARY = """Analysis:
 The notes of the model for itself.
@@ -66,6 +71,50 @@ def test_what_is_true_is_left_alone():
     text = compile_context(good.found(), 6000, summary=SUMMARY).text
     assert "[the record" not in text
     assert "disagree" not in text
+
+
+GREEN = ("pytest -q", "3 passed in 1s")
+PUSH = ("git push", "To example.com\n   0a..1a  main -> main")
+
+
+@pytest.mark.parametrize(
+    ("words", "instead"),
+    [
+        ("Everything is committed and pushed.", "no push of `1a2b3c4` is recorded"),
+        ("Pushed, and nothing is left to do.", "no push of `1a2b3c4` is recorded"),
+        ("**State:** pushed to origin", "no push of `1a2b3c4` is recorded"),
+        ("The suite is green now.", "the newest run of `pytest -q | tail -5` failed"),
+        ("Done: all unit tests pass (3 of them).", "the newest run of `pytest -q | tail -5` failed"),
+        (
+            "The changes are still uncommitted.",
+            "committed as `1a2b3c4`; nothing is left uncommitted after it",
+        ),
+        ("Nothing has been pushed.", ""),
+        ("Once the tests pass, it is pushed.", ""),
+        ("The user asked that all is committed and pushed.", ""),
+        ("The tests pass except test_opens.", ""),
+        ("The worker pushed a message onto the queue.", ""),
+        ("Next: make the tests pass.", ""),
+        ("```\nAll tests pass.\n```", ""),
+    ],
+)
+def test_a_claim_is_corrected_and_what_may_mean_otherwise_is_left_alone(words: str, instead: str):
+    text, wrong = corrected(words, ledger_of(session().found()))
+    assert [one.instead for one in wrong] == ([instead] if instead else [])
+    assert (f"[the record: {instead}]" in text) == bool(instead)
+
+
+def test_the_work_tree_has_the_last_word_on_what_is_pushed_and_committed():
+    found = session().shell(*GREEN).shell(*PUSH).edit("/srv/door.py").found()
+    tree = replace(found.git, root="/srv", uncommitted=("door.py",), upstream="origin/main", ahead=2)
+    text, wrong = corrected("All changes are committed and pushed.", ledger_of(replace(found, git=tree)))
+    assert text == (
+        "All changes are committed and pushed. [the record: not committed: `door.py`] "
+        "[the record: `origin/main` lacks 2 commits]"
+    )
+    assert len(wrong) == 2
+    clean = replace(tree, uncommitted=(), ahead=0)
+    assert corrected("All changes are committed and pushed.", ledger_of(replace(found, git=clean)))[1] == []
 
 
 def test_it_stays_a_quotation():

@@ -9,7 +9,7 @@ import pytest
 
 from holdfast.base.errors import InvalidInputError
 from holdfast.model import gathered
-from holdfast.model.gathered import CommandUse, FileUse, Gathered, StoppingPoint, Turn
+from holdfast.model.gathered import CommandUse, Commit, FileUse, Gathered, GitFacts, StoppingPoint, Turn
 from holdfast.model.git import GitState
 from holdfast.model.message import TodoItem
 from holdfast.model.snapshot import SessionSnapshot
@@ -124,6 +124,8 @@ def test_the_title_is_the_first_request_that_says_something() -> None:
 
 RAN = CommandUse("make", 1, 0, 0, False)
 RED = gathered.TestRun(0, "pytest -q", False)
+LINT = gathered.TestRun(0, "ruff check", False, kind="lint")
+COMMITTED = {"todos_index": 1, "git": GitFacts(commits=(Commit(2, "1a2b3c4", "Hang the door"),))}
 
 
 @pytest.mark.parametrize(
@@ -144,7 +146,9 @@ RED = gathered.TestRun(0, "pytest -q", False)
         ),
         (session(1, git_state=git(operation="rebase")), "a rebase is in progress"),
         (session(1, found={"tests": RED}), "tests fail: pytest -q"),
+        (session(1, found={"checks": (LINT,)}), "the linter fails: ruff check"),
         (session(1, found={"todos": (TodoItem("sew", "pending"),)}), "1 task left: sew"),
+        (session(1, found={"todos": (TodoItem("Commit it", "pending"),), **COMMITTED}), ""),
         (session(1, stop=StoppingPoint("asked", "A or B?")), "the agent asked the user something: A or B?"),
         (session(1, stop=StoppingPoint()), "how it ended is not recorded"),
         (session(1, trigger="crash", pause_reason="the agent was killed"), "the agent was killed"),

@@ -32,6 +32,7 @@ from holdfast.model.entry import (
     Warned,
     WorkflowResumed,
 )
+from holdfast.model.frame import WRAP_UP
 from holdfast.model.usage import UsageMetadata
 from holdfast.project.settings import Settings
 from holdfast.workflows.drivers import driver_named
@@ -51,7 +52,7 @@ from holdfast.workflows.drivers.protocol import (
 from holdfast.workflows.plan import Plan, parse_plan
 from holdfast.workflows.worker import Here
 from store.samples import DECISION
-from transcripts.claude_files import file_of, said, typed
+from transcripts.claude_files import answered, called, file_of, said, typed
 
 from .harness import PATIENCE, ScriptedDriver, Workshop, plan_of, wait_for
 
@@ -507,6 +508,87 @@ def test_a_transcript_is_read_after_the_pause(workshop: Workshop, monkeypatch: p
     with workshop.service() as service:
         wait_for(lambda: service.store.recent_entries("snapshot_enriched", 1))
         wait_for(lambda: (found := service.store.latest_snapshot(paused.id)) and found.gathered)
+
+
+def in_conversation(transcript: Path, share: float, outcome: TaskOutcome) -> Any:
+    def work(_assignment: Assignment, report: Report) -> TaskOutcome:
+        report.agent_session(DriverSession("s-1", "claude", transcript))
+        report.usage(usage(share))
+        return outcome
+
+    return work
+
+
+def talks_on(_assignment: Assignment, report: Report) -> TaskOutcome:
+    for _ in range(4):
+        report.usage(usage(0.9), tool_calls=1)
+    return TaskInterrupted(_assignment.stop.reason or "never told to stop")
+
+
+def test_before_exhaustion_the_agent_hands_over_in_its_own_words(
+    workshop: Workshop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Stored with the pause, checked against its record, and read by the next session."""
+    transcript = workshop.place.root / "session.jsonl"
+    transcript.write_bytes(
+        file_of(
+            typed("Store it"),
+            called("t1", "Bash", command="pytest -q"),
+            answered("t1", "FAILED tests/test_a.py::test_it\n1 failed", error=True),
+            said("One test fails."),
+            typed(WRAP_UP),
+            said("Now: finish the storage."),
+        )
+    )
+    words = "Now: finish the storage.\nState: all tests pass."
+    driver = scripted(
+        monkeypatch,
+        in_conversation(transcript, 0.86, Done()),
+        lambda *_: Done(words),
+        lambda *_: Done(),
+    )
+    paused = workshop.run(PROMPTS)
+    asked = driver.asked[1]
+    assert (asked.wraps_up, asked.agent_session and asked.agent_session.id) == (True, "s-1")
+    assert "Watch out: the user's rules" in prompt_for(asked, is_begun=True)
+    with workshop.service() as service:
+
+        def checked() -> Any:
+            found = service.store.latest_snapshot(paused.id)
+            return found if found and "[the record: " in (found.handover or "") else None
+
+        snapshot = wait_for(checked)
+    assert [turn.said for turn in snapshot.gathered.turns] == ["Store it"]
+    assert snapshot.gathered.last_words == "One test fails."
+    assert workshop.resume(paused).status == "completed"
+    told = driver.asked[2].context or ""
+    assert "Now: finish the storage." in told
+    assert "State: all tests pass. [the record: the newest run of `pytest -q` failed]" in told
+
+
+@pytest.mark.parametrize(
+    ("outcome", "answer", "warning"),
+    [
+        (Done(), lambda *_: Failed("it broke"), "the agent wrote no handover: it broke"),
+        (Done(), lambda *_: Done(" "), "the agent wrote no handover: it said nothing"),
+        (Done(), talks_on, "the agent wrote no handover: it took more than 3 model calls"),
+        (Exhausted("at its level", has_room=True), lambda *_: Done("Now: go on"), None),
+        (Exhausted("full"), None, None),
+        (RateLimited("too many requests"), None, None),
+    ],
+)
+def test_a_handover_that_fails_costs_no_pause(
+    workshop: Workshop, monkeypatch: pytest.MonkeyPatch, outcome: TaskOutcome, answer: Any, warning: Any
+) -> None:
+    missing = workshop.place.root / "session.jsonl"
+    driver = scripted(monkeypatch, in_conversation(missing, 0.86, outcome), *([answer] if answer else []))
+    paused = workshop.run(PROMPTS)
+    assert (paused.status, len(driver.asked)) == ("paused", 2 if answer else 1)
+    assert [one.text for one in workshop.entries(paused, Warned)] == ([warning] if warning else [])  # type: ignore[union-attr]
+    with workshop.service() as service:
+        snapshot = service.store.latest_snapshot(paused.id)
+    assert snapshot is not None
+    assert snapshot.handover == ("Now: go on" if answer and not warning else None)
 
 
 def test_a_task_that_would_not_fit_is_left_to_the_next_session(

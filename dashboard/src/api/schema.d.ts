@@ -1482,6 +1482,11 @@ export interface components {
         };
         /** GitFacts */
         GitFacts: {
+            /**
+             * Ahead
+             * @default 0
+             */
+            ahead: number;
             /** Branch */
             branch: string | null;
             /**
@@ -1530,10 +1535,17 @@ export interface components {
              */
             rewritten: boolean;
             /**
+             * Root
+             * @default
+             */
+            root: string;
+            /**
              * Stashed
              * @default false
              */
             stashed: boolean;
+            /** Uncommitted */
+            uncommitted: string[] | null;
             /**
              * Uncompared
              * @default []
@@ -1544,6 +1556,11 @@ export interface components {
              * @default
              */
             under_way: string;
+            /**
+             * Upstream
+             * @default
+             */
+            upstream: string;
         };
         /**
          * GitState

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 from typing import Any
 
 from holdfast.base.errors import InvalidInputError
@@ -92,6 +93,7 @@ def is_list_item(line: str) -> bool:
     return _LIST_MARK.match(line) is not None
 
 
+@lru_cache(maxsize=4)  # several ask about one command before the next comes
 def same_command(command: str) -> str:
     """What two runs of one command have in common, whatever was done with the output."""
     line = one_line(command[:_COMMAND_COMPARED])

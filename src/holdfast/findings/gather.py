@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections import OrderedDict, deque
+from collections import deque
 from collections.abc import Iterable
 from dataclasses import replace
 
@@ -17,8 +17,8 @@ from holdfast.findings.rules.names import Names, NameSource
 from holdfast.findings.rules.stopping import ASKING, Stopping, stopped_by_user
 from holdfast.findings.rules.trail import Trail
 from holdfast.model.frame import handed_over
-from holdfast.model.gathered import AgreedPlan, Edit, Gathered, LastStep
-from holdfast.model.message import Message, ReadReport, TodoItem, ToolCall, ToolResult
+from holdfast.model.gathered import AgreedPlan, Edit, Gathered
+from holdfast.model.message import Message, ReadReport, TodoItem, ToolCall, ToolOutcome, ToolResult
 
 # Calls that never got a result (a killed session) must not pile up.
 _MOST_WAITING = 1000
@@ -57,7 +57,7 @@ class _Gatherer:
         self._reviews = Reviews()
         self._names = Names()
         self._stopping = Stopping()
-        self._waiting: OrderedDict[str, Action] = OrderedDict()
+        self._waiting: dict[str, Action] = {}
         self._todos: tuple[TodoItem, ...] = ()
         self._todos_index = -1
         self._summary = ""
@@ -65,7 +65,7 @@ class _Gatherer:
         self._took_over = ""
         self._newest = -1
         self._branch = ""
-        self._last_step: LastStep | None = None
+        self._last_step: tuple[Action, ToolOutcome] | None = None
         self._edits: deque[tuple[int, Action]] = deque(maxlen=_EDITS_KEPT)
         self._code = WrittenCode()
         self._spoken = ""  # the agent's words or thought before its next calls
@@ -146,16 +146,19 @@ class _Gatherer:
             self._stopping.called(call, action)
             self._trail.called(index, call.id, action)
         if len(self._waiting) > _MOST_WAITING:
-            self._waiting.popitem(last=False)
+            del self._waiting[next(iter(self._waiting))]
         if action.kind == "todo":
             return
-        names, path = self._names, action.path
-        names.met(index, "new" if action.kind in ("edit", "write") else "asked", action.new, path)
-        names.met(index, "old", action.old, path)
-        names.met(index, "command", action.command)
-        if action.kind not in ("edit", "write"):
-            names.met(index, "search" if action.kind == "search" else "asked", action.about, path)
-        names.met(index, "path", path)
+        met, path = self._names.met, action.path
+        if action.new:
+            met(index, "new" if action.kind in ("edit", "write") else "asked", action.new, path)
+        if action.old:
+            met(index, "old", action.old, path)
+        if action.command:
+            met(index, "command", action.command)
+        if action.about and action.kind not in ("edit", "write"):
+            met(index, "search" if action.kind == "search" else "asked", action.about, path)
+        met(index, "path", path)
 
     def _result(self, index: int, result: ToolResult, by_subagent: bool) -> None:
         action = self._waiting.pop(result.call_id, _UNKNOWN)
@@ -168,12 +171,12 @@ class _Gatherer:
             by_user = stopped_by_user(result)
             if by_user:
                 self._talk.interrupted()
-            self._last_step = step_of(action, "interrupted" if by_user else "unknown")
+            self._last_step = action, "interrupted" if by_user else "unknown"
             return
         self._talk.went_on()
         if action.kind == "todo":
             return
-        self._last_step = step_of(action, result.outcome)
+        self._last_step = action, result.outcome
         if result.outcome == "unknown" and not result.text:
             return  # it was still running
         if failed:
@@ -244,8 +247,8 @@ class _Gatherer:
             reviews=self._reviews.found(),
             names=self._names.ranked(self._newest),
             last_words=talk.last_words,
-            last_step=self._last_step,
-            edits=tuple(Edit(index, action.path, hunk_of(action)) for index, action in self._edits),
+            last_step=step_of(*self._last_step) if self._last_step else None,
+            edits=tuple(_edit(index, action) for index, action in self._edits),
             plan=self._plan,
             unused=self._code.unused(),
             happened=self._trail.found(),
@@ -253,3 +256,7 @@ class _Gatherer:
             todos_index=self._todos_index,
             stop=self._stopping.found(),
         )
+
+
+def _edit(index: int, action: Action) -> Edit:
+    return Edit(index, action.path, hunk_of(action))

@@ -17,6 +17,7 @@ from holdfast.hooks.fast.usage import (
     noticed,
     short_count,
 )
+from holdfast.model.frame import HANDOVER_FORM
 from holdfast.project import formats
 from holdfast.project.formats import ENDING, LATE_LOOK, NAMED, RECORDING, TRANSACTION, TURN_OVER, TURNING
 
@@ -228,13 +229,6 @@ def _action(event: AgentEvent) -> tuple[str, str]:
 
 _STOPS_AT = {"claude": "batch", "codex": "before_tool", "gemini": "before_tool", "opencode": "before_tool"}
 """Where each agent can be stopped without losing the result of a tool that ran."""
-
-
-HANDOVER_FORM = """\
-Now: the goal, where it stands, the exact next step with file and command
-Decided: each choice with its reason; what was rejected, and by whom
-State: what is done, half-done or failing; tests; what is not committed or pushed
-Watch out: the user's rules, traps, values that are hard to find again"""
 
 
 def wind_down(event: AgentEvent, answer: HookAnswer) -> None:

@@ -18,6 +18,15 @@ MOVED_ON = "Since then the repository moved from commit "
 BRIEFING = "# Handover\nYou are taking over a coding session"
 SHORT_BRIEFING = "# Handover of a coding session"
 LEFT_OUT = "Left out for room: "
+HANDOVER_FORM = """\
+Now: the goal, where it stands, the exact next step with file and command
+Decided: each choice with its reason; what was rejected, and by whom
+State: what is done, half-done or failing; tests; what is not committed or pushed
+Watch out: the user's rules, traps, values that are hard to find again"""
+WRAP_UP = f"""\
+[holdfast] The work pauses here and goes on in a new session, which does not see this conversation. Call no \
+tools and start nothing new: answer with your handover alone, in at most 3,000 characters and in this form:
+{HANDOVER_FORM}"""
 
 _OPENS = (
     HANDED_OVER,
@@ -28,6 +37,7 @@ _OPENS = (
     BRIEFING,
     SHORT_BRIEFING,
 )
+_WRAP_UP_OPENS = WRAP_UP.partition(":")[0]
 _HANDED_OVER = re.compile(re.escape(HANDED_OVER) + r"([\w.-]{1,100})\)")
 _FOLLOWS = ("## ", MOVED_ON, LEFT_OUT)
 
@@ -36,6 +46,10 @@ def handed_over(text: str) -> str:
     """The session that a prompt hands over; empty where it hands over none."""
     found = _HANDED_OVER.match(text)
     return found[1] if found else ""
+
+
+def asks_to_wrap_up(text: str) -> bool:
+    return text.startswith(_WRAP_UP_OPENS)
 
 
 def without_own_words(text: str) -> str:

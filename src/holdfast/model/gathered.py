@@ -218,6 +218,10 @@ class GitFacts:
     rewritten: bool = False  # a rebase gave the commits other ids
     stashed: bool = False
     push_refused: bool = False  # the newest push
+    root: str = ""  # of the work tree; this and what follows as it was at the pause
+    uncommitted: tuple[str, ...] | None = None  # whoever changed it; None if nobody looked
+    upstream: str = ""
+    ahead: int = 0  # commits that the upstream lacks
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,8 +1,9 @@
 """One message of an agent's session, whichever agent wrote it.
 
 Readers in ``transcripts/`` turn each agent's own file into a stream of these.
-They are plain slotted dataclasses, not pydantic models: a session file may hold
-a gigabyte, and the stream must cost little more than parsing its JSON.
+They are plain slotted dataclasses, neither pydantic models nor frozen: a session file
+may hold a gigabyte, and the stream must cost little more than parsing its JSON (a frozen
+one takes three times as long to make). Nobody changes one that was passed on.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ ToolOutcome = Literal["ok", "error", "interrupted", "unknown"]
 TurnState = Literal["open", "ended", "stopped", "failed"]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class ToolCall:
     """A tool the agent called: what it asked for."""
 
@@ -24,7 +25,7 @@ class ToolCall:
     arguments: dict[str, Any]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class ToolResult:
     """What came back; joined to its call by ``call_id``."""
 
@@ -33,7 +34,7 @@ class ToolResult:
     outcome: ToolOutcome
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class TokenUsage:
     """Tokens of one model call, already de-duplicated by the reader."""
 
@@ -55,7 +56,7 @@ class TodoItem:
     status: Literal["pending", "in_progress", "completed"]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Message:
     """One step of the conversation, in file order.
 

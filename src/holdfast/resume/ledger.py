@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
+from holdfast.base.text import counted, sentences
 from holdfast.model.gathered import Commit, Failure, Gathered, GitFacts, Happening, LastStep, TestRun
 from holdfast.model.message import TodoItem
 from holdfast.resume.rendering import Paths, code, listed, prose, quoted
@@ -38,6 +39,8 @@ class WorkLedger:
     open_errors: tuple[Failure, ...]
     in_flight: tuple[LastStep, ...]
     paths: Paths
+    changed: tuple[str, ...] = ()  # by the session itself, from the work tree's root
+    not_committed: tuple[str, ...] = ()  # of its changes, as the work tree showed at the pause
     plan_is_older: bool = False
     """Files were written after the agent last updated its list of tasks, so that it may be behind."""
     written_for: tuple[tuple[TodoItem, tuple[str, ...]], ...] = ()
@@ -60,6 +63,10 @@ class WorkLedger:
         newest = next((run for run in self.checks if run.index == after), None)
         return newest.edited_since if newest else self.uncommitted
 
+    @property
+    def red_test(self) -> TestRun | None:
+        return next((run for run in reversed(self.checks) if run.kind == "test" and not run.passed), None)
+
     def task_at_work(self) -> TodoItem | None:
         return next((one for one in self.tasks if one.status == "in_progress"), None)
 
@@ -76,6 +83,7 @@ def ledger_of(found: Gathered) -> WorkLedger:
     edited = git.edited_since_commit if git.commits else _all_edited(found)
     running = tuple(path for call in found.stop.calls if (path := _writes(call)))
     tasks = tuple(_reconciled(todo, found) for todo in found.todos)
+    changed = _changed(found)
     return WorkLedger(
         branch=git.branch or "",
         commits=git.commits,
@@ -88,6 +96,8 @@ def ledger_of(found: Gathered) -> WorkLedger:
         open_errors=tuple(failure for failure in found.failures if _is_open(failure, found)),
         in_flight=found.stop.calls,
         paths=paths,
+        changed=changed,
+        not_committed=tuple(_not_committed(found, changed)),
         plan_is_older=any(
             file.edits and file.last_edit_index > found.todos_index >= 0 for file in found.files
         ),
@@ -99,6 +109,23 @@ def ledger_of(found: Gathered) -> WorkLedger:
 def _all_edited(found: Gathered) -> tuple[str, ...]:
     used = sorted((file for file in found.files if file.edits), key=lambda file: file.last_edit_index)
     return tuple(file.path for file in used)
+
+
+def _changed(found: Gathered) -> tuple[str, ...]:
+    root = f"{found.git.root.rstrip('/')}/" if found.git.root else ""
+    written = (one.path for one in found.files if one.edits or one.created or one.deleted)
+    return tuple(dict.fromkeys(path.removeprefix(root) for path in written))
+
+
+def _not_committed(found: Gathered, changed: tuple[str, ...]) -> Iterator[str]:
+    """Where only commands may have changed files, in doubt all that is not committed."""
+    for path in found.git.uncommitted or ():
+        if any(_covers(path, one) for one in changed) if changed else found.commands:
+            yield path
+
+
+def _covers(path: str, changed: str) -> bool:
+    return changed.startswith(path) if path.endswith("/") else path == changed
 
 
 def _writes(call: LastStep) -> str:
@@ -324,3 +351,162 @@ def facts(ledger: WorkLedger) -> list[str]:
         found.append(line)
     tasks = [open_tasks_line(ledger, 20)] if ledger.open_tasks() else []
     return [*found, *check_lines(ledger), *error_lines(ledger), *tasks]
+
+
+# ── what an agent claims ──────────────────────────────────────────────────────────────────────────
+
+_IN_FUTURE = re.compile(
+    r"\b(?:if|once|when|until|unless|before|after|should|would|will|must|to be|yet to|needs?|needed|todo"
+    r"|pending|next|then|remaining|to (?:make|get|see)|ensure|verify|check|ask(?:s|ed)?|want(?:s|ed)?"
+    r"|request(?:s|ed)?|told|says?|said|claim(?:s|ed)?)\b",
+    re.IGNORECASE,
+)
+_DENIED = re.compile(
+    r"\b(?:not|no|never|nothing|none|without|except|fail\w*|un(?:committed|pushed|tested|clear|known))\b|n't\b",
+    re.IGNORECASE,
+)
+_CLAUSE_END = re.compile(r"[,;:()\u2013\u2014]| - | (?:but|so|while|although) ")
+
+
+@dataclass(frozen=True, slots=True)
+class Correction:
+    """A sentence of an agent, and what the record shows instead."""
+
+    claim: str
+    instead: str
+
+
+def corrected(words: str, ledger: WorkLedger) -> tuple[str, list[Correction]]:
+    """The words of an agent with the record's after each claim that it contradicts.
+
+    A sentence that may mean something else is no claim; what no record can tell stays the agent's word.
+    """
+    lines: list[str] = []
+    found: list[Correction] = []
+    in_code = False
+    for line in words.split("\n"):
+        in_code ^= line.lstrip().startswith(("```", "~~~"))
+        wrong = [] if in_code else [one for said in sentences(line) for one in _contradictions(said, ledger)]
+        found += wrong
+        lines.append(_in_place(line, wrong))
+    return "\n".join(lines), found
+
+
+def _in_place(line: str, wrong: list[Correction]) -> str:
+    for one in wrong:
+        note = f" [the record: {one.instead}]"
+        said = line.replace(one.claim, one.claim + note, 1)
+        line = said if said != line else line + note
+    return line
+
+
+def _contradictions(sentence: str, ledger: WorkLedger) -> Iterator[Correction]:
+    for claim, denial, check in _CLAIMS:
+        found = claim.search(sentence)
+        if found is None or _IN_FUTURE.search(sentence, 0, found.start()):
+            continue
+        if (denial or not _DENIED.search(_clause(sentence, found))) and (instead := check(ledger)):
+            yield Correction(sentence, instead)
+
+
+def _clause(sentence: str, found: re.Match[str]) -> str:
+    start = max((end.end() for end in _CLAUSE_END.finditer(sentence, 0, found.start())), default=0)
+    end = _CLAUSE_END.search(sentence, found.end())
+    return sentence[start : end.start() if end else len(sentence)]
+
+
+def _claims_pushed(ledger: WorkLedger) -> str:
+    git = ledger.git
+    if git.upstream:
+        return f"{code(git.upstream)} lacks {counted(git.ahead, 'commit')}" if git.ahead else ""
+    waiting = [one for one in ledger.unpushed if one.identifier]
+    if waiting and len(waiting) == len(ledger.commits):
+        return f"no push of {listed(code(one.identifier) for one in waiting[-3:])} is recorded"
+    return ""
+
+
+def _claims_unpushed(ledger: WorkLedger) -> str:
+    if ledger.git.upstream:
+        return "" if ledger.git.ahead else f"{code(ledger.git.upstream)} has all commits"
+    return "all commits of the session were pushed" if ledger.commits and not ledger.unpushed else ""
+
+
+def _claims_green(ledger: WorkLedger) -> str:
+    red = ledger.red_test
+    if red is None or not red.command:
+        return ""
+    since = ", and no run since the last edits is recorded" if red.edited_since else ""
+    return f"the newest run of {code(red.command, 120)} failed{since}"
+
+
+def _claims_committed(ledger: WorkLedger) -> str:
+    if ledger.git.uncommitted is not None:
+        return (
+            f"not committed: {listed(map(code, ledger.not_committed), 6)}"
+            if ledger.changed and ledger.not_committed
+            else ""
+        )
+    written = listed((ledger.paths(path) for path in reversed(ledger.uncommitted)), 6)
+    lead = "written after the last commit" if ledger.commits else "no commit is recorded of"
+    return f"{lead}: {written}" if written else ""
+
+
+def _claims_uncommitted(ledger: WorkLedger) -> str:
+    newest = ledger.commits[-1] if ledger.commits else None
+    left = ledger.uncommitted if ledger.git.uncommitted is None else ledger.git.uncommitted
+    if newest is None or not newest.identifier or left:
+        return ""
+    return f"committed as {code(newest.identifier)}; nothing is left uncommitted after it"
+
+
+def _claims_merged(ledger: WorkLedger) -> str:
+    return f"the {ledger.git.under_way} is not concluded in the record" if ledger.git.under_way else ""
+
+
+def _claim(pattern: str) -> re.Pattern[str]:
+    return re.compile(pattern, re.IGNORECASE)
+
+
+_CLAIMS = (
+    # the claim, whether it is itself a denial, what contradicts it
+    (
+        _claim(
+            r"(?<!\w)(?:and|was|were|been|successfully|is|are|have|has|i|we|all|everything|✅) pushed\b"
+            r"(?! (?:back|for|onto|into|through|on the|an?)\b)|^\W*(?:\w+: )?pushed\b"
+            r"|\bpushed (?:[\w`./-]+ ){0,3}to (?:origin|remote|the remote|upstream|github|gitlab)\b"
+        ),
+        False,
+        _claims_pushed,
+    ),
+    (_claim(r"\b(?:not (?:yet )?(?:been )?pushed|unpushed|needs? to be pushed)\b"), True, _claims_unpushed),
+    (
+        _claim(
+            r"\b(?:tests?|suite)\b(?: \w+){0,3} (?:pass(?:es|ed|ing)?|succeed(?:s|ed)?)\b"
+            r"|\b(?:tests?|suite) (?:is|are)(?: \w+)? green\b"
+        ),
+        False,
+        _claims_green,
+    ),
+    (
+        _claim(
+            r"\b(?:all|everything|changes|work)\b(?: \w+){0,5} committed\b|\bclean (?:working|work) ?tree\b"
+        ),
+        False,
+        _claims_committed,
+    ),
+    (
+        _claim(
+            r"\b(?:changes|files|work) (?:are|is|remain) (?:still )?(?:uncommitted|not (?:yet )?committed)\b"
+        ),
+        True,
+        _claims_uncommitted,
+    ),
+    (
+        _claim(
+            r"\bmerge (?:is |was )?(?:completed?|concluded|finished)\b"
+            r"|\ball conflicts (?:are |were )?resolved\b"
+        ),
+        False,
+        _claims_merged,
+    ),
+)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 from typing import Any
@@ -19,12 +20,13 @@ from holdfast.model.gathered import (
     Review,
     TestRun,
 )
-from holdfast.model.git import GitState
+from holdfast.model.git import GitState, decode_path
 from holdfast.model.message import TodoItem
 from holdfast.model.snapshot import IncrementalPause, SessionSnapshot
 from holdfast.model.task import DONE, Task
 from holdfast.model.workflow import Issue
 from holdfast.resume.compiler import DEFAULT_BUDGET, Compiled, compile_context
+from holdfast.resume.ledger import WorkLedger, ledger_of
 from holdfast.resume.rendering import fenced
 
 # ── all of one kind ───────────────────────────────────────────────────────────────────────────────
@@ -169,6 +171,12 @@ _TRIGGERS = {
 }
 
 
+def ledger_at(snapshot: SessionSnapshot) -> WorkLedger:
+    """The facts of its session. Of a file that no record names, nobody knows who changed it."""
+    files = snapshot.gathered.files if snapshot.gathered else ()
+    return ledger_of(replace(gathered_from(snapshot, None), files=files))
+
+
 def _recorded(pause: IncrementalPause | None, talk: Gathered) -> dict[str, Any]:
     """What was recorded on purpose, and of the hooks' own record what the transcript lacks."""
     if pause is None:
@@ -244,7 +252,19 @@ def _git(known: GitFacts, state: GitState | None) -> GitFacts:
         head=state.commit_at_snapshot or "",
         head_at_start=state.commit_at_workflow_start or "",
         uncompared=state.files_uncompared,
+        under_way=state.operation or "",
+        root=os.fsdecode(decode_path(state.worktree)) if state.worktree else "",
+        uncommitted=_uncommitted(state),
+        upstream=state.upstream or "",
+        ahead=state.ahead or 0,
     )
+
+
+def _uncommitted(state: GitState) -> tuple[str, ...]:
+    if not state.has_uncommitted_changes:
+        return ()
+    # Older snapshots do not tell committed changes from others.
+    return state.files_modified if state.files_uncommitted is None else state.files_uncommitted
 
 
 def _tests(state: TestState, told: TestRun | None) -> TestRun:

@@ -8,12 +8,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 
-from holdfast.base.text import one_line
 from holdfast.resume.briefing import Statement
-from holdfast.resume.ledger import WorkLedger
-from holdfast.resume.rendering import code, condensed, fenced, listed, quoted, visible
+from holdfast.resume.ledger import Correction, WorkLedger, corrected
+from holdfast.resume.rendering import condensed, fenced, quoted, visible
 
 _ANALYSIS = re.compile(
     r"<analysis>.*?</analysis>|^\s*Analysis:\s*\n.*?(?=^\s*Summary:\s*$)", re.DOTALL | re.MULTILINE
@@ -26,25 +24,12 @@ _FRAME = re.compile(
 )
 _SAID_SECTION = re.compile(r"^[ \t]*(?:#+ *)?(?:\d+\. *)?(?:\*\*)?All [Uu]ser [Mm]essages", re.MULTILINE)
 _NEXT_TITLE = re.compile(r"^(?:#+ *)?(?:\*\*)?\d+\. *(?:\*\*)?[A-Z]", re.MULTILINE)
-_NOT = re.compile(
-    r"\b(?:not|no|never|un\w+|yet to|need(?:s|ed)? to|should|will|to be|before|after|if|once|then"
-    r"|ask(?:s|ed)?|want(?:s|ed)?)\b",
-    re.IGNORECASE,
-)
 _CODE_BLOCK = re.compile(r"^[ \t]*```.*?^[ \t]*```[ \t]*\n", re.DOTALL | re.MULTILINE)
 _LONGEST = 60_000
 _ROOM_FOR_FACTS = 2_400
 _LEAST_FOR_FACTS = 1_500
 _ROOM_FOR_NOTES = 900
 _SHORTEST_NOTE = 50
-
-
-@dataclass(frozen=True, slots=True)
-class Correction:
-    """A line of the summary, and what the record shows instead."""
-
-    line: str
-    instead: str
 
 
 def bare(summary: str) -> str:
@@ -97,95 +82,6 @@ def notes_left(summary: str, most: int) -> str:
 _MARKED = re.compile(r"`([^`]{3,60})`")
 
 
-def corrected(summary: str, ledger: WorkLedger) -> tuple[str, list[Correction]]:
-    """The summary with the ledger's word after each claim that it contradicts."""
-    lines: list[str] = []
-    found: list[Correction] = []
-    for line in summary.split("\n"):
-        instead = next(_contradictions(line, ledger), "")
-        if instead:
-            found.append(Correction(one_line(line), instead))
-        lines.append(f"{line} [the record: {instead}]" if instead else line)
-    return "\n".join(lines), found
-
-
-def _contradictions(line: str, ledger: WorkLedger) -> Iterator[str]:
-    if len(line) > 600:
-        return
-    for claim, check in _CLAIMS:
-        if found := claim.search(line):
-            before = line[max(0, found.start() - 30) : found.start()]
-            if not _NOT.search(before) and (instead := check(ledger)):
-                yield instead
-
-
-def _pushed(ledger: WorkLedger) -> str:
-    waiting = [one for one in ledger.unpushed if one.identifier]
-    if waiting and len(waiting) == len(ledger.commits):
-        return f"no push of {listed(code(one.identifier) for one in waiting[-3:])} is recorded"
-    return ""
-
-
-def _unpushed(ledger: WorkLedger) -> str:
-    return "all commits of the session were pushed" if ledger.commits and not ledger.unpushed else ""
-
-
-def _green(ledger: WorkLedger) -> str:
-    red = ledger.red
-    if red is None or red.edited_since:
-        return ""
-    return f"the newest run of {code(red.command, 120)} failed"
-
-
-def _uncommitted(ledger: WorkLedger) -> str:
-    newest = ledger.commits[-1] if ledger.commits and not ledger.uncommitted else None
-    return (
-        f"committed as {code(newest.identifier)}; nothing was written after it"
-        if newest and newest.identifier
-        else ""
-    )
-
-
-def _merged(ledger: WorkLedger) -> str:
-    return f"the {ledger.git.under_way} is not concluded in the record" if ledger.git.under_way else ""
-
-
-_CLAIMS = (
-    (
-        re.compile(
-            r"\b(?:and|was|were|been|successfully|is|✅) pushed\b|\bpushed to (?:origin|remote|the "
-            r"remote|github)",
-            re.IGNORECASE,
-        ),
-        _pushed,
-    ),
-    (re.compile(r"\b(?:not (?:yet )?pushed|unpushed|needs? to be pushed)\b", re.IGNORECASE), _unpushed),
-    (
-        re.compile(
-            r"\ball (?:\w+ )?tests (?:now )?(?:pass|are passing|passed)\b|\btests? (?:are|is) "
-            r"(?:all )?green\b",
-            re.IGNORECASE,
-        ),
-        _green,
-    ),
-    (
-        re.compile(
-            r"\b(?:changes|files|work) (?:are|is|remain) (?:still )?(?:uncommitted|not (?:yet )?committed)\b",
-            re.IGNORECASE,
-        ),
-        _uncommitted,
-    ),
-    (
-        re.compile(
-            r"\bmerge (?:is |was )?(?:complete[d]?|concluded|finished)\b|\ball conflicts (?:are "
-            r"|were )?resolved\b",
-            re.IGNORECASE,
-        ),
-        _merged,
-    ),
-)
-
-
 def shown(summary: str, most: int) -> str:
     """As much of it as there is room for; the longest code goes first, then the middle.
 
@@ -212,8 +108,8 @@ def _indent(text: str) -> str:
     return text[: len(text) - len(text.lstrip())]
 
 
-def correction_line(one: Correction) -> str:
-    return f"The summary below says {quoted(one.line, 160)}; {one.instead}."
+def correction_line(one: Correction, where: str = "below") -> str:
+    return f"The summary {where} says {quoted(one.claim, 160)}; the record: {one.instead}."
 
 
 def told(summary: str, ledger: WorkLedger, room: int) -> Iterator[Statement]:

@@ -11,12 +11,13 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import pairwise
 
-from holdfast.base.text import clipped, one_line, sentences
+from holdfast.base.text import clipped, counted, one_line
 from holdfast.findings.rules.stopping import question_at_end
-from holdfast.model.gathered import Gathered, TestRun, Turn
-from holdfast.model.git import GitState
+from holdfast.model.gathered import Gathered, Turn
 from holdfast.model.snapshot import SessionSnapshot
-from holdfast.sessions.threads import changed_files, own_uncommitted
+from holdfast.resume.ledger import WorkLedger, corrected
+from holdfast.resume.snapshots import ledger_at
+from holdfast.resume.summary import correction_line
 
 LONGEST_SUPPLEMENT = 2_000
 _LONGEST_STEERING = 6_000
@@ -55,17 +56,17 @@ class RecordFact:
 
 def facts_of(snapshot: SessionSnapshot) -> list[RecordFact]:
     """The most important first."""
-    found = snapshot.gathered or Gathered()
+    found, ledger = snapshot.gathered or Gathered(), ledger_at(snapshot)
     return [
         *_rules(snapshot, found),
-        *_in_flight(found),
+        *_in_flight(ledger),
         *_requests(found),
         *_answers(found.turns),
-        *_tests(found.tests),
-        *_git(snapshot.git_state, found),
-        *_uncommitted(snapshot),
-        *_tasks(found),
-        *_files(snapshot),
+        *_checks(ledger),
+        *_git(ledger),
+        *_uncommitted(ledger),
+        *_tasks(ledger),
+        *_files(ledger),
     ]
 
 
@@ -75,8 +76,8 @@ def _rules(snapshot: SessionSnapshot, found: Gathered) -> Iterator[RecordFact]:
         yield RecordFact(f"The user's rule, word for word: {_quoted(words)}", words=words, urgent=True)
 
 
-def _in_flight(found: Gathered) -> Iterator[RecordFact]:
-    for call in found.stop.calls[:3]:
+def _in_flight(ledger: WorkLedger) -> Iterator[RecordFact]:
+    for call in ledger.in_flight[:3]:
         target = one_line(call.target)
         told = f"No result is recorded yet of this call: {call.tool} {_quoted(target)}"
         yield RecordFact(told, words=target)
@@ -100,47 +101,48 @@ def _answers(turns: tuple[Turn, ...]) -> Iterator[RecordFact]:
             yield RecordFact(told, words=question)
 
 
-def _tests(run: TestRun | None) -> Iterator[RecordFact]:
-    if run is None or not run.command:
-        return
-    failing = run.failing[:5]
-    if run.passed:
-        since = f"; edited since: {', '.join(run.edited_since[:5])}" if run.edited_since else ""
-        yield RecordFact(f"The last test run passed: {_quoted(run.command)}{since}", words=run.command)
-    else:
+_CHECKS = {"test": "test run", "build": "build", "lint": "run of the linter"}
+
+
+def _checks(ledger: WorkLedger) -> Iterator[RecordFact]:
+    for run in reversed(ledger.checks):
+        if not run.command:
+            continue
+        failing = run.failing[:5] if not run.passed else ()
         named = f", failing: {', '.join(failing)}" if failing else ""
-        told = f"The last test run failed: {_quoted(run.command)}{named}"
+        since = f"; edited since: {', '.join(run.edited_since[:5])}" if run.edited_since else ""
+        ended = "failed" if not run.passed else "showed no failure" if run.unsure else "passed"
+        told = f"The last {_CHECKS[run.kind]} {ended}: {_quoted(run.command)}{named}{since}"
         yield RecordFact(told, signs=tuple(name.rpartition("::")[2] for name in failing), words=run.command)
 
 
-def _git(git: GitState | None, found: Gathered) -> Iterator[RecordFact]:
-    for commit in found.git.commits[-5:]:
+def _git(ledger: WorkLedger) -> Iterator[RecordFact]:
+    git = ledger.git
+    for commit in ledger.commits[-5:]:
         told = f"Commit {commit.identifier} was made: {_quoted(commit.subject)}"
         yield RecordFact(told, words=commit.subject)
-    if git is None:
-        return
-    if git.operation:
-        yield RecordFact(f"A {git.operation} is in progress.", signs=(git.operation,))
-    if git.branch:
-        yield RecordFact(f"The branch is {git.branch}.", signs=(git.branch,))
-    if git.ahead and git.upstream and found.git.commits:
-        yield RecordFact(f"Not pushed: {git.ahead} commits that {git.upstream} lacks.", signs=("push",))
+    if git.under_way:
+        yield RecordFact(f"A {git.under_way} is in progress.", signs=(git.under_way,))
+    if ledger.branch:
+        yield RecordFact(f"The branch is {ledger.branch}.", signs=(ledger.branch,))
+    if git.ahead and git.upstream and ledger.commits:
+        yield RecordFact(f"Not pushed: {git.upstream} lacks {counted(git.ahead, 'commit')}.", signs=("push",))
 
 
-def _uncommitted(snapshot: SessionSnapshot) -> Iterator[RecordFact]:
-    paths = own_uncommitted(snapshot)[:_FILES]
+def _uncommitted(ledger: WorkLedger) -> Iterator[RecordFact]:
+    paths = ledger.not_committed[:_FILES]
     if paths:
         told = f"Changed and not committed: {', '.join(paths)}"
         yield RecordFact(told, signs=(*map(_name, paths), "commit"))
 
 
-def _tasks(found: Gathered) -> Iterator[RecordFact]:
-    for todo in [one for one in found.todos if one.status != "completed"][:8]:
+def _tasks(ledger: WorkLedger) -> Iterator[RecordFact]:
+    for todo in ledger.open_tasks()[:8]:
         yield RecordFact(f"Task {todo.status.replace('_', ' ')}: {_quoted(todo.text)}", words=todo.text)
 
 
-def _files(snapshot: SessionSnapshot) -> Iterator[RecordFact]:
-    for path in changed_files(snapshot)[:_FILES]:
+def _files(ledger: WorkLedger) -> Iterator[RecordFact]:
+    for path in ledger.changed[:_FILES]:
         yield RecordFact(f"The session changed {path}", signs=(_name(path),))
 
 
@@ -186,7 +188,7 @@ def urgent_facts(snapshot: SessionSnapshot) -> str:
 
 def supplement(snapshot: SessionSnapshot, summary: str, told: str = "") -> str:
     """What the summary gets wrong or lacks, and was not told already; empty where there is nothing."""
-    wrong = list(corrections(snapshot, summary))
+    wrong = [correction_line(one, "above") for one in corrected(summary, ledger_at(snapshot))[1]]
     lacking = [fact.text for fact in facts_of(snapshot) if not has(summary, fact) and fact.text not in told]
     heading = "The record of this session corrects or adds to the summary above:"
     return _told(heading, [*wrong, *lacking], LONGEST_SUPPLEMENT - len(told))
@@ -203,48 +205,3 @@ def has(summary: str, fact: RecordFact) -> bool:
     words = set(_WORD.findall(fact.words.lower()))
     known = sum(word in text for word in words)
     return known >= _MOST_WORDS * len(words) if words else bool(fact.signs) or fact.words.lower() in text
-
-
-_NOT = re.compile(
-    r"\b(?:not|no|never|nothing|without|before|until|unless|should|will|would|must|needs?|todo|pending|then|next"
-    r"|remaining|if|once|to be|un\w+)\b|n't",
-    re.IGNORECASE,
-)
-_PUSHED = re.compile(r"\bpushed\b", re.IGNORECASE)
-_COMMITTED = re.compile(
-    r"\b(?:all|everything|changes|work)\b.{0,40}\bcommitted\b|\bclean (?:working|work) ?tree\b", re.IGNORECASE
-)
-_GREEN = re.compile(
-    r"\b(?:tests?|suite)\b.{0,40}\b(?:pass(?:es|ed|ing)?|green|succeed(?:s|ed)?)\b", re.IGNORECASE
-)
-
-
-def corrections(snapshot: SessionSnapshot, summary: str) -> Iterator[str]:
-    """Claims of the summary that the record contradicts; a sentence that may mean otherwise is no claim."""
-    for claim, truth in _contradicted(snapshot):
-        if any(claim.search(one) and not _NOT.search(one) for one in sentences(summary)):
-            yield truth
-
-
-def _contradicted(snapshot: SessionSnapshot) -> Iterator[tuple[re.Pattern[str], str]]:
-    """Claims that would be wrong, with what is right."""
-    found, git = snapshot.gathered or Gathered(), snapshot.git_state
-    uncommitted = own_uncommitted(snapshot)
-    if git and git.ahead and git.upstream:
-        yield _PUSHED, f"It is not all pushed: {git.upstream} lacks {git.ahead} commits."
-    if changed_files(snapshot) and uncommitted:
-        yield _COMMITTED, f"It is not all committed: {', '.join(uncommitted[:_FILES])}."
-    if found.tests and not found.tests.passed:
-        yield _GREEN, f"The tests did not pass: the last run of {_quoted(found.tests.command)} failed."
-
-
-def corrected(snapshot: SessionSnapshot, words: str) -> str:
-    """The words of an agent, each wrong claim followed by what the record says."""
-    text = words
-    for claim, truth in _contradicted(snapshot):
-        wrong = [one for one in sentences(words) if claim.search(one) and not _NOT.search(one)]
-        told = f"[holdfast: {truth}]"
-        for sentence in wrong:
-            in_place = text.replace(sentence, f"{sentence} {told}", 1)
-            text = in_place if in_place != text else f"{text}\n{told}"
-    return text

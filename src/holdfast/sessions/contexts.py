@@ -15,6 +15,7 @@ from holdfast.base.errors import DamagedDataError, HoldfastError, InvalidInputEr
 from holdfast.findings.gather import gather
 from holdfast.journal.log import Reader
 from holdfast.journal.summary import find_archive
+from holdfast.model.frame import asks_to_wrap_up
 from holdfast.model.gathered import Gathered
 from holdfast.model.git import decode_path
 from holdfast.model.message import Message, ReadReport
@@ -68,9 +69,14 @@ def _nothing_read(path: Path, report: ReadReport) -> HoldfastError:
 
 
 def _remembered(messages: Iterable[Message], recent: deque[Message]) -> Iterator[Message]:
+    """But for what was said when Holdfast asked for a handover: that is kept by itself."""
+    wraps_up = False
     for message in messages:
-        recent.append(message)
-        yield message
+        if message.role == "user":
+            wraps_up = message.injected and asks_to_wrap_up(message.text)
+        if not wraps_up:
+            recent.append(message)
+            yield message
 
 
 class _no_collection:  # noqa: N801 - reads as what it does

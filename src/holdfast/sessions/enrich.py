@@ -16,7 +16,8 @@ from holdfast.findings import records
 from holdfast.model.findings import Decision, ErrorRecord
 from holdfast.model.snapshot import SessionSnapshot
 from holdfast.project.settings import Settings
-from holdfast.resume.snapshots import ResumeContextCompiler
+from holdfast.resume.ledger import corrected
+from holdfast.resume.snapshots import ResumeContextCompiler, ledger_at
 from holdfast.sessions.contexts import ReadSession, read_session
 from holdfast.sessions.pause import open_store
 from holdfast.sessions.transitions import Core
@@ -71,11 +72,10 @@ def add_to_snapshot(settings: Settings, snapshot_id: str, told: Mapping[str, Any
 
 def with_handover(settings: Settings, snapshot_id: str, words: str) -> SessionSnapshot:
     """Add the agent's own words; a claim that the record contradicts is corrected in them."""
-    from holdfast.sessions.compaction import corrected
-
     with open_store(settings) as store:
         snapshot = store.snapshot(snapshot_id)
-    return add_to_snapshot(settings, snapshot_id, {"handover": corrected(snapshot, words)})
+    checked, _ = corrected(words, ledger_at(snapshot))
+    return add_to_snapshot(settings, snapshot_id, {"handover": checked})
 
 
 def _findings(
@@ -125,6 +125,9 @@ def enrich_later(settings: Settings, snapshot: SessionSnapshot, worktree: Path) 
             enrich_snapshot(replace(settings, project=worktree), snapshot.id, transcript, agent)
         except HoldfastError as error:
             log.warning("nothing was added from the transcript: %s", error.message)
+        else:
+            if snapshot.handover:  # its claims can be checked now
+                with_handover(replace(settings, project=worktree), snapshot.id, snapshot.handover)
 
     thread = threading.Thread(target=enrich, name="holdfast-enrich")
     thread.start()

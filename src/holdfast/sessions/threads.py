@@ -7,7 +7,6 @@ they run the same plan. A session that did no work belongs to none.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -18,9 +17,10 @@ from pydantic import AwareDatetime, Field
 from holdfast.base.errors import HoldfastError, InvalidInputError, NotFoundError
 from holdfast.base.text import clipped, counted, one_line
 from holdfast.model.base import Value
-from holdfast.model.git import decode_path
 from holdfast.model.snapshot import SessionSnapshot
 from holdfast.model.workflow import OPEN, Workflow
+from holdfast.resume.ledger import WorkLedger
+from holdfast.resume.snapshots import ledger_at
 
 if TYPE_CHECKING:
     from holdfast.store.protocol import SnapshotSummary, Store
@@ -73,7 +73,7 @@ class _Group:
 
     def take(self, snapshot: SessionSnapshot, workflow: Workflow) -> None:
         self.members.append((snapshot, workflow))
-        self.files = dict.fromkeys((*changed_files(snapshot), *self.files))
+        self.files = dict.fromkeys((*ledger_at(snapshot).changed, *self.files))
         if snapshot.conversation:
             self.conversations.add(snapshot.conversation)
 
@@ -105,7 +105,7 @@ def _belongs(snapshot: SessionSnapshot, group: _Group) -> bool:
         return snapshot.workflow_id == newest.workflow_id and bool(newest.task_dag.tasks)
     if snapshot.conversation in group.conversations:
         return True
-    changed = set(changed_files(snapshot))
+    changed = set(ledger_at(snapshot).changed)
     shares = not changed.isdisjoint(group.files)
     if any(member.session_id == snapshot.continues for member, _ in group.members):
         return shares or not changed or not group.files or _settles(snapshot, newest) or _goes_on(snapshot)
@@ -114,8 +114,8 @@ def _belongs(snapshot: SessionSnapshot, group: _Group) -> bool:
 
 def _settles(snapshot: SessionSnapshot, before: SessionSnapshot) -> bool:
     """Whether what the earlier one had not committed is committed now."""
-    then = own_uncommitted(before)
-    return bool(then) and snapshot.git_state is not None and not set(then) & set(_uncommitted(snapshot))
+    then, now = ledger_at(before).not_committed, ledger_at(snapshot).git.uncommitted
+    return bool(then) and now is not None and not set(then) & set(now)
 
 
 def _goes_on(snapshot: SessionSnapshot) -> bool:
@@ -126,23 +126,6 @@ def _goes_on(snapshot: SessionSnapshot) -> bool:
 
 def _branch(snapshot: SessionSnapshot) -> str | None:
     return snapshot.git_state.branch if snapshot.git_state else None
-
-
-def changed_files(snapshot: SessionSnapshot) -> list[str]:
-    """Those that the session itself changed, as far as its record tells, from the work tree's root."""
-    root = _root(snapshot)
-    found = snapshot.gathered.files if snapshot.gathered else ()
-    written = [one.path for one in found if one.edits or one.created or one.deleted]
-    return list(dict.fromkeys(_relative(path, root) for path in written))
-
-
-def _root(snapshot: SessionSnapshot) -> str:
-    git = snapshot.git_state
-    return os.fsdecode(decode_path(git.worktree)) if git and git.worktree else ""
-
-
-def _relative(path: str, root: str) -> str:
-    return os.path.relpath(path, root) if root and path.startswith(f"{root}/") else path
 
 
 # ── where a thread stands ─────────────────────────────────────────────────────────────────────────
@@ -202,7 +185,7 @@ def open_because(snapshot: SessionSnapshot) -> str:
         return snapshot.pause_reason or f"ended by {snapshot.trigger}"
     if found is None or snapshot.incremental_pause or snapshot.pause_reason not in _ENDED_BY_ITSELF:
         return f"paused: {snapshot.pause_reason}" if snapshot.pause_reason else "paused"
-    return _stopped(snapshot) or _left_over(snapshot)
+    return _stopped(snapshot) or _left_over(ledger_at(snapshot))
 
 
 _STOPPED = {
@@ -224,41 +207,17 @@ def _stopped(snapshot: SessionSnapshot) -> str:
     return f"{_STOPPED[stop.kind]}{f': {said}' if said else ''}"
 
 
-def _left_over(snapshot: SessionSnapshot) -> str:
-    found, git = snapshot.gathered, snapshot.git_state
-    if found is None:
-        return ""
-    todo = [one.text for one in found.todos if one.status != "completed"]
-    if todo:
-        return f"{counted(len(todo), 'task')} left: {todo[0]}"
-    if found.tests is not None and not found.tests.passed:
-        return f"tests fail: {found.tests.command}"
-    if git and git.operation:
-        return f"a {git.operation} is in progress"
-    uncommitted = own_uncommitted(snapshot)
-    return f"not committed: {', '.join(uncommitted[:3])}" if uncommitted else ""
+_RED = {"test": "tests fail", "build": "the build fails", "lint": "the linter fails"}
 
 
-def own_uncommitted(snapshot: SessionSnapshot) -> list[str]:
-    """What the session changed and nobody has committed. If commands of its may have changed files, in doubt
-    all that is not committed."""
-    found, uncommitted = snapshot.gathered, _uncommitted(snapshot)
-    changed = changed_files(snapshot)
-    if not changed:
-        return list(uncommitted) if found and found.commands else []
-    return [path for path in uncommitted if any(_covers(path, one) for one in changed)]
-
-
-def _uncommitted(snapshot: SessionSnapshot) -> tuple[str, ...]:
-    git = snapshot.git_state
-    if git is None or not git.has_uncommitted_changes:
-        return ()
-    # Older snapshots do not tell committed changes from others.
-    return git.files_modified if git.files_uncommitted is None else git.files_uncommitted
-
-
-def _covers(path: str, changed: str) -> bool:
-    return changed.startswith(path) if path.endswith("/") else path == changed
+def _left_over(ledger: WorkLedger) -> str:
+    if todo := ledger.open_tasks():
+        return f"{counted(len(todo), 'task')} left: {todo[0].text}"
+    if ledger.red is not None:
+        return f"{_RED[ledger.red.kind]}: {ledger.red.command}"
+    if ledger.git.under_way:
+        return f"a {ledger.git.under_way} is in progress"
+    return f"not committed: {', '.join(ledger.not_committed[:3])}" if ledger.not_committed else ""
 
 
 # ── where they are read from ──────────────────────────────────────────────────────────────────────

@@ -78,6 +78,8 @@ class Facts:
     """When the session was last heard of, where that is not now: it was killed and is found later."""
     resume_at: datetime | None = None
     """When the workflow is to go on by itself."""
+    handover: str | None = None
+    """The agent's own words for the next session."""
 
 
 @dataclass(frozen=True)
@@ -240,6 +242,7 @@ def prepare_pause(workflow: Workflow, fold: SessionFold, facts: Facts, now: date
         usage=facts.usage or fold.usage,
         incremental_pause=facts.incremental_pause,
         agent_session=fold.agent_session,
+        handover=facts.handover,
         work=fold.work,
         folded_through=fold.through,
     )

@@ -10,6 +10,8 @@ from pathlib import Path
 from typing import Any, BinaryIO, cast
 from urllib.parse import quote
 
+import orjson
+
 from holdfast.base.errors import DamagedDataError, InvalidInputError, NotFoundError
 from holdfast.model.message import (
     Message,
@@ -68,12 +70,17 @@ SELECT message.id, max(message.time_created) FROM message JOIN family ON message
 GROUP BY message.session_id
 """
 )
-_MESSAGE = f"""
-SELECT CASE WHEN length(data) <= {MAX_LINE_BYTES} THEN data END, length(data) FROM message WHERE id = ?
+_NUMBERED = "CREATE TEMP TABLE numbered (number INTEGER PRIMARY KEY, id, owner)"
+# As a blob its length is known; the characters of a text would be counted.
+_DATA = f"CASE WHEN length(CAST(data AS BLOB)) <= {MAX_LINE_BYTES} THEN data ELSE 0 END"
+# Rows in the order of the numbers: nothing is sorted, so that no data waits in memory.
+_MESSAGE_ROWS = f"""
+SELECT number, numbered.id, owner, {_DATA} FROM numbered CROSS JOIN message ON message.id = numbered.id
+ORDER BY number
 """  # noqa: S608 - the number is ours
-_PARTS = f"""
-SELECT id, CASE WHEN length(data) <= {MAX_LINE_BYTES} THEN data END, length(data)
-FROM part WHERE message_id = ? ORDER BY id
+_PART_ROWS = f"""
+SELECT number, part.id, {_DATA} FROM numbered CROSS JOIN part ON part.message_id = numbered.id
+ORDER BY number, part.id
 """  # noqa: S608 - the number is ours
 
 
@@ -98,6 +105,7 @@ def connect(path: Path) -> sqlite3.Connection:
     )
     # Any bytes may stand in a damaged text column: decoding is ours.
     connection.text_factory = bytes
+    connection.execute("PRAGMA temp_store = MEMORY")
     return connection
 
 
@@ -130,11 +138,18 @@ class _Rows:
         last = {row[0] for row in self._connection.execute(_LAST_OF_EACH, {"session": root})}
         if not last:
             self._note_newer_format(root)
-        for identifier, owner in self._connection.execute(_MESSAGES, {"session": root}):
-            if decoded(owner) == root and is_reverted(decoded(identifier), reverted):
+        run = self._connection.execute
+        run(_NUMBERED)
+        run(f"INSERT INTO numbered (id, owner) {_MESSAGES}", {"session": root})
+        parts = _PartsInOrder(self, run(_PART_ROWS))
+        for number, name, owner, data in run(_MESSAGE_ROWS):
+            identifier, own = decoded(name), decoded(owner) == root
+            if own and is_reverted(identifier, reverted):
                 self._report.taken_back += 1
-            else:
-                yield from self._message(identifier, decoded(owner), root, is_last=identifier in last)
+            elif info := self.fields(data):
+                info["id"] = identifier
+                subagent = None if own else text_of(info.get("agent")) or decoded(owner)
+                yield MessageRow(info, parts.of(number), subagent, is_last=name in last)
 
     def session(self, session_id: str | None) -> dict[str, Any]:
         where = "id = ?" if session_id is not None else "parent_id IS NULL"
@@ -153,29 +168,19 @@ class _Rows:
             for name, value in zip(names, row, strict=True)
         }
 
-    def _message(self, identifier: bytes, owner: str, root: str, *, is_last: bool) -> Iterator[MessageRow]:
-        row = self._connection.execute(_MESSAGE, (_key(identifier),)).fetchone()
-        info = self._fields(row[0], row[1]) if row else None
-        if info is None:
-            return
-        subagent = None if owner == root else text_of(info.get("agent")) or owner
-        yield MessageRow({**info, "id": decoded(identifier)}, self._parts(identifier), subagent, is_last)
-
-    def _parts(self, message: bytes) -> Iterator[dict[str, Any]]:
-        for identifier, data, size in self._connection.execute(_PARTS, (_key(message),)):
-            part = self._fields(data, size)
-            if part is not None:
-                yield {**part, "id": decoded(identifier)}
-
-    def _fields(self, data: object, size: object) -> dict[str, Any] | None:
+    def fields(self, data: Any) -> dict[str, Any] | None:
         self._report.lines += 1
-        if isinstance(size, int) and size > MAX_LINE_BYTES:
+        try:
+            fields: Any = orjson.loads(data)
+        except (orjson.JSONDecodeError, RecursionError):
+            fields = None
+        if fields and isinstance(fields, dict):
+            return cast(dict[str, Any], fields)
+        if isinstance(data, int):  # stands for what is too large
             self._report.oversized += 1
-            return None
-        fields = _parsed(data)
-        if not fields:
+        else:
             self._report.torn += 1
-        return fields or None
+        return None
 
     def _note_newer_format(self, root: str) -> None:
         """OpenCode prepares a table of another layout; say so instead of finding nothing."""
@@ -187,9 +192,25 @@ class _Rows:
             count_unknown(self._report, "session_message")
 
 
-def _key(identifier: object) -> object:
-    """The id as the database has it: text came as bytes and must go back as text."""
-    return identifier.decode(errors="replace") if isinstance(identifier, bytes) else identifier
+class _PartsInOrder:
+    """The parts of all messages in one stream, handed out a message at a time."""
+
+    def __init__(self, rows: _Rows, stream: Iterator[tuple[int, bytes, object]]) -> None:
+        self._rows = rows
+        self._stream = stream
+        self._next = next(stream, None)
+
+    def of(self, number: int) -> Iterator[dict[str, Any]]:
+        stream, fields = self._stream, self._rows.fields
+        row = self._next
+        while row is not None and row[0] <= number:
+            self._next = next(stream, None)
+            part = fields(row[2]) if row[0] == number else None
+            if part is not None:
+                if "callID" not in part:
+                    part["id"] = decoded(row[1])
+                yield part
+            row = self._next
 
 
 def _parsed(data: object) -> dict[str, Any]:
@@ -214,7 +235,8 @@ def is_reverted(identifier: str, revert: dict[str, Any]) -> bool:
 # which is null for an aborted one, tells the difference.
 # - What the user reverted stays in the tables; the session's row says from where on it is void.
 
-_IGNORED_PARTS = frozenset(("step-finish", "patch", "snapshot", "agent", "compaction"))
+# A tuple: a type read from a file may be anything.
+_IGNORED_PARTS = ("step-finish", "step-start", "patch", "snapshot", "agent", "compaction")
 _STATUSES: dict[str, ToolOutcome] = {"completed": "ok", "error": "error"}
 _ABORTED = "MessageAbortedError"
 _TURNS: dict[str, TurnState] = {"stop": "ended", "tool-calls": "open"}
@@ -253,7 +275,9 @@ class _Step:
 class _Reader(MessageMaker):
     def __init__(self, report: ReadReport) -> None:
         super().__init__(report)
-        self._info: dict[str, Any] = {}  # of the row at hand
+        # Of the row at hand:
+        self._at: str | None = None
+        self._id: str | None = None
 
     def database(self, path: Path, session_id: str | None) -> Iterator[Message]:
         with damage_named(path), closing(connect(path)) as connection:
@@ -289,7 +313,8 @@ class _Reader(MessageMaker):
     # --- messages
 
     def _message(self, row: MessageRow) -> None:
-        self._info, self._subagent = row.info, row.subagent
+        self._at = iso_of_milliseconds(mapping_of(row.info.get("time")).get("created"))
+        self._id, self._subagent = text_or_none(row.info.get("id")), row.subagent
         role = kind_of(row.info.get("role"))
         if role == "user":
             self._user(row.parts)
@@ -299,14 +324,12 @@ class _Reader(MessageMaker):
             count_unknown(self._report, f"message/{role}")
 
     def _make(self, role: Role, **fields: Any) -> None:
-        at = iso_of_milliseconds(mapping_of(self._info.get("time")).get("created"))
-        identifier = text_or_none(self._info.get("id"))
-        self._pass_on(Message(self._index, role, at=at, id=identifier, subagent=self._subagent, **fields))
+        self._pass_on(Message(self._index, role, at=self._at, id=self._id, subagent=self._subagent, **fields))
 
     def _user(self, parts: Iterable[dict[str, Any]]) -> None:
         step = _Step()
         for part in parts:
-            self._collect(step, part, open_calls="unknown")
+            self._collect(step, part, "unknown")
         # Beside what was typed, OpenCode puts the contents of the files that were named there.
         if step.said or step.noted:
             text, by_program = told(joined(step.said or step.noted))
@@ -318,10 +341,12 @@ class _Reader(MessageMaker):
         open_calls: ToolOutcome = "unknown" if is_last and not error else "interrupted"
         step = _Step()
         for part in parts:
-            if part.get("type") == "step-start" and step:
-                self._finish(step, None)
-                step = _Step()
-            self._collect(step, part, open_calls=open_calls)
+            if part.get("type") in _IGNORED_PARTS:
+                if step and part["type"] == "step-start":
+                    self._finish(step, None)
+                    step = _Step()
+            else:
+                self._collect(step, part, open_calls)
         if info.get("summary") is True and not error:
             self._make("system", text=joined(step.said), compaction=True, injected=True, usage=usage)
         elif step or usage:
@@ -346,8 +371,8 @@ class _Reader(MessageMaker):
             todos = todos_of(written.get("todos"), "content") if written is not None else None
             self._make("user", tool_results=(result,), todos=todos)
 
-    def _collect(self, step: _Step, part: dict[str, Any], *, open_calls: ToolOutcome) -> None:
-        kind = kind_of(part.get("type"))
+    def _collect(self, step: _Step, part: dict[str, Any], open_calls: ToolOutcome) -> None:
+        kind = part.get("type")
         if kind == "text":
             (step.noted if part.get("synthetic") else step.said).append(text_of(part.get("text")))
         elif kind == "reasoning":
@@ -362,8 +387,8 @@ class _Reader(MessageMaker):
             step.said.append(text_of(part.get("prompt")))
         elif kind == "retry":
             step.noted.append(_error_text(mapping_of(part.get("error"))))
-        elif kind not in _IGNORED_PARTS and kind != "step-start":
-            count_unknown(self._report, f"part/{kind}")
+        elif kind not in _IGNORED_PARTS:
+            count_unknown(self._report, f"part/{kind_of(kind)}")
 
     def _usage(self, info: dict[str, Any]) -> TokenUsage | None:
         model = text_or_none(info.get("modelID"))

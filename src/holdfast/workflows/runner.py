@@ -451,15 +451,25 @@ class _OpenSession:
         return [*self._trail.warnings(), *([Warned(text=warning)] if warning else [])]
 
     def _pause(self, entries: list[Entry], cause: PauseCause) -> Verdict | None:
-        entries = [*entries, *self._brought_home()]
-        if self._asked() is None:
-            if not self._request(cause, *entries):
+        if cause.trigger == "exhaustion" and self._attempts.may_wrap_up:
+            if not self._noted(entries, cause):  # safe before the agent is asked for anything
                 return None
-        elif entries and not self._commit(*entries):
+            entries = self._wrapped_up()
+        if not self._noted([*entries, *self._brought_home()], cause):
             return None
         resume_at = self._resets_at if self._workflow.options.resume_on_reset else None
         self._settle(cause, resume_at)
         return "paused"
+
+    def _noted(self, entries: list[Entry], cause: PauseCause) -> bool:
+        if self._asked() is None:
+            return self._request(cause, *entries)
+        return not entries or self._commit(*entries)
+
+    def _wrapped_up(self) -> list[Entry]:
+        failure = self._attempts.wrap_up()
+        told = [Warned(text=f"the agent wrote no handover: {failure}")] if failure else []
+        return [UsageReported(usage=self._metrics()), *told]
 
     def _fail(self, entries: list[Entry], reason: str) -> Verdict | None:
         """As a pause, so that the failed task can be tried again from here."""
@@ -470,7 +480,13 @@ class _OpenSession:
         return "failed"
 
     def _settle(self, cause: PauseCause, resume_at: datetime | None = None) -> None:
-        facts = Facts(trigger=cause.trigger, reason=cause.reason, usage=self._metrics(), resume_at=resume_at)
+        facts = Facts(
+            trigger=cause.trigger,
+            reason=cause.reason,
+            usage=self._metrics(),
+            resume_at=resume_at,
+            handover=self._attempts.handover,
+        )
         work = RunningWork(self._around.core, lambda: self._workflow, self._recorder.apply)
         snapshot = pause_running(work, self._worktree, facts, self._around.clock())
         self._told(True, settled_entries(snapshot))

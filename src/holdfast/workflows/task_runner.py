@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import logging
 import re
 import tempfile
@@ -29,7 +30,9 @@ from holdfast.workflows.drivers.protocol import (
     DriverFinding,
     DriverSession,
     EarlierSession,
+    Exhausted,
     Failed,
+    RateLimited,
     StopSignal,
     TaskInterrupted,
     TaskOutcome,
@@ -151,6 +154,9 @@ class TaskRunner:
         """Why a task was cut off, once one was."""
         self.unkept: str | None = None
         """Why what a task did is not safe, once that was so."""
+        self.handover: str | None = None
+        """What the agent wrote for the next session, once it was asked."""
+        self._can_be_asked = True
         self._agent_session = fold.agent_session
         self._base = fold.base
         self._context: str | None = None
@@ -178,6 +184,7 @@ class TaskRunner:
             outcome = _judged(task, stop, self._driven(task, stop, report))
         output.close()
         outcome = self._originals.hidden_in_outcome(outcome)
+        self._can_be_asked &= _can_go_on(outcome)
         report.findings = [self._originals.hidden_in_finding(one) for one in report.findings]
         for found in report.findings:
             if isinstance(found, TestsRun):
@@ -201,14 +208,61 @@ class TaskRunner:
         grown = None if after is None else max(0.0, after - (before or 0.0))
         return Ended(task, outcome, report, seconds, grown, committed)
 
+    @property
+    def may_wrap_up(self) -> bool:
+        """Whether to ask the agent for its handover: once, and if provider and window take another turn."""
+        return self._can_be_asked and self._agent_session is not None
+
+    def wrap_up(self) -> str | None:
+        """Ask the agent for its handover, in one short turn of its own conversation; why there is none."""
+        self._can_be_asked = False
+        reported = self._agent_session
+        task = self._plan.get(reported.task_id) if reported else None
+        if task is None:
+            return "its task is not in the plan any more"
+        stop, began, calls = StopSignal(), time.monotonic(), itertools.count(1)
+
+        def count(usage: UsageMetrics) -> None:
+            self._take_usage(usage)
+            if next(calls) > _WRAP_UP_CALLS:
+                stop.request(f"it took more than {_WRAP_UP_CALLS} model calls")
+
+        report = TaskReport(
+            task.id,
+            self.usage,
+            on_usage=count,
+            on_agent_session=lambda _: None,
+            on_line=lambda line: self._around.listener(self._workflow.id, self._originals.hidden(line)),
+            on_output=lambda _: None,
+        )
+        report.say("asking the agent for its handover")
+        with self._around.watch.over(lambda: self._look_at_wrap_up(stop, time.monotonic() - began)):
+            outcome = self._driven(task, stop, report, wraps_up=True)
+        outcome = self._originals.hidden_in_outcome(outcome)
+        if not isinstance(outcome, Done):
+            return outcome.reason
+        self.handover = (outcome.result or "").strip() or None
+        return None if self.handover else "it said nothing"
+
+    def _look_at_wrap_up(self, stop: StopSignal, seconds: float) -> None:
+        if seconds >= WRAP_UP_SECONDS:
+            stop.request(f"it took longer than {WRAP_UP_SECONDS:g} s")
+        if self._around.quit.is_set():
+            stop.request("Holdfast was told to stop now")
+        if self._recorder.is_over(self._around.core.store.workflow(self._workflow.id)):
+            stop.request("the workflow is not ours any more")
+
     def _log_of(self, task: Task) -> CleanLog:
         output = TaskLog(self._around.settings.home, self._workflow.id, task.id, task.attempts)
         return CleanLog(output, lambda text: redact(self._originals.hidden(text))[0])
 
-    def _driven(self, task: Task, stop: StopSignal, report: TaskReport) -> TaskOutcome:
+    def _driven(
+        self, task: Task, stop: StopSignal, report: TaskReport, *, wraps_up: bool = False
+    ) -> TaskOutcome:
         name = driver_of(task, self._workflow.options)
         try:
-            return self._run(name, self._assignment(task, name, stop), report)
+            assignment = replace(self._assignment(task, name, stop), wraps_up=wraps_up)
+            return self._run(name, assignment, report)
         except HoldfastError as error:
             return Failed(error.message)
         except Exception as error:
@@ -231,7 +285,7 @@ class TaskRunner:
         names = {OUTPUTS: str(outputs), **_as_variables(given.inputs)}
         assignment = replace(given, environ={**given.environ, **names})
         outcome = self._around.drivers(driver).run(assignment, report)
-        if isinstance(outcome, Done) and assignment.task.until:
+        if isinstance(outcome, Done) and assignment.task.until and not assignment.wraps_up:
             outcome = self._if_fulfilled(outcome, assignment, report)
         if isinstance(outcome, Done):
             report.outputs = _read_outputs(outputs)
@@ -310,6 +364,14 @@ class TaskRunner:
             limit = _force_after(workflow)
             self.forced = f"the task did not end within {limit:g} s and was interrupted; it is pending again"
             stop.request("the pause timed out")
+
+
+WRAP_UP_SECONDS = 120.0
+_WRAP_UP_CALLS = 3
+
+
+def _can_go_on(outcome: TaskOutcome) -> bool:
+    return not isinstance(outcome, RateLimited) and (not isinstance(outcome, Exhausted) or outcome.has_room)
 
 
 OUTPUTS = "HOLDFAST_OUTPUTS"

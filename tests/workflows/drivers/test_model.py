@@ -101,6 +101,20 @@ def _completion(message: dict[str, Any], finish: str, prompt_tokens: int, output
     return lambda handler: handler.answer(200, completion)
 
 
+def test_a_handover_is_one_answer_and_runs_no_tools(meet: Any) -> None:
+    with meet(
+        ends("Painted.", 200), calls("write_file", 300, path="late", content="x"), ends("-", 1)
+    ) as bench:
+        bench.work("Paint it")
+        session = bench.report.sessions[-1]
+        assert bench.work(agent_session=session, wraps_up=True) == Done(None)
+        assert not (bench.folder / "late").exists()
+        assert len(bench.model.requests) == 2
+        assert "Painted." in bench.said()
+        assert "answer with your handover alone" in bench.said()
+        assert isinstance(bench.work(wraps_up=True), Failed)  # no conversation to ask in
+
+
 def test_it_works_with_its_tools_and_tells_usage_after_every_call(meet: Any) -> None:
     with meet(
         calls("write_file", 200, path="src/app.py", content="print('hello')\n"),

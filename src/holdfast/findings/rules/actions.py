@@ -54,7 +54,7 @@ _PATCH_SCAN = 200_000
 _STEP_ABOUT = 300
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)  # not frozen: there is one for every call
 class Action:
     kind: ActionKind
     tool: str

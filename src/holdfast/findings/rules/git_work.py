@@ -35,6 +35,8 @@ _UP_TO_DATE = re.compile(r"Your branch is up to date with '")
 _STOPPED = re.compile(
     r"^CONFLICT \(|Automatic merge failed|^error: could not apply|unmerged paths", re.MULTILINE
 )
+_STOP_MARKS = ("CONFLICT (", "merge failed", "could not apply", "unmerged paths")
+_OVER_MARKS = ("Successfully rebased", "working tree clean", "Already up to date", "Fast-forward")
 _CONFLICT = re.compile(
     r"^CONFLICT \([^)]*\): (?:Merge conflict in (\S+)|(\S+) (?:deleted|added|renamed))", re.MULTILINE
 )
@@ -71,6 +73,10 @@ def is_elsewhere(command: str, cwd: str | None) -> bool:
     return False
 
 
+def _has(text: str, marks: tuple[str, ...]) -> bool:
+    return any(mark in text for mark in marks)
+
+
 class GitWork:
     def __init__(self) -> None:
         self._branch: str | None = None
@@ -94,7 +100,7 @@ class GitWork:
             return
         text = output if len(output) <= _SCANNED else f"{output[: _SCANNED // 2]}\n{output[-_SCANNED // 2 :]}"
         self._commit(index, command, text, failed)
-        for switched, current in _SWITCHED.findall(text):
+        for switched, current in _SWITCHED.findall(text) if "branch" in text else ():
             self._branch = switched or current
         if _ASKS_BRANCH.match(command) and len(text.split()) == 1:
             self._branch = text.strip()
@@ -160,8 +166,11 @@ class GitWork:
     def _merge(self, command: str, text: str, failed: bool) -> None:
         doing = _DOING.search(command[:_SCANNED])
         verb = doing[1] if doing else ""
-        if _STOPPED.search(text) and (
-            verb in ("merge", "rebase", "cherry-pick", "pull", "stash", "revert") or _STILL.search(text)
+        # A plain search is far cheaper, and most output has none of these.
+        if (
+            _has(text, _STOP_MARKS)
+            and _STOPPED.search(text)
+            and (verb in ("merge", "rebase", "cherry-pick", "pull", "stash", "revert") or _STILL.search(text))
         ):
             self._under_way = "merge" if verb in ("", "pull") else verb
             pairs: list[tuple[str, str]] = [*_CONFLICT.findall(text), *_BOTH.findall(text)]
@@ -171,7 +180,7 @@ class GitWork:
             self._closed()
         elif (
             not failed
-            and (_OVER.search(text) or (doing and doing[2] == "--continue"))
+            and ((_has(text, _OVER_MARKS) and _OVER.search(text)) or (doing and doing[2] == "--continue"))
             and not _STILL.search(text)
         ):
             self._rewritten = self._rewritten or ("Successfully rebased" in text and bool(self._commits))

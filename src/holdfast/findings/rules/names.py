@@ -81,7 +81,7 @@ class Names:
     def met(self, index: int, source: NameSource, text: str, path: str = "") -> None:
         if not text:
             return
-        piece = head_and_tail(text, _PIECE)
+        piece = text if len(text) <= _PIECE else head_and_tail(text, _PIECE)
         self._pieces.append((index, source, path, piece))
         self._size += len(piece)
         while self._size > _WINDOW:

@@ -8,7 +8,7 @@ from typing import Any, cast
 
 from holdfast.base.text import clipped, is_list_item, one_line, sentences
 from holdfast.findings.rules.actions import Action, action_of, step_of
-from holdfast.model.gathered import Gathered, LastStep, Stop, StoppingPoint
+from holdfast.model.gathered import Gathered, Stop, StoppingPoint
 from holdfast.model.message import Message, ToolCall, ToolResult
 
 _TAIL = 3000
@@ -27,7 +27,7 @@ class Stopping:
     def __init__(self) -> None:
         self._kind: Stop = "unknown"
         self._said = ""  # the end of what the agent said, or the notice of its program
-        self._open: dict[str, LastStep] = {}
+        self._open: dict[str, Action] = {}
         self._stale: set[str] = set()
         self._asks: str | None = None
         self._compacted = False
@@ -50,7 +50,7 @@ class Stopping:
         self._kind = "in_flight"
         self._asks = _question_put(call) if call.name.lower() in ASKING else None
         if len(self._open) < _MOST_OPEN:
-            self._open[call.id] = step_of(action, "unknown")
+            self._open[call.id] = action
 
     def _agent(self, message: Message) -> None:
         self._compacted = False
@@ -93,7 +93,8 @@ class Stopping:
             return StoppingPoint("asked" if question else kind, question, compacted=compacted)
         if kind == "in_flight" and self._asks is not None:
             return StoppingPoint("asked", self._asks, compacted=compacted)
-        calls = tuple(call for call in self._open.values() if not _OURS.search(call.target[:_TAIL]))
+        steps = (step_of(action, "unknown") for action in self._open.values())
+        calls = tuple(step for step in steps if not _OURS.search(step.target[:_TAIL]))
         if kind == "in_flight" and not calls:
             kind = "working"
         words = clipped(one_line(self._said), _NOTICE_KEPT) if kind == "failed" else ""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections import OrderedDict, deque
+from collections import deque
 from dataclasses import dataclass
 
 from holdfast.base.text import clipped, head_and_tail, one_line
@@ -40,7 +40,7 @@ class _Step:
 class Trail:
     def __init__(self) -> None:
         self._steps: deque[_Step] = deque(maxlen=_STEPS_KEPT)
-        self._calls: OrderedDict[str, _Step] = OrderedDict()
+        self._calls: dict[str, _Step] = {}
         self._reports: deque[SubagentReport] = deque(maxlen=_REPORTS_KEPT)
 
     def said(self, index: int, kind: str, text: str) -> None:
@@ -57,7 +57,7 @@ class Trail:
         self._steps.append(step)
         self._calls[call_id] = step
         if len(self._calls) > _STEPS_KEPT:
-            self._calls.popitem(last=False)
+            del self._calls[next(iter(self._calls))]
 
     def answered(self, call_id: str, outcome: ToolOutcome, text: str) -> None:
         step = self._calls.pop(call_id, None)

@@ -66,7 +66,9 @@ class ClaudeCodeDriver(CliAgent):
         words = [*_STREAM, *self._settings.claude_args]
         if conversation.session:
             words += ["--resume", conversation.session.id]
-        if is_review(assignment.task):
+        if assignment.wraps_up:
+            words += ["--max-turns", "1"]
+        elif is_review(assignment.task):
             words += ["--json-schema", json.dumps(REVIEW_SCHEMA)]
         return words
 
@@ -243,7 +245,8 @@ class _ClaudeReader(StreamReader):
     def _stopped_by_hook(self, result: dict[str, Any]) -> TaskOutcome:
         words = text_of(result.get("stop_reason_text")) or text_of(result.get("result"))
         if "holdfast" in json.dumps(result).lower():
-            return Exhausted(f"Claude Code was stopped at its exhaustion level{_and(safe_words(words))}")
+            reason = f"Claude Code was stopped at its exhaustion level{_and(safe_words(words))}"
+            return Exhausted(reason, has_room=True)
         return Failed(f"Claude Code was stopped by a hook{_and(safe_words(words))}")
 
     def _failure(self, result: dict[str, Any], words: str) -> TaskOutcome:

@@ -118,11 +118,14 @@ class CliAgent(ABC):
     def run(self, assignment: Assignment, report: Report) -> TaskOutcome:
         if assignment.stop.requested:
             return TaskInterrupted(assignment.stop.reason or "stopped")
-        outcome = self._attempt(assignment, report, conversation_for(assignment, self.agent))
-        if outcome is None:
+        conversation = conversation_for(assignment, self.agent)
+        if assignment.wraps_up and not conversation.is_begun:
+            return Failed("its conversation is not at hand")
+        outcome = self._attempt(assignment, report, conversation)
+        if outcome is None and not assignment.wraps_up:
             report.say(f"{self.program} no longer has its earlier session; starting a new one")
             outcome = self._attempt(assignment, report, NEW_CONVERSATION)
-        return outcome or Failed(f"{self.program} could not start a session")
+        return outcome or Failed(f"{self.program} has no such session")
 
     def _attempt(
         self, assignment: Assignment, report: Report, conversation: AgentConversation
@@ -162,7 +165,7 @@ class CliAgent(ABC):
         if was_stopped:
             return TaskInterrupted(assignment.stop.reason or "stopped")
         outcome = reader.outcome(code or 0, told)
-        if isinstance(outcome, Done) and is_review(assignment.task):
+        if isinstance(outcome, Done) and is_review(assignment.task) and not assignment.wraps_up:
             answer = outcome.result or ""
             at = to_datetime(self._clock())
             report.found(feedback(assignment.task, answer, self.name, at, reader.structured))

@@ -71,7 +71,7 @@ class CodexDriver(CliAgent):
     def words(self, assignment: Assignment, conversation: AgentConversation, scratch: Path) -> Sequence[str]:
         words = ["exec", "--json", "--skip-git-repo-check"]
         words += ["-c", f"model_auto_compact_token_limit={_NEVER}", *self._settings.codex_args]
-        if is_review(assignment.task):
+        if is_review(assignment.task) and not assignment.wraps_up:
             schema = scratch / "review.json"
             schema.write_text(json.dumps(REVIEW_SCHEMA))
             words += ["--output-schema", str(schema)]

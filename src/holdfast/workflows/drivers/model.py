@@ -208,6 +208,8 @@ class _Worker:
         task = self.assignment.task
         conversation = conversation_for(self.assignment, ModelDriver.name)
         history, is_known = ModelHistory.opened(conversation.session, self.assignment.worktree, self.clock)
+        if self.assignment.wraps_up and not is_known:
+            return Failed("its conversation is not at hand")
         self.report.agent_session(history.session)
         prompt = prompt_for(
             self.assignment,
@@ -216,7 +218,7 @@ class _Worker:
         )
         answer = await self._conversed(prompt, history)
         text = answer if isinstance(answer, str) else _in_words(answer)
-        if is_review(task):
+        if is_review(task) and not self.assignment.wraps_up:
             at = to_datetime(self.clock())
             self.report.found(feedback(task, text, self.model.model_name, at, answer))
         return Done(clipped(text.strip(), _RESULT_CHARACTERS) or None)
@@ -235,6 +237,8 @@ class _Worker:
                 if agent.is_call_tools_node(node):
                     history.write(run.all_messages(), node.model_response)
                     self._told(node.model_response)
+                    if self.assignment.wraps_up:
+                        return node.model_response.text or ""  # whatever tools it calls
             history.write(run.all_messages())
             result = run.result
         return result.output if result else ""
@@ -242,16 +246,17 @@ class _Worker:
     def _agent(self) -> Agent[None, Any]:
         from pydantic_ai import Agent, StructuredDict, Tool
 
+        wraps_up = self.assignment.wraps_up
         most = min(MOST_CHARACTERS, characters_for(self.window) // 8)
         tools = WorktreeTools(self.assignment, self.report, self.settings.command_time_limit, most)
         review = StructuredDict(REVIEW_SCHEMA, name="review", description="The verdict of the review")
         return Agent(
             self.model,
-            output_type=[review, str] if is_review(self.assignment.task) else str,
+            output_type=[review, str] if is_review(self.assignment.task) and not wraps_up else str,
             instructions=_INSTRUCTIONS,
             # One after the other: they work on the same files.
             tools=[Tool(tool, sequential=True) for tool in tools.all],
-            model_settings={"max_tokens": min(_LONGEST_ANSWER, self.window // 4)},
+            model_settings={"max_tokens": min(_LONGEST_ANSWER, self.window // 4) // (4 if wraps_up else 1)},
             retries=3,
             name="holdfast",
         )

@@ -12,7 +12,7 @@ from holdfast.base.ids import new_id
 from holdfast.base.text import clipped, one_line
 from holdfast.model.entry import FeedbackRecorded
 from holdfast.model.findings import ReviewerFeedback
-from holdfast.model.frame import GOES_ON, PAUSED_EARLIER, TRIED_BEFORE
+from holdfast.model.frame import GOES_ON, PAUSED_EARLIER, TRIED_BEFORE, WRAP_UP
 from holdfast.model.task import Task
 from holdfast.workflows.drivers.protocol import Assignment
 
@@ -173,6 +173,8 @@ def prompt_for(
     the agent has no better way to be asked for it.
     """
     task, parts = assignment.task, list[str]()
+    if assignment.wraps_up:
+        return WRAP_UP
     if not is_begun:
         if assignment.context:
             parts.append(f"{_OLD_CONVERSATION if goes_on else _CONTEXT}\n\n{assignment.context.strip()}")

@@ -112,6 +112,8 @@ class Assignment:
     """Where the tests stood before this task, as last recorded."""
     inputs: Mapping[str, Mapping[str, str]] = field(default_factory=dict[str, Mapping[str, str]])
     """What the tasks that it depends on left for it, by task and name."""
+    wraps_up: bool = False
+    """Instead of the task the agent is asked for its handover, in the conversation of `agent_session`."""
     environ: Mapping[str, str] = field(default_factory=dict[str, str])
     """Variables for the programs it starts, beside our own."""
     stop: StopSignal = field(default_factory=StopSignal)
@@ -164,6 +166,8 @@ class Exhausted:
     """The window is full, however the provider says so: a pause, no failure. The task is pending again."""
 
     reason: str
+    has_room: bool = False
+    """For a last answer: the agent was stopped at a level below the limit."""
 
 
 @dataclass(frozen=True)
