@@ -217,6 +217,12 @@ def _run(arguments: Sequence[str], debug: bool) -> int:
         return _complain(error.format_message(), None, error.exit_code)
     except Exception as error:  # noqa: BLE001 - the program ends here
         _show_traceback(debug)
+        if isinstance(error, OSError) and error.filename and error.strerror:
+            return _complain(
+                f"could not use {os.fsdecode(error.filename)}: {error.strerror}",
+                "check what it is (a link, a folder, another user's) and move it away if it is not needed",
+                1,
+            )
         return _complain(
             f"unexpected: {type(error).__name__}: {error}",
             "run it again with --debug and report what it shows",
