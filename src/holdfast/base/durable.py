@@ -141,7 +141,7 @@ def keep_if_damaged(path: Path, readable: Callable[[bytes], object] = bytes.deco
         readable(read_file(path))
     except FileNotFoundError:
         return
-    except (ValueError, RecursionError):
+    except (ValueError, TypeError, LookupError, RecursionError):
         set_aside(path, path.stat().st_mtime)
 
 

@@ -206,7 +206,7 @@ class IncrementalPauseManager:
     def _own(self, name: str) -> None:
         record = {"session_id": name, **identify(self._owner)}
         with storage_errors("record who is winding down"):
-            keep_if_damaged(self._owner_file, json.loads)
+            keep_if_damaged(self._owner_file, lambda data: json.loads(data)["session_id"])
             replace_file(self._owner_file, json.dumps(record).encode())
 
     def _owner_of(self, name: str) -> ProcessIdentity:
