@@ -187,7 +187,7 @@ def test_a_damaged_file_is_told_of_and_kept(place: Place, tmp_path: Path, kind: 
     root, whole = place.root, tmp_path / "whole"
     shutil.copytree(root, whole, symlinks=True)
     files = [path for path in sorted(root.glob(KINDS[kind])) if path.is_file()]
-    for _ in range(repeated(20, least=5)):
+    for _ in range(repeated(20, least=3)):
         path, damage = random.choice(files), random.choice(list(DAMAGE))
         data = DAMAGE[damage](path.read_bytes(), random)
         path.write_bytes(data)
