@@ -390,7 +390,9 @@ def _replace(path: str, data: bytes) -> None:
     descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | _NO_FOLLOW, 0o600)
     try:
         try:
-            os.write(descriptor, data)
+            left = memoryview(data)
+            while left:  # a full disk may take a part
+                left = left[os.write(descriptor, left) :]
             os.fsync(descriptor)
         finally:
             os.close(descriptor)
