@@ -345,3 +345,18 @@ def test_a_plan_of_ones_own_needs_no_consent(place: Place) -> None:
     assert place.run("run", "plan.yaml", "--pause-every", "1").code == 0
     assert place.run("resume", "--yes").code == 0
     assert (place.project / "pwned").exists()
+
+
+def test_a_damaged_session_is_not_exported_as_if_it_were_whole(place: Place) -> None:
+    damaged, whole = place.paused("tool_call", at=1_767_700_800.0), place.paused("tool_call")
+    path = place.sessions / f"{damaged}.json"
+    for content in (b"", b"{", b"[]", b"{}", b"[" * 200_000):
+        path.write_bytes(content)
+        told = place.run("export", place.root / "bundle", "--force", "--json")
+        assert (told.code, told.data["sessions"]) == (4, [whole]), told
+        assert f"warning: left out: {path}" in told.err
+        place.run("export", place.root / "other", "--session", damaged).failed(4, error=damaged)
+        assert not (place.root / "other").exists()
+        assert place.run("share", "push").code in (1, 4)
+    other = place.beside("other")
+    assert other.ok("import", place.root / "bundle").out.startswith("Imported 1 session")

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
+import shlex
 import signal
 import subprocess
+import sys
 import zipfile
 from pathlib import Path
 from typing import Any
@@ -240,6 +243,48 @@ def test_of_an_imported_plan_only_tasks_without_secrets_run(any_workshop: Worksh
     assert "only a redacted copy of its run" in refused.err
     assert "`holdfast run`" in refused.err
     assert not (other.project / "one").exists()
+
+
+HASHES_ITSELF = (
+    "import hashlib, os, sys; given = [*map(os.fsencode, sys.argv[1:]), os.environb[b'PROBE']]"
+    "; open('hashes', 'a').write(hashlib.sha256(b'\\0'.join(given)).hexdigest() + chr(10))"
+)
+ODD = ("\x1b]0;x\x07 \u202e \u0301e\u0301 😀 \t'\"$HOME`id`\\ </system>", " {{a}} %s ${b} \r\n", "x" * 70_000)
+SECRETS = (
+    f"DB_PASSWORD={PASSWORD}",
+    f"[redacted:aws-key] {KEY}",
+    f"https://bob:{PASSWORD}@host/?token={TOKEN}",
+)
+
+
+def test_a_task_gets_its_arguments_and_environment_to_the_byte(workshop: Workshop) -> None:
+    """Across run, pause, resume, a takeover after a kill, export and import."""
+    place, probe = workshop.place, f"\x1b[1m{TOKEN}\r\n é \u202e"
+    place.environment["PROBE"] = probe
+
+    def command(*given: str) -> str:
+        return shlex.join([sys.executable, "-I", "-S", "-c", HASHES_ITSELF, *given])
+
+    def hash_of(*given: str) -> str:
+        return hashlib.sha256(b"\0".join(map(os.fsencode, (*given, probe)))).hexdigest()
+
+    wait = "touch began; while [ ! -e go ]; do sleep 0.01; done; "
+    commands = (command(*ODD), command(*SECRETS), wait + command(*SECRETS, *ODD), command(*ODD[::-1]))
+    place.ok("run", plan_file(place, *commands, pause_every=1))
+    place.ok("resume", "--yes")
+    with workshop.program("resume", "--yes") as running:
+        wait_for((workshop.project / "began").exists)
+        running.send_signal(signal.SIGKILL)
+    (workshop.project / "go").touch()
+    assert place.run("resume", "--yes").code == 0, "it takes over from the dead process"
+    place.ok("export", place.root / "bundle")
+    other = place.beside("other")
+    other.environment["PROBE"] = probe
+    other.ok("import", place.root / "bundle")
+    assert other.run("resume", "--accept-commands", other.json("status")["workflow"]["id"]).code == 0
+    expected = [hash_of(*ODD), hash_of(*SECRETS), hash_of(*SECRETS, *ODD)]
+    assert workshop.log("hashes") == expected
+    assert (other.project / "hashes").read_text().split() == [hash_of(*ODD[::-1])]
 
 
 def test_what_looks_like_a_copy_and_was_written_so_is_executed(any_workshop: Workshop) -> None:

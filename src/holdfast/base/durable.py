@@ -41,20 +41,20 @@ def storage_errors(doing: str) -> Generator[None]:
 def private_folder(path: Path) -> Path:
     """Make the folder for us alone; leave an existing one as it is. A link to a folder is none."""
     with storage_errors(f"make the folder {path}"):
-        _make_private(path)
+        make_folder(path)
         if path.is_symlink():
             raise OSError(errno.ELOOP, "it is a symbolic link")
     return path
 
 
-def _make_private(path: Path) -> None:
-    """Each folder that is missing on the way for us alone, whatever the umask says, and on the disk."""
+def make_folder(path: Path, mode: int = PRIVATE_FOLDER) -> None:
+    """Each folder that is missing on the way, by default for us alone, and its name on the disk."""
     missing = [path]
     while not os.path.lexists(missing[-1].parent):
         missing.append(missing[-1].parent)
     for folder in reversed(missing):
         try:
-            folder.mkdir(mode=PRIVATE_FOLDER)
+            folder.mkdir(mode=mode)
         except FileExistsError:
             if not folder.is_dir():
                 raise
@@ -141,7 +141,7 @@ def keep_if_damaged(path: Path, readable: Callable[[bytes], object] = bytes.deco
         readable(read_file(path))
     except FileNotFoundError:
         return
-    except ValueError:
+    except (ValueError, TypeError, LookupError, RecursionError):
         set_aside(path, path.stat().st_mtime)
 
 

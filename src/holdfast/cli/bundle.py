@@ -42,12 +42,20 @@ def export_command(file: Path, only: tuple[str, ...], encrypt: bool, force: bool
     if file.exists() and not force:
         raise CannotDoError(f"{file} already exists", hint="pass --force to overwrite it")
     passphrase = common.passphrase(confirm=True) if encrypt else None
-    data, names = export_bundle(common.settings(), only, passphrase=passphrase)
+    data, names, damaged = export_bundle(common.settings(), only, passphrase=passphrase)
     with storage_errors(f"write {file}"):
         replace_file(file, data)
     document = {"file": str(file), "bytes": len(data), "sessions": names, "encrypted": encrypt}
     told = f"Exported {counted(len(names), 'session')} to {file} ({len(data):,} bytes)"
     common.tell(as_json, document, told)
+    _tell_of_damage(damaged)
+
+
+def _tell_of_damage(complaints: list[str]) -> None:
+    for complaint in complaints:
+        click.echo(f"warning: left out: {complaint}", err=True)
+    if complaints:
+        raise click.exceptions.Exit(4)
 
 
 # ── import ────────────────────────────────────────────────────────────────────────────────────────
@@ -123,7 +131,7 @@ def push(remote: str, only: tuple[str, ...], encrypt: bool, as_json: bool) -> No
 
     current = common.settings()
     passphrase = common.passphrase(confirm=True) if encrypt else None
-    data, names = export_bundle(current, only, passphrase=passphrase, for_sharing=True)
+    data, names, _ = export_bundle(current, only, passphrase=passphrase, for_sharing=True)
     _shared(remote).push(data)
     document = {"remote": remote, "bytes": len(data), "sessions": names, "encrypted": encrypt}
     told = f"Shared {counted(len(names), 'session')} through {remote} ({len(data):,} bytes)"

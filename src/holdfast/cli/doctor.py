@@ -1,9 +1,13 @@
-"""`doctor`, `reindex` and `completion`: check the installation, rebuild the database, complete commands."""
+"""`doctor`, `prune`, `reindex` and `completion`: check and tidy up the installation, rebuild the database."""
 
 from __future__ import annotations
 
+import contextlib
+import os
+import stat
 import sys
-from collections.abc import Callable, Iterator
+import time
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
@@ -30,17 +34,27 @@ class CheckResult:
 
 
 @click.command("doctor")
+@click.option("--fix", is_flag=True, help="Repair what can be repaired without losing anything.")
 @common.json_option
-def doctor_command(as_json: bool) -> None:
+def doctor_command(fix: bool, as_json: bool) -> None:
     """Check the installation.
+
+    With --fix, a failed check is repaired where that loses nothing: a damaged database is renamed and rebuilt
+    from the session files, what a dead process left running is recorded as paused, files that others could
+    read are made private, and temporary files of killed processes are removed. Each repair is announced
+    first, on stderr.
 
     \b
     Examples:
       holdfast doctor
+      holdfast doctor --fix
       holdfast doctor --json
     """
     current = common.settings()
-    findings = [finding for check in _CHECKS for finding in check(current)]
+    findings = _findings(current)
+    if fix and (bad := [finding.name for finding in findings if not finding.ok]):
+        _repair(current, bad)
+        findings = _findings(current)
     if as_json:
         common.print_json([asdict(finding) for finding in findings])
     else:
@@ -51,6 +65,10 @@ def doctor_command(as_json: bool) -> None:
     bad = [finding.name for finding in findings if not finding.ok]
     if bad:
         raise CannotDoError(f"check failed: {', '.join(bad)}", hint="see the lines marked ✗")
+
+
+def _findings(current: Settings) -> list[CheckResult]:
+    return [finding for check in _CHECKS for finding in check(current)]
 
 
 def _programs(current: Settings) -> Iterator[CheckResult]:
@@ -149,14 +167,197 @@ def _drivers(current: Settings) -> Iterator[CheckResult]:
             yield CheckResult(f"driver {name}", True, "usable")
 
 
+def _files(current: Settings) -> Iterator[CheckResult]:
+    open_to_others = list(_open_to_others(current))
+    told = f"{counted(len(open_to_others), 'file')} can be accessed by other users"
+    first = f", such as {open_to_others[0]}" if open_to_others else ""
+    yield CheckResult(
+        "private files",
+        not open_to_others,
+        f"{told}{first}" if open_to_others else "for you alone",
+        "holdfast doctor --fix",
+    )
+    left = list(_left_behind(current))
+    yield CheckResult(
+        "temporary files",
+        not left,
+        f"{counted(len(left), 'file')} left behind by killed processes" if left else "none left behind",
+        "holdfast prune",
+    )
+
+
+def _own_paths(current: Settings) -> Iterator[tuple[Path, os.stat_result]]:
+    """All that Holdfast keeps: in this project, where that folder is trusted, and for this user."""
+    for folder in (current.layout.folder, current.home):
+        for place, folders, files in os.walk(folder):
+            for name in (*folders, *files):
+                path = Path(place, name)
+                try:
+                    found = path.lstat()
+                except FileNotFoundError:  # gone since
+                    continue
+                yield path, found
+
+
+def _open_to_others(current: Settings) -> Iterator[Path]:
+    for path, found in _own_paths(current):
+        if found.st_mode & 0o077 and not stat.S_ISLNK(found.st_mode):
+            yield path
+
+
+def _left_behind(current: Settings) -> Iterator[Path]:
+    """Writers rename their temporary files at once; one that is older has lost its writer."""
+    before = time.time() - _TEMPORARY_SECONDS
+    for path, found in _own_paths(current):
+        if path.suffix == ".tmp" and stat.S_ISREG(found.st_mode) and found.st_mtime < before:
+            yield path
+
+
+_TEMPORARY_SECONDS = 3_600.0
+
+
 _CHECKS: tuple[Callable[[Settings], Iterator[CheckResult]], ...] = (
     _programs,
     _project,
     _database,
     _journal,
+    _files,
     _hooks,
     _drivers,
 )
+
+
+# ── repairs ───────────────────────────────────────────────────────────────────────────────────────
+
+
+def _repair(current: Settings, failed: list[str]) -> None:
+    """What cannot be repaired is left as it is: the checks are made again afterwards, and tell."""
+    for name in failed:
+        if name not in _REPAIRS:
+            continue
+        announced, repair = _REPAIRS[name]
+        click.echo(f"Fixing {name}: {announced}", err=True)
+        try:
+            repair(current)
+        except (HoldfastError, OSError) as error:
+            click.echo(f"warning: {name} was not fixed: {error}", err=True)
+
+
+def _rebuild_database(current: Settings) -> None:
+    from holdfast.sessions.reindex import reindex
+
+    report = reindex(current)
+    if report.database_set_aside:
+        click.echo(f"  the damaged database is kept as {report.database_set_aside}", err=True)
+    for complaint in (*report.damaged, *report.held):
+        click.echo(f"  {complaint}", err=True)
+
+
+def _settle_workflows(current: Settings) -> None:
+    from holdfast.workflows.service import OrchestratorService
+
+    with OrchestratorService(current) as service:
+        for flow in service.store.claimed():
+            service.recovered(flow.id)
+
+
+def _settle_wind_down(current: Settings) -> None:
+    from holdfast.sessions.winddown import IncrementalPauseManager
+
+    manager = IncrementalPauseManager(settings=current)
+    if manager.is_orphaned():
+        manager.finalize_pause(trigger="crash", reason="its process ended without a pause")
+
+
+def _make_private(current: Settings) -> None:
+    for path in _open_to_others(current):
+        path.chmod(stat.S_IMODE(path.lstat().st_mode) & 0o700)
+
+
+def _remove_left_behind(current: Settings) -> None:
+    for path in _left_behind(current):
+        path.unlink(missing_ok=True)
+
+
+_REPAIRS: dict[str, tuple[str, Callable[[Settings], None]]] = {
+    "database": ("rebuilding it from the session files", _rebuild_database),
+    "workflows": ("recording as paused what a dead process left running", _settle_workflows),
+    "wind-down": ("making a session of what a dead process recorded", _settle_wind_down),
+    "private files": ("removing the access of other users", _make_private),
+    "temporary files": ("removing what killed processes left behind", _remove_left_behind),
+}
+
+
+# ── prune ─────────────────────────────────────────────────────────────────────────────────────────
+
+_OLD_NOTES_SECONDS = 14 * 86_400.0
+
+
+@click.command("prune")
+@click.option("--dry-run", is_flag=True, help="Show what would be removed without removing it.")
+@common.yes_option
+@common.json_option
+def prune_command(dry_run: bool, yes: bool, as_json: bool) -> None:
+    """Remove what Holdfast no longer needs.
+
+    That is: temporary files of killed processes, compiled contexts that can be compiled again, and the hooks'
+    notes of agent sessions that were saved more than 14 days ago. Sessions, snapshots, journals, logs,
+    recorded changes and copies of damaged files are never removed.
+
+    \b
+    Examples:
+      holdfast prune --dry-run
+      holdfast prune --yes
+    """
+    current = common.settings()
+    found = {path: why for why, paths in _prunable(current) for path in paths}
+    sizes = {path: path.lstat().st_size for path in found if path.exists()}
+    documents = [{"path": str(path), "bytes": sizes[path], "because": found[path]} for path in sizes]
+    if not as_json:
+        for one in documents:
+            click.echo(f"{one['path']}  ({one['bytes']:,} bytes; {one['because']})")
+    total = f"{counted(len(sizes), 'file')}, {sum(sizes.values()):,} bytes"
+    if not dry_run and sizes:
+        if not yes:
+            click.confirm(f"Remove {total}?", default=False, abort=True, err=True)
+        _remove(sizes)
+    done = "Would remove" if dry_run else "Removed"
+    told = f"{done} {total}." if sizes else "There is nothing to remove."
+    common.tell(as_json, {"dry_run": dry_run, "files": documents}, told)
+
+
+def _remove(paths: Iterable[Path]) -> None:
+    for path in paths:
+        path.unlink(missing_ok=True)
+        with contextlib.suppress(OSError):  # only an empty folder of notes goes with its last file
+            path.parent.rmdir()
+
+
+def _prunable(current: Settings) -> Iterator[tuple[str, Iterable[Path]]]:
+    yield "left behind by a killed process", _left_behind(current)
+    yield "can be compiled again", _old_contexts(current)
+    yield "notes of a saved session", _old_notes(current)
+
+
+def _old_contexts(current: Settings) -> Iterator[Path]:
+    """All but those of the latest session, which the next one is given."""
+    from holdfast.store.session_files import SessionFiles
+
+    latest = SessionFiles(current.layout.sessions).latest()
+    for path in current.layout.sessions.glob("session-*.context-[0-9]*.md"):
+        name = path.name.partition(".")[0]
+        if name != latest and path.with_name(f"{name}.json").exists():
+            yield path
+
+
+def _old_notes(current: Settings) -> Iterator[Path]:
+    from holdfast.project.formats import HOOKS, SETTLED
+
+    before = time.time() - _OLD_NOTES_SECONDS
+    for settled in (current.layout.state / HOOKS).glob(f"*/{SETTLED}"):
+        notes = [path for path in settled.parent.iterdir() if not path.is_dir()]
+        if max(path.lstat().st_mtime for path in notes) < before:
+            yield from notes
 
 
 # ── reindex ───────────────────────────────────────────────────────────────────────────────────────

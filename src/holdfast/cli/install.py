@@ -11,6 +11,7 @@ import click
 
 from holdfast.base.errors import InvalidInputError, NotFoundError
 from holdfast.hooks.install import AGENTS, OLD_NAMES, InstallPlan, Target, agents_here, installer_for
+from holdfast.hooks.install.files import FileChange
 
 F = TypeVar("F", bound=Callable[..., object])
 
@@ -65,7 +66,7 @@ def install_command(agent: str | None, everywhere: bool, scope: str, form: str, 
     agents = _chosen(agent, everywhere, target)
     plans = {name: _planned(name, target, form) for name in agents}  # all are looked at before one is changed
     for name, plan in plans.items():
-        if not carry_out(plan, dry_run, f"Holdfast is installed for {name}"):
+        if not carry_out(plan, target, dry_run, f"Holdfast is installed for {name}"):
             click.echo(f"Holdfast was already installed for {name}.")
         elif not dry_run:
             for note in plan.notes:
@@ -100,9 +101,11 @@ def target_for(scope: str) -> Target:
     return Target(Path.home(), os.environ, project)
 
 
-def carry_out(plan: InstallPlan, dry_run: bool, done: str) -> bool:
+def carry_out(plan: InstallPlan, target: Target, dry_run: bool, done: str) -> bool:
     """Whether there was anything to do. Every file was looked at before the first is changed."""
     changes = [change for change in plan.changes if change.is_needed]
+    if target.project:
+        _check_inside(target.project.resolve(), changes)
     for change in changes:
         if dry_run:
             click.echo(change.diff(), nl=False)
@@ -113,6 +116,16 @@ def carry_out(plan: InstallPlan, dry_run: bool, done: str) -> bool:
         for change in changes:
             click.echo(f"  {change.path}")
     return bool(changes)
+
+
+def _check_inside(project: Path, changes: list[FileChange]) -> None:
+    """Your own settings may be links to where you keep them; a repository's may lead anywhere."""
+    for change in changes:
+        if not change.path.resolve().is_relative_to(project):
+            raise InvalidInputError(
+                f"{change.path} leads out of the project through a symbolic link",
+                hint="remove the link, or install with --user; nothing was changed",
+            )
 
 
 # ── uninstall ─────────────────────────────────────────────────────────────────────────────────────
@@ -134,5 +147,5 @@ def uninstall_command(agent: str | None, everywhere: bool, scope: str, form: str
     target = target_for(scope)
     plans = {name: installer_for(name).uninstall(target) for name in _chosen(agent, everywhere, target)}
     for name, plan in plans.items():
-        if not carry_out(plan, dry_run, f"Holdfast was removed from {name}"):
+        if not carry_out(plan, target, dry_run, f"Holdfast was removed from {name}"):
             click.echo(f"Holdfast is not installed for {name}.")

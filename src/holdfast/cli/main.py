@@ -38,6 +38,7 @@ COMMANDS = {
     "mcp": "Serve Holdfast's tools to an agent over MCP.",
     "note": "Leave words for the next session.",
     "pause": "Pause a running workflow at the next task boundary.",
+    "prune": "Remove what Holdfast no longer needs.",
     "quiet": "Silence Holdfast's nudges in one agent session.",
     "reindex": "Rebuild the database from the session files.",
     "reject": "Reject the task that is waiting for approval; the workflow fails.",
@@ -65,7 +66,7 @@ _SHARED = {
     **dict.fromkeys(("approve", "cancel", "pause", "reject", "resume", "retry", "run", "skip"), "control"),
     **dict.fromkeys(("context", "history"), "context"),
     **dict.fromkeys(("export", "import", "share"), "bundle"),
-    **dict.fromkeys(("completion", "doctor", "reindex"), "doctor"),
+    **dict.fromkeys(("completion", "doctor", "prune", "reindex"), "doctor"),
     **dict.fromkeys(("events", "logs"), "events"),
     **dict.fromkeys(("install", "uninstall"), "install"),
     **dict.fromkeys(("list", "status", "threads"), "status"),
@@ -217,6 +218,12 @@ def _run(arguments: Sequence[str], debug: bool) -> int:
         return _complain(error.format_message(), None, error.exit_code)
     except Exception as error:  # noqa: BLE001 - the program ends here
         _show_traceback(debug)
+        if isinstance(error, OSError) and error.filename and error.strerror:
+            return _complain(
+                f"could not use {os.fsdecode(error.filename)}: {error.strerror}",
+                "check what it is (a link, a folder, another user's) and move it away if it is not needed",
+                1,
+            )
         return _complain(
             f"unexpected: {type(error).__name__}: {error}",
             "run it again with --debug and report what it shows",

@@ -66,7 +66,7 @@ def _paths(path: Path, project: Path) -> Iterator[bytes]:
         try:
             called = json.loads(line)
             action = action_of(ToolCall("", str(called["tool"]), called["given"]))
-        except (ValueError, KeyError, TypeError, AttributeError):
+        except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
             continue  # half a line: the power went
         for name in _changed(action, called["given"]):
             try:

@@ -217,7 +217,7 @@ def _encoded(state: UsageState) -> bytes:
 def parse_state(data: bytes) -> UsageState:
     try:
         document: Any = json.loads(data)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise DamagedDataError(f"the usage state is not valid JSON ({error})") from error
     if not isinstance(document, dict):
         raise DamagedDataError("the usage state is not a JSON object")

@@ -123,5 +123,5 @@ class Workflow(Value):
         return self.touched(at, status=status, **changes)
 
     def touched(self, at: datetime, **changes: object) -> Workflow:
-        """A copy with these changes, as the next revision."""
-        return self.changed(updated_at=at, revision=self.revision + 1, **changes)
+        """A copy with these changes, as the next revision. Its times do not go back, though the clock may."""
+        return self.changed(updated_at=max(at, self.updated_at), revision=self.revision + 1, **changes)

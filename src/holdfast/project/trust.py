@@ -136,6 +136,7 @@ class Trust:
         with _Lock(self._writable()):
             try:
                 os.mkdir(folder, 0o700)
+                sync_names(project)  # or all that is acknowledged in it may go with its name
             except FileExistsError:
                 pass
             found = os.lstat(folder)
@@ -193,8 +194,10 @@ class Trust:
     def _writable(self) -> str:
         for place in (self._records, self._spare):
             try:
-                os.makedirs(os.path.dirname(place), 0o700, exist_ok=True)  # 0700 is for the last one alone
-                os.makedirs(place, 0o700, exist_ok=True)
+                for folder in (os.path.dirname(place), place):
+                    if not os.path.isdir(folder):
+                        os.makedirs(folder, 0o700, exist_ok=True)  # 0700 is for the last one alone
+                        sync_names(os.path.dirname(folder))
             except OSError:
                 continue
             if os.access(place, os.W_OK) and (place == self._records or _is_private(place)):
@@ -387,14 +390,30 @@ def _replace(path: str, data: bytes) -> None:
     descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | _NO_FOLLOW, 0o600)
     try:
         try:
-            os.write(descriptor, data)
+            left = memoryview(data)
+            while left:  # a full disk may take a part
+                left = left[os.write(descriptor, left) :]
             os.fsync(descriptor)
         finally:
             os.close(descriptor)
+        is_new = not os.path.lexists(path)
         os.replace(temporary, path)
     except OSError:
         os.unlink(temporary)
         raise
+    if is_new:  # of one that is replaced, a power cut may leave the old one
+        sync_names(os.path.dirname(path))
+
+
+def sync_names(folder: str) -> None:
+    """Names in the folder survive a power cut."""
+    if os.name == "nt":
+        return
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
 
 
 def _user() -> int:

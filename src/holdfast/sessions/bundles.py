@@ -61,8 +61,8 @@ def export_bundle(
     passphrase: str | None = None,
     for_sharing: bool = False,
     clock: Clock = system_clock,
-) -> tuple[bytes, list[str]]:
-    """The bundle, and the names of the sessions in it.
+) -> tuple[bytes, list[str], list[str]]:
+    """The bundle, the names of the sessions in it, and what is wrong with those that nobody could import.
 
     For sharing, without copies of others' sessions that have another name here: theirs is the original.
     """
@@ -82,7 +82,6 @@ def export_bundle(
     ]
     if not sessions and not items:
         raise NotFoundError("no sessions to export here", hint="`holdfast snapshot list --all`")
-    members: dict[str, bytes] = {}
     manager = SessionStateManager(settings.project, passphrase=lambda: passphrase)
     if items and manager.is_encrypted and passphrase is None:
         raise CannotDoError(
@@ -90,16 +89,35 @@ def export_bundle(
             hint="use --encrypt with the same passphrase",
         )
     with storage_errors("read the sessions"):
-        for name in sessions:
-            members[f"sessions/{name}.json"] = read_file(folder / f"{name}.json")
-            journal = _journal(settings, name)
-            if journal is not None:
-                members[f"journals/{name}.jsonl"] = journal
+        members, damaged = _readable(settings, files, sessions)
         for item in items:
             members[f"items/{item}"] = manager.document(item)
+    sessions = [name for name in sessions if name not in damaged]
+    if damaged and (only or for_sharing or not (sessions or items)):
+        # What was pushed before is whole, and would be replaced.
+        raise DamagedDataError(next(iter(damaged.values())), hint="nothing was exported; restore the file")
     others = {f"sessions/{name}.json": read_file(folder / f"{name}.json") for name in left_out}
     members |= _transactions(settings, members if only else None, others)
-    return pack(members, to_datetime(clock()), passphrase), [*sessions, *items]
+    return pack(members, to_datetime(clock()), passphrase), [*sessions, *items], [*damaged.values()]
+
+
+def _readable(
+    settings: Settings, files: SessionFiles, names: list[str]
+) -> tuple[dict[str, bytes], dict[str, str]]:
+    """The files of the sessions that can be read, and what is wrong with the others, by name."""
+    members: dict[str, bytes] = {}
+    damaged: dict[str, str] = {}
+    for name in names:
+        path = files.folder / f"{name}.json"
+        try:
+            read_session_document(files.read(name), where=str(path))
+        except DamagedDataError as error:
+            damaged[name] = error.message
+            continue
+        members[f"sessions/{name}.json"] = read_file(path)
+        if (journal := _journal(settings, name)) is not None:
+            members[f"journals/{name}.jsonl"] = journal
+    return members, damaged
 
 
 def _transactions(

@@ -331,18 +331,32 @@ def remember_project(settings: Settings) -> None:
     private_folder(settings.home)
     with storage_errors("record the project"), lock_file(settings.home / "projects.lock"):
         projects = dict.fromkeys((*known_projects(settings), settings.project))
-        keep_if_damaged(settings.home / "projects")
+        keep_if_damaged(settings.home / "projects", lambda data: [_project(line) for line in _lines(data)])
         lines = [encode_path(os.fsencode(project)) for project in projects]
         replace_file(settings.home / "projects", "".join(f"{line}\n" for line in lines).encode())
 
 
 def known_projects(settings: Settings) -> list[Path]:
     try:
-        text = (settings.home / "projects").read_text(encoding="utf-8", errors="replace")
+        data = (settings.home / "projects").read_bytes()
     except FileNotFoundError:
         return []
     found: list[Path] = []
-    for line in text.split("\n"):
-        with contextlib.suppress(InvalidInputError):  # a line that none of us wrote
-            found += [Path(os.fsdecode(decode_path(line)))] if line else []
+    for line in _lines(data):
+        with contextlib.suppress(ValueError):  # a line that none of us wrote
+            found.append(_project(line))
     return found
+
+
+def _lines(data: bytes) -> list[bytes]:
+    return [line for line in data.split(b"\n") if line]
+
+
+def _project(line: bytes) -> Path:
+    try:
+        name = decode_path(line.decode())
+    except InvalidInputError as error:
+        raise ValueError(error.message) from None
+    if b"\0" in name:
+        raise ValueError("no path holds this character")
+    return Path(os.fsdecode(name))

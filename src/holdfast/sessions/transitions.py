@@ -216,6 +216,9 @@ def prepare_pause(workflow: Workflow, fold: SessionFold, facts: Facts, now: date
     """
     if workflow.status == "blocked":  # waiting for approval is no reason not to pause
         workflow = workflow.changed(status="in_progress")
+    now = max(
+        now, workflow.updated_at
+    )  # or a clock that was set back would make an older snapshot the latest
     tasks, interrupted = _without_running_tasks(fold.tasks())
     failed = next((task.id for task in tasks.tasks if task.status == "failed"), None)
     upcoming = next(tasks.ready(), None)

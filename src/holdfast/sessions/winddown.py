@@ -206,7 +206,7 @@ class IncrementalPauseManager:
     def _own(self, name: str) -> None:
         record = {"session_id": name, **identify(self._owner)}
         with storage_errors("record who is winding down"):
-            keep_if_damaged(self._owner_file, json.loads)
+            keep_if_damaged(self._owner_file, lambda data: json.loads(data)["session_id"])
             replace_file(self._owner_file, json.dumps(record).encode())
 
     def _owner_of(self, name: str) -> ProcessIdentity:
@@ -215,7 +215,7 @@ class IncrementalPauseManager:
             record = json.loads(read_file(self._owner_file))
             if record["session_id"] == name:
                 return {"pid": int(record["pid"]), "started": record["started"]}
-        except (OSError, ValueError, KeyError, TypeError):
+        except (OSError, ValueError, KeyError, TypeError, RecursionError):
             pass  # no word on the owner reads as: gone
         return {"pid": 0, "started": None}
 

@@ -100,6 +100,9 @@ class MemoryStore:
             and (not search or _mentions(workflow, search.lower()))
             and (before is None or (workflow.updated_at, workflow.id) < before)
         ]
+        if worktree is not None and before is None:
+            last = {event.workflow_id: event.seq for event in self._events}
+            return sorted(found, key=lambda workflow: last[workflow.id], reverse=True)[:limit]
         return sorted(found, key=lambda workflow: (workflow.updated_at, workflow.id), reverse=True)[:limit]
 
     def queued(self, limit: int = 100) -> Sequence[Workflow]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, fields
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Protocol
 
 from holdfast.base.errors import ConflictError, HeldElsewhereError, NotFoundError
@@ -12,6 +12,9 @@ from holdfast.model.entry import Entry, Event
 from holdfast.model.policy import Trigger
 from holdfast.model.snapshot import SessionSnapshot
 from holdfast.model.workflow import Workflow, WorkflowStatus
+
+FIRST_PAGE = (datetime.max.replace(tzinfo=UTC), "")
+"""Comes before every workflow in a list by time."""
 
 
 @dataclass(frozen=True)
@@ -75,10 +78,11 @@ class Store(Protocol):
         search: str | None = None,
         before: tuple[datetime, str] | None = None,
     ) -> Sequence[Workflow]:
-        """Most recently changed first.
+        """Most recently changed first: of one worktree in the order of their events, whatever the clock said;
+        of all, and in pages, by the time that was recorded.
 
         `search` is looked for in title, issue, id and worktree, whatever its case. `before` names the
-        last one of the page before: when it was changed, and its id.
+        last one of the page before: when it was changed, and its id; `FIRST_PAGE` begins.
         """
         ...
 

@@ -102,10 +102,11 @@ class QuickReader:
 
     def workflows(self, worktree: str | None, limit: int) -> list[Document]:
         """Most recently changed first."""
-        where = "" if worktree is None else "WHERE worktree = :worktree"
-        return self._workflows(
-            f"{where} ORDER BY updated_at DESC, id DESC LIMIT :limit", worktree=worktree, limit=limit
-        )
+        if worktree is None:
+            return self._workflows("ORDER BY updated_at DESC, id DESC LIMIT :limit", limit=limit)
+        last_event = "(SELECT max(seq) FROM workflow_events WHERE workflow_id = workflows.id)"
+        which = f"WHERE worktree = :worktree ORDER BY {last_event} DESC LIMIT :limit"
+        return self._workflows(which, worktree=worktree, limit=limit)
 
     def workflow(self, workflow_id: str) -> Document:
         found = self._workflows("WHERE id = :id", id=workflow_id)

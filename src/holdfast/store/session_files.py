@@ -218,9 +218,9 @@ class SessionFiles:
 
     def _take_back(self, staging: Path, *, journal_locked: bool) -> None:
         """Undo a placing that was not committed: the journal's last line, then the staged files."""
-        with contextlib.suppress(OSError, ValueError):  # not so far yet, or taken back already
-            manifest = json.loads(read_file(staging / _MANIFEST))
-            if _is_sound(manifest, _session_of(staging)) and manifest["closing"] is not None:
+        with contextlib.suppress(OSError):  # not so far yet, or taken back already
+            manifest = _manifest(staging)
+            if manifest and manifest["closing"] is not None:
                 self._reopen_journal(manifest["closing"], journal_locked=journal_locked)
         shutil.rmtree(staging, ignore_errors=True)
 
@@ -234,8 +234,8 @@ class SessionFiles:
                 os.ftruncate(descriptor, closing["size"])
 
     def _roll_forward(self, commit: Path) -> None:
-        manifest = json.loads(read_file(commit / _MANIFEST))
-        if not _is_sound(manifest, _session_of(commit)):
+        manifest = _manifest(commit)
+        if manifest is None:
             log.warning(_NOT_OURS, commit)
             return
         closing = manifest["closing"]
@@ -400,11 +400,19 @@ def _session_of(in_progress: Path) -> str:
 def _staged_pause(staging: Path) -> dict[str, Any] | None:
     """The manifest of a pause that was written as a whole, and that the database is to decide on."""
     try:
-        manifest = json.loads(read_file(staging / _MANIFEST))
-    except (OSError, ValueError):
+        manifest = _manifest(staging)
+    except OSError:
         return None
-    is_one = _is_sound(manifest, _session_of(staging)) and isinstance(manifest.get("snapshot_id"), str)
-    return manifest if is_one else None
+    return manifest if manifest and isinstance(manifest.get("snapshot_id"), str) else None
+
+
+def _manifest(in_progress: Path) -> dict[str, Any] | None:
+    """None where it is damaged, or not one that Holdfast would write."""
+    try:
+        manifest = json.loads(read_file(in_progress / _MANIFEST))
+    except (ValueError, RecursionError):
+        return None
+    return manifest if _is_sound(manifest, _session_of(in_progress)) else None
 
 
 def _is_sound(manifest: Any, session_id: str) -> bool:

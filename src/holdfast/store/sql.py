@@ -86,6 +86,12 @@ _EVENT_RANGE = sa.select(
     sa.select(sa.func.min(workflow_events.c.seq)).scalar_subquery(),
     sa.select(sa.func.max(workflow_events.c.seq)).scalar_subquery(),
 )
+# Every change has one. A look-up in the index for each workflow: for those of one folder.
+_LAST_EVENT = (
+    sa.select(sa.func.max(workflow_events.c.seq))
+    .where(workflow_events.c.workflow_id == workflows.c.id)
+    .scalar_subquery()
+)
 _page_key = sa.tuple_(workflows.c.updated_at, workflows.c.id)
 
 
@@ -228,7 +234,11 @@ class SqlStore:
         search: str | None = None,
         before: tuple[datetime, str] | None = None,
     ) -> Sequence[Workflow]:
-        query = workflows.select().order_by(workflows.c.updated_at.desc(), workflows.c.id.desc()).limit(limit)
+        query = workflows.select().limit(limit)
+        if worktree is not None and before is None:
+            query = query.order_by(_LAST_EVENT.desc())
+        else:
+            query = query.order_by(workflows.c.updated_at.desc(), workflows.c.id.desc())
         if worktree is not None:
             query = query.where(workflows.c.worktree == worktree)
         if statuses is not None:

@@ -19,7 +19,7 @@ from itertools import count
 from pathlib import Path
 from typing import Any
 
-from holdfast.base.durable import opened, sync_folder, write_whole
+from holdfast.base.durable import make_folder, opened, sync_folder, write_whole
 from holdfast.base.errors import CannotDoError, ConflictError, HoldfastError, InvalidInputError
 from holdfast.base.faults import fault_point
 from holdfast.base.file_stamps import feed, open_regular, read_steadily, settled_ctime
@@ -197,7 +197,7 @@ class Worktree:
             with open_regular(os.fsencode(location)) as descriptor:
                 os.fchmod(descriptor, target.permissions)
         else:
-            location.parent.mkdir(parents=True, exist_ok=True)
+            make_folder(location.parent, 0o777)  # as the user's umask has it
             self._put_content(location, expected, target, data)
             sync_folder(location.parent)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 
 from holdfast.project import formats
-from holdfast.project.trust import Trust
+from holdfast.project.trust import Trust, sync_names
 
 TYPE_CHECKING = False
 
@@ -30,8 +30,12 @@ def ensure_folder(folder: str) -> None:
         return
     project = folder[: folder.index(f"/{formats.FOLDER}/")]
     Trust().make_own(project)
-    for part in (formats.SESSIONS, formats.STATE):
-        os.makedirs(f"{project}/{formats.FOLDER}/{part}", 0o700, exist_ok=True)
+    parts = [f"{project}/{formats.FOLDER}/{part}" for part in (formats.SESSIONS, formats.STATE)]
+    missing = [part for part in parts if not os.path.isdir(part)]
+    for part in missing:
+        os.makedirs(part, 0o700, exist_ok=True)
+    if missing:
+        sync_names(f"{project}/{formats.FOLDER}")
     os.makedirs(folder, 0o700, exist_ok=True)
 
 

@@ -9,10 +9,10 @@ import stat
 from dataclasses import dataclass
 from pathlib import Path
 
-from holdfast.base.durable import storage_errors, sync_folder, write_new
+from holdfast.base.durable import make_folder, storage_errors, sync_folder, write_new
 from holdfast.base.errors import InvalidInputError
 
-_NEW_FILE = 0o644
+_NEW_FILE, _NEW_FOLDER = 0o644, 0o755
 _BACKUP = ".holdfast-backup"
 
 
@@ -52,7 +52,7 @@ class FileChange:
                 self.path.unlink(missing_ok=True)
                 self._remove_empty_folders()
             else:
-                target.parent.mkdir(parents=True, exist_ok=True)
+                make_folder(target.parent, _NEW_FOLDER)
                 _replace(target, self.after, _mode(target))
 
     def _remove_empty_folders(self) -> None:
@@ -99,7 +99,7 @@ def _keep(path: Path, text: str | None, mode: int) -> None:
     if text is None:
         path.unlink(missing_ok=True)
     else:
-        path.parent.mkdir(parents=True, exist_ok=True)
+        make_folder(path.parent, _NEW_FOLDER)
         _replace(path, text, mode)
 
 

@@ -28,6 +28,7 @@ from holdfast.server.models import (
     workflow_position,
 )
 from holdfast.server.problems import WITH_BODY, documented
+from holdfast.store.protocol import FIRST_PAGE
 from holdfast.workflows.plan import Plan, driver_of, has_nul, parse_plan
 from holdfast.workflows.task_log import TaskOutput
 
@@ -93,7 +94,7 @@ async def list_workflows(
     cursor: Cursor = None,
 ) -> Response:
     """Most recently changed first."""
-    before = workflow_position(cursor) if cursor is not None else None
+    before = workflow_position(cursor) if cursor is not None else FIRST_PAGE
 
     def page() -> WorkflowPage:
         _, newest = desk.store.event_range()

@@ -1,0 +1,102 @@
+"""`doctor --fix` and `prune`: they say what they do, and take away nothing that somebody may need."""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+from pathlib import Path
+
+from workflows.harness import Workshop, wait_for
+
+from .harness import Place, tree_of
+
+PLAN = """
+issue: {id: A, title: A}
+tasks:
+  - {id: t1, run: "touch began; sleep 60"}
+"""
+
+
+def old(path: Path, days: float = 30) -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    if not path.exists():
+        path.write_text("rubbish")
+    moment = time.time() - days * 86_400
+    os.utime(path, (moment, moment))
+    return path
+
+
+def test_doctor_repairs_what_it_can_and_says_so(place: Place) -> None:
+    shop = Workshop(place, str(place.database))
+    (place.root / "plan.yaml").write_text(PLAN)
+    with shop.program("run", str(place.root / "plan.yaml")) as running:
+        wait_for((place.project / "began").exists)
+        running.send_signal(signal.SIGKILL)
+    session = place.orphaned(actions=2)
+    temporary = old(place.home / ".projects.1.2.tmp")
+    open_file = next((place.project / ".holdfast" / "state").iterdir())
+    open_file.chmod(0o644)
+    sick = place.run("doctor")
+    assert sick.code == 1
+    before = tree_of(place.root)
+    for name in ("workflows", "wind-down", "private files", "temporary files"):
+        assert f"✗ {name}: " in sick.out, sick
+    assert tree_of(place.root).keys() == before.keys(), "it only looks"
+    fixed = place.run("doctor", "--fix")
+    assert fixed.code == 0, fixed
+    assert fixed.err.count("Fixing ") == 4
+    assert (place.sessions / f"{session}.json").exists()
+    assert not temporary.exists()
+    assert open_file.stat().st_mode & 0o077 == 0
+    assert place.json("list")[0]["status"] == "paused"
+    assert place.ok("doctor", "--fix").err == ""
+
+
+def test_doctor_rebuilds_a_damaged_database(place: Place) -> None:
+    session = place.paused("tool_call")
+    for beside in place.home.glob("holdfast.db-*"):
+        beside.unlink()
+    place.database.write_bytes(damaged := b"not a database" * 500)
+    assert place.run("doctor").code == 1
+    fixed = place.run("doctor", "--fix")
+    assert fixed.code == 0, fixed
+    assert "Fixing database: rebuilding it" in fixed.err
+    assert place.json("snapshot", "list")[0]["session_id"] == session
+    (kept,) = place.home.glob("holdfast.db.damaged-*")
+    assert kept.read_bytes() == damaged
+    assert str(kept) in fixed.err
+
+
+def test_prune_removes_what_can_be_made_again_and_nothing_else(place: Place) -> None:
+    first, latest = place.paused("tool_call", at=1_767_700_800.0), place.paused("tool_call")
+    notes = place.project / ".holdfast" / "state" / "hooks"
+    doomed = [
+        old(place.sessions / f"{first}.context-5000.md", days=0),
+        old(place.home / ".projects.1.2.tmp"),
+        old(notes / "one" / "settled"),
+        old(notes / "one" / "who"),
+    ]
+    safe = [
+        old(place.sessions / f"{latest}.context-5000.md"),
+        old(place.sessions / f"{first}.context-for-codex.md"),
+        old(notes / "two" / "settled", days=1),
+        old(notes / "three" / "who"),
+        old(place.home / ".projects.3.4.tmp", days=0),
+        old(place.sessions / f"{first}.json.damaged-20260101-000000"),
+        old(place.home / "holdfast.db.damaged-20260101-000000"),
+    ]
+    before = tree_of(place.root)
+    told = place.json("prune", "--dry-run")
+    assert {one["path"] for one in told["files"]} == set(map(str, doomed))
+    assert place.run("prune").code == 130, "nobody was there to say yes"
+    assert tree_of(place.root) == before
+    assert "Removed 4 files" in place.ok("prune", "--yes").out
+    assert not any(path.exists() for path in doomed)
+    assert not (notes / "one").exists()
+    assert all(path.exists() for path in safe)
+    assert before.keys() - tree_of(place.root).keys() <= {
+        *(str(path.relative_to(place.root)) for path in doomed),
+        str((notes / "one").relative_to(place.root)),
+    }
+    assert place.ok("prune", "--yes").out == "There is nothing to remove.\n"
