@@ -12,7 +12,7 @@ from holdfast.base.text import counted, encode_path, shown_path
 from holdfast.cli import common
 from holdfast.hooks.turns import named_files
 from holdfast.undo.ledger import Transaction
-from holdfast.undo.state import LedgerEntry, PathChange
+from holdfast.undo.state import LedgerEntry, PathChange, told
 from holdfast.undo.transactions import SideCar, UndoOutcome
 from holdfast.undo.worktree import checked_path
 
@@ -170,7 +170,7 @@ def rollback(
     """Undo all changes of a transaction."""
     with _sidecar() as sidecar:
         found = _find(sidecar, name)
-        chosen = _chosen_files(files, _paths(found))
+        chosen = _chosen_files(files, {one.path for entry in found.changes for one in entry.changes})
         if not dry_run and not yes and common.is_interactive():
             _preview(
                 sidecar.rollback(found.id, partial=partial, doubtful=doubtful, files=chosen, dry_run=True)
@@ -191,7 +191,8 @@ def diff(name: str, files: tuple[str, ...]) -> None:
     with _sidecar() as sidecar:
         changes = _changes_of(sidecar, name)
         chosen = _chosen_files(files, {one.path for one in changes})
-        shown = [one for one in changes if chosen is None or one.path in chosen]
+        names = told(one.path for one in changes if chosen is None or one.path in chosen)
+        shown = [one for one in changes if one.path in names]
         lines = [line for one in shown for line in _diff_lines(one, sidecar.difference(one))]
     text = "".join(f"{line}\n" for line in lines)
     if common.is_interactive():
@@ -262,7 +263,7 @@ def _chosen_files(given: Sequence[str], known: Collection[str]) -> set[str] | No
 
 
 def _preview(outcome: UndoOutcome) -> None:
-    for path in outcome.restored:
+    for path in told(outcome.restored):
         click.echo(f"  {shown_path(path)}", err=True)
     for path, reason in outcome.left.items():
         click.echo(f"  left unchanged: {shown_path(path)}: {reason}", err=True)
@@ -313,7 +314,7 @@ def _next_step(found: Transaction) -> str:
 
 
 def _paths(transaction: Transaction) -> set[str]:
-    return {change.path for entry in transaction.changes for change in entry.changes}
+    return set(told(change.path for entry in transaction.changes for change in entry.changes))
 
 
 def _summary(one: Transaction) -> dict[str, Any]:
@@ -333,18 +334,19 @@ def _summary(one: Transaction) -> dict[str, Any]:
 def _print_entry(entry: LedgerEntry, aside: Mapping[str, Path], *, stands: bool) -> None:
     notes = [] if stands else ["undone"]
     notes += [f"in doubt: {entry.doubt}"] if entry.doubt else []
-    told = f" ({'; '.join(notes)})" if notes else ""
+    remarks = f" ({'; '.join(notes)})" if notes else ""
     about = _visible(" ".join(entry.description.split()))
-    line = f"{entry.id}  {entry.at:%Y-%m-%d %H:%M:%S}  {entry.kind}{told}  {about}"
+    line = f"{entry.id}  {entry.at:%Y-%m-%d %H:%M:%S}  {entry.kind}{remarks}  {about}"
     click.echo(line.rstrip())
     renames = entry.renames
     moved = set(renames.values())
-    for change in entry.changes:
-        told = f" (set aside: {aside[change.path]})" if change.path in aside else ""
+    shown = told(change.path for change in entry.changes)
+    for change in (one for one in entry.changes if one.path in shown):
+        note = f" (set aside: {aside[change.path]})" if change.path in aside else ""
         if change.path in renames:
-            click.echo(f"  R {shown_path(renames[change.path])} -> {shown_path(change.path)}{told}")
+            click.echo(f"  R {shown_path(renames[change.path])} -> {shown_path(change.path)}{note}")
         elif change.path not in moved:
-            click.echo(f"  {_letter(change)} {shown_path(change.path)}{told}")
+            click.echo(f"  {_letter(change)} {shown_path(change.path)}{note}")
     for path in entry.left:
         click.echo(f"  ! {shown_path(path)} was left unchanged")
 
@@ -370,8 +372,12 @@ def _report(outcome: UndoOutcome, aside: Mapping[str, Path], done: str, as_json:
             }
         )
     else:
-        click.echo(f"{done} {counted(len(outcome.restored), 'file')}")
-        for path in outcome.restored:
+        restored = told(outcome.restored)
+        files = [path for path in restored if not path.endswith("/")]
+        folders = counted(len(restored) - len(files), "folder")
+        more = f" and {folders}" if len(files) < len(restored) else ""
+        click.echo(f"{done} {counted(len(files), 'file')}{more}")
+        for path in restored:
             click.echo(f"  {shown_path(path)}")
         for path, place in aside.items():
             click.echo(f"set aside: {shown_path(path)}: {place}")

@@ -249,7 +249,7 @@ def _tree_of(changes: Sequence[PathChange]) -> list[TreeEntry]:
         )
         readable = decode_path(change.path).replace(b"/", b"%2F")[-150:]
         for side, state in sides:
-            if state is not None and state.stored:
+            if state is not None and state.blob:
                 name = b"%06d.%s.%s" % (number, side, readable)
                 entries.append((state.git_mode, name, state.oid))
     return entries

@@ -11,6 +11,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 
+from holdfast.base.text import shown_path
 from holdfast.undo.state import FileState, PathChange, same
 
 Merge = Callable[[FileState, FileState, FileState], FileState | None]
@@ -120,7 +121,7 @@ def held_back(
         missing = before[path] - lines_of(current[path])
         for step in list(remaining):
             if missing & (lines_of(step.expected) - lines_of(step.target)):
-                held[step.path] = f"it contains what was in {path}, which is left unchanged"
+                held[step.path] = f"it contains what was in {shown_path(path)}, which is left unchanged"
                 remaining.remove(step)
                 waiting.append(step.path)
     return held
@@ -132,8 +133,8 @@ StepOutcome = tuple[FileState | None]
 def _without(change: PathChange, now: FileState | None, merge: Merge) -> StepOutcome | str:
     before, after = change.before, change.after
     if same(now, after):
-        return (before,)
-    if same(now, before):
+        return (_dressed(before, after, now),)
+    if same(now, before) or change.path.endswith("/"):
         return (now,)
     if now is None:
         return "it has since been deleted"
@@ -144,6 +145,18 @@ def _without(change: PathChange, now: FileState | None, merge: Merge) -> StepOut
     return _merged(before, after, now, merge)
 
 
+def _dressed(before: FileState | None, after: FileState | None, now: FileState | None) -> FileState | None:
+    """As it was, with the owner and extended attributes that it was given since the change."""
+    if before is None or after is None or now is None:
+        return before
+    changed = {
+        name: getattr(now, name)
+        for name in ("owner", "attributes")
+        if getattr(now, name) != getattr(after, name)
+    }
+    return before.changed(**changed) if changed else before
+
+
 def _merged(before: FileState, after: FileState, now: FileState, merge: Merge) -> StepOutcome | str:
     permissions = before.permissions if now.permissions == after.permissions else now.permissions
     if now.link or before.link or after.link:
@@ -151,7 +164,7 @@ def _merged(before: FileState, after: FileState, now: FileState, merge: Merge) -
             return (before.changed(permissions=permissions),)
         return "it has since been changed, and is or was a link"
     if now.oid == after.oid:
-        return (before.changed(permissions=permissions),)
+        return (_dressed(before.changed(permissions=permissions), after, now),)
     if before.oid in (now.oid, after.oid):
         return (now.changed(permissions=permissions),)
     if not (now.stored and before.stored and after.stored):

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from holdfast.base.file_stamps import GRAIN_NS
+from holdfast.undo.state import NOTHING
 
 _HEAD = struct.Struct(">4sII")
 _ENTRY = struct.Struct(">10I20sH")
@@ -23,7 +24,6 @@ _SECOND = 1_000_000_000
 _TICK = 20_000_000
 """Longer than the clock of any local file system with fractions of a second takes from tick to tick."""
 _EXTENDED, _STAGE, _LENGTH = 0x4000, 0x3000, 0x0FFF
-_EMPTY = "e69de29bb2d1d6434b8b29ae775ad8c2e48c5391"
 
 
 class IndexedFile(NamedTuple):
@@ -112,7 +112,7 @@ def _is_believed(one: IndexedFile, written: int) -> bool:
     return (
         stat.S_ISREG(one.mode)
         and max(one.mtime_ns, one.ctime_ns) + tick < written
-        and (one.size > 0 or one.oid == _EMPTY)
+        and (one.size > 0 or one.oid == NOTHING)
     )
 
 
