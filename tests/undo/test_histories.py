@@ -169,7 +169,7 @@ class Histories(RuleBasedStateMachine):
     def _write(self, who: str, path: str, edit: str, owner: str | None) -> None:
         self.number += 1
         line = f"{who}-{self.number}".encode()
-        if edit == "twin":
+        if edit == "twin" or (edit == "rename" and who != "user"):
             # The other name may be watched by others, or at another time: its lines are anybody's now.
             for token in tokens_in(tree_of(self.root)):
                 self.owners.pop(token, None)
@@ -280,7 +280,12 @@ class Histories(RuleBasedStateMachine):
         if changing:
             entry = changing[choice % len(changing)]
             path = entry.changes[choice % len(entry.changes)].path
-            part = entry.changed(changes=tuple(one for one in entry.changes if one.path == path))
+            around = tuple(
+                one
+                for one in entry.changes
+                if one.path == path or (one.path.endswith("/") and path.startswith(one.path))
+            )
+            part = entry.changed(changes=around)
             self._take_back([part], lambda: self.sidecar.undo(entry.id, files=[path]))
 
     @rule(choice=choices)

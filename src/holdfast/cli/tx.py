@@ -12,7 +12,8 @@ from holdfast.base.text import counted, encode_path, shown_path
 from holdfast.cli import common
 from holdfast.hooks.turns import named_files
 from holdfast.undo.ledger import Transaction
-from holdfast.undo.state import LedgerEntry, PathChange, told
+from holdfast.undo.plan import Hunk
+from holdfast.undo.state import NOTHING, LedgerEntry, PathChange, told
 from holdfast.undo.transactions import SideCar, UndoOutcome
 from holdfast.undo.worktree import checked_path
 
@@ -35,6 +36,19 @@ _file_option = click.option(
     metavar="PATH",
     help="Only this file, or the files in this folder. Can be repeated.",
 )
+
+
+def _numbers(_context: click.Context, _option: click.Parameter, text: str | None) -> frozenset[int] | None:
+    """`1,3-5`"""
+    if text is None:
+        return None
+    found: set[int] = set()
+    for part in text.split(","):
+        first, dash, last = part.strip().partition("-")
+        if not first.isdecimal() or (dash and not last.isdecimal()):
+            raise click.BadParameter("give numbers such as 1,3-5")
+        found.update(range(int(first), min(int(last or first), 1_000_000) + 1))
+    return frozenset(found)
 
 
 @click.group("tx")
@@ -123,18 +137,42 @@ def show(name: str, as_json: bool) -> None:
 @_partial_option
 @_doubtful_option
 @_file_option
+@click.option(
+    "--hunks",
+    "numbers",
+    metavar="N,N-N",
+    callback=_numbers,
+    help="Only these hunks, by the numbers that `holdfast tx diff ID` shows.",
+)
+@click.option("-p", "--patch", "asks", is_flag=True, help="Show every hunk, and ask whether to undo it.")
 @_dry_run_option
 @common.json_option
 def undo(
-    name: str, partial: bool, doubtful: bool, files: tuple[str, ...], dry_run: bool, as_json: bool
+    name: str,
+    partial: bool,
+    doubtful: bool,
+    files: tuple[str, ...],
+    numbers: frozenset[int] | None,
+    asks: bool,
+    dry_run: bool,
+    as_json: bool,
 ) -> int:
     """Undo one change: change ID, or the last change of a transaction.
 
     Later edits to the same files are kept. If they conflict with the undo, nothing is
     changed. A file whose earlier content was too large to store, or whose change is in doubt, is
     skipped. An undo is itself a change and can be undone.
+
+    With --hunks or --patch, undo some lines of what `holdfast tx diff ID` shows.
     """
     with _sidecar() as sidecar:
+        if asks or numbers is not None:
+            transaction, hunks = _hunks_of(sidecar, name, files)
+            picked = _ask_about(hunks) if numbers is None else numbers
+            outcome = sidecar.undo_hunks(
+                transaction, hunks, picked, partial=partial, doubtful=doubtful, dry_run=dry_run
+            )
+            return _report(outcome, {}, "Would undo" if dry_run else "Undid", as_json)
         chosen = _find_change(sidecar, name, doubtful=doubtful)
         return _undo(sidecar, chosen, "Undid", partial, doubtful, files, dry_run, as_json)
 
@@ -187,13 +225,13 @@ def rollback(
 @click.argument("name", metavar="[ID|last]", default="last")
 @_file_option
 def diff(name: str, files: tuple[str, ...]) -> None:
-    """Show what a transaction or one change of it changed in files, as a unified diff."""
+    """Show what a transaction or one change of it changed in files, as a unified diff.
+
+    Behind # is the number of a hunk, or of a whole file, for `holdfast tx undo --hunks`.
+    """
     with _sidecar() as sidecar:
-        changes = _changes_of(sidecar, name)
-        chosen = _chosen_files(files, {one.path for one in changes})
-        names = told(one.path for one in changes if chosen is None or one.path in chosen)
-        shown = [one for one in changes if one.path in names]
-        lines = [line for one in shown for line in _diff_lines(one, sidecar.difference(one))]
+        _, hunks = _hunks_of(sidecar, name, files)
+    lines = [line for one in hunks for line in _hunk_lines(one, hunks)]
     text = "".join(f"{line}\n" for line in lines)
     if common.is_interactive():
         click.echo_via_pager(text)
@@ -201,23 +239,65 @@ def diff(name: str, files: tuple[str, ...]) -> None:
         click.echo(text, nl=False)
 
 
-def _changes_of(sidecar: SideCar, name: str) -> tuple[PathChange, ...]:
+def _hunks_of(sidecar: SideCar, name: str, files: Sequence[str]) -> tuple[str, list[Hunk]]:
+    """What the transaction, or the one change, changed in these files; numbered as in all."""
+    transaction, changes = _changes_of(sidecar, name)
+    chosen = _chosen_files(files, {one.path for one in changes})
+    names = told(one.path for one in changes)
+    hunks = sidecar.hunks(one for one in changes if one.path in names)
+    return transaction, [one for one in hunks if chosen is None or one.change.path in chosen]
+
+
+def _changes_of(sidecar: SideCar, name: str) -> tuple[str, tuple[PathChange, ...]]:
     if name.startswith("ch_"):
         near = [e for one in sidecar.transactions() for e in one.entries if e.id.startswith(name)]
         if len(near) == 1:
-            return near[0].changes
-    return _find(sidecar, name).net_changes
+            return near[0].transaction_id, near[0].changes
+    found = _find(sidecar, name)
+    return found.id, found.net_changes
 
 
-def _diff_lines(change: PathChange, found: Sequence[str] | None) -> list[str]:
-    path = shown_path(change.path)
-    head = [click.style(f"{_letter(change)} {path}", bold=True)]
+def _hunk_lines(hunk: Hunk, hunks: Sequence[Hunk]) -> list[str]:
+    """With the file's name above the first one of a file."""
+    first = next(one for one in hunks if one.change.path == hunk.change.path)
+    number = "" if hunk.lines else f" #{hunk.number}"
+    head = _head_lines(hunk.change, number) if hunk is first else []
+    return [*head, *(_coloured(_numbered(line, hunk.number)) for line in hunk.lines)]
+
+
+def _head_lines(change: PathChange, number: str) -> list[str]:
+    head = [click.style(f"{_letter(change)} {shown_path(change.path)}{number}", bold=True)]
     before, after = change.before, change.after
     if before and after and before.permissions != after.permissions:
         head.append(f"mode {before.permissions:o} -> {after.permissions:o}")
-    if found is None:
-        return [*head, "(not text, or too large to store)"]
-    return [*head, *(_coloured(line) for line in found)]
+    elif number and (before.oid if before else NOTHING) != (after.oid if after else NOTHING):
+        head.append("(not text, or too large to store)")
+    return head
+
+
+def _numbered(line: str, number: int) -> str:
+    start, ats, rest = line.partition(" @@")
+    return f"{start}{ats} #{number}{rest}" if line.startswith("@@") else line
+
+
+def _ask_about(hunks: Sequence[Hunk]) -> frozenset[int]:
+    """As `git add -p` does: y yes, n no, a this and the rest, d none of the rest, q stop and undo nothing."""
+    if not common.is_interactive():
+        raise InvalidInputError(
+            "--patch needs a terminal", hint="use --hunks; `holdfast tx diff` shows the numbers"
+        )
+    picked: set[int] = set()
+    for number, hunk in enumerate(hunks):
+        click.echo("\n".join(_hunk_lines(hunk, [hunk])), err=True)
+        answer = click.prompt("Undo this hunk", type=click.Choice(list("ynadq")), err=True)
+        if answer == "q":
+            raise click.Abort
+        if answer == "y":
+            picked.add(hunk.number)
+        if answer in "ad":
+            picked.update(one.number for one in hunks[number:] if answer == "a")
+            break
+    return frozenset(picked)
 
 
 def _coloured(line: str) -> str:
@@ -287,7 +367,12 @@ def _find(sidecar: SideCar, name: str) -> Transaction:
             f"{name} is ambiguous: it matches {len(chosen)} transactions",
             hint="give more characters of the id",
         )
-    return chosen[0] if chosen else sidecar.transaction(name)
+    try:
+        return chosen[0] if chosen else sidecar.transaction(name)
+    except NotFoundError as error:
+        raise NotFoundError(
+            f"no such transaction or change: {name}", hint="`holdfast tx list` shows them"
+        ) from error
 
 
 def _find_change(sidecar: SideCar, name: str, *, doubtful: bool) -> str:

@@ -7,9 +7,11 @@ a content is needed that was not kept, that file alone is refused.
 
 from __future__ import annotations
 
+import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 
 from holdfast.base.text import shown_path
 from holdfast.undo.state import FileState, PathChange, same
@@ -125,6 +127,51 @@ def held_back(
                 remaining.remove(step)
                 waiting.append(step.path)
     return held
+
+
+@dataclass(frozen=True)
+class Hunk:
+    """A piece of a change that can be undone on its own: some lines, or the whole file if it has none."""
+
+    number: int
+    change: PathChange
+    lines: tuple[str, ...]
+    """Of a unified diff, its heading first; none where it is the whole file."""
+
+    @property
+    def spans(self) -> tuple[slice, slice]:
+        """Which lines before, and which after."""
+        found = re.match(r"@@ -(\d+)(?:,(\d+))? \+(\d+)(?:,(\d+))? @@", self.lines[0])
+        numbers = [1 if one is None else int(one) for one in found.groups()] if found else [0, 0, 0, 0]
+        return _span(*numbers[:2]), _span(*numbers[2:])
+
+
+def _span(start: int, count: int) -> slice:
+    first = start - 1 if count else start
+    return slice(first, first + count)
+
+
+def hunks_of(
+    changes: Iterable[PathChange], difference: Callable[[PathChange], Sequence[str] | None]
+) -> list[Hunk]:
+    """Numbered from 1, in the order in which a diff shows them."""
+    found: list[Hunk] = []
+    for change in changes:
+        lines = list(difference(change) or ())
+        starts = [number for number, line in enumerate(lines) if line.startswith("@@")]
+        for start, end in pairwise([*starts, len(lines)] if starts else [0, 0]):
+            found.append(Hunk(len(found) + 1, change, tuple(lines[start:end])))
+    return found
+
+
+def without_hunks(before: bytes, after: bytes, hunks: Iterable[Hunk]) -> bytes:
+    """The content after a change, with these of its hunks as they were before."""
+    old, new = (content.split(b"\n") for content in (before, after))
+    old, new = ([*(line + b"\n" for line in one[:-1]), one[-1]] for one in (old, new))
+    for hunk in sorted(hunks, key=lambda one: one.number, reverse=True):
+        was, is_now = hunk.spans
+        new[is_now] = old[was]
+    return b"".join(new)
 
 
 StepOutcome = tuple[FileState | None]

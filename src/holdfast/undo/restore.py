@@ -79,7 +79,7 @@ class Restoring:
         certain = {**unsure, **plan.conflicts}
         _leave_what_depends(plan, changes, certain, current, work)
         steps = _in_turn(_without_filled(plan.steps, work.tree))
-        named = {one.id: [change.path for change in one.changes] for one in subjects}
+        named = {one.id: [change.path for change in one.changes] for one in subjects if one.id}
         left = {**certain, **plan.refused}
         return cls(entry, steps, named, status_before, partial, left, is_blocked=bool(plan.conflicts))
 
