@@ -94,7 +94,7 @@ def _print_list(found: Sequence[Transaction]) -> None:
                 one.session_id,
                 one.status,
                 len(one.changes),
-                len(_paths(one)),
+                len(one.paths),
                 "partial" if one.uncovered else "all files",
                 f"{one.updated:%Y-%m-%d %H:%M:%S}",
             )
@@ -385,10 +385,10 @@ def _find_change(sidecar: SideCar, name: str, *, doubtful: bool) -> str:
         if len(near) == 1:
             return near[0]
     found = _find(sidecar, name)
-    if not found.changes:
+    newest = found.newest(doubtful=doubtful)
+    if newest is None:
         raise NotFoundError(f"transaction {found.id} has no change left to undo", hint=_next_step(found))
-    certain = [one for one in found.changes if doubtful or not one.doubt]
-    return (certain or found.changes)[-1].id
+    return newest.id
 
 
 def _next_step(found: Transaction) -> str:
@@ -396,10 +396,6 @@ def _next_step(found: Transaction) -> str:
     if not undoing:
         return f"`holdfast tx show {found.id}`"
     return f"`holdfast tx redo {found.id}` reverts the last {undoing[-1].kind}"
-
-
-def _paths(transaction: Transaction) -> set[str]:
-    return set(told(change.path for entry in transaction.changes for change in entry.changes))
 
 
 def _summary(one: Transaction) -> dict[str, Any]:
@@ -410,7 +406,7 @@ def _summary(one: Transaction) -> dict[str, Any]:
         "began": one.began,
         "updated": one.updated,
         "changes": len(one.changes),
-        "files": sorted(_paths(one)),
+        "files": one.paths,
         "continued_from": one.continued_from,
         "not_covered": list(one.uncovered),
     }
@@ -437,9 +433,7 @@ def _print_entry(entry: LedgerEntry, aside: Mapping[str, Path], *, stands: bool)
 
 
 def _letter(change: PathChange) -> str:
-    if change.before is None:
-        return "A"
-    return "D" if change.after is None else "M"
+    return change.kind[0].upper()
 
 
 def _told_places(aside: Mapping[str, Path]) -> dict[str, str]:

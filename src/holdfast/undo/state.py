@@ -96,6 +96,10 @@ class PathChange(Value):
     before: FileState | None
     after: FileState | None
 
+    @property
+    def kind(self) -> Literal["added", "modified", "deleted"]:
+        return "added" if self.before is None else "deleted" if self.after is None else "modified"
+
 
 class LedgerEntry(Value):
     schema_version: Literal[3] = MANIFEST_SCHEMA.current

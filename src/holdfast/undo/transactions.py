@@ -72,6 +72,10 @@ class SideCar:
         self._patience = patience
         self._named_files = named_files
 
+    @property
+    def project(self) -> Path:
+        return self._layout.root
+
     def close(self) -> None:
         self._repository.close()
         if self._state is not None:
