@@ -51,6 +51,14 @@ def _numbers(_context: click.Context, _option: click.Parameter, text: str | None
     return frozenset(found)
 
 
+_RESUMED_WITH = {
+    "claude": "claude --resume {} --fork-session (then /rewind chooses a turn of the conversation)",
+    "codex": "codex resume {}",
+    "gemini": "gemini --resume {}",
+    "opencode": "opencode -s {}",
+}
+
+
 @click.group("tx")
 def command() -> None:
     """Show which files sessions changed, and undo the changes.
@@ -237,6 +245,130 @@ def diff(name: str, files: tuple[str, ...]) -> None:
         click.echo_via_pager(text)
     else:
         click.echo(text, nl=False)
+
+
+@click.command("rewind")
+@click.argument("turn", type=click.IntRange(0))
+@click.option(
+    "--session", metavar="ID", help="The agent's session, or the beginning of its id. Default: the last one."
+)
+@_partial_option
+@_doubtful_option
+@_dry_run_option
+@common.yes_option
+@common.json_option
+def rewind_command(
+    turn: int,
+    session: str | None,
+    partial: bool,
+    doubtful: bool,
+    dry_run: bool,
+    yes: bool,
+    as_json: bool,
+) -> int:
+    """Restore the files that an agent changed as they were at the end of TURN.
+
+    `holdfast tx show` names the turns; 0 is before the first one. Your own edits are kept, as with
+    `holdfast tx undo`, and the rewind can be undone. How to continue the conversation from
+    there is printed: the agent's own session always holds all turns.
+
+    \b
+    Examples:
+      holdfast rewind 3 --dry-run
+      holdfast rewind 3 --session claude-266b3f40
+    """
+    flags = {"partial": partial, "doubtful": doubtful}
+    with _sidecar() as sidecar:
+        family = _agents_transactions(sidecar, session)
+        later = _later_changes(family, turn)
+        if not dry_run and not yes and common.is_interactive():
+            for outcome in sidecar.rewind(later, dry_run=True, **flags):
+                _preview(outcome)
+            click.confirm("Undo these changes?", abort=True, err=True)
+        done = sidecar.rewind(later, dry_run=dry_run, **flags)
+    left = {path: reason for one in done for path, reason in one.left.items()}
+    document = {
+        "session": family[-1].session_id,
+        "turn": turn,
+        "restored": told({path for one in done for path in one.restored}),
+        "left": left,
+        "undo_with": [] if dry_run else [f"holdfast tx undo {one.entry.id}" for one in done[::-1]],
+        "continue_with": _ways_to_continue(family[-1].session_id, turn),
+    }
+    if as_json:
+        common.print_json(document)
+    else:
+        _print_rewind(document, "Would restore" if dry_run else "Restored")
+    return 3 if left else 0
+
+
+def _print_rewind(document: dict[str, Any], done: str) -> None:
+    click.echo(f"{done} {counted(len(document['restored']), 'file')} to the end of turn {document['turn']}")
+    for path in document["restored"]:
+        click.echo(f"  {shown_path(path)}")
+    for path, reason in document["left"].items():
+        click.echo(f"left unchanged: {shown_path(path)}: {reason}", err=True)
+    for words in document["undo_with"]:
+        click.echo(f"undo: {words}")
+    for about, words in document["continue_with"].items():
+        click.echo(f"{about}: {words}")
+
+
+def _agents_transactions(sidecar: SideCar, session: str | None) -> list[Transaction]:
+    """Of one session of an agent, oldest first: resumed, it begins another transaction."""
+    found = [one for one in sidecar.transactions() if any(_turn_of(entry) for entry in one.entries)]
+    if session:
+        found = [one for one in found if _begins(one.id, session)]
+    if not found:
+        raise NotFoundError(
+            "no turn of such a session is recorded here", hint="`holdfast tx list` shows the sessions"
+        )
+    names = {one.session_id for one in found}
+    if session and len(names) > 1:
+        raise InvalidInputError(f"{session} is ambiguous", hint="give more characters of the id")
+    chosen = found[0].session_id
+    return sorted((one for one in found if one.session_id == chosen), key=lambda one: (one.began, one.id))
+
+
+def _begins(name: str, session: str) -> bool:
+    """With the agent's name before the id, or without."""
+    return name.startswith(session) or _agent_of(name)[1].startswith(session)
+
+
+def _turn_of(entry: LedgerEntry) -> int | None:
+    word, _, number = entry.description.partition(" ")
+    return int(number) if word == "turn" and number.isdecimal() else None
+
+
+def _later_changes(family: Sequence[Transaction], turn: int) -> list[tuple[str, list[str]]]:
+    """What came after the last change of that turn, by the order of the record, newest transaction first."""
+    entries = [(one.id, entry) for one in family for entry in one.changes]
+    turns = [number for _, entry in entries if (number := _turn_of(entry)) is not None]
+    if turn > max(turns, default=0):
+        raise NotFoundError(
+            f"no file was changed after turn {turn}",
+            hint=f"`holdfast tx show {family[-1].id}` names the turns",
+        )
+    reached = [place for place, (_, entry) in enumerate(entries) if (_turn_of(entry) or 0) <= turn]
+    rest = entries[reached[-1] + 1 if reached and turn else 0 :]
+    found = [(one.id, [entry.id for name, entry in rest if name == one.id]) for one in family[::-1]]
+    return [(name, ids) for name, ids in found if ids]
+
+
+def _agent_of(name: str) -> tuple[str, str]:
+    """The agent, and its id of the session, that the name of a transaction begins with."""
+    agent = next((one for one in _RESUMED_WITH if name.startswith(f"{one}-")), "")
+    return agent, name.removeprefix(f"{agent}-")
+
+
+def _ways_to_continue(session: str, turn: int) -> dict[str, str]:
+    agent, name = _agent_of(session)
+    if not agent:
+        return {}
+    return {
+        f"to continue after turn {turn}, in any agent": f"holdfast context --session {name} --turns {turn}",
+        "to continue with all turns": _RESUMED_WITH[agent].format(name),
+    }
 
 
 def _hunks_of(sidecar: SideCar, name: str, files: Sequence[str]) -> tuple[str, list[Hunk]]:

@@ -23,7 +23,13 @@ from typing import Literal
 
 from holdfast.base.clock import Clock, system_clock
 from holdfast.base.durable import lock_file, private_folder, storage_errors
-from holdfast.base.errors import CannotDoError, ConflictError, IllegalTransitionError, NotFoundError
+from holdfast.base.errors import (
+    CannotDoError,
+    ConflictError,
+    HoldfastError,
+    IllegalTransitionError,
+    NotFoundError,
+)
 from holdfast.base.faults import fault_point
 from holdfast.base.ids import new_id
 from holdfast.base.process import ProcessIdentity, identify
@@ -359,6 +365,35 @@ class SideCar:
         if not work.keep(content):
             raise CannotDoError("not enough space for another version of the file", hint="`holdfast tx list`")
         return change.changed(before=change.after.changed(oid=blob_id(content), size=len(content)))
+
+    def rewind(
+        self,
+        later: Sequence[tuple[str, Collection[str]]],
+        *,
+        partial: bool = False,
+        doubtful: bool = False,
+        dry_run: bool = False,
+    ) -> list[UndoOutcome]:
+        """Take several transactions' changes back, an undo each: all of them, or with `partial` what can be.
+
+        `later`: transactions, the newest first, each with the ids of its changes.
+        """
+        done: list[UndoOutcome] = []
+        try:
+            for name, ids in later:
+                with self._at_work() as work:
+                    transaction = work.ledger.read(name)
+                    entries = [one for one in transaction.changes[::-1] if one.id in ids]
+                    done.append(
+                        work.restore(
+                            transaction, "undo", entries, partial=partial, doubtful=doubtful, dry_run=dry_run
+                        )
+                    )
+        except HoldfastError:
+            for outcome in [] if dry_run else done[::-1]:
+                self.undo(outcome.entry.id, doubtful=True)
+            raise
+        return done
 
     def rollback(
         self,
