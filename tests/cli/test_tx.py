@@ -8,6 +8,7 @@ import re
 import shutil
 import sqlite3
 import subprocess
+from collections.abc import Sequence
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -158,14 +159,14 @@ def test_what_the_user_changed_since_is_refused(changed: Place) -> None:
     assert (changed.project / "changed").read_text() == "user\n"
 
 
-def run_tasks(place: Place, *commands: str, **how: Any) -> Result:
+def run_tasks(place: Place, *commands: str, more: Sequence[str] = (), **how: Any) -> Result:
     plan = place.root / "plan.yaml"
     tasks = [
         {"id": f"t{number}", "run": command, "depends_on": [f"t{number - 1}"] if number else []}
         for number, command in enumerate(commands)
     ]
     plan.write_text(json.dumps({"issue": {"id": "D", "title": "Demo"}, "tasks": tasks}))
-    return place.run("run", plan, **how)
+    return place.run("run", plan, *more, **how)
 
 
 def changed_files(place: Place) -> list[str]:
@@ -388,6 +389,21 @@ def test_one_file_and_then_the_rest(changed: Place) -> None:
     assert changed.json("tx", "list")[0]["status"] == "in-progress"
     assert changed.ok("tx", "rollback", "--yes").lines[0] == "Rolled back 3 files"
     assert (changed.project / "deleted").read_text() == "deleted\n"
+
+
+def test_resume_from_a_snapshot_with_its_files(place: Place) -> None:
+    seen = place.root / "seen"
+    commands = ["echo 1 > a", f"cat a >> {seen}; echo 2 > a; mkdir -p more; echo 2 > more/b", "true"]
+    assert run_tasks(place, *commands, more=["--pause-every", "1"]).code == 0
+    (first,) = place.json("snapshot", "list")
+    assert place.run("resume", "--yes").code == 0
+    place.run("resume", "--files").failed(2, error="--files needs --from", hint="snapshot list")
+    (place.project / "mine").write_text("mine\n")
+    resumed = place.run("resume", "--from", first["id"], "--files", "--yes")
+    assert resumed.code == 0, resumed
+    assert "restored 2 files; `holdfast tx undo ch_" in resumed.err
+    assert seen.read_text() == "1\n1\n"
+    assert (place.project / "mine").read_text() == "mine\n"
 
 
 def test_undo_undo_redo_redo(place: Place) -> None:
