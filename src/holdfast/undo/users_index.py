@@ -42,16 +42,16 @@ class UsersIndex:
     def content_of(self, path: bytes, status: os.stat_result) -> str | None:
         """The id of what the file holds, where its stamp proves it."""
         known = self.files.get(path)
-        if known is None or not stat.S_ISREG(status.st_mode):
+        if (
+            known is None
+            or status.st_ctime_ns != known[0]
+            or status.st_mtime_ns != known[1]
+            or status.st_ino & 0xFFFFFFFF != known[2]
+            or status.st_size != known[4]
+            or not stat.S_ISREG(status.st_mode)
+        ):
             return None
-        stamp = (
-            status.st_ctime_ns,
-            status.st_mtime_ns,
-            status.st_ino & 0xFFFFFFFF,
-            known.mode,
-            status.st_size,
-        )
-        return known.oid if known[:-1] == stamp else None
+        return known.oid
 
     def without(self, paths: Iterable[bytes]) -> UsersIndex:
         gone = frozenset(paths)

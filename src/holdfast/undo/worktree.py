@@ -472,17 +472,25 @@ def _known(
 
 def _more_of(location: bytes, status: os.stat_result) -> str:
     """What a file has beside content and mode, where that is out of the ordinary."""
-    more: dict[str, Any] = {}
-    owner = (status.st_uid, status.st_gid)
-    if owner != (os.geteuid(), os.getegid()):
-        more["owner"] = owner
+    names: list[str] = []
     if sys.platform == "linux":
-        with suppress(OSError):  # no such thing on this disk
+        try:  # noqa: SIM105 - once a file, of many thousands
             names = os.listxattr(location, follow_symlinks=False)
-            values = {name: os.getxattr(location, name, follow_symlinks=False) for name in names}
-            if values:
-                more["attributes"] = {name: b64encode(one).decode() for name, one in values.items()}
-    return json.dumps(more) if more else ""
+        except OSError:
+            pass  # no such thing on this disk
+    owner = (status.st_uid, status.st_gid)
+    if not names and owner == _ourselves():
+        return ""
+    more: dict[str, Any] = {} if owner == _ourselves() else {"owner": owner}
+    with suppress(OSError):
+        values = {name: os.getxattr(location, name, follow_symlinks=False) for name in names}
+        more |= {"attributes": {name: b64encode(one).decode() for name, one in values.items()}}
+    return json.dumps(more)
+
+
+@cache
+def _ourselves() -> tuple[int, int]:
+    return os.geteuid(), os.getegid()
 
 
 def _dress(descriptor: int, state: FileState) -> None:
