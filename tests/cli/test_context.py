@@ -232,6 +232,17 @@ def test_each_agents_file_gives_a_context_and_nothing_else(place: Place, agent: 
     assert place.tree() == before
 
 
+@pytest.mark.parametrize("agent", AGENTS)
+def test_the_first_turns_alone(place: Place, agent: str) -> None:
+    file = session_file(place, agent)
+    first = place.ok("context", "--transcript", file, "--turns", "1").out
+    assert "Add a door to the shed" in first
+    assert LATEST not in first
+    place.run("context", "latest", "--turns", "1").failed(
+        2, error="--turns needs --session", hint="whose turns"
+    )
+
+
 def test_the_same_bytes_from_one_process_to_the_next(place: Place) -> None:
     file = session_file(place, "claude")
     runs = {

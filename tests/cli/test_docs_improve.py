@@ -14,7 +14,7 @@ import pytest
 
 from findings.scripted_model import Handler, ScriptedModel, fails, hangs, says
 
-from .harness import Place
+from .harness import Place, on_terminal
 from .terminal import Terminal
 
 PROMPT = "a, e, s, r, u, c, q or ?:"
@@ -112,6 +112,18 @@ def test_the_plan_ranks_what_is_missing_and_matters(shop: Place) -> None:
     ]
 
 
+def test_the_plan_fits_the_terminal(shop: Place) -> None:
+    long = shop.project / "src" / ("deep" * 12)
+    long.mkdir()
+    (long / "file.py").write_text(f"def {'name' * 20}(): pass\n")
+    shop.environment["COLUMNS"] = "70"
+    code, shown = on_terminal(shop, ["docs", "plan", "src"])
+    assert code == 0
+    assert all(len(line) <= 70 for line in shown.splitlines()[:5]), shown
+    assert "…" in shown
+    assert "name" * 20 in shop.ok("docs", "plan", "src").out
+
+
 def test_the_plan_takes_the_ratings_of_the_audit(shop: Place) -> None:
     with Terminal(shop, "docs", "audit", "src") as terminal:
         for key in "4144":  # start, Shop, Shop.sell, Shop.open
@@ -135,6 +147,7 @@ def test_nothing_to_improve(shop: Place) -> None:
 def test_accepted_proposals_are_written_and_every_other_byte_is_kept(
     shop: Place, model: ScriptedModel
 ) -> None:
+    (shop.project / "src" / "use.py").write_text("from shop import Shop\nShop().sell(1)\n")
     with improve(shop) as terminal:
         shown = terminal.wait(PROMPT)
         assert "method Shop.sell  src/shop.py:8  undocumented; 4 lines, 1 branch" in shown
@@ -149,12 +162,19 @@ def test_accepted_proposals_are_written_and_every_other_byte_is_kept(
     assert text(shop, "app.ts") == DOCUMENTED_APP
     asked = json.dumps(model.requests[0])
     assert "Google style" in asked
+    assert "src/use.py:2: Shop().sell(1)" in asked
     assert "What is on the sign." in asked
     [transaction] = shop.json("tx", "list")
     assert (transaction["status"], transaction["changes"]) == ("committed", 3)
     assert transaction["id"] == state(shop)["transaction_id"]
     assert state(shop)["completed_at"] is not None
     assert state(shop)["progress"] == {"accepted": 3, "skipped": 0, "errors": 0}
+
+
+def test_the_model_sees_the_imports(shop: Place, model: ScriptedModel) -> None:
+    (shop.project / "load.py").write_text("import json\n\n\ndef load(text):\n    return json.loads(text)\n")
+    shop.ok("docs", "improve", "load.py", "--yes")
+    assert "<imports of its file>\\nimport json\\n</imports>" in json.dumps(model.requests[-1])
 
 
 def test_what_was_written_is_taken_back_by_tx(shop: Place) -> None:

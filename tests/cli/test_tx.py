@@ -8,6 +8,7 @@ import re
 import shutil
 import sqlite3
 import subprocess
+from collections.abc import Sequence
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -16,7 +17,7 @@ import pytest
 
 from holdfast.undo.transactions import SideCar
 
-from .harness import Place, Result
+from .harness import Place, Result, on_terminal
 
 
 @pytest.fixture
@@ -39,8 +40,8 @@ def test_nothing_yet(place: Place) -> None:
     assert place.ok("tx", "list").out == "No session has changed files here yet.\n"
     assert place.json("tx", "list") == []
     place.run("tx", "show").failed(1, error="no session has changed files")
-    place.run("tx", "undo", "gone").failed(1, error="transaction branch not found: gone", hint="tx list")
-    place.run("tx", "rollback", "../x").failed(1, error="not found")
+    place.run("tx", "undo", "gone").failed(1, error="no such transaction or change: gone", hint="tx list")
+    place.run("tx", "rollback", "../x").failed(1, error="no such transaction")
 
 
 def test_list_and_show(changed: Place) -> None:
@@ -158,14 +159,14 @@ def test_what_the_user_changed_since_is_refused(changed: Place) -> None:
     assert (changed.project / "changed").read_text() == "user\n"
 
 
-def run_tasks(place: Place, *commands: str, **how: Any) -> Result:
+def run_tasks(place: Place, *commands: str, more: Sequence[str] = (), **how: Any) -> Result:
     plan = place.root / "plan.yaml"
     tasks = [
         {"id": f"t{number}", "run": command, "depends_on": [f"t{number - 1}"] if number else []}
         for number, command in enumerate(commands)
     ]
     plan.write_text(json.dumps({"issue": {"id": "D", "title": "Demo"}, "tasks": tasks}))
-    return place.run("run", plan, **how)
+    return place.run("run", plan, *more, **how)
 
 
 def changed_files(place: Place) -> list[str]:
@@ -303,12 +304,62 @@ def test_an_entry_from_the_future(changed: Place) -> None:
 
 def test_diff_of_a_transaction_and_of_one_change(changed: Place) -> None:
     shown = changed.ok("tx", "diff").out
-    assert "M changed\n@@ -1 +1 @@\n-changed\n+agent\n" in shown
-    assert "A made\n@@ -0,0 +1 @@\n+agent\n" in shown
-    assert "D deleted\n@@ -1 +0,0 @@\n-deleted\n" in shown
+    assert "M changed\n@@ -1 +1 @@ #1\n-changed\n+agent\n" in shown
+    assert "D deleted\n@@ -1 +0,0 @@ #2\n-deleted\n" in shown
+    assert re.search(r"A made\n@@ -0,0 \+1 @@ #\d\n\+agent\n", shown)
     change = changed.json("tx", "show")["entries"][-1]["id"]
-    assert changed.ok("tx", "diff", change, "--file", "made").out == "A made\n@@ -0,0 +1 @@\n+agent\n"
+    only = changed.ok("tx", "diff", change, "--file", "made").out
+    assert only.startswith("A made\n@@ -0,0 +1 @@ #")
+    assert only in shown
     changed.run("tx", "diff", "--file", "other").failed(1, error="no change to other", hint="tx show")
+
+
+@pytest.fixture
+def edited(place: Place) -> Place:
+    """Two places of one file, and one of another."""
+    lines = [f"{number}\n" for number in range(30)]
+    for name in ("one", "two"):
+        (place.project / name).write_text("".join(lines))
+    with SideCar(place.project) as sidecar:
+        sidecar.begin("s1", transaction_id="first")
+        sidecar.watch("first")
+        (place.project / "one").write_text("".join(["first\n", *lines[1:-1], "last\n"]))
+        (place.project / "two").write_text("".join([*lines, "more\n"]))
+        sidecar.record("first")
+    return place
+
+
+def test_single_hunks(edited: Place) -> None:
+    one, two = edited.project / "one", edited.project / "two"
+    shown = edited.ok("tx", "diff").out
+    assert re.findall(r"#\d", shown) == ["#1", "#2", "#3"]
+    one.write_text(one.read_text().replace("15\n", "mine\n"))
+    before = one.read_text(), two.read_text()
+    assert edited.ok("tx", "undo", "--hunks", "2-3", "--dry-run").lines[0] == "Would undo 2 files"
+    edited.run("tx", "undo", "--hunks", "2,4").failed(1, error="no such hunk: 4", hint="tx diff")
+    edited.run("tx", "undo", "--hunks", "x").failed(2, error="such as 1,3-5")
+    edited.run("tx", "undo", "--patch").failed(2, error="needs a terminal", hint="--hunks")
+    assert (one.read_text(), two.read_text()) == before
+    assert edited.ok("tx", "undo", "--hunks", "2,3").lines == ["Undid 2 files", "  one", "  two"]
+    kept = one.read_text().splitlines()
+    assert (kept[0], kept[15], kept[-1]) == ("first", "mine", "29")
+    assert two.read_text().endswith("29\n")
+    edited.ok("tx", "redo")
+    assert (one.read_text(), two.read_text()) == before
+    edited.ok("tx", "undo", "--hunks", "1")
+    edited.ok("tx", "rollback", "--yes")
+    assert one.read_text().splitlines()[::15] == ["0", "mine"]
+    assert two.read_text().endswith("29\n")
+
+
+def test_hunks_are_asked_about_on_a_terminal(edited: Place) -> None:
+    asked = "Undo this hunk"
+    code, shown = on_terminal(
+        edited, ["tx", "undo", "--patch"], (asked, "n\n"), (asked, "y\n"), (asked, "d\n")
+    )
+    assert code == 0, shown
+    assert (edited.project / "one").read_text().splitlines()[::29] == ["first", "29"]
+    assert (edited.project / "two").read_text().endswith("more\n")
 
 
 def test_names_and_lines_that_a_terminal_would_obey(place: Place) -> None:
@@ -338,6 +389,21 @@ def test_one_file_and_then_the_rest(changed: Place) -> None:
     assert changed.json("tx", "list")[0]["status"] == "in-progress"
     assert changed.ok("tx", "rollback", "--yes").lines[0] == "Rolled back 3 files"
     assert (changed.project / "deleted").read_text() == "deleted\n"
+
+
+def test_resume_from_a_snapshot_with_its_files(place: Place) -> None:
+    seen = place.root / "seen"
+    commands = ["echo 1 > a", f"cat a >> {seen}; echo 2 > a; mkdir -p more; echo 2 > more/b", "true"]
+    assert run_tasks(place, *commands, more=["--pause-every", "1"]).code == 0
+    (first,) = place.json("snapshot", "list")
+    assert place.run("resume", "--yes").code == 0
+    place.run("resume", "--files").failed(2, error="--files needs --from", hint="snapshot list")
+    (place.project / "mine").write_text("mine\n")
+    resumed = place.run("resume", "--from", first["id"], "--files", "--yes")
+    assert resumed.code == 0, resumed
+    assert "restored 2 files; `holdfast tx undo ch_" in resumed.err
+    assert seen.read_text() == "1\n1\n"
+    assert (place.project / "mine").read_text() == "mine\n"
 
 
 def test_undo_undo_redo_redo(place: Place) -> None:

@@ -39,6 +39,10 @@ class Shop(Base):
     def sell(self, a: int): ...
     def sell(self, a): "joined " "text"
 
+    def wrapped(self):
+        ("""In parentheses, """
+         "joined.")
+
     class Inner:
         def __init__(self): f"no {1} documentation"
 
@@ -52,6 +56,7 @@ else:
         ("class", "Shop", "Sells.\n\nIndented."),
         ("method", "Shop.size", None),
         ("method", "Shop.sell", "joined text"),
+        ("method", "Shop.wrapped", "In parentheses, joined."),
         ("class", "Shop.Inner", None),
         ("method", "Shop.Inner.__init__", None),
         ("function", "guarded", None),
@@ -117,7 +122,11 @@ export class Shop<T> {
 export abstract class Base { abstract run(): void; }
 declare function ambient(): void;
 namespace Deep { export function inner() {} }
-interface Shape { area(): number }
+/** Has an area. */
+export interface Shape { area(): number }
+type Sizes = "small" | "large";
+/** Colours. */
+declare const enum Colour { Red }
 """
     assert names(text, language) == [
         ("function", "find", "Finds."),
@@ -128,8 +137,36 @@ interface Shape { area(): number }
         ("method", "Base.run", None),
         ("function", "ambient", None),
         ("function", "Deep.inner", None),
+        ("interface", "Shape", "Has an area."),
+        ("type", "Sizes", None),
+        ("enum", "Colour", "Colours."),
     ]
     assert found(text, language)[0].branches == 1
+
+
+def test_members_of_objects_and_wrapped_components() -> None:
+    text = """\
+export const api = {
+  /** Gets. */
+  get(url) { if (url) {} },
+  "post": async (url) => url,
+  size: 1,
+  deep: { close: function () {} },
+} as const;
+module.exports = { helper() {} };
+/** A button. */
+export default memo(forwardRef(function Button(props) { return props.a ? 1 : 2; }));
+const Card = React.memo(() => 1);
+const later = setTimeout(() => 1);
+"""
+    assert names(text, "tsx") == [
+        ("method", "api.get", "Gets."),
+        ("method", 'api."post"', None),
+        ("method", "api.deep.close", None),
+        ("method", "module.exports.helper", None),
+        ("function", "Button", "A button."),
+        ("function", "Card", None),
+    ]
 
 
 def test_lines_begin_with_decorators_and_what_is_public() -> None:

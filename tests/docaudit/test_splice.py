@@ -129,6 +129,7 @@ def test_where_and_how_a_docstring_goes() -> None:
     )
     assert spliced(b"class A: pass\n", "A", "Says.") == b'class A: \n    """Says."""\n    pass\n'
     assert spliced(b"def f():\n  'old'; x = 1\n", "f", "New.") == b'def f():\n  """New."""; x = 1\n'
+    assert spliced(b"def f():\n    ('old '\n     'text')\n", "f", "New.") == b'def f():\n    ("""New.""")\n'
 
 
 def test_a_docstring_has_the_form_of_its_file() -> None:
@@ -145,6 +146,16 @@ def test_where_and_how_a_comment_goes() -> None:
     assert spliced(b"/** Old. */\nexport const f = () => 1;\n", "f", "New */.", "javascript") == (
         b"/** New *\\/. */\nexport const f = () => 1;\n"
     )
+    for data, name, place in (
+        (b"export interface A { b: 1 }\n", "A", b"export"),
+        (b"enum A { B }\n", "A", b"enum"),
+        (b"export default memo(function A() {})\n", "A", b"export"),
+        (b"const a = {\n  b() {},\n}\n", "a.b", b"b()"),
+    ):
+        before, found, after = data.partition(place)
+        indent = before.rpartition(b"\n")[2]
+        said = spliced(data, name, "Says.", "typescript")
+        assert said == before + b"/** Says. */\n" + indent + found + after
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
@@ -269,7 +270,7 @@ def test_what_the_user_edits_during_a_turn_is_in_doubt_and_left(agent: AgentSess
     assert told(found) == [
         ("turn 1", ["mine"], seen),
         ("turn 1", ["made"], ""),
-        ("turn 2", ["shelled.txt", "src/inner"], ""),
+        ("turn 2", ["shelled.txt", "src/", "src/inner"], ""),
     ]
     done = agent.holdfast("tx", "rollback", "--yes")
     assert (done.code, done.out) == (3, "Rolled back 3 files\n  made\n  shelled.txt\n  src/inner\n")
@@ -278,6 +279,30 @@ def test_what_the_user_edits_during_a_turn_is_in_doubt_and_left(agent: AgentSess
     assert agent.holdfast("tx", "rollback", "--yes").code == 3
     assert agent.holdfast("tx", "rollback", "--yes", "--include-doubtful").code == 0
     assert (agent.project / "mine").read_text() == "mine\n"
+
+
+def test_files_are_rewound_to_a_turn(agent: AgentSession) -> None:
+    start(agent)
+    for number in (1, 2, 3):
+        begin_turn(agent)
+        write_file(agent, "made", f"agent {number}\n")
+        write_file(agent, f"made{number}", "agent\n")
+        end_turn(agent)
+    end(agent)
+    (agent.project / "mine").write_text("mine, since\n")
+    planned = cli(agent, "rewind", "1", "--dry-run")
+    assert planned.out.splitlines()[0] == "Would restore 3 files to the end of turn 1"
+    assert cli(agent, "rewind", "9").code == 1
+    assert "no turn of such a session" in cli(agent, "rewind", "1", "--session", "other").err
+    done = cli(agent, "rewind", "1", "--session", agent.session_id[:8], "--json")
+    told = json.loads(done.out)
+    assert (told["restored"], told["left"]) == (["made", "made2", "made3"], {})
+    assert (agent.project / "made").read_text() == "agent 1\n"
+    assert f"holdfast context --session {agent.session_id} --turns 1" in told["continue_with"].values()
+    assert cli(agent, *told["undo_with"][0].split()[1:]).code == 0
+    assert (agent.project / "made").read_text() == "agent 3\n"
+    assert cli(agent, "rewind", "0").code == 0
+    assert [path.name for path in agent.project.glob("m*")] == ["mine"]
 
 
 def test_undo_takes_the_certain_part_of_each_turn_in_turn(agent: AgentSession) -> None:

@@ -38,23 +38,26 @@ from holdfast.undo.transactions import SideCar, UndoLimits, UndoOutcome
 from holdfast.undo.work import NamedFiles
 from soak import SOAK, repeated
 
-from .trees import git, git_folder_of, new_project, tokens_in, tokens_of, tree_of
+from .trees import git, git_folder_of, new_project, tokens_in, tokens_of, tree_of, twins_in
 
 T = TypeVar("T")
-PATHS = ("a", "b", "d/c", "d/new", "b/inside")
+PATHS = ("a", "b", "d/c", "d/new", "b/inside", "e")
+ELSEWHERE = ("nested/a", "submodule/d/c")
+"""In other repositories: never recorded, never touched."""
 POINTS = (
     "object", "written", "promised", "published", "shared", "watching", "intended", "staged",
     "swapped", "aside", "step", "fetched", "set-aside",
 )  # fmt: skip
 EDITS = (
     "append", "prepend", "middle", "drop", "overwrite", "delete", "chmod", "binary", "link", "rename",
-    "large", "large", "swell", "swell",
+    "large", "large", "swell", "swell", "empty", "folder", "no folder", "folder's mode", "all gone", "twin",
 )  # fmt: skip
 
 LIMITS = UndoLimits(largest_file=300)
 PADDING = b"." * 301
 
 paths = st.sampled_from(PATHS)
+any_paths = st.sampled_from((*PATHS, *ELSEWHERE))
 edits = st.sampled_from(EDITS)
 sessions = st.integers(0, 2)
 choices = st.integers(0, 99)
@@ -85,7 +88,7 @@ class Histories(RuleBasedStateMachine):
         type(self).count += 1
         global _numbers  # noqa: PLW0603 - every history counts from one
         _numbers = count(1)
-        self.root = new_project()
+        self.root = new_project(repositories=True)
         git(self.root, "update-index", "--refresh")
         later = (3_999_999_999, 3_999_999_999)  # so that what git knows of the files is believed
         os.utime(self.root / ".git" / "index", later)
@@ -117,7 +120,7 @@ class Histories(RuleBasedStateMachine):
 
     # ── writers ────────────────────────────────────────────────────────────────────────────
 
-    @rule(path=paths, edit=edits)
+    @rule(path=any_paths, edit=edits)
     def user_writes(self, path: str, edit: str) -> None:
         watched = self._watchers(path)
         self._write("user", path, edit, None if not watched else "?")
@@ -166,11 +169,11 @@ class Histories(RuleBasedStateMachine):
     def _write(self, who: str, path: str, edit: str, owner: str | None) -> None:
         self.number += 1
         line = f"{who}-{self.number}".encode()
-        if edit == "rename":
+        if edit == "twin" or (edit == "rename" and who != "user"):
             # The other name may be watched by others, or at another time: its lines are anybody's now.
             for token in tokens_in(tree_of(self.root)):
                 self.owners.pop(token, None)
-        self.written_since |= {path, str(Path(path).with_name("moved"))}
+        self.written_since |= {path, str(Path(path).with_name("moved")), str(Path(path).with_name("twin"))}
         before = tree_of(self.root).get(path)
         if edit_file(self.root / path, edit, line):
             self._remember_contents()
@@ -277,7 +280,12 @@ class Histories(RuleBasedStateMachine):
         if changing:
             entry = changing[choice % len(changing)]
             path = entry.changes[choice % len(entry.changes)].path
-            part = entry.changed(changes=tuple(one for one in entry.changes if one.path == path))
+            around = tuple(
+                one
+                for one in entry.changes
+                if one.path == path or (one.path.endswith("/") and path.startswith(one.path))
+            )
+            part = entry.changed(changes=around)
             self._take_back([part], lambda: self.sidecar.undo(entry.id, files=[path]))
 
     @rule(choice=choices)
@@ -297,7 +305,7 @@ class Histories(RuleBasedStateMachine):
         if not self.known:
             return
         self._after_crash()
-        before = tree_of(self.root)
+        before, twins = tree_of(self.root), twins_in(self.root)
         entry = self.known[sorted(self.known)[choice % len(self.known)]]
         outcome = self._take_back([entry], lambda: self.sidecar.undo(entry.id))
         if outcome is None:
@@ -308,6 +316,7 @@ class Histories(RuleBasedStateMachine):
             assert self.crashed is not None
         else:
             assert tree_of(self.root) == before
+            assert twins_in(self.root) == twins
 
     @rule(session=sessions, partial=st.booleans())
     def rollback(self, session: int, partial: bool) -> None:
@@ -343,7 +352,7 @@ class Histories(RuleBasedStateMachine):
         after = tree_of(self.root)
         for path in {*before, *after}:
             if before.get(path) != after.get(path):
-                assert path in touched
+                assert path in touched, path
                 assert path not in before or self._is_kept(before[path][1])
         self._find_new_entries()
         return outcome
@@ -357,6 +366,7 @@ class Histories(RuleBasedStateMachine):
             self.sidecar._repository.has(object_id("blob", data))
             or any(data == content_of(place) for place in self.sidecar.all_set_aside())
             or any(data == held for _, held in tree_of(self.root).values())
+            or not data
         )
 
     def _introduced(self, entry: LedgerEntry, *, as_far_as_stored: bool = False) -> set[bytes]:
@@ -374,7 +384,7 @@ class Histories(RuleBasedStateMachine):
         return {
             token
             for state in states
-            if state is not None
+            if state is not None and not state.folder
             for token in tokens_of(read(state.oid) if state.stored else self.contents[state.oid])
         }
 
@@ -486,37 +496,74 @@ class Histories(RuleBasedStateMachine):
 
 def edit_file(path: Path, edit: str, line: bytes) -> bool:
     """Whether there was something to do."""
-    if any(parent.is_file() or parent.is_symlink() for parent in path.parents) or path.is_dir():
+    if any(parent.is_file() or parent.is_symlink() for parent in path.parents):
         return False
-    if edit in ("overwrite", "binary", "link", "large"):
+    if edit in FOLDER_EDITS:
+        return edit_folder(path, edit)
+    if path.is_dir():
+        return False
+    if edit in NEW_FILES or edit == "link":
         path.parent.mkdir(parents=True, exist_ok=True)
         path.unlink(missing_ok=True)
-        if edit == "link":
-            path.symlink_to(line.decode())
-        else:
-            path.write_bytes(line + {"binary": b"\0\xff", "large": b"\n" + PADDING}.get(edit, b"\n"))
+        path.symlink_to(line.decode()) if edit == "link" else path.write_bytes(NEW_FILES[edit](line))
         return True
     if not path.exists() or path.is_symlink():
         return False
+    return edit_standing(path, edit, line)
+
+
+NEW_FILES: dict[str, Callable[[bytes], bytes]] = {
+    "overwrite": lambda line: line + b"\n",
+    "binary": lambda line: line + b"\0\xff",
+    "large": lambda line: line + b"\n" + PADDING,
+    "empty": lambda line: b"",
+}
+
+
+def edit_standing(path: Path, edit: str, line: bytes) -> bool:
     if edit == "delete":
         path.unlink()
-        return True
-    if edit == "chmod":
+    elif edit == "chmod":
         path.chmod(path.stat().st_mode ^ 0o111)
-        return True
-    if edit == "rename":
-        other = path.with_name("moved")
+    elif edit in ("rename", "twin"):
+        other = path.with_name("moved" if edit == "rename" else "twin")
         if other.exists() or other.is_symlink():
             return False
-        path.rename(other)
-        return True
+        path.rename(other) if edit == "rename" else other.hardlink_to(path)
+    else:
+        edit_lines(path, edit, line)
+    return True
+
+
+def edit_lines(path: Path, edit: str, line: bytes) -> None:
+    """In place, or as most editors do: another file takes the name."""
     lines = path.read_bytes().splitlines(keepends=True)
     if edit == "drop" and lines:
         del lines[len(lines) // 2]
     else:
         where = {"append": len(lines), "prepend": 0}.get(edit, len(lines) // 2)
         lines.insert(where, line + (b"\n" + PADDING if edit == "swell" else b"") + b"\n")
-    path.write_bytes(b"".join(lines))
+    place = path if edit in ("append", "swell") else path.with_name("written")
+    place.write_bytes(b"".join(lines))
+    place.chmod(path.stat().st_mode)
+    place.rename(path)
+
+
+FOLDER_EDITS = ("folder", "no folder", "folder's mode", "all gone")
+
+
+def edit_folder(path: Path, edit: str) -> bool:
+    if edit == "folder" and not path.exists() and not path.is_symlink():
+        path.mkdir(parents=True)
+    elif not path.is_dir() and not (path.parent.name == "d" and path.parent.is_dir()):
+        return False
+    place = path if path.is_dir() else path.parent
+    if edit == "folder's mode":
+        place.chmod(place.stat().st_mode ^ 0o055)
+    elif edit == "all gone":
+        shutil.rmtree(place, ignore_errors=True)
+    elif edit == "no folder" and not any(place.iterdir()):
+        place.rmdir()
     return True
 
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import shutil
+import sqlite3
 from pathlib import Path
 
 import pytest
@@ -18,8 +20,9 @@ from holdfast.base.process import ProcessIdentity
 from holdfast.testing import FixedClock
 from holdfast.undo.state import LedgerEntry
 from holdfast.undo.transactions import SideCar, UndoLimits
+from holdfast.undo.work import NamedFiles
 
-from .trees import START, git, git_folder_of, tree_of
+from .trees import START, git, git_folder_of, tree_of, twins_in
 
 DEAD: ProcessIdentity = {"pid": 99_999_999, "started": "long ago"}
 
@@ -53,7 +56,7 @@ def test_everything_a_shell_did_is_taken_back(sidecar: SideCar, project: Path, t
     (project / "deep" / "er" / "new").write_text("new\n")
     entry = changed(sidecar, tx)
     assert {change.path for change in entry.changes} == {
-        "a", "b", "d/c", "d/moved", "blob", "link", "secret", "deep/er/new",
+        "a", "b", "d/c", "d/moved", "blob", "link", "secret", "deep/", "deep/er/", "deep/er/new",
     }  # fmt: skip
     assert entry.renames == {"d/moved": "d/c"}
     sidecar.rollback(tx)
@@ -165,6 +168,86 @@ def test_what_two_watched_is_in_doubt(sidecar: SideCar, project: Path) -> None:
         sidecar.undo(entry.id)
     sidecar.undo(entry.id, doubtful=True)
     assert (project / "b").read_text() == START["b"]
+
+
+def test_a_move_split_between_two_watchers_is_in_doubt(sidecar: SideCar, project: Path) -> None:
+    for first in (0, 1):
+        (project / "b").write_text(f"mine {first}\n")
+        ids = sidecar.begin("s1").id, sidecar.begin("s2").id
+        watched = "b", f"made{first}"
+        for name, path in zip(ids, watched, strict=True):
+            sidecar.watch(name, [path])
+        (project / "b").rename(project / watched[1])
+        entries = {ids[one]: changed(sidecar, ids[one]) for one in (first, 1 - first)}
+        assert "it contains what was in b" in entries[ids[1]].doubt
+        with pytest.raises(ConflictError, match="cannot tell"):
+            sidecar.rollback(ids[1])
+
+
+def test_what_a_tree_has_beside_the_content_of_files(sidecar: SideCar, project: Path, tx: str) -> None:
+    """Hard links, extended attributes, folders' modes, empty folders: all are back, and back again."""
+    (project / "twin").hardlink_to(project / "a")
+    (project / "other").hardlink_to(project / "b")
+    os.setxattr(project / "d" / "c", "user.note", b"mine")
+    for name, mode in (("empty", 0o750), ("kept", 0o755), ("d", 0o500)):
+        (project / name).mkdir(exist_ok=True)
+        (project / name).chmod(mode)
+
+    def look() -> object:
+        tagged = [one.name for one in project.rglob("*") if one.is_file() and os.listxattr(one)]
+        return tree_of(project), twins_in(project), tagged
+
+    before = look()
+    sidecar.watch(tx)
+    (project / "d").chmod(0o700)
+    shutil.rmtree(project / "d")
+    (project / "empty").rmdir()
+    (project / "new").mkdir()
+    (project / "kept").chmod(0o700)
+    (project / "kept" / "file").write_text("agent\n")
+    (project / "a").write_text("in place\n")
+    (project / "written").write_text("renamed over\n")
+    (project / "written").rename(project / "b")
+    after = look()
+    entry = changed(sidecar, tx)
+    undone = sidecar.undo(entry.id)
+    assert look() == before
+    redone = sidecar.undo(undone.entry.id)
+    assert look() == after
+    (project / "kept" / "users").write_text("mine\n")
+    sidecar.undo(redone.entry.id)
+    assert sidecar.transaction(tx).last_undo is not None
+    assert (project / "kept" / "users").read_text() == "mine\n"
+
+
+def test_folders_that_an_older_version_did_not_know_are_nobodys_change(
+    sidecar: SideCar, project: Path, tx: str
+) -> None:
+    sidecar.watch(tx)
+    sidecar.close()
+    with sqlite3.connect(sidecar.folder / "holdfast-state.db") as state:
+        for column in ("inode", "names", "more"):
+            state.execute(f"ALTER TABLE files DROP COLUMN {column}")
+        state.execute("DELETE FROM files WHERE link = 2")
+        state.execute("PRAGMA user_version = 1")
+    state.close()
+    (project / "d" / "new").write_text("agent\n")
+    assert [change.path for change in changed(sidecar, tx).changes] == ["d/new"]
+    sidecar.watch(tx)
+    (project / "made").mkdir()
+    assert [change.path for change in changed(sidecar, tx).changes] == ["made/"]
+
+
+def test_the_other_names_of_a_file_that_a_tool_named(project: Path, clock: FixedClock) -> None:
+    (project / "twin").hardlink_to(project / "a")
+    named = {"tx": NamedFiles(frozenset([b"a"]))}
+    with SideCar(project, clock=clock, named_files=lambda: named) as sidecar:
+        sidecar.begin("s1", transaction_id="tx")
+        sidecar.watch("tx")
+        (project / "a").write_text("agent\n")
+        sidecar.undo(changed(sidecar, "tx").id)
+    assert (project / "twin").read_text() == START["a"]
+    assert (project / "twin").samefile(project / "a")
 
 
 def test_what_the_user_did_before_and_between_is_not_the_sessions(

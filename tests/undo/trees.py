@@ -23,7 +23,7 @@ START = {
 FAST = Path("/dev/shm")  # in memory, where there is such a place
 
 Tree = dict[str, tuple[int, bytes]]
-"""Every file and link outside of git's folder and ours: its mode and what it holds."""
+"""Every file, link and folder (with a `/` behind) outside of git's folders and ours: mode and content."""
 
 _TOKEN = re.compile(rb"[a-z]+-[a-z]?\d+")
 
@@ -52,10 +52,22 @@ def git(folder: Path, *arguments: str) -> str:
     ).stdout
 
 
-def new_project() -> Path:
+@cache
+def _with_repositories() -> Path:
+    """The same with a submodule and a repository that git knows nothing of."""
+    folder = Path(tempfile.mkdtemp(prefix="holdfast-template-")) / "project"
+    atexit.register(shutil.rmtree, folder.parent)
+    shutil.copytree(_template(), folder, symlinks=True)
+    for name in ("submodule", "nested"):
+        shutil.copytree(_template(), folder / name, symlinks=True)
+    git(folder, "add", "submodule")
+    return folder
+
+
+def new_project(*, repositories: bool = False) -> Path:
     """In memory where that can be; the caller removes it."""
     place = Path(tempfile.mkdtemp(prefix="holdfast-", dir=FAST if FAST.is_dir() else None)) / "project"
-    shutil.copytree(_template(), place, symlinks=True)
+    shutil.copytree(_with_repositories() if repositories else _template(), place, symlinks=True)
     return place
 
 
@@ -63,7 +75,11 @@ def tree_of(root: Path) -> Tree:
     found: Tree = {}
     for folder, folders, names in os.walk(root):
         folders[:] = [name for name in folders if name not in (".git", ".holdfast")]
-        for name in [*names, *(one for one in folders if (Path(folder) / one).is_symlink())]:
+        links = [one for one in folders if (Path(folder) / one).is_symlink()]
+        for name in (one for one in folders if one not in links):
+            path = Path(folder) / name
+            found[f"{path.relative_to(root)}/"] = (path.stat().st_mode, b"")
+        for name in [*names, *links]:
             path = Path(folder) / name
             status = path.lstat()
             data = os.fsencode(path.readlink()) if stat.S_ISLNK(status.st_mode) else path.read_bytes()
@@ -71,11 +87,22 @@ def tree_of(root: Path) -> Tree:
     return found
 
 
+def twins_in(root: Path) -> set[frozenset[str]]:
+    """The files with several names in the tree, by these."""
+    found: dict[int, set[str]] = {}
+    for name in tree_of(root):
+        status = (root / name).lstat()
+        if not name.endswith("/") and status.st_nlink > 1:
+            found.setdefault(status.st_ino, set()).add(name)
+    return {frozenset(names) for names in found.values() if len(names) > 1}
+
+
 def git_folder_of(root: Path) -> dict[str, tuple[int, bytes]]:
     """The user's repository to the byte, with the time of each file."""
     return {
         str(path.relative_to(root)): (path.stat().st_mtime_ns, path.read_bytes())
-        for path in (root / ".git").rglob("*")
+        for folder in (root, root / "submodule", root / "nested")
+        for path in (folder / ".git").rglob("*")
         if path.is_file()
     }
 

@@ -244,6 +244,107 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/transactions": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List Transactions
+         * @description What sessions changed in files, the most recently changed first.
+         */
+        get: operations["list_transactions"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/transactions/{transaction_id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Get Transaction
+         * @description The changes of a transaction, oldest first.
+         */
+        get: operations["get_transaction"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/transactions/{transaction_id}/diff": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Get Transaction Diff
+         * @description What it changed, hunk by hunk; the numbers are those of `holdfast tx diff`.
+         */
+        get: operations["get_transaction_diff"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/transactions/{transaction_id}/redo": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Redo Transaction
+         * @description Redo what the last undo or rollback undid.
+         */
+        post: operations["redo_transaction"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/transactions/{transaction_id}/undo": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Undo Transaction
+         * @description Undo one change, some hunks of it, or everything. 409 if that is not possible without losing later
+         *     edits; then nothing is changed.
+         */
+        post: operations["undo_transaction"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/workflows": {
         parameters: {
             query?: never;
@@ -869,6 +970,19 @@ export interface components {
             /** Shortened */
             shortened: number;
         };
+        /** ChangedFile */
+        ChangedFile: {
+            /**
+             * Kind
+             * @enum {string}
+             */
+            kind: "added" | "modified" | "deleted";
+            /**
+             * Path
+             * @description Ends with / if it is a folder
+             */
+            path: string;
+        };
         /**
          * Choice
          * @description A choice the agent stated together with its reason.
@@ -1015,6 +1129,26 @@ export interface components {
              * @enum {string}
              */
             type: "decision_recorded";
+        };
+        /** DiffHunk */
+        DiffHunk: {
+            /**
+             * Kind
+             * @enum {string}
+             */
+            kind: "added" | "modified" | "deleted";
+            /**
+             * Lines
+             * @description Of a unified diff, without secrets; none if it is a whole file that cannot be shown
+             */
+            lines: string[];
+            /**
+             * Number
+             * @description For `hunks` of an undo
+             */
+            number: number;
+            /** Path */
+            path: string;
         };
         /**
          * DriverRecord
@@ -2162,6 +2296,27 @@ export interface components {
             /** Type */
             type: string;
         };
+        /** RedoRequest */
+        RedoRequest: {
+            /**
+             * Dry Run
+             * @description Only say what would be done
+             * @default false
+             */
+            dry_run: boolean;
+            /**
+             * Files
+             * @description Only these. Default: all
+             * @default []
+             */
+            files: string[];
+            /**
+             * Partial
+             * @description Skip files that cannot be undone without loss
+             * @default false
+             */
+            partial: boolean;
+        };
         /** ResumePreview */
         ResumePreview: {
             /** Context */
@@ -3018,6 +3173,134 @@ export interface components {
             /** Text */
             text: string;
         };
+        /** TransactionDetail */
+        TransactionDetail: {
+            /**
+             * Began
+             * Format: date-time
+             */
+            began: string;
+            /**
+             * Changes
+             * @description Changes that were not undone
+             */
+            changes: number;
+            /** Continued From */
+            continued_from: string | null;
+            /** Entries */
+            entries: components["schemas"]["TransactionEntry"][];
+            /** Files */
+            files: string[];
+            /** Id */
+            id: string;
+            /**
+             * Not Covered
+             * @description What is not recorded, as sentences
+             */
+            not_covered: string[];
+            /** Session Id */
+            session_id: string;
+            /**
+             * Status
+             * @enum {string}
+             */
+            status: "in-progress" | "committed" | "rolled-back";
+            /**
+             * Updated
+             * Format: date-time
+             */
+            updated: string;
+        };
+        /** TransactionDiff */
+        TransactionDiff: {
+            /** Hunks */
+            hunks: components["schemas"]["DiffHunk"][];
+        };
+        /** TransactionEntry */
+        TransactionEntry: {
+            /**
+             * At
+             * Format: date-time
+             */
+            at: string;
+            /** Description */
+            description: string;
+            /**
+             * Doubt
+             * @description Why the change cannot be attributed to the session; empty if it can
+             */
+            doubt: string;
+            /** Files */
+            files: components["schemas"]["ChangedFile"][];
+            /** Id */
+            id: string;
+            /**
+             * Kind
+             * @enum {string}
+             */
+            kind: "begin" | "change" | "undo" | "rollback" | "commit";
+            /**
+             * Left
+             * @description Files that an undo left unchanged
+             */
+            left: string[];
+            /**
+             * Stands
+             * @description Whether it was not undone, or not in all files
+             */
+            stands: boolean;
+            /**
+             * Undoes
+             * @description The entries that it undid
+             */
+            undoes: string[];
+        };
+        /** TransactionList */
+        TransactionList: {
+            /** Project */
+            project: string;
+            /** Transactions */
+            transactions: components["schemas"]["TransactionSummary"][];
+        };
+        /**
+         * TransactionSummary
+         * @description What one session changed in files.
+         */
+        TransactionSummary: {
+            /**
+             * Began
+             * Format: date-time
+             */
+            began: string;
+            /**
+             * Changes
+             * @description Changes that were not undone
+             */
+            changes: number;
+            /** Continued From */
+            continued_from: string | null;
+            /** Files */
+            files: string[];
+            /** Id */
+            id: string;
+            /**
+             * Not Covered
+             * @description What is not recorded, as sentences
+             */
+            not_covered: string[];
+            /** Session Id */
+            session_id: string;
+            /**
+             * Status
+             * @enum {string}
+             */
+            status: "in-progress" | "committed" | "rolled-back";
+            /**
+             * Updated
+             * Format: date-time
+             */
+            updated: string;
+        };
         /**
          * Turn
          * @description One thing the user said, and what the agent reported before the user spoke again.
@@ -3052,6 +3335,81 @@ export interface components {
             reported: string;
             /** Said */
             said: string;
+        };
+        /** UndoRequest */
+        UndoRequest: {
+            /**
+             * Change
+             * @description Default: the last that stands
+             */
+            change?: string | null;
+            /**
+             * Doubtful
+             * @description Include changes that are in doubt
+             * @default false
+             */
+            doubtful: boolean;
+            /**
+             * Dry Run
+             * @description Only say what would be done
+             * @default false
+             */
+            dry_run: boolean;
+            /**
+             * Everything
+             * @description Roll the whole transaction back
+             * @default false
+             */
+            everything: boolean;
+            /**
+             * Files
+             * @description Only these. Default: all
+             * @default []
+             */
+            files: string[];
+            /**
+             * Hunks
+             * @description Only these, by the numbers in the diff of the transaction, or of `change`
+             * @default []
+             */
+            hunks: number[];
+            /**
+             * Partial
+             * @description Skip files that cannot be undone without loss
+             * @default false
+             */
+            partial: boolean;
+        };
+        /** UndoResponse */
+        UndoResponse: {
+            /** Dry Run */
+            dry_run: boolean;
+            /**
+             * Entry
+             * @description The undo's own id; none after a dry run
+             */
+            entry: string | null;
+            /**
+             * In Doubt
+             * @description Those left because their change is in doubt
+             */
+            in_doubt: string[];
+            /**
+             * Left
+             * @description Files that are left unchanged, each with the reason
+             */
+            left: {
+                [key: string]: string;
+            };
+            /** Restored */
+            restored: string[];
+            /**
+             * Set Aside
+             * @description Large files that were moved away, and where to
+             */
+            set_aside: {
+                [key: string]: string;
+            };
         };
         /** UnknownEntry */
         UnknownEntry: {
@@ -3506,6 +3864,7 @@ export type AgentSessionReported = components['schemas']['AgentSessionReported']
 export type AgentStep = components['schemas']['AgentStep'];
 export type BackfillExpiredMessage = components['schemas']['BackfillExpiredMessage'];
 export type Carried = components['schemas']['Carried'];
+export type ChangedFile = components['schemas']['ChangedFile'];
 export type Choice = components['schemas']['Choice'];
 export type CommandUse = components['schemas']['CommandUse'];
 export type Commit = components['schemas']['Commit'];
@@ -3515,6 +3874,7 @@ export type Cost = components['schemas']['Cost'];
 export type CreateWorkflow = components['schemas']['CreateWorkflow'];
 export type Decision = components['schemas']['Decision'];
 export type DecisionRecorded = components['schemas']['DecisionRecorded'];
+export type DiffHunk = components['schemas']['DiffHunk'];
 export type DriverRecord = components['schemas']['DriverRecord'];
 export type Edit = components['schemas']['Edit'];
 export type ErrorDetail = components['schemas']['ErrorDetail'];
@@ -3560,6 +3920,7 @@ export type ProjectList = components['schemas']['ProjectList'];
 export type ProjectStats = components['schemas']['ProjectStats'];
 export type Recorded = components['schemas']['Recorded'];
 export type RecordedWords = components['schemas']['RecordedWords'];
+export type RedoRequest = components['schemas']['RedoRequest'];
 export type ResumePreview = components['schemas']['ResumePreview'];
 export type ResumeResponse = components['schemas']['ResumeResponse'];
 export type ResumeWorkflow = components['schemas']['ResumeWorkflow'];
@@ -3596,7 +3957,14 @@ export type TestState = components['schemas']['TestState'];
 export type Thread = components['schemas']['Thread'];
 export type ThreadList = components['schemas']['ThreadList'];
 export type TodoItem = components['schemas']['TodoItem'];
+export type TransactionDetail = components['schemas']['TransactionDetail'];
+export type TransactionDiff = components['schemas']['TransactionDiff'];
+export type TransactionEntry = components['schemas']['TransactionEntry'];
+export type TransactionList = components['schemas']['TransactionList'];
+export type TransactionSummary = components['schemas']['TransactionSummary'];
 export type Turn = components['schemas']['Turn'];
+export type UndoRequest = components['schemas']['UndoRequest'];
+export type UndoResponse = components['schemas']['UndoResponse'];
 export type UnknownEntry = components['schemas']['UnknownEntry'];
 export type UsageHistory = components['schemas']['UsageHistory'];
 export type UsageMetrics = components['schemas']['UsageMetrics'];
@@ -4488,6 +4856,526 @@ export interface operations {
             };
             /** @description the Host or Origin is not allowed */
             403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorResponse"];
+                };
+            };
+            /** @description the request is invalid; `faults` says where */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorResponse"];
+                };
+            };
+            /** @description the stored data is damaged, or an internal error occurred */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorResponse"];
+                };
+            };
+            /** @description the database cannot be reached */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorResponse"];
+                };
+            };
+        };
+    };
+    list_transactions: {
+        parameters: {
+            query?: {
+                /** @description A known project. Default: the server's */
+                project?: string | null;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["TransactionList"];
+                };
+            };
+            /** @description the request is malformed, or its body is not JSON */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorResponse"];
+                };
+            };
+            /** @description missing or wrong token */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorResponse"];
+                };
+            };
+            /** @description the Host or Origin is not allowed */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorResponse"];
+                };
+            };
+            /** @description not found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorResponse"];
+                };
+            };
+            /** @description the request is invalid; `faults` says where */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorResponse"];
+                };
+            };
+            /** @description the stored data is damaged, or an internal error occurred */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorResponse"];
+                };
+            };
+            /** @description the database cannot be reached */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorResponse"];
+                };
+            };
+        };
+    };
+    get_transaction: {
+        parameters: {
+            query?: {
+                /** @description A known project. Default: the server's */
+                project?: string | null;
+            };
+            header?: never;
+            path: {
+                transaction_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["TransactionDetail"];
+                };
+            };
+            /** @description the request is malformed, or its body is not JSON */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorResponse"];
+                };
+            };
+            /** @description missing or wrong token */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorResponse"];
+                };
+            };
+            /** @description the Host or Origin is not allowed */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorResponse"];
+                };
+            };
+            /** @description not found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorResponse"];
+                };
+            };
+            /** @description conflict: not possible in the current state, or held by another process */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorResponse"];
+                };
+            };
+            /** @description the request is invalid; `faults` says where */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorResponse"];
+                };
+            };
+            /** @description the stored data is damaged, or an internal error occurred */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorResponse"];
+                };
+            };
+            /** @description the database cannot be reached */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorResponse"];
+                };
+            };
+        };
+    };
+    get_transaction_diff: {
+        parameters: {
+            query?: {
+                /** @description One change of it. Default: all that stand */
+                change?: string | null;
+                /** @description A known project. Default: the server's */
+                project?: string | null;
+            };
+            header?: never;
+            path: {
+                transaction_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["TransactionDiff"];
+                };
+            };
+            /** @description the request is malformed, or its body is not JSON */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorResponse"];
+                };
+            };
+            /** @description missing or wrong token */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorResponse"];
+                };
+            };
+            /** @description the Host or Origin is not allowed */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorResponse"];
+                };
+            };
+            /** @description not found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorResponse"];
+                };
+            };
+            /** @description conflict: not possible in the current state, or held by another process */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorResponse"];
+                };
+            };
+            /** @description the request is invalid; `faults` says where */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorResponse"];
+                };
+            };
+            /** @description the stored data is damaged, or an internal error occurred */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorResponse"];
+                };
+            };
+            /** @description the database cannot be reached */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorResponse"];
+                };
+            };
+        };
+    };
+    redo_transaction: {
+        parameters: {
+            query?: {
+                /** @description A known project. Default: the server's */
+                project?: string | null;
+            };
+            header?: never;
+            path: {
+                transaction_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                "application/json": components["schemas"]["RedoRequest"] | null;
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["UndoResponse"];
+                };
+            };
+            /** @description the request is malformed, or its body is not JSON */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorResponse"];
+                };
+            };
+            /** @description missing or wrong token */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorResponse"];
+                };
+            };
+            /** @description the Host or Origin is not allowed */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorResponse"];
+                };
+            };
+            /** @description not found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorResponse"];
+                };
+            };
+            /** @description conflict: not possible in the current state, or held by another process */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorResponse"];
+                };
+            };
+            /** @description the body is too large */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorResponse"];
+                };
+            };
+            /** @description the body is not JSON */
+            415: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorResponse"];
+                };
+            };
+            /** @description the request is invalid; `faults` says where */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorResponse"];
+                };
+            };
+            /** @description the stored data is damaged, or an internal error occurred */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorResponse"];
+                };
+            };
+            /** @description the database cannot be reached */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorResponse"];
+                };
+            };
+        };
+    };
+    undo_transaction: {
+        parameters: {
+            query?: {
+                /** @description A known project. Default: the server's */
+                project?: string | null;
+            };
+            header?: never;
+            path: {
+                transaction_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                "application/json": components["schemas"]["UndoRequest"] | null;
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["UndoResponse"];
+                };
+            };
+            /** @description the request is malformed, or its body is not JSON */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorResponse"];
+                };
+            };
+            /** @description missing or wrong token */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorResponse"];
+                };
+            };
+            /** @description the Host or Origin is not allowed */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorResponse"];
+                };
+            };
+            /** @description not found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorResponse"];
+                };
+            };
+            /** @description conflict: not possible in the current state, or held by another process */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorResponse"];
+                };
+            };
+            /** @description the body is too large */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorResponse"];
+                };
+            };
+            /** @description the body is not JSON */
+            415: {
                 headers: {
                     [name: string]: unknown;
                 };

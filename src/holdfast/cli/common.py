@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import functools
 import json
+import shutil
 import sys
 from collections.abc import Callable, Generator, Sequence
 from typing import Any, TextIO, TypeVar
@@ -27,6 +28,8 @@ if TYPE_CHECKING:
 
     Service = OrchestratorService | RemoteService
     Runner = Here | There
+
+_NARROWEST = 8
 
 F = TypeVar("F", bound=Callable[..., Any])
 T = TypeVar("T")
@@ -166,13 +169,24 @@ def tell_table(
         print_table(headings, [row(one) for one in documents])
 
 
-def print_table(headings: Sequence[str], rows: Sequence[Sequence[object]]) -> None:
-    """Columns as wide as their content; the last one runs free."""
+def print_table(headings: Sequence[str], rows: Sequence[Sequence[object]], *, fits: bool = False) -> None:
+    """Columns as wide as their content; with `fits`, as the terminal has room for."""
     texts = [[_cell(value) for value in row] for row in (headings, *rows)]
     widths = [max(len(row[column]) for row in texts) for column in range(len(headings))]
-    for row in texts:
+    if fits and sys.stdout.isatty():
+        room = shutil.get_terminal_size().columns - 2 * (len(widths) - 1)
+        while sum(widths) > room and max(widths) > _NARROWEST:
+            widths[widths.index(max(widths))] -= 1
+    for row in ([_cut(text, width) for text, width in zip(row, widths, strict=True)] for row in texts):
         line = "  ".join(text.ljust(width) for text, width in zip(row, widths, strict=True))
         click.echo(line.rstrip())
+
+
+def _cut(text: str, width: int) -> str:
+    """With the end, which says most of a path."""
+    if len(text) <= width:
+        return text
+    return text[: (width - 1) // 3] + "…" + text[len(text) - (width - 1 - (width - 1) // 3) :]
 
 
 def _cell(value: object) -> str:

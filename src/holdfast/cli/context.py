@@ -40,6 +40,9 @@ _DEFAULT = 9_500
 )
 @click.option("--budget", type=int, metavar="TOKENS", help="Maximum length in tokens.")
 @click.option(
+    "--turns", type=click.IntRange(1), metavar="N", help="Only the first N turns of an agent's session."
+)
+@click.option(
     "--summary",
     type=click.Path(path_type=Path),
     metavar="FILE",
@@ -62,10 +65,12 @@ def context_command(snapshot: str | None, as_json: bool, **options: Any) -> None
     """
     if sum(given is not None for given in (snapshot, options["session"], options["transcript"])) > 1:
         raise InvalidInputError("give only one of SNAPSHOT, --session and --transcript")
-    if options["summary"] is not None and options["session"] is None and options["transcript"] is None:
-        raise InvalidInputError(
-            "--summary needs --session or --transcript", hint="give the session that it sums up"
-        )
+    of_agent = options["session"] is not None or options["transcript"] is not None
+    for name, next_step in (("summary", "that it sums up"), ("turns", "whose turns they are")):
+        if options[name] is not None and not of_agent:
+            raise InvalidInputError(
+                f"--{name} needs --session or --transcript", hint=f"give the session {next_step}"
+            )
     compiled = _compile(snapshot, options, max_characters(options["max_chars"], options["budget"]))
     if as_json:
         _print_json(compiled, options["model"])
@@ -114,12 +119,13 @@ def _of_transcript(options: dict[str, Any], max_chars: int) -> Compiled:
     if options["session"] is not None:
         found = find_transcript(options["session"], common.settings().project, Path.home(), os.environ)
         session, source = (
-            read_session(found.path, found.agent, found.session_id),
+            read_session(found.path, found.agent, found.session_id, turns=options["turns"]),
             f"--session {shlex.quote(found.session_id)}",
         )
     else:
         path: Path = options["transcript"]
-        session, source = read_session(path, options["agent"]), f"--transcript {shlex.quote(str(path))}"
+        session = read_session(path, options["agent"], turns=options["turns"])
+        source = f"--transcript {shlex.quote(str(path))}"
     if session.report.torn or session.report.oversized:
         click.echo(
             f"warning: {session.report.torn} torn and {session.report.oversized} oversized lines were "

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
@@ -10,7 +11,7 @@ import click
 
 from holdfast.base.errors import InvalidInputError, NotFoundError
 from holdfast.base.ids import file_name_for
-from holdfast.base.text import counted
+from holdfast.base.text import counted, decode_path, shown_path
 from holdfast.cli import common
 from holdfast.project.settings import Settings
 
@@ -99,6 +100,9 @@ def run_command(plan: Path, cwd: Path | None, detach: bool, as_json: bool, **opt
 @click.command("resume")
 @click.argument("name", metavar="[THREAD]", required=False)
 @click.option("--from", "from_snapshot", metavar="SNAPSHOT", help="Resume from an older snapshot.")
+@click.option(
+    "--files", "with_files", is_flag=True, help="Restore the files to the snapshot of --from first."
+)
 @click.option("--message", "-m", help="A message for the next session.")
 @click.option(
     "--strict", is_flag=True, help="Fail unless the worktree is known to be unchanged since the pause."
@@ -113,9 +117,9 @@ def resume_command(
     message: str | None,
     strict: bool,
     accept_commands: bool,
-    detach: bool,
     yes: bool,
     as_json: bool,
+    **options: bool,
 ) -> int:
     """Resume a paused or failed workflow from its last snapshot.
 
@@ -132,14 +136,16 @@ def resume_command(
       holdfast resume
       holdfast resume wf_01k9… -m "use the new endpoint" --strict
       holdfast resume session-20260106-120000
-      holdfast resume --from session-20260106-120000
+      holdfast resume --from session-20260106-120000 --files
     """
     from holdfast.cli.running import run_or_leave
 
     current = common.settings()
-    with common.starting(current, detach=detach) as (service, here):
+    with common.starting(current, detach=options["detach"]) as (service, here):
         workflow, snapshot_id = _chosen_thread(service, current, name)
         snapshot_id = _snapshot(service, current, from_snapshot) or snapshot_id
+        if options["with_files"]:
+            _restore_files(service, current, workflow, from_snapshot and snapshot_id)
         if here and not as_json and service.tasks(workflow.id).tasks:
             _show(service, workflow, snapshot_id, ask=not yes)
         claim = here.claim if here else None
@@ -243,6 +249,29 @@ def _chosen(service: common.Service, current: Settings, workflow_id: str | None)
 
 def _snapshot(service: common.Service, current: Settings, name: str | None) -> str | None:
     return common.find_snapshot(service.store, current, name).id if name else None
+
+
+def _restore_files(
+    service: common.Service, current: Settings, workflow: Workflow, snapshot_id: str | None
+) -> None:
+    """What sessions after that snapshot changed is undone; it can be redone."""
+    from holdfast.workflows.file_recorder import restore_files
+
+    if snapshot_id is None or current.server:
+        raise InvalidInputError(
+            "--files needs --from SNAPSHOT, and the worktree on this machine",
+            hint="`holdfast snapshot list` shows the snapshots",
+        )
+    session = service.snapshot(snapshot_id).session_number
+    done = restore_files(Path(os.fsdecode(decode_path(workflow.worktree))), workflow.id, session)
+    if not done:
+        click.echo("no file was restored: no change since that snapshot is recorded", err=True)
+    for outcome in done:
+        files = counted(len([path for path in outcome.restored if not path.endswith("/")]), "file")
+        told = f"restored {files}; `holdfast tx undo {outcome.entry.id}` reverts that"
+        click.echo(told, err=True)
+        for path, reason in outcome.left.items():
+            click.echo(f"left unchanged: {shown_path(path)}: {reason}", err=True)
 
 
 def _show(service: common.Service, workflow: Workflow, snapshot_id: str | None, *, ask: bool) -> None:

@@ -163,6 +163,7 @@ def plan(sessions: ItemSessions, resume: str | None, new: bool, as_json: bool, l
     common.print_table(
         ("SCORE", "KIND", "ITEM", "WHERE", "WHY"),
         [(one.score, one.kind, one.name, f"{one.filepath}:{one.line}", one.reason) for one in shown],
+        fits=True,
     )
     if len(shown) < len(ranked):
         click.echo(f"… and {len(ranked) - len(shown)} more; use --limit {len(ranked)} to show all")
@@ -206,6 +207,7 @@ def improve(
             hint="pass --yes to accept all, or run `holdfast docs plan` to see what would be improved",
         )
     from holdfast.docaudit.propose import Proposer
+    from holdfast.docaudit.search import find_callers
     from holdfast.undo.transactions import SideCar
 
     with SideCar(sessions.project) as sidecar:
@@ -215,7 +217,11 @@ def improve(
         if session is None:
             _nothing_to_improve(as_json)
             return
-        proposer = Proposer(common.settings(), tone=session.state.user_preferences.get("tone"))
+        proposer = Proposer(
+            common.settings(),
+            tone=session.state.user_preferences.get("tone"),
+            callers=lambda item: find_callers(sessions.project, session.analysis.files, item),
+        )
         failures: dict[str, str] = {}
         if yes:
             from holdfast.docaudit.improve import accept_all

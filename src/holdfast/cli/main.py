@@ -45,6 +45,7 @@ COMMANDS = {
     "remind": "Remind agents in this project of TEXT, once in each session.",
     "resume": "Resume a paused or failed workflow from its last snapshot.",
     "retry": "Retry a failed task, or all that failed, and continue.",
+    "rewind": "Restore the files that an agent changed as they were at the end of TURN.",
     "run": "Run a plan, task by task, so that it can be paused and resumed.",
     "serve": "Serve the dashboard and the API for this database.",
     "sessions": "List the coding agents' sessions in this project, and your own.",
@@ -73,6 +74,7 @@ _SHARED = {
     **dict.fromkeys(("note", "quiet", "remind"), "quiet"),
     **dict.fromkeys(("serve", "worker"), "serve"),
     **dict.fromkeys(("stats", "usage"), "stats"),
+    "rewind": "tx",
 }
 """Small commands that stand in one module; there each is called NAME_command."""
 

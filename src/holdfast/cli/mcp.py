@@ -155,6 +155,7 @@ def _shortened(entry: Any) -> Any:
 
 def undo_preview(transaction: str = "last") -> dict[str, Any]:
     """Which files an undo of a recorded turn would change. Nothing is undone: that is the user's to do."""
+    from holdfast.undo.state import told
     from holdfast.undo.transactions import SideCar
 
     with SideCar(common.settings().project) as sidecar:
@@ -162,11 +163,13 @@ def undo_preview(transaction: str = "last") -> dict[str, Any]:
         if transaction == "last" and not known:
             raise NotFoundError("no session has changed files here yet")
         found = known[0] if transaction == "last" else sidecar.transaction(transaction)
+    paths = told(change.path for entry in found.changes for change in entry.changes)
     files = {
         change.path: "in doubt: left alone" if entry.doubt else "restored" if change.before else "removed"
         for entry in found.changes
         if entry.id in found.standing
         for change in entry.changes
+        if change.path in paths
     }
     shown = dict(list(files.items())[:_MOST_ENTRIES])
     return {

@@ -12,7 +12,8 @@ from holdfast.base.text import counted, encode_path, shown_path
 from holdfast.cli import common
 from holdfast.hooks.turns import named_files
 from holdfast.undo.ledger import Transaction
-from holdfast.undo.state import LedgerEntry, PathChange
+from holdfast.undo.plan import Hunk
+from holdfast.undo.state import NOTHING, LedgerEntry, PathChange, told
 from holdfast.undo.transactions import SideCar, UndoOutcome
 from holdfast.undo.worktree import checked_path
 
@@ -35,6 +36,27 @@ _file_option = click.option(
     metavar="PATH",
     help="Only this file, or the files in this folder. Can be repeated.",
 )
+
+
+def _numbers(_context: click.Context, _option: click.Parameter, text: str | None) -> frozenset[int] | None:
+    """`1,3-5`"""
+    if text is None:
+        return None
+    found: set[int] = set()
+    for part in text.split(","):
+        first, dash, last = part.strip().partition("-")
+        if not first.isdecimal() or (dash and not last.isdecimal()):
+            raise click.BadParameter("give numbers such as 1,3-5")
+        found.update(range(int(first), min(int(last or first), 1_000_000) + 1))
+    return frozenset(found)
+
+
+_RESUMED_WITH = {
+    "claude": "claude --resume {} --fork-session (then /rewind chooses a turn of the conversation)",
+    "codex": "codex resume {}",
+    "gemini": "gemini --resume {}",
+    "opencode": "opencode -s {}",
+}
 
 
 @click.group("tx")
@@ -80,7 +102,7 @@ def _print_list(found: Sequence[Transaction]) -> None:
                 one.session_id,
                 one.status,
                 len(one.changes),
-                len(_paths(one)),
+                len(one.paths),
                 "partial" if one.uncovered else "all files",
                 f"{one.updated:%Y-%m-%d %H:%M:%S}",
             )
@@ -123,18 +145,42 @@ def show(name: str, as_json: bool) -> None:
 @_partial_option
 @_doubtful_option
 @_file_option
+@click.option(
+    "--hunks",
+    "numbers",
+    metavar="N,N-N",
+    callback=_numbers,
+    help="Only these hunks, by the numbers that `holdfast tx diff ID` shows.",
+)
+@click.option("-p", "--patch", "asks", is_flag=True, help="Show every hunk, and ask whether to undo it.")
 @_dry_run_option
 @common.json_option
 def undo(
-    name: str, partial: bool, doubtful: bool, files: tuple[str, ...], dry_run: bool, as_json: bool
+    name: str,
+    partial: bool,
+    doubtful: bool,
+    files: tuple[str, ...],
+    numbers: frozenset[int] | None,
+    asks: bool,
+    dry_run: bool,
+    as_json: bool,
 ) -> int:
     """Undo one change: change ID, or the last change of a transaction.
 
     Later edits to the same files are kept. If they conflict with the undo, nothing is
     changed. A file whose earlier content was too large to store, or whose change is in doubt, is
     skipped. An undo is itself a change and can be undone.
+
+    With --hunks or --patch, undo some lines of what `holdfast tx diff ID` shows.
     """
     with _sidecar() as sidecar:
+        if asks or numbers is not None:
+            transaction, hunks = _hunks_of(sidecar, name, files)
+            picked = _ask_about(hunks) if numbers is None else numbers
+            outcome = sidecar.undo_hunks(
+                transaction, hunks, picked, partial=partial, doubtful=doubtful, dry_run=dry_run
+            )
+            return _report(outcome, {}, "Would undo" if dry_run else "Undid", as_json)
         chosen = _find_change(sidecar, name, doubtful=doubtful)
         return _undo(sidecar, chosen, "Undid", partial, doubtful, files, dry_run, as_json)
 
@@ -170,7 +216,7 @@ def rollback(
     """Undo all changes of a transaction."""
     with _sidecar() as sidecar:
         found = _find(sidecar, name)
-        chosen = _chosen_files(files, _paths(found))
+        chosen = _chosen_files(files, {one.path for entry in found.changes for one in entry.changes})
         if not dry_run and not yes and common.is_interactive():
             _preview(
                 sidecar.rollback(found.id, partial=partial, doubtful=doubtful, files=chosen, dry_run=True)
@@ -187,12 +233,13 @@ def rollback(
 @click.argument("name", metavar="[ID|last]", default="last")
 @_file_option
 def diff(name: str, files: tuple[str, ...]) -> None:
-    """Show what a transaction or one change of it changed in files, as a unified diff."""
+    """Show what a transaction or one change of it changed in files, as a unified diff.
+
+    Behind # is the number of a hunk, or of a whole file, for `holdfast tx undo --hunks`.
+    """
     with _sidecar() as sidecar:
-        changes = _changes_of(sidecar, name)
-        chosen = _chosen_files(files, {one.path for one in changes})
-        shown = [one for one in changes if chosen is None or one.path in chosen]
-        lines = [line for one in shown for line in _diff_lines(one, sidecar.difference(one))]
+        _, hunks = _hunks_of(sidecar, name, files)
+    lines = [line for one in hunks for line in _hunk_lines(one, hunks)]
     text = "".join(f"{line}\n" for line in lines)
     if common.is_interactive():
         click.echo_via_pager(text)
@@ -200,23 +247,189 @@ def diff(name: str, files: tuple[str, ...]) -> None:
         click.echo(text, nl=False)
 
 
-def _changes_of(sidecar: SideCar, name: str) -> tuple[PathChange, ...]:
+@click.command("rewind")
+@click.argument("turn", type=click.IntRange(0))
+@click.option(
+    "--session", metavar="ID", help="The agent's session, or the beginning of its id. Default: the last one."
+)
+@_partial_option
+@_doubtful_option
+@_dry_run_option
+@common.yes_option
+@common.json_option
+def rewind_command(
+    turn: int,
+    session: str | None,
+    partial: bool,
+    doubtful: bool,
+    dry_run: bool,
+    yes: bool,
+    as_json: bool,
+) -> int:
+    """Restore the files that an agent changed as they were at the end of TURN.
+
+    `holdfast tx show` names the turns; 0 is before the first one. Your own edits are kept, as with
+    `holdfast tx undo`, and the rewind can be undone. How to continue the conversation from
+    there is printed: the agent's own session always holds all turns.
+
+    \b
+    Examples:
+      holdfast rewind 3 --dry-run
+      holdfast rewind 3 --session claude-266b3f40
+    """
+    flags = {"partial": partial, "doubtful": doubtful}
+    with _sidecar() as sidecar:
+        family = _agents_transactions(sidecar, session)
+        later = _later_changes(family, turn)
+        if not dry_run and not yes and common.is_interactive():
+            for outcome in sidecar.rewind(later, dry_run=True, **flags):
+                _preview(outcome)
+            click.confirm("Undo these changes?", abort=True, err=True)
+        done = sidecar.rewind(later, dry_run=dry_run, **flags)
+    left = {path: reason for one in done for path, reason in one.left.items()}
+    document = {
+        "session": family[-1].session_id,
+        "turn": turn,
+        "restored": told({path for one in done for path in one.restored}),
+        "left": left,
+        "undo_with": [] if dry_run else [f"holdfast tx undo {one.entry.id}" for one in done[::-1]],
+        "continue_with": _ways_to_continue(family[-1].session_id, turn),
+    }
+    if as_json:
+        common.print_json(document)
+    else:
+        _print_rewind(document, "Would restore" if dry_run else "Restored")
+    return 3 if left else 0
+
+
+def _print_rewind(document: dict[str, Any], done: str) -> None:
+    click.echo(f"{done} {counted(len(document['restored']), 'file')} to the end of turn {document['turn']}")
+    for path in document["restored"]:
+        click.echo(f"  {shown_path(path)}")
+    for path, reason in document["left"].items():
+        click.echo(f"left unchanged: {shown_path(path)}: {reason}", err=True)
+    for words in document["undo_with"]:
+        click.echo(f"undo: {words}")
+    for about, words in document["continue_with"].items():
+        click.echo(f"{about}: {words}")
+
+
+def _agents_transactions(sidecar: SideCar, session: str | None) -> list[Transaction]:
+    """Of one session of an agent, oldest first: resumed, it begins another transaction."""
+    found = [one for one in sidecar.transactions() if any(_turn_of(entry) for entry in one.entries)]
+    if session:
+        found = [one for one in found if _begins(one.id, session)]
+    if not found:
+        raise NotFoundError(
+            "no turn of such a session is recorded here", hint="`holdfast tx list` shows the sessions"
+        )
+    names = {one.session_id for one in found}
+    if session and len(names) > 1:
+        raise InvalidInputError(f"{session} is ambiguous", hint="give more characters of the id")
+    chosen = found[0].session_id
+    return sorted((one for one in found if one.session_id == chosen), key=lambda one: (one.began, one.id))
+
+
+def _begins(name: str, session: str) -> bool:
+    """With the agent's name before the id, or without."""
+    return name.startswith(session) or _agent_of(name)[1].startswith(session)
+
+
+def _turn_of(entry: LedgerEntry) -> int | None:
+    word, _, number = entry.description.partition(" ")
+    return int(number) if word == "turn" and number.isdecimal() else None
+
+
+def _later_changes(family: Sequence[Transaction], turn: int) -> list[tuple[str, list[str]]]:
+    """What came after the last change of that turn, by the order of the record, newest transaction first."""
+    entries = [(one.id, entry) for one in family for entry in one.changes]
+    turns = [number for _, entry in entries if (number := _turn_of(entry)) is not None]
+    if turn > max(turns, default=0):
+        raise NotFoundError(
+            f"no file was changed after turn {turn}",
+            hint=f"`holdfast tx show {family[-1].id}` names the turns",
+        )
+    reached = [place for place, (_, entry) in enumerate(entries) if (_turn_of(entry) or 0) <= turn]
+    rest = entries[reached[-1] + 1 if reached and turn else 0 :]
+    found = [(one.id, [entry.id for name, entry in rest if name == one.id]) for one in family[::-1]]
+    return [(name, ids) for name, ids in found if ids]
+
+
+def _agent_of(name: str) -> tuple[str, str]:
+    """The agent, and its id of the session, that the name of a transaction begins with."""
+    agent = next((one for one in _RESUMED_WITH if name.startswith(f"{one}-")), "")
+    return agent, name.removeprefix(f"{agent}-")
+
+
+def _ways_to_continue(session: str, turn: int) -> dict[str, str]:
+    agent, name = _agent_of(session)
+    if not agent:
+        return {}
+    return {
+        f"to continue after turn {turn}, in any agent": f"holdfast context --session {name} --turns {turn}",
+        "to continue with all turns": _RESUMED_WITH[agent].format(name),
+    }
+
+
+def _hunks_of(sidecar: SideCar, name: str, files: Sequence[str]) -> tuple[str, list[Hunk]]:
+    """What the transaction, or the one change, changed in these files; numbered as in all."""
+    transaction, changes = _changes_of(sidecar, name)
+    chosen = _chosen_files(files, {one.path for one in changes})
+    names = told(one.path for one in changes)
+    hunks = sidecar.hunks(one for one in changes if one.path in names)
+    return transaction, [one for one in hunks if chosen is None or one.change.path in chosen]
+
+
+def _changes_of(sidecar: SideCar, name: str) -> tuple[str, tuple[PathChange, ...]]:
     if name.startswith("ch_"):
         near = [e for one in sidecar.transactions() for e in one.entries if e.id.startswith(name)]
         if len(near) == 1:
-            return near[0].changes
-    return _find(sidecar, name).net_changes
+            return near[0].transaction_id, near[0].changes
+    found = _find(sidecar, name)
+    return found.id, found.net_changes
 
 
-def _diff_lines(change: PathChange, found: Sequence[str] | None) -> list[str]:
-    path = shown_path(change.path)
-    head = [click.style(f"{_letter(change)} {path}", bold=True)]
+def _hunk_lines(hunk: Hunk, hunks: Sequence[Hunk]) -> list[str]:
+    """With the file's name above the first one of a file."""
+    first = next(one for one in hunks if one.change.path == hunk.change.path)
+    number = "" if hunk.lines else f" #{hunk.number}"
+    head = _head_lines(hunk.change, number) if hunk is first else []
+    return [*head, *(_coloured(_numbered(line, hunk.number)) for line in hunk.lines)]
+
+
+def _head_lines(change: PathChange, number: str) -> list[str]:
+    head = [click.style(f"{_letter(change)} {shown_path(change.path)}{number}", bold=True)]
     before, after = change.before, change.after
     if before and after and before.permissions != after.permissions:
         head.append(f"mode {before.permissions:o} -> {after.permissions:o}")
-    if found is None:
-        return [*head, "(not text, or too large to store)"]
-    return [*head, *(_coloured(line) for line in found)]
+    elif number and (before.oid if before else NOTHING) != (after.oid if after else NOTHING):
+        head.append("(not text, or too large to store)")
+    return head
+
+
+def _numbered(line: str, number: int) -> str:
+    start, ats, rest = line.partition(" @@")
+    return f"{start}{ats} #{number}{rest}" if line.startswith("@@") else line
+
+
+def _ask_about(hunks: Sequence[Hunk]) -> frozenset[int]:
+    """As `git add -p` does: y yes, n no, a this and the rest, d none of the rest, q stop and undo nothing."""
+    if not common.is_interactive():
+        raise InvalidInputError(
+            "--patch needs a terminal", hint="use --hunks; `holdfast tx diff` shows the numbers"
+        )
+    picked: set[int] = set()
+    for number, hunk in enumerate(hunks):
+        click.echo("\n".join(_hunk_lines(hunk, [hunk])), err=True)
+        answer = click.prompt("Undo this hunk", type=click.Choice(list("ynadq")), err=True)
+        if answer == "q":
+            raise click.Abort
+        if answer == "y":
+            picked.add(hunk.number)
+        if answer in "ad":
+            picked.update(one.number for one in hunks[number:] if answer == "a")
+            break
+    return frozenset(picked)
 
 
 def _coloured(line: str) -> str:
@@ -262,7 +475,7 @@ def _chosen_files(given: Sequence[str], known: Collection[str]) -> set[str] | No
 
 
 def _preview(outcome: UndoOutcome) -> None:
-    for path in outcome.restored:
+    for path in told(outcome.restored):
         click.echo(f"  {shown_path(path)}", err=True)
     for path, reason in outcome.left.items():
         click.echo(f"  left unchanged: {shown_path(path)}: {reason}", err=True)
@@ -286,7 +499,12 @@ def _find(sidecar: SideCar, name: str) -> Transaction:
             f"{name} is ambiguous: it matches {len(chosen)} transactions",
             hint="give more characters of the id",
         )
-    return chosen[0] if chosen else sidecar.transaction(name)
+    try:
+        return chosen[0] if chosen else sidecar.transaction(name)
+    except NotFoundError as error:
+        raise NotFoundError(
+            f"no such transaction or change: {name}", hint="`holdfast tx list` shows them"
+        ) from error
 
 
 def _find_change(sidecar: SideCar, name: str, *, doubtful: bool) -> str:
@@ -299,10 +517,10 @@ def _find_change(sidecar: SideCar, name: str, *, doubtful: bool) -> str:
         if len(near) == 1:
             return near[0]
     found = _find(sidecar, name)
-    if not found.changes:
+    newest = found.newest(doubtful=doubtful)
+    if newest is None:
         raise NotFoundError(f"transaction {found.id} has no change left to undo", hint=_next_step(found))
-    certain = [one for one in found.changes if doubtful or not one.doubt]
-    return (certain or found.changes)[-1].id
+    return newest.id
 
 
 def _next_step(found: Transaction) -> str:
@@ -310,10 +528,6 @@ def _next_step(found: Transaction) -> str:
     if not undoing:
         return f"`holdfast tx show {found.id}`"
     return f"`holdfast tx redo {found.id}` reverts the last {undoing[-1].kind}"
-
-
-def _paths(transaction: Transaction) -> set[str]:
-    return {change.path for entry in transaction.changes for change in entry.changes}
 
 
 def _summary(one: Transaction) -> dict[str, Any]:
@@ -324,7 +538,7 @@ def _summary(one: Transaction) -> dict[str, Any]:
         "began": one.began,
         "updated": one.updated,
         "changes": len(one.changes),
-        "files": sorted(_paths(one)),
+        "files": one.paths,
         "continued_from": one.continued_from,
         "not_covered": list(one.uncovered),
     }
@@ -333,26 +547,25 @@ def _summary(one: Transaction) -> dict[str, Any]:
 def _print_entry(entry: LedgerEntry, aside: Mapping[str, Path], *, stands: bool) -> None:
     notes = [] if stands else ["undone"]
     notes += [f"in doubt: {entry.doubt}"] if entry.doubt else []
-    told = f" ({'; '.join(notes)})" if notes else ""
+    remarks = f" ({'; '.join(notes)})" if notes else ""
     about = _visible(" ".join(entry.description.split()))
-    line = f"{entry.id}  {entry.at:%Y-%m-%d %H:%M:%S}  {entry.kind}{told}  {about}"
+    line = f"{entry.id}  {entry.at:%Y-%m-%d %H:%M:%S}  {entry.kind}{remarks}  {about}"
     click.echo(line.rstrip())
     renames = entry.renames
     moved = set(renames.values())
-    for change in entry.changes:
-        told = f" (set aside: {aside[change.path]})" if change.path in aside else ""
+    shown = told(change.path for change in entry.changes)
+    for change in (one for one in entry.changes if one.path in shown):
+        note = f" (set aside: {aside[change.path]})" if change.path in aside else ""
         if change.path in renames:
-            click.echo(f"  R {shown_path(renames[change.path])} -> {shown_path(change.path)}{told}")
+            click.echo(f"  R {shown_path(renames[change.path])} -> {shown_path(change.path)}{note}")
         elif change.path not in moved:
-            click.echo(f"  {_letter(change)} {shown_path(change.path)}{told}")
+            click.echo(f"  {_letter(change)} {shown_path(change.path)}{note}")
     for path in entry.left:
         click.echo(f"  ! {shown_path(path)} was left unchanged")
 
 
 def _letter(change: PathChange) -> str:
-    if change.before is None:
-        return "A"
-    return "D" if change.after is None else "M"
+    return change.kind[0].upper()
 
 
 def _told_places(aside: Mapping[str, Path]) -> dict[str, str]:
@@ -370,8 +583,12 @@ def _report(outcome: UndoOutcome, aside: Mapping[str, Path], done: str, as_json:
             }
         )
     else:
-        click.echo(f"{done} {counted(len(outcome.restored), 'file')}")
-        for path in outcome.restored:
+        restored = told(outcome.restored)
+        files = [path for path in restored if not path.endswith("/")]
+        folders = counted(len(restored) - len(files), "folder")
+        more = f" and {folders}" if len(files) < len(restored) else ""
+        click.echo(f"{done} {counted(len(files), 'file')}{more}")
+        for path in restored:
             click.echo(f"  {shown_path(path)}")
         for path, place in aside.items():
             click.echo(f"set aside: {shown_path(path)}: {place}")

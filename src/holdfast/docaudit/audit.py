@@ -12,6 +12,7 @@ from pydantic import Field
 
 from holdfast.base.clock import to_datetime
 from holdfast.docaudit.items import CodeItem
+from holdfast.docaudit.languages import ItemKind
 from holdfast.docaudit.search import Analysis, analyse_files, find_files
 from holdfast.docaudit.sessions import (
     PATH,
@@ -43,7 +44,7 @@ class PlanItem(Value):
 
     filepath: str
     name: str
-    kind: Literal["function", "class", "method"]
+    kind: ItemKind
     language: str
     line: int
     score: float

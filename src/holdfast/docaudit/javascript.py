@@ -16,6 +16,14 @@ _CLASSES = frozenset(("class_declaration", "abstract_class_declaration"))
 _METHODS = frozenset(("method_definition", "method_signature", "abstract_method_signature"))
 _FIELDS = frozenset(("field_definition", "public_field_definition"))
 _SIGNATURES = frozenset(("function_signature", "method_signature"))
+_TYPES: dict[str, ItemKind] = {
+    "enum_declaration": "enum",
+    "interface_declaration": "interface",
+    "type_alias_declaration": "type",
+}
+_AROUND = frozenset(("as_expression", "parenthesized_expression", "satisfies_expression"))
+_WRAPPERS = frozenset(("forwardRef", "memo", "observer"))
+"""Functions of React and its like that give back the component they are given."""
 _VALUES: dict[str, ItemKind] = {
     "arrow_function": "function",
     "class": "class",
@@ -90,6 +98,10 @@ def _member(node: Node, before: _Before, prefix: str, found: list[Found]) -> Fou
         if body is not None:
             _container(body, f"{prefix}{text_of(inner.child_by_field_name('name'))}.", found)
         return None
+    literal = _object(inner)
+    if literal is not None:
+        _container(literal[1], f"{prefix}{literal[0]}.", found)
+        return None
     named = _named(inner)
     if named is None:
         return None
@@ -128,32 +140,56 @@ def _named(node: Node) -> tuple[str, ItemKind, Node] | None:
         return text_of(node.child_by_field_name("name")) or "default", "class", node
     if kind in _METHODS:
         return text_of(node.child_by_field_name("name")), "method", node
+    if kind in _TYPES:
+        return text_of(node.child_by_field_name("name")), _TYPES[kind], node
+    name, given = _given(node)
+    value = given and _unwrapped_value(given)
+    if name is None or value is None or value.type not in _VALUES:
+        return None
+    is_member = kind in _FIELDS or kind == "pair"
+    if name == "default":  # a function in it may have a name of its own
+        name = text_of(value.child_by_field_name("name")) or name
+    return name, "method" if is_member else _VALUES[value.type], value
+
+
+def _given(node: Node) -> tuple[str | None, Node | None]:
+    """A name and the value it is given, as the first part of a statement or as a member does."""
+    kind = node.type
+    if kind in ("lexical_declaration", "variable_declaration"):
+        # By the first name, since that is what a comment before it speaks of.
+        first = next((one for one in node.named_children if one.type == "variable_declarator"), None)
+        name = first and first.child_by_field_name("name")
+        if first is None or name is None or name.type != "identifier":
+            return None, None
+        return text_of(name), first.child_by_field_name("value")
     if kind in _FIELDS:
-        value = node.child_by_field_name("value")
         name = node.child_by_field_name("property") or node.child_by_field_name("name")
-        if value is not None and value.type in _VALUES and name is not None:
-            return text_of(name), "method", value
-    elif kind in _VALUES:  # export default …
-        return "default", _VALUES[kind], node
-    elif kind in ("lexical_declaration", "variable_declaration"):
-        return _variable(node)
-    elif kind == "assignment_expression":
-        left, value = node.child_by_field_name("left"), node.child_by_field_name("right")
+        return name and text_of(name), node.child_by_field_name("value")
+    if kind == "pair":
+        return text_of(node.child_by_field_name("key")), node.child_by_field_name("value")
+    if kind == "assignment_expression":
+        left = node.child_by_field_name("left")
         is_name = left is not None and left.type in ("member_expression", "identifier")
-        if is_name and value is not None and value.type in _VALUES:
-            return text_of(left), _VALUES[value.type], value
-    return None
+        return text_of(left) if is_name else None, node.child_by_field_name("right")
+    is_exported = node.parent is not None and node.parent.type == "export_statement"
+    return ("default", node) if is_exported else (None, None)
 
 
-def _variable(node: Node) -> tuple[str, ItemKind, Node] | None:
-    """`const f = () => …`: by the first name, since that is what a comment before it speaks of."""
-    first = next((one for one in node.named_children if one.type == "variable_declarator"), None)
-    if first is None:
-        return None
-    name, value = first.child_by_field_name("name"), first.child_by_field_name("value")
-    if name is None or name.type != "identifier" or value is None or value.type not in _VALUES:
-        return None
-    return text_of(name), _VALUES[value.type], value
+def _unwrapped_value(node: Node) -> Node:
+    """Without parentheses, `as const` and its like; the component in `memo(function …)`."""
+    around: Node | None = node if node.type in _AROUND else None
+    if node.type == "call_expression":
+        called = text_of(node.child_by_field_name("function")).rpartition(".")[2]
+        around = node.child_by_field_name("arguments") if called in _WRAPPERS else None
+    inner = [one for one in around.named_children if one.type != "comment"] if around else []
+    return _unwrapped_value(inner[0]) if inner else node
+
+
+def _object(node: Node) -> tuple[str, Node] | None:
+    """An object in braces with its name: what is in it is looked at one by one."""
+    name, given = _given(node)
+    value = given and _unwrapped_value(given)
+    return (name, value) if name is not None and value is not None and value.type == "object" else None
 
 
 def _branches(node: Node) -> int:

@@ -230,7 +230,7 @@ def as_jsdoc(text: str, indent: str, form: Form) -> str:
 
 # One function, class or method in a syntax tree, with the places that matter for its documentation.
 
-ItemKind = Literal["function", "class", "method"]
+ItemKind = Literal["function", "class", "method", "interface", "type", "enum"]
 
 
 @dataclass(slots=True)

@@ -6,7 +6,7 @@ import re
 import statistics
 import time
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, cast
 
@@ -110,6 +110,10 @@ def _family(language: str) -> str:
 # Documentation proposed by a model: one item, its code, and how this project writes.
 
 _MOST_CODE = 24_000
+_MOST_IMPORTS = 40
+_IMPORT = re.compile(r"(?:from\s+\S+\s+)?import\b.{0,300}$|(?:const|let|var)\b.{0,200}\brequire\(.{0,200}$")
+Callers = Callable[[CodeItem], Sequence[str]]
+"""Lines of the project that use an item."""
 _ANSWER_TOKENS = 4_000
 _FENCE = re.compile(r"```[\w-]*\n(.*?)\n?```", re.DOTALL)
 _SCHEMA: dict[str, Any] = {
@@ -137,9 +141,12 @@ class Proposal:
 class Proposer:
     """Asks the model of the settings. Where none is set, each proposal says so."""
 
-    def __init__(self, settings: Settings, *, tone: str | None = None) -> None:
+    def __init__(
+        self, settings: Settings, *, tone: str | None = None, callers: Callers = lambda _: ()
+    ) -> None:
         self._settings = settings
         self._tone = tone
+        self._callers = callers
 
     def propose(
         self, item: CodeItem, source: Source, style: Style, *, before: str | None = None, wish: str = ""
@@ -149,7 +156,7 @@ class Proposer:
         if settings.model is None:
             return Proposal(None, "no model is set (HOLDFAST_MODEL); e writes it by hand")
         choice = ModelChoice(settings.model, settings.model_url)
-        material = _material(item, source, style, before, wish)
+        material = _material(item, source, style, self._callers(item), before, wish)
         shown, _ = redact(material)
         question = Question(
             instructions=self._instructions(item, style),
@@ -181,12 +188,20 @@ class Proposer:
         return _INSTRUCTIONS.format(kind=item.kind, language=language, style=style.description(), tone=tone)
 
 
-def _material(item: CodeItem, source: Source, style: Style, before: str | None, wish: str) -> str:
-    lines = source.data.decode("utf-8-sig").splitlines()[item.line - 1 : item.end_line]
+def _material(
+    item: CodeItem, source: Source, style: Style, callers: Sequence[str], before: str | None, wish: str
+) -> str:
+    text = source.data.decode("utf-8-sig").splitlines()
+    lines = text[item.line - 1 : item.end_line]
     parts = [
         f"<{item.kind} name={item.name!r} file={item.filepath!r}>\n"
         f"{head_and_tail(chr(10).join(lines), _MOST_CODE)}\n</{item.kind}>"
     ]
+    imports = [line for line in text if _IMPORT.match(line)][:_MOST_IMPORTS]
+    if imports:
+        parts.append("<imports of its file>\n" + "\n".join(imports) + "\n</imports>")
+    if callers:
+        parts.append("<lines that seem to use it>\n" + "\n".join(callers) + "\n</lines>")
     if style.examples:
         parts.append(
             "<examples of this project's documentation>\n" + "\n\n".join(style.examples) + "\n</examples>"

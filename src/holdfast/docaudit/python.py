@@ -89,9 +89,18 @@ def docstring(node: Node) -> Node | None:
             continue
         if child.type != "expression_statement" or child.named_child_count != 1:
             return None
-        value = child.named_children[0]
+        value = _without_parentheses(child.named_children[0])
         return value if _is_text(value) else None
     return None
+
+
+def _without_parentheses(node: Node) -> Node:
+    while node.type == "parenthesized_expression":
+        inner = [one for one in node.named_children if one.type != "comment"]
+        if len(inner) != 1:
+            break
+        node = inner[0]
+    return node
 
 
 def _is_text(node: Node) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 import subprocess
 import sys
 from collections.abc import Iterable, Iterator, Sequence
@@ -25,6 +26,9 @@ _NOT_OURS = frozenset(
 )
 _WORTH_A_PROCESS = 2 << 20
 _MOST_PROCESSES = 8
+_MOST_SEARCHED = 1_000
+_MOST_CALLERS = 5
+_LONGEST_CALL = 300
 
 
 @dataclass
@@ -117,6 +121,26 @@ def analyse_each(project: Path, files: Iterable[str]) -> Iterator[tuple[str, lis
             yield filepath, error.message
         except RecursionError:
             yield filepath, f"{filepath} is nested too deeply"
+
+
+def find_callers(project: Path, files: Sequence[str], item: CodeItem) -> list[str]:
+    """Lines that seem to call it, or to use it as a component, by its name alone; of a few files."""
+    name = item.name.partition("#")[0].rpartition(".")[2].strip("\"'")
+    called = re.compile(rf"(?<![\w$])(?:new\s+)?{re.escape(name)}\s*\(|<{re.escape(name)}\b")
+    found: list[str] = []
+    nearest = sorted(files, key=lambda one: one != item.filepath)
+    for filepath in nearest[:_MOST_SEARCHED]:
+        try:
+            lines = read_source(project, filepath).data.decode("utf-8-sig").splitlines()
+        except (SourceError, UnicodeDecodeError):
+            continue
+        for number, line in enumerate(lines, 1):
+            inside = filepath == item.filepath and item.line <= number <= item.end_line
+            if not inside and called.search(line) and len(line) < _LONGEST_CALL:
+                found.append(f"{filepath}:{number}: {line.strip()}")
+        if len(found) >= _MOST_CALLERS:
+            break
+    return found[:_MOST_CALLERS]
 
 
 def _processors() -> int:

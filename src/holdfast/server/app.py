@@ -95,6 +95,7 @@ _ROUTERS = (
     events.router,
     sessions.router,
     sessions.threads_router,
+    sessions.transactions_router,
     about.router,
 )
 

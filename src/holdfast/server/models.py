@@ -22,8 +22,10 @@ from holdfast.model.usage import Fidelity, UsageMetrics
 from holdfast.model.workflow import Issue, Workflow
 from holdfast.sessions.threads import Thread
 from holdfast.store.protocol import SnapshotSummary
+from holdfast.undo.state import FileKind, Status
 from holdfast.workflows.experience import DriverRecord
 
+HunkNumber = Annotated[int, Field(strict=True, ge=1, le=1_000_000)]
 Reason = Annotated[str, Field(max_length=10_000)]
 Drift = Annotated[
     tuple[str, ...],
@@ -368,6 +370,88 @@ class SlowMessage(Value):
     type: Literal["slow"] = "slow"
     seq: int = Field(description="The last event you were sent")
     newest: int
+
+
+# --- transactions
+
+
+class TransactionSummary(Value):
+    """What one session changed in files."""
+
+    id: str
+    session_id: str
+    status: Status
+    began: AwareDatetime
+    updated: AwareDatetime
+    changes: int = Field(description="Changes that were not undone")
+    files: tuple[str, ...]
+    continued_from: str | None
+    not_covered: tuple[str, ...] = Field(description="What is not recorded, as sentences")
+
+
+class TransactionList(Value):
+    project: str
+    transactions: tuple[TransactionSummary, ...]
+
+
+class ChangedFile(Value):
+    path: str = Field(description="Ends with / if it is a folder")
+    kind: Literal["added", "modified", "deleted"]
+
+
+class TransactionEntry(Value):
+    id: str
+    kind: FileKind
+    at: AwareDatetime
+    description: str
+    stands: bool = Field(description="Whether it was not undone, or not in all files")
+    doubt: str = Field(description="Why the change cannot be attributed to the session; empty if it can")
+    files: tuple[ChangedFile, ...]
+    left: tuple[str, ...] = Field(description="Files that an undo left unchanged")
+    undoes: tuple[str, ...] = Field(description="The entries that it undid")
+
+
+class TransactionDetail(TransactionSummary):
+    entries: tuple[TransactionEntry, ...]
+
+
+class DiffHunk(Value):
+    number: int = Field(description="For `hunks` of an undo")
+    path: str
+    kind: Literal["added", "modified", "deleted"]
+    lines: tuple[str, ...] = Field(
+        description="Of a unified diff, without secrets; none if it is a whole file that cannot be shown"
+    )
+
+
+class TransactionDiff(Value):
+    hunks: tuple[DiffHunk, ...]
+
+
+class RedoRequest(Body):
+    files: tuple[str, ...] = Field(default=(), max_length=10_000, description="Only these. Default: all")
+    partial: bool = Field(default=False, description="Skip files that cannot be undone without loss")
+    dry_run: bool = Field(default=False, description="Only say what would be done")
+
+
+class UndoRequest(RedoRequest):
+    change: str | None = Field(default=None, max_length=200, description="Default: the last that stands")
+    everything: bool = Field(default=False, description="Roll the whole transaction back")
+    hunks: tuple[HunkNumber, ...] = Field(
+        default=(),
+        max_length=10_000,
+        description="Only these, by the numbers in the diff of the transaction, or of `change`",
+    )
+    doubtful: bool = Field(default=False, description="Include changes that are in doubt")
+
+
+class UndoResponse(Value):
+    dry_run: bool
+    entry: str | None = Field(description="The undo's own id; none after a dry run")
+    restored: tuple[str, ...]
+    left: dict[str, str] = Field(description="Files that are left unchanged, each with the reason")
+    in_doubt: tuple[str, ...] = Field(description="Those left because their change is in doubt")
+    set_aside: dict[str, str] = Field(description="Large files that were moved away, and where to")
 
 
 SocketMessage = EventsMessage | LiveMessage | BackfillExpiredMessage | PingMessage | SlowMessage

@@ -49,15 +49,29 @@ class ReadSession:
     recent: tuple[Message, ...]
 
 
-def read_session(path: Path, agent: str | None = None, session_id: str | None = None) -> ReadSession:
-    """`session_id` chooses among several in one file, as OpenCode keeps them."""
+def read_session(
+    path: Path, agent: str | None = None, session_id: str | None = None, *, turns: int | None = None
+) -> ReadSession:
+    """`session_id` chooses among several in one file, as OpenCode keeps them; of its turns the first ones."""
     report, messages = open_transcript(path, agent, session_id)
+    messages = messages if turns is None else _first_turns(messages, turns)
     recent: deque[Message] = deque(maxlen=_RECENT_MESSAGES)
     with _no_collection():
         found = gather(_remembered(messages, recent), report)
     if not found.messages:
         raise _nothing_read(path, report)
     return ReadSession(found, report, tuple(recent))
+
+
+def _first_turns(messages: Iterable[Message], turns: int) -> Iterator[Message]:
+    """A turn begins with what the user typed."""
+    for message in messages:
+        typed = message.role == "user" and message.text and not message.tool_results
+        if typed and not (message.injected or message.subagent or message.compaction):
+            turns -= 1
+        if turns < 0:
+            return
+        yield message
 
 
 def _nothing_read(path: Path, report: ReadReport) -> HoldfastError:

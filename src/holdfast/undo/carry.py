@@ -20,7 +20,7 @@ from holdfast.base.errors import DamagedDataError, HoldfastError
 from holdfast.model.base import Schema, explain
 from holdfast.model.git import decode_path, encode_path
 from holdfast.undo.ledger import Transaction
-from holdfast.undo.state import MANIFEST_SCHEMA, FileState, LedgerEntry
+from holdfast.undo.state import MANIFEST_SCHEMA, FileState, LedgerEntry, PathChange
 from holdfast.undo.worktree import blob_id, checked_path
 
 CARRIED_SCHEMA = Schema("carried transaction", {1: "entries, and the blobs they name in base64"})
@@ -83,12 +83,12 @@ def from_document(document: dict[str, Any], root: Path, *, where: str) -> Carrie
         raise DamagedDataError(f"{where}: {explain(error)}") from error
     except (KeyError, TypeError, ValueError, binascii.Error) as error:
         raise DamagedDataError(f"{where} is not a transaction: {error}") from error
-    carried = CarriedTransaction(entries, blobs)
+    carried = CarriedTransaction(tuple(map(_undressed, entries)), blobs)
     _check_entries(carried, where)
     _check_blobs(carried, where)
     for entry in entries:
         for change in entry.changes:
-            _check_path(change.path, root, where)
+            _check_path(change, root, where)
     return carried
 
 
@@ -118,10 +118,25 @@ def _check_blobs(carried: CarriedTransaction, where: str) -> None:
         raise DamagedDataError(f"{where}: contents do not match their ids")
 
 
-def _check_path(path: str, root: Path, where: str) -> None:
+def _undressed(entry: LedgerEntry) -> LedgerEntry:
+    """Without owners and extended attributes: they are another machine's, and may give rights."""
+
+    def plain(state: FileState | None) -> FileState | None:
+        return state and state.changed(owner=None, attributes={})
+
+    return entry.changed(
+        changes=tuple(one.changed(before=plain(one.before), after=plain(one.after)) for one in entry.changes)
+    )
+
+
+def _check_path(change: PathChange, root: Path, where: str) -> None:
+    path, states = change.path, [one for one in (change.before, change.after) if one]
     try:
         name = decode_path(path)
-        if b"\0" in name or checked_path(root, name) != name or encode_path(name) != path:
+        if any(state.folder != name.endswith(b"/") for state in states):
+            raise DamagedDataError("its name and its kind do not fit")
+        plain = name.removesuffix(b"/")
+        if b"\0" in name or checked_path(root, plain) != plain or encode_path(name) != path:
             raise DamagedDataError("it points outside the project")
     except (HoldfastError, ValueError) as error:
         raise DamagedDataError(f"{where}: {path[:80]!r} is not a path in a project: {error}") from error
@@ -133,4 +148,4 @@ def _states(entry: LedgerEntry) -> list[FileState]:
 
 
 def _stored(entry: LedgerEntry) -> list[FileState]:
-    return [state for state in _states(entry) if state.stored]
+    return [state for state in _states(entry) if state.blob]

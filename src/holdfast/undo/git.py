@@ -51,7 +51,9 @@ class UsersGit:
 
     def find_ignored(self, folders: Iterable[bytes]) -> set[bytes]:
         """Those of these folders that git would not look into."""
-        return set(_names(self._ask("check-ignore", "-z", "--stdin", stdin=b"\0".join(folders)).out))
+        listed = b"\0".join(b"./" + one for one in folders)  # `:x` alone would be more than a name
+        done = self._run("check-ignore", "-z", "--stdin", stdin=listed)
+        return {name.removeprefix(b"./") for name in _names(done.out)}
 
     def list_ignored(self) -> list[bytes]:
         """Files and whole folders that git ignores."""
@@ -104,9 +106,11 @@ class UsersGit:
         return [excludes, *(self._root / os.fsdecode(name) for name in done.out.splitlines())]
 
     def _ask(self, *arguments: str, stdin: bytes = b"") -> git.GitResult:
+        return self._run("--literal-pathspecs", *arguments, stdin=stdin)
+
+    def _run(self, *arguments: str, stdin: bytes = b"") -> git.GitResult:
         return git.run_git(
             self._root,
-            "--literal-pathspecs",
             *arguments,
             stdin=stdin,
             environment=self._environment,

@@ -20,6 +20,7 @@ from holdfast.undo.state import (
     Status,
     from_message,
     to_message,
+    told,
 )
 
 log = logging.getLogger("holdfast.sidecar")
@@ -49,6 +50,16 @@ class Transaction:
             for one in self.entries
             if one.kind == "change" and one.id in self.standing and one.changes
         )
+
+    @property
+    def paths(self) -> list[str]:
+        """The files in which a change stands, and the folders that none of these tells of."""
+        return told({change.path for entry in self.changes for change in entry.changes})
+
+    def newest(self, *, doubtful: bool) -> LedgerEntry | None:
+        """The last change that stands, of the certain ones first."""
+        certain = [one for one in self.changes if doubtful or not one.doubt]
+        return next(iter((certain or self.changes)[::-1]), None)
 
     @property
     def uncovered(self) -> tuple[str, ...]:
@@ -249,7 +260,7 @@ def _tree_of(changes: Sequence[PathChange]) -> list[TreeEntry]:
         )
         readable = decode_path(change.path).replace(b"/", b"%2F")[-150:]
         for side, state in sides:
-            if state is not None and state.stored:
+            if state is not None and state.blob:
                 name = b"%06d.%s.%s" % (number, side, readable)
                 entries.append((state.git_mode, name, state.oid))
     return entries

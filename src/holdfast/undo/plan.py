@@ -7,10 +7,13 @@ a content is needed that was not kept, that file alone is refused.
 
 from __future__ import annotations
 
+import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 
+from holdfast.base.text import shown_path
 from holdfast.undo.state import FileState, PathChange, same
 
 Merge = Callable[[FileState, FileState, FileState], FileState | None]
@@ -120,10 +123,55 @@ def held_back(
         missing = before[path] - lines_of(current[path])
         for step in list(remaining):
             if missing & (lines_of(step.expected) - lines_of(step.target)):
-                held[step.path] = f"it contains what was in {path}, which is left unchanged"
+                held[step.path] = f"it contains what was in {shown_path(path)}, which is left unchanged"
                 remaining.remove(step)
                 waiting.append(step.path)
     return held
+
+
+@dataclass(frozen=True)
+class Hunk:
+    """A piece of a change that can be undone on its own: some lines, or the whole file if it has none."""
+
+    number: int
+    change: PathChange
+    lines: tuple[str, ...]
+    """Of a unified diff, its heading first; none where it is the whole file."""
+
+    @property
+    def spans(self) -> tuple[slice, slice]:
+        """Which lines before, and which after."""
+        found = re.match(r"@@ -(\d+)(?:,(\d+))? \+(\d+)(?:,(\d+))? @@", self.lines[0])
+        numbers = [1 if one is None else int(one) for one in found.groups()] if found else [0, 0, 0, 0]
+        return _span(*numbers[:2]), _span(*numbers[2:])
+
+
+def _span(start: int, count: int) -> slice:
+    first = start - 1 if count else start
+    return slice(first, first + count)
+
+
+def hunks_of(
+    changes: Iterable[PathChange], difference: Callable[[PathChange], Sequence[str] | None]
+) -> list[Hunk]:
+    """Numbered from 1, in the order in which a diff shows them."""
+    found: list[Hunk] = []
+    for change in changes:
+        lines = list(difference(change) or ())
+        starts = [number for number, line in enumerate(lines) if line.startswith("@@")]
+        for start, end in pairwise([*starts, len(lines)] if starts else [0, 0]):
+            found.append(Hunk(len(found) + 1, change, tuple(lines[start:end])))
+    return found
+
+
+def without_hunks(before: bytes, after: bytes, hunks: Iterable[Hunk]) -> bytes:
+    """The content after a change, with these of its hunks as they were before."""
+    old, new = (content.split(b"\n") for content in (before, after))
+    old, new = ([*(line + b"\n" for line in one[:-1]), one[-1]] for one in (old, new))
+    for hunk in sorted(hunks, key=lambda one: one.number, reverse=True):
+        was, is_now = hunk.spans
+        new[is_now] = old[was]
+    return b"".join(new)
 
 
 StepOutcome = tuple[FileState | None]
@@ -132,8 +180,8 @@ StepOutcome = tuple[FileState | None]
 def _without(change: PathChange, now: FileState | None, merge: Merge) -> StepOutcome | str:
     before, after = change.before, change.after
     if same(now, after):
-        return (before,)
-    if same(now, before):
+        return (_dressed(before, after, now),)
+    if same(now, before) or change.path.endswith("/"):
         return (now,)
     if now is None:
         return "it has since been deleted"
@@ -144,6 +192,18 @@ def _without(change: PathChange, now: FileState | None, merge: Merge) -> StepOut
     return _merged(before, after, now, merge)
 
 
+def _dressed(before: FileState | None, after: FileState | None, now: FileState | None) -> FileState | None:
+    """As it was, with the owner and extended attributes that it was given since the change."""
+    if before is None or after is None or now is None:
+        return before
+    changed = {
+        name: getattr(now, name)
+        for name in ("owner", "attributes")
+        if getattr(now, name) != getattr(after, name)
+    }
+    return before.changed(**changed) if changed else before
+
+
 def _merged(before: FileState, after: FileState, now: FileState, merge: Merge) -> StepOutcome | str:
     permissions = before.permissions if now.permissions == after.permissions else now.permissions
     if now.link or before.link or after.link:
@@ -151,7 +211,7 @@ def _merged(before: FileState, after: FileState, now: FileState, merge: Merge) -
             return (before.changed(permissions=permissions),)
         return "it has since been changed, and is or was a link"
     if now.oid == after.oid:
-        return (before.changed(permissions=permissions),)
+        return (_dressed(before.changed(permissions=permissions), after, now),)
     if before.oid in (now.oid, after.oid):
         return (now.changed(permissions=permissions),)
     if not (now.stored and before.stored and after.stored):

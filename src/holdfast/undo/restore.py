@@ -29,6 +29,9 @@ log = logging.getLogger("holdfast.sidecar")
 
 _NOTE = "restoring"
 
+NamesOf = Callable[[int], Iterable[bytes]]
+"""Inode to the paths under which that file was last seen."""
+
 
 @dataclass
 class Restoring:
@@ -75,9 +78,8 @@ class Restoring:
             plan.steps.remove(step)
         certain = {**unsure, **plan.conflicts}
         _leave_what_depends(plan, changes, certain, current, work)
-        # Removals first: a file may have to make room for a folder of its name, and the other way round.
-        steps = sorted(plan.steps, key=lambda step: (step.target is not None, step.path))
-        named = {one.id: [change.path for change in one.changes] for one in subjects}
+        steps = _in_turn(_without_filled(plan.steps, work.tree))
+        named = {one.id: [change.path for change in one.changes] for one in subjects if one.id}
         left = {**certain, **plan.refused}
         return cls(entry, steps, named, status_before, partial, left, is_blocked=bool(plan.conflicts))
 
@@ -93,7 +95,7 @@ class Restoring:
         state.put_note(_NOTE, None)
 
     def carry_out(
-        self, tree: Worktree, repository: Repository, clock: Clock
+        self, tree: Worktree, repository: Repository, clock: Clock, names_of: NamesOf
     ) -> tuple[LedgerEntry, dict[bytes, KnownFile | None]]:
         """Returns the entry with what was done, and the files as they are known from now on."""
         self.steps = [_as_stored(step, repository) for step in self.steps]
@@ -101,15 +103,26 @@ class Restoring:
         rescue(tree, repository, names, self.entry.id, _unstored(self.steps))
         files: dict[bytes, KnownFile | None] = {}
         done: list[PathChange] = []
+        written: dict[int, bytes] = {}
+
+        def twins(inode: int) -> Iterable[bytes]:
+            """Names of one file: what this undo wrote comes before what stands there."""
+            standing = (one for one in names_of(inode) if tree.inode_of(one) == inode)
+            return [written[inode]] if inode in written else standing
+
         for step, later in self._in_order(tree):
             name = decode_path(step.path)
-            reason = _do(step, name, later, tree, repository)
+            reason = _do(step, name, later, tree, repository, twins)
             if reason is not None:
                 self.left[step.path] = reason
                 continue
             files[name] = tree.look(name, None, clock(), lambda _, step=step: _is_stored(step.target))
             done.append(PathChange(path=step.path, before=step.expected, after=step.target))
+            written |= {step.target.inode: name} if step.target and step.target.inode else {}
             fault_point("sidecar.step")
+        for change in reversed(done):
+            if change.after and change.after.folder:
+                tree.close_folder(decode_path(change.path), change.after)
         return self._entry_of(done), files
 
     def _in_order(self, tree: Worktree) -> Generator[tuple[UndoStep, list[UndoStep]]]:
@@ -138,6 +151,32 @@ class Restoring:
 @cache
 def _as_document() -> TypeAdapter[Restoring]:
     return TypeAdapter(Restoring)
+
+
+def _in_turn(steps: Iterable[UndoStep]) -> list[UndoStep]:
+    """Folders are opened first. A file may have to make room for a folder of its name, and the other way
+    round: so removals come before the rest, a folder's after those of what is in it."""
+    opened = [one for one in steps if one.expected and one.target and one.target.folder]
+    removed = [one for one in steps if one.target is None]
+    put = [one for one in steps if one.target and one not in opened]
+    removed.sort(key=lambda step: step.path, reverse=True)
+    return [*sorted(opened, key=_path), *removed, *sorted(put, key=_path)]
+
+
+def _path(step: UndoStep) -> str:
+    return step.path
+
+
+def _without_filled(steps: Sequence[UndoStep], tree: Worktree) -> list[UndoStep]:
+    """Without the folders that are not empty when the rest is gone: they stay, and nothing is lost."""
+    leaving = {decode_path(step.path) for step in steps if step.target is None}
+    kept = list(steps)
+    for step in sorted(steps, key=_path, reverse=True):
+        name = decode_path(step.path)
+        if step.target is None and name.endswith(b"/") and tree.holds_more(name, leaving):
+            leaving.discard(name)
+            kept.remove(step)
+    return kept
 
 
 def _no_place(steps: Sequence[UndoStep], tree: Worktree) -> dict[str, str]:
@@ -170,7 +209,7 @@ def _leave_what_depends(
 def _as_stored(step: UndoStep, repository: Repository) -> UndoStep:
     """What is about to leave the tree must be there to be read; if not, it is set aside."""
     expected = step.expected
-    if expected is None or not expected.stored or repository.has(expected.oid):
+    if expected is None or not expected.blob or repository.has(expected.oid):
         return step
     return replace(step, expected=expected.changed(stored=False))
 
@@ -196,7 +235,7 @@ def _lines_in(repository: Repository) -> Callable[[FileState | None], frozenset[
         return frozenset(line for line in repository.read(oid).splitlines() if line.strip())
 
     def lines_of(state: FileState | None) -> frozenset[bytes]:
-        if state is None:
+        if state is None or state.folder:
             return frozenset()
         return lines_in(state.oid) if state.stored else frozenset([state.oid.encode()])
 
@@ -245,20 +284,34 @@ def _keep(leftover: Path, repository: Repository, mark: str) -> None:
         log.warning("a file that was changed during a crash was kept as %s", kept)
 
 
+def _twin(step: UndoStep, name: bytes, tree: Worktree, names_of: NamesOf) -> bytes | None:
+    """A path at which the very file stands that is to stand at this one too."""
+    target = step.target
+    if target is None or not target.inode or not target.stored:
+        return None
+    others = (one for one in names_of(target.inode) if one != name)
+    return next((one for one in others if same(tree.state_of(one), target)), None)
+
+
 def _do(
-    step: UndoStep, name: bytes, later: Iterable[UndoStep], tree: Worktree, repository: Repository
+    step: UndoStep,
+    name: bytes,
+    later: Iterable[UndoStep],
+    tree: Worktree,
+    repository: Repository,
+    names_of: NamesOf,
 ) -> str | None:
     """One file; the reason where it was left as it is."""
     try:
         now = tree.state_of(name)
         if same(now, step.target):
             return None
-        if not same(now, step.expected):
+        if not same(now, step.expected) and not (now and now.folder):
             return "it was changed in the meantime"
         if not _is_ready(step, tree):
             _copy_from_later(step, later, tree)
-        data = repository.read(step.target.oid) if step.target and step.target.stored else b""
-        tree.put(name, step.expected, step.target, data)
+        data = repository.read(step.target.oid) if step.target and step.target.blob else b""
+        tree.put(name, step.expected, step.target, data, _twin(step, name, tree, names_of))
     except ConflictError:
         return "it was changed in the meantime"
     except HoldfastError as error:

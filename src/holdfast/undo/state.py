@@ -10,6 +10,7 @@ from collections.abc import Callable, Generator, Iterable, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import pairwise
 from pathlib import Path
 from typing import Annotated, Any, Literal, NamedTuple
 
@@ -30,8 +31,12 @@ from holdfast.project.formats import ending_mark
 
 MANIFEST_SCHEMA = Schema(
     "side-car entry",
-    {1: "files before and after, what it undoes, what is in doubt", 2: "what the record does not cover"},
-    {1: dict},
+    {
+        1: "files before and after, what it undoes, what is in doubt",
+        2: "what the record does not cover",
+        3: "folders, owners, extended attributes, which names are one file",
+    },
+    {1: dict, 2: dict},
 )
 
 FileKind = Literal["begin", "change", "undo", "rollback", "commit"]
@@ -40,15 +45,24 @@ TransactionId = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_-]{0,99}$"
 
 
 class FileState(Value):
-    """A file or a link. A path with nothing there has no state: None."""
+    """A file, a link or a folder. A path with nothing there has no state: None."""
 
     link: bool = False
+    folder: bool = Field(default=False, description="Its path ends with /")
     permissions: int = Field(ge=0, le=0o7777)
     oid: str = Field(pattern=r"^[0-9a-f]{40}$")
     size: int = Field(ge=0)
     stored: bool = Field(
         default=True, description="False if it was too large to store; it may have been set aside"
     )
+    inode: int = Field(default=0, description="Where it had several names: equal for the names of one file")
+    owner: tuple[int, int] | None = Field(default=None, description="User and group, where not our own")
+    attributes: dict[str, str] = Field(default={}, description="Extended attributes, values in base64")
+
+    @property
+    def blob(self) -> str | None:
+        """The content that is stored of it; a folder has none."""
+        return self.oid if self.stored and not self.folder else None
 
     @property
     def git_mode(self) -> str:
@@ -57,10 +71,20 @@ class FileState(Value):
         return "100755" if self.permissions & 0o100 else "100644"
 
     def same_content(self, other: FileState | None) -> bool:
-        return other is not None and (self.link, self.oid) == (other.link, other.oid)
+        return other is not None and (self.link, self.folder, self.oid) == (
+            other.link,
+            other.folder,
+            other.oid,
+        )
 
     def same_as(self, other: FileState | None) -> bool:
         return other is not None and self.same_content(other) and self.permissions == other.permissions
+
+
+def told(paths: Iterable[str]) -> list[str]:
+    """These, without the folders that one of the others tells of."""
+    following = pairwise([*sorted(paths), ""])
+    return [name for name, after in following if not (name.endswith("/") and after.startswith(name))]
 
 
 def same(one: FileState | None, other: FileState | None) -> bool:
@@ -72,9 +96,13 @@ class PathChange(Value):
     before: FileState | None
     after: FileState | None
 
+    @property
+    def kind(self) -> Literal["added", "modified", "deleted"]:
+        return "added" if self.before is None else "deleted" if self.after is None else "modified"
+
 
 class LedgerEntry(Value):
-    schema_version: Literal[2] = MANIFEST_SCHEMA.current
+    schema_version: Literal[3] = MANIFEST_SCHEMA.current
     id: str
     kind: FileKind
     transaction_id: TransactionId
@@ -132,12 +160,13 @@ def from_message(message: str, *, where: str) -> LedgerEntry:
 
 log = logging.getLogger("holdfast.sidecar")
 
-VERSION = 1
+VERSION = 2
 SYNCHRONOUS = "FULL"
 _TABLES = """
 CREATE TABLE IF NOT EXISTS files (
     path BLOB PRIMARY KEY, link INTEGER NOT NULL, permissions INTEGER NOT NULL, oid TEXT NOT NULL,
-    size INTEGER NOT NULL, stored INTEGER NOT NULL, mtime_ns INTEGER NOT NULL, ctime_ns INTEGER
+    size INTEGER NOT NULL, stored INTEGER NOT NULL, mtime_ns INTEGER NOT NULL, ctime_ns INTEGER,
+    inode INTEGER NOT NULL DEFAULT 0, names INTEGER NOT NULL DEFAULT 1, more TEXT NOT NULL DEFAULT ''
 ) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS watches (
     transaction_id TEXT NOT NULL, path BLOB NOT NULL, pid INTEGER NOT NULL, started TEXT,
@@ -147,6 +176,17 @@ CREATE TABLE IF NOT EXISTS branches (name TEXT PRIMARY KEY, oid TEXT NOT NULL) W
 CREATE TABLE IF NOT EXISTS unsynced (oid TEXT PRIMARY KEY, packed BLOB NOT NULL) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS notes (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
 """
+_NO_FOLDERS = "no folders"
+_SINCE_FIRST = """
+INSERT INTO notes VALUES ('no folders', '1');
+ALTER TABLE files ADD COLUMN inode INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE files ADD COLUMN names INTEGER NOT NULL DEFAULT 1;
+ALTER TABLE files ADD COLUMN more TEXT NOT NULL DEFAULT '';
+"""
+FOLDER_KIND = 2
+"""`link` of a folder, whose path ends with `/`."""
+NOTHING = "e69de29bb2d1d6434b8b29ae775ad8c2e48c5391"
+"""The id of an empty content, which a folder has too."""
 BORROWED = 2
 """`stored` of a file whose content is in the user's repository alone, until a change of it is recorded."""
 WHOLE_TREE = b""
@@ -163,16 +203,28 @@ class KnownFile(NamedTuple):
     stored: int
     mtime_ns: int
     ctime_ns: int | None
+    inode: int = 0
+    names: int = 1
+    more: str = ""
+    """Its owner and extended attributes as JSON, where they are out of the ordinary."""
 
     @property
     def state(self) -> FileState:
+        more: dict[str, Any] = json.loads(self.more) if self.more else {}
         return FileState(
-            link=bool(self.link),
+            link=self.link == 1,
+            folder=self.link == FOLDER_KIND,
             permissions=self.permissions,
             oid=self.oid,
             size=self.size,
             stored=bool(self.stored),
+            inode=self.inode if self.names > 1 else 0,
+            **more,
         )
+
+
+_COLUMNS = ", ".join(KnownFile._fields)
+_MARKS = ", ".join("?" * (1 + len(KnownFile._fields)))
 
 
 def same_content(one: KnownFile | None, other: KnownFile | None) -> bool:
@@ -226,24 +278,31 @@ class State:
         self._database.close()
 
     def all_files(self) -> dict[bytes, KnownFile]:
-        rows = self._database.execute(
-            "SELECT path, link, permissions, oid, size, stored, mtime_ns, ctime_ns FROM files"
-        )
+        rows = self._database.execute(f"SELECT path, {_COLUMNS} FROM files")  # noqa: S608 - our own names
         return {row[0]: KnownFile._make(row[1:]) for row in rows}
 
     def file(self, path: bytes) -> KnownFile | None:
-        row = self._database.execute(
-            "SELECT link, permissions, oid, size, stored, mtime_ns, ctime_ns FROM files WHERE path = ?",
-            (path,),
-        ).fetchone()
+        query = f"SELECT {_COLUMNS} FROM files WHERE path = ?"  # noqa: S608 - our own names
+        row = self._database.execute(query, (path,)).fetchone()
         return KnownFile._make(row) if row else None
+
+    def paths_with(self, oids: Iterable[str]) -> list[tuple[bytes, str]]:
+        """Where these contents were last seen."""
+        query = "SELECT path, oid FROM files WHERE oid IN (SELECT value FROM json_each(?))"
+        return self._database.execute(query, (json.dumps(list(oids)),)).fetchall()
+
+    def paths_of(self, inode: int) -> list[bytes]:
+        """The names under which a file was last seen."""
+        return [
+            path for (path,) in self._database.execute("SELECT path FROM files WHERE inode = ?", (inode,))
+        ]
 
     def put_files(self, files: Mapping[bytes, KnownFile | None]) -> None:
         self._database.executemany(
             "DELETE FROM files WHERE path = ?", [(path,) for path, known in files.items() if known is None]
         )
         self._database.executemany(
-            "INSERT OR REPLACE INTO files VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+            f"INSERT OR REPLACE INTO files (path, {_COLUMNS}) VALUES ({_MARKS})",  # noqa: S608 - likewise
             [(path, *known) for path, known in files.items() if known is not None],
         )
 
@@ -312,6 +371,14 @@ class State:
     def all_synced(self) -> None:
         self._database.execute("DELETE FROM unsynced")
 
+    @property
+    def knows_folders(self) -> bool:
+        """Not while the last look at the whole tree was an older version's."""
+        return self.note(_NO_FOLDERS) is None
+
+    def found_folders(self) -> None:
+        self.put_note(_NO_FOLDERS, None)
+
     def note(self, name: str) -> Any:
         row = self._database.execute("SELECT value FROM notes WHERE name = ?", (name,)).fetchone()
         return json.loads(row[0]) if row else None
@@ -337,7 +404,8 @@ def _opened(path: Path) -> sqlite3.Connection:
         database.execute("PRAGMA journal_mode = WAL")
         database.execute(f"PRAGMA synchronous = {SYNCHRONOUS}")
         if version < VERSION:
-            database.executescript(_TABLES + f"PRAGMA user_version = {VERSION};")
+            more = _SINCE_FIRST if version else ""
+            database.executescript(f"BEGIN; {_TABLES} {more} PRAGMA user_version = {VERSION}; COMMIT;")
     except BaseException:
         database.close()
         raise

@@ -15,7 +15,7 @@ recorded *in doubt*, and taken back only on request.
 from __future__ import annotations
 
 import os
-from collections.abc import Collection, Generator, Iterable, Mapping
+from collections.abc import Collection, Generator, Iterable, Mapping, Sequence
 from contextlib import contextmanager
 from itertools import count
 from pathlib import Path
@@ -23,7 +23,13 @@ from typing import Literal
 
 from holdfast.base.clock import Clock, system_clock
 from holdfast.base.durable import lock_file, private_folder, storage_errors
-from holdfast.base.errors import CannotDoError, ConflictError, IllegalTransitionError
+from holdfast.base.errors import (
+    CannotDoError,
+    ConflictError,
+    HoldfastError,
+    IllegalTransitionError,
+    NotFoundError,
+)
 from holdfast.base.faults import fault_point
 from holdfast.base.ids import new_id
 from holdfast.base.process import ProcessIdentity, identify
@@ -32,6 +38,7 @@ from holdfast.undo.carry import CarriedTransaction, to_document
 from holdfast.undo.git import run_git
 from holdfast.undo.ledger import Cache, Transaction
 from holdfast.undo.objects import Repository
+from holdfast.undo.plan import Hunk, hunks_of, without_hunks
 from holdfast.undo.state import WHOLE_TREE, LedgerEntry, PathChange, State
 from holdfast.undo.tree_cache import TreeCache
 from holdfast.undo.work import FilesBySession, UndoLimits, UndoOutcome, UndoWork, no_named_files
@@ -70,6 +77,10 @@ class SideCar:
         self._glance = TreeCache(self._tree)
         self._patience = patience
         self._named_files = named_files
+
+    @property
+    def project(self) -> Path:
+        return self._layout.root
 
     def close(self) -> None:
         self._repository.close()
@@ -303,6 +314,87 @@ class SideCar:
                 dry_run=dry_run,
             )
 
+    def undo_hunks(
+        self,
+        transaction_id: str,
+        hunks: Sequence[Hunk],
+        chosen: Collection[int],
+        *,
+        partial: bool = False,
+        doubtful: bool = False,
+        dry_run: bool = False,
+    ) -> UndoOutcome:
+        """Take these hunks back, by their numbers, and nothing else. The change they are of still stands."""
+        wanted = [one for one in hunks if one.number in chosen]
+        if not chosen:
+            raise CannotDoError("no hunk was chosen", hint="nothing was changed")
+        if missing := sorted(set(chosen) - {one.number for one in hunks}):
+            raise NotFoundError(
+                f"no such hunk: {missing[0]}", hint=f"`holdfast tx diff {transaction_id}` shows the numbers"
+            )
+        with self._at_work() as work:
+            transaction = work.ledger.read(transaction_id)
+            doubts = {
+                change.path: entry.doubt
+                for entry in transaction.changes
+                for change in entry.changes
+                if entry.doubt
+            }
+            subjects = [
+                transaction.entries[-1].changed(
+                    id="",
+                    doubt=doubts.get(change.path, ""),
+                    changes=(self._part(work, change, hunks, wanted),),
+                )
+                for change in {one.change.path: one.change for one in wanted}.values()
+            ]
+            return work.restore(
+                transaction, "undo", subjects, partial=partial, doubtful=doubtful, dry_run=dry_run
+            )
+
+    def _part(
+        self, work: UndoWork, change: PathChange, hunks: Sequence[Hunk], wanted: Sequence[Hunk]
+    ) -> PathChange:
+        """A change from the file without the hunks wanted to the file with all of them."""
+        of_file = [one for one in hunks if one.change.path == change.path]
+        some = [one for one in wanted if one.change.path == change.path]
+        if len(some) == len(of_file) or change.before is None or change.after is None:
+            return change
+        sides = (self.content(change, "before") or b"", self.content(change, "after") or b"")
+        content = without_hunks(*sides, some)
+        if not work.keep(content):
+            raise CannotDoError("not enough space for another version of the file", hint="`holdfast tx list`")
+        return change.changed(before=change.after.changed(oid=blob_id(content), size=len(content)))
+
+    def rewind(
+        self,
+        later: Sequence[tuple[str, Collection[str]]],
+        *,
+        partial: bool = False,
+        doubtful: bool = False,
+        dry_run: bool = False,
+    ) -> list[UndoOutcome]:
+        """Take several transactions' changes back, an undo each: all of them, or with `partial` what can be.
+
+        `later`: transactions, the newest first, each with the ids of its changes.
+        """
+        done: list[UndoOutcome] = []
+        try:
+            for name, ids in later:
+                with self._at_work() as work:
+                    transaction = work.ledger.read(name)
+                    entries = [one for one in transaction.changes[::-1] if one.id in ids]
+                    done.append(
+                        work.restore(
+                            transaction, "undo", entries, partial=partial, doubtful=doubtful, dry_run=dry_run
+                        )
+                    )
+        except HoldfastError:
+            for outcome in [] if dry_run else done[::-1]:
+                self.undo(outcome.entry.id, doubtful=True)
+            raise
+        return done
+
     def rollback(
         self,
         transaction_id: str,
@@ -365,6 +457,9 @@ class SideCar:
         lines = found.decode(errors="backslashreplace").split("\n")
         start = next((number for number, line in enumerate(lines) if line.startswith("@@")), len(lines))
         return lines[start:-1]
+
+    def hunks(self, changes: Iterable[PathChange]) -> list[Hunk]:
+        return hunks_of(changes, self.difference)
 
     def set_aside(self, entry: LedgerEntry) -> dict[str, Path]:
         """Files that an entry took out of the tree and that are not stored: path to where they lie now."""

@@ -16,7 +16,7 @@ from typing import NamedTuple
 from holdfast.base.file_stamps import settled_ctime
 from holdfast.project.formats import FOLDER
 from holdfast.undo.git import UsersGit
-from holdfast.undo.state import KnownFile, same_content
+from holdfast.undo.state import FOLDER_KIND, KnownFile, same_content
 from holdfast.undo.users_index import UsersIndex
 from holdfast.undo.worktree import UnreadableError, Worktree
 
@@ -61,7 +61,8 @@ class TreeCache:
             self._files[path] = known
 
     def list_files(self, now: float, expected: Iterable[bytes] = ()) -> list[bytes]:
-        """Every name that counts, with stamps of all folders from before it was listed.
+        """Every file that counts, and every folder with a `/` behind its name; with stamps of all folders
+        from before they were listed.
 
         With the names to be expected it mostly takes one round.
         """
@@ -80,9 +81,12 @@ class TreeCache:
             folders = self._folders_that_count(names)
             if folders <= self._folders.keys():
                 self._folders = {name: self._folders[name] for name in folders}
-                return names
+                return names + self._counted_folders()
         self._source_stamps = [None]  # it does not stand still: ask again next time
-        return names
+        return names + self._counted_folders()
+
+    def _counted_folders(self) -> list[bytes]:
+        return [name + b"/" for name in self._folders if name]
 
     def users_index(self) -> UsersIndex | None:
         users_git = self._tree.users_git()
@@ -109,6 +113,8 @@ class TreeCache:
                 status = lstat(base + path)
                 # Whoever changes the mode or the size changes this time, too.
                 if status.st_ctime_ns == known.ctime_ns and status.st_mtime_ns == known.mtime_ns:
+                    continue
+                if known.link == FOLDER_KIND and _is_folder_with(known.permissions, lstat(base + path[:-1])):
                     continue
             except OSError:
                 found.add(path)
@@ -224,6 +230,10 @@ class TreeCache:
 
 def _stamp_of(status: os.stat_result) -> Stamp:
     return (status.st_mtime_ns, status.st_ctime_ns, status.st_ino)
+
+
+def _is_folder_with(permissions: int, status: os.stat_result) -> bool:
+    return stat.S_ISDIR(status.st_mode) and stat.S_IMODE(status.st_mode) == permissions
 
 
 def _folders_of(names: Iterable[bytes]) -> set[bytes]:

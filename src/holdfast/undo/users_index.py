@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from holdfast.base.file_stamps import GRAIN_NS
+from holdfast.undo.state import NOTHING
 
 _HEAD = struct.Struct(">4sII")
 _ENTRY = struct.Struct(">10I20sH")
@@ -23,7 +24,6 @@ _SECOND = 1_000_000_000
 _TICK = 20_000_000
 """Longer than the clock of any local file system with fractions of a second takes from tick to tick."""
 _EXTENDED, _STAGE, _LENGTH = 0x4000, 0x3000, 0x0FFF
-_EMPTY = "e69de29bb2d1d6434b8b29ae775ad8c2e48c5391"
 
 
 class IndexedFile(NamedTuple):
@@ -42,16 +42,16 @@ class UsersIndex:
     def content_of(self, path: bytes, status: os.stat_result) -> str | None:
         """The id of what the file holds, where its stamp proves it."""
         known = self.files.get(path)
-        if known is None or not stat.S_ISREG(status.st_mode):
+        if (
+            known is None
+            or status.st_ctime_ns != known[0]
+            or status.st_mtime_ns != known[1]
+            or status.st_ino & 0xFFFFFFFF != known[2]
+            or status.st_size != known[4]
+            or not stat.S_ISREG(status.st_mode)
+        ):
             return None
-        stamp = (
-            status.st_ctime_ns,
-            status.st_mtime_ns,
-            status.st_ino & 0xFFFFFFFF,
-            known.mode,
-            status.st_size,
-        )
-        return known.oid if known[:-1] == stamp else None
+        return known.oid
 
     def without(self, paths: Iterable[bytes]) -> UsersIndex:
         gone = frozenset(paths)
@@ -112,7 +112,7 @@ def _is_believed(one: IndexedFile, written: int) -> bool:
     return (
         stat.S_ISREG(one.mode)
         and max(one.mtime_ns, one.ctime_ns) + tick < written
-        and (one.size > 0 or one.oid == _EMPTY)
+        and (one.size > 0 or one.oid == NOTHING)
     )
 
 

@@ -48,6 +48,9 @@ log = logging.getLogger("holdfast.sidecar")
 _MOST_UNSYNCED = 512
 _UNASKED = "it was not asked for"
 _ONLY_SEEN = "it changed during the turn, but no tool call of the session names it"
+_LEFT = "left"
+"""The note of files that went while several were at work: path, content, whose change it was."""
+_MOST_LEFT = 1_000
 _LOOKED = "looked"
 """The note of when the whole tree was last looked at."""
 
@@ -76,6 +79,13 @@ class NamedFiles:
             path = path.rpartition(b"/")[0]
         return bool(path)
 
+
+Differing = Mapping[bytes, tuple[KnownFile | None, KnownFile | None]]
+"""Path to how a file was known, and how it is now."""
+Departed = tuple[str, str, str | None]
+"""A path, what was there, and the transaction whose change it is that it went."""
+Owner = tuple[str, str]
+"""A transaction, and why it is in doubt that a change is its."""
 
 FilesBySession = Callable[[], Mapping[str, NamedFiles]]
 """By transaction; asked under the lock, after the files were looked at."""
@@ -233,6 +243,7 @@ class UndoWork:
         differing, refreshed = self._compare(scope)
         named_files = self._named_files() if differing and watches else no_named_files()
         shares, users = self._shares(differing, watches, closing, named_files, doubt)
+        shares = self._doubting_moves(shares, differing)
         differing = {**differing, **self._owned(differing, [path for one in shares.values() for path in one])}
         refreshed |= users
         mine = [
@@ -254,8 +265,10 @@ class UndoWork:
                 self.state.unwatch(closing, ending)
             if also is not None:
                 also()
+            self._note_what_left(shares, differing)
             if looked is not None:
                 self.state.put_note(_LOOKED, looked)
+                self.state.found_folders()
             self.state.put_note("size", self._size + self.repository.added)
 
         for entry, files in mine[:-1]:
@@ -270,7 +283,7 @@ class UndoWork:
 
     def _shares(
         self,
-        differing: Mapping[bytes, tuple[KnownFile | None, KnownFile | None]],
+        differing: Differing,
         watches: Sequence[Watch],
         closing: str | None,
         named_files: Mapping[str, NamedFiles],
@@ -284,14 +297,65 @@ class UndoWork:
             return {}, {path: now for path, (_, now) in differing.items()}
         shares: dict[tuple[str, str], list[bytes]] = {}
         users = {path: differing[path][1] for path in self._there_before(differing, watches)}
-        for path in [one for one in differing if one not in users]:
-            owner = _owner(path, watches, closing, named_files)
+        owners = _owners(
+            {path: now for path, (_, now) in differing.items() if path not in users},
+            lambda path: _owner(path, watches, closing, named_files),
+        )
+        for path, owner in owners.items():
             if owner is None:
                 users[path] = differing[path][1]
             else:
-                owner = (owner[0], doubt) if doubt and owner[0] == closing else owner
-                shares.setdefault(owner, []).append(path)
+                doubted = (owner[0], doubt) if doubt and owner[0] == closing else owner
+                shares.setdefault(doubted, []).append(path)
         return shares, users
+
+    def _doubting_moves(
+        self, shares: Mapping[Owner, list[bytes]], differing: Differing
+    ) -> dict[Owner, list[bytes]]:
+        """A file that left one place as somebody else's change, or nobody's, and turned up in another as
+        this one's was moved: whose its lines are cannot be told."""
+        came = {
+            path: now.oid
+            for (_, doubt), paths in shares.items()
+            for path in paths
+            if not doubt and (now := differing[path][1]) and now.size and differing[path][0] is None
+        }
+        departed = self._departed(set(came.values()), shares, differing) if came else []
+        found: dict[Owner, list[bytes]] = {}
+        for (name, doubt), paths in shares.items():
+            for path in paths:
+                sources = [place for place, oid, whose in departed if oid == came.get(path) and whose != name]
+                told = f"it contains what was in {shown_path(sources[0])}" if sources else doubt
+                found.setdefault((name, told), []).append(path)
+        return found
+
+    def _departed(
+        self, oids: set[str], shares: Mapping[Owner, list[bytes]], differing: Differing
+    ) -> list[Departed]:
+        """Where these contents were and are not any more, with whose change that is, if it is anybody's."""
+        whose = {path: name for (name, _), paths in shares.items() for path in paths}
+        gone = [(path, old.oid) for path, (old, now) in differing.items() if old and now is None]
+        gone += [
+            (path, oid)
+            for path, oid in self.state.paths_with(oids)
+            if path not in differing and self.tree.size_of(path) is None
+        ]
+        noted: list[Departed] = self.state.note(_LEFT) or []
+        return [*((encode_path(path), oid, whose.get(path)) for path, oid in gone if oid in oids), *noted]
+
+    def _note_what_left(self, shares: Mapping[Owner, list[bytes]], differing: Differing) -> None:
+        """For as long as others are at work, who may find it in another place."""
+        if not self.state.watches():
+            self.state.put_note(_LEFT, None)
+            return
+        left = [
+            [encode_path(path), old.oid, name]
+            for (name, _), paths in shares.items()
+            for path in paths
+            if (old := differing[path][0]) and differing[path][1] is None and old.size
+        ]
+        if left:
+            self.state.put_note(_LEFT, [*(self.state.note(_LEFT) or []), *left][-_MOST_LEFT:])
 
     def uncovered(self) -> tuple[str, ...]:
         """What a record of the whole tree leaves out; to be asked after it was looked at."""
@@ -326,11 +390,13 @@ class UndoWork:
                 self._refuse_the_enormous(path for path in paths if path not in borrowed)
             self._unseen = {}
         else:
-            paths = list(scope)
+            listed = list(scope)
+            paths = {*listed, *(folder for path in listed for folder in _folders_above(path))}
             rows = {path: row for path in paths if (row := self.state.file(path)) is not None}
         differing: dict[bytes, tuple[KnownFile | None, KnownFile | None]] = {}
         refreshed: dict[bytes, KnownFile | None] = {}
         clock, look, saw = self._clock, self.tree.look, self.glance.saw
+        knows_folders = self.state.knows_folders
         for path in sorted(paths):  # often many thousands
             before = rows.get(path)
             try:
@@ -339,20 +405,18 @@ class UndoWork:
                 log.warning("not watched: %s", error.message)
                 self._unseen[path] = "unreadable"
                 continue
-            if now is None and self.tree.is_folder(path):
+            if now is None and not path.endswith(b"/") and self.tree.is_folder(path):
                 self._unseen[path] = "submodule"
             saw(path, now)
             if now is not before and now != before:
-                if same_content(before, now):
+                if same_content(before, now) or (path.endswith(b"/") and not knows_folders):
                     refreshed[path] = now
                 else:
                     differing[path] = (before, now)
         self.glance.complete |= whole
-        return differing, refreshed
+        return (differing if whole else _without_others_folders(differing)), refreshed
 
-    def _there_before(
-        self, differing: Mapping[bytes, tuple[KnownFile | None, KnownFile | None]], watches: Sequence[Watch]
-    ) -> list[bytes]:
+    def _there_before(self, differing: Differing, watches: Sequence[Watch]) -> list[bytes]:
         """Files that are new to us and not to the tree: git ignored them, and does not any more.
 
         The change time tells: nobody can set it, and it is older than the last look at the whole tree. A
@@ -376,7 +440,7 @@ class UndoWork:
 
     def _refuse_the_enormous(self, paths: Iterable[bytes]) -> None:
         """Before all of it is read for the first time."""
-        total = sum(self.tree.size_of(path) for path in paths)
+        total = sum(self.tree.size_of(path) or 0 for path in paths)
         if total > self._limits.largest_tree:
             raise CannotDoError(
                 f"{self.tree.root} holds {total >> 20:,} MiB: too large to watch as a whole",
@@ -387,7 +451,7 @@ class UndoWork:
         self,
         owner: tuple[str, str],
         paths: Sequence[bytes],
-        differing: Mapping[bytes, tuple[KnownFile | None, KnownFile | None]],
+        differing: Differing,
         description: str,
     ) -> tuple[LedgerEntry, dict[bytes, KnownFile | None]]:
         transaction_id, doubt = owner
@@ -409,7 +473,7 @@ class UndoWork:
         return entry, {path: differing[path][1] for path in paths}
 
     def _owned(
-        self, differing: Mapping[bytes, tuple[KnownFile | None, KnownFile | None]], paths: Iterable[bytes]
+        self, differing: Differing, paths: Iterable[bytes]
     ) -> dict[bytes, tuple[KnownFile | None, KnownFile | None]]:
         """These, with what the user's repository alone holds copied: its owner may drop it at any time."""
         own = self._copied(known for path in paths for known in differing[path])
@@ -450,7 +514,7 @@ class UndoWork:
     ) -> UndoOutcome:
         """Of all files, or of these; a dry run comes as far as it can without touching any."""
         touched = {change.path for one in entries for change in one.changes}
-        unasked = dict.fromkeys(touched.difference(files) if files is not None else (), _UNASKED)
+        unasked = dict.fromkeys(touched.difference(_with_folders(files, touched)), _UNASKED)
         unsure = {c.path: one.doubt for one in entries if one.doubt and not doubtful for c in one.changes}
         unsure = {path: doubt for path, doubt in unsure.items() if path not in unasked}
         if unsure and not partial and touched <= {*unsure, *unasked}:
@@ -484,7 +548,7 @@ class UndoWork:
         return replace(done, left=left, in_doubt=frozenset(unsure))
 
     def _carry_out(self, restoring: Restoring) -> UndoOutcome:
-        entry, files = restoring.carry_out(self.tree, self.repository, self._clock)
+        entry, files = restoring.carry_out(self.tree, self.repository, self._clock, self.state.paths_of)
 
         def forget() -> None:
             restoring.forget(self.state)
@@ -566,6 +630,51 @@ def _owner(
     if others:
         return chosen.transaction_id, f"{', '.join(others)} was also watching it"
     return chosen.transaction_id, "" if named or chosen.transaction_id not in named_files else _ONLY_SEEN
+
+
+def _owners(
+    changed: Mapping[bytes, KnownFile | None], owner_of: Callable[[bytes], Owner | None]
+) -> dict[bytes, Owner | None]:
+    """Whose each is. The names of one file are of whoever is known to have changed it under one of them; a
+    folder that came or went goes with what came or went in it."""
+    found = {path: owner_of(path) for path in changed}
+    certain = {
+        now.inode: owner
+        for path, now in changed.items()
+        if now and now.names > 1 and (owner := found[path]) and not owner[1]
+    }
+    for path, now in changed.items():
+        if now and now.names > 1 and (owner := found[path]) and owner[1] == _ONLY_SEEN:
+            found[path] = certain.get(now.inode, owner)
+    inside: dict[bytes, Owner] = {}
+    for path in sorted(changed, key=lambda one: bool((owner := found[one]) and owner[1]), reverse=True):
+        owner = found[path]
+        if owner and not path.endswith(b"/"):
+            inside.update(dict.fromkeys(_folders_above(path), owner))
+    return {path: inside.get(path, owner) for path, owner in found.items()}
+
+
+def _without_others_folders(differing: Differing) -> dict[bytes, tuple[KnownFile | None, KnownFile | None]]:
+    """A folder that went with files that were not looked at is told with those."""
+    with_files = {folder for path in differing if path[-1:] != b"/" for folder in _folders_above(path)}
+    return {
+        path: states
+        for path, states in differing.items()
+        if not path.endswith(b"/") or states[1] is not None or path in with_files
+    }
+
+
+def _folders_above(path: bytes) -> list[bytes]:
+    parts = path.rstrip(b"/").split(b"/")[:-1]
+    return [b"/".join(parts[: number + 1]) + b"/" for number in range(len(parts))]
+
+
+def _with_folders(files: Collection[str] | None, touched: Collection[str]) -> Collection[str]:
+    """All if none are named; else these, and the folders around them that came or went with them."""
+    if files is None:
+        return touched
+    around = (one for one in touched if one.endswith("/") and any(file.startswith(one) for file in files))
+    return {*files, *around}
 
 
 def _listed(names: Sequence[bytes], most: int = 5) -> str:

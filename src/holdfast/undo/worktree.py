@@ -10,10 +10,13 @@ from __future__ import annotations
 import ctypes
 import errno
 import hashlib
+import json
 import os
 import stat
 import sys
+from base64 import b64decode, b64encode
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
 from functools import cache
 from itertools import count
 from pathlib import Path
@@ -28,11 +31,12 @@ from holdfast.undo.git import UsersGit
 from holdfast.undo.objects import blob_id
 from holdfast.undo.plan import NOT_KEPT
 from holdfast.undo.set_aside import PART, SetAside, move
-from holdfast.undo.state import BORROWED, FileState, KnownFile, same
+from holdfast.undo.state import BORROWED, FOLDER_KIND, NOTHING, FileState, KnownFile, same
 from holdfast.undo.users_index import UsersIndex
 
 MOST_FILES = 200_000
 _STAGED = ".holdfast-staged-"
+_POSITIVE = (1 << 63) - 1
 
 Keep = Callable[[bytes], bool]
 """Takes a blob; says whether there was room for it."""
@@ -81,11 +85,17 @@ class Worktree:
     def is_folder(self, path: bytes) -> bool:
         return os.path.isdir(self.location(path)) and not os.path.islink(self.location(path))  # noqa: PTH112, PTH114 - bytes
 
-    def size_of(self, path: bytes) -> int:
+    def size_of(self, path: bytes) -> int | None:
         try:
             return os.lstat(self.location(path)).st_size
         except OSError:
-            return 0
+            return None
+
+    def inode_of(self, path: bytes) -> int | None:
+        try:
+            return os.lstat(self.location(path)).st_ino & _POSITIVE
+        except OSError:
+            return None
 
     def moment(self) -> int:
         """Now, by the clock that stamps the files: a share's may differ from ours."""
@@ -107,14 +117,16 @@ class Worktree:
         """What is there; read, and handed to `keep`, only where no stamp settles it."""
         location = self.location(path)
         try:
+            if path.endswith(b"/"):
+                return self._look_at_folder(path)
             if self._kind_of_folder(path) == "link":
                 return None  # what is behind it is another place's
             status = os.lstat(location)
             if known is not None and _same_stamp(known, status):
                 return known
             if index is not None and (oid := index.content_of(path, status)):
-                permissions, stamp = stat.S_IMODE(status.st_mode), settled_ctime(status, now)
-                return KnownFile(0, permissions, oid, status.st_size, BORROWED, status.st_mtime_ns, stamp)
+                stamp = settled_ctime(status, now)
+                return _known(location, status, 0, oid, status.st_size, BORROWED, stamp)
             return self._read(location, status, now, keep)
         except (FileNotFoundError, NotADirectoryError):
             return None
@@ -124,17 +136,22 @@ class Worktree:
     def _read(self, location: bytes, status: os.stat_result, now: float, keep: Keep) -> KnownFile | None:
         if stat.S_ISDIR(status.st_mode):
             return None
-        still, permissions = True, 0o777
+        still = True
         if link := stat.S_ISLNK(status.st_mode):
             data = os.readlink(location)  # noqa: PTH115 - bytes
             oid, size, stored = blob_id(data), len(data), keep(data)
         elif stat.S_ISREG(status.st_mode):
             (oid, size, stored), status, still = read_steadily(location, lambda fd: self._take(fd, keep))
-            permissions = stat.S_IMODE(status.st_mode)
         else:
             raise UnreadableError(f"{os.fsdecode(location)} is neither a file nor a link")
         believed = settled_ctime(status, now) if still else None
-        return KnownFile(link, permissions, oid, size, stored, status.st_mtime_ns, believed)
+        return _known(location, status, int(link), oid, size, stored, believed)
+
+    def _look_at_folder(self, path: bytes) -> KnownFile | None:
+        if self._kind_of_folder(path) != "folder":
+            return None
+        permissions = stat.S_IMODE(os.lstat(self.location(path[:-1])).st_mode)
+        return KnownFile(FOLDER_KIND, permissions, NOTHING, 0, 1, 0, 0)
 
     def _take(self, descriptor: int, keep: Keep) -> tuple[str, int, bool]:
         size = os.fstat(descriptor).st_size
@@ -176,39 +193,80 @@ class Worktree:
         kind = self._kind_of_folder(path)
         if kind in ("link", "file") and not any(_is_below(path, other) for other in leaving):
             return f"its folder is now a {kind}"
-        if self.is_folder(path):
+        if self.is_folder(path) and not path.endswith(b"/"):
             inside = {
                 path + (folder + b"/" + name)[len(self.location(path)) :]
                 for folder, _, names in os.walk(self.location(path))
                 for name in names
             }
-            if not inside or inside - leaving:
+            if inside - leaving or (not inside and path + b"/" not in leaving):
                 return "there is now a folder in its place"
         return None
 
-    def put(self, path: bytes, expected: FileState | None, target: FileState | None, data: bytes) -> None:
-        """From one state to another; a `ConflictError` where it was in neither, and nothing is changed."""
+    def put(
+        self,
+        path: bytes,
+        expected: FileState | None,
+        target: FileState | None,
+        data: bytes,
+        twin: bytes | None = None,
+    ) -> None:
+        """From one state to another; a `ConflictError` where it was in neither, and nothing is changed.
+
+        With a `twin` it becomes another name of the file at that path.
+        """
         location = self._place_of(path)
         if self._kind_of_folder(path) == "link":  # it leads to another place's files
             raise _moved(location)
-        if target is None:
+        if path.endswith(b"/"):
+            self._put_folder(location, target)
+        elif target is None:
             self._remove(location, expected)
-        elif not target.stored and target.same_content(expected):
+        elif target.same_content(expected) and not target.link:
             with open_regular(os.fsencode(location)) as descriptor:
-                os.fchmod(descriptor, target.permissions)
+                _dress(descriptor, target)
         else:
             make_folder(location.parent, 0o777)  # as the user's umask has it
-            self._put_content(location, expected, target, data)
+            if self.is_folder(path):
+                _drop_empty(location)
+            self._put_content(location, expected, target, data, twin)
             sync_folder(location.parent)
 
+    def _put_folder(self, location: Path, target: FileState | None) -> None:
+        """A folder that is left, or made, or gets its mode; one that may not be written to gets it last."""
+        if target is None:
+            location.rmdir()
+        else:
+            location.mkdir(parents=True, exist_ok=True)
+            location.chmod(target.permissions | stat.S_IRWXU)
+        sync_folder(location.parent)
+
+    def close_folder(self, path: bytes, state: FileState) -> None:
+        """Its mode to the bit, once all is in it that belongs there."""
+        with suppress(OSError):
+            self._place_of(path).chmod(state.permissions)
+
+    def holds_more(self, path: bytes, leaving: set[bytes]) -> bool:
+        """Whether anything stays in the folder when these are gone."""
+        try:
+            names = os.listdir(self.location(path))  # noqa: PTH208 - bytes
+        except OSError:
+            return False
+        return any(path + name not in leaving and path + name + b"/" not in leaving for name in names)
+
     def _put_content(
-        self, location: Path, expected: FileState | None, target: FileState, data: bytes
+        self,
+        location: Path,
+        expected: FileState | None,
+        target: FileState,
+        data: bytes,
+        twin: bytes | None,
     ) -> None:
         staged = self._staged(location)
         try:
-            if target.stored:
+            if not self._is_linked(twin, staged) and target.stored:
                 _write(staged, target, data)
-            else:
+            elif not target.stored:
                 self._fetch(staged, target)
             fault_point("sidecar.staged")
             if expected is None:
@@ -221,6 +279,15 @@ class Worktree:
                 self._let_go(staged, target, location)
             raise
 
+    def _is_linked(self, twin: bytes | None, staged: Path) -> bool:
+        """Whether there is a twin, and `staged` is a name of it now; not every disk can do that."""
+        try:
+            if twin is not None:
+                os.link(self._place_of(twin), staged, follow_symlinks=False)
+        except OSError:
+            return False
+        return twin is not None
+
     def _fetch(self, staged: Path, target: FileState) -> None:
         """Content that is not stored, from where it was set aside."""
         for found in self.set_aside.find(target.oid):
@@ -228,7 +295,8 @@ class Worktree:
                 move(found, staged, target)
                 fault_point("sidecar.fetched")
                 if not target.link:
-                    staged.chmod(target.permissions)
+                    with open_regular(os.fsencode(staged)) as descriptor:
+                        _dress(descriptor, target)
                 return
         for found in self.set_aside.find(target.oid):
             place = os.path.relpath(found, self.root)
@@ -296,7 +364,6 @@ class Worktree:
             _place_new(aside, location)
             raise
         sync_folder(location.parent)
-        self._drop_empty(location.parent)
 
     def _let_go(self, place: Path, expected: FileState | None, location: Path) -> None:
         """What was at `location` goes, if it is as expected; what is not stored is set aside."""
@@ -307,15 +374,6 @@ class Worktree:
         else:
             self.set_aside.take_in(place, expected, location.name)
             fault_point("sidecar.set-aside")
-
-    def _drop_empty(self, folder: Path) -> None:
-        """Folders that our removal left empty go, as git's would."""
-        while folder != self.root:
-            try:
-                folder.rmdir()
-            except OSError:
-                return
-            folder = folder.parent
 
     def leftovers(self, paths: Iterable[bytes]) -> list[Path]:
         """What a crash left in the middle of an exchange; what was not even written whole is swept."""
@@ -359,6 +417,13 @@ def checked_path(root: Path, path: str | bytes | os.PathLike[str]) -> bytes:
     return name
 
 
+def _drop_empty(folder: Path) -> None:
+    """A folder and those in it, if there is nothing else; then a file can stand there."""
+    for place, _, _ in os.walk(folder, topdown=False):
+        with suppress(OSError):
+            Path(place).rmdir()
+
+
 def _kind(location: bytes) -> str:
     try:
         mode = os.lstat(location).st_mode
@@ -388,6 +453,58 @@ def _same_stamp(known: KnownFile, status: os.stat_result) -> bool:
     )
 
 
+def _known(
+    location: bytes,
+    status: os.stat_result,
+    link: int,
+    oid: str,
+    size: int,
+    stored: int,
+    ctime_ns: int | None,
+) -> KnownFile:
+    permissions = 0o777 if link else stat.S_IMODE(status.st_mode)
+    more = "" if link else _more_of(location, status)
+    inode = status.st_ino & _POSITIVE
+    return KnownFile(
+        link, permissions, oid, size, stored, status.st_mtime_ns, ctime_ns, inode, status.st_nlink, more
+    )
+
+
+def _more_of(location: bytes, status: os.stat_result) -> str:
+    """What a file has beside content and mode, where that is out of the ordinary."""
+    names: list[str] = []
+    if sys.platform == "linux":
+        try:  # noqa: SIM105 - once a file, of many thousands
+            names = os.listxattr(location, follow_symlinks=False)
+        except OSError:
+            pass  # no such thing on this disk
+    owner = (status.st_uid, status.st_gid)
+    if not names and owner == _ourselves():
+        return ""
+    more: dict[str, Any] = {} if owner == _ourselves() else {"owner": owner}
+    with suppress(OSError):
+        values = {name: os.getxattr(location, name, follow_symlinks=False) for name in names}
+        more |= {"attributes": {name: b64encode(one).decode() for name, one in values.items()}}
+    return json.dumps(more)
+
+
+@cache
+def _ourselves() -> tuple[int, int]:
+    return os.geteuid(), os.getegid()
+
+
+def _dress(descriptor: int, state: FileState) -> None:
+    """Owner and extended attributes as far as we may set them, then the mode, which a new owner resets."""
+    if state.owner is not None:
+        with suppress(OSError):
+            os.fchown(descriptor, *state.owner)
+    if sys.platform == "linux":
+        for name, value in state.attributes.items():
+            with suppress(OSError):
+                os.setxattr(descriptor, name, b64decode(value))
+    os.fchmod(descriptor, state.permissions)
+
+
 def _write(place: Path, state: FileState, data: bytes) -> None:
     if state.link:
         os.symlink(data, os.fsencode(place))  # noqa: PTH211 - bytes
@@ -397,7 +514,7 @@ def _write(place: Path, state: FileState, data: bytes) -> None:
     try:
         with opened(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL) as descriptor:
             write_whole(descriptor, data)
-            os.fchmod(descriptor, state.permissions)
+            _dress(descriptor, state)
             os.fsync(descriptor)
     except OSError:
         part.unlink(missing_ok=True)  # a full disk needs the room

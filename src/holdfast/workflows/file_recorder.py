@@ -20,7 +20,7 @@ from holdfast.model.entry import Warned
 from holdfast.model.task import Task
 from holdfast.model.workflow import Workflow
 from holdfast.undo.ledger import Transaction
-from holdfast.undo.transactions import SideCar
+from holdfast.undo.transactions import SideCar, UndoOutcome
 
 log = logging.getLogger("holdfast.runner")
 
@@ -50,6 +50,17 @@ def rolled_back_since(
     )
     last = next(lasting, None)
     return last if last and last.status == "rolled-back" else None
+
+
+def restore_files(folder: Path, workflow_id: str, session_number: int) -> list[UndoOutcome]:
+    """Take back what the workflow's sessions after that one changed, an undo each; all of it or nothing."""
+    with SideCar(folder) as sidecar:
+        later = [
+            (one.id, [entry.id for entry in one.changes])
+            for one in sidecar.family(workflow_id)[::-1]
+            if _session_of(one.id, workflow_id) > session_number and one.changes
+        ]
+        return sidecar.rewind(later)
 
 
 def _is_of_others(transaction: Transaction, tasks: Collection[str]) -> bool:
