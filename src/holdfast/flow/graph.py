@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from graphlib import CycleError, TopologicalSorter
@@ -216,6 +216,7 @@ class Flow:
                 index[node.over] if isinstance(node.over, str) and node.over else -1 for node in nodes
             ),
             inner=tuple(node.flow.compile() if node.flow else None for node in nodes),
+            number=index,
         )
 
     def _check_names(self) -> None:
@@ -284,6 +285,49 @@ class CompiledFlow:
     over: tuple[int, ...]
     """The node whose output a `foreach` goes through, or -1."""
     inner: tuple[CompiledFlow | None, ...]
+    number: Mapping[str, int]
+
+    def has_place(self, path: str) -> bool:
+        """Whether there is a node that what is on record under this path can belong to."""
+        graph: CompiledFlow | None = self
+        for name, item in _segments(path):
+            if graph is None or name not in graph.number:
+                return False
+            number = graph.number[name]
+            if item and graph.nodes[number].kind != "foreach":
+                return False
+            graph = graph.inner[number]
+        return True
+
+    def redone_from(self, path: str) -> tuple[tuple[str, ...], frozenset[str]]:
+        """If this node runs again: paths that are void with all below them, and those that are void alone."""
+        graph, prefix = self, ""
+        void: list[str] = []
+        around: set[str] = set()
+        for name, item in _segments(path):
+            number = graph.number[name]
+            void += [prefix + graph.names[each] for each in graph.after(number)]
+            own = f"{prefix}{name}#{item}" if item else prefix + name
+            around |= {prefix + name, own}
+            prefix = f"{own}/"
+            graph = graph.inner[number] or graph
+        return (*void, path), frozenset(around)
+
+    def after(self, number: int) -> set[int]:
+        """All nodes that come after this one."""
+        found: set[int] = set()
+        left = [number]
+        while left:
+            new = {target for target, _ in self.out[left.pop()]} - found
+            found |= new
+            left += new
+        return found
+
+
+def _segments(path: str) -> list[tuple[str, str]]:
+    """Names with the number of the item or none, from the outside in."""
+    parts = [segment.partition("#") for segment in path.split("/")]
+    return [(name, item) for name, _, item in parts]
 
 
 def _innermost_first(outer: Flow) -> list[Flow]:

@@ -199,12 +199,16 @@ class RunningSession(Protocol):
     def interrupted(self, path: str) -> Interrupted | None: ...
     def note_provider_session(self, step: Step) -> None: ...
     def request_pause(self, reason: str | None) -> None: ...
+    async def wait_for(self, step: Step, number: int, name: str | None, seconds: float | None) -> Any: ...
 
 
 class Step:
     """A node, or one item of a `foreach`, when its turn has come."""
 
-    __slots__ = ("_answer", "_path", "_provider_session", "_run", "frame", "index", "loop", "number", "said")
+    __slots__ = (
+        *("_answer", "_found", "_heard", "_path", "_provider_session", "_run", "_waits"),
+        *("frame", "index", "loop", "number", "said"),
+    )
 
     def __init__(
         self, run: RunningSession, frame: Frame, number: int, loop: Loop = NO_LOOP, index: int = -1
@@ -221,6 +225,9 @@ class Step:
         self.said: list[Any] = []
         """Messages that the agent has yielded since it was started or resumed."""
         self._answer: Any = _UNSET
+        self._found: Any = _UNSET
+        self._heard = False
+        self._waits = 0
 
     @property
     def node(self) -> Node:
@@ -283,7 +290,18 @@ class Step:
     @property
     def resumed(self) -> Interrupted | None:
         """What this node left behind when it was stopped in its middle; None where it starts afresh."""
-        return self._run.interrupted(self.node_id)
+        if self._found is _UNSET:
+            self._found = self._run.interrupted(self.node_id)
+        return self._found
+
+    def look_again(self) -> None:
+        """It was handed messages before it began."""
+        self._found = _UNSET
+
+    def hear(self) -> int:
+        """How many messages it has taken note of since this was last asked: those it was started with."""
+        heard, self._heard = 0 if self._heard else len(self.messages), True
+        return heard
 
     @property
     def messages(self) -> tuple[str, ...]:
@@ -317,6 +335,21 @@ class Step:
     def check(self) -> None:
         """Unwind here if the run is to stop: a boundary inside a long node."""
         self._run.signal.check()
+
+    async def wait_for(self, name: str, *, timeout: float | None = None) -> Any:
+        """What `hub.send` brought for this name, from any process; `TimeoutError` after so many seconds.
+
+        A node that starts again gets what it got before: it must wait for the same things in the same order.
+        """
+        return await self._wait(name, timeout)
+
+    async def sleep(self, seconds: float) -> None:
+        """Until so long after the node first got here: neither a pause nor a kill begins it anew."""
+        await self._wait(None, seconds)
+
+    async def _wait(self, name: str | None, seconds: float | None) -> Any:
+        self._waits += 1
+        return await self._run.wait_for(self, self._waits, name, seconds)
 
     def pause(self, reason: str | None = None) -> NoReturn:
         """Stop the run here. On resume the node starts again, with the answer in `messages`."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from asyncio import CancelledError, Future, wait
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Protocol
@@ -16,19 +16,23 @@ from holdfast.model.flow import (
     Claimed,
     FlowSession,
     FlowStatus,
+    Mail,
+    MailKind,
     Record,
     Runner,
     Settlement,
+    check_open,
     claimed_by,
     json_of,
     lost_claim,
+    said_until_now,
     session_exists,
     session_not_found,
     settled,
     still_running,
 )
 
-Admit = Callable[[FlowSession], None]
+Admit = Callable[[FlowSession, Sequence[Record]], None]
 """Raises where the session may not be claimed. Called while nobody else can claim it."""
 
 
@@ -51,14 +55,22 @@ class FlowStore(Protocol):
         """
         ...
 
-    def create(self, session: FlowSession) -> Future[None] | None:
-        """A new session; `ConflictError` where its id is taken. Its input is packed."""
+    def create(self, session: FlowSession, records: Sequence[Record] = ()) -> Future[None] | None:
+        """A new session; `ConflictError` where its id is taken. Its input and its records are packed."""
         ...
 
     def claim(
-        self, session_id: str, runner: Runner, at: datetime, admit: Admit, message: str
+        self, session_id: str, runner: Runner, at: datetime, admit: Admit, message: str | None
     ) -> Future[Claimed] | Claimed:
         """Become the one who runs it, and add what the user said, in one change."""
+        ...
+
+    def post(self, session_id: str, kind: MailKind, name: str, packed: Any) -> Future[None] | None:
+        """Send something to a session that has not ended, whoever runs it."""
+        ...
+
+    def mail(self, since: Mapping[str, int]) -> Future[list[Mail]] | list[Mail]:
+        """What these sessions were sent after the mail with that number, oldest first."""
         ...
 
     def append(self, session_id: str, claim: int, records: Sequence[Record]) -> Future[None] | None:
@@ -97,6 +109,7 @@ class FlowStore(Protocol):
 class _Kept:
     session: FlowSession
     records: list[Record] = field(default_factory=list[Record])
+    mail: list[Mail] = field(default_factory=list[Mail])
 
 
 class MemoryFlowStore:
@@ -114,17 +127,28 @@ class MemoryFlowStore:
         text = json_of(value)
         return from_json(text), from_json(text)  # two: whoever changes what it was given changes no record
 
-    def create(self, session: FlowSession) -> None:
+    def create(self, session: FlowSession, records: Sequence[Record] = ()) -> None:
         if session.id in self._sessions:
             raise session_exists(session.id)
-        self._sessions[session.id] = _Kept(session)
+        self._sessions[session.id] = _Kept(session, list(records))
 
-    def claim(self, session_id: str, runner: Runner, at: datetime, admit: Any, message: str) -> Claimed:
+    def claim(
+        self, session_id: str, runner: Runner, at: datetime, admit: Admit, message: str | None
+    ) -> Claimed:
         kept = self._found(session_id)
-        admit(kept.session)
+        admit(kept.session, kept.records)
         kept.session = claimed_by(kept.session, runner, at)
-        kept.records.append(Record(len(kept.records) + 1, "message", "", message))
-        return Claimed(kept.session, tuple(kept.records))
+        kept.records += said_until_now(kept.records, kept.mail, message)
+        return self.load(session_id)
+
+    def post(self, session_id: str, kind: MailKind, name: str, packed: Any) -> None:
+        kept = self._found(session_id)
+        check_open(kept.session)
+        kept.mail.append(Mail(session_id, len(kept.mail) + 1, kind, name, packed))
+
+    def mail(self, since: Mapping[str, int]) -> list[Mail]:
+        found = [(self._sessions[name], number) for name, number in since.items() if name in self._sessions]
+        return [each for kept, number in found for each in kept.mail[number:]]
 
     def append(self, session_id: str, claim: int, records: Sequence[Record]) -> None:
         kept = self._found(session_id)
@@ -141,7 +165,7 @@ class MemoryFlowStore:
 
     def load(self, session_id: str) -> Claimed:
         kept = self._found(session_id)
-        return Claimed(kept.session, tuple(kept.records))
+        return Claimed(kept.session, tuple(kept.records), tuple(kept.mail))
 
     def sessions(self, statuses: Collection[FlowStatus] | None = None, limit: int = 100) -> list[FlowSession]:
         found = [
