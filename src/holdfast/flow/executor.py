@@ -14,7 +14,7 @@ from typing import Any, NamedTuple, cast
 from holdfast.base.clock import Clock
 from holdfast.base.errors import HoldfastError, InvalidInputError, NodeFailedError
 from holdfast.flow.bus import Bus
-from holdfast.flow.graph import CompiledFlow, Items
+from holdfast.flow.graph import CompiledFlow, Condition, Items
 from holdfast.flow.step import AbortSignal, FlowInterrupt, FlowPaused, Frame, Loop, Step, items_of
 from holdfast.flow.store import FlowStore, surely
 from holdfast.model.flow import (
@@ -81,6 +81,9 @@ def told(error: BaseException) -> str:
 
 _TURN_SECONDS = 0.002
 """How long plain functions run one after the other before what they did is recorded and others get a turn."""
+
+
+_MORE_ROUNDS = "resume the session to allow as many rounds again"
 
 
 class _Finished(NamedTuple):
@@ -271,6 +274,9 @@ class Run:
             self._call(step, node.body)
         elif node.kind == "foreach" and step.index < 0:
             self._open_loop(step)
+        elif node.kind == "repeat" and step.index < 0:
+            step.loop = Loop([step.received])
+            self._enqueue_item(step)
         else:
             self._open_inside(step)
 
@@ -400,23 +406,33 @@ class Run:
             self._fail(step, error)
             return
         taken, undecided = None, False
-        if step.index < 0 and step.frame.graph.decides[step.number]:
-            taken = self._decide(step, seen)
+        if conditions := self._conditions(step):
+            taken = self._decide(step, seen, conditions)
             undecided = taken is None
-        self._progress.seq += 1
-        self.unrecorded.append(Record(self._progress.seq, "completed", step.node_id, packed, taken))
+        self._record(step, packed, taken)
         self._finished.append(_Finished(step, seen, taken, undecided))
 
-    def _decide(self, step: Step, output: Any, known: tuple[str, ...] = ()) -> tuple[str, ...] | None:
-        """Where conditional edges lead, with a `#` where they do not; None where a condition failed.
+    def _record(self, step: Step, packed: Any, taken: tuple[str, ...] | None) -> None:
+        self._progress.seq += 1
+        self.unrecorded.append(Record(self._progress.seq, "completed", step.node_id, packed, taken))
 
-        Those that are `known` are not asked again.
-        """
+    def _conditions(self, step: Step) -> list[tuple[str, Condition]]:
+        """What is asked of its output: by the edges that leave it, or by the loop whether it was the last."""
         graph = step.frame.graph
+        if step.index >= 0:
+            until = step.node.until
+            return [] if until is None else [("until", until)]
+        if not graph.decides[step.number]:
+            return []
+        return [(graph.names[target], when) for target, when in graph.out[step.number] if when is not None]
+
+    def _decide(
+        self, step: Step, output: Any, conditions: list[tuple[str, Condition]], known: tuple[str, ...] = ()
+    ) -> tuple[str, ...] | None:
+        """Those that hold, with a `#` those that do not; None where one failed. The `known` are not asked."""
         taken = list(known)
-        for target, when in graph.out[step.number]:
-            name = graph.names[target]
-            if when is None or name in known or f"#{name}" in known:
+        for name, when in conditions:
+            if name in known or f"#{name}" in known:
                 continue
             try:
                 taken.append(name if when(output) else f"#{name}")
@@ -458,29 +474,23 @@ class Run:
         while self._on_record:
             step = self._on_record.popleft()
             value, taken = self._recorded[step.node_id]
-            if step.index < 0 and step.frame.graph.decides[step.number]:
+            conditions = self._conditions(step)
+            if conditions and (taken is None or self._has_changed):
+                # One failed the last time, or the edge was not there.
                 known = () if taken is None else taken
-                if taken is None or (self._has_changed and self._has_new_edge(step, known)):
-                    # A condition failed the last time, or the edge was not there.
-                    taken = self._decide(step, value, known)
-                    if taken is None:
-                        continue
-                    self._progress.seq += 1
-                    packed = self._store.pack(value)[0]
-                    again = Record(self._progress.seq, "completed", step.node_id, packed, taken)
-                    self.unrecorded.append(again)
+                taken = self._decide(step, value, conditions, known)
+                if taken is None:
+                    continue
+                if taken != known:
+                    self._record(step, self._store.pack(value)[0], taken)
             self._complete(step, value, taken)
-
-    def _has_new_edge(self, step: Step, known: tuple[str, ...]) -> bool:
-        graph = step.frame.graph
-        return any(
-            when is not None and graph.names[target] not in known and f"#{graph.names[target]}" not in known
-            for target, when in graph.out[step.number]
-        )
 
     def _complete(self, step: Step, value: Any, taken: tuple[str, ...] | None) -> None:
         if step.index >= 0:
-            self._complete_item(step, value)
+            if step.node.kind == "repeat":
+                self._complete_round(step, value, is_last="until" in (taken or ()))
+            else:
+                self._complete_item(step, value)
             return
         frame = step.frame
         frame.outputs[frame.graph.names[step.number]] = value
@@ -494,6 +504,20 @@ class Run:
         if loop.left == 0:
             self._finish(owner, loop.outputs)
         else:
+            self._enqueue_item(owner)
+
+    def _complete_round(self, step: Step, value: Any, *, is_last: bool) -> None:
+        node, loop = step.node, step.loop
+        owner = Step(self, step.frame, step.number, loop)
+        allowed = self._progress.given.get(owner.node_id, node.at_most)
+        if is_last:
+            self._finish(owner, value)
+        elif len(loop.items) >= allowed:
+            self._note("given", owner.node_id, allowed + node.at_most)
+            rounds = f"{len(loop.items)} rounds"
+            self._fail(owner, NodeFailedError(f"not done after {rounds}", hint=_MORE_ROUNDS))
+        else:
+            loop.items.append(value)
             self._enqueue_item(owner)
 
     def _follow_edges(self, frame: Frame, number: int, taken: tuple[str, ...] | None) -> None:

@@ -5,9 +5,13 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Iterable, Mapping
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, NoReturn, Protocol, cast
+from typing import TYPE_CHECKING, Any, Generic, NoReturn, Protocol, cast
+
+from pydantic import ValidationError
+from typing_extensions import TypeVar
 
 from holdfast.base.errors import InvalidInputError
+from holdfast.model.base import invalid
 from holdfast.model.flow import Interrupted
 
 if TYPE_CHECKING:
@@ -70,7 +74,7 @@ class Frame:
 
 
 class Loop:
-    """A `foreach` under way."""
+    """A `foreach` or a `repeat` under way."""
 
     __slots__ = ("items", "left", "next", "outputs")
 
@@ -202,8 +206,11 @@ class RunningSession(Protocol):
     async def wait_for(self, step: Step, number: int, name: str | None, seconds: float | None) -> Any: ...
 
 
-class Step:
-    """A node, or one item of a `foreach`, when its turn has come."""
+Received = TypeVar("Received", default=Any)
+
+
+class Step(Generic[Received]):
+    """A node, or one item of a `foreach`, when its turn has come. `Step[int]` receives a number."""
 
     __slots__ = (
         *("_answer", "_found", "_heard", "_path", "_provider_session", "_run", "_waits"),
@@ -278,8 +285,18 @@ class Step:
         return {name: outputs[name] for name in before if name in outputs}
 
     @property
-    def received(self) -> Any:
+    def received(self) -> Received:
         """The flow's input at a start, the output of the one node before, or the outputs by name."""
+        expects = self.node.expects
+        if expects is None:
+            return self._came
+        try:
+            return expects.validate_python(self._came)
+        except ValidationError as error:
+            raise invalid(f"node {self.node_id!r} received something else", error) from None
+
+    @property
+    def _came(self) -> Any:
         before = self.frame.graph.sources[self.number]
         if not before:
             return self.frame.input
