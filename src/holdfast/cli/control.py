@@ -215,7 +215,7 @@ def _note_taken_up(current: Settings, resumed: Resumed) -> None:
 
 def _with_consent(resume: Callable[..., Resumed], accept_commands: bool) -> Resumed:
     """Commands from elsewhere are shown, and asked for where somebody can answer; `--yes` is no answer."""
-    from holdfast.workflows.foreign_commands import UnconfirmedCommandsError, shown
+    from holdfast.workflows.originals import UnconfirmedCommandsError, shown
 
     try:
         return resume(accept_commands=accept_commands)

@@ -31,10 +31,9 @@ from holdfast.sessions.transitions import Core
 from holdfast.store.sql import SqlStore
 from holdfast.workflows.drivers import driver_named
 from holdfast.workflows.lease import LEASE_SECONDS, HeldLease, LeaseKind, holder, is_dead, is_gone
-from holdfast.workflows.notices import Notices
 from holdfast.workflows.recorder import RunOverError
 from holdfast.workflows.runner import SessionRun
-from holdfast.workflows.runner_context import Listener, RunnerContext
+from holdfast.workflows.runner_context import Listener, Notices, RunnerContext
 from holdfast.workflows.service import OrchestratorService
 
 TYPE_CHECKING = False
