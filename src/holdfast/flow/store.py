@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from asyncio import CancelledError, Future, wait
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any, Protocol
 
@@ -111,6 +111,16 @@ class _Kept:
     records: list[Record] = field(default_factory=list[Record])
     mail: list[Mail] = field(default_factory=list[Mail])
 
+    def opened(self) -> Claimed:
+        return Claimed(
+            replace(self.session, input=from_json(self.session.input)),
+            tuple(record._replace(value=from_json(record.value)) for record in self.records),
+            tuple(self.mail_after(0)),
+        )
+
+    def mail_after(self, number: int) -> list[Mail]:
+        return [mail._replace(value=from_json(mail.value)) for mail in self.mail[number:]]
+
 
 class MemoryFlowStore:
     """Keeps every session that can go on, and the last `keep_ended` of those that cannot."""
@@ -121,11 +131,8 @@ class MemoryFlowStore:
         self._keep_ended = keep_ended
 
     def pack(self, value: Any) -> tuple[Any, Any]:
-        if type(value) in SAME_AS_STORED:
-            json_of(value)
-            return value, value
-        text = json_of(value)
-        return from_json(text), from_json(text)  # two: whoever changes what it was given changes no record
+        text = json_of(value)  # kept as text: whoever changes what it was given changes no record
+        return text, value if type(value) in SAME_AS_STORED else from_json(text)
 
     def create(self, session: FlowSession, records: Sequence[Record] = ()) -> None:
         if session.id in self._sessions:
@@ -138,7 +145,8 @@ class MemoryFlowStore:
         kept = self._found(session_id)
         admit(kept.session, kept.records)
         kept.session = claimed_by(kept.session, runner, at)
-        kept.records += said_until_now(kept.records, kept.mail, message)
+        said = said_until_now(kept.records, kept.mail_after(0), message)
+        kept.records += [each._replace(value=self.pack(each.value)[0]) for each in said]
         return self.load(session_id)
 
     def post(self, session_id: str, kind: MailKind, name: str, packed: Any) -> None:
@@ -148,7 +156,7 @@ class MemoryFlowStore:
 
     def mail(self, since: Mapping[str, int]) -> list[Mail]:
         found = [(self._sessions[name], number) for name, number in since.items() if name in self._sessions]
-        return [each for kept, number in found for each in kept.mail[number:]]
+        return [each for kept, number in found for each in kept.mail_after(number)]
 
     def append(self, session_id: str, claim: int, records: Sequence[Record]) -> None:
         kept = self._found(session_id)
@@ -164,8 +172,7 @@ class MemoryFlowStore:
             self._forget_old_ones(session_id)
 
     def load(self, session_id: str) -> Claimed:
-        kept = self._found(session_id)
-        return Claimed(kept.session, tuple(kept.records), tuple(kept.mail))
+        return self._found(session_id).opened()
 
     def sessions(self, statuses: Collection[FlowStatus] | None = None, limit: int = 100) -> list[FlowSession]:
         found = [
@@ -173,7 +180,8 @@ class MemoryFlowStore:
             for kept in self._sessions.values()
             if statuses is None or kept.session.status in statuses
         ]
-        return sorted(found, key=lambda session: (session.updated_at, session.id), reverse=True)[:limit]
+        newest = sorted(found, key=lambda session: (session.updated_at, session.id), reverse=True)[:limit]
+        return [replace(session, input=from_json(session.input)) for session in newest]
 
     def forget(self, session_id: str) -> None:
         if self._found(session_id).session.status == "running":
