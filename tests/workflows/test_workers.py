@@ -300,3 +300,28 @@ def test_what_is_due_goes_on_by_itself(workshop: Workshop) -> None:
     worker.stop()
     thread.join()
     assert workshop.log() == ["a"]
+
+
+@pytest.mark.timeout(120)
+def test_a_plan_is_run_on_a_schedule_until_that_is_removed(workshop: Workshop) -> None:
+    place, plan = workshop.place, workshop.project / "nightly.yaml"
+    plan.write_text("issue: {id: N, title: Nightly}\ntasks:\n  - {id: a, run: 'echo ran >> log'}\n")
+    refused = place.run("run", plan, "--every", "61 * * * *")
+    assert (refused.code, "not a schedule" in refused.err) == (2, True)
+    made = place.json("run", plan, "--every", "* * * * * *", "--keep-going")
+    assert (made["plan"], made["options"]) == (str(plan), {"keep_going": True})
+    worker = Worker(workshop.settings)
+    thread = threading.Thread(target=worker.run)
+    thread.start()
+    try:
+        wait_for(workshop.log)
+    finally:
+        worker.stop()
+        thread.join()
+    (listed,) = place.json("schedules")
+    assert (listed["schedule"], listed["every"]) == (made["schedule"], "* * * * * *")
+    with workshop.service() as service:
+        assert listed["last"][1] in {each.id for each in service.workflows()}
+    assert place.run("schedules", "--remove", made["schedule"]).code == 0
+    assert place.json("schedules") == []
+    assert place.run("schedules", "--remove", made["schedule"]).code == 1

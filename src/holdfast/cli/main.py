@@ -45,6 +45,7 @@ COMMANDS = {
     "resume": "Resume a paused or failed workflow from its last snapshot.",
     "retry": "Retry a failed task, or all that failed, and continue.",
     "run": "Run a plan, task by task, so that it can be paused and resumed.",
+    "schedules": "List the plans that workers run on a schedule, and remove them.",
     "serve": "Serve the dashboard and the API for this database.",
     "sessions": "List the coding agents' sessions in this project, and your own.",
     "share": "Share this project's sessions through a git remote.",
@@ -63,6 +64,7 @@ COMMANDS = {
 """Name and one line for `--help`; the module has the same name, unless it is in `_SHARED`."""
 _SHARED = {
     **dict.fromkeys(("approve", "cancel", "pause", "reject", "resume", "retry", "run", "skip"), "control"),
+    "schedules": "control",
     **dict.fromkeys(("context", "history"), "context"),
     **dict.fromkeys(("export", "import", "share"), "bundle"),
     **dict.fromkeys(("completion", "doctor", "reindex"), "doctor"),
