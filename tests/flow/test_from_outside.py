@@ -50,8 +50,7 @@ def test_signals_reach_a_run_of_another_hub_once_each_and_in_order(store: FlowSt
     async def scene() -> None:
         runs = Hub(store=store, mail_every=0.01)
         sends = Hub(store=store)
-        task = asyncio.create_task(runs.run(approval(), session_id="s1"))
-        await until_running(sends, "s1")
+        task = await runs.start(approval(), session_id="s1")
         await sends.send("s1", "other", "kept, since nobody waits for it")
         await sends.send("s1", "answer", {"yes": 1})
         await sends.send("s1", "answer", "two")

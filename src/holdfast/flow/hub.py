@@ -167,9 +167,28 @@ class Hub:
 
         A node that fails raises `NodeFailedError`; the session is paused then, and `resume` tries again.
         """
+        held, session, cancelled = await self._created(flow, input, session_id, parent_id)
+        return await self._go(held, session, Progress(), cancelled=cancelled)
+
+    async def start(
+        self,
+        flow: Flow,
+        input: Any = None,  # noqa: A002 - as above
+        *,
+        session_id: str | None = None,
+        parent_id: str | None = None,
+    ) -> asyncio.Task[SessionState]:
+        """As `run`, but returns once the session is stored and can be reached; await the task for its end."""
+        held, session, cancelled = await self._created(flow, input, session_id, parent_id)
+        return asyncio.create_task(self._go(held, session, Progress(), cancelled=cancelled))
+
+    async def _created(
+        self, flow: Flow, given: Any, session_id: str | None, parent_id: str | None
+    ) -> tuple[HeldSession, FlowSession, bool]:
+        """In the store and in our books; whether we were cancelled meanwhile."""
         self.register(flow)
         graph = self._flows[flow.name]
-        packed, given = self.store.pack(input)
+        packed, seen = self.store.pack(given)
         now = self._now()
         session = FlowSession(
             id=session_id or make_id("flow", self._clock()),
@@ -192,7 +211,7 @@ class Hub:
             held.under_way.set_result(None)
             raise
         self._bus.tell(SessionStarted, session.id, flow=graph.name)
-        return await self._go(held, replace(session, input=given), Progress(), cancelled=cancelled)
+        return held, replace(session, input=seen), cancelled
 
     async def resume(self, session_id: str, message: str, *, takeover: bool = False) -> SessionState:
         """Go on with a paused session, or one whose process was killed. `message` is for its agents.
