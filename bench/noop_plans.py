@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
@@ -11,7 +12,7 @@ from typing import Self
 from dbos import DBOS, SetWorkflowID
 
 import holdfast.workflows.drivers as shelf
-from holdfast.model.entry import Entry, TaskFinished
+from holdfast.model.entry import Entry, TaskFinished, Warned
 from holdfast.model.task import Task
 from holdfast.model.usage import UsageMetrics
 from holdfast.model.workflow import Workflow
@@ -26,6 +27,10 @@ from holdfast.workflows.runner_context import RunnerContext
 from holdfast.workflows.service import OrchestratorService
 from holdfast.workflows.worker import Worker
 
+NAP = 0.2
+"""Seconds of a task that sleeps."""
+AT_A_TIME = 4
+"""Workflows of a worker."""
 _CLAIM = "run-bench-1-0#1"
 _FACTS = Facts(reason="bench")
 
@@ -41,6 +46,8 @@ class NoopDriver:
         pass
 
     def run(self, assignment: Assignment, report: Report) -> TaskOutcome:  # noqa: ARG002
+        if assignment.task.prompt == "sleep":
+            time.sleep(NAP)
         if self.changes:
             self._number += 1
             (assignment.worktree / "file0").write_text(f"{self._number}\n")
@@ -50,8 +57,8 @@ class NoopDriver:
 shelf.DRIVERS["noop"] = f"{__name__}:NoopDriver"
 
 
-def plan(tasks: int) -> Plan:
-    lines = "".join(f"  - {{id: t{number}, prompt: nothing}}\n" for number in range(tasks))
+def plan(tasks: int, prompt: str = "nothing") -> Plan:
+    lines = "".join(f"  - {{id: t{number}, prompt: {prompt}}}\n" for number in range(tasks))
     return parse_plan(f"issue: {{id: bench, title: Nothing at all}}\ndriver: noop\ntasks:\n{lines}")
 
 
@@ -119,9 +126,9 @@ class Shop:
         with SetWorkflowID(f"bare-{self._number}"):
             DBOS.start_workflow(_bare, steps).get_result()
 
-    def queue(self, tasks: int, name: str) -> None:
+    def queue(self, tasks: int, name: str, prompt: str) -> None:
         (self._folder / name).mkdir()
-        self._opened(tasks, name, None)
+        self._opened(tasks, name, None, prompt)
 
     def store_paused(self, number: int) -> None:
         """As many paused workflows, each with its events and its snapshot."""
@@ -130,9 +137,9 @@ class Shop:
             workflow = self._opened(2, f"paused-{self._number}", _CLAIM)
             self._service.core.settle(workflow.id, _FACTS)
 
-    def _opened(self, tasks: int, name: str, claim: str | None) -> Workflow:
+    def _opened(self, tasks: int, name: str, claim: str | None, prompt: str = "nothing") -> Workflow:
         """A new workflow without a look at git, which would cost more than all the rest."""
-        wanted = plan(tasks)
+        wanted = plan(tasks, prompt)
         return self._service.core.open(
             wanted.issue,
             str(self._folder / name),
@@ -150,5 +157,26 @@ def work_off(database: str, folder: Path) -> tuple[float, float]:
         if isinstance(what, TaskFinished):
             ends.append(time.time())
 
-    Worker(_settings(database, folder), concurrency=4, listener=note).run(until_idle=True)
+    Worker(_settings(database, folder), concurrency=AT_A_TIME, listener=note).run(until_idle=True)
     return (min(ends), max(ends)) if ends else (time.time(), 0.0)
+
+
+def changed_by_many(database: str, writers: int, changes: int) -> float:
+    """Changes a second, by so many threads, each of a workflow of its own."""
+    store = SqlStore(database)
+    core, wanted = Core(store), plan(1)
+    flows = [
+        core.open(wanted.issue, f"/w{number}", task_dag=wanted.tasks, options=wanted.options, claim=_CLAIM)
+        for number in range(writers)
+    ]
+
+    def change(workflow: Workflow) -> None:
+        for _ in range(changes):
+            core.record(workflow.id, Warned(text="bench"))
+
+    began = time.perf_counter()
+    with ThreadPoolExecutor(writers) as pool:
+        list(pool.map(change, flows))
+    seconds = time.perf_counter() - began
+    store.close()
+    return writers * changes / seconds

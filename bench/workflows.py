@@ -12,6 +12,7 @@ import subprocess
 import sys
 from collections.abc import Callable, Generator
 from pathlib import Path
+from urllib.parse import quote
 
 from measure import Figure, Subject, in_fresh_process, interleave, make_project, scratch_folder
 
@@ -19,6 +20,8 @@ TOPIC = "workflows"
 BAR = 1.5
 FLAT = 1.3
 TASKS = 20
+FLUSH = 20
+"""Milliseconds that a commit waits, as on a slow network disk."""
 HERE = Path(__file__)
 
 
@@ -31,6 +34,8 @@ def run(quick: bool) -> list[Figure]:
         for kind, database in (("SQLite", str(folder / "flat.db")), ("PostgreSQL", new_database())):
             figures += _flat(kind, database, folder, 1_000 if quick else 10_000)
         figures += _throughput(new_database, 40 if quick else 100)
+        figures += _asleep(new_database, 1 if quick else 4)
+        figures += _slow_disk(new_database, 20 if quick else 200)
     return figures
 
 
@@ -79,6 +84,32 @@ def _flat(kind: str, database: str, folder: Path, many: int) -> list[Figure]:
     ]
 
 
+def _asleep(new_database: Callable[[], str], rounds: int) -> list[Figure]:
+    """Tasks that sleep keep no core busy: what workers gain until the cores or the database are."""
+    from noop_plans import AT_A_TIME, NAP
+
+    figures: list[Figure] = []
+    for workers in (1, 2, 4, 8):
+        with scratch_folder() as folder:
+            rate = _drained(new_database(), folder, rounds * workers * AT_A_TIME, workers, "sleep")
+        most = workers * AT_A_TIME / NAP
+        name = f"PostgreSQL: tasks of {NAP} s a second, {workers} workers of {AT_A_TIME} (limit {most:.0f})"
+        figures.append(Figure(TOPIC, name, rate, unit="1/s"))
+    return figures
+
+
+def _slow_disk(new_database: Callable[[], str], changes: int) -> list[Figure]:
+    """Changes of workflows a second where a flush takes long: whether writers wait for each other."""
+    figures: list[Figure] = []
+    for writers in (1, 2, 4, 8):
+        options = f"-c commit_delay={FLUSH * 1000} -c commit_siblings=0"
+        url = f"{new_database()}&options={quote(options)}"
+        found = in_fresh_process(HERE, "write", url, str(writers), str(changes))
+        name = f"PostgreSQL: changes a second, a flush of {FLUSH} ms, {writers} at once"
+        figures.append(Figure(TOPIC, name, found["rate"], unit="1/s"))
+    return figures
+
+
 def _throughput(new_database: Callable[[], str], workflows: int) -> list[Figure]:
     figures: list[Figure] = []
     for workers in (1, 2, 4):
@@ -89,9 +120,9 @@ def _throughput(new_database: Callable[[], str], workflows: int) -> list[Figure]
     return figures
 
 
-def _drained(database: str, folder: Path, workflows: int, workers: int) -> float:
+def _drained(database: str, folder: Path, workflows: int, workers: int, prompt: str = "nothing") -> float:
     """Queue the workflows, start the workers, and look how long the queue takes to empty."""
-    in_fresh_process(HERE, "queue", database, str(folder), str(workflows))
+    in_fresh_process(HERE, "queue", database, str(folder), str(workflows), prompt)
     processes = [
         subprocess.Popen(
             [sys.executable, HERE, "work", database, str(folder)],
@@ -169,12 +200,12 @@ def _flat_here(database: str, folder: str, many: str) -> dict[str, float]:
         return {"few": few.median / TASKS, "many": interleave([subject], 40)["ours"].median / TASKS}
 
 
-def _queue_here(database: str, folder: str, workflows: str) -> dict[str, float]:
+def _queue_here(database: str, folder: str, workflows: str, prompt: str) -> dict[str, float]:
     from noop_plans import Shop
 
     with Shop(database, Path(folder)) as shop:
         for number in range(int(workflows)):
-            shop.queue(TASKS, f"w{number}")
+            shop.queue(TASKS, f"w{number}", prompt)
     return {}
 
 
@@ -187,7 +218,14 @@ def _work_here(database: str, folder: str) -> dict[str, float]:
     return {"first": first, "last": last}
 
 
+def _write_here(database: str, writers: str, changes: str) -> dict[str, float]:
+    from noop_plans import changed_by_many
+
+    return {"rate": changed_by_many(database, int(writers), int(changes))}
+
+
 _PARTS = {
+    "write": _write_here,
     "overhead": _overhead_here,
     "recorded": _recorded_here,
     "flat": _flat_here,

@@ -18,8 +18,12 @@ from agents.claude_code import MODEL, ClaudeCode
 from agents.codex import Codex
 from agents.driver import Driver as Agent
 from agents.fakes.anthropic import FakeAnthropic
+from agents.fakes.gemini import FakeGemini
 from agents.fakes.openai import FakeOpenAI
 from agents.fakes.turns import Call, Seen, Tokens, Turn, call, fail, say
+from agents.gemini import MODEL as GEMINI
+from agents.gemini import Gemini
+from agents.opencode import OpenCode
 from agents.workshop import Workshop
 from holdfast.model.entry import FeedbackRecorded
 from holdfast.project.settings import Settings, load_settings
@@ -36,6 +40,8 @@ from holdfast.workflows.drivers.protocol import (
     TaskOutcome,
 )
 from workflows.drivers.recorder import Recorder, assignment, is_running, wait_for
+
+LOST = "11111111-1111-4111-8111-111111111111"
 
 
 class Bench:
@@ -82,6 +88,86 @@ def codex_bench(environ: Workshop, monkeypatch: pytest.MonkeyPatch) -> Iterator[
         settings = load_settings(cwd=environ.project)
         words = ("--dangerously-bypass-approvals-and-sandbox", "--dangerously-bypass-hook-trust")
         yield Bench(agent, replace(settings, codex_args=words))
+
+
+@pytest.fixture
+def gemini_bench(environ: Workshop, monkeypatch: pytest.MonkeyPatch) -> Iterator[Bench]:
+    with FakeGemini() as model:
+        agent = Gemini(environ, model)
+        for name, value in agent.environ.items():
+            monkeypatch.setenv(name, value)
+        settings = load_settings(cwd=environ.project)
+        yield Bench(agent, replace(settings, gemini_args=("--model", GEMINI, "--yolo")))
+
+
+@pytest.fixture
+def opencode_bench(environ: Workshop, monkeypatch: pytest.MonkeyPatch) -> Iterator[Bench]:
+    with FakeOpenAI() as model:
+        agent = OpenCode(environ, model)
+        agent.compact_by_itself(True)  # the driver turns that off
+        for name, value in agent.environ.items():
+            monkeypatch.setenv(name, value)
+        yield Bench(agent, replace(load_settings(cwd=environ.project), context_window=agent.window))
+
+
+@pytest.fixture(params=["gemini", "opencode"])
+def other_bench(request: pytest.FixtureRequest) -> Bench:
+    return request.getfixturevalue(f"{request.param}_bench")
+
+
+def test_the_other_two_tell_usage_session_and_answer_and_talk_on(other_bench: Bench) -> None:
+    bench, first, second = other_bench, Tokens(10, 20, 3_000), Tokens(11, 21, 4_000)
+    bench.model.then(bench.agent.shell("echo made > made.txt", first), say("The number is 4711.", second))
+    context = "# Handover\n" + "\n".join(f"- fact {number}" for number in range(2_000)) + "\nLAST-FACT"
+    assert bench.work("Find the number", context=context) == Done("The number is 4711.")
+    assert (bench.project / "made.txt").read_text() == "made\n"
+    assert bench.report.tokens == [(3_010, 20), (4_011, 21)]
+    assert bench.report.tool_calls == 1
+    assert bench.report.calls[-1].utilization_percent == pytest.approx(4_032 / bench.agent.window)
+    assert context in bench.model.main[0].text
+    session = bench.report.sessions[-1]
+    assert (session.agent, session.transcript is not None) == (bench.agent.name, True)
+    bench.model.then(say("As I said."))
+    bench.work("Say it again", context=context, agent_session=session)
+    assert bench.report.sessions[-1].id == session.id
+    assert "The number is 4711." in bench.prompt()
+    assert bench.prompt().count("LAST-FACT") == 1
+
+
+def test_the_other_two_go_on_from_exhaustion_with_the_context_in_the_first_request(
+    other_bench: Bench,
+) -> None:
+    bench = other_bench
+    words = "The input token count (1200000) exceeds the maximum number of tokens allowed (1048576)."
+    full = fail(400, code="context_length_exceeded", type="invalid_request_error", message=words)
+    bench.model.then(bench.agent.shell("echo one"), full)
+    outcome = bench.work("Find the number")
+    assert isinstance(outcome, Exhausted)
+    assert "context window is full" in outcome.reason
+    session = bench.report.sessions[-1]
+    bench.model.then(say("Going on."))
+    earlier = EarlierSession("exhaustion", session, 0.9)
+    went_on = bench.work("Go on", earlier=earlier, context="# Handover\nBe kind.", message="Mind the gap")
+    assert went_on == Done("Going on.")
+    assert bench.report.sessions[-1].id != session.id
+    assert all(word in bench.prompt() for word in ("Be kind.", "The user says: Mind the gap", "Go on"))
+    assert "Find the number" not in bench.prompt()
+    lost = DriverSession(
+        "ses_1111111111111111111111" if bench.agent.name == "opencode" else LOST, bench.agent.name
+    )
+    bench.model.then(say("Anew."))
+    assert bench.work("Go on", agent_session=lost, context="# Handover\nBe kind.") == Done("Anew.")
+
+
+def test_the_other_two_end_with_all_they_started(other_bench: Bench) -> None:
+    test_a_stop_ends_the_agent_and_the_commands_of_its_tools(other_bench)
+
+
+def test_a_refused_key_of_the_other_two_is_a_failure_in_clear_words(other_bench: Bench) -> None:
+    other_bench.model.then(*[fail(401, type="authentication_error", message="invalid x-api-key")] * 4)
+    outcome = other_bench.work()
+    assert isinstance(outcome, Failed)
+    assert "key" in outcome.reason.lower()
 
 
 @pytest.fixture(params=["claude", "codex"])
@@ -175,7 +261,7 @@ def test_an_old_conversation_with_room_is_taken_up_again(bench: Bench) -> None:
 
 def test_a_conversation_it_no_longer_knows_is_begun_anew(bench: Bench) -> None:
     bench.model.then(say("Anew."))
-    lost = DriverSession("11111111-1111-4111-8111-111111111111", _agent(bench))
+    lost = DriverSession(LOST, _agent(bench))
     assert bench.work("Go on", agent_session=lost, context="# Handover\nBe kind.") == Done("Anew.")
     assert "Be kind." in bench.prompt()
 
@@ -291,7 +377,7 @@ def test_a_stop_ends_the_agent_and_the_commands_of_its_tools(bench: Bench) -> No
     assert outcome == TaskInterrupted("somebody asked")
     for pid in pids.read_text().split():
         wait_for(lambda pid=pid: not is_running(int(pid)))
-    assert bench.report.tokens == [(100, 20)]
+    assert bench.report.tokens == [] if bench.agent.may_tell_usage_late else [(100, 20)]
 
 
 def test_a_session_that_was_stopped_can_be_gone_on_with(bench: Bench) -> None:

@@ -460,8 +460,8 @@ class TestResume:
             hub.pause()
             gate.open.set()
             await task
-            changed = two_steps(gate)
-            changed.node(lambda step: 3, name="third", after="second")
+            changed = Flow("two")
+            changed.node(lambda step: 3, name="another")
             with pytest.raises(FlowChangedError, match="'two'") as raised:
                 await Hub(changed, store=store).resume("s1", "go on")
             assert "original flow" in str(raised.value.hint)
@@ -481,7 +481,7 @@ class TestResume:
             there = Hub(store=store)
             task = await at_the_gate(there, gate)
             far: Runner = {"host": "far/away", "process": {"pid": 1, "started": None}, "token": "x"}
-            claimed = store.claim("s1", far, there._now(), lambda session: None, "elsewhere")
+            claimed = store.claim("s1", far, there._now(), lambda *_: None, "elsewhere")
             assert claimed.session.claim == 2
             here = Hub(two_steps(gate), store=store)
             gate.open.set()

@@ -8,12 +8,14 @@ from contextvars import ContextVar
 from typing import Any
 
 import pytest
+from pydantic import BaseModel
 
 from flow.harness import play
 from holdfast.base.errors import ConflictError, NodeFailedError, SessionAlreadyRunningError
 from holdfast.flow.graph import Flow
 from holdfast.flow.hub import Hub
 from holdfast.flow.step import Step
+from holdfast.flow.store import MemoryFlowStore
 
 
 def give(value: Any) -> Callable[[Step], Any]:
@@ -419,3 +421,45 @@ def test_only_items_of_a_loop_have_an_item() -> None:
     flow.node(lambda step: step.item, name="node")
     with pytest.raises(NodeFailedError, match="foreach"):
         run(flow)
+
+
+def test_a_loop_runs_until_its_output_is_right_and_a_resume_allows_as_many_rounds_again() -> None:
+    ran: list[int] = []
+    inner = Flow("round")
+    inner.node(lambda step: ran.append(step.input) or step.input + 1, name="more")
+
+    def loop(enough: int) -> Flow:
+        flow = Flow("loop")
+        flow.repeat(inner, name="grow", until=lambda output: output >= enough, at_most=4)
+        flow.node(lambda step: -step.received, name="then", after="grow")
+        return flow
+
+    async def scene() -> None:
+        store = MemoryFlowStore()
+        with pytest.raises(NodeFailedError, match="not done after 4 rounds") as raised:
+            await Hub(store=store).run(loop(15), 10, session_id="s1")
+        assert "as many rounds again" in str(raised.value.hint)
+        with pytest.raises(NodeFailedError, match="not done after 8 rounds"):
+            await Hub(loop(25), store=store).resume("s1", "more")
+        done = await Hub(loop(20), store=store).resume("s1", "more")
+        assert (done.outputs, ran) == ({"grow": 20, "then": -20}, [*range(10, 20)])
+
+    play(scene())
+
+
+class Chapter(BaseModel):
+    title: str
+    words: int
+
+
+def test_a_typed_step_receives_what_it_says_or_an_error_that_names_the_field() -> None:
+    flow = Flow("typed")
+    flow.node(lambda step: step.input, name="write")
+
+    @flow.node(after="write")
+    def count(step: Step[Chapter]) -> int:
+        return step.received.words * 2
+
+    assert play(Hub().run(flow, {"title": "tides", "words": 4})).outputs["count"] == 8
+    with pytest.raises(NodeFailedError, match=r"'count' received something else: words: .*integer"):
+        play(Hub().run(flow, {"title": "tides", "words": "many"}))

@@ -31,9 +31,9 @@ class FullDisk(MemoryFlowStore):
         super().__init__()
         self.room = room
 
-    def create(self, session: FlowSession) -> None:
+    def create(self, session: FlowSession, records: Sequence[Record] = ()) -> None:
         self._write()
-        super().create(session)
+        super().create(session, records)
 
     def append(self, session_id: str, claim: int, records: Sequence[Record]) -> None:
         self._write()
@@ -143,8 +143,8 @@ class SlowStore(MemoryFlowStore):
         super().__init__()
         self.asked = asyncio.Event()
 
-    def create(self, session: FlowSession) -> asyncio.Future[None]:  # type: ignore[override]
-        return self._later(lambda: super(SlowStore, self).create(session))
+    def create(self, *words: Any) -> asyncio.Future[None]:  # type: ignore[override]
+        return self._later(lambda: super(SlowStore, self).create(*words))
 
     def claim(self, *words: Any) -> asyncio.Future[Claimed]:  # type: ignore[override]
         return self._later(lambda: super(SlowStore, self).claim(*words))

@@ -290,18 +290,18 @@ def test_files_are_rewound_to_a_turn(agent: AgentSession) -> None:
         end_turn(agent)
     end(agent)
     (agent.project / "mine").write_text("mine, since\n")
-    planned = cli(agent, "rewind", "1", "--dry-run")
+    planned = agent.holdfast("rewind", "1", "--dry-run")
     assert planned.out.splitlines()[0] == "Would restore 3 files to the end of turn 1"
-    assert cli(agent, "rewind", "9").code == 1
-    assert "no turn of such a session" in cli(agent, "rewind", "1", "--session", "other").err
-    done = cli(agent, "rewind", "1", "--session", agent.session_id[:8], "--json")
+    assert agent.holdfast("rewind", "9").code == 1
+    assert "no turn of such a session" in agent.holdfast("rewind", "1", "--session", "other").err
+    done = agent.holdfast("rewind", "1", "--session", agent.session_id[:8], "--json")
     told = json.loads(done.out)
     assert (told["restored"], told["left"]) == (["made", "made2", "made3"], {})
     assert (agent.project / "made").read_text() == "agent 1\n"
     assert f"holdfast context --session {agent.session_id} --turns 1" in told["continue_with"].values()
-    assert cli(agent, *told["undo_with"][0].split()[1:]).code == 0
+    assert agent.holdfast(*told["undo_with"][0].split()[1:]).code == 0
     assert (agent.project / "made").read_text() == "agent 3\n"
-    assert cli(agent, "rewind", "0").code == 0
+    assert agent.holdfast("rewind", "0").code == 0
     assert [path.name for path in agent.project.glob("m*")] == ["mine"]
 
 

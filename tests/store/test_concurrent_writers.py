@@ -10,6 +10,7 @@ from holdfast.base.errors import ConflictError
 from holdfast.model.entry import Event, TaskFinished
 from holdfast.model.workflow import Issue, WorkflowStatus
 from holdfast.sessions.transitions import Core, Facts
+from holdfast.store.driver import Ordinary
 from holdfast.store.memory import MemoryStore
 from holdfast.store.protocol import Store
 from holdfast.store.sql import SqlStore
@@ -68,6 +69,29 @@ def test_threads_with_workflows_of_their_own_lose_nothing(store: Store) -> None:
 
     in_threads(work)
     assert_whole(list(store.events()), 15)
+
+
+def test_writers_on_postgresql_do_not_wait_for_each_other_and_readers_miss_nothing(
+    postgres_store: SqlStore,
+) -> None:
+    """A change that has its numbers is open: another is committed meanwhile, and is shown after it."""
+    store = postgres_store
+    for number in range(2):
+        store.apply(new(workflow(f"wf_{number}"), numbered(0)))
+    _, before = store.event_range()
+    seen: list[int] = []
+    reader = threading.Thread(target=lambda: seen.extend(event.seq for event in store.events(since=before)))
+    with store._engine.begin() as slow:  # pyright: ignore[reportPrivateUsage]
+        store._write_entries(Ordinary(slow), next_of(store.workflow("wf_0"), numbered(1)))  # pyright: ignore[reportPrivateUsage]
+        store.apply(next_of(store.workflow("wf_1"), numbered(1)))
+        (own,) = store.events(workflow_id="wf_1", since=before)
+        reader.start()
+        waiting = "SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND NOT granted"
+        while not slow.exec_driver_sql(waiting).scalar():
+            pass
+        assert seen == []
+    reader.join()
+    assert seen == [own.seq - 1, own.seq]
 
 
 def test_threads_on_one_workflow_win_each_revision_once(store: Store) -> None:

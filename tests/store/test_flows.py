@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -92,7 +92,7 @@ def completed(
     return Record(seq, "completed", path, store.pack(value)[0], taken)
 
 
-def anybody(_session: FlowSession) -> None:
+def anybody(_session: FlowSession, _records: Sequence[Record]) -> None:
     """Admits."""
 
 
@@ -104,7 +104,7 @@ async def claim(
     store: FlowStore,
     name: str = "s1",
     runner: Runner = ME,
-    admit: Callable[[FlowSession], None] = anybody,
+    admit: Callable[[FlowSession, Sequence[Record]], None] = anybody,
     message: str = "go on",
 ) -> Claimed:
     return await done(store.claim(name, runner, at(60), admit, message))
@@ -199,7 +199,7 @@ def test_a_claim_takes_the_session_and_adds_the_message_at_once(flows: FlowStore
 
 
 def test_a_claim_that_is_not_admitted_changes_nothing(flows: FlowStore) -> None:
-    def nobody(found: FlowSession) -> None:
+    def nobody(found: FlowSession, _records: Sequence[Record]) -> None:
         raise SessionAlreadyRunningError(f"{found.id} belongs to {found.runner}")
 
     async def scene() -> None:
@@ -213,7 +213,7 @@ def test_a_claim_that_is_not_admitted_changes_nothing(flows: FlowStore) -> None:
 
 
 def test_of_many_who_claim_at_once_one_gets_it(flows: FlowStore) -> None:
-    def if_paused(found: FlowSession) -> None:
+    def if_paused(found: FlowSession, _records: Sequence[Record]) -> None:
         if found.status != "paused":
             raise SessionAlreadyRunningError("too late")
 
@@ -265,16 +265,45 @@ def test_a_paused_session_can_be_aborted(flows: FlowStore) -> None:
     play(scene())
 
 
+def test_mail_is_numbered_for_each_session_and_what_was_said_is_on_record_when_it_is_claimed(
+    flows: FlowStore,
+) -> None:
+    async def scene() -> None:
+        await paused(flows, records=(completed(flows, 1, "a", 1),))
+        await paused(flows, "s2")
+        for kind, name, value in (("signal", "go", {"at": 1}), ("message", "", "hello"), ("pause", "", None)):
+            await done(flows.post("s1", kind, name, flows.pack(value)[0]))  # type: ignore[arg-type]
+        await done(flows.post("s2", "signal", "go", flows.pack(2)[0]))
+        sent: list[Any] = [("s1", 1, "signal", "go", {"at": 1}), ("s1", 2, "message", "", "hello")]
+        sent.append(("s1", 3, "pause", "", None))
+        assert await done(flows.mail({"s1": 0, "s2": 0})) == [*sent, ("s2", 1, "signal", "go", 2)]
+        assert await done(flows.mail({"s1": 2, "none": 0})) == sent[2:]
+        found = await claim(flows)
+        assert found.mail == tuple(sent)
+        assert [(each.seq, each.kind, each.path, each.value) for each in found.records] == [
+            (1, "completed", "a", 1),
+            (2, "message", "2", "hello"),
+            (3, "message", "", "go on"),
+        ]
+        assert (await claim(flows, message="again")).records[3:] == ((4, "message", "", "again", None),)
+        await done(flows.settle("s1", 3, (), Settlement("complete", at(90))))
+        with pytest.raises(SessionNotFoundError, match="complete"):
+            await done(flows.post("s1", "signal", "go", flows.pack(1)[0]))
+
+    play(scene())
+
+
 @pytest.mark.parametrize(
     "ask",
     [
         lambda store: store.load("none"),
+        lambda store: store.post("none", "signal", "go", store.pack(1)[0]),
         lambda store: store.append("none", 1, [completed(store, 1, "a", 1)]),
         lambda store: store.settle("none", 1, (), Settlement("complete", NOON)),
         lambda store: store.claim("none", ME, NOON, anybody, "go on"),
         lambda store: store.forget("none"),
     ],
-    ids=["load", "append", "settle", "claim", "forget"],
+    ids=["load", "post", "append", "settle", "claim", "forget"],
 )
 def test_what_is_not_there_is_not_found(flows: FlowStore, ask: Callable[[FlowStore], Any]) -> None:
     async def scene() -> None:

@@ -15,8 +15,8 @@ from holdfast.base.errors import (
 )
 from holdfast.model.entry import TaskFinished, TaskStarted, WorkflowPaused, WorkflowStatusChanged
 from holdfast.model.workflow import Workflow
-from holdfast.workflows.notices import _told
 from holdfast.workflows.plan import parse_plan
+from holdfast.workflows.runner_context import _told
 from holdfast.workflows.service import OrchestratorService
 from holdfast.workflows.worker import Here, Worker
 

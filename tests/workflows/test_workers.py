@@ -9,6 +9,7 @@ import signal
 import subprocess
 import sys
 import threading
+import time
 from pathlib import Path
 from typing import Any
 
@@ -16,16 +17,18 @@ import pytest
 
 from cli.harness import Place
 from holdfast.base.errors import ConflictError, SessionAlreadyRunningError
+from holdfast.base.faults import clear_traps, set_trap
 from holdfast.base.process import is_alive
 from holdfast.model.entry import SessionTaken, TaskFinished, TaskStarted
 from holdfast.model.statuses import Lease
 from holdfast.model.workflow import Workflow
 from holdfast.sessions.transitions import Facts
+from holdfast.testing import FixedClock
 from holdfast.workflows.drivers.guarded import attempt_mark
 from holdfast.workflows.engine import Engine
 from holdfast.workflows.lease import BEAT_SECONDS, LEASE_SECONDS, is_gone
 from holdfast.workflows.service import OrchestratorService
-from holdfast.workflows.worker import SWEEP_SECONDS, Worker
+from holdfast.workflows.worker import SWEEP_SECONDS, Here, Worker
 
 from .harness import PATIENCE, Workshop, plan_of, wait_for
 
@@ -147,6 +150,28 @@ def test_nothing_of_a_stopped_workers_task_runs_once_it_is_paused(workshop: Work
             service.pause_workflow(flow.id, force_after=0)
         assert not is_alive({"pid": int((workshop.project / "pid").read_text()), "started": None})
     assert _status(workshop, flow) == "paused"
+
+
+def test_a_runner_woken_after_its_lease_starts_nothing_of_what_another_has_taken(workshop: Workshop) -> None:
+    """It slept between the record of a task's start and the start itself."""
+    clock = FixedClock(time.time())
+    flow = start(workshop, "echo ran >> log")
+
+    def sleep() -> None:
+        clock.advance(60)
+        with workshop.service() as service:
+            service.core.take(flow.id, service.workflow(flow.id).run_id or "", "worker-elsewhere-1-aaa#1")
+
+    set_trap("task.starting", sleep)
+    try:
+        with Here(workshop.settings, clock=clock) as here:
+            here.claim = "worker-here-1-bbb#1"
+            taken = here.service.core.take(flow.id, flow.run_id or "", here.claim)
+            with pytest.raises(SessionAlreadyRunningError, match="taken over"):
+                here.run(taken)
+    finally:
+        clear_traps()
+    assert workshop.log() == []
 
 
 def test_who_was_too_slow_to_recover_a_workflow_ends_nothing(workshop: Workshop) -> None:
@@ -275,3 +300,28 @@ def test_what_is_due_goes_on_by_itself(workshop: Workshop) -> None:
     worker.stop()
     thread.join()
     assert workshop.log() == ["a"]
+
+
+@pytest.mark.timeout(120)
+def test_a_plan_is_run_on_a_schedule_until_that_is_removed(workshop: Workshop) -> None:
+    place, plan = workshop.place, workshop.project / "nightly.yaml"
+    plan.write_text("issue: {id: N, title: Nightly}\ntasks:\n  - {id: a, run: 'echo ran >> log'}\n")
+    refused = place.run("run", plan, "--every", "61 * * * *")
+    assert (refused.code, "not a schedule" in refused.err) == (2, True)
+    made = place.json("run", plan, "--every", "* * * * * *", "--keep-going")
+    assert (made["plan"], made["options"]) == (str(plan), {"keep_going": True})
+    worker = Worker(workshop.settings)
+    thread = threading.Thread(target=worker.run)
+    thread.start()
+    try:
+        wait_for(workshop.log)
+    finally:
+        worker.stop()
+        thread.join()
+    (listed,) = place.json("schedules")
+    assert (listed["schedule"], listed["every"]) == (made["schedule"], "* * * * * *")
+    with workshop.service() as service:
+        assert listed["last"][1] in {each.id for each in service.workflows()}
+    assert place.run("schedules", "--remove", made["schedule"]).code == 0
+    assert place.json("schedules") == []
+    assert place.run("schedules", "--remove", made["schedule"]).code == 1

@@ -937,6 +937,16 @@ export interface components {
             text: string;
         };
         /**
+         * AgreedPlan
+         * @description What the agent set out in its plan mode and the user agreed to.
+         */
+        AgreedPlan: {
+            /** Index */
+            index: number;
+            /** Text */
+            text: string;
+        };
+        /**
          * BackfillExpiredMessage
          * @description Some events after `since` were deleted: reload the state, then continue with the events that follow.
          */
@@ -1172,7 +1182,7 @@ export interface components {
         };
         /**
          * Edit
-         * @description The lines that an edit put into a file, without imports and comments where others are there.
+         * @description What an edit did to a file, in the form of a diff; of much that is new only what it defines.
          */
         Edit: {
             /** Index */
@@ -1439,6 +1449,11 @@ export interface components {
             names: string[];
             /** Path */
             path: string;
+            /**
+             * Purposes
+             * @default []
+             */
+            purposes: string[];
             /** Reads */
             reads: number;
             /** Refused */
@@ -1484,6 +1499,11 @@ export interface components {
              */
             earlier_summary: string;
             /**
+             * Edits
+             * @default []
+             */
+            edits: components["schemas"]["Edit"][];
+            /**
              * Failures
              * @default []
              */
@@ -1514,7 +1534,6 @@ export interface components {
              * @default
              */
             issue_text: string;
-            last_edit: components["schemas"]["Edit"] | null;
             last_step: components["schemas"]["LastStep"] | null;
             /**
              * Last Words
@@ -1536,6 +1555,7 @@ export interface components {
              * @default
              */
             next_task: string;
+            plan: components["schemas"]["AgreedPlan"] | null;
             /**
              * Recorded
              * @default []
@@ -1600,6 +1620,11 @@ export interface components {
              * @default 0
              */
             turns_dropped: number;
+            /**
+             * Unused
+             * @default []
+             */
+            unused: components["schemas"]["Unused"][];
         };
         /** GitChanges */
         GitChanges: {
@@ -1813,12 +1838,22 @@ export interface components {
          *     result said in a line, of an edit the names of what it changed.
          */
         Happening: {
+            /**
+             * About
+             * @default
+             */
+            about: string;
             /** Index */
             index: number;
             /** Kind */
             kind: string;
             /** Outcome */
             outcome: ("ok" | "error" | "interrupted" | "unknown") | null;
+            /**
+             * Result
+             * @default
+             */
+            result: string;
             /** Text */
             text: string;
             /**
@@ -3307,6 +3342,11 @@ export interface components {
          */
         Turn: {
             /**
+             * After
+             * @default
+             */
+            after: string;
+            /**
              * Asked
              * @default
              */
@@ -3417,6 +3457,18 @@ export interface components {
             type: string;
         } & {
             [key: string]: unknown;
+        };
+        /**
+         * Unused
+         * @description A function that an edit defines and that no edit of the session uses.
+         */
+        Unused: {
+            /** Index */
+            index: number;
+            /** Name */
+            name: string;
+            /** Path */
+            path: string;
         };
         /** UsageHistory */
         UsageHistory: {
@@ -3862,6 +3914,7 @@ export type AgentSession = components['schemas']['AgentSession'];
 export type AgentSessionPage = components['schemas']['AgentSessionPage'];
 export type AgentSessionReported = components['schemas']['AgentSessionReported'];
 export type AgentStep = components['schemas']['AgentStep'];
+export type AgreedPlan = components['schemas']['AgreedPlan'];
 export type BackfillExpiredMessage = components['schemas']['BackfillExpiredMessage'];
 export type Carried = components['schemas']['Carried'];
 export type ChangedFile = components['schemas']['ChangedFile'];
@@ -3966,6 +4019,7 @@ export type Turn = components['schemas']['Turn'];
 export type UndoRequest = components['schemas']['UndoRequest'];
 export type UndoResponse = components['schemas']['UndoResponse'];
 export type UnknownEntry = components['schemas']['UnknownEntry'];
+export type Unused = components['schemas']['Unused'];
 export type UsageHistory = components['schemas']['UsageHistory'];
 export type UsageMetrics = components['schemas']['UsageMetrics'];
 export type UsageReported = components['schemas']['UsageReported'];

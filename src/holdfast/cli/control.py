@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 
@@ -17,7 +18,11 @@ from holdfast.project.settings import Settings
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from datetime import datetime
+    from typing import NoReturn
+
     from holdfast.model.workflow import Workflow
+    from holdfast.workflows.engine import Engine
     from holdfast.workflows.service import Resumed
 
 _detach_option = click.option(
@@ -53,9 +58,12 @@ _optional_workflow = click.argument("workflow_id", metavar="[WORKFLOW]", require
 )
 @click.option("--retries", type=click.IntRange(0), help="Automatic retries of a task that fails.")
 @click.option("--keep-going", is_flag=True, default=None, help="Run independent tasks after one has failed.")
+@click.option("--every", metavar="CRON", help="Let workers run it on a schedule, in your time zone.")
 @_detach_option
 @common.json_option
-def run_command(plan: Path, cwd: Path | None, detach: bool, as_json: bool, **options: object) -> int:
+def run_command(
+    plan: Path, cwd: Path | None, every: str | None, detach: bool, as_json: bool, **options: object
+) -> int:
     """Run a plan, task by task, so that it can be paused and resumed.
 
     Ctrl-C pauses it when the running task ends.
@@ -65,6 +73,7 @@ def run_command(plan: Path, cwd: Path | None, detach: bool, as_json: bool, **opt
       holdfast run plan.yaml
       holdfast run plan.yaml --pause-every 5 --parallel 2
       holdfast run plan.yaml --detach
+      holdfast run nightly.yaml --every "0 3 * * *"
 
     \b
     A plan:
@@ -78,6 +87,9 @@ def run_command(plan: Path, cwd: Path | None, detach: bool, as_json: bool, **opt
 
     current = common.settings()
     wanted = read_plan(plan, **options)
+    if every is not None:
+        given = {name: value for name, value in options.items() if value is not None}
+        return _schedule(current, every, plan.absolute(), (cwd or current.worktree), given, as_json=as_json)
     with common.starting(current, detach=detach) as (service, here):
         workflow = service.start(wanted, cwd, claim=here.claim if here else None)
         started = f"Workflow {workflow.id} started"
@@ -92,6 +104,88 @@ def run_command(plan: Path, cwd: Path | None, detach: bool, as_json: bool, **opt
             click.echo(f"{started}: {workflow.issue.title} ({tasks})")
             click.echo(limit)
         return run_here(here, workflow, as_json=as_json)
+
+
+# ── schedules ──────────────────────────────────────────────────────────────────────────────────────
+
+
+def _schedule(
+    current: Settings, cron: str, plan: Path, worktree: Path | str, options: object, *, as_json: bool
+) -> int:
+    """The plan is read anew each time; one schedule a plan and worktree."""
+    from hashlib import sha256
+
+    folder = Path(worktree).absolute()
+    name = f"{plan.stem}-{sha256(f'{plan} {folder}'.encode()).hexdigest()[:6]}"
+    given = {"plan": str(plan), "worktree": str(folder), "options": options}
+    zone = _time_zone()
+    with _engine(current) as engine:
+        engine.schedule(name, cron, zone, given)
+    document = {"schedule": name, "every": cron, "zone": zone or "UTC", **given}
+    lines = (f"✓ Scheduled {name}: {cron} ({zone or 'UTC'})", "  Workers run it: holdfast worker")
+    common.tell(as_json, document, *lines, f"  Remove with: holdfast schedules --remove {name}")
+    return 0
+
+
+@contextmanager
+def _engine(current: Settings) -> Generator[Engine]:
+    from holdfast.base.errors import require_installed
+    from holdfast.workflows.service import OrchestratorService
+
+    if current.server:
+        raise InvalidInputError(
+            "schedules are kept in the database, and --server has its own",
+            hint="run this on the server's machine, or unset HOLDFAST_SERVER",
+        )
+    require_installed("schedules", "dbos")
+    from holdfast.workflows.engine import Engine
+
+    def nothing(*_: str) -> NoReturn:
+        raise AssertionError("nothing is run here")
+
+    with OrchestratorService(current), Engine(current.db, "schedules", nothing, concurrency=None) as engine:
+        yield engine
+
+
+def _time_zone() -> str | None:
+    """By the name that cron expressions are read in; None: UTC."""
+    name = os.environ.get("TZ") or os.path.realpath("/etc/localtime").partition("zoneinfo/")[2]
+    return name.removeprefix(":") if "/" in name else None
+
+
+@click.command("schedules")
+@click.option("--remove", "removed", metavar="SCHEDULE", help="Remove this schedule; what it started stays.")
+@common.json_option
+def schedules_command(removed: str | None, as_json: bool) -> None:
+    """List the plans that workers run on a schedule, and remove them.
+
+    \b
+    Examples:
+      holdfast schedules
+      holdfast schedules --remove nightly-1f9a3c
+    """
+    with _engine(common.settings()) as engine:
+        known = engine.schedules()
+        if removed is not None:
+            if removed not in {one.name for one in known}:
+                raise NotFoundError(f"no such schedule: {removed}", hint="`holdfast schedules` lists them")
+            engine.unschedule(removed)
+            common.tell(as_json, {"removed": removed}, f"✓ Schedule {removed} removed")
+            return
+        last = {one.name: engine.last_start(one.name) for one in known}
+    documents = [
+        {"schedule": one.name, "every": one.cron, "zone": one.zone, **one.given, "last": last[one.name]}
+        for one in known
+    ]
+    lines = [
+        f"{one.name}  {one.cron} ({one.zone})  {one.given['plan']}{_told(last[one.name])}" for one in known
+    ]
+    hint = 'No schedules. Make one with: holdfast run PLAN --every "0 3 * * *"'
+    common.tell(as_json, documents, *(lines or [hint]))
+
+
+def _told(last: tuple[datetime, str] | None) -> str:
+    return f"\n  last: {last[0]:%Y-%m-%d %H:%M} UTC, {common.in_a_line(last[1])}" if last else ""
 
 
 # ── resume ─────────────────────────────────────────────────────────────────────────────────────────
@@ -221,7 +315,7 @@ def _note_taken_up(current: Settings, resumed: Resumed) -> None:
 
 def _with_consent(resume: Callable[..., Resumed], accept_commands: bool) -> Resumed:
     """Commands from elsewhere are shown, and asked for where somebody can answer; `--yes` is no answer."""
-    from holdfast.workflows.foreign_commands import UnconfirmedCommandsError, shown
+    from holdfast.workflows.originals import UnconfirmedCommandsError, shown
 
     try:
         return resume(accept_commands=accept_commands)

@@ -47,6 +47,7 @@ COMMANDS = {
     "retry": "Retry a failed task, or all that failed, and continue.",
     "rewind": "Restore the files that an agent changed as they were at the end of TURN.",
     "run": "Run a plan, task by task, so that it can be paused and resumed.",
+    "schedules": "List the plans that workers run on a schedule, and remove them.",
     "serve": "Serve the dashboard and the API for this database.",
     "sessions": "List the coding agents' sessions in this project, and your own.",
     "share": "Share this project's sessions through a git remote.",
@@ -65,6 +66,7 @@ COMMANDS = {
 """Name and one line for `--help`; the module has the same name, unless it is in `_SHARED`."""
 _SHARED = {
     **dict.fromkeys(("approve", "cancel", "pause", "reject", "resume", "retry", "run", "skip"), "control"),
+    "schedules": "control",
     **dict.fromkeys(("context", "history"), "context"),
     **dict.fromkeys(("export", "import", "share"), "bundle"),
     **dict.fromkeys(("completion", "doctor", "prune", "reindex"), "doctor"),

@@ -5,20 +5,23 @@ from __future__ import annotations
 import asyncio
 import inspect
 from collections import deque
-from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterable, Sequence
 from contextvars import copy_context
 from time import perf_counter
 from types import CoroutineType
 from typing import Any, NamedTuple, cast
 
+from holdfast.base.clock import Clock
 from holdfast.base.errors import HoldfastError, InvalidInputError, NodeFailedError
 from holdfast.flow.bus import Bus
-from holdfast.flow.graph import CompiledFlow, Items
+from holdfast.flow.graph import CompiledFlow, Condition, Items
 from holdfast.flow.step import AbortSignal, FlowInterrupt, FlowPaused, Frame, Loop, Step, items_of
 from holdfast.flow.store import FlowStore, surely
 from holdfast.model.flow import (
+    WAIT,
     FlowSession,
     Interrupted,
+    Mail,
     NodeCompleted,
     NodeEvent,
     NodeFailed,
@@ -80,6 +83,9 @@ _TURN_SECONDS = 0.002
 """How long plain functions run one after the other before what they did is recorded and others get a turn."""
 
 
+_MORE_ROUNDS = "resume the session to allow as many rounds again"
+
+
 class _Finished(NamedTuple):
     step: Step
     value: Any
@@ -99,9 +105,15 @@ class Run:
         signal: AbortSignal,
         bus: Bus,
         request_stop: Callable[[bool, str | None], None],
+        clock: Clock,
     ) -> None:
         self.session_id = session.id
         self.signal = signal
+        self._clock = clock
+        self._has_changed = session.fingerprint != graph.fingerprint
+        """Nodes or edges were added since it was started."""
+        self._signals: dict[int, Mail] = {}
+        self._waiting: set[asyncio.Future[None]] = set()
         self.failures: list[NodeFailure] = []
         self.cancelled = False
         self.unrecorded: list[Record] = []
@@ -119,6 +131,7 @@ class Run:
         self._running: dict[asyncio.Task[Any], Step] = {}
         self._finished: list[_Finished] = []
         self._waker: asyncio.Future[None] | None = None
+        self._awaiting_record: list[asyncio.Future[None]] = []
         self._turn_ends = 0.0
 
     # What the hub and the steps ask.
@@ -147,12 +160,59 @@ class Run:
 
     def note_provider_session(self, step: Step) -> None:
         """Right away, so that even after a crash the agent can go on with its conversation."""
-        self._note(
-            "interrupted",
-            step.node_id,
-            {"partial": [], "provider_session": step.provider_session, "heard": False},
-        )
+        self._note_stand(step, [])
         self._wake()
+
+    def take_mail(self, mail: Iterable[Mail]) -> None:
+        """Messages go on record at once, signals when a node waits for them."""
+        for each in mail:
+            if each.number in self._progress.taken_mail:
+                continue
+            if each.kind == "message":
+                self._note("message", str(each.number), each.value)
+            elif each.kind == "signal":
+                self._signals[each.number] = each
+        _fire(self._waiting)
+        self._wake()
+
+    async def wait_for(self, step: Step, number: int, name: str | None, seconds: float | None) -> Any:
+        """What a signal of that name brought, once in the life of a session; None: for a time alone."""
+        key = f"{step.node_id}{WAIT}{number}"
+        stand = self._progress.given.get(key)
+        if stand is None:
+            stand = {"until": None if seconds is None else self._clock() + seconds}
+            await self._kept(key, stand)
+        if "until" in stand:
+            found = await self._arrival(name, stand["until"])
+            stand = {} if found is None else {"number": found.number, "value": found.value}
+            await self._kept(key, stand)
+        if name is not None and not stand:
+            raise TimeoutError(f"no signal {name!r} came in time")
+        return stand.get("value")
+
+    async def _kept(self, key: str, stand: dict[str, Any]) -> None:
+        self._note("given", key, stand)
+        await self._until_recorded()
+
+    async def _arrival(self, name: str | None, until: float | None) -> Mail | None:
+        while True:
+            for number, mail in self._signals.items():
+                if mail.name == name:
+                    return self._signals.pop(number)
+            self.signal.check()
+            left = None if until is None else until - self._clock()
+            if left is not None and left <= 0:
+                return None
+            await self._something(left)
+
+    async def _something(self, seconds: float | None) -> None:
+        """Until mail comes, the run is to stop, or this time has passed."""
+        waiter: asyncio.Future[None] = self._loop.create_future()
+        self._waiting.add(waiter)
+        try:
+            await asyncio.wait([waiter], timeout=seconds)
+        finally:
+            self._waiting.discard(waiter)
 
     def request_pause(self, reason: str | None) -> None:
         self._request_stop(True, reason)
@@ -163,7 +223,7 @@ class Run:
     # The walk.
 
     async def to_the_end(self) -> None:
-        self.signal.add_listener(self._cancel_if_aborted)
+        self.signal.add_listener(self._stop_waiting)
         try:
             self._turn_ends = perf_counter() + _TURN_SECONDS
             self._open(self._root)
@@ -173,7 +233,7 @@ class Run:
             await self._drop_everything()
             raise
         finally:
-            self.signal.remove_listener(self._cancel_if_aborted)
+            self.signal.remove_listener(self._stop_waiting)
 
     async def _turn_taken(self) -> bool:
         """One round of starting, recording or waiting; true when there is nothing left to do."""
@@ -214,6 +274,9 @@ class Run:
             self._call(step, node.body)
         elif node.kind == "foreach" and step.index < 0:
             self._open_loop(step)
+        elif node.kind == "repeat" and step.index < 0:
+            step.loop = Loop([step.received])
+            self._enqueue_item(step)
         else:
             self._open_inside(step)
 
@@ -257,12 +320,16 @@ class Run:
             self._fail(step, error)
 
     async def _listen(self, step: Step, stream: AsyncIterator[Any]) -> Any:
-        """An agent: between two messages it can be stopped."""
+        """An agent: what it says is in the store before it says more, and there it can be stopped."""
         if self._progress.queue:
             self._note("handed", step.node_id, None)
+            step.look_again()
         try:
             async for message in stream:
-                step.said.append(self._store.pack(message)[1])
+                said = self._store.pack(message)[1]
+                step.said.append(said)
+                self._note_stand(step, [said], heard=step.hear())
+                await self._until_recorded()
                 self._tell(NodeMessage, step, message=message)
                 if not step.has_answered:
                     self.signal.check()
@@ -339,25 +406,38 @@ class Run:
             self._fail(step, error)
             return
         taken, undecided = None, False
-        if step.index < 0 and step.frame.graph.decides[step.number]:
-            taken = self._decide(step, seen)
+        if conditions := self._conditions(step):
+            taken = self._decide(step, seen, conditions)
             undecided = taken is None
-        self._progress.seq += 1
-        self.unrecorded.append(Record(self._progress.seq, "completed", step.node_id, packed, taken))
+        self._record(step, packed, taken)
         self._finished.append(_Finished(step, seen, taken, undecided))
 
-    def _decide(self, step: Step, output: Any) -> tuple[str, ...] | None:
-        """Names of the nodes that conditional edges lead to; None where a condition failed."""
+    def _record(self, step: Step, packed: Any, taken: tuple[str, ...] | None) -> None:
+        self._progress.seq += 1
+        self.unrecorded.append(Record(self._progress.seq, "completed", step.node_id, packed, taken))
+
+    def _conditions(self, step: Step) -> list[tuple[str, Condition]]:
+        """What is asked of its output: by the edges that leave it, or by the loop whether it was the last."""
         graph = step.frame.graph
-        taken: list[str] = []
-        for target, when in graph.out[step.number]:
-            if when is None:
+        if step.index >= 0:
+            until = step.node.until
+            return [] if until is None else [("until", until)]
+        if not graph.decides[step.number]:
+            return []
+        return [(graph.names[target], when) for target, when in graph.out[step.number] if when is not None]
+
+    def _decide(
+        self, step: Step, output: Any, conditions: list[tuple[str, Condition]], known: tuple[str, ...] = ()
+    ) -> tuple[str, ...] | None:
+        """Those that hold, with a `#` those that do not; None where one failed. The `known` are not asked."""
+        taken = list(known)
+        for name, when in conditions:
+            if name in known or f"#{name}" in known:
                 continue
             try:
-                if when(output):
-                    taken.append(graph.names[target])
+                taken.append(name if when(output) else f"#{name}")
             except Exception as error:  # noqa: BLE001 - the user's condition
-                edge = f"{step.node_id} → {graph.names[target]}"
+                edge = f"{step.node_id} → {name}"
                 self._fail(step, NodeFailedError(f"the condition on the edge {edge} failed: {told(error)}"))
                 return None
         return tuple(taken)
@@ -374,26 +454,43 @@ class Run:
 
     async def _append(self) -> None:
         records, self.unrecorded = self.unrecorded, []
+        waiting, self._awaiting_record = self._awaiting_record, []
         pending = self._store.append(self.session_id, self._claim, records)
         if pending is not None:
             if await surely(pending):
                 self._cancel_from_outside()
             pending.result()
+        _fire(waiting)
+
+    def _until_recorded(self) -> asyncio.Future[None]:
+        """Done when all that is noted by now is in the store."""
+        waiter: asyncio.Future[None] = self._loop.create_future()
+        self._awaiting_record.append(waiter)
+        self._wake()
+        return waiter
 
     def _replay(self) -> None:
         """Complete what is on record, and what becomes ready by that and is on record, too."""
         while self._on_record:
             step = self._on_record.popleft()
             value, taken = self._recorded[step.node_id]
-            if taken is None and step.index < 0 and step.frame.graph.decides[step.number]:
-                taken = self._decide(step, value)  # a condition failed the last time
+            conditions = self._conditions(step)
+            if conditions and (taken is None or self._has_changed):
+                # One failed the last time, or the edge was not there.
+                known = () if taken is None else taken
+                taken = self._decide(step, value, conditions, known)
                 if taken is None:
                     continue
+                if taken != known:
+                    self._record(step, self._store.pack(value)[0], taken)
             self._complete(step, value, taken)
 
     def _complete(self, step: Step, value: Any, taken: tuple[str, ...] | None) -> None:
         if step.index >= 0:
-            self._complete_item(step, value)
+            if step.node.kind == "repeat":
+                self._complete_round(step, value, is_last="until" in (taken or ()))
+            else:
+                self._complete_item(step, value)
             return
         frame = step.frame
         frame.outputs[frame.graph.names[step.number]] = value
@@ -407,6 +504,20 @@ class Run:
         if loop.left == 0:
             self._finish(owner, loop.outputs)
         else:
+            self._enqueue_item(owner)
+
+    def _complete_round(self, step: Step, value: Any, *, is_last: bool) -> None:
+        node, loop = step.node, step.loop
+        owner = Step(self, step.frame, step.number, loop)
+        allowed = self._progress.given.get(owner.node_id, node.at_most)
+        if is_last:
+            self._finish(owner, value)
+        elif len(loop.items) >= allowed:
+            self._note("given", owner.node_id, allowed + node.at_most)
+            rounds = f"{len(loop.items)} rounds"
+            self._fail(owner, NodeFailedError(f"not done after {rounds}", hint=_MORE_ROUNDS))
+        else:
+            loop.items.append(value)
             self._enqueue_item(owner)
 
     def _follow_edges(self, frame: Frame, number: int, taken: tuple[str, ...] | None) -> None:
@@ -426,9 +537,12 @@ class Run:
         """It unwound in its middle. Where nobody had asked for that, it asks for it itself."""
         if interrupt is not None and not self.signal.aborted:
             self._request_stop(isinstance(interrupt, FlowPaused), interrupt.reason)
-        said = {"partial": step.said, "provider_session": step.provider_session, "heard": True}
-        self._note("interrupted", step.node_id, said)
+        self._note_stand(step, [], heard=step.hear())
         self._tell(NodeInterrupted, step)
+
+    def _note_stand(self, step: Step, said: list[Any], heard: int = 0) -> None:
+        stand = {"partial": said, "provider_session": step.provider_session, "heard": heard}
+        self._note("interrupted", step.node_id, stand)
 
     def _note(self, kind: RecordKind, path: str, value: Any, packed: Any = None) -> None:
         """A record that is not an output; it goes with the next commit."""
@@ -443,7 +557,8 @@ class Run:
     def _is_aborted(self) -> bool:
         return self.signal.aborted and not self.signal.resumable
 
-    def _cancel_if_aborted(self) -> None:
+    def _stop_waiting(self) -> None:
+        _fire(self._waiting)
         if self._is_aborted:
             self._cancel_running()
 
@@ -480,6 +595,12 @@ class Run:
             self._bus.tell(event, self.session_id, node_id=step.node_id, **details)
         else:
             self._bus.count()
+
+
+def _fire(waiting: Iterable[asyncio.Future[None]]) -> None:
+    for waiter in waiting:
+        if not waiter.done():
+            waiter.set_result(None)
 
 
 async def _awaited(awaitable: Awaitable[Any]) -> Any:

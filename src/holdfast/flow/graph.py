@@ -9,11 +9,24 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from graphlib import CycleError, TopologicalSorter
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeVar, cast, overload
+from typing import (
+    TYPE_CHECKING,
+    Any,
+    Literal,
+    NamedTuple,
+    TypeVar,
+    cast,
+    get_args,
+    get_origin,
+    get_type_hints,
+    overload,
+)
+
+from pydantic import TypeAdapter
 
 from holdfast.base.errors import InvalidFlowError
 
@@ -25,13 +38,14 @@ NodeBody = Callable[["Step"], Any]
 Condition = Callable[[Any], object]
 """Sees the output of the node that the edge comes from."""
 Items = Callable[["Step"], Iterable[Any]]
-NodeKind = Literal["node", "foreach", "subflow"]
+NodeKind = Literal["node", "foreach", "repeat", "subflow"]
 NodeNames = str | Sequence[str]
 F = TypeVar("F", bound=NodeBody)
 
 NODES_AT_ONCE = 128
 ITEMS_AT_ONCE = 8
 _RESERVED = "/#"
+_INSTEAD_OF_CYCLES = "use repeat, which ends after so many rounds, or foreach"
 
 
 class Edge(NamedTuple):
@@ -49,6 +63,10 @@ class Node:
     """Runs in place of a body: once, or for each item."""
     over: str | Items = ""
     at_most: int = ITEMS_AT_ONCE
+    """How many items of a `foreach` run at a time, or how many rounds of a `repeat` there are."""
+    until: Condition | None = None
+    expects: TypeAdapter[Any] | None = None
+    """Of what it receives, where its step says so: `Step[int]`."""
     takes: NodeBody | None = None
     """Gives a flow inside its input, where that is not simply what the node receives."""
 
@@ -97,7 +115,7 @@ class Flow:
         """Add a node: as a decorator or called with a function. `when` is on every edge of `after`."""
         if body is None:
             return partial(self.node, name=name, after=after, when=when)
-        self._add(Node(_name_of(body, name), "node", body=body), after, when)
+        self._add(Node(_name_of(body, name), "node", body=body, expects=_expected(body)), after, when)
         return body
 
     def foreach(
@@ -132,6 +150,31 @@ class Flow:
             at_most=at_most,
         )
         self._add(node, before, when)
+        return body
+
+    def repeat(
+        self,
+        body: NodeBody | Flow | None = None,
+        /,
+        *,
+        until: Condition,
+        at_most: int,
+        name: str | None = None,
+        after: NodeNames = (),
+        when: Condition | None = None,
+    ) -> Any:
+        """Add a node that runs `body` (a function or a flow) until its output is right; that is its own.
+
+        A round's `item` is the output of the round before, at first what the node receives. It fails after
+        `at_most` rounds; a resume then allows as many again.
+        """
+        if body is None:
+            return partial(self.repeat, until=until, at_most=at_most, name=name, after=after, when=when)
+        called = _name_of(body, name)
+        _check_limit(called, at_most)
+        inner = body if isinstance(body, Flow) else None
+        given = None if isinstance(body, Flow) else body
+        self._add(Node(called, "repeat", given, inner, at_most=at_most, until=until), after, when)
         return body
 
     def subflow(
@@ -216,6 +259,7 @@ class Flow:
                 index[node.over] if isinstance(node.over, str) and node.over else -1 for node in nodes
             ),
             inner=tuple(node.flow.compile() if node.flow else None for node in nodes),
+            number=index,
         )
 
     def _check_names(self) -> None:
@@ -234,7 +278,8 @@ class Flow:
             names = list(self._nodes)
             circle = " → ".join(names[number] for number in cast("list[int]", error.args[1]))
             raise InvalidFlowError(
-                f"flow {self.name!r} contains a cycle: {circle}", hint="use foreach to repeat something"
+                f"flow {self.name!r} contains a cycle: {circle}",
+                hint=_INSTEAD_OF_CYCLES,
             ) from None
 
     def _check_reachable(self, start: Sequence[int], out: Sequence[Sequence[tuple[int, Any]]]) -> None:
@@ -284,6 +329,51 @@ class CompiledFlow:
     over: tuple[int, ...]
     """The node whose output a `foreach` goes through, or -1."""
     inner: tuple[CompiledFlow | None, ...]
+    number: Mapping[str, int]
+
+    def has_place(self, path: str) -> bool:
+        """Whether there is a node that what is on record under this path can belong to."""
+        graph: CompiledFlow | None = self
+        for name, item in _segments(path):
+            if graph is None or name not in graph.number:
+                return False
+            number = graph.number[name]
+            if item and graph.nodes[number].kind not in ("foreach", "repeat"):
+                return False
+            graph = graph.inner[number]
+        return True
+
+    def redone_from(self, path: str) -> tuple[tuple[str, ...], frozenset[str]]:
+        """If this node runs again: paths that are void with all below them, and those that are void alone."""
+        graph, prefix = self, ""
+        void: list[str] = []
+        around: set[str] = set()
+        for name, item in _segments(path):
+            number = graph.number[name]
+            void += [prefix + graph.names[each] for each in graph.after(number)]
+            own = f"{prefix}{name}#{item}" if item else prefix + name
+            around |= {prefix + name, own}
+            if graph.nodes[number].kind == "repeat":  # later rounds come from earlier ones
+                return (*void, prefix + name), frozenset(around)
+            prefix = f"{own}/"
+            graph = graph.inner[number] or graph
+        return (*void, path), frozenset(around)
+
+    def after(self, number: int) -> set[int]:
+        """All nodes that come after this one."""
+        found: set[int] = set()
+        left = [number]
+        while left:
+            new = {target for target, _ in self.out[left.pop()]} - found
+            found |= new
+            left += new
+        return found
+
+
+def _segments(path: str) -> list[tuple[str, str]]:
+    """Names with the number of the item or none, from the outside in."""
+    parts = [segment.partition("#") for segment in path.split("/")]
+    return [(name, item) for name, _, item in parts]
 
 
 def _innermost_first(outer: Flow) -> list[Flow]:
@@ -298,7 +388,8 @@ def _innermost_first(outer: Flow) -> list[Flow]:
             found[flow] = None
         elif flow in above:
             raise InvalidFlowError(
-                f"flow {flow.name!r} contains itself", hint="use foreach to repeat something"
+                f"flow {flow.name!r} contains itself",
+                hint=_INSTEAD_OF_CYCLES,
             )
         elif flow not in found:
             above[flow] = None
@@ -316,6 +407,19 @@ def _name_of(body: Any, name: str | None) -> str:
     if not found or found == "<lambda>":
         raise InvalidFlowError("a node made from a lambda or an object needs a name", hint="name=…")
     return found
+
+
+def _expected(body: Any) -> TypeAdapter[Any] | None:
+    """What `step: Step[…]` says that the node receives."""
+    from holdfast.flow.step import Step
+
+    try:
+        hints = get_type_hints(body)
+    except (NameError, TypeError):  # names that are there for type checkers alone, or not a function
+        return None
+    found = [hint for name, hint in hints.items() if name != "return" and get_origin(hint) is Step]
+    wanted = get_args(found[0])[0] if found else Any
+    return None if wanted is Any or isinstance(wanted, TypeVar) else TypeAdapter(wanted)
 
 
 def _check_limit(name: str, at_most: int) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import os
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
 from datetime import datetime
@@ -19,7 +19,7 @@ from holdfast.base.errors import (
     SessionAlreadyRunningError,
     SessionNotFoundError,
 )
-from holdfast.base.ids import new_id
+from holdfast.base.ids import new_id as make_id
 from holdfast.base.process import ProcessIdentity, identify, is_alive, machine
 from holdfast.base.redact import redact
 from holdfast.flow.bus import Bus, Subscription
@@ -28,19 +28,25 @@ from holdfast.flow.graph import CompiledFlow, Flow
 from holdfast.flow.step import AbortController, AbortSignal
 from holdfast.flow.store import FlowStore, MemoryFlowStore, surely
 from holdfast.model.flow import (
-    ENDED,
+    RECORD_VERSION,
+    WAIT,
     Claimed,
     FlowPausedEvent,
     FlowResumed,
     FlowSession,
     FlowStatus,
+    Mail,
+    MailKind,
     Progress,
+    Record,
     Runner,
     SessionAborted,
     SessionEnded,
     SessionStarted,
     SessionState,
     Settlement,
+    check_open,
+    has_mail,
     progress,
     session_not_found,
     settled,
@@ -72,17 +78,16 @@ class HeldSession:
     """Done when the run has come to rest. A paused session may still have nodes finishing their step."""
     status: FlowStatus = "running"
     claim: int = 1
+    run: Run | None = None
+    mail_read: int = 0
+    """The number of the last mail that it was given."""
     resuming: bool = False
     has_children: bool = False
 
 
 def admit(session: FlowSession, runner: Runner, *, takeover: bool) -> None:
     """Raise unless this runner may have the session."""
-    session.check_version()
-    if session.status in ENDED:
-        raise SessionNotFoundError(
-            f"session {session.id} is not paused: it is {session.status}", hint="start a new run"
-        )
+    check_open(session)
     holder = session.runner
     if session.status != "running" or holder is None or takeover or holder["token"] == runner["token"]:
         return
@@ -110,13 +115,22 @@ log = logging.getLogger("holdfast.flow")
 
 T = TypeVar("T")
 
+MAIL_EVERY = 0.25
+"""Seconds between two looks at what other processes sent to the sessions that run here."""
+
 _current: ContextVar[SessionContext | None] = ContextVar("holdfast_session", default=None)
 
 
 class Hub:
     """`flows` are those that sessions of other processes may be resumed with."""
 
-    def __init__(self, *flows: Flow, store: FlowStore | None = None, clock: Clock = system_clock) -> None:
+    def __init__(
+        self,
+        *flows: Flow,
+        store: FlowStore | None = None,
+        clock: Clock = system_clock,
+        mail_every: float = MAIL_EVERY,
+    ) -> None:
         self.store: FlowStore = store or MemoryFlowStore()
         self._clock = clock
         self._bus = Bus(clock)
@@ -127,7 +141,9 @@ class Hub:
         self._last_ended: FlowStatus = "idle"
         self._everything = AbortController()
         self._unwatched: set[asyncio.Future[Any]] = set()
-        self._token = new_id("hub", clock())
+        self._mail_every = mail_every
+        self._next_look: asyncio.TimerHandle | None = None
+        self._token = make_id("hub", clock())
         self._host = machine()
         self._me: ProcessIdentity = {"pid": 0, "started": None}
         for flow in flows:
@@ -151,12 +167,31 @@ class Hub:
 
         A node that fails raises `NodeFailedError`; the session is paused then, and `resume` tries again.
         """
+        held, session, cancelled = await self._created(flow, input, session_id, parent_id)
+        return await self._go(held, session, Progress(), cancelled=cancelled)
+
+    async def start(
+        self,
+        flow: Flow,
+        input: Any = None,  # noqa: A002 - as above
+        *,
+        session_id: str | None = None,
+        parent_id: str | None = None,
+    ) -> asyncio.Task[SessionState]:
+        """As `run`, but returns once the session is stored and can be reached; await the task for its end."""
+        held, session, cancelled = await self._created(flow, input, session_id, parent_id)
+        return asyncio.create_task(self._go(held, session, Progress(), cancelled=cancelled))
+
+    async def _created(
+        self, flow: Flow, given: Any, session_id: str | None, parent_id: str | None
+    ) -> tuple[HeldSession, FlowSession, bool]:
+        """In the store and in our books; whether we were cancelled meanwhile."""
         self.register(flow)
         graph = self._flows[flow.name]
-        packed, given = self.store.pack(input)
+        packed, seen = self.store.pack(given)
         now = self._now()
         session = FlowSession(
-            id=session_id or new_id("flow", self._clock()),
+            id=session_id or make_id("flow", self._clock()),
             flow=graph.name,
             fingerprint=graph.fingerprint,
             status="running",
@@ -176,7 +211,7 @@ class Hub:
             held.under_way.set_result(None)
             raise
         self._bus.tell(SessionStarted, session.id, flow=graph.name)
-        return await self._go(held, replace(session, input=given), Progress(), cancelled=cancelled)
+        return held, replace(session, input=seen), cancelled
 
     async def resume(self, session_id: str, message: str, *, takeover: bool = False) -> SessionState:
         """Go on with a paused session, or one whose process was killed. `message` is for its agents.
@@ -198,7 +233,40 @@ class Hub:
         held = self._hold(session, graph)
         heard = {said: None for node in found.interrupted.values() for said in node.messages}
         self._bus.tell(FlowResumed, session_id, messages=(*heard, *found.queue))
-        return await self._go(held, session, found, cancelled=cancelled)
+        return await self._go(held, session, found, cancelled=cancelled, mail=claimed.mail)
+
+    async def fork(self, session_id: str, node_id: str, *, new_id: str | None = None) -> SessionState:
+        """A copy of a session, paused before this node: it and all after it run again there.
+
+        What other nodes put out is kept; those that were stopped in their middle start afresh.
+        """
+        source = await _done(self.store.load(session_id))
+        graph = self._check_flow(source.session, source.records)
+        if not graph.has_place(node_id):
+            raise NotFoundError(
+                f"flow {graph.name!r} has no node {node_id!r}", hint=f"its nodes are {', '.join(graph.names)}"
+            )
+        now = self._now()
+        session = replace(
+            source.session,
+            id=new_id or make_id("flow", self._clock()),
+            status="paused",
+            input=self.store.pack(source.session.input)[0],
+            parent_id=None,
+            created_at=now,
+            updated_at=now,
+            paused_at=now,
+            node_id=node_id,
+            reason=f"forked from {session_id} at {node_id}",
+            claim=1,
+            runner=None,
+        )
+        kept = [
+            record._replace(seq=seq, value=self.store.pack(record.value)[0])
+            for seq, record in enumerate(_kept(source.records, graph, node_id), start=1)
+        ]
+        await _surely_done(self.store.create(session, kept))
+        return await self.state(session.id)
 
     async def _come_to_rest(self, held: HeldSession) -> None:
         """A session that is paused may have nodes finishing their step; one resume waits for them."""
@@ -216,9 +284,9 @@ class Hub:
     ) -> tuple[Claimed, bool]:
         runner = self._runner()
 
-        def check(session: FlowSession) -> None:
+        def check(session: FlowSession, records: Sequence[Record]) -> None:
             admit(session, runner, takeover=takeover)
-            self._check_flow(session)
+            self._check_flow(session, records)
 
         try:
             return await _surely_done(self.store.claim(session_id, runner, self._now(), check, message))
@@ -230,21 +298,36 @@ class Hub:
             if before is not None:
                 before.resuming = False
 
-    def _check_flow(self, session: FlowSession) -> None:
+    def _check_flow(self, session: FlowSession, records: Sequence[Record]) -> CompiledFlow:
+        """The flow may have gained nodes since, as long as all that is on record has its place in it."""
         graph = self._flows.get(session.flow)
         if graph is None:
             raise NotFoundError(
                 f"session {session.id} is a run of flow {session.flow!r}, which this hub does not know",
                 hint="register the flow with the hub: Hub(flow, …) or hub.register(flow)",
             )
-        if graph.fingerprint != session.fingerprint:
+        if graph.fingerprint == session.fingerprint:
+            return graph
+        if session.record_version < RECORD_VERSION:
             raise FlowChangedError(
                 f"flow {session.flow!r} does not match the one session {session.id} "
                 "ran: nodes or edges differ"
             )
+        for record in records:
+            if record.kind != "message" and not graph.has_place(record.path.partition(WAIT)[0]):
+                raise FlowChangedError(
+                    f"flow {session.flow!r} has no place for {record.path!r}, which session {session.id} ran"
+                )
+        return graph
 
     async def _go(
-        self, held: HeldSession, session: FlowSession, found: Progress, *, cancelled: bool
+        self,
+        held: HeldSession,
+        session: FlowSession,
+        found: Progress,
+        *,
+        cancelled: bool,
+        mail: Sequence[Mail] = (),
     ) -> SessionState:
         held.claim = session.claim
         context = held.context
@@ -253,8 +336,12 @@ class Hub:
         def request_stop(resumable: bool, reason: str | None) -> None:
             self._stop(held, resumable=resumable, reason=reason)
 
-        run = Run(held.graph, session, found, self.store, signal, self._bus, request_stop)
+        run = Run(held.graph, session, found, self.store, signal, self._bus, request_stop, self._clock)
         run.cancelled = cancelled
+        held.run = run
+        run.take_mail(mail)
+        held.mail_read = len(mail)
+        self._look_for_mail()
         token = _current.set(context)
         try:
             await run.to_the_end()
@@ -301,6 +388,91 @@ class Hub:
         elif settlement.status == "complete":
             self._let_go(held, "complete")
             self._bus.tell(SessionEnded, session_id)
+
+    # From outside: a session of any process on the same store.
+
+    async def send(self, session_id: str, name: str, value: Any = None) -> None:
+        """A signal for the next node that waits for this name; kept until then."""
+        await self._post(session_id, "signal", name, value)
+
+    async def say(self, session_id: str, message: str) -> None:
+        """A message for the next agent that starts, or goes on after a pause."""
+        if not message.strip():
+            raise InvalidInputError("the message is empty", hint="say what the agent should know")
+        await self._post(session_id, "message", "", message)
+
+    async def stop(self, session_id: str, *, resumable: bool = False, reason: str | None = None) -> None:
+        """Abort a session, or with `resumable` pause it. One that another process runs is asked to stop."""
+        held = self._running.get(session_id)
+        if held is not None:
+            self._stop_with_children(held, resumable, reason)
+            return
+        found = await _done(self.store.load(session_id))
+        check_open(found.session)
+        if resumable and found.session.status == "paused":
+            return
+        runner = self._runner()
+        try:
+            claimed, _ = await _surely_done(
+                self.store.claim(
+                    session_id,
+                    runner,
+                    self._now(),
+                    lambda session, _: admit(session, runner, takeover=False),
+                    None,
+                )
+            )
+        except SessionAlreadyRunningError:
+            await self._post(session_id, "pause" if resumable else "abort", "", reason)
+            return
+        end = Settlement("paused" if resumable else "aborted", self._now(), None, reason)
+        await _surely_done(self.store.settle(session_id, claimed.session.claim, (), end))
+        if (rested := self._sessions.get(session_id)) is not None and not resumable:
+            self._let_go(rested, "aborted")
+            self._bus.tell(SessionAborted, session_id, reason=reason)
+
+    async def _post(self, session_id: str, kind: MailKind, name: str, value: Any) -> None:
+        await _surely_done(self.store.post(session_id, kind, name, self.store.pack(value)[0]))
+        self._look_for_mail(at_once=True)
+
+    def _look_for_mail(self, *, at_once: bool = False) -> None:
+        if self._next_look is not None:
+            if not at_once:
+                return
+            self._next_look.cancel()
+        loop = asyncio.get_running_loop()
+        self._next_look = loop.call_later(0 if at_once else self._mail_every, self._ask_for_mail)
+
+    def _ask_for_mail(self) -> None:
+        self._next_look = None
+        since = {name: held.mail_read for name, held in self._running.items() if held.run is not None}
+        if not since:
+            return
+        found = self.store.mail(since)
+        if isinstance(found, asyncio.Future):
+            found.add_done_callback(self._mail_came)
+        else:
+            self._deliver(found)
+
+    def _mail_came(self, pending: asyncio.Future[list[Mail]]) -> None:
+        if pending.cancelled():
+            return
+        if (error := pending.exception()) is not None:
+            log.warning("could not look for messages: %s", error)
+        self._deliver([] if error else pending.result())
+
+    def _deliver(self, mail: Sequence[Mail]) -> None:
+        for each in mail:
+            held = self._running.get(each.session_id)
+            if held is None or held.run is None or each.number <= held.mail_read:
+                continue
+            held.mail_read = each.number
+            if each.kind in ("pause", "abort"):
+                self._stop_with_children(held, each.kind == "pause", each.value)
+            else:
+                held.run.take_mail([each])
+        if self._running:
+            self._look_for_mail()
 
     # Stopping.
 
@@ -412,6 +584,8 @@ class Hub:
     async def aclose(self) -> None:
         """Pause what runs, wait until it has come to rest, and end all subscriptions."""
         self.pause("the hub was closed")
+        if self._next_look is not None:
+            self._next_look.cancel()
         resting = [held.under_way for held in self._sessions.values()]
         if waiting := [*resting, *self._unwatched]:
             await asyncio.wait(waiting)
@@ -463,6 +637,20 @@ class Hub:
 
     def _now(self) -> datetime:
         return to_datetime(self._clock())
+
+
+def _kept(records: Sequence[Record], graph: CompiledFlow, node_id: str) -> list[Record]:
+    """What stays on record where this node is run again: outputs and what was computed for others."""
+    void, around = graph.redone_from(node_id)
+    below = tuple(f"{path}{sign}" for path in void for sign in "/#")
+    return [
+        record._replace(value={"value": record.value["value"]}) if has_mail(record) else record
+        for record in records
+        if record.kind in ("completed", "given")
+        and not (record.kind == "completed" and record.path in around)
+        and record.path not in void
+        and not record.path.startswith(below)
+    ]
 
 
 def _running_here(session_id: str) -> SessionAlreadyRunningError:

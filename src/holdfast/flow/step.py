@@ -5,9 +5,13 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Iterable, Mapping
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, NoReturn, Protocol, cast
+from typing import TYPE_CHECKING, Any, Generic, NoReturn, Protocol, cast
+
+from pydantic import ValidationError
+from typing_extensions import TypeVar
 
 from holdfast.base.errors import InvalidInputError
+from holdfast.model.base import invalid
 from holdfast.model.flow import Interrupted
 
 if TYPE_CHECKING:
@@ -70,7 +74,7 @@ class Frame:
 
 
 class Loop:
-    """A `foreach` under way."""
+    """A `foreach` or a `repeat` under way."""
 
     __slots__ = ("items", "left", "next", "outputs")
 
@@ -199,12 +203,19 @@ class RunningSession(Protocol):
     def interrupted(self, path: str) -> Interrupted | None: ...
     def note_provider_session(self, step: Step) -> None: ...
     def request_pause(self, reason: str | None) -> None: ...
+    async def wait_for(self, step: Step, number: int, name: str | None, seconds: float | None) -> Any: ...
 
 
-class Step:
-    """A node, or one item of a `foreach`, when its turn has come."""
+Received = TypeVar("Received", default=Any)
 
-    __slots__ = ("_answer", "_path", "_provider_session", "_run", "frame", "index", "loop", "number", "said")
+
+class Step(Generic[Received]):
+    """A node, or one item of a `foreach`, when its turn has come. `Step[int]` receives a number."""
+
+    __slots__ = (
+        *("_answer", "_found", "_heard", "_path", "_provider_session", "_run", "_waits"),
+        *("frame", "index", "loop", "number", "said"),
+    )
 
     def __init__(
         self, run: RunningSession, frame: Frame, number: int, loop: Loop = NO_LOOP, index: int = -1
@@ -221,6 +232,9 @@ class Step:
         self.said: list[Any] = []
         """Messages that the agent has yielded since it was started or resumed."""
         self._answer: Any = _UNSET
+        self._found: Any = _UNSET
+        self._heard = False
+        self._waits = 0
 
     @property
     def node(self) -> Node:
@@ -271,8 +285,18 @@ class Step:
         return {name: outputs[name] for name in before if name in outputs}
 
     @property
-    def received(self) -> Any:
+    def received(self) -> Received:
         """The flow's input at a start, the output of the one node before, or the outputs by name."""
+        expects = self.node.expects
+        if expects is None:
+            return self._came
+        try:
+            return expects.validate_python(self._came)
+        except ValidationError as error:
+            raise invalid(f"node {self.node_id!r} received something else", error) from None
+
+    @property
+    def _came(self) -> Any:
         before = self.frame.graph.sources[self.number]
         if not before:
             return self.frame.input
@@ -283,7 +307,18 @@ class Step:
     @property
     def resumed(self) -> Interrupted | None:
         """What this node left behind when it was stopped in its middle; None where it starts afresh."""
-        return self._run.interrupted(self.node_id)
+        if self._found is _UNSET:
+            self._found = self._run.interrupted(self.node_id)
+        return self._found
+
+    def look_again(self) -> None:
+        """It was handed messages before it began."""
+        self._found = _UNSET
+
+    def hear(self) -> int:
+        """How many messages it has taken note of since this was last asked: those it was started with."""
+        heard, self._heard = 0 if self._heard else len(self.messages), True
+        return heard
 
     @property
     def messages(self) -> tuple[str, ...]:
@@ -317,6 +352,21 @@ class Step:
     def check(self) -> None:
         """Unwind here if the run is to stop: a boundary inside a long node."""
         self._run.signal.check()
+
+    async def wait_for(self, name: str, *, timeout: float | None = None) -> Any:
+        """What `hub.send` brought for this name, from any process; `TimeoutError` after so many seconds.
+
+        A node that starts again gets what it got before: it must wait for the same things in the same order.
+        """
+        return await self._wait(name, timeout)
+
+    async def sleep(self, seconds: float) -> None:
+        """Until so long after the node first got here: neither a pause nor a kill begins it anew."""
+        await self._wait(None, seconds)
+
+    async def _wait(self, name: str | None, seconds: float | None) -> Any:
+        self._waits += 1
+        return await self._run.wait_for(self, self._waits, name, seconds)
 
     def pause(self, reason: str | None = None) -> NoReturn:
         """Stop the run here. On resume the node starts again, with the answer in `messages`."""

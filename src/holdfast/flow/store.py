@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from asyncio import CancelledError, Future, wait
-from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any, Protocol
 
@@ -16,19 +16,23 @@ from holdfast.model.flow import (
     Claimed,
     FlowSession,
     FlowStatus,
+    Mail,
+    MailKind,
     Record,
     Runner,
     Settlement,
+    check_open,
     claimed_by,
     json_of,
     lost_claim,
+    said_until_now,
     session_exists,
     session_not_found,
     settled,
     still_running,
 )
 
-Admit = Callable[[FlowSession], None]
+Admit = Callable[[FlowSession, Sequence[Record]], None]
 """Raises where the session may not be claimed. Called while nobody else can claim it."""
 
 
@@ -51,14 +55,22 @@ class FlowStore(Protocol):
         """
         ...
 
-    def create(self, session: FlowSession) -> Future[None] | None:
-        """A new session; `ConflictError` where its id is taken. Its input is packed."""
+    def create(self, session: FlowSession, records: Sequence[Record] = ()) -> Future[None] | None:
+        """A new session; `ConflictError` where its id is taken. Its input and its records are packed."""
         ...
 
     def claim(
-        self, session_id: str, runner: Runner, at: datetime, admit: Admit, message: str
+        self, session_id: str, runner: Runner, at: datetime, admit: Admit, message: str | None
     ) -> Future[Claimed] | Claimed:
         """Become the one who runs it, and add what the user said, in one change."""
+        ...
+
+    def post(self, session_id: str, kind: MailKind, name: str, packed: Any) -> Future[None] | None:
+        """Send something to a session that has not ended, whoever runs it."""
+        ...
+
+    def mail(self, since: Mapping[str, int]) -> Future[list[Mail]] | list[Mail]:
+        """What these sessions were sent after the mail with that number, oldest first."""
         ...
 
     def append(self, session_id: str, claim: int, records: Sequence[Record]) -> Future[None] | None:
@@ -97,6 +109,17 @@ class FlowStore(Protocol):
 class _Kept:
     session: FlowSession
     records: list[Record] = field(default_factory=list[Record])
+    mail: list[Mail] = field(default_factory=list[Mail])
+
+    def opened(self) -> Claimed:
+        return Claimed(
+            replace(self.session, input=from_json(self.session.input)),
+            tuple(record._replace(value=from_json(record.value)) for record in self.records),
+            tuple(self.mail_after(0)),
+        )
+
+    def mail_after(self, number: int) -> list[Mail]:
+        return [mail._replace(value=from_json(mail.value)) for mail in self.mail[number:]]
 
 
 class MemoryFlowStore:
@@ -108,23 +131,32 @@ class MemoryFlowStore:
         self._keep_ended = keep_ended
 
     def pack(self, value: Any) -> tuple[Any, Any]:
-        if type(value) in SAME_AS_STORED:
-            json_of(value)
-            return value, value
-        text = json_of(value)
-        return from_json(text), from_json(text)  # two: whoever changes what it was given changes no record
+        text = json_of(value)  # kept as text: whoever changes what it was given changes no record
+        return text, value if type(value) in SAME_AS_STORED else from_json(text)
 
-    def create(self, session: FlowSession) -> None:
+    def create(self, session: FlowSession, records: Sequence[Record] = ()) -> None:
         if session.id in self._sessions:
             raise session_exists(session.id)
-        self._sessions[session.id] = _Kept(session)
+        self._sessions[session.id] = _Kept(session, list(records))
 
-    def claim(self, session_id: str, runner: Runner, at: datetime, admit: Any, message: str) -> Claimed:
+    def claim(
+        self, session_id: str, runner: Runner, at: datetime, admit: Admit, message: str | None
+    ) -> Claimed:
         kept = self._found(session_id)
-        admit(kept.session)
+        admit(kept.session, kept.records)
         kept.session = claimed_by(kept.session, runner, at)
-        kept.records.append(Record(len(kept.records) + 1, "message", "", message))
-        return Claimed(kept.session, tuple(kept.records))
+        said = said_until_now(kept.records, kept.mail_after(0), message)
+        kept.records += [each._replace(value=self.pack(each.value)[0]) for each in said]
+        return self.load(session_id)
+
+    def post(self, session_id: str, kind: MailKind, name: str, packed: Any) -> None:
+        kept = self._found(session_id)
+        check_open(kept.session)
+        kept.mail.append(Mail(session_id, len(kept.mail) + 1, kind, name, packed))
+
+    def mail(self, since: Mapping[str, int]) -> list[Mail]:
+        found = [(self._sessions[name], number) for name, number in since.items() if name in self._sessions]
+        return [each for kept, number in found for each in kept.mail_after(number)]
 
     def append(self, session_id: str, claim: int, records: Sequence[Record]) -> None:
         kept = self._found(session_id)
@@ -140,8 +172,7 @@ class MemoryFlowStore:
             self._forget_old_ones(session_id)
 
     def load(self, session_id: str) -> Claimed:
-        kept = self._found(session_id)
-        return Claimed(kept.session, tuple(kept.records))
+        return self._found(session_id).opened()
 
     def sessions(self, statuses: Collection[FlowStatus] | None = None, limit: int = 100) -> list[FlowSession]:
         found = [
@@ -149,7 +180,8 @@ class MemoryFlowStore:
             for kept in self._sessions.values()
             if statuses is None or kept.session.status in statuses
         ]
-        return sorted(found, key=lambda session: (session.updated_at, session.id), reverse=True)[:limit]
+        newest = sorted(found, key=lambda session: (session.updated_at, session.id), reverse=True)[:limit]
+        return [replace(session, input=from_json(session.input)) for session in newest]
 
     def forget(self, session_id: str) -> None:
         if self._found(session_id).session.status == "running":

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any, ClassVar, Literal, NamedTuple, TypedDict, cast
@@ -35,8 +35,12 @@ FLOW_TRANSITIONS: Mapping[FlowStatus, frozenset[FlowStatus]] = {
 
 ENDED: frozenset[FlowStatus] = frozenset({"complete", "aborted"})
 
-RECORD_VERSION = 1
-"""Of the records below; a run written by a newer version is refused, not guessed at."""
+RECORD_VERSION = 2
+"""Of the records below; a run written by a newer version is refused, not guessed at.
+
+1  as below, without what is sent to a run; of conditional edges only those that were taken
+2  mail; conditional edges that were not taken, too, so that edges added later are known
+"""
 
 RecordKind = Literal["completed", "given", "interrupted", "handed", "message"]
 
@@ -44,11 +48,14 @@ RecordKind = Literal["completed", "given", "interrupted", "handed", "message"]
 class Record(NamedTuple):
     """One line of a run. Only ever added; `seq` counts within the run.
 
-    completed    the node's output; `taken`: targets of its conditional edges that were taken
-    given        what a `foreach` goes through or a flow inside starts from, where that was computed
-    interrupted  a node stopped in its middle: what it said since it (re)started, the provider's session
+    completed    the node's output; `taken`: targets of its conditional edges that were taken, and after a `#`
+                 those of edges that were not
+    given        what a `foreach` goes through or a flow inside starts from, where that was computed; or,
+                 after `#wait.`, what a node waits or has waited for
+    interrupted  a node in its middle: what it said since the last such record, the provider's session, how
+                 many of the messages that wait for it it has heard (or whether it has heard all)
     handed       the waiting messages went to this node
-    message      somebody said something on resume
+    message      somebody said something, on resume or in a mail whose number is the path
     """
 
     seq: int
@@ -56,6 +63,22 @@ class Record(NamedTuple):
     path: str
     value: Any
     taken: tuple[str, ...] | None = None
+
+
+MailKind = Literal["signal", "message", "pause", "abort"]
+WAIT = "#wait."
+"""Between a node's path and the number of a wait in it."""
+
+
+class Mail(NamedTuple):
+    """Sent to a run by anybody. It is kept; what the run has taken of it is in its records."""
+
+    session_id: str
+    number: int
+    """Counts within the run."""
+    kind: MailKind
+    name: str
+    value: Any
 
 
 class Runner(TypedDict):
@@ -136,6 +159,7 @@ class Claimed:
 
     session: FlowSession
     records: tuple[Record, ...]
+    mail: tuple[Mail, ...] = ()
 
 
 class Completed(NamedTuple):
@@ -151,6 +175,7 @@ class Progress:
     given: dict[str, Any] = field(default_factory=dict[str, Any])
     interrupted: dict[str, Interrupted] = field(default_factory=dict[str, Interrupted])
     queue: list[str] = field(default_factory=list[str])
+    taken_mail: set[int] = field(default_factory=set[int])
     seq: int = 0
 
     @property
@@ -161,6 +186,11 @@ class Progress:
 
 def is_top_level(path: str) -> bool:
     return "/" not in path and "#" not in path
+
+
+def has_mail(record: Record) -> bool:
+    """Whether it says what a node that waited was sent."""
+    return WAIT in record.path and "number" in record.value
 
 
 def progress(records: Iterable[Record]) -> Progress:
@@ -183,16 +213,20 @@ def _completed(found: Progress, record: Record) -> None:
 
 def _given(found: Progress, record: Record) -> None:
     found.given[record.path] = record.value
+    if has_mail(record):
+        found.taken_mail.add(record.value["number"])
 
 
 def _interrupted(found: Progress, record: Record) -> None:
     """It has heard what it was told before it started; what it says comes on top of what it had said."""
     before = found.interrupted.get(record.path, Interrupted())
-    found.interrupted[record.path] = Interrupted(
-        partial=(*before.partial, *record.value["partial"]),
-        provider_session=record.value["provider_session"] or before.provider_session,
-        messages=() if record.value["heard"] else before.messages,
-    )
+    heard = record.value["heard"]
+    stand = {
+        "partial": before.partial + tuple(record.value["partial"]),
+        "provider_session": record.value["provider_session"] or before.provider_session,
+        "messages": () if heard is True else before.messages[heard:],
+    }
+    found.interrupted[record.path] = before.model_copy(update=stand)
 
 
 def _handed(found: Progress, record: Record) -> None:
@@ -203,6 +237,8 @@ def _handed(found: Progress, record: Record) -> None:
 
 def _message(found: Progress, record: Record) -> None:
     """To every node that was interrupted; where there is none, to the next agent that starts."""
+    if record.path:
+        found.taken_mail.add(int(record.path))
     if not found.interrupted:
         found.queue.append(record.value)
     for path, node in found.interrupted.items():
@@ -245,6 +281,26 @@ def check_transition(session_id: str, now: FlowStatus, then: FlowStatus) -> None
 
 
 # What every store does and says alike.
+
+
+def check_open(session: FlowSession) -> None:
+    session.check_version()
+    if session.status in ENDED:
+        raise SessionNotFoundError(
+            f"session {session.id} is not paused: it is {session.status}", hint="start a new run"
+        )
+
+
+def said_until_now(
+    records: Sequence[Record], mail: Iterable[Mail], message: str | None
+) -> tuple[Record, ...]:
+    """Records of what was said to a run while nobody ran it, and on resume."""
+    heard = {record.path for record in records if record.kind == "message"}
+    waiting = [(str(each.number), each.value) for each in mail if each.kind == "message"]
+    new = [(number, said) for number, said in waiting if number not in heard]
+    new += [] if message is None else [("", message)]
+    last = records[-1].seq if records else 0
+    return tuple(Record(last + count, "message", path, said) for count, (path, said) in enumerate(new, 1))
 
 
 def claimed_by(session: FlowSession, runner: Runner, at: datetime) -> FlowSession:

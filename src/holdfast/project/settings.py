@@ -51,6 +51,8 @@ class Settings:
     """Further words for `claude` when it executes tasks: permissions, the model."""
     codex_args: tuple[str, ...] = ("--sandbox", "workspace-write")
     """Further words for `codex exec`, likewise."""
+    gemini_args: tuple[str, ...] = ("--approval-mode", "auto_edit")
+    opencode_args: tuple[str, ...] = ()
     agent_model: str | None = None
     """Works off tasks of the driver `model`; where it is not set, `model` does."""
     agent_model_url: str | None = None
@@ -156,6 +158,8 @@ _SETTINGS: dict[str, Callable[[Any], Any]] = {
     "on_exhaustion": _advise_or_stop,
     "claude_args": _words,
     "codex_args": _words,
+    "gemini_args": _words,
+    "opencode_args": _words,
     "agent_model": _text,
     "agent_model_url": _text,
     "command_time_limit": _positive,

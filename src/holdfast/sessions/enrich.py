@@ -119,10 +119,13 @@ def enrich_later(settings: Settings, snapshot: SessionSnapshot, worktree: Path) 
     if session is None or session.transcript is None:
         return None
     transcript, agent = Path(session.transcript), session.agent
+    one_of_many = (
+        session.agent_session_id if agent == "opencode" else None
+    )  # it keeps all its sessions in one database
 
     def enrich() -> None:
         try:
-            enrich_snapshot(replace(settings, project=worktree), snapshot.id, transcript, agent)
+            enrich_snapshot(replace(settings, project=worktree), snapshot.id, transcript, agent, one_of_many)
         except HoldfastError as error:
             log.warning("nothing was added from the transcript: %s", error.message)
         else:

@@ -11,8 +11,8 @@ import asyncio
 import contextlib
 import queue
 import threading
-from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any, cast
 
@@ -27,16 +27,21 @@ from holdfast.base.errors import (
     StorageError,
 )
 from holdfast.model.flow import (
+    RECORD_VERSION,
     SAME_AS_STORED,
     Claimed,
     FlowSession,
     FlowStatus,
+    Mail,
+    MailKind,
     Record,
     Runner,
     Settlement,
+    check_open,
     claimed_by,
     json_of,
     lost_claim,
+    said_until_now,
     session_exists,
     session_not_found,
     settled,
@@ -47,9 +52,13 @@ from holdfast.store.engine import database_errors, open_engine, writing
 from holdfast.store.tables import flow_records, flow_sessions
 
 _MOST_IN_ONE_COMMIT = 2000
+_MOST_IN_ONE_QUESTION = 200
 
 # Built once: putting a statement together costs more than running it.
-_CHANGING = ("status", "claim", "runner_json", "updated_at", "paused_at", "reason", "node_id")
+_CHANGING = (
+    *("status", "claim", "runner_json", "updated_at", "paused_at", "reason", "node_id"),
+    "record_version",
+)
 _ADD_SESSION = flow_sessions.insert()
 _CHANGE_SESSION = (
     flow_sessions.update()
@@ -75,7 +84,8 @@ _RECORDS = (
     .where(flow_records.c.session_id == sa.bindparam("which"))
     .order_by(flow_records.c.seq)
 )
-_LAST_SEQ = sa.select(sa.func.max(flow_records.c.seq)).where(
+# What others send to a run is numbered downwards from -1, since its runner numbers upwards.
+_FIRST_SEQ = sa.select(sa.func.min(flow_records.c.seq)).where(
     flow_records.c.session_id == sa.bindparam("which")
 )
 
@@ -115,28 +125,41 @@ class SqlFlowStore:
         text = json_of(value)
         return text, value if type(value) in SAME_AS_STORED else from_json(text)
 
-    def create(self, session: FlowSession) -> asyncio.Future[None]:
-        return self._ask(lambda connection: _create(connection, session))
+    def create(self, session: FlowSession, records: Sequence[Record] = ()) -> asyncio.Future[None]:
+        return self._ask(lambda connection: _create(connection, session, records))
 
     def claim(
         self,
         session_id: str,
         runner: Runner,
         at: datetime,
-        admit: Callable[[FlowSession], None],
-        message: str,
+        admit: Callable[[FlowSession, Sequence[Record]], None],
+        message: str | None,
     ) -> asyncio.Future[Claimed]:
         def work(connection: sa.Connection) -> Claimed:
             session = _find(connection, _SESSION_TO_CHANGE, session_id)
-            admit(session)
+            records, mail = _read(connection, session_id)
+            admit(session, records)
             session = claimed_by(session, runner, at)
             _change(connection, session)
-            last = connection.execute(_LAST_SEQ, {"which": session_id}).scalar() or 0
-            text = to_json(message).decode()
-            _add(connection, session_id, [Record(last + 1, "message", "", text)])
-            return Claimed(session, _read(connection, session_id))
+            said = said_until_now(records, mail, message)
+            _add(connection, session_id, [each._replace(value=to_json(each.value).decode()) for each in said])
+            return Claimed(session, records + said, mail)
 
         return self._ask(work)
+
+    def post(self, session_id: str, kind: MailKind, name: str, packed: Any) -> asyncio.Future[None]:
+        def work(connection: sa.Connection) -> None:
+            session = _find(connection, _SESSION_TO_CHANGE, session_id)
+            check_open(session)
+            first = connection.execute(_FIRST_SEQ, {"which": session_id}).scalar() or 0
+            _change(connection, replace(session, record_version=RECORD_VERSION))
+            _insert(connection, [(session_id, min(first, 0) - 1, kind, name, packed, None)])
+
+        return self._ask(work)
+
+    def mail(self, since: Mapping[str, int]) -> asyncio.Future[list[Mail]]:
+        return self._ask(lambda connection: _mail(connection, list(since.items())))
 
     def append(self, session_id: str, claim: int, records: Sequence[Record]) -> asyncio.Future[None]:
         return self._ask(None, (session_id, claim, records))
@@ -157,7 +180,7 @@ class SqlFlowStore:
         def work(connection: sa.Connection) -> Claimed:
             session = _find(connection, _SESSION, session_id)
             session.check_version()
-            return Claimed(session, _read(connection, session_id))
+            return Claimed(session, *_read(connection, session_id))
 
         return self._ask(work)
 
@@ -324,17 +347,35 @@ def _add(connection: sa.Connection, session_id: str, records: Sequence[Record]) 
     _insert(connection, _rows(session_id, records))
 
 
-def _read(connection: sa.Connection, session_id: str) -> tuple[Record, ...]:
+def _read(connection: sa.Connection, session_id: str) -> tuple[tuple[Record, ...], tuple[Mail, ...]]:
     try:
-        return tuple(
+        records = [
             Record(seq, kind, path, from_json(value), None if taken is None else tuple(from_json(taken)))
             for seq, kind, path, value, taken in connection.execute(_RECORDS, {"which": session_id})
-        )
+        ]
     except ValueError as error:
         raise DamagedDataError(f"a record of session {session_id} is not valid JSON: {error}") from error
+    sent = sum(record.seq < 0 for record in records)
+    mail = [
+        Mail(session_id, -seq, cast("Any", kind), name, value) for seq, kind, name, value, _ in records[:sent]
+    ]
+    return tuple(records[sent:]), tuple(reversed(mail))
 
 
-def _create(connection: sa.Connection, session: FlowSession) -> None:
+def _mail(connection: sa.Connection, since: Sequence[tuple[str, int]]) -> list[Mail]:
+    table, found = flow_records, list[Mail]()
+    for start in range(0, len(since), _MOST_IN_ONE_QUESTION):
+        wanted = [
+            sa.and_(table.c.session_id == name, table.c.seq < -number)
+            for name, number in since[start : start + _MOST_IN_ONE_QUESTION]
+        ]
+        query = table.select().where(sa.or_(*wanted)).order_by(table.c.session_id, table.c.seq.desc())
+        for row in connection.execute(query):
+            found.append(Mail(row.session_id, -row.seq, row.kind, row.path, from_json(row.value_json)))
+    return found
+
+
+def _create(connection: sa.Connection, session: FlowSession, records: Sequence[Record]) -> None:
     if connection.execute(_SESSION, {"which": session.id}).first() is not None:
         raise session_exists(session.id)
     try:
@@ -342,6 +383,7 @@ def _create(connection: sa.Connection, session: FlowSession) -> None:
             connection.execute(_ADD_SESSION, _row(session))
     except exc.IntegrityError:
         raise session_exists(session.id) from None
+    _add(connection, session.id, records)
 
 
 def _change(connection: sa.Connection, session: FlowSession) -> None:

@@ -50,7 +50,8 @@ _CHANGE_WORKFLOW = (
     .values({column.name: sa.bindparam(column.name) for column in workflows.c})
 )
 _ADD_EVENTS = workflow_events.insert().returning(workflow_events.c.seq, sort_by_parameter_order=True)
-_ORDER_EVENTS = sa.select(sa.func.pg_advisory_xact_lock(_EVENT_ORDER_LOCK))
+_NUMBER_EVENTS = sa.select(sa.func.pg_advisory_xact_lock_shared(_EVENT_ORDER_LOCK))
+_WAIT_FOR_WRITERS = sa.select(sa.func.pg_advisory_xact_lock(_EVENT_ORDER_LOCK))
 
 
 def _put(table: sa.Table) -> dict[str, Any]:
@@ -196,10 +197,10 @@ class SqlStore:
             raise snapshot_not_found(snapshot_id)
 
     def _write_entries(self, connection: Connection, change: Change) -> list[Event]:
-        if self._engine.dialect.name == "postgresql":
-            # Numbers must become visible in their order, or a reader who saw 6 would never ask for 5.
-            # Taken last and held to the commit, so it orders commits and little else.
-            connection.run(_ORDER_EVENTS, {})
+        if self._is_postgres:
+            # Held to the commit, beside other writers. The row of the workflow, changed before, orders its
+            # own events; who reads those of all waits for the writers that have numbers by then.
+            connection.run(_NUMBER_EVENTS, {})
         workflow_id, at = change.workflow.id, change.workflow.updated_at
         rows = [
             {"workflow_id": workflow_id, "at": at, "type": entry.type, "entry_json": entry.model_dump_json()}
@@ -338,7 +339,13 @@ class SqlStore:
         if types is not None:
             query = query.where(table.c.type.in_(types))
         with self._reading() as connection:
-            return [_event(row) for row in connection.execute(query)]
+            rows = connection.execute(query).all()
+        if workflow_id is None and self._is_postgres and rows:
+            # A number below these may belong to a transaction that is open, and would never be asked for.
+            _, newest = self.event_range()
+            with self._reading() as connection:
+                rows = connection.execute(query.where(table.c.seq <= newest)).all()
+        return [_event(row) for row in rows]
 
     def recent_entries(self, kind: str, limit: int) -> Sequence[Entry]:
         table = workflow_events
@@ -352,9 +359,16 @@ class SqlStore:
             return [entry_from_json(row.type, row.entry_json) for row in connection.execute(query)]
 
     def event_range(self) -> tuple[int, int]:
+        """All numbers up to the highest are there to be read, or will never be."""
         with self._reading() as connection:
+            if self._is_postgres:
+                connection.execute(_WAIT_FOR_WRITERS)
             lowest, highest = connection.execute(_EVENT_RANGE).one()
         return lowest or 0, highest or 0
+
+    @property
+    def _is_postgres(self) -> bool:
+        return self._engine.dialect.name == "postgresql"
 
     @contextlib.contextmanager
     def _reading(self) -> Generator[sa.Connection]:

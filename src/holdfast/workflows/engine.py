@@ -12,17 +12,22 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
-from typing import Self
+from datetime import datetime
+from typing import Any, NamedTuple, Self, cast
 
+from croniter import croniter  # type: ignore[import-untyped]  # DBOS brings it
 from dbos import DBOS, DBOSConfig, DBOSPortableJSONSerializer, SetWorkflowID, WorkflowHandle
 from sqlalchemy import exc
 
-from holdfast.base.errors import StorageError
+from holdfast.base.clock import to_datetime
+from holdfast.base.errors import InvalidInputError, StorageError
 from holdfast.model.workflow import Workflow
 from holdfast.store.engine import engine_database, one_at_a_time, open_bare_engine, writing
 from holdfast.workflows.runner import GO_ON, SessionRun, Verdict
 
 QUEUE = "holdfast"
+SCHEDULES_EVERY = 5.0
+"""Seconds between two looks at which schedules there are."""
 PROTOCOL = "1"
 """What DBOS calls the application's version: sessions are taken over only by the same one."""
 
@@ -31,7 +36,18 @@ _LAUNCH_LOCK = 7_310_003
 """Two first launches at once would both make DBOS's tables."""
 OpenRun = Callable[[str, str], SessionRun]
 
+
+class Schedule(NamedTuple):
+    name: str
+    cron: str
+    zone: str
+    given: dict[str, Any]
+    """The plan's file, the worktree and the options."""
+
+
 _open_run: OpenRun | None = None
+StartPlan = Callable[[dict[str, Any]], str]
+_start_plan: StartPlan | None = None
 
 
 @DBOS.workflow(name="holdfast.session", max_recovery_attempts=None)
@@ -45,15 +61,32 @@ def _session(workflow_id: str, run_id: str) -> str:
     return verdict
 
 
+@DBOS.workflow(name="holdfast.scheduled")
+def _scheduled(_at: datetime, given: Any) -> str:
+    """Its time has come: the plan is read and queued. A worker does it, and one of them."""
+    if _start_plan is None:
+        raise RuntimeError("no worker's engine is open in this process")
+    return DBOS.run_step({"name": "start"}, _start_plan, given)
+
+
 class Engine:
-    def __init__(self, database: str, executor_id: str, open_run: OpenRun, concurrency: int | None) -> None:
+    def __init__(
+        self,
+        database: str,
+        executor_id: str,
+        open_run: OpenRun,
+        concurrency: int | None,
+        start_plan: StartPlan | None = None,
+    ) -> None:
         """`concurrency`: sessions it takes from the queue at a time; None takes none."""
         self._database, self._executor_id = database, executor_id
         self._open_run, self._concurrency = open_run, concurrency
+        self._start_plan = start_plan
 
     def __enter__(self) -> Self:
-        global _open_run  # noqa: PLW0603 - DBOS calls a function of the module, in this process alone
-        _open_run = self._open_run
+        # DBOS calls functions of the module, in this process alone.
+        global _open_run, _start_plan
+        _open_run, _start_plan = self._open_run, self._start_plan
         url = engine_database(self._database)
         self._engine = open_bare_engine(url)
         config: DBOSConfig = {
@@ -67,6 +100,7 @@ class Engine:
             "use_listen_notify": False,
             # No message is ever sent; but the thread that looks for them is waited for at the end.
             "notification_listener_polling_interval_sec": 0.05,
+            "scheduler_polling_interval_sec": SCHEDULES_EVERY,
         }
         DBOS(config=config)
         DBOS.listen_queues([QUEUE] if self._concurrency else [])
@@ -86,9 +120,9 @@ class Engine:
         return self
 
     def __exit__(self, *_: object) -> None:
-        global _open_run  # noqa: PLW0603
+        global _open_run, _start_plan  # noqa: PLW0603
         DBOS.destroy()
-        _open_run = None
+        _open_run = _start_plan = None
         self._engine.dispose()
 
     def run_here(self, workflow: Workflow) -> Future[str]:
@@ -127,6 +161,39 @@ class Engine:
             elif status.status in _NEVER_AGAIN:
                 over.append(workflow)
         return over
+
+    def schedule(self, name: str, cron: str, zone: str | None, given: dict[str, Any]) -> None:
+        """Have a worker's `start_plan` called with this whenever it is time; in place of one of that name."""
+        if not croniter.is_valid(cron, second_at_beginning=True):
+            raise InvalidInputError(
+                f"not a schedule: {cron!r}", hint='minute, hour, day, month and weekday: "0 3 * * *"'
+            )
+        DBOS.delete_schedule(name)
+        DBOS.register_queue(QUEUE, polling_interval_sec=0.1, on_conflict="never_update")
+        DBOS.create_schedule(
+            schedule_name=name,
+            workflow_fn=cast("Any", _scheduled),  # DBOS expects no result, and keeps it
+            schedule=cron,
+            context=given,
+            cron_timezone=zone,
+            queue_name=QUEUE,
+        )
+
+    def schedules(self) -> list[Schedule]:
+        return [
+            Schedule(one["schedule_name"], one["schedule"], one["cron_timezone"] or "UTC", one["context"])
+            for one in DBOS.list_schedules()
+        ]
+
+    def last_start(self, name: str) -> tuple[datetime, str] | None:
+        """When it was last due, and what came of it."""
+        found = DBOS.list_workflows(workflow_id_prefix=f"sched-{name}-", sort_desc=True, limit=1)
+        if not found or found[0].created_at is None:
+            return None
+        return to_datetime(found[0].created_at / 1000), str(found[0].output or found[0].status.lower())
+
+    def unschedule(self, name: str) -> None:
+        DBOS.delete_schedule(name)
 
     def forget(self, run_id: str) -> None:
         """A run that is over for us is over for DBOS too."""

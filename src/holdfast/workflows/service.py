@@ -40,8 +40,8 @@ from holdfast.store.protocol import Change, SnapshotSummary, Store
 from holdfast.store.sql import SqlStore
 from holdfast.workflows.drivers import driver_named
 from holdfast.workflows.drivers.guarded import end_cut_off
-from holdfast.workflows.foreign_commands import AcceptedCommands, UnconfirmedCommandsError, foreign_commands
 from holdfast.workflows.lease import is_dead, is_gone
+from holdfast.workflows.originals import AcceptedCommands, UnconfirmedCommandsError, foreign_commands
 from holdfast.workflows.plan import Plan, driver_of
 from holdfast.workflows.task_log import TaskLog, TaskOutput
 

@@ -14,6 +14,7 @@ from datetime import datetime
 from pathlib import Path
 
 from holdfast.base.errors import HoldfastError, InvalidInputError
+from holdfast.base.faults import fault_point
 from holdfast.base.redact import redact
 from holdfast.model.entry import AgentSessionReported, TestsRun, WorkCommitted
 from holdfast.model.fold import SessionFold
@@ -37,6 +38,7 @@ from holdfast.workflows.drivers.protocol import (
     TaskInterrupted,
     TaskOutcome,
 )
+from holdfast.workflows.lease import BEAT_SECONDS
 from holdfast.workflows.originals import Originals
 from holdfast.workflows.plan import driver_of
 from holdfast.workflows.recorder import Recorder
@@ -284,12 +286,20 @@ class TaskRunner:
         outputs.touch()
         names = {OUTPUTS: str(outputs), **_as_variables(given.inputs)}
         assignment = replace(given, environ={**given.environ, **names})
+        self._check_claim()
         outcome = self._around.drivers(driver).run(assignment, report)
         if isinstance(outcome, Done) and assignment.task.until and not assignment.wraps_up:
             outcome = self._if_fulfilled(outcome, assignment, report)
         if isinstance(outcome, Done):
             report.outputs = _read_outputs(outputs)
         return outcome
+
+    def _check_claim(self) -> None:
+        """After a while without a word from us, as of a machine that slept, another may have taken over."""
+        fault_point("task.starting")
+        silent = self._around.clock() - self._workflow.updated_at.timestamp()
+        if not 0 <= silent < BEAT_SECONDS:
+            self._recorder.refresh()
 
     def _if_fulfilled(self, outcome: Done, assignment: Assignment, report: TaskReport) -> TaskOutcome:
         """Done, once the condition of the loop holds; what its command says is for the next round."""

@@ -14,7 +14,8 @@ import threading
 import time
 from collections.abc import Callable, Generator, Sequence
 from functools import cache, partial
-from typing import Self
+from pathlib import Path
+from typing import Any, Self
 
 from holdfast.base.clock import Clock, system_clock, to_datetime
 from holdfast.base.errors import (
@@ -31,10 +32,10 @@ from holdfast.sessions.transitions import Core
 from holdfast.store.sql import SqlStore
 from holdfast.workflows.drivers import driver_named
 from holdfast.workflows.lease import LEASE_SECONDS, HeldLease, LeaseKind, holder, is_dead, is_gone
-from holdfast.workflows.notices import Notices
+from holdfast.workflows.plan import read_plan
 from holdfast.workflows.recorder import RunOverError
 from holdfast.workflows.runner import SessionRun
-from holdfast.workflows.runner_context import Listener, RunnerContext
+from holdfast.workflows.runner_context import Listener, Notices, RunnerContext
 from holdfast.workflows.service import OrchestratorService
 
 TYPE_CHECKING = False
@@ -75,6 +76,16 @@ def _surroundings(
         stack.callback(around.watch.close)
         stack.callback(notices.close)
         yield OrchestratorService(settings, store=store, clock=clock), presence, around
+
+
+def _start_plan(service: OrchestratorService, given: dict[str, Any]) -> str:
+    """The workflow that was queued, or why there is none."""
+    try:
+        plan = read_plan(Path(given["plan"]), **given["options"])
+        return service.start(plan, Path(given["worktree"])).id
+    except HoldfastError as error:
+        log.warning("the scheduled plan %s was not started: %s", given["plan"], error.message)
+        return f"not started: {error.message}"
 
 
 def _opener(around: RunnerContext) -> Callable[[str, str], SessionRun]:
@@ -189,8 +200,9 @@ class Worker:
             around,
         ):
             self._around = around
+            starting = partial(_start_plan, service)
             with Engine(
-                self._settings.db, presence.id, _opener(around), concurrency=self._concurrency
+                self._settings.db, presence.id, _opener(around), self._concurrency, starting
             ) as engine:
                 log.debug("worker %s started", presence.id)
                 _Round(service, engine, presence, around, self._stop).go(until_idle=until_idle)

@@ -353,3 +353,32 @@ def test_without_its_rollout_the_end_of_the_turn_tells_usage(stage: Stage) -> No
     stage.plays({"stream": str(RECORDED / "codex-two-calls.jsonl")})
     assert stage.work() == Done("Done.")
     assert stage.report.tokens == [(7_021, 41)]
+
+
+@pytest.mark.parametrize("program", ["gemini", "opencode"])
+def test_gemini_and_opencode_tell_usage_answer_and_a_full_window(
+    program: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stage = Stage(program, program, tmp_path)
+    for name in ("GEMINI_CLI_HOME", "XDG_DATA_HOME", "HOLDFAST_HOME"):
+        monkeypatch.setenv(name, str(tmp_path))
+    for name in ("OPENCODE_DB", "OPENCODE_DISABLE_AUTOCOMPACT", "GEMINI_CLI_SYSTEM_DEFAULTS_PATH"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("PATH", f"{stage.programs}{os.pathsep}{os.environ['PATH']}")
+    stage.plays("two-calls", "window-full", {"code": 1, "stderr": "Session not found"}, "two-calls")
+    mine = load_settings({"HOLDFAST_HOME": str(tmp_path / "home")}, stage.project)
+    assert stage.work("Do it", replace(mine, context_window=10_000), context="# Handover") == Done("Done.")
+    # Without its chat file Gemini CLI tells of all calls at once.
+    told = [(7_021, 41)] if program == "gemini" else [(3_010, 20), (4_011, 21)]
+    assert (stage.report.tokens, stage.report.tool_calls) == (told, 1)
+    assert "# Handover" in stage.call()["prompt"]
+    unset = {"gemini": "GEMINI_CLI_SYSTEM_DEFAULTS_PATH", "opencode": "OPENCODE_DISABLE_AUTOCOMPACT"}[program]
+    assert stage.call()["environ"][unset]
+    session = stage.report.sessions[-1]
+    assert (session.agent, session.id) == (program, stage.report.sessions[0].id)
+    full = stage.work(agent_session=session)
+    assert isinstance(full, Exhausted)
+    assert session.id in stage.call()["words"]
+    if program == "opencode":
+        assert stage.work(agent_session=session) == Done("Done.")
+        assert session.id not in stage.call()["words"]

@@ -13,6 +13,8 @@ DRIVERS = {
     "shell": "holdfast.workflows.drivers.shell:ShellDriver",
     "claude-code": "holdfast.workflows.drivers.claude_code:ClaudeCodeDriver",
     "codex": "holdfast.workflows.drivers.codex:CodexDriver",
+    "gemini": "holdfast.workflows.drivers.gemini:GeminiDriver",
+    "opencode": "holdfast.workflows.drivers.opencode:OpenCodeDriver",
     "model": "holdfast.workflows.drivers.model:ModelDriver",
 }
 """The name in a plan, and the class behind it: called with the settings, loaded when a plan names it."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 import tempfile
 from abc import ABC, abstractmethod
@@ -10,7 +11,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from signal import SIGTERM, Signals
-from typing import Any, ClassVar, cast
+from typing import Any, BinaryIO, ClassVar, cast
 
 import orjson
 
@@ -27,7 +28,9 @@ from holdfast.workflows.drivers.protocol import (
     Assignment,
     Done,
     DriverSession,
+    Exhausted,
     Failed,
+    RateLimited,
     Report,
     TaskInterrupted,
     TaskOutcome,
@@ -37,6 +40,22 @@ ROOM_TO_GO_ON = 0.5
 """An old conversation is taken up again only while it fills less than this share of its window."""
 
 _RESULT_CHARACTERS = 4_000
+
+_FULL = re.compile(
+    r"context_length_exceeded|context_window_exceeded|ran out of room in the model|exceeds the context window"
+    r"|maximum context length|exceeds the maximum number of tokens|prompt is too long",
+    re.IGNORECASE,
+)
+_LIMITED = re.compile(
+    r"usage limit|rate.?limit|\b(?:429|503|529)\b|quota|too many requests|overloaded|at capacity"
+    r"|insufficient_quota|RESOURCE_EXHAUSTED",
+    re.IGNORECASE,
+)
+_UNREACHABLE = re.compile(
+    r"error sending request|connection (?:refused|reset|closed)|timed? ?out|fetch failed|unable to connect"
+    r"|ECONNREFUSED|ENOTFOUND|ETIMEDOUT",
+    re.IGNORECASE,
+)
 
 
 @dataclass(frozen=True)
@@ -102,6 +121,8 @@ class CliAgent(ABC):
     program: ClassVar[str]
     installing: ClassVar[str]
     asks_to_end: ClassVar[Signals] = SIGTERM
+    review_form: ClassVar[str | None] = None
+    """How to write a review, where it cannot be held to a schema."""
 
     def __init__(self, settings: Settings, clock: Clock = system_clock) -> None:
         self._settings = settings
@@ -144,7 +165,10 @@ class CliAgent(ABC):
                 environ={**task_environ(assignment), **self.environ()},
                 stop=assignment.stop,
                 text=prompt_for(
-                    assignment, is_begun=conversation.is_begun, goes_on=conversation.goes_on, form=None
+                    assignment,
+                    is_begun=conversation.is_begun,
+                    goes_on=conversation.goes_on,
+                    form=self.review_form,
                 ),
                 lines=True,
                 kind="agent",
@@ -182,6 +206,36 @@ class CliAgent(ABC):
     def reader(
         self, assignment: Assignment, report: Report, conversation: AgentConversation
     ) -> StreamReader: ...
+
+
+class FollowedFile:
+    """The record that an agent keeps of a conversation, read as it grows."""
+
+    def __init__(self, path: Path, position: int) -> None:
+        self.path = path
+        self._source: BinaryIO = path.open("rb")
+        self._source.seek(position)
+        self._rest = b""
+
+    def new_lines(self) -> list[bytes]:
+        *whole, self._rest = (self._rest + self._source.read()).split(b"\n")
+        return whole
+
+    def close(self) -> None:
+        self._source.close()
+
+
+def failure_of_api(
+    agent: str, error: str, words: str, resets_at: datetime | None = None
+) -> TaskOutcome | None:
+    """What a provider's error means, where it is no failure of the task; `words` are told of it."""
+    if _FULL.search(error):
+        return Exhausted(f"{agent}: the context window is full ({words})")
+    if _LIMITED.search(error):
+        return RateLimited(f"{agent}: {words}", resets_at)
+    if _UNREACHABLE.search(error):
+        return RateLimited(f"{agent}: the API cannot be reached ({words})")
+    return None
 
 
 def _clipped(outcome: TaskOutcome | None) -> TaskOutcome | None:

@@ -16,7 +16,7 @@ from collections.abc import Sequence
 from datetime import datetime
 from pathlib import Path
 from signal import SIGINT
-from typing import Any, BinaryIO
+from typing import Any
 
 from holdfast.base.text import clipped, one_line
 from holdfast.journal.windows import context_window
@@ -24,8 +24,10 @@ from holdfast.transcripts.fields import count_of, mapping_of, text_of
 from holdfast.workflows.drivers.cli_agent import (
     AgentConversation,
     CliAgent,
+    FollowedFile,
     StreamReader,
     agent_home,
+    failure_of_api,
     json_object,
     moment_of,
     safe_words,
@@ -44,19 +46,6 @@ from holdfast.workflows.drivers.protocol import (
 )
 
 _NEVER = "9223372036854775807"
-_FULL = re.compile(
-    r"context_length_exceeded|context_window_exceeded|ran out of room in the model|exceeds the context window"
-    r"|maximum context length",
-    re.IGNORECASE,
-)
-_LIMITED = re.compile(
-    r"usage limit|rate limit|\b(?:429|503|529)\b|quota exceeded|too many requests|overloaded|at capacity"
-    r"|insufficient_quota",
-    re.IGNORECASE,
-)
-_UNREACHABLE = re.compile(
-    r"error sending request|connection (?:refused|reset|closed)|timed? ?out", re.IGNORECASE
-)
 _NO_CONVERSATION = re.compile(r"no rollout found|thread not found|no saved session", re.IGNORECASE)
 _TOOLS = frozenset(("command_execution", "file_change", "mcp_tool_call", "web_search", "collab_tool_call"))
 
@@ -83,23 +72,6 @@ class CodexDriver(CliAgent):
         return _CodexReader(report, self._settings.context_window, conversation.session)
 
 
-class _Rollout:
-    """The file of a conversation, read as it grows."""
-
-    def __init__(self, path: Path, position: int) -> None:
-        self.path = path
-        self._source: BinaryIO = path.open("rb")
-        self._source.seek(position)
-        self._rest = b""
-
-    def new_lines(self) -> list[bytes]:
-        *whole, self._rest = (self._rest + self._source.read()).split(b"\n")
-        return whole
-
-    def close(self) -> None:
-        self._source.close()
-
-
 class _CodexReader(StreamReader):
     def __init__(self, report: Report, window: int | None, resumed: DriverSession | None) -> None:
         self._report = report
@@ -109,7 +81,7 @@ class _CodexReader(StreamReader):
         self._resumed = resumed
         self._positions = {path: path.stat().st_size for path in _rollouts(resumed.id)} if resumed else {}
         self._thread: str | None = None
-        self._rollout: _Rollout | None = None
+        self._rollout: FollowedFile | None = None
         self._told: set[str] = set()
         self._has_records = False
         self._last_total: object = None
@@ -166,20 +138,19 @@ class _CodexReader(StreamReader):
             return None
         words = safe_words(_plain(self._error) or told)
         kind = self._error_kind
-        if _FULL.search(self._error) or kind == "context_window_exceeded":
+        if kind == "context_window_exceeded":
             return Exhausted(f"Codex: the context window is full ({words})")
-        if _LIMITED.search(self._error) or kind in ("usage_limit_exceeded", "server_overloaded"):
+        if kind in ("usage_limit_exceeded", "server_overloaded"):
             return RateLimited(f"Codex: {words}", self._resets_at)
-        if self._error and _UNREACHABLE.search(self._error):
-            return RateLimited(f"Codex: the API cannot be reached ({words})")
-        return Failed(f"Codex failed (exit code {code}): {words or 'it said nothing'}")
+        found = failure_of_api("Codex", self._error, words, self._resets_at)
+        return found or Failed(f"Codex failed (exit code {code}): {words or 'it said nothing'}")
 
     def _known_path(self) -> Path | None:
         return next(iter(_rollouts(self._thread or "")), None)
 
     def _follow(self, thread: str) -> None:
         for path in _rollouts(thread):
-            self._rollout = _Rollout(path, self._positions.get(path, 0))
+            self._rollout = FollowedFile(path, self._positions.get(path, 0))
             self._report.agent_session(DriverSession(thread, "codex", path))
             return
 
