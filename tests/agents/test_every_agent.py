@@ -77,7 +77,7 @@ def test_what_a_turn_changed_is_recorded_and_can_be_taken_back(agent: Driver) ->
 
 
 def test_a_killed_session_is_found_and_offered_at_the_next_start(agent: Driver) -> None:
-    agent.model.then(agent.shell("touch started; sleep 20"))
+    agent.model.then(agent.shell("echo half > half.txt; touch started; sleep 20"))
     started = agent.start("Begin something long")
     wait_for((agent.workshop.project / "started").exists)
     started.kill_agent()
@@ -86,6 +86,8 @@ def test_a_killed_session_is_found_and_offered_at_the_next_start(agent: Driver) 
     request = agent.model.main[-1].text
     assert "Work in this folder was paused" in request
     assert "Begin something long" in request
+    assert "sleep 20" in request  # the call that was cut off
+    assert "half.txt" in request  # what it was writing
     assert json.loads(agent.workshop.sessions[0].read_text())["trigger"] == "crash"
     started.kill_all()
 

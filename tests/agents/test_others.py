@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from agents.codex import Codex
 from agents.driver import Driver
 from agents.fakes.turns import Tokens, say
@@ -18,6 +20,24 @@ def test_codex_compacts_with_a_snapshot_before_and_a_supplement_after(codex: Cod
     assert "never touch vendor/" in after
     assert "# Handover" not in after
     assert codex.workshop.first_settled()["trigger"] == "exhaustion"
+
+
+def test_gemini_compacts_unasked_and_is_told_what_its_summary_lacks(gemini: Gemini) -> None:
+    """It has no event for that: the requests that a hook sees hold the summary from then on."""
+    gemini.model.then(say(" ".join(f"Place {n} has none." for n in range(2_000))))
+    session = gemini.ask("Find the magic number; never touch vendor/").session_id
+    gemini.model.then(
+        gemini.shell("echo 4711 > magic.txt", Tokens(input=600_000)),
+        gemini.shell("echo after", Tokens(input=9_000)),
+        say("Done after it.", Tokens(input=9_000)),
+    )
+    assert gemini.go_on(session, "Look for it now").answer.endswith("Done after it.")
+    assert gemini.model.of("summary")
+    after = gemini.model.main[-1].text
+    assert "SCRIPTED-SUMMARY" in after
+    (told,) = re.findall(r"\[holdfast\] The record of this session(?:.|\n)*", after)
+    assert "never touch vendor/" in told
+    assert "# Handover" not in after
 
 
 def test_opencode_compacts_steered_with_a_snapshot_before_and_a_supplement_after(opencode: OpenCode) -> None:

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import re
 import sys
+from functools import partial
 
 from agents.claude_code import ClaudeCode
 from agents.driver import Driver
 from agents.fakes.turns import Seen, Turn, say
 from agents.workshop import wait_for
+from soak import repeated
 
 COMMIT = "git -c user.name=A -c user.email=a@b.c commit -q"
 
@@ -80,27 +82,39 @@ def test_three_threads_on_two_branches(claude: ClaudeCode) -> None:
     assert [one["branch"] for one in listed].count("feature") == 1
 
 
+def _kept(agent: Driver, count: int) -> bool:
+    return len(agent.workshop.sessions) == count
+
+
 def test_sessions_that_end_together_are_all_kept(claude: ClaudeCode) -> None:
+    """Two at a time, again and again."""
+
     def by_prompt(request: Seen) -> Turn:
-        name = "left" if "module left" in request.text else "right"
+        (name,) = set(re.findall(r"Write the module (\w+)\.txt for me", request.text.rpartition("ASKED")[2]))
+        made = f"made-{name}"
         return (
             say("Half of it.")
-            if "4711made" in request.text
-            else claude.shell(f"echo > {name}.txt; echo 47''11made")
+            if made in request.text
+            else claude.shell(f"echo > {name}.txt; echo ma''de-{name}")
         )
 
-    claude.model.then(*[by_prompt] * 4)
-    started = [claude.start(f"Write the module {name}.txt for me") for name in ("left", "right")]
-    for one in started:
-        one.end().check()
-    claude.workshop.settled(2)
-    wait_for(lambda: len(claude.workshop.holdfast_json("threads")) == 2, told=claude.workshop.hook_errors)
-    titles = sorted(one["title"] for one in claude.workshop.holdfast_json("threads"))
-    assert titles == ["Write the module left.txt for me", "Write the module right.txt for me"]
+    names: list[str] = []
+    for number in range(repeated(20, least=2)):
+        pair = [f"left{number}", f"right{number}"]
+        names += pair
+        claude.model.then(*[by_prompt] * 4)
+        started = [claude.start(f"ASKED: Write the module {name}.txt for me") for name in pair]
+        for one in started:
+            one.end().check()
+        wait_for(partial(_kept, claude, len(names)), told=claude.workshop.hook_errors)
+    wait_for(
+        lambda: len(claude.workshop.holdfast_json("threads")) == len(names), told=claude.workshop.hook_errors
+    )
+    titles = {one["title"] for one in claude.workshop.holdfast_json("threads")}
+    assert titles == {f"ASKED: Write the module {name}.txt for me" for name in names}
     claude.model.then(say("I see."))
     claude.ask("Go on")
-    assert "module left.txt" in _told(claude)
-    assert "module right.txt" in _told(claude)
+    assert all(f"module {name}.txt" in _told(claude) for name in names[-2:])
 
 
 def test_a_conversation_that_goes_on_is_told_only_what_changed(claude: ClaudeCode) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import logging
 import os
 from collections.abc import Callable
@@ -21,6 +22,7 @@ from holdfast.hooks.fast.context import (
 from holdfast.hooks.fast.event import AgentEvent, file_name_for
 from holdfast.hooks.fast.levels import look
 from holdfast.journal import log
+from holdfast.model.gathered import LastStep
 from holdfast.model.policy import Trigger
 from holdfast.model.snapshot import SessionSnapshot
 from holdfast.project import formats
@@ -32,11 +34,13 @@ from holdfast.store.session_files import SessionFiles
 
 _CAUSES: dict[str, tuple[Trigger, str]] = {
     "compact": ("exhaustion", "before the agent compacted its conversation"),
+    "compacted": ("exhaustion", "the agent compacted its conversation"),
     "exhaustion": ("exhaustion", "the context window was nearly full"),
     "end": ("pause", "the agent session ended"),
     "handoff": ("pause", "the work is handed over to another agent"),
     "crash": ("crash", "the agent was killed"),
 }
+_COMPACTIONS = ("compact", "compacted")
 _CONTEXTS_KEPT = 10
 _OF_WHO_SETTLES = (formats.ENDED, "settle.lock", "begin.lock", formats.SETTLING)
 """Notes that tell nothing of when the session itself was at work."""
@@ -171,7 +175,8 @@ def _settle(work: SessionWork, cause: str, transcript: str, at: float | None) ->
         name = _paused(work, manager.settings, cause, worked=did_work(work, transcript), at=at)
     prompts = (notes.read(work.note(formats.PROMPTS), 32) or b"0").decode()
     notes.write(work.note(formats.SETTLED), formats.render_settled(name, prompts, cause))
-    _enrich(work, manager.settings, name, transcript)
+    is_unrecorded = cause == "crash" and work.agent in _RECORDS_NO_OPEN_CALL
+    _enrich(work, manager.settings, name, transcript, _last_call(work) if is_unrecorded else None)
     prepare_contexts(work, name)
     note_threads(work)
 
@@ -202,7 +207,7 @@ def _settled_already(work: SessionWork, manager: IncrementalPauseManager, cause:
     name, prompts_then, cause_then = work.settled
     prompts = (notes.read(work.note(formats.PROMPTS), 32) or b"0").decode()
     known = name and (manager.layout.sessions / f"{name}.json").exists()
-    went_on = cause_then == "compact" and cause != "compact"
+    went_on = cause_then in _COMPACTIONS and cause not in _COMPACTIONS
     return name if known and prompts_then == prompts and prompts != "0" and not went_on else None
 
 
@@ -275,7 +280,26 @@ def _last_usage(work: SessionWork, transcript: str) -> None:
         error_log.note(str(work.state), f"usage of the last message is missing: {error}")
 
 
-def _enrich(work: SessionWork, settings: Settings, name: str, transcript: str) -> None:
+_RECORDS_NO_OPEN_CALL = ("gemini",)
+"""Whose record has a call once it has ended, and not before."""
+
+
+def _last_call(work: SessionWork) -> LastStep | None:
+    """The newest one that a hook saw."""
+    from holdfast.findings.rules.actions import action_of, step_of
+    from holdfast.model.message import ToolCall
+
+    line = (notes.read(work.note(formats.NAMED)) or b"").rpartition(b"\n")[0].rpartition(b"\n")[2]
+    try:
+        called = json.loads(line)
+        return step_of(action_of(ToolCall("", str(called["tool"]), called["given"])), "unknown")
+    except (ValueError, KeyError, TypeError, AttributeError):
+        return None  # none, or half a line: the power went
+
+
+def _enrich(
+    work: SessionWork, settings: Settings, name: str, transcript: str, cut_off: LastStep | None
+) -> None:
     """Add what the conversation tells; if that fails, only the findings are missing."""
     from holdfast.sessions.enrich import add_to_snapshot, enrich_snapshot, with_handover
 
@@ -284,7 +308,7 @@ def _enrich(work: SessionWork, settings: Settings, name: str, transcript: str) -
         told = _told_by_notes(work, name)
         try:
             path, agent = _transcript(work, transcript)
-            enrich_snapshot(settings, snapshot_id, path, agent, work.session, told)
+            enrich_snapshot(settings, snapshot_id, path, agent, work.session, told, cut_off)
         except HoldfastError:
             add_to_snapshot(settings, snapshot_id, told)
             raise
@@ -397,15 +421,18 @@ def note_supplement(work: SessionWork, transcript: str) -> bool:
     from holdfast.base.redact import redact
     from holdfast.sessions.compaction import supplement, urgent_facts
 
+    is_late = work.agent == "gemini"  # nothing tells of its compactions before they are over
+    if is_late:
+        settle(work, "compacted", transcript)
     snapshot = _snapshot(work)
     told = (notes.read(work.note(formats.SUPPLEMENT_TOLD)) or b"").decode("utf-8", "replace")
     before = snapshot.gathered.compactions if snapshot.gathered else 0
-    summary = _newest_summary(work, transcript, before)
+    summary = _newest_summary(work, transcript, before - is_late)
     if summary is not None:
         notes.remove(work.note(formats.COMPACTED))
         text = supplement(snapshot, summary, told)
     else:
-        text = "" if told else urgent_facts(snapshot)
+        text = "" if told or is_late else urgent_facts(snapshot)
     notes.write(work.note(formats.SUPPLEMENT), redact(text)[0].encode())
     return True
 

@@ -17,7 +17,6 @@ from holdfast.hooks.fast.usage import (
     noticed,
     short_count,
 )
-from holdfast.model.frame import HANDOVER_FORM
 from holdfast.project import formats
 from holdfast.project.formats import ENDING, LATE_LOOK, NAMED, RECORDING, TRANSACTION, TURN_OVER, TURNING
 
@@ -247,6 +246,8 @@ def wind_down(event: AgentEvent, answer: HookAnswer) -> None:
 
 
 def _stop(event: AgentEvent, answer: HookAnswer, gauge: Gauge) -> None:
+    from holdfast.model.frame import HANDOVER_FORM
+
     answer.stop = (
         f"Holdfast: the context window is {gauge.of_window:.0%} full ({gauge.distance}), so the run stops "
         "here. The session is recorded and a snapshot is taken; a new session in this folder starts with its "
@@ -261,6 +262,8 @@ def _advise(event: AgentEvent, answer: HookAnswer, gauge: Gauge) -> None:
     level = "critical" if gauge.share >= event.settings.critical else "auto-pause"
     if not notes.create(event.note(f"advised-{level}")):
         return
+    from holdfast.model.frame import HANDOVER_FORM
+
     answer.context.append(
         f"[holdfast] The context window is {gauge.of_window:.0%} full ({gauge.tokens:,} of {gauge.window:,} "
         f"tokens), {gauge.distance}; from here on every action is recorded. Wrap up now: finish the current "
@@ -434,13 +437,32 @@ def resume_context(event: AgentEvent, answer: HookAnswer) -> None:
 
 def supplement(event: AgentEvent, answer: HookAnswer) -> None:
     """After a compaction, once the agent has written its summary down: add what that lacks or gets wrong."""
-    if event.is_subagent or not os.path.exists(event.note(formats.COMPACTED)):
+    if event.is_subagent:
+        return
+    if event.moment == "model":
+        _notice_compaction(event)
+        return
+    if not os.path.exists(event.note(formats.COMPACTED)):
         return
     from holdfast.hooks.fast import context
 
     words = context.compared(event, is_first=False)
     if words:
         answer.context.append(words)
+
+
+_SUMMARY_OF_GEMINI = b"<state_snapshot>"
+
+
+def _notice_compaction(event: AgentEvent) -> None:
+    """Gemini CLI has no event for it; from then on its requests hold the summary."""
+    at = event.data.find(_SUMMARY_OF_GEMINI) if event.agent == "gemini" else -1
+    if at < 0:
+        return
+    opening = event.data[at : at + 300]
+    if notes.read(event.note(formats.SUMMARY_SEEN), 300) != opening:
+        notes.write(event.note(formats.SUMMARY_SEEN), opening)
+        notes.write(event.note(formats.COMPACTED), b"0")
 
 
 # ── status line ───────────────────────────────────────────────────────────────────────────────────

@@ -14,6 +14,7 @@ from typing import Any
 from holdfast.base.errors import HoldfastError
 from holdfast.findings import records
 from holdfast.model.findings import Decision, ErrorRecord
+from holdfast.model.gathered import Gathered, LastStep, StoppingPoint
 from holdfast.model.snapshot import SessionSnapshot
 from holdfast.project.settings import Settings
 from holdfast.resume.ledger import corrected
@@ -34,12 +35,16 @@ def enrich_snapshot(
     agent: str | None = None,
     session_id: str | None = None,
     told: Mapping[str, Any] = MappingProxyType({}),
+    cut_off: LastStep | None = None,
 ) -> SessionSnapshot:
     """Read the transcript and add what it tells to the snapshot, in the database and in its files.
 
-    `told` are further fields of the snapshot, which stand in no transcript.
+    `told` are further fields of the snapshot, which stand in no transcript; `cut_off` is the last call
+    of a session that was killed.
     """
     session = read_session(transcript, agent, session_id)
+    if cut_off is not None:
+        session = replace(session, found=_stopped_in(session.found, cut_off))
     with open_store(settings) as store:
         core = Core(store)
         snapshot = store.snapshot(snapshot_id)
@@ -59,6 +64,14 @@ def enrich_snapshot(
         workflow = store.workflow(enriched.workflow_id)
     _rewrite_files(settings, enriched, render_files(enriched, workflow))
     return enriched
+
+
+def _stopped_in(found: Gathered, call: LastStep) -> Gathered:
+    """Unless the record has a call without result itself, or the result of one like this."""
+    ended = any(step.outcome and step.text.endswith(call.target) for step in found.happened)
+    if found.stop.calls or ended or not call.target or "[redacted" in call.target:
+        return found
+    return replace(found, stop=StoppingPoint("in_flight", calls=(call,)))
 
 
 def add_to_snapshot(settings: Settings, snapshot_id: str, told: Mapping[str, Any]) -> SessionSnapshot:

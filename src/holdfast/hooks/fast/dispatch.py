@@ -42,7 +42,7 @@ HOUSEKEEPING = {
     "file_changes": ("start", "prompt", "before_tool", "response", "incident", "end"),
     "snapshot": ("compact", "end"),
     "resume_context": ("start", "compacted"),
-    "supplement": ("prompt", "after_tool"),
+    "supplement": ("prompt", "after_tool", "model"),
     "status_line": ("status",),
 }
 RUNNERS_OWN = frozenset(
