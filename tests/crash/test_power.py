@@ -17,6 +17,7 @@ from holdfast.journal import log
 from holdfast.project.trust import Trust
 from holdfast.store.session_files import SessionFiles
 from soak import repeated
+from store.faults import crash_at
 from undo import dying
 from undo.trees import new_project, tree_of
 
@@ -158,3 +159,26 @@ def test_a_command(name: str, place: Place, monkeypatch: pytest.MonkeyPatch) -> 
         assert "unexpected" not in result.err, told
         if state.acknowledged:
             assert expected in result.out, told
+
+
+def test_an_import_that_was_killed_is_finished_by_the_next(
+    place: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With the ids it had: nothing is there twice."""
+    for variable, value in place.environment.items():
+        monkeypatch.setenv(variable, value)
+    names = sorted(place.paused("tool_call", at=1_767_700_800.0 + n) for n in range(2))
+    bundle = str(place.root / "bundle")
+    place.ok("export", bundle)
+    for round_number in range(repeated(30, least=3)):
+        other = place.beside(f"other-{round_number}")
+        other.home = place.root / f"data-{round_number}"
+        other.environment["HOLDFAST_HOME"] = str(other.home)
+        monkeypatch.setenv("HOLDFAST_HOME", str(other.home))
+        monkeypatch.setenv("HOLDFAST_PROJECT", str(other.project))
+        with crash_at(random.randrange(1, 90)):
+            run(["import", bundle])
+        assert other.run("import", bundle).code == 0
+        listed = other.json("snapshot", "list")
+        assert sorted(line["session_id"] for line in listed) == names, listed
+        assert len({line["workflow_id"] for line in listed}) == 1
