@@ -57,7 +57,7 @@ def test_a_wind_down(place: Place, first: str) -> None:
 
 def check(place: Place, disk: Disk, name: str) -> None:
     states = list(disk.states)
-    for state in random.sample(states, min(len(states), repeated(200, least=8))):
+    for state in random.sample(states, min(len(states), repeated(200, least=4))):
         disk.put_back(state)
         found = recovered(place)
         told = (
@@ -104,7 +104,7 @@ def test_a_command_of_undo(name: str, tmp_path: Path, monkeypatch: pytest.Monkey
         disk.acknowledged.append("done")
     after = tree_of(project)
     states = list(disk.states)
-    for number, state in enumerate(random.sample(states, min(len(states), repeated(100, least=6)))):
+    for number, state in enumerate(random.sample(states, min(len(states), repeated(100, least=4)))):
         disk.put_back(state)
         monkeypatch.setattr("holdfast.undo.work.boot_mark", lambda number=number: f"boot {number}")
         told = (state.how, state.acknowledged, [one[0] for one in state.files])
@@ -170,7 +170,7 @@ def test_an_import_that_was_killed_is_finished_by_the_next(
     names = sorted(place.paused("tool_call", at=1_767_700_800.0 + n) for n in range(2))
     bundle = str(place.root / "bundle")
     place.ok("export", bundle)
-    for round_number in range(repeated(30, least=3)):
+    for round_number in range(repeated(30, least=2)):
         other = place.beside(f"other-{round_number}")
         other.home = place.root / f"data-{round_number}"
         other.environment["HOLDFAST_HOME"] = str(other.home)
