@@ -178,7 +178,7 @@ UNREADABLE: dict[str, Callable[[bytes], object]] = {
 """What these hold cannot be made anew. Whoever writes them keeps what nobody can read."""
 
 
-# ONE
+@pytest.mark.one_of("kind")
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_damaged_file_is_told_of_and_kept(place: Place, tmp_path: Path, kind: str) -> None:
     if kind == "interrupted pause":
@@ -187,7 +187,7 @@ def test_a_damaged_file_is_told_of_and_kept(place: Place, tmp_path: Path, kind: 
     root, whole = place.root, tmp_path / "whole"
     shutil.copytree(root, whole, symlinks=True)
     files = [path for path in sorted(root.glob(KINDS[kind])) if path.is_file()]
-    for _ in range(repeated(20, least=3)):
+    for _ in range(repeated(20, least=2)):
         path, damage = random.choice(files), random.choice(list(DAMAGE))
         data = DAMAGE[damage](path.read_bytes(), random)
         path.write_bytes(data)

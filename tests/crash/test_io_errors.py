@@ -95,7 +95,7 @@ def test_a_wind_down(tmp_path: Path, error: int) -> None:
     (tmp_path / "none").mkdir()
     with failing(tmp_path, 0, error) as faults:
         assert len(wind_down(Place(tmp_path / "none"))) == 4
-    for at in random.sample(range(1, faults.calls), min(faults.calls - 1, repeated(100, least=4))):
+    for at in random.sample(range(1, faults.calls), min(faults.calls - 1, repeated(100, least=2))):
         (tmp_path / str(at)).mkdir()
         place = Place(tmp_path / str(at))
         with failing(place.root, at, error):

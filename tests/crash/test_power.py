@@ -17,6 +17,7 @@ from holdfast.journal import log
 from holdfast.project.trust import Trust
 from holdfast.store.session_files import SessionFiles
 from soak import repeated
+from store.faults import crash_at
 from undo import dying
 from undo.trees import new_project, tree_of
 
@@ -56,7 +57,7 @@ def test_a_wind_down(place: Place, first: str) -> None:
 
 def check(place: Place, disk: Disk, name: str) -> None:
     states = list(disk.states)
-    for state in random.sample(states, min(len(states), repeated(200, least=8))):
+    for state in random.sample(states, min(len(states), repeated(200, least=4))):
         disk.put_back(state)
         found = recovered(place)
         told = (
@@ -103,7 +104,7 @@ def test_a_command_of_undo(name: str, tmp_path: Path, monkeypatch: pytest.Monkey
         disk.acknowledged.append("done")
     after = tree_of(project)
     states = list(disk.states)
-    for number, state in enumerate(random.sample(states, min(len(states), repeated(100, least=6)))):
+    for number, state in enumerate(random.sample(states, min(len(states), repeated(100, least=4)))):
         disk.put_back(state)
         monkeypatch.setattr("holdfast.undo.work.boot_mark", lambda number=number: f"boot {number}")
         told = (state.how, state.acknowledged, [one[0] for one in state.files])
@@ -158,3 +159,26 @@ def test_a_command(name: str, place: Place, monkeypatch: pytest.MonkeyPatch) -> 
         assert "unexpected" not in result.err, told
         if state.acknowledged:
             assert expected in result.out, told
+
+
+def test_an_import_that_was_killed_is_finished_by_the_next(
+    place: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With the ids it had: nothing is there twice."""
+    for variable, value in place.environment.items():
+        monkeypatch.setenv(variable, value)
+    names = sorted(place.paused("tool_call", at=1_767_700_800.0 + n) for n in range(2))
+    bundle = str(place.root / "bundle")
+    place.ok("export", bundle)
+    for round_number in range(repeated(30, least=2)):
+        other = place.beside(f"other-{round_number}")
+        other.home = place.root / f"data-{round_number}"
+        other.environment["HOLDFAST_HOME"] = str(other.home)
+        monkeypatch.setenv("HOLDFAST_HOME", str(other.home))
+        monkeypatch.setenv("HOLDFAST_PROJECT", str(other.project))
+        with crash_at(random.randrange(1, 90)):
+            run(["import", bundle])
+        assert other.run("import", bundle).code == 0
+        listed = other.json("snapshot", "list")
+        assert sorted(line["session_id"] for line in listed) == names, listed
+        assert len({line["workflow_id"] for line in listed}) == 1

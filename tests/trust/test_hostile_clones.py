@@ -370,6 +370,7 @@ def test_trust_covers_what_was_shown_and_no_program(zoo: Zoo, heard: list[bytes]
     assert surroundings(zoo) == before
 
 
+@pytest.mark.one_of("doors")
 @pytest.mark.parametrize("doors", DOORS)
 def test_a_clone_with_everything_in_it_does_nothing(zoo: Zoo, heard: list[bytes], doors: str) -> None:
     hold(zoo, heard, doors, *ANIMALS)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import gzip
 import json
 import logging
@@ -16,6 +17,7 @@ from holdfast.base.errors import CannotDoError, DamagedDataError, NotFoundError
 from holdfast.base.ids import new_id
 from holdfast.journal.summary import archive_name
 from holdfast.model.base import ITEM_SESSION_SCHEMA, explain
+from holdfast.model.entry import SnapshotImported
 from holdfast.model.item_session import (
     STATE_CLASSES,
     AuditSessionState,
@@ -247,15 +249,17 @@ def _place_sessions(
         here |= {origin: here[copy] for copy, origin in origins.items() if copy in here}
         for snapshot, workflow in sorted(sessions, key=lambda one: one[0].created_at):
             old = snapshot.session_id
+            journal = members.get(f"journals/{old}.jsonl")
             if snapshot.id in here:
                 report.already_there.append(here[snapshot.id])
+                _go_on_with(files, store, here[snapshot.id], workflow.id, workflows)
                 continue
+            _drop_leftover(files, old, journal)
             fresh, owner = _renamed(files, store, snapshot, workflow, workflows, clock)
             owner = owner.changed(worktree=settings.worktree)
             if fresh.id != snapshot.id:
                 origins[fresh.id] = snapshot.id
                 replace_file(settings.layout.folder / _ORIGINS, json.dumps(origins).encode())
-            journal = members.get(f"journals/{old}.jsonl")
             if journal is not None:
                 write_new(files.folder / archive_name(fresh.session_id), journal)
             latest = files.latest() is None
@@ -268,6 +272,25 @@ def _place_sessions(
             if fresh.session_id != old:
                 report.renamed[old] = fresh.session_id
     return workflows
+
+
+def _go_on_with(
+    files: SessionFiles, store: Store, name: str, workflow_id: str, workflows: dict[str, str]
+) -> None:
+    """The rest of an import that was interrupted belongs to the workflow that its first sessions got."""
+    with contextlib.suppress(DamagedDataError):
+        found = str(files.read(name).get("workflow_id"))
+        begun = store.events(workflow_id=found, limit=2)
+        if begun and isinstance(begun[-1].entry, SnapshotImported):
+            workflows.setdefault(workflow_id, found)
+
+
+def _drop_leftover(files: SessionFiles, name: str, journal: bytes | None) -> None:
+    """Of a journal that an interrupted import placed without its session: it is about to be placed again."""
+    place = files.folder / archive_name(name)
+    is_alone = place.exists() and not (files.folder / f"{name}.json").exists()
+    if journal is not None and is_alone and journal.startswith(read_file(place)):
+        place.unlink()
 
 
 def _place_transactions(
