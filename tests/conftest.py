@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import random
 import shutil
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
 
 pytest_plugins = ["postgres", "real_model"]
 
+gc.disable()  # until all is collected, which then stays to the end
 use_memory()
 use_quick_age()
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
@@ -71,6 +73,11 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         left_out.update(set(group) - set(chance.sample(group, min(number, len(group)))))
     config.hook.pytest_deselected(items=list(left_out))
     items[:] = [item for item in items if item not in left_out]
+
+
+def pytest_collection_finish() -> None:
+    gc.freeze()
+    gc.enable()
 
 
 def _without(item: pytest.Item, names: Sequence[str]) -> object:
