@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import random
 import shutil
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
 
 pytest_plugins = ["postgres", "real_model"]
 
+gc.disable()  # until all is collected, which then stays to the end
 use_memory()
 use_quick_age()
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
@@ -66,11 +68,17 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
             groups.setdefault(group, []).append(item)
     chance = random.Random(getattr(config.option, "randomly_seed", 0))
     left_out = {item for item in items if item.get_closest_marker("whole_sample") and QUICK}
-    for name, number in sorted(groups, key=str):
-        group = sorted(groups[name, number], key=lambda item: item.nodeid)
+    # By the names of tests: what a parameter looks like may differ from worker to worker.
+    chosen = [(number, sorted(group, key=lambda item: item.nodeid)) for (_, number), group in groups.items()]
+    for number, group in sorted(chosen, key=lambda one: one[1][0].nodeid):
         left_out.update(set(group) - set(chance.sample(group, min(number, len(group)))))
     config.hook.pytest_deselected(items=list(left_out))
     items[:] = [item for item in items if item not in left_out]
+
+
+def pytest_collection_finish() -> None:
+    gc.freeze()
+    gc.enable()
 
 
 def _without(item: pytest.Item, names: Sequence[str]) -> object:

@@ -308,6 +308,7 @@ def broken_off(terminal: Terminal, how: str) -> None:
     assert getattr(terminal, how)() == (130 if how == "interrupt" else -9)
 
 
+@pytest.mark.some_of("how")
 @pytest.mark.parametrize("how", ["interrupt", "kill"])
 def test_broken_off_at_every_prompt_and_resumed(shop: Place, model: ScriptedModel, how: str) -> None:
     with improve(shop) as terminal:

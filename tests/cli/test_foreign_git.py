@@ -226,7 +226,7 @@ def test_all_that_starts_git_works_where_nothing_is_wrong(trapped: Trapped) -> N
     assert [result.code for result in run_everything(trapped)] == [0] * 10
 
 
-@pytest.mark.some_of("vector", number=8)
+@pytest.mark.some_of("vector", number=6)
 @pytest.mark.parametrize("vector", VECTORS)
 def test_nothing_that_a_repository_names_is_run(trapped: Trapped, vector: str) -> None:
     VECTORS[vector](trapped)

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from collections import Counter
 
 import pytest
+
+from fork_server import start_script
+from soak import QUICK
 
 from .harness import PATIENCE, Place, start_program
 
@@ -14,8 +15,8 @@ SHELL = """
 import os, sys
 import holdfast.cli.winddown, holdfast.sessions.pause
 from holdfast.cli.main import run
-shell = sys.argv[1]
-for number in range(20):
+shell, many = sys.argv[1:]
+for number in range(int(many)):
     child = os.fork()  # a process for each command, without its start
     if child == 0:
         data = '{"shell": %s, "number": %d, "text": "%s"}' % (shell, number, "x" * 5000)
@@ -28,18 +29,19 @@ for number in range(20):
 
 def test_eight_shells_append_at_once(place: Place) -> None:
     place.started()
+    (script := place.root / "shell.py").write_text(SHELL)
+    many = 8 if QUICK else 20
     shells = [
-        subprocess.Popen([sys.executable, "-c", SHELL, str(shell)], cwd=place.project, env=place.environment)
-        for shell in range(8)
+        start_script(str(script), shell, many, cwd=place.project, env=place.environment) for shell in range(8)
     ]
     assert [shell.wait(PATIENCE) for shell in shells] == [0] * 8
-    assert place.json("winddown", "summary")["action_count"] == 161
+    assert place.json("winddown", "summary")["action_count"] == 1 + 8 * many
     actions = [action.data for action in place.manager().get_recorded_actions()[1:]]
     assert Counter((data["shell"], data["number"]) for data in actions) == Counter(
-        (shell, number) for shell in range(8) for number in range(20)
+        (shell, number) for shell in range(8) for number in range(many)
     )
     for shell in range(8):  # each shell's own are in its order
-        assert [data["number"] for data in actions if data["shell"] == shell] == list(range(20))
+        assert [data["number"] for data in actions if data["shell"] == shell] == list(range(many))
 
 
 @pytest.mark.parametrize(("command", "refused"), [(["start", "--percent", "0.9"], 3), (["finalize"], 1)])

@@ -299,6 +299,7 @@ def test_resume_page_tells_when_nobody_can_tell(
     expect(page.get_by_role("alert")).to_contain_text("Cannot tell whether the files changed")
 
 
+@pytest.mark.some_of("theme")
 @pytest.mark.parametrize("theme", ["light", "dark"])
 def test_theme_is_kept(theme: str, served: Server, open_page: Open) -> None:
     page = open_page(served)

@@ -7,12 +7,12 @@ import random
 from collections.abc import Callable
 from typing import Any
 
+import pytest
 from playwright.sync_api import Page, expect
 
 from e2e.browser import Server
-from soak import QUICK
 
-TASKS = 2_000 if QUICK else 5_000
+TASKS = 5_000
 MOST_DRAWN = 600
 """Nodes in view at any zoom; far fewer than there are."""
 
@@ -40,6 +40,7 @@ def where(page: Page) -> str:
     return page.locator(".react-flow__viewport").evaluate("(one) => one.style.transform")
 
 
+@pytest.mark.whole_sample
 def test_only_what_is_in_view_of_a_large_graph_is_drawn(
     served: Server, open_page: Callable[..., Page]
 ) -> None:

@@ -144,7 +144,7 @@ def tab(request: pytest.FixtureRequest, sample: Sample, browser: Browser) -> Ite
         yield look, page
 
 
-@pytest.mark.some_of("tab", "name", number=10)
+@pytest.mark.some_of("tab", "name", number=7)
 @pytest.mark.parametrize("name", PAGES)
 def test_page(
     name: str, tab: tuple[str, Page], sample: Sample, complaints: Complaints, pictures: Path

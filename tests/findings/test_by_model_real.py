@@ -17,6 +17,7 @@ PATIENT = 150.0
 BRIEF = ModelLimits(items=1, answer_tokens=400)
 
 
+@pytest.mark.whole_sample
 def test_it_answers_with_findings_that_hold_or_with_none(real_model: RealModel) -> None:
     extractor = DecisionExtractor(
         real_model.name, base_url=real_model.base_url, time_limit=PATIENT, limits=BRIEF

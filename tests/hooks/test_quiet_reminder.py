@@ -10,7 +10,7 @@ import pytest
 
 from holdfast.hooks.events import hook_command
 from holdfast.project.layout import ProjectLayout
-from hooks.harness import AgentSession
+from hooks.harness import AgentSession, quick
 
 
 @pytest.fixture
@@ -21,7 +21,7 @@ def quiet(session: AgentSession) -> AgentSession:
 
 
 def at_once(session: AgentSession, prompts: Sequence[str]) -> list[str]:
-    command = hook_command("claude", "UserPromptSubmit")
+    command = quick(hook_command("claude", "UserPromptSubmit"))
     running = [
         subprocess.Popen(
             command,

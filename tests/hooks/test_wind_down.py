@@ -14,7 +14,7 @@ from holdfast.hooks.background_tasks import SessionWork, settle
 from holdfast.hooks.events import hook_command
 from holdfast.journal.log import PauseAction
 from holdfast.project.layout import ProjectLayout
-from hooks.harness import AgentSession
+from hooks.harness import AgentSession, quick
 
 
 def actions(session: AgentSession) -> list[PauseAction]:
@@ -116,7 +116,7 @@ def test_long_and_odd_results_are_one_line(session: AgentSession) -> None:
     payload = json.dumps(
         json.loads(session.payload("PostToolUse", tool_name="Read", tool_input={"a": [1, {}]})), indent=2
     )
-    session.run(hook_command("claude", "PostToolUse"), payload.encode())
+    session.run(quick(hook_command("claude", "PostToolUse")), payload.encode())
     recorded = actions(session)
     assert len(recorded) == 4
     assert len(session.journal.read_bytes()) < 20_000
@@ -208,7 +208,7 @@ def test_variables_move_only_the_levels_that_the_settings_file_leaves_open(sessi
 def test_eight_hooks_at_once_lose_no_action(session: AgentSession) -> None:
     fill(session)
     session.after_tool("first")
-    command = hook_command("claude", "PostToolUse")
+    command = quick(hook_command("claude", "PostToolUse"))
     running = [
         subprocess.Popen(command, stdin=subprocess.PIPE, env=session.environment, cwd=session.project)
         for _ in range(8)

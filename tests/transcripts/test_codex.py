@@ -301,6 +301,7 @@ def test_a_line_of_fifty_megabytes_costs_little_memory() -> None:
     assert report.lines == len(before.lines) + len(after.lines) + 1
 
 
+@pytest.mark.whole_sample
 def test_memory_does_not_grow_with_the_file() -> None:
     def peak(turns: int) -> int:
         return peak_memory(lambda: drained(codex.read, streamed(_turns(turns)), ReadReport()))

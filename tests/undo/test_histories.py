@@ -36,7 +36,7 @@ from holdfast.undo.objects import object_id
 from holdfast.undo.state import FileState, LedgerEntry
 from holdfast.undo.transactions import SideCar, UndoLimits, UndoOutcome
 from holdfast.undo.work import NamedFiles
-from soak import SOAK, repeated
+from soak import QUICK, SOAK, repeated
 
 from .trees import git, git_folder_of, new_project, tokens_in, tokens_of, tree_of, twins_in
 
@@ -571,7 +571,7 @@ def content_of(place: Path) -> bytes:
     return os.fsencode(place.readlink()) if place.is_symlink() else place.read_bytes()
 
 
-HISTORIES = repeated(250)
+HISTORIES = 12 if QUICK else repeated(250)
 pytestmark = pytest.mark.timeout(900 * max(1.0, SOAK))  # hundreds of histories take minutes on a busy machine
 
 _some = settings(max_examples=HISTORIES, stateful_step_count=24, deadline=None, print_blob=True)
