@@ -210,6 +210,7 @@ def test_what_a_tree_has_beside_the_content_of_files(sidecar: SideCar, project: 
     (project / "written").rename(project / "b")
     after = look()
     entry = changed(sidecar, tx)
+    assert {"d/", "empty/", "new/"} <= {one.change.path for one in sidecar.hunks(entry.changes)}
     undone = sidecar.undo(entry.id)
     assert look() == before
     redone = sidecar.undo(undone.entry.id)
