@@ -289,6 +289,24 @@ class Histories(RuleBasedStateMachine):
             self._take_back([part], lambda: self.sidecar.undo(entry.id, files=[path]))
 
     @rule(choice=choices)
+    def undo_a_hunk(self, choice: int) -> None:
+        changing = [entry for _, entry in sorted(self.known.items()) if entry.changes]
+        if changing:
+            entry = changing[choice % len(changing)]
+            change = entry.changes[choice % len(entry.changes)]
+
+            def some_hunk() -> UndoOutcome:
+                hunks = self.sidecar.hunks([change])
+                return self.sidecar.undo_hunks(entry.transaction_id, hunks, [choice % len(hunks) + 1])
+
+            self._take_back([entry.changed(changes=(change,))], some_hunk)
+
+    @rule(choice=choices)
+    def make_room(self, choice: int) -> None:
+        if choice % 8 == 0:  # two processes: not every time
+            self._quietly(self.sidecar.collect)
+
+    @rule(choice=choices)
     def undo_in_a_dry_run(self, choice: int) -> None:
         if self.known:
             entry = self.known[sorted(self.known)[choice % len(self.known)]]
