@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import sqlite3
@@ -12,12 +13,14 @@ import pytest
 from holdfast.base.errors import (
     CannotDoError,
     ConflictError,
+    DamagedDataError,
     IllegalTransitionError,
     InvalidInputError,
     NotFoundError,
 )
 from holdfast.base.process import ProcessIdentity
 from holdfast.testing import FixedClock
+from holdfast.undo.carry import from_document
 from holdfast.undo.state import LedgerEntry
 from holdfast.undo.transactions import SideCar, UndoLimits
 from holdfast.undo.work import NamedFiles
@@ -210,6 +213,7 @@ def test_what_a_tree_has_beside_the_content_of_files(sidecar: SideCar, project: 
     (project / "written").rename(project / "b")
     after = look()
     entry = changed(sidecar, tx)
+    assert {"d/", "empty/", "new/"} <= {one.change.path for one in sidecar.hunks(entry.changes)}
     undone = sidecar.undo(entry.id)
     assert look() == before
     redone = sidecar.undo(undone.entry.id)
@@ -218,6 +222,24 @@ def test_what_a_tree_has_beside_the_content_of_files(sidecar: SideCar, project: 
     sidecar.undo(redone.entry.id)
     assert sidecar.transaction(tx).last_undo is not None
     assert (project / "kept" / "users").read_text() == "mine\n"
+
+
+def test_what_comes_from_elsewhere_brings_no_owner_and_no_attributes(
+    sidecar: SideCar, project: Path, tx: str
+) -> None:
+    sidecar.watch(tx)
+    (project / "d" / "new").write_text("agent\n")
+    (project / "made").mkdir()
+    changed(sidecar, tx)
+    document = json.loads(sidecar.carry_out(tx))
+    for change in document["entries"][-1]["changes"]:
+        change["after"] |= {"owner": [0, 0], "attributes": {"security.capability": "AAAA"}}
+    carried = from_document(document, project, where="it")
+    states = [change.after for change in carried.entries[-1].changes]
+    assert [(one.owner, one.attributes) for one in states if one] == [(None, {})] * 2
+    document["entries"][-1]["changes"][0]["path"] += "/"
+    with pytest.raises(DamagedDataError, match="do not fit"):
+        from_document(document, project, where="it")
 
 
 def test_folders_that_an_older_version_did_not_know_are_nobodys_change(

@@ -441,13 +441,16 @@ class SideCar:
     def content(self, change: PathChange, side: Literal["before", "after"]) -> bytes | None:
         """What a file held before or after a change; None where it was not there or was not kept."""
         state = change.before if side == "before" else change.after
-        return self._repository.read(state.oid) if state is not None and state.stored else None
+        if state is None or state.folder:
+            return None
+        return self._repository.read(state.oid) if state.stored else None
 
     def difference(self, change: PathChange) -> list[str] | None:
         """The lines of a unified diff; None where a side is no text or was not kept."""
         sides = [self.content(change, "before"), self.content(change, "after")]
         for state, content in zip((change.before, change.after), sides, strict=True):
-            if (state is not None and content is None) or b"\0" in (content or b""):
+            has_content = state is not None and not state.folder
+            if (has_content and content is None) or b"\0" in (content or b""):
                 return None
         with self._at_work():
             oids = [self._repository.write("blob", content or b"") for content in sides]

@@ -30,6 +30,7 @@ from holdfast.undo.objects import Repository, blob_id
 from holdfast.undo.restore import Restoring, rescue
 from holdfast.undo.state import (
     BORROWED,
+    FOLDER_KIND,
     WHOLE_TREE,
     FileKind,
     KnownFile,
@@ -586,7 +587,7 @@ class UndoWork:
             self._repack()
 
     def _repack(self) -> None:
-        known = self.state.all_files().values()
+        known = (one for one in self.state.all_files().values() if one.link != FOLDER_KIND)
         self.repository.repack(one.oid for one in known if one.stored and one.stored != BORROWED)
         self._size = self.repository.size()
         with self.state.change():
