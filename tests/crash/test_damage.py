@@ -178,7 +178,7 @@ UNREADABLE: dict[str, Callable[[bytes], object]] = {
 """What these hold cannot be made anew. Whoever writes them keeps what nobody can read."""
 
 
-@pytest.mark.one_of("kind")
+@pytest.mark.some_of("kind")
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_damaged_file_is_told_of_and_kept(place: Place, tmp_path: Path, kind: str) -> None:
     if kind == "interrupted pause":

@@ -89,7 +89,7 @@ def wind_down(place: Place) -> list[str]:
     return done
 
 
-@pytest.mark.one_of("error")
+@pytest.mark.some_of("error")
 @pytest.mark.parametrize("error", [errno.ENOSPC, errno.EIO, 0], ids=["full", "broken", "short write"])
 def test_a_wind_down(tmp_path: Path, error: int) -> None:
     (tmp_path / "none").mkdir()

@@ -35,7 +35,7 @@ def place(tmp_path: Path) -> Place:
     return Place(tmp_path / "root")
 
 
-@pytest.mark.one_of("first")
+@pytest.mark.some_of("first")
 @pytest.mark.parametrize("first", ["command", "hook"])
 def test_a_wind_down(place: Place, first: str) -> None:
     with power_may_go(place.root) as disk:
@@ -90,7 +90,7 @@ def recovered(place: Place) -> set[str]:
     return found
 
 
-@pytest.mark.one_of("name")
+@pytest.mark.some_of("name")
 @pytest.mark.parametrize("name", ["record", "write", "write over", "commit", "undo", "rollback"])
 def test_a_command_of_undo(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The user's files are as before or as after; no file is empty or half of one and half of the other."""
@@ -129,7 +129,7 @@ COMMANDS = {
 }
 
 
-@pytest.mark.one_of("name")
+@pytest.mark.some_of("name")
 @pytest.mark.parametrize("name", COMMANDS)
 def test_a_command(name: str, place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
     words, look, expected = COMMANDS[name]

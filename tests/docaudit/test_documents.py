@@ -75,7 +75,11 @@ def run(line: str, project: Path) -> tuple[int, str, str]:
     with start_program(
         shlex.split(line)[1:], cwd=project, env={**os.environ, **READ_AT_START}, text=True
     ) as process:
-        out, err = process.communicate(timeout=PATIENCE)
+        try:
+            out, err = process.communicate(timeout=PATIENCE)
+        except subprocess.TimeoutExpired:
+            process.kill()  # or its end is awaited for ever
+            raise
     return process.returncode, out, err
 
 

@@ -352,7 +352,7 @@ def hold(zoo: Zoo, heard: list[bytes], doors: str, *animals: str) -> None:
     assert surroundings(zoo, *own) == before
 
 
-@pytest.mark.one_of("doors")
+@pytest.mark.some_of("doors")
 @pytest.mark.parametrize("doors", DOORS)
 def test_trust_covers_what_was_shown_and_no_program(zoo: Zoo, heard: list[bytes], doors: str) -> None:
     """Sessions of a trusted folder are told, as quotations; nothing is run, sent or written elsewhere."""
@@ -370,13 +370,13 @@ def test_trust_covers_what_was_shown_and_no_program(zoo: Zoo, heard: list[bytes]
     assert surroundings(zoo) == before
 
 
-@pytest.mark.one_of("doors")
+@pytest.mark.some_of("doors")
 @pytest.mark.parametrize("doors", DOORS)
 def test_a_clone_with_everything_in_it_does_nothing(zoo: Zoo, heard: list[bytes], doors: str) -> None:
     hold(zoo, heard, doors, *ANIMALS)
 
 
-@pytest.mark.one_of("case")
+@pytest.mark.some_of("case")
 @pytest.mark.parametrize("case", [f"{doors}, {animal}" for doors in DOORS for animal in ANIMALS])
 def test_each_alone_does_nothing(zoo: Zoo, heard: list[bytes], case: str) -> None:
     hold(zoo, heard, *case.split(", "))

@@ -47,7 +47,7 @@ def test_every_task_is_one_change_of_the_sessions_transaction(workshop: Workshop
     found = the_only(sidecar)
     assert (found.id, found.session_id, found.status) == (f"{ended.id}-s1", f"{ended.id}-s1", "committed")
     assert [(one.description, changes(one), one.doubt) for one in found.changes] == [
-        ("t1", ["a"], ""),
+        ("t1", ["a", "deep/", "deep/er/"], ""),
         ("t3", ["a", "deep/er/b", "mine"], ""),
     ]
     sidecar.undo(found.changes[1].id)
@@ -199,7 +199,7 @@ def test_ignored_files_and_folders_are_left_out(workshop: Workshop, sidecar: Sid
     workshop.run(plan_of(build, f"{build}; echo one > a", late))
     assert [changes(one) for one in the_only(sidecar).changes] == [
         ["a"],
-        [".gitignore", "build/deep/x", "y.log", "z.log"],
+        [".gitignore", "build/", "build/deep/", "build/deep/x", "y.log", "z.log"],
     ]
 
 
@@ -209,4 +209,7 @@ def test_a_folder_without_git(workshop: Workshop, tmp_path: Path) -> None:
     workshop.settings = replace(workshop.settings, project=plain)
     ended: Workflow = workshop.run(plan_of("mkdir -p x/y", "true", "echo one > x/y/a"))
     with SideCar(plain) as sidecar:
-        assert [changes(one) for one in sidecar.transaction(f"{ended.id}-s1").changes] == [["x/y/a"]]
+        assert [changes(one) for one in sidecar.transaction(f"{ended.id}-s1").changes] == [
+            ["x/", "x/y/"],
+            ["x/y/a"],
+        ]
