@@ -97,6 +97,8 @@ def write(briefing: Briefing, room: int, *, bare: bool) -> Written:
     needed = [place for place in order if briefing.statements[place].rank < LUXURY]
     for place in needed:
         writer.take(place)
+        if briefing.statements[place].rank <= 0:
+            writer.lengthen(place)  # the first lines are never shortened for what comes after them
     for place in needed:
         writer.lengthen(place)
     for place in order[len(needed) :]:

@@ -217,7 +217,7 @@ def _next(found: Gathered, ledger: WorkLedger) -> Iterator[str]:
         yield intention
     if _only_looking(found):
         if not intention:
-            yield "go on with the user's request from there; no file was edited for it so far."
+            yield "go on with the user's request from there."
         return
     running = [call.target for call in stop.calls if _is_check(call.target, ledger)]
     since = found.turns[-1].index if found.turns else 0
@@ -307,8 +307,10 @@ def _after_a_look(steps: list[Happening], plan: str) -> str:
     if finding(plan)[1] > 0:
         return f"go on with what that look was for: {quoted(plan, 300)}."
     told = [finding(one.text) for one in steps if one.kind in ("said", "thought")][-_NEWEST_WORDS:]
-    found = next((text for text, worth in reversed(told) if worth > 0), "")
-    return f"go on with the user's request from what was found last: {quoted(found, 300)}." if found else ""
+    found, worth = max(reversed(told), key=lambda one: one[1], default=("", 0))
+    return (
+        f"go on with the user's request from what was found last: {quoted(found, 300)}." if worth > 0 else ""
+    )
 
 
 _NEWEST_WORDS = 4
