@@ -84,11 +84,15 @@ PUSH = ("git push", "To example.com\n   0a..1a  main -> main")
         ("Pushed, and nothing is left to do.", "no push of `1a2b3c4` is recorded"),
         ("**State:** pushed to origin", "no push of `1a2b3c4` is recorded"),
         ("The suite is green now.", "the newest run of `pytest -q | tail -5` failed"),
-        ("Done: all unit tests pass (3 of them).", "the newest run of `pytest -q | tail -5` failed"),
+        ("Done: all tests pass (3 of them).", "the newest run of `pytest -q | tail -5` failed"),
         (
             "The changes are still uncommitted.",
             "committed as `1a2b3c4`; nothing is left uncommitted after it",
         ),
+        ("All unit tests pass.", ""),  # which of them the run was is not known
+        ("The test passed individually.", ""),
+        ("Run the suite to confirm that all tests pass.", ""),
+        ("It verifies that only the second session's work is committed.", ""),
         ("Nothing has been pushed.", ""),
         ("Once the tests pass, it is pushed.", ""),
         ("The user asked that all is committed and pushed.", ""),
