@@ -160,6 +160,14 @@ def test_rubbish_and_a_client_that_goes_away(project: Path) -> None:
     assert b"Traceback" not in done.stderr
 
 
+def test_a_port_without_http_is_refused(project: Path) -> None:
+    done = subprocess.run(
+        [*PROGRAM, "--port", "9001"], env=environment(project), capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 2
+    assert "--port is for --http" in done.stderr
+
+
 def test_over_http_with_the_machines_token_only(project: Path) -> None:
     server = subprocess.Popen(
         [*PROGRAM, "--http", "--port", "0"],

@@ -44,6 +44,9 @@ _INSTRUCTIONS = (
 )
 
 
+_PORT = 8422
+
+
 @click.command("mcp")
 @click.option(
     "--http", is_flag=True, help="Serve streamable HTTP on this machine instead of stdin and stdout."
@@ -51,11 +54,10 @@ _INSTRUCTIONS = (
 @click.option(
     "--port",
     type=click.IntRange(0, 65535),
-    default=8422,
-    show_default=True,
+    show_default=str(_PORT),
     help="Port for --http; 0 picks a free one.",
 )
-def command(http: bool, port: int) -> None:
+def command(http: bool, port: int | None) -> None:
     """Serve Holdfast's tools to an agent over MCP.
 
     `holdfast install AGENT` makes the entry in the agent's settings. Over HTTP, clients send the machine's
@@ -66,9 +68,11 @@ def command(http: bool, port: int) -> None:
       holdfast mcp
       holdfast mcp --http --port 9001
     """
+    if port is not None and not http:
+        raise click.UsageError("--port is for --http; over stdin and stdout there is no port.")
     server = tool_server()
     if http:
-        _serve_http(server, port)
+        _serve_http(server, _PORT if port is None else port)
     else:
         server.run("stdio")
 
