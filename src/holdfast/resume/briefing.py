@@ -15,7 +15,7 @@ Part = Literal["corrections", "now", "summary", "wants", "decisions", "state", "
 TITLES: dict[Part, str] = {
     "corrections": "Where the record and the summary below disagree",
     "now": "Now",
-    "summary": "The outgoing agent's own summary",
+    "summary": "The outgoing agent's own summary (its word, where nothing else is said)",
     "wants": "What the user wants",
     "decisions": "Decisions and why",
     "state": "State",

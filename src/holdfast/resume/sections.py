@@ -63,7 +63,8 @@ def wants(found: Gathered, room: int, *, outcomes: bool = True) -> Iterator[Stat
         following = turns[place + 1] if place + 1 < len(turns) else None
         if following is None and len(turn.said) <= goal_room(room) and "\n" not in turn.said:
             continue  # it stands in the first line, whole
-        yield _turn(turn, following, len(turns) - place, room) if outcomes else _words_of(turn)
+        age = len(turns) - place
+        yield _turn(turn, following, age, room) if outcomes else _words_of(turn, age == 1, room)
     yield from _agreed_plan(found, room)
     yield from _refused(found)
 
@@ -176,9 +177,11 @@ def _short_outcome(age: int, room: int) -> int:
 _SMALL = 5_000
 
 
-def _words_of(turn: Turn) -> Statement:
-    words = quoted(_beginning(turn.said, _WHOLE_MESSAGE))
-    return Statement("wants", "user messages", f"{_asked(turn)}{words}", 1, "", turn.index)
+def _words_of(turn: Turn, is_latest: bool, room: int) -> Statement:
+    words = condensed(turn.said, max(_WHOLE_MESSAGE, room // 6)) if is_latest else None
+    text = f"{_asked(turn)}{quoted(words or _beginning(turn.said, _WHOLE_MESSAGE))}"
+    rules = is_latest or turn.constraint or turn.correction or bool(turn.asked)
+    return Statement("wants", "user messages", text, 1 if rules else 4, "", turn.index)
 
 
 def _beginning(text: str, most: int) -> str:

@@ -27,7 +27,7 @@ _NEXT_TITLE = re.compile(r"^(?:#+ *)?(?:\*\*)?\d+\. *(?:\*\*)?[A-Z]", re.MULTILI
 _CODE_BLOCK = re.compile(r"^[ \t]*```.*?^[ \t]*```[ \t]*\n", re.DOTALL | re.MULTILINE)
 _LONGEST = 60_000
 _ROOM_FOR_FACTS = 2_400
-_LEAST_FOR_FACTS = 1_500
+_LEAST_FOR_FACTS = 1_000
 _ROOM_FOR_NOTES = 900
 _SHORTEST_NOTE = 50
 
