@@ -25,7 +25,7 @@ from fork_server import SOURCE, TESTS, ForkedProgram, may_fork, start_script
 from holdfast.project.settings import Settings, load_settings
 from holdfast.sessions.winddown import IncrementalPauseManager
 
-PROGRAM = (sys.executable, "-m", "holdfast")
+PROGRAM = (sys.executable, "-P", "-m", "holdfast")  # -P: a package of that name in the project is not it
 PATIENCE = 60.0
 CTRL_C = "\x03"
 
@@ -180,7 +180,7 @@ class Place:
         if may_fork(self.environment):
             return [self.run(*arguments) for arguments in command_lines]
         done = subprocess.run(
-            [sys.executable, "-c", _MANY],
+            [sys.executable, "-P", "-c", _MANY],
             cwd=self.project,
             env=self.environment,
             input=json.dumps(command_lines),
