@@ -85,6 +85,9 @@ def test_prune_removes_what_can_be_made_again_and_nothing_else(place: Place) -> 
         old(place.home / ".projects.3.4.tmp", days=0),
         old(place.sessions / f"{first}.json.damaged-20260101-000000"),
         old(place.home / "holdfast.db.damaged-20260101-000000"),
+        # Whatever they are called: what an undo set aside, and what a worker has checked out.
+        old(place.project / ".holdfast" / "sidecar" / "set-aside" / "1-dump.tmp"),
+        old(place.home / "worktrees" / "wf_1" / "fixtures" / "data.tmp"),
     ]
     before = tree_of(place.root)
     told = place.json("prune", "--dry-run")

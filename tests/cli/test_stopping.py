@@ -30,9 +30,9 @@ STOPPED = {
     "failed": f'- Stopped: the agent\'s program ended the turn with "{LIMIT}".',
 }
 NEXT = {
-    "answered": "- Next: nothing is left to do of the latest request: wait for the user.",
+    "answered": "- Next: wait for the user; the agent's last words say how it left the latest request.",
     "asked": "- Next: wait for the user's answer.",
-    "spoke": "- Next: nothing is left to do of the latest request: wait for the user.",
+    "spoke": "- Next: wait for the user; the agent's last words say how it left the latest request.",
     "in flight": "- Next: run `make oil` again if it only checks; otherwise look first at what it has done.",
     "working": "- Next: ",
     "unanswered": "- Next: do what the user wrote last",

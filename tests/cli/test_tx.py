@@ -406,6 +406,48 @@ def test_resume_from_a_snapshot_with_its_files(place: Place) -> None:
     assert (place.project / "mine").read_text() == "mine\n"
 
 
+def test_files_are_restored_only_where_nothing_stands_against_resuming(place: Place) -> None:
+    assert run_tasks(place, "echo 1 > a", "echo 2 > a", "true", more=["--pause-every", "1"]).code == 0
+    (first,) = place.json("snapshot", "list")
+    assert place.run("resume", "--yes").code == 0
+    (place.project / "a").write_text("mine\n")
+    assert place.run("resume", "--from", first["id"], "--files", "--strict", "--yes").code != 0
+    assert (place.project / "a").read_text() == "mine\n"
+    assert run_tasks(place, "echo 1 > b", "true", more=["--pause-every", "1"]).code == 0
+    other = place.json("list")[0]["id"]
+    refused = place.run("resume", other, "--from", first["id"], "--files", "--yes")
+    assert "does not belong" in refused.err
+    assert (place.project / "b").read_text() == "1\n"
+
+
+def test_hunks_leave_alone_what_others_wrote_between_two_changes(place: Place) -> None:
+    lines = [f"{number}\n" for number in range(60)]
+    file = place.project / "one"
+    file.write_text("".join(lines))
+    with SideCar(place.project) as sidecar:
+        sidecar.begin("s1", transaction_id="first")
+        for number, who in ((0, "agent"), (30, "mine"), (59, "agent")):
+            if who == "agent":
+                sidecar.watch("first")
+            lines[number] = f"{who}\n"
+            file.write_text("".join(lines))
+            if who == "agent":
+                sidecar.record("first")
+    assert "+mine" not in place.ok("tx", "diff").out
+    place.run("tx", "undo", "--hunks", "1").failed(1, error="changed by somebody else in between")
+    assert file.read_text() == "".join(lines)
+
+
+def test_empty_folders_that_a_task_removes_come_back(place: Place) -> None:
+    (place.project / "dir" / "empty").mkdir(parents=True)
+    (place.project / "solo").mkdir()
+    (place.project / "dir" / "file").write_text("1\n")
+    assert run_tasks(place, "echo 1 > a", "rm -rf dir solo").code == 0
+    place.ok("tx", "rollback", "--yes")
+    assert (place.project / "dir" / "empty").is_dir()
+    assert (place.project / "solo").is_dir()
+
+
 def test_undo_undo_redo_redo(place: Place) -> None:
     assert run_tasks(place, "echo 1 > a", "echo 2 > a", "echo 3 > a").code == 0
     contents = [(place.project / "a").read_text()]

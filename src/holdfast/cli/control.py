@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from datetime import datetime
     from typing import NoReturn
 
+    from holdfast.model.snapshot import SessionSnapshot
     from holdfast.model.workflow import Workflow
     from holdfast.workflows.engine import Engine
     from holdfast.workflows.service import Resumed
@@ -238,8 +239,7 @@ def resume_command(
     with common.starting(current, detach=options["detach"]) as (service, here):
         workflow, snapshot_id = _chosen_thread(service, current, name)
         snapshot_id = _snapshot(service, current, from_snapshot) or snapshot_id
-        if options["with_files"]:
-            _restore_files(service, current, workflow, from_snapshot and snapshot_id)
+        restore = _restoring(current, workflow, from_snapshot) if options["with_files"] else None
         if here and not as_json and service.tasks(workflow.id).tasks:
             _show(service, workflow, snapshot_id, ask=not yes)
         claim = here.claim if here else None
@@ -250,6 +250,7 @@ def resume_command(
             message=message,
             strict=strict,
             claim=claim,
+            **({"restore": restore} if restore else {}),
         )
         resumed = _with_consent(resume, accept_commands)
         for sentence in resumed.drift:
@@ -345,19 +346,23 @@ def _snapshot(service: common.Service, current: Settings, name: str | None) -> s
     return common.find_snapshot(service.store, current, name).id if name else None
 
 
-def _restore_files(
-    service: common.Service, current: Settings, workflow: Workflow, snapshot_id: str | None
-) -> None:
-    """What sessions after that snapshot changed is undone; it can be redone."""
-    from holdfast.workflows.file_recorder import restore_files
-
-    if snapshot_id is None or current.server:
+def _restoring(
+    current: Settings, workflow: Workflow, from_snapshot: str | None
+) -> Callable[[SessionSnapshot], None]:
+    if from_snapshot is None or current.server:
         raise InvalidInputError(
             "--files needs --from SNAPSHOT, and the worktree on this machine",
             hint="`holdfast snapshot list` shows the snapshots",
         )
-    session = service.snapshot(snapshot_id).session_number
-    done = restore_files(Path(os.fsdecode(decode_path(workflow.worktree))), workflow.id, session)
+    return partial(_restore_files, workflow)
+
+
+def _restore_files(workflow: Workflow, snapshot: SessionSnapshot) -> None:
+    """What sessions after that snapshot changed is undone; it can be redone."""
+    from holdfast.workflows.file_recorder import restore_files
+
+    worktree = Path(os.fsdecode(decode_path(workflow.worktree)))
+    done = restore_files(worktree, workflow.id, snapshot.session_number)
     if not done:
         click.echo("no file was restored: no change since that snapshot is recorded", err=True)
     for outcome in done:

@@ -187,9 +187,10 @@ def _files(current: Settings) -> Iterator[CheckResult]:
 
 
 def _own_paths(current: Settings) -> Iterator[tuple[Path, os.stat_result]]:
-    """All that Holdfast keeps: in this project, where that folder is trusted, and for this user."""
+    """All that Holdfast wrote itself: in this project, where that folder is trusted, and for this user."""
     for folder in (current.layout.folder, current.home):
         for place, folders, files in os.walk(folder):
+            folders[:] = [name for name in folders if name not in _OF_THE_USER]
             for name in (*folders, *files):
                 path = Path(place, name)
                 try:
@@ -197,6 +198,11 @@ def _own_paths(current: Settings) -> Iterator[tuple[Path, os.stat_result]]:
                 except FileNotFoundError:  # gone since
                     continue
                 yield path, found
+
+
+# Files that an undo set aside, and checkouts in which workers work: whatever they are called, they are no
+# leftovers of ours, and their modes belong to them.
+_OF_THE_USER = ("set-aside", "worktrees")
 
 
 def _open_to_others(current: Settings) -> Iterator[Path]:

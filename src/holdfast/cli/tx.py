@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from holdfast.base.errors import InvalidInputError, NotFoundError
+from holdfast.base.errors import CannotDoError, InvalidInputError, NotFoundError
 from holdfast.base.text import counted, encode_path, shown_path
 from holdfast.cli import common
 from holdfast.hooks.turns import named_files
@@ -176,6 +176,7 @@ def undo(
     with _sidecar() as sidecar:
         if asks or numbers is not None:
             transaction, hunks = _hunks_of(sidecar, name, files)
+            _refuse_mixed(hunks)
             picked = _ask_about(hunks) if numbers is None else numbers
             outcome = sidecar.undo_hunks(
                 transaction, hunks, picked, partial=partial, doubtful=doubtful, dry_run=dry_run
@@ -378,6 +379,17 @@ def _hunks_of(sidecar: SideCar, name: str, files: Sequence[str]) -> tuple[str, l
     names = told(one.path for one in changes)
     hunks = sidecar.hunks(one for one in changes if one.path in names)
     return transaction, [one for one in hunks if chosen is None or one.change.path in chosen]
+
+
+def _refuse_mixed(hunks: Sequence[Hunk]) -> None:
+    """Hunks of a file that others changed between two of its changes would take their lines along."""
+    changes = {(one.change.path, id(one.change)) for one in hunks}
+    paths = [path for path, _ in changes]
+    if mixed := sorted({path for path in paths if paths.count(path) > 1}):
+        raise CannotDoError(
+            f"{shown_path(mixed[0])} was also changed by somebody else in between",
+            hint="undo hunks of one change; `holdfast tx show` lists the changes",
+        )
 
 
 def _changes_of(sidecar: SideCar, name: str) -> tuple[str, tuple[PathChange, ...]]:

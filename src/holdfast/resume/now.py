@@ -348,7 +348,7 @@ def _when_finished(found: Gathered, ledger: WorkLedger) -> Iterator[str]:
     elif ledger.red is not None and ledger.red.index > (found.turns[-1].index if found.turns else 0):
         yield f"wait for the user; {code(ledger.red.command, 120)} is red."
     else:
-        yield "nothing is left to do of the latest request: wait for the user."
+        yield "wait for the user; the agent's last words say how it left the latest request."
 
 
 def _from_ledger(ledger: WorkLedger, running: str, unused: list[str]) -> Iterator[str]:

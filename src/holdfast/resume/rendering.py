@@ -86,9 +86,11 @@ class Paths:
 
     def is_inside(self, path: str) -> bool:
         """Whether it belongs to the work: a scratch file and another folder's file do not."""
+        if self._root and path.startswith(self._root):
+            return not path.startswith(f"{self._root}.claude/plans/")
         if path.startswith(_TEMPORARY) or "/.claude/" in path:
             return False
-        return not path.startswith(("/", "~")) or not self._root or path.startswith(self._root)
+        return not path.startswith(("/", "~")) or not self._root
 
     def is_code(self, path: str) -> bool:
         return self.is_inside(path) and not path.endswith(_PROSE_FILES)

@@ -69,15 +69,19 @@ class Transaction:
 
     @property
     def net_changes(self) -> tuple[PathChange, ...]:
-        """Of each file how it was before the first change that stands, and after the last."""
-        first: dict[str, PathChange] = {}
-        last: dict[str, PathChange] = {}
+        """Of each file how it was before the first change that stands, and after the last.
+
+        Where somebody else changed it in between, what stands before and after that is told apart: their
+        lines are none of this transaction's.
+        """
+        runs: dict[str, list[PathChange]] = {}
         for change in (change for entry in self.changes for change in entry.changes):
-            first.setdefault(change.path, change)
-            last[change.path] = change
-        return tuple(
-            PathChange(path=path, before=first[path].before, after=last[path].after) for path in sorted(first)
-        )
+            run = runs.setdefault(change.path, [])
+            if run and run[-1].after == change.before:
+                run[-1] = PathChange(path=change.path, before=run[-1].before, after=change.after)
+            else:
+                run.append(change)
+        return tuple(change for path in sorted(runs) for change in runs[path])
 
     @property
     def last_undo(self) -> LedgerEntry | None:

@@ -286,6 +286,13 @@ class State:
         row = self._database.execute(query, (path,)).fetchone()
         return KnownFile._make(row) if row else None
 
+    def files_in(self, folder: bytes) -> list[bytes]:
+        """Known files below a folder, which is given with its slash."""
+        rows = self._database.execute(
+            "SELECT path FROM files WHERE path > ? AND path < ?", (folder, folder[:-1] + b"0")
+        )
+        return [path for (path,) in rows if not path.endswith(b"/")]
+
     def paths_with(self, oids: Iterable[str]) -> list[tuple[bytes, str]]:
         """Where these contents were last seen."""
         query = "SELECT path, oid FROM files WHERE oid IN (SELECT value FROM json_each(?))"

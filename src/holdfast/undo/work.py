@@ -415,7 +415,7 @@ class UndoWork:
                 else:
                     differing[path] = (before, now)
         self.glance.complete |= whole
-        return (differing if whole else _without_others_folders(differing)), refreshed
+        return (differing if whole else _without_others_folders(differing, self.state.files_in)), refreshed
 
     def _there_before(self, differing: Differing, watches: Sequence[Watch]) -> list[bytes]:
         """Files that are new to us and not to the tree: git ignored them, and does not any more.
@@ -655,13 +655,16 @@ def _owners(
     return {path: inside.get(path, owner) for path, owner in found.items()}
 
 
-def _without_others_folders(differing: Differing) -> dict[bytes, tuple[KnownFile | None, KnownFile | None]]:
+def _without_others_folders(
+    differing: Differing, files_in: Callable[[bytes], list[bytes]]
+) -> dict[bytes, tuple[KnownFile | None, KnownFile | None]]:
     """A folder that went with files that were not looked at is told with those."""
-    with_files = {folder for path in differing if path[-1:] != b"/" for folder in _folders_above(path)}
     return {
         path: states
         for path, states in differing.items()
-        if not path.endswith(b"/") or states[1] is not None or path in with_files
+        if not path.endswith(b"/")
+        or states[1] is not None
+        or all(file in differing for file in files_in(path))
     }
 
 

@@ -175,7 +175,7 @@ def foreign_commands(store: Store, workflow_id: str, tasks: Iterable[Task]) -> l
 
 
 def _commands(task: Task) -> tuple[str, ...]:
-    return tuple(text for text in (task.run, task.prompt) if text)
+    return tuple(text for text in (task.run, task.prompt, task.until) if text)
 
 
 class AcceptedCommands:

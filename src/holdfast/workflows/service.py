@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
@@ -215,12 +215,14 @@ class OrchestratorService(WorkflowService[SqlStore]):
         claim: str | None = None,
         failed: FailedTasks = RETRY_ALL,
         accept_commands: bool = False,
+        restore: Callable[[SessionSnapshot], None] | None = None,
     ) -> Resumed:
         """Go on in a new session, from the last snapshot or from an older one; a failed task is tried again.
 
         Of several who try at once one succeeds. What crashed is paused first, with what it had recorded.
         Commands that came from elsewhere need the user's consent once.
         Work without a plan has nothing to run: it is handed over, noted as taken up, and stays paused.
+        `restore` puts the files back first, once nothing stands against going on from that snapshot.
         """
         workflow = self.resumable(workflow_id)
         snapshot = self._snapshot_to_resume(workflow, snapshot_id)
@@ -241,6 +243,9 @@ class OrchestratorService(WorkflowService[SqlStore]):
             )
         require_installed("running a workflow", "dbos")
         self._refuse_unconfirmed(workflow, snapshot, accept_commands)
+        if restore is not None and snapshot is not None:
+            restore(snapshot)
+            drift = self._drift(workflow, snapshot)
         resumed, _ = self.core.claim(
             workflow_id, message, snapshot=snapshot, runs=True, claim=claim, failed=failed
         )
