@@ -144,16 +144,26 @@ def test_a_pause_can_be_waited_for(program: Served, place: Place) -> None:
 
 
 def test_approve_reject_cancel(program: Served, place: Place) -> None:
-    yaml = "issue: {id: A, title: Ask}\ntasks:\n  - {id: a, run: 'true', approval: true}\n"
+    asks = "{id: a, run: 'true', depends_on: [b], approval: true}"
+    yaml = f"issue: {{id: A, title: Ask}}\ntasks:\n  - {{id: b, run: echo built}}\n  - {asks}\n"
     for verb, status in (("reject", "failed"), ("approve", "completed"), ("cancel", "cancelled")):
         flow = program.ask("POST", "/api/workflows", {"plan": yaml}).data["id"]
         with program.socket(f"?since=0&workflow_id={flow}") as listener:
             while _until_entry(listener, "workflow_status_changed")["status"] != "blocked":
                 pass
             assert program.get(f"/api/workflows/{flow}/progress")["waiting_for_approval"] == "a"
+            asked = program.get(f"/api/workflows/{flow}/approval")
+            assert (asked["task"]["id"], asked["task"]["run"], asked["driver"]) == ("a", "true", "shell")
+            assert asked["worktree"] == str(place.project.resolve())
+            before = {"task_id": "b", "status": "completed", "result": "built", "printed": "built"}
+            assert (asked["after"], asked["after_left_out"]) == ([before], 0)
+            other = program.ask("POST", f"/api/workflows/{flow}/approve", {"task_id": "b"})
+            assert (other.status, other.code) == (409, "illegal_transition"), "what was not shown"
             assert program.ask("POST", f"/api/workflows/{flow}/{verb}").status == 200
             while _until_entry(listener, "workflow_status_changed")["status"] != status:
                 pass
+        gone = program.ask("GET", f"/api/workflows/{flow}/approval")
+        assert (gone.status, gone.code) == (404, "not_found")
 
 
 def test_retry_and_skip(program: Served, place: Place) -> None:

@@ -389,6 +389,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/workflows/{workflow_id}/approval": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Get Approval
+         * @description The task that is waiting for approval: what will run, where, and what the tasks before it printed.
+         */
+        get: operations["get_approval"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/workflows/{workflow_id}/approve": {
         parameters: {
             query?: never;
@@ -945,6 +965,35 @@ export interface components {
             index: number;
             /** Text */
             text: string;
+        };
+        /**
+         * Approval
+         * @description What will run if the waiting task is approved. Texts are those of the plan: not to be trusted.
+         */
+        Approval: {
+            /**
+             * After
+             * @description The tasks it depends on, 50 at most
+             */
+            after: components["schemas"]["Precedent"][];
+            /**
+             * After Left Out
+             * @description How many more it depends on
+             */
+            after_left_out: number;
+            /** Driver */
+            driver: string;
+            task: components["schemas"]["Task"];
+            /** Worktree */
+            worktree: string;
+        };
+        /** ApproveTask */
+        ApproveTask: {
+            /**
+             * Task Id
+             * @description Fail unless this is the task that is waiting
+             */
+            task_id?: string | null;
         };
         /**
          * BackfillExpiredMessage
@@ -2259,6 +2308,26 @@ export interface components {
             timeout?: number | null;
             /** Until */
             until?: string | null;
+        };
+        /**
+         * Precedent
+         * @description A task that the waiting one depends on.
+         */
+        Precedent: {
+            /**
+             * Printed
+             * @description The end of its output, without secrets; null if none is kept on the server's machine
+             */
+            printed: string | null;
+            /** Result */
+            result: string | null;
+            /**
+             * Status
+             * @enum {string}
+             */
+            status: "pending" | "in_progress" | "blocked" | "completed" | "failed" | "skipped";
+            /** Task Id */
+            task_id: string;
         };
         /** ProjectList */
         ProjectList: {
@@ -3915,6 +3984,8 @@ export type AgentSessionPage = components['schemas']['AgentSessionPage'];
 export type AgentSessionReported = components['schemas']['AgentSessionReported'];
 export type AgentStep = components['schemas']['AgentStep'];
 export type AgreedPlan = components['schemas']['AgreedPlan'];
+export type Approval = components['schemas']['Approval'];
+export type ApproveTask = components['schemas']['ApproveTask'];
 export type BackfillExpiredMessage = components['schemas']['BackfillExpiredMessage'];
 export type Carried = components['schemas']['Carried'];
 export type ChangedFile = components['schemas']['ChangedFile'];
@@ -3969,6 +4040,7 @@ export type PauseWorkflow = components['schemas']['PauseWorkflow'];
 export type PingMessage = components['schemas']['PingMessage'];
 export type PlanDocument = components['schemas']['PlanDocument'];
 export type PlanTask = components['schemas']['PlanTask'];
+export type Precedent = components['schemas']['Precedent'];
 export type ProjectList = components['schemas']['ProjectList'];
 export type ProjectStats = components['schemas']['ProjectStats'];
 export type Recorded = components['schemas']['Recorded'];
@@ -5750,7 +5822,7 @@ export interface operations {
             };
         };
     };
-    approve_workflow: {
+    get_approval: {
         parameters: {
             query?: never;
             header?: never;
@@ -5760,6 +5832,95 @@ export interface operations {
             cookie?: never;
         };
         requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Approval"];
+                };
+            };
+            /** @description the request is malformed, or its body is not JSON */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorResponse"];
+                };
+            };
+            /** @description missing or wrong token */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorResponse"];
+                };
+            };
+            /** @description the Host or Origin is not allowed */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorResponse"];
+                };
+            };
+            /** @description not found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorResponse"];
+                };
+            };
+            /** @description the request is invalid; `faults` says where */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorResponse"];
+                };
+            };
+            /** @description the stored data is damaged, or an internal error occurred */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorResponse"];
+                };
+            };
+            /** @description the database cannot be reached */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorResponse"];
+                };
+            };
+        };
+    };
+    approve_workflow: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                workflow_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                "application/json": components["schemas"]["ApproveTask"] | null;
+            };
+        };
         responses: {
             /** @description Successful Response */
             200: {

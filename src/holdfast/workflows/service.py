@@ -306,12 +306,15 @@ class OrchestratorService(WorkflowService[SqlStore]):
         """End it for good; a task in flight is stopped."""
         return again_on_conflict(lambda: self.core.move(workflow_id, "cancelled", reason))
 
-    def approve(self, workflow_id: str, *, claim: str | None = None) -> Workflow:
-        """Let the task start that is waiting for approval."""
-        workflow = self.store.workflow(workflow_id)
-        waiting = self.waiting_for_approval(workflow)
-        task_id = waiting.id if waiting else ""
-        return again_on_conflict(lambda: self.core.approve(workflow_id, task_id, claim))
+    def approve(self, workflow_id: str, task_id: str | None = None, *, claim: str | None = None) -> Workflow:
+        """Let the task start that is waiting for approval; of another one than `task_id` nothing was seen."""
+        waiting = self.waiting_for_approval(self.store.workflow(workflow_id))
+        waiting_id = waiting.id if waiting else ""
+        if task_id is not None and task_id != waiting_id:
+            raise IllegalTransitionError(
+                f"task {task_id} is not waiting for approval", hint="`holdfast status` shows what is"
+            )
+        return again_on_conflict(lambda: self.core.approve(workflow_id, waiting_id, claim))
 
     def reject(self, workflow_id: str, reason: str | None = None) -> Workflow:
         """Reject the task that is waiting for approval; the workflow fails. A resume asks again."""
