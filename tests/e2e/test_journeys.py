@@ -14,6 +14,11 @@ from playwright.sync_api import Page, Route, expect
 
 from e2e.browser import Complaints, Server, faults_by_axe
 from holdfast.base.neutral import without_controls
+from holdfast.model.task import Task, TaskDAG
+from holdfast.project.settings import load_settings
+from holdfast.sessions.transitions import Core
+from holdfast.store.sql import SqlStore
+from store.samples import snapshot, workflow
 
 Open = Callable[..., Page]
 
@@ -224,6 +229,38 @@ def test_approval_shows_what_will_run(served: Server, open_page: Open) -> None:
     card.get_by_role("button", name="Approve").press("Enter")
     sees(page, "Completed")
     assert (served.project / "shipped").exists()
+
+
+def test_commands_from_elsewhere_are_read_before_they_run(
+    served: Server, open_page: Open, complaints: Complaints
+) -> None:
+    complaints.expected = ("409",)
+    store = SqlStore(load_settings({"HOLDFAST_HOME": str(served.home)}, served.project).db)
+
+    def arrives(number: int, command: str) -> None:
+        tasks = TaskDAG(tasks=(Task(id="a", description="Harmless", run=command, until="test -e ran"),))
+        flow = workflow(status="paused", worktree=str(served.project), session_count=number)
+        assert Core(store).take_in(snapshot(f"snap_{number}", number=number, task_dag=tasks), flow)
+
+    def lists(*commands: str) -> None:
+        for number, command in enumerate(commands, start=1):
+            shown = alert.get_by_role("region", name=f"{number} of {len(commands)}")
+            expect(shown).to_have_text(without_controls(command))
+
+    arrives(1, "echo \u202eharmless")
+    page = open_page(served, "/workflows/wf_1/resume")
+    alert = page.get_by_role("alert")
+    page.get_by_role("button", name="Resume").click()
+    lists("echo \u202eharmless", "test -e ran")
+    other = f"touch ran {'w' * 200}"
+    arrives(2, other)
+    store.close()
+    page.get_by_role("button", name="Run these commands").click()
+    lists(other, "test -e ran")
+    assert not (served.project / "ran").exists()
+    page.get_by_role("button", name="Run these commands").click()
+    sees(page, "Completed")
+    assert (served.project / "ran").exists()
 
 
 def test_cancel(served: Server, open_page: Open) -> None:

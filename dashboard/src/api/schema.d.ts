@@ -560,6 +560,8 @@ export interface paths {
          * @description Resume a paused or failed workflow from its last snapshot, or from an older one; a failed task is
          *     retried. If several clients try, only one succeeds.
          *
+         *     Commands that an imported session brought are listed in a refusal, and run once they are confirmed.
+         *
          *     Work without a plan is not run: it is marked as resumed, and `resume/preview` returns its context.
          */
         post: operations["resume_workflow"];
@@ -1059,6 +1061,19 @@ export interface components {
             /** Rationale */
             rationale: string;
         };
+        /**
+         * CommandsToConfirm
+         * @description What an imported session would run; texts are those of its plan: not to be trusted.
+         */
+        CommandsToConfirm: {
+            /** Commands */
+            commands: string[];
+            /**
+             * Digest
+             * @description Resume with it as `accept_commands` to run exactly these
+             */
+            digest: string;
+        };
         /** CommandUse */
         CommandUse: {
             /** Command */
@@ -1248,6 +1263,8 @@ export interface components {
              * @description Error code: `not_found`, `illegal_transition`, `unauthorised`, …
              */
             code: string;
+            /** @description With `unconfirmed_commands`: what to read and confirm first */
+            confirm: components["schemas"]["CommandsToConfirm"] | null;
             /**
              * Faults
              * @description What is invalid in the request, by location
@@ -2480,6 +2497,11 @@ export interface components {
         };
         /** ResumeWorkflow */
         ResumeWorkflow: {
+            /**
+             * Accept Commands
+             * @description `digest` of a refusal (`unconfirmed_commands`): run exactly the commands it listed
+             */
+            accept_commands?: string | null;
             /**
              * Message
              * @description A message for the next session
@@ -3990,6 +4012,7 @@ export type BackfillExpiredMessage = components['schemas']['BackfillExpiredMessa
 export type Carried = components['schemas']['Carried'];
 export type ChangedFile = components['schemas']['ChangedFile'];
 export type Choice = components['schemas']['Choice'];
+export type CommandsToConfirm = components['schemas']['CommandsToConfirm'];
 export type CommandUse = components['schemas']['CommandUse'];
 export type Commit = components['schemas']['Commit'];
 export type ConstraintPinned = components['schemas']['ConstraintPinned'];

@@ -110,6 +110,11 @@ class ResumeWorkflow(Body):
     strict: bool = Field(
         default=False, description="Fail unless the worktree is known to be unchanged since the pause"
     )
+    accept_commands: str | None = Field(
+        default=None,
+        max_length=64,
+        description="`digest` of a refusal (`unconfirmed_commands`): run exactly the commands it listed",
+    )
 
 
 class RetryTask(Body):

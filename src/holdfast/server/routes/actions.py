@@ -117,11 +117,17 @@ def resume_workflow(
     """Resume a paused or failed workflow from its last snapshot, or from an older one; a failed task is
     retried. If several clients try, only one succeeds.
 
+    Commands that an imported session brought are listed in a refusal, and run once they are confirmed.
+
     Work without a plan is not run: it is marked as resumed, and `resume/preview` returns its context.
     """
     wanted = request or ResumeWorkflow()
     resumed = desk.service.resume_workflow(
-        workflow_id, snapshot_id=wanted.snapshot_id, message=wanted.message, strict=wanted.strict
+        workflow_id,
+        snapshot_id=wanted.snapshot_id,
+        message=wanted.message,
+        strict=wanted.strict,
+        accept_commands=wanted.accept_commands or False,
     )
     return _resumed(desk, resumed)
 
