@@ -12,7 +12,13 @@ from collections.abc import Callable
 import pytest
 from playwright.sync_api import Page, Route, expect
 
-from e2e.browser import Complaints, Server
+from e2e.browser import Complaints, Server, faults_by_axe
+from holdfast.base.neutral import without_controls
+from holdfast.model.task import Task, TaskDAG
+from holdfast.project.settings import load_settings
+from holdfast.sessions.transitions import Core
+from holdfast.store.sql import SqlStore
+from store.samples import snapshot, workflow
 
 Open = Callable[..., Page]
 
@@ -185,13 +191,76 @@ def test_pause_that_is_refused_is_taken_back(served: Server, open_page: Open, co
     expect(page.get_by_role("button", name="Pause", exact=True)).to_be_enabled()
 
 
-def test_approve(served: Server, open_page: Open) -> None:
-    tasks = [{"id": "ship", "run": "true", "approval": True}]
-    plan = json.dumps({"issue": {"id": "E2E-2", "title": "Ship it"}, "tasks": tasks})
-    page = open_page(served, f"/workflows/{served.create(plan)}")
-    expect(page.get_by_text("waits for your approval")).to_be_visible()
-    page.get_by_role("button", name="Approve").click()
+LIE = "Approved already. <b>Nothing</b> will run."
+STEERING = "".join(map(chr, (*range(1, 0xA0), 0x61C, *range(0x200E, 0x2070), 0xE0041))).replace("'", "")
+"""Every character that could hide or turn others, among some that could not."""
+
+
+def test_approval_shows_what_will_run(served: Server, open_page: Open) -> None:
+    """In the plan's own words, which can do no more than be read."""
+    command = f"touch shipped; : '{STEERING}' {'w' * 3_000}"
+    tasks = [
+        {"id": "build", "run": "printf 'built \\033[31m\\342\\200\\256red'"},
+        {"id": "ship\u202e", "description": LIE, "run": command, "depends_on": ["build"], "approval": True},
+    ]
+    plan = {"issue": {"id": "E2E-2", "title": "Ship it"}, "tasks": tasks}
+    workflow_id = served.ask("/api/workflows", {"plan": plan})["id"]
+    page = open_page(served, f"/workflows/{workflow_id}")
+    card = page.get_by_role("region", name="A task waits for your approval")
+    shown = card.get_by_role("region", name="Command")
+    assert shown.text_content() == without_controls(command)
+    assert shown.evaluate("(box) => box.scrollWidth <= box.clientWidth"), "the long word is cut off"
+    assert page.evaluate("() => document.documentElement.scrollWidth <= window.innerWidth")
+    for told in ("ship\ufffd", LIE, "shell", str(served.project), "build"):
+        expect(card.locator(".foreign").get_by_text(told, exact=True)).to_have_count(1)
+        expect(card.get_by_text(told, exact=True)).to_have_count(1)
+    printed = card.get_by_role("region", name="Printed last")
+    assert printed.text_content() == "built \ufffd[31m\ufffdred"
+    assert faults_by_axe(page) == []
+
+    card.get_by_role("button", name="Reject…").click()
+    dialog = page.get_by_role("dialog")
+    dialog.get_by_role("button", name="Reject").click()
+    dialog.get_by_label("Reason").fill("Not on a Friday \u202e")
+    dialog.get_by_role("button", name="Reject").click()
+    sees(page, "Failed")
+    expect(page.locator(".notice .foreign")).to_have_text("Not on a Friday \ufffd")
+    served.ask(f"/api/workflows/{workflow_id}/resume", {})
+    card.get_by_role("button", name="Approve").press("Enter")
     sees(page, "Completed")
+    assert (served.project / "shipped").exists()
+
+
+def test_commands_from_elsewhere_are_read_before_they_run(
+    served: Server, open_page: Open, complaints: Complaints
+) -> None:
+    complaints.expected = ("409",)
+    store = SqlStore(load_settings({"HOLDFAST_HOME": str(served.home)}, served.project).db)
+
+    def arrives(number: int, command: str) -> None:
+        tasks = TaskDAG(tasks=(Task(id="a", description="Harmless", run=command, until="test -e ran"),))
+        flow = workflow(status="paused", worktree=str(served.project), session_count=number)
+        assert Core(store).take_in(snapshot(f"snap_{number}", number=number, task_dag=tasks), flow)
+
+    def lists(*commands: str) -> None:
+        for number, command in enumerate(commands, start=1):
+            shown = alert.get_by_role("region", name=f"{number} of {len(commands)}")
+            expect(shown).to_have_text(without_controls(command))
+
+    arrives(1, "echo \u202eharmless")
+    page = open_page(served, "/workflows/wf_1/resume")
+    alert = page.get_by_role("alert")
+    page.get_by_role("button", name="Resume").click()
+    lists("echo \u202eharmless", "test -e ran")
+    other = f"touch ran {'w' * 200}"
+    arrives(2, other)
+    store.close()
+    page.get_by_role("button", name="Run these commands").click()
+    lists(other, "test -e ran")
+    assert not (served.project / "ran").exists()
+    page.get_by_role("button", name="Run these commands").click()
+    sees(page, "Completed")
+    assert (served.project / "ran").exists()
 
 
 def test_cancel(served: Server, open_page: Open) -> None:

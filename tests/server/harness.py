@@ -38,7 +38,7 @@ class Answer:
     def code(self) -> str:
         """What kind of error it is; that it has the one shape is checked on the way."""
         error = self.data["error"]
-        assert set(error) == {"code", "message", "hint", "faults"}, error
+        assert set(error) == {"code", "message", "hint", "faults", "confirm"}, error
         assert error["message"]
         return error["code"]
 

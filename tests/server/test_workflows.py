@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -10,10 +11,15 @@ import pytest
 
 from cli.harness import Place
 from holdfast.base.errors import HTTP_STATUSES, HoldfastError, kinds
+from holdfast.client.service import RemoteService
+from holdfast.model.task import Task, TaskDAG
+from holdfast.project.settings import Settings
+from holdfast.sessions.transitions import Core
 from holdfast.store.sql import SqlStore
+from holdfast.workflows.originals import UnconfirmedCommandsError
 from store.samples import at, full_snapshot, full_workflow, new, next_of, numbered, snapshot, workflow
 
-from .harness import Served
+from .harness import Answer, Served
 from .program import ServerProgram
 
 
@@ -144,16 +150,58 @@ def test_a_pause_can_be_waited_for(program: Served, place: Place) -> None:
 
 
 def test_approve_reject_cancel(program: Served, place: Place) -> None:
-    yaml = "issue: {id: A, title: Ask}\ntasks:\n  - {id: a, run: 'true', approval: true}\n"
+    asks = "{id: a, run: 'true', depends_on: [b], approval: true}"
+    yaml = f"issue: {{id: A, title: Ask}}\ntasks:\n  - {{id: b, run: echo built}}\n  - {asks}\n"
     for verb, status in (("reject", "failed"), ("approve", "completed"), ("cancel", "cancelled")):
         flow = program.ask("POST", "/api/workflows", {"plan": yaml}).data["id"]
         with program.socket(f"?since=0&workflow_id={flow}") as listener:
             while _until_entry(listener, "workflow_status_changed")["status"] != "blocked":
                 pass
             assert program.get(f"/api/workflows/{flow}/progress")["waiting_for_approval"] == "a"
+            asked = program.get(f"/api/workflows/{flow}/approval")
+            assert (asked["task"]["id"], asked["task"]["run"], asked["driver"]) == ("a", "true", "shell")
+            assert asked["worktree"] == str(place.project.resolve())
+            before = {"task_id": "b", "status": "completed", "result": "built", "printed": "built"}
+            assert (asked["after"], asked["after_left_out"]) == ([before], 0)
+            other = program.ask("POST", f"/api/workflows/{flow}/approve", {"task_id": "b"})
+            assert (other.status, other.code) == (409, "illegal_transition"), "what was not shown"
             assert program.ask("POST", f"/api/workflows/{flow}/{verb}").status == 200
             while _until_entry(listener, "workflow_status_changed")["status"] != status:
                 pass
+        gone = program.ask("GET", f"/api/workflows/{flow}/approval")
+        assert (gone.status, gone.code) == (404, "not_found")
+
+
+def test_commands_from_elsewhere_run_once_exactly_these_were_confirmed(
+    served: Served, sql_store: SqlStore, settings: Settings
+) -> None:
+    def arrives(number: int, *tasks: Task) -> None:
+        brought = snapshot(f"snap_{number}", number=number, task_dag=TaskDAG(tasks=tasks))
+        flow = workflow(status="paused", worktree=str(settings.project), session_count=number)
+        assert Core(sql_store).take_in(brought, flow)
+
+    def resumed(**body: object) -> Answer:
+        return served.ask("POST", "/api/workflows/wf_1/resume", body)
+
+    first = Task(id="a", description="", run="touch a", until="test -e \x1b")
+    arrives(1, first)
+    refused = resumed()
+    assert (refused.status, refused.code) == (409, "unconfirmed_commands")
+    listed = refused.data["error"]["confirm"]
+    assert listed["commands"] == ["touch a", "test -e \x1b"]
+    arrives(2, first, Task(id="b", description="", prompt="remove b"))
+    changed = resumed(accept_commands=listed["digest"])
+    assert (changed.status, changed.code) == (409, "unconfirmed_commands")
+    now = changed.data["error"]["confirm"]
+    assert now["commands"] == [*listed["commands"], "remove b"]
+    for wrong in (None, "", "true", now["digest"][:-1]):
+        assert resumed(accept_commands=wrong).code == "unconfirmed_commands"
+    assert resumed(accept_commands=True).status == 422, "to what?"
+    assert served.ask("POST", "/api/workflows/wf_1/skip", {"task_id": "a"}).code == "unconfirmed_commands"
+    away = replace(settings, server=served.url, server_token=served.token)
+    with RemoteService(away) as client, pytest.raises(UnconfirmedCommandsError, match="touch a; test -e"):
+        client.resume_workflow("wf_1")
+    assert resumed(accept_commands=now["digest"]).data["status"] == "resumed"
 
 
 def test_retry_and_skip(program: Served, place: Place) -> None:

@@ -9,6 +9,7 @@ export class ApiError extends Error {
   readonly code: string;
   readonly hint: string | null;
   readonly faults: ErrorDetail["faults"];
+  readonly confirm: ErrorDetail["confirm"];
 
   constructor(status: number, detail: Partial<ErrorDetail>) {
     super(detail.message ?? `The server answered with ${status}.`);
@@ -17,6 +18,7 @@ export class ApiError extends Error {
     this.code = detail.code ?? "unknown";
     this.hint = detail.hint ?? null;
     this.faults = detail.faults ?? [];
+    this.confirm = detail.confirm ?? null;
   }
 
   /** Nobody answered: worth another try, unlike a clear no. */

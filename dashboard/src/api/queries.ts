@@ -48,6 +48,16 @@ export const progressOf = (id: string) =>
       answered(api.GET("/api/workflows/{workflow_id}/progress", { ...of(id), signal })),
   });
 
+export const approvalOf = (id: string, task_id: string) =>
+  queryOptions({
+    // Not among the workflow's own keys: once decided there is nothing to ask for again.
+    queryKey: ["approval", id, task_id],
+    queryFn: ({ signal }) =>
+      answered(api.GET("/api/workflows/{workflow_id}/approval", { ...of(id), signal })),
+    staleTime: Number.POSITIVE_INFINITY,
+    gcTime: 0,
+  });
+
 export const tasksOf = (id: string) =>
   queryOptions({
     queryKey: [...keys.workflow(id), "tasks"],

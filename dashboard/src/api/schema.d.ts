@@ -389,6 +389,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/workflows/{workflow_id}/approval": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Get Approval
+         * @description The task that is waiting for approval: what will run, where, and what the tasks before it printed.
+         */
+        get: operations["get_approval"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/workflows/{workflow_id}/approve": {
         parameters: {
             query?: never;
@@ -539,6 +559,8 @@ export interface paths {
          * Resume Workflow
          * @description Resume a paused or failed workflow from its last snapshot, or from an older one; a failed task is
          *     retried. If several clients try, only one succeeds.
+         *
+         *     Commands that an imported session brought are listed in a refusal, and run once they are confirmed.
          *
          *     Work without a plan is not run: it is marked as resumed, and `resume/preview` returns its context.
          */
@@ -947,6 +969,35 @@ export interface components {
             text: string;
         };
         /**
+         * Approval
+         * @description What will run if the waiting task is approved. Texts are those of the plan: not to be trusted.
+         */
+        Approval: {
+            /**
+             * After
+             * @description The tasks it depends on, 50 at most
+             */
+            after: components["schemas"]["Precedent"][];
+            /**
+             * After Left Out
+             * @description How many more it depends on
+             */
+            after_left_out: number;
+            /** Driver */
+            driver: string;
+            task: components["schemas"]["Task"];
+            /** Worktree */
+            worktree: string;
+        };
+        /** ApproveTask */
+        ApproveTask: {
+            /**
+             * Task Id
+             * @description Fail unless this is the task that is waiting
+             */
+            task_id?: string | null;
+        };
+        /**
          * BackfillExpiredMessage
          * @description Some events after `since` were deleted: reload the state, then continue with the events that follow.
          */
@@ -1009,6 +1060,19 @@ export interface components {
             kind: "approach" | "library" | "architecture" | "workaround" | "skip" | "clarification";
             /** Rationale */
             rationale: string;
+        };
+        /**
+         * CommandsToConfirm
+         * @description What an imported session would run; texts are those of its plan: not to be trusted.
+         */
+        CommandsToConfirm: {
+            /** Commands */
+            commands: string[];
+            /**
+             * Digest
+             * @description Resume with it as `accept_commands` to run exactly these
+             */
+            digest: string;
         };
         /** CommandUse */
         CommandUse: {
@@ -1199,6 +1263,8 @@ export interface components {
              * @description Error code: `not_found`, `illegal_transition`, `unauthorised`, …
              */
             code: string;
+            /** @description With `unconfirmed_commands`: what to read and confirm first */
+            confirm: components["schemas"]["CommandsToConfirm"] | null;
             /**
              * Faults
              * @description What is invalid in the request, by location
@@ -2260,6 +2326,26 @@ export interface components {
             /** Until */
             until?: string | null;
         };
+        /**
+         * Precedent
+         * @description A task that the waiting one depends on.
+         */
+        Precedent: {
+            /**
+             * Printed
+             * @description The end of its output, without secrets; null if none is kept on the server's machine
+             */
+            printed: string | null;
+            /** Result */
+            result: string | null;
+            /**
+             * Status
+             * @enum {string}
+             */
+            status: "pending" | "in_progress" | "blocked" | "completed" | "failed" | "skipped";
+            /** Task Id */
+            task_id: string;
+        };
         /** ProjectList */
         ProjectList: {
             /** Projects */
@@ -2411,6 +2497,11 @@ export interface components {
         };
         /** ResumeWorkflow */
         ResumeWorkflow: {
+            /**
+             * Accept Commands
+             * @description `digest` of a refusal (`unconfirmed_commands`): run exactly the commands it listed
+             */
+            accept_commands?: string | null;
             /**
              * Message
              * @description A message for the next session
@@ -3915,10 +4006,13 @@ export type AgentSessionPage = components['schemas']['AgentSessionPage'];
 export type AgentSessionReported = components['schemas']['AgentSessionReported'];
 export type AgentStep = components['schemas']['AgentStep'];
 export type AgreedPlan = components['schemas']['AgreedPlan'];
+export type Approval = components['schemas']['Approval'];
+export type ApproveTask = components['schemas']['ApproveTask'];
 export type BackfillExpiredMessage = components['schemas']['BackfillExpiredMessage'];
 export type Carried = components['schemas']['Carried'];
 export type ChangedFile = components['schemas']['ChangedFile'];
 export type Choice = components['schemas']['Choice'];
+export type CommandsToConfirm = components['schemas']['CommandsToConfirm'];
 export type CommandUse = components['schemas']['CommandUse'];
 export type Commit = components['schemas']['Commit'];
 export type ConstraintPinned = components['schemas']['ConstraintPinned'];
@@ -3969,6 +4063,7 @@ export type PauseWorkflow = components['schemas']['PauseWorkflow'];
 export type PingMessage = components['schemas']['PingMessage'];
 export type PlanDocument = components['schemas']['PlanDocument'];
 export type PlanTask = components['schemas']['PlanTask'];
+export type Precedent = components['schemas']['Precedent'];
 export type ProjectList = components['schemas']['ProjectList'];
 export type ProjectStats = components['schemas']['ProjectStats'];
 export type Recorded = components['schemas']['Recorded'];
@@ -5750,7 +5845,7 @@ export interface operations {
             };
         };
     };
-    approve_workflow: {
+    get_approval: {
         parameters: {
             query?: never;
             header?: never;
@@ -5760,6 +5855,95 @@ export interface operations {
             cookie?: never;
         };
         requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Approval"];
+                };
+            };
+            /** @description the request is malformed, or its body is not JSON */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorResponse"];
+                };
+            };
+            /** @description missing or wrong token */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorResponse"];
+                };
+            };
+            /** @description the Host or Origin is not allowed */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorResponse"];
+                };
+            };
+            /** @description not found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorResponse"];
+                };
+            };
+            /** @description the request is invalid; `faults` says where */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorResponse"];
+                };
+            };
+            /** @description the stored data is damaged, or an internal error occurred */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorResponse"];
+                };
+            };
+            /** @description the database cannot be reached */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorResponse"];
+                };
+            };
+        };
+    };
+    approve_workflow: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                workflow_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                "application/json": components["schemas"]["ApproveTask"] | null;
+            };
+        };
         responses: {
             /** @description Successful Response */
             200: {

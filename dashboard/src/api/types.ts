@@ -8,6 +8,7 @@ import type {
 
 export type {
   AgentSession,
+  Approval,
   Carried,
   ContextResponse,
   Cost,

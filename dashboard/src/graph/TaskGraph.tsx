@@ -16,7 +16,7 @@ import { useQuery } from "@tanstack/react-query";
 import { memo, useCallback, useMemo, useRef, useState } from "react";
 import { outputOf } from "../api/queries";
 import type { Task } from "../api/types";
-import { words } from "../lib/format";
+import { neutral, words } from "../lib/format";
 import { useTheme } from "../lib/use-theme";
 import { Facts, Status } from "../parts/bits";
 import { Empty } from "../parts/states";
@@ -175,8 +175,8 @@ function TaskBox({ data: { task } }: NodeProps<TaskNode>) {
   return (
     <div className={`node node-${task.status ?? "pending"}`}>
       <Handle type="target" position={Position.Left} isConnectable={false} />
-      <span className="node-id">{task.id}</span>
-      <span className="node-text">{task.description}</span>
+      <span className="node-id">{neutral(task.id)}</span>
+      <span className="node-text">{neutral(task.description)}</span>
       <Handle type="source" position={Position.Right} isConnectable={false} />
     </div>
   );
@@ -186,22 +186,22 @@ function TaskPanel({ id, task, onClose }: { id: string; task: Task; onClose: () 
   return (
     <aside className="task-panel" aria-label={`Task ${task.id}`}>
       <div className="row spread">
-        <h2>{task.id}</h2>
+        <h2>{neutral(task.id)}</h2>
         <button type="button" className="quiet" aria-label="Close" onClick={onClose}>
           ×
         </button>
       </div>
       <Status status={task.status ?? "pending"} />
-      <p>{task.description}</p>
+      <p>{neutral(task.description)}</p>
       <Facts
         facts={[
-          ["Result", task.result],
+          ["Result", neutral(task.result ?? "")],
           ["Attempts", (task.attempts ?? 0) > 1 ? task.attempts : null],
           ["Approval", task.approval ? "required before it starts" : null],
-          ["After", task.depends_on?.join(", ")],
+          ["After", neutral(task.depends_on?.join(", ") ?? "")],
           ["Driver", task.driver],
-          ["Command", task.run && <code>{task.run}</code>],
-          ["Prompt", task.prompt],
+          ["Command", task.run && <code>{neutral(task.run)}</code>],
+          ["Prompt", neutral(task.prompt ?? "")],
         ]}
       />
       {(task.attempts ?? 0) > 0 && <TaskOutput id={id} task={task} />}
@@ -217,5 +217,5 @@ function TaskOutput({ id, task }: { id: string; task: Task }) {
     refetchInterval: isRunning ? 1000 : false,
   });
   if (!data?.text) return null;
-  return <pre className="task-output">{data.text.slice(-20_000)}</pre>;
+  return <pre className="task-output">{neutral(data.text.slice(-20_000))}</pre>;
 }

@@ -1,6 +1,6 @@
 /** An event in a line: what happened, and how much it matters. */
 import { known, type WorkflowEvent } from "../api/types";
-import { count, counted, duration, percent, words } from "./format";
+import { count, counted, duration, neutral, percent, words } from "./format";
 
 export type Tone = "plain" | "good" | "bad" | "warn" | "info";
 
@@ -11,8 +11,8 @@ export interface Line {
 }
 
 const line = (title: string, detail: string | null | undefined = null, tone: Tone = "plain"): Line => ({
-  title,
-  detail: detail || null,
+  title: neutral(title),
+  detail: detail ? neutral(detail) : null,
   tone,
 });
 

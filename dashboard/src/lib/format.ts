@@ -84,6 +84,16 @@ export function words(name: string): string {
   return text.charAt(0).toUpperCase() + text.slice(1);
 }
 
+/** What hides, moves or turns other text: as in `holdfast.base.neutral`. Tabs and ends of lines stay. */
+const STEERS =
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is looked for
+  /[\u0000-\u0008\u000b\u000c\u000e-\u001f\u007f-\u009f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\u{e0000}-\u{e007f}]|\r(?!\n)/gu;
+
+/** Text of others: what it says is all that it does. */
+export function neutral(text: string): string {
+  return text.replace(STEERS, "\ufffd");
+}
+
 /** The end of an id: its start is the time, the same for everything of an hour. */
 export function shortId(id: string): string {
   return id.length > 12 ? `…${id.slice(-8)}` : id;

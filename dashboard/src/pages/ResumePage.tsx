@@ -4,9 +4,9 @@ import { Link, useLocation } from "wouter";
 import { ApiError, answered, api } from "../api/client";
 import { progressOf, refresh, resumePreview, serverSettings, snapshotsOf } from "../api/queries";
 import type { ResumePreview } from "../api/types";
-import { moment } from "../lib/format";
+import { counted, moment } from "../lib/format";
 import { useTitle } from "../lib/use-title";
-import { Facts } from "../parts/bits";
+import { Facts, ForeignText } from "../parts/bits";
 import { ContextText, CostLine, FidelityReport } from "../parts/ContextView";
 import { Drift } from "../parts/Drift";
 import { Shown } from "../parts/states";
@@ -137,11 +137,11 @@ function ResumeForm({
   const [, go] = useLocation();
   const client = useQueryClient();
   const resume = useMutation({
-    mutationFn: () =>
+    mutationFn: (accept_commands: string | null) =>
       answered(
         api.POST("/api/workflows/{workflow_id}/resume", {
           params: { path: { workflow_id: id } },
-          body: { snapshot_id: snapshotId, message: message.trim() || null, strict },
+          body: { snapshot_id: snapshotId, message: message.trim() || null, strict, accept_commands },
         }),
       ),
     onSuccess: (answer) => {
@@ -152,9 +152,9 @@ function ResumeForm({
   });
   const submit = (event: FormEvent) => {
     event.preventDefault();
-    resume.mutate();
+    resume.mutate(null);
   };
-  const hint = resume.error instanceof ApiError ? resume.error.hint : null;
+  const { hint, confirm } = resume.error instanceof ApiError ? resume.error : {};
   return (
     <form className="card stack" onSubmit={submit}>
       {children}
@@ -175,7 +175,19 @@ function ResumeForm({
       {strict && data.drift_state !== "same" && (
         <p className="muted">{NOT_SAME[data.drift_state]}: resuming now would fail.</p>
       )}
-      {resume.isError && (
+      {confirm && (
+        <Unconfirmed commands={confirm.commands}>
+          <button
+            type="button"
+            className="danger"
+            disabled={resume.isPending}
+            onClick={() => resume.mutate(confirm.digest)}
+          >
+            Run these commands
+          </button>
+        </Unconfirmed>
+      )}
+      {resume.isError && !confirm && (
         <div className="notice bad" role="alert">
           <p>
             <strong>Not resumed.</strong> {resume.error.message}
@@ -192,5 +204,22 @@ function ResumeForm({
         </Link>
       </div>
     </form>
+  );
+}
+
+/** What an imported session would run here: all of it, before any of it. */
+function Unconfirmed({ commands, children }: { commands: readonly string[]; children: React.ReactNode }) {
+  return (
+    <div className="notice warn stack" role="alert">
+      <p>
+        <strong>Not resumed yet.</strong> This work came from elsewhere and would run{" "}
+        {counted(commands.length, "command or prompt", "commands and prompts")} that nobody here has
+        confirmed:
+      </p>
+      {commands.map((command, index) => (
+        <ForeignText key={command} title={`${index + 1} of ${commands.length}`} text={command} isCode />
+      ))}
+      <div className="row">{children}</div>
+    </div>
   );
 }

@@ -4,11 +4,12 @@ import { Link, useLocation } from "wouter";
 import { keys, progressOf, snapshotsOf, tasksOf, usageOf } from "../api/queries";
 import type { UsageHistory, WorkflowEvent, WorkflowProgress } from "../api/types";
 import { countByStatus, tasksNow } from "../graph/tasks";
-import { count, dollars, duration, folder, percent, short } from "../lib/format";
+import { count, dollars, duration, folder, neutral, percent, short } from "../lib/format";
 import { useTitle } from "../lib/use-title";
 import { useEvents, useNews } from "../live/use-events";
 import { Actions } from "../parts/Actions";
-import { Ago, ContextGauge, ProgressBar, Status } from "../parts/bits";
+import { ApprovalCard } from "../parts/ApprovalCard";
+import { Ago, ContextGauge, Foreign, ProgressBar, Status } from "../parts/bits";
 import { EventList } from "../parts/EventList";
 import { SessionTimeline } from "../parts/SessionTimeline";
 import { SnapshotList } from "../parts/SnapshotList";
@@ -61,7 +62,7 @@ export default function WorkflowDetail({ id, tab }: { id: string; tab: string | 
     () => (tasks.data ? tasksNow(tasks.data.tasks, tasks.data.seq, following.stream.events) : null),
     [tasks.data, following.stream.events],
   );
-  useTitle(progress.data?.workflow.issue.title ?? "Workflow");
+  useTitle(neutral(progress.data?.workflow.issue.title ?? "Workflow"));
   if (!progress.data) {
     if (progress.isError) return <Failed error={progress.error} retry={() => void progress.refetch()} />;
     return <Loading what="workflow" />;
@@ -153,10 +154,10 @@ function Head({
     <>
       <div className="head">
         <div className="head-title">
-          <h1>{workflow.issue.title || workflow.issue.id}</h1>
+          <h1>{neutral(workflow.issue.title || workflow.issue.id)}</h1>
           <p className="muted">
-            {workflow.issue.id} · <span title={workflow.worktree}>{folder(workflow.worktree)}</span> · session{" "}
-            {workflow.session_count} · changed <Ago at={workflow.updated_at} />
+            {neutral(workflow.issue.id)} · <span title={workflow.worktree}>{folder(workflow.worktree)}</span>{" "}
+            · session {workflow.session_count} · changed <Ago at={workflow.updated_at} />
           </p>
         </div>
         <Actions progress={progress} />
@@ -202,7 +203,7 @@ function Head({
 }
 
 function runs({ current_task_id, workflow }: WorkflowProgress): string {
-  if (current_task_id) return `working on ${current_task_id}`;
+  if (current_task_id) return `working on ${neutral(current_task_id)}`;
   return `driver ${workflow.options?.driver ?? "shell"}`;
 }
 
@@ -216,15 +217,21 @@ function Notices({ progress }: { progress: WorkflowProgress }) {
         </p>
       )}
       {progress.waiting_for_approval && (
-        <p className="notice warn" role="status">
-          Task <strong>{progress.waiting_for_approval}</strong> waits for your approval.
-        </p>
+        <ApprovalCard
+          key={progress.waiting_for_approval}
+          id={workflow.id}
+          taskId={progress.waiting_for_approval}
+        />
       )}
       {(workflow.status === "paused" || workflow.status === "failed") && (
         <p className="notice warn">
           {workflow.status === "failed" ? "Failed" : "Paused"}{" "}
           {workflow.paused_at && <Ago at={workflow.paused_at} />}
-          {workflow.pause_reason && <>: {workflow.pause_reason}</>}
+          {workflow.pause_reason && (
+            <>
+              : <Foreign text={workflow.pause_reason} />
+            </>
+          )}
           {progress.latest_snapshot_id && (
             <>
               {" "}

@@ -3,7 +3,7 @@ import { type KeyboardEvent, useDeferredValue, useEffect, useRef, useState } fro
 import { Link, useLocation, useSearchParams } from "wouter";
 import { keys, type ListFilter, openThreads, progressOf, workflowPages } from "../api/queries";
 import type { Thread, Workflow, WorkflowStatus } from "../api/types";
-import { folder, words } from "../lib/format";
+import { folder, neutral, words } from "../lib/format";
 import { useTitle } from "../lib/use-title";
 import { useEvents, useNews } from "../live/use-events";
 import { Ago, ProgressBar, Status } from "../parts/bits";
@@ -82,7 +82,9 @@ function ThreadRow({ thread }: { thread: Thread }) {
   return (
     <tr>
       <td className="title">
-        <Link href={`/workflows/${thread.workflow_id}/snapshots/${thread.snapshot_id}`}>{thread.title}</Link>
+        <Link href={`/workflows/${thread.workflow_id}/snapshots/${thread.snapshot_id}`}>
+          {neutral(thread.title)}
+        </Link>
         <span className="muted">
           {thread.state} · <code>holdfast resume {thread.id}</code>
         </span>
@@ -242,7 +244,7 @@ function WorkflowRow({ workflow }: { workflow: Workflow }) {
         {workflow.pause_request && <span className="note">pausing…</span>}
       </td>
       <td className="title">
-        <Link href={href}>{workflow.issue.title || workflow.issue.id}</Link>
+        <Link href={href}>{neutral(workflow.issue.title || workflow.issue.id)}</Link>
         <span className="muted">
           {workflow.issue.id}
           {workflow.pause_reason && (status === "paused" || status === "failed") && (

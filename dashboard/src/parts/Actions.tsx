@@ -5,10 +5,11 @@ import { Link } from "wouter";
 import { answered, api } from "../api/client";
 import { progressOf, refresh } from "../api/queries";
 import type { WorkflowProgress } from "../api/types";
+import { neutral } from "../lib/format";
 import { Dialog } from "./bits";
 import { complain, say } from "./toasts";
 
-type Asking = "pause" | "cancel" | "reject" | "skip" | null;
+type Asking = "pause" | "cancel" | "skip" | null;
 
 export function Actions({ progress }: { progress: WorkflowProgress }) {
   const [asking, setAsking] = useState<Asking>(null);
@@ -18,9 +19,6 @@ export function Actions({ progress }: { progress: WorkflowProgress }) {
   const isRunning = status === "in_progress" && !progress.abandoned;
   const canResume = status === "paused" || status === "failed" || progress.abandoned;
   const isOver = status === "completed" || status === "cancelled";
-  const approve = useAction(workflow.id, "Approved; the workflow continues.", () =>
-    answered(api.POST("/api/workflows/{workflow_id}/approve", path)),
-  );
   const retry = useAction(workflow.id, "The failed task is retried.", () =>
     answered(api.POST("/api/workflows/{workflow_id}/retry", path)),
   );
@@ -44,7 +42,7 @@ export function Actions({ progress }: { progress: WorkflowProgress }) {
             Retry
           </button>
           <button type="button" onClick={() => setAsking("skip")}>
-            Skip {failed}
+            Skip {neutral(failed)}
           </button>
         </>
       )}
@@ -52,21 +50,6 @@ export function Actions({ progress }: { progress: WorkflowProgress }) {
         <Link href={`/workflows/${workflow.id}/resume`} className="button primary">
           Resume…
         </Link>
-      )}
-      {progress.waiting_for_approval && (
-        <>
-          <button
-            type="button"
-            className="primary"
-            disabled={approve.isPending}
-            onClick={() => approve.mutate("")}
-          >
-            Approve
-          </button>
-          <button type="button" onClick={() => setAsking("reject")}>
-            Reject
-          </button>
-        </>
       )}
       <button type="button" onClick={() => setAsking("cancel")}>
         Cancel
@@ -89,10 +72,10 @@ export function Actions({ progress }: { progress: WorkflowProgress }) {
       )}
       {asking === "skip" && failed && (
         <ReasonDialog
-          title={`Skip task ${failed}?`}
+          title={`Skip task ${neutral(failed)}?`}
           text="The tasks that depend on it can start. Other failed tasks stay failed."
           verb="Skip"
-          done={`Task ${failed} skipped; the workflow continues.`}
+          done={`Task ${neutral(failed)} skipped; the workflow continues.`}
           id={workflow.id}
           call={(reason) =>
             answered(
@@ -105,26 +88,11 @@ export function Actions({ progress }: { progress: WorkflowProgress }) {
           onClose={() => setAsking(null)}
         />
       )}
-      {asking === "reject" && (
-        <ReasonDialog
-          title={`Reject task ${progress.waiting_for_approval}?`}
-          text="The workflow fails; resuming it asks for approval again."
-          verb="Reject"
-          done="Rejected."
-          id={workflow.id}
-          call={(reason) =>
-            answered(
-              api.POST("/api/workflows/{workflow_id}/reject", { ...path, body: { reason: reason || null } }),
-            )
-          }
-          onClose={() => setAsking(null)}
-        />
-      )}
     </div>
   );
 }
 
-function useAction<T>(id: string, done: string, call: (reason: string) => Promise<T>) {
+export function useAction<T>(id: string, done: string, call: (reason: string) => Promise<T>) {
   const client = useQueryClient();
   return useMutation({
     mutationFn: call,
@@ -230,12 +198,13 @@ interface ReasonProperties {
   verb: string;
   done: string;
   id: string;
+  isRequired?: boolean;
   call: (reason: string) => Promise<unknown>;
   onClose: () => void;
 }
 
 /** What cannot be taken back is not shown before the server did it. */
-function ReasonDialog({ title, text, verb, done, id, call, onClose }: ReasonProperties) {
+export function ReasonDialog({ title, text, verb, done, id, isRequired, call, onClose }: ReasonProperties) {
   const [reason, setReason] = useState("");
   const action = useAction(id, done, call);
   const submit = (event: FormEvent) => {
@@ -251,6 +220,7 @@ function ReasonDialog({ title, text, verb, done, id, call, onClose }: ReasonProp
           <textarea
             rows={2}
             maxLength={10_000}
+            required={isRequired}
             value={reason}
             onChange={(event) => setReason(event.target.value)}
           />

@@ -1,7 +1,7 @@
 import { useMemo, useState } from "react";
 import type { Task } from "../api/types";
 import { countByStatus, type TaskStatus } from "../graph/tasks";
-import { count, words } from "../lib/format";
+import { count, neutral, words } from "../lib/format";
 import { Status } from "./bits";
 import { Empty } from "./states";
 import { VirtualList } from "./VirtualList";
@@ -68,14 +68,14 @@ function TaskLine({ task }: { task: Task }) {
     <div className="task" data-task={task.id}>
       <Status status={task.status ?? "pending"} />
       <span className="task-name">
-        <strong>{task.id}</strong> {task.description !== task.id && task.description}
+        <strong>{neutral(task.id)}</strong> {task.description !== task.id && neutral(task.description)}
         <span className="muted">
           {[
             needs.length > 0 &&
-              `after ${needs.slice(0, 4).join(", ")}${needs.length > 4 ? ` and ${needs.length - 4} more` : ""}`,
+              `after ${neutral(needs.slice(0, 4).join(", "))}${needs.length > 4 ? ` and ${needs.length - 4} more` : ""}`,
             task.approval && "needs approval",
             (task.attempts ?? 0) > 1 && `attempt ${task.attempts}`,
-            task.result,
+            task.result && neutral(task.result),
           ]
             .filter(Boolean)
             .join(" · ")}

@@ -1,6 +1,6 @@
 /** Small things that many pages show. */
 import { type ReactNode, useEffect, useRef, useState } from "react";
-import { ago, moment, percent, words } from "../lib/format";
+import { ago, count, moment, neutral, percent, words } from "../lib/format";
 
 export function Status({ status }: { status: string }) {
   return <span className={`status status-${status}`}>{words(status)}</span>;
@@ -135,5 +135,25 @@ export function Section({ title, count, children }: { title: string; count?: num
       </h2>
       {children}
     </section>
+  );
+}
+
+/** A few words that a plan or a program wrote: framed, so that they pass for nobody else's. */
+export function Foreign({ text }: { text: string }) {
+  return <bdi className="foreign">{neutral(text)}</bdi>;
+}
+
+/** The same for a whole text; how long it is, as its end may be out of sight. */
+export function ForeignText({ title, text, isCode }: { title: string; text: string; isCode?: boolean }) {
+  const lines = text.split("\n").length;
+  const label = lines > 1 ? `${title}, ${count(lines)} lines` : title;
+  return (
+    <figure className="foreign-text">
+      <figcaption>{label}</figcaption>
+      {/* biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reachable by keyboard */}
+      <pre className={isCode ? "foreign code" : "foreign"} role="region" aria-label={label} tabIndex={0}>
+        {neutral(text)}
+      </pre>
+    </figure>
   );
 }

@@ -1,5 +1,6 @@
 /** Short answers to what somebody just did. */
 import { useSyncExternalStore } from "react";
+import { ApiError } from "../api/client";
 
 interface Toast {
   readonly id: number;
@@ -28,6 +29,10 @@ export function say(text: string, tone: Toast["tone"] = "good", hint: string | n
 }
 
 export function complain(error: unknown): void {
+  if (error instanceof ApiError && error.confirm) {
+    say("This work came from elsewhere.", "bad", "Resume… shows what it would run, for you to confirm.");
+    return;
+  }
   const hint = error instanceof Error && "hint" in error ? (error.hint as string | null) : null;
   say(error instanceof Error ? error.message : "Something went wrong.", "bad", hint);
 }

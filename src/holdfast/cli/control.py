@@ -321,7 +321,7 @@ def _with_consent(resume: Callable[..., Resumed], accept_commands: bool) -> Resu
     try:
         return resume(accept_commands=accept_commands)
     except UnconfirmedCommandsError as error:
-        if not common.is_interactive():
+        if not error.commands or not common.is_interactive():
             raise
         click.echo("This work came from elsewhere. It would run:", err=True)
         for command in error.commands:

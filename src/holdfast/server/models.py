@@ -17,7 +17,7 @@ from holdfast.model.entry import Event
 from holdfast.model.git import GitState
 from holdfast.model.policy import Levels
 from holdfast.model.snapshot import FileFingerprint
-from holdfast.model.task import Task
+from holdfast.model.task import Task, TaskStatus
 from holdfast.model.usage import Fidelity, UsageMetrics
 from holdfast.model.workflow import Issue, Workflow
 from holdfast.sessions.threads import Thread
@@ -110,6 +110,11 @@ class ResumeWorkflow(Body):
     strict: bool = Field(
         default=False, description="Fail unless the worktree is known to be unchanged since the pause"
     )
+    accept_commands: str | None = Field(
+        default=None,
+        max_length=64,
+        description="`digest` of a refusal (`unconfirmed_commands`): run exactly the commands it listed",
+    )
 
 
 class RetryTask(Body):
@@ -124,6 +129,10 @@ class SkipTask(Body):
 
 class GiveReason(Body):
     reason: Reason | None = None
+
+
+class ApproveTask(Body):
+    task_id: str | None = Field(default=None, description="Fail unless this is the task that is waiting")
 
 
 # --- answers
@@ -187,6 +196,27 @@ class TaskList(Value):
     workflow_id: str
     tasks: tuple[Task, ...]
     seq: int
+
+
+class Precedent(Value):
+    """A task that the waiting one depends on."""
+
+    task_id: str
+    status: TaskStatus
+    result: str | None
+    printed: str | None = Field(
+        description="The end of its output, without secrets; null if none is kept on the server's machine"
+    )
+
+
+class Approval(Value):
+    """What will run if the waiting task is approved. Texts are those of the plan: not to be trusted."""
+
+    task: Task
+    driver: str
+    worktree: str
+    after: tuple[Precedent, ...] = Field(description="The tasks it depends on, 50 at most")
+    after_left_out: int = Field(description="How many more it depends on")
 
 
 class EventPage(Value):

@@ -15,6 +15,7 @@ from starlette.routing import Match
 
 from holdfast.base.errors import HoldfastError, code_of, http_status
 from holdfast.model.base import Value
+from holdfast.workflows.originals import UnconfirmedCommandsError
 
 log = logging.getLogger("holdfast.server")
 
@@ -26,11 +27,21 @@ class Fault(Value):
     what: str
 
 
+class CommandsToConfirm(Value):
+    """What an imported session would run; texts are those of its plan: not to be trusted."""
+
+    commands: tuple[str, ...]
+    digest: str = Field(description="Resume with it as `accept_commands` to run exactly these")
+
+
 class ErrorDetail(Value):
     code: str = Field(description="Error code: `not_found`, `illegal_transition`, `unauthorised`, …")
     message: str = Field(description="Human-readable description")
     hint: str | None = Field(default=None, description="What to do next")
     faults: tuple[Fault, ...] = Field(default=(), description="What is invalid in the request, by location")
+    confirm: CommandsToConfirm | None = Field(
+        default=None, description="With `unconfirmed_commands`: what to read and confirm first"
+    )
 
 
 class ErrorResponse(Value):
@@ -87,6 +98,8 @@ def _sound(detail: ErrorDetail) -> ErrorDetail:
             "message": cleaned(detail.message),
             "hint": cleaned(detail.hint) if detail.hint else None,
             "faults": tuple(Fault(where=cleaned(one.where), what=cleaned(one.what)) for one in detail.faults),
+            "confirm": detail.confirm
+            and detail.confirm.model_copy(update={"commands": tuple(map(cleaned, detail.confirm.commands))}),
         }
     )
 
@@ -101,7 +114,12 @@ def install(app: FastAPI) -> None:
 
     @app.exception_handler(HoldfastError)
     async def ours(_: Request, error: HoldfastError) -> Response:
-        detail = ErrorDetail(code=code_of(type(error)), message=error.message or "failed", hint=error.hint)
+        detail = ErrorDetail(
+            code=code_of(type(error)),
+            message=error.message or "failed",
+            hint=error.hint,
+            confirm=_to_confirm(error),
+        )
         return answer(http_status(error), detail)
 
     @app.exception_handler(RefusedError)
@@ -126,6 +144,12 @@ def install(app: FastAPI) -> None:
         log.error("unexpected: %s", error, exc_info=error)
         detail = ErrorDetail(code="unexpected", message="internal error", hint="see the server log")
         return answer(500, detail)
+
+
+def _to_confirm(error: HoldfastError) -> CommandsToConfirm | None:
+    if not isinstance(error, UnconfirmedCommandsError):
+        return None
+    return CommandsToConfirm(commands=tuple(error.commands), digest=error.digest)
 
 
 def _invalid(errors: Sequence[Any]) -> ErrorDetail:

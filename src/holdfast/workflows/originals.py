@@ -6,7 +6,7 @@ import hashlib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TypeVar
+from typing import Self, TypeVar
 
 from pydantic import ValidationError
 from pydantic_core import to_json
@@ -145,17 +145,24 @@ _SHOWN = 20
 
 
 class UnconfirmedCommandsError(CannotDoError):
-    """Carries the commands, for whoever can ask."""
+    """Carries the commands, for whoever can ask; a server tells its clients in words alone."""
 
-    def __init__(self, workflow_id: str, commands: list[str]) -> None:
-        self.commands = commands
+    commands: Sequence[str] = ()
+    digest = ""
+    """Of exactly these commands: with it they are accepted, and no others."""
+
+    @classmethod
+    def of(cls, workflow_id: str, commands: Sequence[str], digest: str) -> Self:
         listed = "; ".join(shown(command) for command in commands[:_SHOWN])
         more = f"; and {len(commands) - _SHOWN} more" if len(commands) > _SHOWN else ""
-        super().__init__(
+        error = cls(
             f"the commands of workflow {workflow_id} came from elsewhere and have not been confirmed: "
             f"{listed}{more}",
-            hint=f"read them, then run `holdfast resume {workflow_id} --accept-commands` on this machine",
+            hint=f"read them, then run `holdfast resume {workflow_id} --accept-commands` on this machine, "
+            "or resume it in the dashboard",
         )
+        error.commands, error.digest = commands, digest
+        return error
 
 
 def shown(command: str) -> str:
@@ -202,3 +209,9 @@ class AcceptedCommands:
 
 def _digest(workflow_id: str, command: str) -> str:
     return hashlib.sha256(f"{workflow_id}\0{command}".encode("utf-8", "surrogateescape")).hexdigest()
+
+
+def digest_of(workflow_id: str, commands: Iterable[str]) -> str:
+    """Of all of these, in this order."""
+    each = "".join(_digest(workflow_id, command) for command in commands)
+    return hashlib.sha256(each.encode()).hexdigest()

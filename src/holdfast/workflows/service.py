@@ -41,7 +41,12 @@ from holdfast.store.sql import SqlStore
 from holdfast.workflows.drivers import driver_named
 from holdfast.workflows.drivers.guarded import end_cut_off
 from holdfast.workflows.lease import is_dead, is_gone
-from holdfast.workflows.originals import AcceptedCommands, UnconfirmedCommandsError, foreign_commands
+from holdfast.workflows.originals import (
+    AcceptedCommands,
+    UnconfirmedCommandsError,
+    digest_of,
+    foreign_commands,
+)
 from holdfast.workflows.plan import Plan, driver_of
 from holdfast.workflows.task_log import TaskLog, TaskOutput
 
@@ -214,13 +219,13 @@ class OrchestratorService(WorkflowService[SqlStore]):
         strict: bool = False,
         claim: str | None = None,
         failed: FailedTasks = RETRY_ALL,
-        accept_commands: bool = False,
+        accept_commands: bool | str = False,
         restore: Callable[[SessionSnapshot], None] | None = None,
     ) -> Resumed:
         """Go on in a new session, from the last snapshot or from an older one; a failed task is tried again.
 
         Of several who try at once one succeeds. What crashed is paused first, with what it had recorded.
-        Commands that came from elsewhere need the user's consent once.
+        Commands that came from elsewhere need the user's consent once: to all, or to those of a digest.
         Work without a plan has nothing to run: it is handed over, noted as taken up, and stays paused.
         `restore` puts the files back first, once nothing stands against going on from that snapshot.
         """
@@ -252,15 +257,17 @@ class OrchestratorService(WorkflowService[SqlStore]):
         return Resumed(resumed, snapshot, drift.sentences, drift.state)
 
     def _refuse_unconfirmed(
-        self, workflow: Workflow, snapshot: SessionSnapshot | None, accept_commands: bool
+        self, workflow: Workflow, snapshot: SessionSnapshot | None, accept_commands: bool | str
     ) -> None:
         tasks = (*self.core.fold(workflow).tasks().tasks, *(snapshot.task_dag.tasks if snapshot else ()))
         accepted = AcceptedCommands(self.settings.home)
         missing = accepted.missing(workflow.id, foreign_commands(self.store, workflow.id, tasks))
-        if missing and not accept_commands:
-            raise UnconfirmedCommandsError(workflow.id, missing)
-        if missing:
-            accepted.accept(workflow.id, missing)
+        if not missing:
+            return
+        digest = digest_of(workflow.id, missing)
+        if accept_commands not in (True, digest):
+            raise UnconfirmedCommandsError.of(workflow.id, missing, digest)
+        accepted.accept(workflow.id, missing)
 
     def retry(
         self,
@@ -311,12 +318,15 @@ class OrchestratorService(WorkflowService[SqlStore]):
         """End it for good; a task in flight is stopped."""
         return again_on_conflict(lambda: self.core.move(workflow_id, "cancelled", reason))
 
-    def approve(self, workflow_id: str, *, claim: str | None = None) -> Workflow:
-        """Let the task start that is waiting for approval."""
-        workflow = self.store.workflow(workflow_id)
-        waiting = self.waiting_for_approval(workflow)
-        task_id = waiting.id if waiting else ""
-        return again_on_conflict(lambda: self.core.approve(workflow_id, task_id, claim))
+    def approve(self, workflow_id: str, task_id: str | None = None, *, claim: str | None = None) -> Workflow:
+        """Let the task start that is waiting for approval; of another one than `task_id` nothing was seen."""
+        waiting = self.waiting_for_approval(self.store.workflow(workflow_id))
+        waiting_id = waiting.id if waiting else ""
+        if task_id is not None and task_id != waiting_id:
+            raise IllegalTransitionError(
+                f"task {task_id} is not waiting for approval", hint="`holdfast status` shows what is"
+            )
+        return again_on_conflict(lambda: self.core.approve(workflow_id, waiting_id, claim))
 
     def reject(self, workflow_id: str, reason: str | None = None) -> Workflow:
         """Reject the task that is waiting for approval; the workflow fails. A resume asks again."""

@@ -9,13 +9,18 @@ from typing import Annotated
 from fastapi import APIRouter, Body, Query, Response
 from starlette.concurrency import run_in_threadpool
 
+from holdfast.base.errors import NotFoundError
+from holdfast.model.task import Task
 from holdfast.resume.compiler import DEFAULT_BUDGET
 from holdfast.server.app_state import AppState, AtDesk
 from holdfast.server.feed import FellBehindError
 from holdfast.server.models import (
     ActionResponse,
+    Approval,
+    ApproveTask,
     GiveReason,
     PauseWorkflow,
+    Precedent,
     ResumePreview,
     ResumeResponse,
     ResumeWorkflow,
@@ -32,11 +37,15 @@ from holdfast.server.routes.sessions import (
     context_fields,
 )
 from holdfast.store.protocol import SnapshotSummary
+from holdfast.workflows.plan import driver_of
 from holdfast.workflows.service import Resumed, ended_before_pause, snapshot_to_resume
+from holdfast.workflows.task_log import TaskLog
 
 router = APIRouter(prefix="/api/workflows/{workflow_id}", tags=["actions"])
 
 _LOOK_AGAIN_SECONDS = 1.0
+_PRECEDENTS = 50
+_PRINTED = 2_000
 _PAUSING = {"model": ActionResponse, "description": "Requested; it pauses when the running task ends"}
 
 
@@ -108,11 +117,17 @@ def resume_workflow(
     """Resume a paused or failed workflow from its last snapshot, or from an older one; a failed task is
     retried. If several clients try, only one succeeds.
 
+    Commands that an imported session brought are listed in a refusal, and run once they are confirmed.
+
     Work without a plan is not run: it is marked as resumed, and `resume/preview` returns its context.
     """
     wanted = request or ResumeWorkflow()
     resumed = desk.service.resume_workflow(
-        workflow_id, snapshot_id=wanted.snapshot_id, message=wanted.message, strict=wanted.strict
+        workflow_id,
+        snapshot_id=wanted.snapshot_id,
+        message=wanted.message,
+        strict=wanted.strict,
+        accept_commands=wanted.accept_commands or False,
     )
     return _resumed(desk, resumed)
 
@@ -182,10 +197,39 @@ def cancel_workflow(
     return ActionResponse(status="cancelled", workflow_id=workflow_id)
 
 
+@router.get("/approval", responses=documented(404, 422))
+def get_approval(workflow_id: str, desk: AtDesk) -> Approval:
+    """The task that is waiting for approval: what will run, where, and what the tasks before it printed."""
+    workflow = desk.store.workflow(workflow_id)
+    task = desk.service.waiting_for_approval(workflow)
+    if task is None:
+        raise NotFoundError(f"no task of workflow {workflow_id} is waiting for approval")
+    known = desk.standing(workflow).tasks.by_id
+    return Approval(
+        task=task,
+        driver=driver_of(task, workflow.options),
+        worktree=workflow.worktree,
+        after=tuple(_precedent(desk, workflow_id, known[name]) for name in task.depends_on[:_PRECEDENTS]),
+        after_left_out=max(0, len(task.depends_on) - _PRECEDENTS),
+    )
+
+
+def _precedent(desk: AppState, workflow_id: str, task: Task) -> Precedent:
+    printed = TaskLog(desk.service.settings.home, workflow_id, task.id, task.attempts).read()
+    return Precedent(
+        task_id=task.id,
+        status=task.status,
+        result=task.result,
+        printed=printed[0].rstrip()[-_PRINTED:] if printed else None,
+    )
+
+
 @router.post("/approve", responses=documented(404, 409, *WITH_BODY))
-def approve_workflow(workflow_id: str, desk: AtDesk) -> ActionResponse:
+def approve_workflow(
+    workflow_id: str, desk: AtDesk, request: Annotated[ApproveTask | None, Body()] = None
+) -> ActionResponse:
     """Approve the waiting task and continue."""
-    desk.service.approve(workflow_id)
+    desk.service.approve(workflow_id, request.task_id if request else None)
     desk.see_to_it()
     return ActionResponse(status="approved", workflow_id=workflow_id)
 

@@ -1,0 +1,108 @@
+/** A task that waits for a person: what will run if it is approved, in the plan's own words. */
+import { useQuery } from "@tanstack/react-query";
+import { useState } from "react";
+import { answered, api } from "../api/client";
+import { approvalOf } from "../api/queries";
+import type { Approval } from "../api/types";
+import { counted } from "../lib/format";
+import { ReasonDialog, useAction } from "./Actions";
+import { Facts, Foreign, ForeignText, Section, Status } from "./bits";
+import { Shown } from "./states";
+
+export function ApprovalCard({ id, taskId }: { id: string; taskId: string }) {
+  const approval = useQuery(approvalOf(id, taskId));
+  return (
+    <Section title="A task waits for your approval">
+      <p className="muted" role="status">
+        The workflow continues when you have decided. What stands in a frame was written by the plan or
+        printed by its tasks.
+      </p>
+      <Shown query={approval} what="what will run">
+        {(data) => (
+          <div className="stack approval">
+            <WhatRuns approval={data} />
+            <Decision id={id} taskId={data.task.id} />
+          </div>
+        )}
+      </Shown>
+    </Section>
+  );
+}
+
+function WhatRuns({ approval: { task, driver, worktree, after, after_left_out } }: { approval: Approval }) {
+  const isShell = driver === "shell";
+  return (
+    <div className="stack">
+      <Facts
+        facts={[
+          ["Task", <Foreign key="id" text={task.id} />],
+          ["Description", task.description !== task.id && <Foreign key="text" text={task.description} />],
+          ["Driver", <Foreign key="driver" text={driver} />],
+          ["Folder", <Foreign key="folder" text={worktree} />],
+          ["Depends on", after.length === 0 ? "nothing" : counted(after.length + after_left_out, "task")],
+        ]}
+      />
+      <ForeignText
+        title={isShell ? "Command" : "Prompt"}
+        text={(isShell ? task.run : task.prompt || task.run) ?? ""}
+        isCode={isShell}
+      />
+      {task.until && <ForeignText title="Repeated until this command succeeds" text={task.until} isCode />}
+      {after.map((one) => (
+        <div key={one.task_id} className="stack">
+          <p>
+            After <Foreign text={one.task_id} /> <Status status={one.status} />{" "}
+            {one.result && !one.printed && <Foreign text={one.result} />}
+          </p>
+          {one.printed ? (
+            <ForeignText title="Printed last" text={one.printed} />
+          ) : (
+            <p className="muted">
+              {one.printed === ""
+                ? "It printed nothing."
+                : "No output of it is kept on the server's machine."}
+            </p>
+          )}
+        </div>
+      ))}
+      {after_left_out > 0 && <p className="muted">and {counted(after_left_out, "more task")}</p>}
+    </div>
+  );
+}
+
+function Decision({ id, taskId }: { id: string; taskId: string }) {
+  const [isRejecting, setRejecting] = useState(false);
+  const path = { params: { path: { workflow_id: id } } };
+  const approve = useAction(id, "Approved; the workflow continues.", () =>
+    answered(api.POST("/api/workflows/{workflow_id}/approve", { ...path, body: { task_id: taskId } })),
+  );
+  return (
+    <div className="row">
+      <button
+        type="button"
+        className="primary"
+        disabled={approve.isPending}
+        onClick={() => approve.mutate("")}
+      >
+        Approve
+      </button>
+      <button type="button" onClick={() => setRejecting(true)}>
+        Reject…
+      </button>
+      {isRejecting && (
+        <ReasonDialog
+          title="Reject the waiting task?"
+          text="The workflow fails and shows your reason; resuming it asks for approval again."
+          verb="Reject"
+          done="Rejected."
+          id={id}
+          isRequired
+          call={(reason) =>
+            answered(api.POST("/api/workflows/{workflow_id}/reject", { ...path, body: { reason } }))
+          }
+          onClose={() => setRejecting(false)}
+        />
+      )}
+    </div>
+  );
+}
