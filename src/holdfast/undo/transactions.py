@@ -15,6 +15,7 @@ recorded *in doubt*, and taken back only on request.
 from __future__ import annotations
 
 import os
+import sqlite3
 from collections.abc import Collection, Generator, Iterable, Mapping, Sequence
 from contextlib import contextmanager
 from itertools import count
@@ -22,10 +23,11 @@ from pathlib import Path
 from typing import Literal
 
 from holdfast.base.clock import Clock, system_clock
-from holdfast.base.durable import lock_file, private_folder, storage_errors
+from holdfast.base.durable import lock_file, private_folder, set_aside, storage_errors
 from holdfast.base.errors import (
     CannotDoError,
     ConflictError,
+    DamagedDataError,
     HoldfastError,
     IllegalTransitionError,
     NotFoundError,
@@ -566,5 +568,21 @@ class SideCar:
                 self._glance,
                 self._named_files,
             )
-            work.recover(fresh=fresh, ending=ending)
-            yield work
+            try:
+                work.recover(fresh=fresh, ending=ending)
+                yield work
+            except sqlite3.DatabaseError as error:
+                raise self._damaged(error) from error
+
+    def _damaged(self, error: sqlite3.DatabaseError) -> Exception:
+        """What was seen of files is looked at anew the next time; the record of changes lies elsewhere."""
+        path = self.folder / "holdfast-state.db"
+        if isinstance(error, sqlite3.OperationalError) or self._state is None:
+            return error
+        self._state.close()
+        self._state = None
+        kept = set_aside(path, self._clock())
+        return DamagedDataError(
+            f"{path.name} of the side-car is damaged ({error}) and was kept as {kept.name}",
+            hint="run the command again",
+        )

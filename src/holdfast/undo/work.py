@@ -417,6 +417,12 @@ class UndoWork:
         self.glance.complete |= whole
         return (differing if whole else _without_others_folders(differing, self.state.files_in)), refreshed
 
+    def _names_of(self, inode: int) -> list[bytes]:
+        """Where a file stands that has several names; one that nobody has looked at yet is searched for."""
+        inode_of = self.tree.inode_of
+        known = [one for one in self.state.paths_of(inode) if inode_of(one) == inode]
+        return known or [one for one in self.tree.list_files(self.tree.users_git()) if inode_of(one) == inode]
+
     def _there_before(self, differing: Differing, watches: Sequence[Watch]) -> list[bytes]:
         """Files that are new to us and not to the tree: git ignored them, and does not any more.
 
@@ -549,7 +555,7 @@ class UndoWork:
         return replace(done, left=left, in_doubt=frozenset(unsure))
 
     def _carry_out(self, restoring: Restoring) -> UndoOutcome:
-        entry, files = restoring.carry_out(self.tree, self.repository, self._clock, self.state.paths_of)
+        entry, files = restoring.carry_out(self.tree, self.repository, self._clock, self._names_of)
 
         def forget() -> None:
             restoring.forget(self.state)
