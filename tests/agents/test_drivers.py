@@ -377,7 +377,7 @@ def test_a_stop_ends_the_agent_and_the_commands_of_its_tools(bench: Bench) -> No
     assert outcome == TaskInterrupted("somebody asked")
     for pid in pids.read_text().split():
         wait_for(lambda pid=pid: not is_running(int(pid)))
-    assert bench.report.tokens == [] if bench.agent.may_tell_usage_late else [(100, 20)]
+    assert bench.report.tokens in ([[], [(100, 20)]] if bench.agent.may_tell_usage_late else [[(100, 20)]])
 
 
 def test_a_session_that_was_stopped_can_be_gone_on_with(bench: Bench) -> None:

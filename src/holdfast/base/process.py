@@ -175,7 +175,7 @@ def _exists(pid: int) -> bool:
         return True  # os.kill would end the process there; assume it lives
     try:
         os.kill(pid, 0)
-    except ProcessLookupError:
+    except (ProcessLookupError, OverflowError):
         return False
     except PermissionError:
         return True

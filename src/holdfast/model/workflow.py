@@ -41,6 +41,15 @@ class Issue(Value):
     title: str
     description: str = ""
 
+    @classmethod
+    def for_folder(cls, name: str) -> Issue:
+        """Where nobody has said what the work is for."""
+        return cls(id=name, title=f"Work in {name}")
+
+    @property
+    def says_nothing(self) -> bool:
+        return self == Issue.for_folder(self.id)
+
 
 class PauseRequest(Value):
     """A pause was requested; it takes effect at the next boundary."""

@@ -139,6 +139,7 @@ CATEGORIES = tuple(_CATEGORIES)
 
 def gathered_from(snapshot: SessionSnapshot, issue: Issue | None, drift: Iterable[str] = ()) -> Gathered:
     base = snapshot.gathered or Gathered()
+    issue = None if issue and issue.says_nothing else issue
     git = snapshot.git_state
     return replace(
         base,
@@ -269,13 +270,11 @@ def _uncommitted(state: GitState) -> tuple[str, ...]:
 
 def _tests(state: TestState, told: TestRun | None) -> TestRun:
     same_run = told is not None and told.command == state.last_test_command
-    return TestRun(
-        index=0,
-        command=state.last_test_command or "",
+    return replace(
+        told if told and same_run else TestRun(0, state.last_test_command or "", passed=False),
         passed=not state.failing_tests and state.phase != "red",
         failing=tuple(name for name in state.failing_tests if name not in state.expected_failures),
         summary=state.last_test_output_summary or "",
-        edited_since=told.edited_since if told and same_run else (),
         expected=state.expected_failures,
     )
 

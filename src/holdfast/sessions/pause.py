@@ -187,7 +187,7 @@ class FolderWork:
     def prepared(self, facts: Facts) -> Settled:
         worktree = self._settings.worktree
         name = encode_path(os.fsencode(self._settings.project.name))
-        issue = Issue(id=name, title=f"Work in {name}")
+        issue = Issue.for_folder(name)
         try:
             with open_store(self._settings) as store:
                 core = Core(store, self._clock)

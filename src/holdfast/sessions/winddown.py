@@ -215,7 +215,7 @@ class IncrementalPauseManager:
             record = json.loads(read_file(self._owner_file))
             if record["session_id"] == name:
                 return {"pid": int(record["pid"]), "started": record["started"]}
-        except (OSError, ValueError, KeyError, TypeError, RecursionError):
+        except (OSError, ValueError, KeyError, TypeError, OverflowError, RecursionError):
             pass  # no word on the owner reads as: gone
         return {"pid": 0, "started": None}
 

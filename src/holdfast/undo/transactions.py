@@ -558,17 +558,17 @@ class SideCar:
                 self._state = State(
                     self.folder / "holdfast-state.db", self._repository.take_unsynced, now=self._clock()
                 )
-            work = UndoWork(
-                self._repository,
-                self._state,
-                self._tree,
-                self._clock,
-                self._limits,
-                self._cache,
-                self._glance,
-                self._named_files,
-            )
             try:
+                work = UndoWork(
+                    self._repository,
+                    self._state,
+                    self._tree,
+                    self._clock,
+                    self._limits,
+                    self._cache,
+                    self._glance,
+                    self._named_files,
+                )
                 work.recover(fresh=fresh, ending=ending)
                 yield work
             except sqlite3.DatabaseError as error:
