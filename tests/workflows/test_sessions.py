@@ -591,6 +591,27 @@ def test_a_handover_that_fails_costs_no_pause(
     assert snapshot.handover == ("Now: go on" if answer and not warning else None)
 
 
+def test_a_forced_pause_does_not_wait_for_the_handover(
+    workshop: Workshop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """And what had ended before is recorded once, though the workflow was changed meanwhile."""
+
+    def force(assignment: Assignment, _report: Report) -> TaskOutcome:
+        with workshop.service() as service:
+            service.pause_workflow(assignment.workflow_id, force_after=0, wait=False)
+        assert assignment.stop.wait(60)
+        return TaskInterrupted(assignment.stop.reason or "")
+
+    missing = workshop.place.root / "session.jsonl"
+    scripted(monkeypatch, in_conversation(missing, 0.86, Done()), force)
+    paused = workshop.run(PROMPTS)
+    assert paused.status == "paused"
+    assert [one.text for one in workshop.entries(paused, Warned)] == [  # type: ignore[union-attr]
+        "the agent wrote no handover: the pause timed out"
+    ]
+    assert len(workshop.entries(paused, TaskFinished)) == 1
+
+
 def test_a_task_that_would_not_fit_is_left_to_the_next_session(
     workshop: Workshop, monkeypatch: pytest.MonkeyPatch
 ) -> None:

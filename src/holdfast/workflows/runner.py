@@ -454,7 +454,7 @@ class _OpenSession:
         if cause.trigger == "exhaustion" and self._attempts.may_wrap_up:
             if not self._noted(entries, cause):  # safe before the agent is asked for anything
                 return None
-            entries = self._wrapped_up()
+            entries[:] = self._wrapped_up()  # the caller comes again with this list: those are recorded
         if not self._noted([*entries, *self._brought_home()], cause):
             return None
         resume_at = self._resets_at if self._workflow.options.resume_on_reset else None

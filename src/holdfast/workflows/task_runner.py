@@ -251,8 +251,11 @@ class TaskRunner:
             stop.request(f"it took longer than {WRAP_UP_SECONDS:g} s")
         if self._around.quit.is_set():
             stop.request("Holdfast was told to stop now")
-        if self._recorder.is_over(self._around.core.store.workflow(self._workflow.id)):
+        workflow = self._around.core.store.workflow(self._workflow.id)
+        if self._recorder.is_over(workflow):
             stop.request("the workflow is not ours any more")
+        elif _must_force(workflow, self._around.clock()):
+            stop.request("the pause timed out")
 
     def _log_of(self, task: Task) -> CleanLog:
         output = TaskLog(self._around.settings.home, self._workflow.id, task.id, task.attempts)
