@@ -68,6 +68,24 @@ def test_doctor_rebuilds_a_damaged_database(place: Place) -> None:
     assert str(kept) in fixed.err
 
 
+def test_doctor_finds_a_damaged_database_of_the_engine(place: Place) -> None:
+    (place.root / "plan.yaml").write_text(PLAN.replace("touch began; sleep 60", "false"))
+    place.run("run", place.root / "plan.yaml")
+    for beside in place.home.glob("holdfast-engine.db-*"):
+        beside.unlink()
+    database = place.home / "holdfast-engine.db"
+    data = database.read_bytes()
+    database.write_bytes(damaged := data[:4096] + bytes(len(data) - 4096))
+    assert "✗ database: the database " in place.run("doctor").out
+    fixed = place.run("doctor", "--fix")
+    assert fixed.code == 0, fixed
+    (kept,) = place.home.glob("holdfast-engine.db.damaged-*")
+    assert kept.read_bytes() == damaged
+    assert str(kept) in fixed.err
+    assert place.json("list")[0]["status"] == "failed"
+    assert "task t1: exit code 1" in place.run("resume", "--yes").err
+
+
 def test_prune_removes_what_can_be_made_again_and_nothing_else(place: Place) -> None:
     first, latest = place.paused("tool_call", at=1_767_700_800.0), place.paused("tool_call")
     notes = place.project / ".holdfast" / "state" / "hooks"

@@ -64,6 +64,7 @@ def test_a_lost_database_is_rebuilt(three: Place) -> None:
         "already_there": 3,
         "damaged": [],
         "database_set_aside": None,
+        "engine_set_aside": None,
     }
 
 

@@ -102,12 +102,13 @@ def _project(current: Settings) -> Iterator[CheckResult]:
 
 
 def _database(current: Settings) -> Iterator[CheckResult]:
-    from holdfast.store.engine import SCHEMA_HEAD
+    from holdfast.store.engine import SCHEMA_HEAD, verify_engine_tables
     from holdfast.workflows.service import OrchestratorService
 
     try:
         with OrchestratorService(current) as service:
             service.store.verify()
+            verify_engine_tables(current.db)
             yield CheckResult("database", True, f"{service.store.shown}, schema {SCHEMA_HEAD}")
             leases = service.store.leases.all()
             living = [lease for lease in leases if lease.kind == "worker" and not lease.expired]
@@ -253,8 +254,8 @@ def _rebuild_database(current: Settings) -> None:
     from holdfast.sessions.reindex import reindex
 
     report = reindex(current)
-    if report.database_set_aside:
-        click.echo(f"  the damaged database is kept as {report.database_set_aside}", err=True)
+    for kept in report.kept():
+        click.echo(f"  {kept}", err=True)
     for complaint in (*report.damaged, *report.held):
         click.echo(f"  {complaint}", err=True)
 
@@ -376,7 +377,7 @@ def reindex_command(folders: tuple[Path, ...], as_json: bool) -> None:
     """Rebuild the database from the session files.
 
     Reads this project, the given FOLDERS, and every project the database has ever
-    held. A damaged SQLite database is renamed first. Safe to run at any time.
+    held. A damaged SQLite database, also that of the engine of workflows, is renamed first. Safe to run at any time.
 
     \b
     Examples:
@@ -389,8 +390,8 @@ def reindex_command(folders: tuple[Path, ...], as_json: bool) -> None:
     if as_json:
         common.print_json(asdict(report))
     else:
-        if report.database_set_aside:
-            click.echo(f"The damaged database was renamed to {report.database_set_aside}")
+        for kept in report.kept():
+            click.echo(kept)
         click.echo(
             f"{counted(len(report.added), 'session')} added, {report.already_there} already "
             f"present, in {report.projects} projects."

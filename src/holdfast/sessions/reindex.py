@@ -25,6 +25,7 @@ from holdfast.project.settings import Settings
 from holdfast.sessions.pause import is_stored, known_projects, open_store, remember_project
 from holdfast.sessions.transitions import Core, again_on_conflict
 from holdfast.store.documents import read_session_document
+from holdfast.store.engine import engine_database, verify_engine_tables
 from holdfast.store.protocol import Store
 from holdfast.store.session_files import LOCK_WAIT, SessionFiles
 from holdfast.store.sql import SqlStore
@@ -40,6 +41,19 @@ class ReindexReport:
     damaged: list[str] = field(default_factory=list[str])
     held: list[str] = field(default_factory=list[str])
     database_set_aside: str | None = None
+    engine_set_aside: str | None = None
+
+    def kept(self) -> list[str]:
+        """Where damaged databases are now, and what that means."""
+        told: list[str] = []
+        if self.database_set_aside:
+            told.append(f"The damaged database was renamed to {self.database_set_aside}")
+        if self.engine_set_aside:
+            told.append(
+                f"The engine's damaged database was renamed to {self.engine_set_aside}; schedules have to be "
+                "set up again (`holdfast run --every`)"
+            )
+        return told
 
 
 def take_in_waiting(store: Store, settings: Settings) -> None:
@@ -77,7 +91,8 @@ def _take_in(store: Store, files: SessionFiles, session_id: str, project: Path) 
 def reindex(settings: Settings, extra: Iterable[Path] = (), clock: Clock = system_clock) -> ReindexReport:
     """Add every session on the disk to the database; one that cannot be read is set aside first."""
     report = ReindexReport()
-    report.database_set_aside = _set_aside_if_damaged(settings, clock)
+    report.database_set_aside = _database_if_damaged(settings, clock)
+    report.engine_set_aside = _engine_if_damaged(settings, clock)
     projects = dict.fromkeys(
         (settings.project, *(path.absolute() for path in extra), *known_projects(settings))
     )
@@ -89,7 +104,7 @@ def reindex(settings: Settings, extra: Iterable[Path] = (), clock: Clock = syste
     return report
 
 
-def _set_aside_if_damaged(settings: Settings, clock: Clock) -> str | None:
+def _database_if_damaged(settings: Settings, clock: Clock) -> str | None:
     try:
         store = SqlStore(settings.db)
         try:
@@ -99,15 +114,27 @@ def _set_aside_if_damaged(settings: Settings, clock: Clock) -> str | None:
     except NewerSchemaError:
         raise
     except DamagedDataError:
-        path = Path(settings.db.removeprefix("sqlite:///"))
-        with storage_errors("set the damaged database aside"):
-            kept = set_aside(path, clock())
-            for companion in ("-wal", "-shm"):
-                beside = path.with_name(path.name + companion)
-                if beside.exists():
-                    beside.rename(kept.with_name(kept.name + companion))
-        return str(kept)
+        return _set_aside(settings.db, clock)
     return None
+
+
+def _engine_if_damaged(settings: Settings, clock: Clock) -> str | None:
+    try:
+        verify_engine_tables(settings.db)
+    except DamagedDataError:
+        return _set_aside(engine_database(settings.db), clock)
+    return None
+
+
+def _set_aside(database: str, clock: Clock) -> str:
+    path = Path(database.removeprefix("sqlite:///"))
+    with storage_errors("set the damaged database aside"):
+        kept = set_aside(path, clock())
+        for companion in ("-wal", "-shm"):
+            beside = path.with_name(path.name + companion)
+            if beside.exists():
+                beside.rename(kept.with_name(kept.name + companion))
+    return str(kept)
 
 
 def _take_in_project(store: Store, layout: ProjectLayout, report: ReindexReport, clock: Clock) -> None:

@@ -96,6 +96,30 @@ def open_bare_engine(database: str) -> sa.Engine:
         return _postgres(database) if is_postgres(database) else _sqlite(sqlite_path(database))
 
 
+def verify_engine_tables(database: str) -> None:
+    """Raises `DamagedDataError` where the file of the engine of workflows is broken. Makes none."""
+    place = engine_database(database)
+    if is_postgres(database) or not Path(place).exists():
+        return
+    engine = open_bare_engine(place)
+    try:
+        with database_errors(place), engine.connect() as connection:
+            check_whole(connection, place)
+    finally:
+        engine.dispose()
+
+
+def check_whole(connection: sa.Connection, database: str) -> None:
+    """Look through all of it; raises `DamagedDataError` where something is broken."""
+    if connection.dialect.name == "sqlite":
+        verdict = connection.exec_driver_sql("PRAGMA quick_check(1)").scalar_one()
+        if verdict != "ok":
+            raise DamagedDataError(f"the database {database} is damaged: {verdict}", hint=_REINDEX)
+
+
+_REINDEX = "`holdfast reindex` sets it aside and builds a new one from the session files"
+
+
 @contextlib.contextmanager
 def database_errors(database: str) -> Generator[None]:
     """The database's complaints in our words."""
@@ -112,7 +136,7 @@ def _translated(error: exc.DBAPIError, database: str) -> HoldfastError:
     if "not a database" in text or "malformed" in text:
         return DamagedDataError(
             f"the database {database} is damaged: {text}",
-            hint="`holdfast reindex` sets it aside and builds a new one from the session files",
+            hint=_REINDEX,
         )
     if "database is locked" in text:
         return HeldElsewhereError(

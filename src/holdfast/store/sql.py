@@ -11,7 +11,6 @@ import sqlalchemy as sa
 from sqlalchemy import exc
 from sqlalchemy.dialects import postgresql, sqlite
 
-from holdfast.base.errors import DamagedDataError
 from holdfast.model.entry import Entry, Event, entry_from_json
 from holdfast.model.snapshot import SessionSnapshot
 from holdfast.model.workflow import (
@@ -24,7 +23,7 @@ from holdfast.model.workflow import (
 )
 from holdfast.store.documents import snapshot_from_columns, snapshot_to_columns
 from holdfast.store.driver import Connection, Direct, Ordinary
-from holdfast.store.engine import database_errors, open_engine, shown, writing
+from holdfast.store.engine import check_whole, database_errors, open_engine, shown, writing
 from holdfast.store.leases import Leases
 from holdfast.store.protocol import (
     Change,
@@ -141,10 +140,7 @@ class SqlStore:
     def verify(self) -> None:
         """Look through the whole database; raises `DamagedDataError` where something is broken."""
         with self._reading() as connection:
-            if connection.dialect.name == "sqlite":
-                verdict = connection.exec_driver_sql("PRAGMA quick_check(1)").scalar_one()
-                if verdict != "ok":
-                    raise DamagedDataError(f"the database {self.database} is damaged: {verdict}")
+            check_whole(connection, self.database)
 
     def apply(self, change: Change) -> Sequence[Event]:
         snapshot = _snapshot_row(change.save) if change.save else None
