@@ -236,7 +236,14 @@ def test_room_goes_to_unresolved_errors_first() -> None:
 def test_the_sections_of_the_seed_in_its_order() -> None:
     text = compiled(rich(), drift=("The branch was main.",))
     titles = re.findall(r"^## (.+)$", text, re.MULTILINE)
-    assert titles == ["Now", "What the user wants", "Decisions and why", "State", "Map", "Earlier"]
+    assert titles == ["Now", "What the user wants", "Decisions and why", "State", "Earlier"]
+
+
+def test_nobody_is_said_to_have_written_what_git_alone_shows() -> None:
+    text = compiled(rich(), 9500)
+    assert "Changed and not committed at the pause, by whom is not recorded: `src/door.py`" in text
+    assert "Written" not in text
+    assert text.count("[walls] Raise the walls") == text.count("SHED-7: Build a shed") + 1 == 2
 
 
 @pytest.mark.parametrize("size", [2500, 9500])

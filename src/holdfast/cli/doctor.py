@@ -377,7 +377,8 @@ def reindex_command(folders: tuple[Path, ...], as_json: bool) -> None:
     """Rebuild the database from the session files.
 
     Reads this project, the given FOLDERS, and every project the database has ever
-    held. A damaged SQLite database, also that of the engine of workflows, is renamed first. Safe to run at any time.
+    held. A damaged SQLite database, also that of the engine of workflows, is renamed
+    first. Safe to run at any time.
 
     \b
     Examples:

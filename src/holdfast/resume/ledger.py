@@ -282,6 +282,8 @@ def _pushed(ledger: WorkLedger) -> str:
 
 
 def uncommitted_line(ledger: WorkLedger, most: int = 12) -> str:
+    if ledger.git.uncommitted is not None:
+        return _at_the_pause(ledger, ledger.git.uncommitted, most)
     paths = [
         f"{ledger.paths(path)}{' (removed)' if path in ledger.removed else ''}" for path in ledger.uncommitted
     ]
@@ -291,6 +293,18 @@ def uncommitted_line(ledger: WorkLedger, most: int = 12) -> str:
         "Written after the agent's last commit" if ledger.commits else "Written, and no commit by the agent"
     )
     return f"{lead} (whether the user has committed it, git tells): {listed(reversed(paths), most)}."
+
+
+def _at_the_pause(ledger: WorkLedger, uncommitted: tuple[str, ...], most: int) -> str:
+    """As git showed it; of what no record names, nobody knows who changed it."""
+    own = set(ledger.not_committed)
+    others = [path for path in uncommitted if path not in own]
+    parts = [f"Not committed at the pause: {listed(map(code, ledger.not_committed), most)}"] if own else []
+    if others:
+        lead = "also changed" if own else "Changed"
+        names = listed(map(code, others), most)
+        parts.append(f"{lead} and not committed at the pause, by whom is not recorded: {names}")
+    return f"{'; '.join(parts) or 'Git showed nothing uncommitted at the pause'}."
 
 
 def check_lines(ledger: WorkLedger) -> Iterator[str]:

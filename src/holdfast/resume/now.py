@@ -126,9 +126,10 @@ def _stopped(found: Gathered, ledger: WorkLedger) -> str:
     if stop.kind in _ENDINGS:
         told = _ENDINGS[stop.kind].format(words=quoted(stop.words, 200))
         return f"{told} {_last_step(found, ledger)}".strip()
-    return prose(found.stopped_because, 200) or "how it ended is not recorded."
+    return f"because {quoted(found.stopped_because, 200)}." if found.stopped_because else _NOT_KNOWN
 
 
+_NOT_KNOWN = "how it ended is not recorded."
 _ENDINGS: dict[Stop, str] = {
     "failed": "the agent's program ended the turn with {words}.",
     "unanswered": "the user's latest message is not acted on yet.",
@@ -222,7 +223,8 @@ def _next(found: Gathered, ledger: WorkLedger) -> Iterator[str]:
     running = [call.target for call in stop.calls if _is_check(call.target, ledger)]
     since = found.turns[-1].index if found.turns else 0
     unused = [one.name for one in found.unused if one.index >= since]
-    yield from _from_ledger(ledger, same_command(running[-1]) if running else "", unused)
+    again = same_command(running[-1]) if running else ""
+    yield from _from_ledger(ledger, again, unused, planned=bool(found.next_task))
 
 
 def _only_looking(found: Gathered) -> bool:
@@ -351,8 +353,9 @@ def _when_finished(found: Gathered, ledger: WorkLedger) -> Iterator[str]:
         yield "wait for the user; the agent's last words say how it left the latest request."
 
 
-def _from_ledger(ledger: WorkLedger, running: str, unused: list[str]) -> Iterator[str]:
-    """`running`: a check that is to be run again anyway; `unused`: what was defined for nobody yet."""
+def _from_ledger(ledger: WorkLedger, running: str, unused: list[str], *, planned: bool) -> Iterator[str]:
+    """`running`: a check that is to be run again anyway; `unused`: what was defined for nobody yet;
+    `planned`: the next task of the plan is named already."""
     red = ledger.red
     if red is not None and same_command(red.command) != running:
         again = (
@@ -370,7 +373,8 @@ def _from_ledger(ledger: WorkLedger, running: str, unused: list[str]) -> Iterato
         )
         yield f"{left}conclude the {ledger.git.under_way} once the checks pass."
     task = ledger.task_at_work()
-    yield from _tasks(ledger)
+    if not planned:
+        yield from _tasks(ledger)
     if unused and task is None:
         yield f"see where {listed(map(code, unused), 3)} is to be used: no edit so far does."
     if red is None and ledger.checks and ledger.checks[-1].edited_since:

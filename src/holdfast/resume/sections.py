@@ -107,7 +107,7 @@ def _given(found: Gathered) -> Iterator[Statement]:
             f"The session began with the handover of {prose(found.took_over)}; {code(before)} prints it.",
             1,
         )
-    if found.issue:
+    if found.issue and found.turns:  # without talk it is the goal
         yield Statement("wants", "issue", f"Issue: {prose(found.issue, 300)}", 1)
     if found.issue_text:
         text = quoted(condensed(found.issue_text, 1500))
@@ -283,7 +283,7 @@ def _choice(choice: Choice, turns: tuple[Turn, ...]) -> str:
 def state(found: Gathered, ledger: WorkLedger, room: int) -> Iterator[Statement]:
     for change in found.drift:
         yield Statement("state", "changes since", f"Changed since the pause: {prose(change, 300)}", 0)
-    if found.stopped_because:
+    if found.stopped_because and found.messages:  # without talk it is the first thing that is told
         yield Statement(
             "state", "state", f"The session ended because: {quoted(found.stopped_because, 200)}", 2
         )

@@ -13,7 +13,6 @@ from holdfast.model.findings import Decision, ErrorRecord, ReviewerFeedback, Tes
 from holdfast.model.gathered import (
     Choice,
     Failure,
-    FileUse,
     Gathered,
     GitFacts,
     Recorded,
@@ -154,7 +153,6 @@ def gathered_from(snapshot: SessionSnapshot, issue: Issue | None, drift: Iterabl
         todos=tuple(map(_todo, snapshot.task_dag.tasks)) or base.todos,
         choices=_merged_choices(base.choices, snapshot.decisions),
         failures=_merged_failures(base.failures, snapshot.errors),
-        files=base.files or tuple(_changed_files(git)),
         git=_git(base.git, git),
         tests=_tests(snapshot.test_state, base.tests) if snapshot.test_state else base.tests,
         checks=_checks(snapshot.test_state, base),
@@ -174,8 +172,7 @@ _TRIGGERS = {
 
 def ledger_at(snapshot: SessionSnapshot) -> WorkLedger:
     """The facts of its session. Of a file that no record names, nobody knows who changed it."""
-    files = snapshot.gathered.files if snapshot.gathered else ()
-    return ledger_of(replace(gathered_from(snapshot, None), files=files))
+    return ledger_of(gathered_from(snapshot, None))
 
 
 def _recorded(pause: IncrementalPause | None, talk: Gathered) -> dict[str, Any]:
@@ -237,11 +234,6 @@ def _merged_failures(known: tuple[Failure, ...], recorded: Iterable[ErrorRecord]
         if item.error_message not in met
     )
     return (*known, *added)
-
-
-def _changed_files(git: GitState | None) -> Iterable[FileUse]:
-    for path in git.files_modified if git else ():
-        yield FileUse(path, False, False, 1, 0, 0, 0, 0, 0)
 
 
 def _git(known: GitFacts, state: GitState | None) -> GitFacts:
