@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from findings.sessions import Session
+from holdfast.base.text import unglued
 from holdfast.findings.rules.conversation import purpose_of
 from holdfast.model.message import TodoItem
 from holdfast.resume.compiler import compile_context
@@ -54,6 +55,56 @@ def test_a_look_is_followed_by_what_it_had_found():
     following = line(told(session), "Next:")
     assert 'from what was found last: "Lines 555 and 576 use' in following
     assert "Then:" not in following  # no check of what nobody wrote
+
+
+def test_a_look_among_edits_is_followed_by_what_the_agent_was_changing():
+    session = (
+        Session()
+        .user("the tests are red")
+        .agent("I need to update the tests to expect the suffixed branch name.")
+        .edit("rewind_test.go")
+        .agent("These are right as they are.")
+        .tool("Grep", "", pattern="entire/")
+    )
+    following = line(told(session), "Next:")
+    assert '"I need to update the tests to expect the suffixed branch name." (1 edit since: see' in following
+
+
+def test_a_question_is_to_be_answered_whatever_was_done_on_the_way():
+    asked = Session().user("where is `entire/sessions` still referenced?")
+    looked = asked.agent("Let me search.").tool("Grep", "a.go:1", pattern="entire/sessions").edit("a.go")
+    assert "answer the user's question" in line(told(looked), "Next:")
+    answered = looked.agent("It is referenced in three places: " + "a.go names it in a comment. " * 9)
+    assert "answer the user's question" not in line(told(answered.edit("b.go")), "Next:")
+    request = Session().user("how about the changes in common?").edit("a.go")
+    assert "answer the user's question" not in line(told(request), "Next:")
+
+
+def test_what_the_agent_thought_of_a_failure_stands_with_it():
+    session = (
+        Session()
+        .user("merge main")
+        .edit("a.go")
+        .shell("go build ./...", "a.go:407:1: syntax error: unexpected keyword type", "error")
+        .agent("There's a syntax error - I likely missed a closing brace.")
+        .tool("Read", "package a", file_path="a.go")
+    )
+    assert "the agent thought: \"There's a syntax error - I likely missed" in line(told(session), "Next:")
+
+
+def test_what_was_staged_is_looked_at_first():
+    session = Session().user("stage the type changes again").shell("git add -p a.go", "")
+    assert "`git status`" in line(told(session), "Next:")
+
+
+def test_lost_line_breaks_of_thoughts_are_put_back():
+    glued = "Nothing is left to commitLet me look at a.go.The node.Children field is set.I see 2. It works"
+    assert unglued(glued).split("\n") == [
+        "Nothing is left to commit",
+        "Let me look at a.go.",
+        "The node.Children field is set.",
+        "I see 2. It works",
+    ]
 
 
 def test_words_of_an_earlier_request_are_no_plan_for_the_latest():
@@ -149,6 +200,8 @@ def test_of_a_long_new_file_what_it_defines_is_shown():
         ),
         ("Fix bug 3 - remove the clearing in SaveChanges:", "Fix bug 3 - remove the clearing in SaveChanges"),
         ("Let me look at the file.", ""),
+        ("Now let me write the new version:", ""),
+        ("Let me fix both locations.", ""),
         ("The others test legacy names, so they need special attention now.", ""),
         ("", ""),
     ],

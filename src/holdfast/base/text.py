@@ -89,6 +89,19 @@ def sentences(text: str) -> list[str]:
     return found
 
 
+def unglued(text: str) -> str:
+    """Thoughts as some agents record them have lost line breaks: "is in place.Let me look"."""
+    return _GLUED.sub("\n", text)
+
+
+_GLUED = re.compile(
+    r"(?<=[a-z0-9)`])(?=(?:Let me|Let's|Actually,|Looking at|But wait|Now let|Wait,) )"
+    r"|(?<=[a-z0-9)`\]][.:?!])(?=(?:The|This|That|These|Those|It|I|So|But|Let|Now|Then|If|Actually|However|And"
+    r"|Also|Looking|We|There|First|Since|For|In|When|Wait|What|Or|Since|Because|To|My|Given),? )"
+    r"|(?<=[a-z)`])(?=\d\. [A-Z*`])"
+)
+
+
 def is_list_item(line: str) -> bool:
     return _LIST_MARK.match(line) is not None
 

@@ -7,6 +7,7 @@ from collections import deque
 from collections.abc import Iterable
 from dataclasses import replace
 
+from holdfast.base.text import unglued
 from holdfast.findings.rules.actions import Action, action_of, is_absolute, step_of
 from holdfast.findings.rules.commands import Checks, Commands, is_red
 from holdfast.findings.rules.conversation import ConversationFinder, Reviews, purpose_of
@@ -89,8 +90,8 @@ class _Gatherer:
         if message.thinking:
             self._names.met(index, "thought", message.thinking)
             if message.subagent is None:
-                self._trail.said(index, "thought", message.thinking)
-                self._spoken = message.thinking
+                self._spoken = unglued(message.thinking)
+                self._trail.said(index, "thought", self._spoken)
         if message.text and message.subagent is None:
             self._text(message)
         for call in message.tool_calls:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from holdfast.base.text import clipped, end_of, one_line, same_command, sentences, start_of
+from holdfast.base.text import clipped, counted, end_of, one_line, same_command, sentences, start_of
 from holdfast.model.gathered import Gathered, Happening, LastStep, Stop, TestRun, Turn
 from holdfast.resume.briefing import Statement
 from holdfast.resume.ledger import WorkLedger, is_a_run
@@ -134,7 +134,7 @@ _ENDINGS: dict[Stop, str] = {
     "failed": "the agent's program ended the turn with {words}.",
     "unanswered": "the user's latest message is not acted on yet.",
     "stopped": "the user stopped the agent.",
-    "spoke": "right after the agent's words, before the step they announce.",
+    "spoke": "right after the agent's words; the step that they announce is not in the record.",
     "working": "between two steps.",
 }
 
@@ -218,13 +218,39 @@ def _next(found: Gathered, ledger: WorkLedger) -> Iterator[str]:
         yield intention
     if _only_looking(found):
         if not intention:
-            yield "go on with the user's request from there."
+            yield _from_there(found)
+        yield from _reply(found)
         return
     running = [call.target for call in stop.calls if _is_check(call.target, ledger)]
     since = found.turns[-1].index if found.turns else 0
     unused = [one.name for one in found.unused if one.index >= since]
     again = same_command(running[-1]) if running else ""
-    yield from _from_ledger(ledger, again, unused, planned=bool(found.next_task))
+    thought = "" if intention else _thought_on(ledger.red, found)
+    yield from _from_ledger(ledger, again, unused, thought, planned=bool(found.next_task))
+    yield from _reply(found)
+
+
+def _from_there(found: Gathered) -> str:
+    last = next((one for one in reversed(found.happened) if one.outcome), None)
+    if last is not None and last.kind == "shell" and "git add" in last.text:
+        return "see with `git status` what is staged by now, and go on with the user's request from there."
+    return "go on with the user's request from there."
+
+
+def _reply(found: Gathered) -> Iterator[str]:
+    """A question is answered with words, whatever was done on the way."""
+    latest = found.turns[-1] if found.turns else None
+    if latest is None or found.stop.kind == "unanswered" or not _QUESTION.search(latest.said):
+        return
+    said = [one.text for one in found.happened if one.kind == "said" and one.index > latest.index]
+    if all(len(text) < _AN_ANSWER for text in said):
+        yield "answer the user's question: no answer to it is recorded."
+
+
+_QUESTION = re.compile(
+    r"\b(?:what|why|how|where|which|when|who)\b(?! (?:about|if)\b)[^?\n]{8,}\?[\s)\"']*$", re.IGNORECASE
+)
+_AN_ANSWER = 200
 
 
 def _only_looking(found: Gathered) -> bool:
@@ -281,7 +307,8 @@ def _intention(found: Gathered) -> str:
     plan = _announcement(spoken.text)
     if spoken is last:
         return f"do what the agent had announced last, unless it is done: {quoted(plan, 300)}."
-    if last.kind in _LOOKING and plan:
+    looks = last.kind in _LOOKING or (last.outcome == "ok" and last.kind == "shell" and _only_looking(found))
+    if looks and plan:
         return _after_a_look(steps, plan)
     if last.outcome == "error":
         return f"settle what just failed: {code(last.told, 200)}."
@@ -305,16 +332,38 @@ _TWO_DEEDS = re.compile(r"`[^`]+`.*,? and (?:then |also )?\w+ .*`[^`]+`")
 
 
 def _after_a_look(steps: list[Happening], plan: str) -> str:
-    """What the look was for; where the agent did not say, what it had found by then."""
-    if finding(plan)[1] > 0:
+    """What the look was for; where the agent did not say, what it was changing, or had found by then."""
+    if finding(plan)[1] > 0 and _ANNOUNCES.search(plan):
         return f"go on with what that look was for: {quoted(plan, 300)}."
-    told = [finding(one.text) for one in steps if one.kind in ("said", "thought")][-_NEWEST_WORDS:]
-    found, worth = max(reversed(told), key=lambda one: one[1], default=("", 0))
+    if any(one.kind in _WRITING for one in steps) and (doing := _doing(steps)):
+        return doing
+    newest = [finding(one.text) for one in steps if one.kind in ("said", "thought")][-_NEWEST_WORDS:]
+    found, worth = max(reversed(newest), key=lambda one: one[1], default=("", 0))
     return (
         f"go on with the user's request from what was found last: {quoted(found, 300)}." if worth > 0 else ""
     )
 
 
+def _doing(steps: list[Happening]) -> str:
+    """What the agent last said it would change, and whether it may have done it since."""
+    edits = 0
+    for one in reversed(steps):
+        edits += one.kind in _WRITING and one.outcome == "ok"
+        told = sentences(one.text) if one.kind in ("said", "thought") else []
+        if meant := next((sentence for sentence in reversed(told) if _MEANS.match(sentence)), ""):
+            since = f" ({counted(edits, 'edit')} since: see whether it is done)" if edits else ""
+            return f"go on with what the agent was doing: {quoted(meant, 300)}{since}."
+    return ""
+
+
+_WRITING = ("edit", "write", "delete")
+_MEANS = re.compile(
+    r"(?:now |so |then |next,? )?(?:let me|let's|i'll|i will|i need to|i should|we need to)"
+    r"(?: also| now| first)* "
+    r"(?:update|fix|change|add|remove|rename|replace|handle|make|rewrite|implement|move|convert|restore)\b"
+    r"(?! (?:it|this|that|these|them)\b).{20}",
+    re.IGNORECASE,
+)
 _NEWEST_WORDS = 4
 
 
@@ -353,9 +402,20 @@ def _when_finished(found: Gathered, ledger: WorkLedger) -> Iterator[str]:
         yield "wait for the user; the agent's last words say how it left the latest request."
 
 
-def _from_ledger(ledger: WorkLedger, running: str, unused: list[str], *, planned: bool) -> Iterator[str]:
+def _thought_on(red: TestRun | None, found: Gathered) -> str:
+    """What the agent said of a failure that it has not mended yet."""
+    if red is None or red.edited_since:
+        return ""
+    words = [one.text for one in found.happened if one.kind in ("said", "thought") and one.index > red.index]
+    told = [one for text in words for one in [finding(text)] if one[1] >= 0]
+    return f"; the agent thought: {quoted(told[-1][0], 200)}" if told else ""
+
+
+def _from_ledger(
+    ledger: WorkLedger, running: str, unused: list[str], thought: str, *, planned: bool
+) -> Iterator[str]:
     """`running`: a check that is to be run again anyway; `unused`: what was defined for nobody yet;
-    `planned`: the next task of the plan is named already."""
+    `thought`: the agent's on what failed; `planned`: the next task of the plan is named already."""
     red = ledger.red
     if red is not None and same_command(red.command) != running:
         again = (
@@ -363,7 +423,7 @@ def _from_ledger(ledger: WorkLedger, running: str, unused: list[str], *, planned
             if red.edited_since
             else f"make {code(red.command, 160)} pass"
         )
-        why = f" ({_complaint(red.failing, red.summary)})" if red.failing or red.summary else ""
+        why = f" ({_complaint(red.failing, red.summary)}{thought})" if red.failing or red.summary else ""
         yield f"{again}{why}{_whole_after(red, ledger)}."
     if ledger.git.under_way:
         left = (
@@ -426,4 +486,4 @@ def _whole_after(red: TestRun, ledger: WorkLedger) -> str:
 
 
 def _complaint(failing: tuple[str, ...], summary: str) -> str:
-    return f"it failed: {listed(map(code, failing), 4)}" if failing else f"it said {code(summary, 160)}"
+    return f"it failed: {listed(map(code, failing), 2)}" if failing else f"it said {code(summary, 160)}"

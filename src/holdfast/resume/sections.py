@@ -91,9 +91,10 @@ def _agreed_plan(found: Gathered, room: int) -> Iterator[Statement]:
     at_work = not any(
         turn.index > found.plan.index and len(turn.said) > _WHOLE_MESSAGE for turn in found.turns
     )
-    text = condensed(found.plan.text, max(500, min(2200, room // 5)))
+    text = condensed(found.plan.text, max(500, min(3500, room // 3 if at_work else room // 5)))
     lead = "The plan that the user agreed to:"
-    short = f"{lead}\n{fenced(condensed(found.plan.text, max(300, min(900, room // 10))))}"
+    least = max(300, min(1500, room // 6 if at_work else room // 10))
+    short = f"{lead}\n{fenced(condensed(found.plan.text, least))}"
     yield Statement("wants", "plans", f"{lead}\n{fenced(text)}", 1 if at_work else 5, short, found.plan.index)
 
 
@@ -157,7 +158,9 @@ def _turn(turn: Turn, following: Turn | None, age: int, room: int) -> Statement:
     short = quoted(
         condensed(turn.said, max(225, room // 7)) if is_latest else _beginning(turn.said, _WHOLE_MESSAGE)
     )
-    rank = 1 if is_latest or rule or turn.asked else 2
+    rank = 0 if is_latest else 1 if rule or turn.asked else 2
+    if age >= _OLD and not turn.asked:  # what came of it has been worked on since
+        following = None
     return Statement(
         "wants",
         "user messages",
@@ -175,6 +178,7 @@ def _short_outcome(age: int, room: int) -> int:
 
 
 _SMALL = 5_000
+_OLD = 14
 
 
 def _words_of(turn: Turn, is_latest: bool, room: int) -> Statement:
@@ -357,7 +361,10 @@ def _reports(found: Gathered, room: int) -> Iterator[Statement]:
     since = _since(found)
     for report in reversed(found.reports[-3:]):
         lead = f"A sub-agent reported on {quoted(report.about, 100)}: "
-        short = f"{lead}{quoted(_gist(report.text), 420)}"
+        told = _gist(report.text)
+        if report.index < since and len(told) < _TELLS_SOMETHING:
+            continue
+        short = f"{lead}{quoted(told, 420)}"
         most = max(300, min(1400, room // 8))
         full = f"{lead}\n{fenced(condensed(report.text, most))}" if report.index >= since else short
         yield Statement("state", "sub-agent reports", full, 5, short, report.index)
@@ -365,7 +372,14 @@ def _reports(found: Gathered, room: int) -> Iterator[Statement]:
 
 def _gist(text: str) -> str:
     """The sentences that name something; a report without any by its beginning and end."""
-    return gist(text, 400) or condensed(text, 300)
+    return gist(_OF_ITSELF.sub("", text), 400) or condensed(text, 300)
+
+
+_TELLS_SOMETHING = 60
+_OF_ITSELF = re.compile(
+    r"(?:I(?: have|'ve)? (?:now )?(?:completed|gathered|explored|analy[sz]ed|reviewed|finished)|Now I have"
+    r"|All (?:unit |integration )?tests pass)\b[^.\n]*[.:]"
+)
 
 
 # ── the work at hand ──────────────────────────────────────────────────────────────────────────────
@@ -496,11 +510,18 @@ def _deed(one: Happening, ledger: WorkLedger) -> str:
 
 
 _POINTS = re.compile(r"^\s*(?:[-*•]|\d+[.)])\s+\S", re.MULTILINE)
+_WANDERS = re.compile(r"\b(?:wait\b|hmm|re-?think|doesn't explain|on second thought)", re.IGNORECASE)
 
 
 def _plan(found: Gathered, steps: list[Happening], room: int) -> Iterator[Statement]:
     """Where the agent set out what there is to do, in points: what is not among the steps is left."""
-    plans = [one for one in steps if one.kind in ("said", "thought") and len(_POINTS.findall(one.text)) > 2]
+    plans = [
+        one
+        for one in steps
+        if one.kind in ("said", "thought")
+        and len(_POINTS.findall(one.text)) > 2
+        and not _WANDERS.search(one.text)
+    ]
     if plans and plans[-1] is not steps[-1] and plans[-1].text[:200] != found.last_words[:200]:
         text = conclusion(plans[-1].text, max(400, min(1400, room // 6)))
         lead = "The agent had set out, before the last steps above:"
@@ -596,16 +617,18 @@ _HUNKS = 3
 # ── map ───────────────────────────────────────────────────────────────────────────────────────────
 
 _FILES_SHOWN = 14
-_READ_SHOWN = 8
+_READ_SHOWN = 6
 _NAMES = 4
 _ROUTINE = re.compile(
     r"\b(?:tests?|lint|build|fmt|format|check|typecheck|vet|compile|make|install|start|run)\b"
 )
 _ONE_SPOT = re.compile(
-    r"\b(?:grep|rg|find|sed|awk|cat|ls|head|tail|echo|cd|git (?:diff|show|add|log|reset"
-    r"|checkout))\b|\b[0-9a-f]{7,40}\b"
+    r"\b(?:grep|rg|find|sed|awk|cat|ls|head|tail|echo|cd|chmod|mkdir|mv|cp|rm|touch|which|git (?:diff|show"
+    r"|add|log|reset|checkout|status|push|fetch|branch|stash))\b|\b[0-9a-f]{7,40}\b"
 )
-_COMMANDS_SHOWN = 8
+_COMMANDS_SHOWN = 6
+_LONGEST_COMMAND = 160
+_PIPED = re.compile(r"\|\s*(?:head|tail)\b")
 
 
 def map_of(found: Gathered, ledger: WorkLedger) -> Iterator[Statement]:
@@ -614,20 +637,27 @@ def map_of(found: Gathered, ledger: WorkLedger) -> Iterator[Statement]:
     changed.sort(key=lambda file: -file.last_edit_index)
     talked = {name.text for name in found.names if name.talked}
     beside = _names_by_file(found, talked)
+    plain: list[FileUse] = []
     for place, file in enumerate(changed):
         names = _named(beside.get(file.path, []))
+        full = _changed(file, ledger, names)
+        if full == ledger.paths(file.path):
+            plain.append(file)
+            continue
         yield Statement(
             "map",
             "files",
-            _changed(file, ledger, names),
+            full,
             4 if place < _FILES_SHOWN else 6,
             f"{ledger.paths(file.path)}{names}",
             file.last_index,
         )
+    if plain:
+        yield _one_line_of("Also changed", plain[:_FILES_SHOWN], ledger, 4)
     elsewhere = [file for file in newest if file.edits and not ledger.paths.is_inside(file.path)]
     if elsewhere:
         yield _one_line_of("Written outside of the repository", elsewhere[:3], ledger, 5)
-    read = [file for file in newest if not file.edits and file.reads]
+    read = [file for file in newest if not file.edits and file.reads and ledger.paths.is_inside(file.path)]
     read.sort(key=lambda file: -(file.last_index + 12 * min(file.reads, 5)))
     if read:
         yield _one_line_of("Only read", read[:_READ_SHOWN], ledger, 5)
@@ -691,7 +721,7 @@ def _commands(found: Gathered, ledger: WorkLedger) -> Iterator[Statement]:
     for use in sorted(found.commands, key=lambda use: use.last_index):
         if use.last_failed or same_command(use.command) in red:
             continue
-        if not _ONE_SPOT.search(use.command.split("|")[0]):
+        if len(use.command) <= _LONGEST_COMMAND and not _ONE_SPOT.search(_PIPED.split(use.command)[0]):
             bare = same_command(use.command)
             best.pop(bare, None)
             best[bare] = use

@@ -249,6 +249,13 @@ _NO_PURPOSE = re.compile(
     r"|(?:implement|do|fix|update|apply|make|write) (?:it|this|that|these|the (?:edits?|changes?|code)))\b",
     re.IGNORECASE,
 )
+# "write the new version" says nothing that the edit does not say.
+_SAYS_NOTHING = re.compile(
+    r"\w+ (?:(?:the|both|all|each|this|that|these|those|a|new|old|first|second|next|last|other|remaining) )*"
+    r"(?:function|version|file|code|spot|location|call ?site|caller|doc|test|edit|part|place|issue|problem"
+    r"|bug|error|flow|logic|imports?|one|thing)s?(?: (?:too|now|again|as well))?$",
+    re.IGNORECASE,
+)
 _PURPOSE_LENGTH = 150
 
 
@@ -260,7 +267,7 @@ def purpose_of(words: str) -> str:
 
 
 def _is_purpose(words: str) -> bool:
-    if len(words) < 12 or _NO_PURPOSE.match(words):
+    if len(words) < 12 or _NO_PURPOSE.match(words) or _SAYS_NOTHING.match(words):
         return False
     return words[0].islower() or _DOES.match(words) is not None
 
