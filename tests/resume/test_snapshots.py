@@ -302,8 +302,8 @@ def test_a_test_state_without_a_command_is_told_too() -> None:
 def test_what_next_is_the_next_task_not_the_first_of_the_list() -> None:
     """The plan lists the roof first; it waits for the walls."""
     text = compiled(rich())
-    assert 'Next: go on with "[walls] Raise the walls".' in text
-    assert 'go on with "[roof]' not in text
+    assert 'Next:\n  1. Go on with "[walls] Raise the walls".' in text
+    assert 'o on with "[roof]' not in text
 
 
 def test_a_failed_or_blocked_task_says_so() -> None:

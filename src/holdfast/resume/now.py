@@ -60,8 +60,13 @@ def now(found: Gathered, ledger: WorkLedger, room: int, summarised: str = "") ->
         )
     if steps or goal:
         steps = [one for one in steps if one != _FROM_THE_LAST_STEP or len(steps) == 1]
-        text = " Then: ".join(steps[:3]) or "go on with that goal from the last step."
-        yield Statement("now", "next steps", f"Next: {text}", 0)
+        yield Statement("now", "next steps", f"Next:{_in_order(steps[:3])}", 0)
+
+
+def _in_order(steps: list[str]) -> str:
+    if len(steps) < 2:
+        return f" {steps[0] if steps else 'go on with that goal from the last step.'}"
+    return "".join(f"\n  {place}. {step[:1].upper()}{step[1:]}" for place, step in enumerate(steps, 1))
 
 
 # A summary is written after the record's last line: how that line reads is out of date beside it.

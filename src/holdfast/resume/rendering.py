@@ -130,7 +130,7 @@ def condensed(text: str, most: int) -> str:
     units = list(_units(lines))
     kept: set[int] = set()
     left = most
-    for unit in (*_as_far_as(units, lines, most // 2), *_as_far_as(units[::-1], lines, most // 4)):
+    for unit in (*_as_far_as(units, lines, most // 3), *_as_far_as(units[::-1], lines, most // 4)):
         left -= 0 if unit[0] in kept else _cost(unit, lines)
         kept.update(unit)
     for unit in _by_weight(units, lines):
@@ -192,12 +192,16 @@ def _units(lines: list[str]) -> Iterator[list[int]]:
 
 
 def _with_gaps(lines: list[str], kept: set[int]) -> str:
+    """Marked at the end of the line before: a mark of its own after every other line would be a sieve."""
     out: list[str] = []
     for place, line in enumerate(lines):
         if place in kept:
             out.append(line)
-        elif line.strip() and (not out or out[-1] != _GAP):
+        elif line.strip() and not out:
             out.append(_GAP)
+        elif line.strip() and not out[-1].endswith(_GAP):
+            fence = out[-1].lstrip().startswith("```")
+            out[-1:] = [out[-1], _GAP] if fence else [f"{out[-1]} {_GAP}"]
     return "\n".join(out)
 
 

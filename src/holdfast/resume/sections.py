@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterable, Iterator
 
 from holdfast.base.text import end_of, one_line, same_command, start_of
@@ -178,7 +179,7 @@ def _short_outcome(age: int, room: int) -> int:
 
 
 _SMALL = 5_000
-_OLD = 14
+_OLD = 6
 
 
 def _words_of(turn: Turn, is_latest: bool, room: int) -> Statement:
@@ -476,7 +477,7 @@ def _group(group: list[Happening], ledger: WorkLedger) -> str:
 def _deeds(calls: list[Happening], ledger: WorkLedger) -> Iterator[str]:
     looked = [one for one in calls if one.kind in ("read", "search") and one.outcome != "error"]
     if looked:
-        yield f"looked at {listed((_looked(one, ledger) for one in looked), 4)}"
+        yield f"looked at {listed((_looked(one, ledger) for one in looked), 2)}"
     yield from dict.fromkeys(_deed(one, ledger) for one in calls if one not in looked)
 
 
@@ -638,9 +639,11 @@ def map_of(found: Gathered, ledger: WorkLedger) -> Iterator[Statement]:
     talked = {name.text for name in found.names if name.talked}
     beside = _names_by_file(found, talked)
     plain: list[FileUse] = []
+    common = Counter(one for file in changed for one in file.purposes)
     for place, file in enumerate(changed):
         names = _named(beside.get(file.path, []))
-        full = _changed(file, ledger, names)
+        own = [one for one in file.purposes if common[one] < _FOR_ALL]
+        full = _changed(file, ledger, names, own)
         if full == ledger.paths(file.path):
             plain.append(file)
             continue
@@ -695,15 +698,17 @@ def _names_by_file(found: Gathered, talked: set[str]) -> dict[str, list[str]]:
     return beside
 
 
-def _changed(file: FileUse, ledger: WorkLedger, names: str) -> str:
+def _changed(file: FileUse, ledger: WorkLedger, names: str, purposes: list[str]) -> str:
     deed = " (removed)" if file.deleted else " (new)" if file.created else ""
     by = f", written by {file.by}" if file.by else ""
-    why = "; ".join(_lowered(prose(one, 150)) for one in file.purposes[:_PURPOSES])
+    why = "; ".join(_lowered(prose(one, 150)) for one in purposes[:_PURPOSES])
     edited = f". Edited to {why}" if why and not file.deleted else ""
     return f"{ledger.paths(file.path)}{deed}{by}{names}{edited}"
 
 
 _PURPOSES = 3
+_FOR_ALL = 3
+"""What was said of so many files says nothing of one."""
 
 
 def _lowered(words: str) -> str:
@@ -752,12 +757,12 @@ _TELLS_NOTHING = re.compile(r"CONFLICT \(|Error Trace:|Exit code|File does not e
 
 def earlier(found: Gathered, ledger: WorkLedger, room: int) -> Iterator[Statement]:
     if summary := lasting(found.earlier_summary):
-        most = max(600, min(1500, room // 7))
+        most = max(400, min(900, room // 10))
         lead = (
             "From the agent's own summary of what came before this record's window (what it "
             "called pending then is left out; what it says may have been overtaken since):"
         )
-        yield Statement("earlier", "earlier summary", f"{lead}\n{fenced(condensed(summary, most))}", 5)
+        yield Statement("earlier", "earlier summary", f"{lead}\n{fenced(condensed(summary, most))}", 7)
     still_open = set(ledger.open_errors)
     met = [
         one
