@@ -31,6 +31,10 @@ PIECES = (
         "Cookie: a=",
         "authorization: basic ",
         "password is ",
+        "authorization",
+        "authorization:",
+        "cookie:a=b;",
+        "cookie=",
     ),
     *(
         "eyJ-",
@@ -68,6 +72,8 @@ MIXED = (
 def texts(longest: int) -> Iterator[tuple[str, str]]:
     for piece in PIECES:
         yield repr(piece), piece * (longest // len(piece))
+    for ending in ("glpat-", "sk-ant-example-", "dp.pt.example-", "-xoxb-xxxxxx"):
+        yield f"{ending!r}, and a placeholder at the end", f"{ending * (longest // len(ending))}-here"
     for one, other in product(MIXED, repeat=2):
         times = SHORTER // len(one + other)
         yield f"{one!r} and {other!r} in turn", (one + other) * times

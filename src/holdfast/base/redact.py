@@ -96,18 +96,23 @@ def _vendor_words(data: bytes) -> Iterator[Found]:
 
 
 def _in_word(data: bytes, start: int, end: int) -> Iterator[Found]:
-    done = start
+    done, tries = start, _MOST_PLACEHOLDERS
     heads = _heads()
     for place in (start, *(match.start() + 1 for match in _inner_heads().finditer(data, start, end))):
         rules = heads.get(data[place : place + 3]) or heads.get(data[place : place + 2]) or ()
         for kind, pattern in rules if place >= done else ():
-            match = pattern().match(data, place)
+            match = pattern().match(data, place) if tries else None
             if match and not _is_placeholder(match[0]):
                 yield place - _digits_before(data, place, kind), match.end(), kind
                 done = match.end()
                 break
+            tries -= match is not None
     if done == start and (match := _long_words().match(data, start)):
         yield (*match.span(), LONG_RULES[int((match.lastgroup or "r0")[1:])][0])
+
+
+_MOST_PLACEHOLDERS = 16
+"""In one word: each may be as long as the word, and is read again from the next head on."""
 
 
 @cache
@@ -596,12 +601,14 @@ def _is_login(value: bytes) -> bool:
 
 _SCHEME = re.compile(
     rb"(?i)(?:bearer|token|apikey|api-key|key|ssws|bot|sso-key|splunk|geniekey|negotiate|ntlm|discogs token=|oauth|jwt|zoho-oauthtoken|digest|basic)"
-    rb"\s{1,3}(?P<secret>[A-Za-z0-9._~+/:|%-]{8,}=*)"
+    rb"\s{1,3}(?P<secret>[A-Za-z0-9._~+/:|%-]{8,600}=*)"
 )
 _AUTHORIZATION = re.compile(
     rb"authorization\\{0,15}[\"'\]]{0,2}\s{0,3}[:=,]?\s{0,3}[bfru]?\\{0,15}[\"'\x60]?"
 )
-_RAW = re.compile(rb"[A-Za-z0-9._~+/:|-]{16,}=*")
+_RAW = re.compile(rb"[A-Za-z0-9._~+/:|-]{16,600}=*")
+_REST = re.compile(rb"[A-Za-z0-9._~+/:|%=-]*")
+"""Of a credential that is longer than what was needed to tell: it is read once."""
 _SIGNATURE = re.compile(rb"[A-Za-z0-9 /=,;_-]{0,400}?Signature=(?P<secret>[A-Za-z0-9%+/=]{20,})")
 _COOKIES = re.compile(
     rb"cookies?\\{0,15}[\"'\]]{0,2}\s{0,3}[:=,(]?\s{0,3}\\{0,15}[\"'\x60]?(?=[^\s\"'\x60]{1,200}=)"
@@ -617,11 +624,24 @@ def _in_headers(data: bytes, lowered: bytes) -> Iterator[Found]:
         for at in _every(lowered, word):
             match = _SCHEME.match(data, at)
             if match and _is_credential(match["secret"], kind):
-                yield (*match.span("secret"), kind)
+                yield match.start("secret"), _end_of_rest(data, match.end()), kind
+    done = 0
     for at in _every(lowered, b"authorization"):
-        yield from _authorization(data, lowered, at)
+        span = _authorization(data, lowered, at) if at >= done else None
+        if span:
+            done = _end_of_rest(data, span[1])
+            yield span[0], done, "authorization"
+    done = 0
     for at in _every(lowered, b"cookie"):
-        yield from _cookies(data, lowered, at)
+        for match in _cookies(data, lowered, at) if at >= done else ():
+            done = match.end()
+            if _is_cookie(match):
+                yield (*match.span("secret"), "cookie")
+
+
+def _end_of_rest(data: bytes, end: int) -> int:
+    rest = _REST.match(data, end)
+    return rest.end() if rest else end
 
 
 def _is_credential(value: bytes, kind: str) -> bool:
@@ -632,33 +652,37 @@ def _is_credential(value: bytes, kind: str) -> bool:
     return len(value) >= 16 and ((_has_mix(value) and not _is_slug(value)) or _is_mixed_case(value))
 
 
-def _authorization(data: bytes, lowered: bytes, at: int) -> Iterator[Found]:
+def _authorization(data: bytes, lowered: bytes, at: int) -> Span | None:
     begin = _AUTHORIZATION.match(lowered, at)
     if begin is None:
-        return
+        return None
     match = _SCHEME.match(data, begin.end()) or _SIGNATURE.match(data, begin.end())
     if match:
-        if _is_login(match["secret"]) or _is_credential(match["secret"], "bearer-token"):
-            yield (*match.span("secret"), "authorization")
-        return
+        is_one = _is_login(match["secret"]) or _is_credential(match["secret"], "bearer-token")
+        return match.span("secret") if is_one else None
     raw = _RAW.match(data, begin.end())
     if raw and _is_credential(raw[0], "bearer-token") and not _PATH.match(raw[0]) and b"://" not in raw[0]:
-        yield (*raw.span(), "authorization")
+        return raw.span()
+    return None
 
 
-def _cookies(data: bytes, lowered: bytes, at: int) -> Iterator[Found]:
+def _cookies(data: bytes, lowered: bytes, at: int) -> Iterator[re.Match[bytes]]:
+    """The pairs of a list, which is walked once: a pair in it may be called `cookie`, too."""
     begin = _COOKIES.match(lowered, at)
     match = _COOKIE.match(data, begin.end()) if begin else None
     while match:
-        value = match["secret"]
-        if (
-            match["name"].lower() not in _OF_COOKIES
-            and len(value) >= 8
-            and _is_random(value, 8)
-            and not _is_placeholder(value)
-        ):
-            yield (*match.span("secret"), "cookie")
+        yield match
         match = _COOKIE.match(data, match.end()) if data[match.end() - 1 : match.end()] == b";" else None
+
+
+def _is_cookie(match: re.Match[bytes]) -> bool:
+    value = match["secret"]
+    return (
+        match["name"].lower() not in _OF_COOKIES
+        and len(value) >= 8
+        and _is_random(value, 8)
+        and not _is_placeholder(value)
+    )
 
 
 # Programs that take a password without a name.
