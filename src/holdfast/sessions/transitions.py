@@ -468,7 +468,8 @@ class Core:
         """A pause of whatever is worked on in a folder, where no plan was ever given.
 
         The open workflow of that worktree goes on; a paused one evidently was gone on with,
-        so it is resumed first; where there is none, one is opened.
+        so it is resumed first; where there is none, one is opened. A plan that somebody runs is
+        another piece of work: who works beside it neither stops it nor takes it up.
         """
         now = self._now()
         found = self._newest(worktree, ACTIVE) or self._newest(worktree, OPEN)
@@ -482,7 +483,8 @@ class Core:
         return settled if facts.at is None else paused_since(found, settled)
 
     def _newest(self, worktree: str, statuses: frozenset[WorkflowStatus]) -> Workflow | None:
-        return next(iter(self.store.workflows(worktree=worktree, statuses=statuses, limit=1)), None)
+        found = self.store.workflows(worktree=worktree, statuses=statuses)
+        return next((flow for flow in found if flow.run_id is None), None)
 
     def fold(self, workflow: Workflow) -> SessionFold:
         """Where the work stands: the last snapshot (or the older one resumed from) and what followed."""

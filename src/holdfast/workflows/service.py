@@ -102,9 +102,11 @@ class WorkflowService(ABC, Generic[_S]):
         return self.store.workflows(worktree=worktree, statuses=statuses, limit=limit)
 
     def of_worktree(self, worktree: str, statuses: frozenset[WorkflowStatus] = OPEN) -> Workflow | None:
-        """The one meant when a person in this folder names none: the active one, or the newest."""
+        """The one meant when a person in this folder names none: the active one, else the newest plan, which
+        can be run; where there is none, the newest work."""
         found = self.store.workflows(worktree=worktree, statuses=statuses, limit=20)
-        return next((flow for flow in found if flow.status in ACTIVE), found[0] if found else None)
+        by_use = sorted(found, key=lambda flow: (flow.status not in ACTIVE, flow.run_id is None))
+        return next(iter(by_use), None)
 
     def snapshots(self, workflow_id: str) -> Sequence[SnapshotSummary]:
         return self.store.snapshots(workflow_id)
