@@ -340,6 +340,19 @@ IDLE = {
             "uuid": "c1",
         },
     ],
+    "typed a command of the program alone": [
+        {
+            "type": "user",
+            "message": {"role": "user", "content": "<command-name>/clear</command-name>"},
+            "uuid": "c1",
+        },
+        {
+            "type": "user",
+            "message": {"role": "user", "content": "<local-command-stdout></local-command-stdout>"},
+            "uuid": "c2",
+        },
+    ],
+    "was opened": [{"type": "file-history-snapshot", "messageId": "m1", "snapshot": {}}],
     "read a file": [
         said("What is in the README?", "user"),
         called("c1", "Read", file_path="README.md"),
@@ -390,7 +403,8 @@ BUSY = {
 def run_through(session: AgentSession, lines: list[dict[str, Any]]) -> str:
     """Start, prompt and end, with that transcript; the name of its snapshot."""
     session.start()
-    session.prompt()
+    if any(line.get("message", {}).get("role") == "assistant" for line in lines):
+        session.prompt()
     session.write(*lines)
     assert session.fire("SessionEnd", reason="other").code == 0
     session.wait_for(

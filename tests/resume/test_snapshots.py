@@ -241,7 +241,7 @@ def test_the_sections_of_the_seed_in_its_order() -> None:
 
 def test_nobody_is_said_to_have_written_what_git_alone_shows() -> None:
     text = compiled(rich(), 9500)
-    assert "Changed and not committed at the pause, by whom is not recorded: `src/door.py`" in text
+    assert "Not committed at the pause, as git showed it: `src/door.py`" in text
     assert "Written" not in text
     assert text.count("[walls] Raise the walls") == text.count("SHED-7: Build a shed") + 1 == 2
 

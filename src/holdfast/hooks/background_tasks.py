@@ -220,20 +220,28 @@ def _was_used(work: SessionWork, transcript: str) -> bool:
 def did_work(work: SessionWork, transcript: str = "") -> bool:
     """Whether this session did anything to hand over. In doubt it did: nothing may be lost by this."""
     from holdfast.findings.rules.stopping import did_work as did
-    from holdfast.sessions.contexts import read_session
+    from holdfast.sessions.contexts import NothingSaidError, read_session
 
-    if os.path.exists(work.note(formats.EDIT_GATE)):
+    counted = (notes.read(work.note(formats.PROMPTS), 32) or b"0").strip()
+    if os.path.exists(work.note(formats.EDIT_GATE)) or not counted.isdigit():
         return True  # a tool that edits was called
+    prompts = int(counted)
     try:
         path, agent = _transcript(work, transcript)
         if agent != "opencode" and path.stat().st_size > _LARGE:
             return True
         session = read_session(path, agent, work.session)
-        prompts = int(notes.read(work.note(formats.PROMPTS), 32) or b"0")
+    except NothingSaidError:
+        return prompts > 0
     except (HoldfastError, OSError, ValueError):
         return True
-    lags = prompts > len(session.found.turns)
+    notices = sum(one.text.startswith(_NOTICE) for one in session.recent if one.role == "user")
+    lags = prompts > len(session.found.turns) + notices
     return lags or did(session.found, session.recent)
+
+
+_NOTICE = "<task-notification"
+"""Of a command in the background: to the hooks it is a prompt like one that a person typed."""
 
 
 def _transcript(work: SessionWork, told: str) -> tuple[Path, str]:
@@ -301,6 +309,7 @@ def _enrich(
     work: SessionWork, settings: Settings, name: str, transcript: str, cut_off: LastStep | None
 ) -> None:
     """Add what the conversation tells; if that fails, only the findings are missing."""
+    from holdfast.sessions.contexts import NothingSaidError
     from holdfast.sessions.enrich import add_to_snapshot, enrich_snapshot, with_handover
 
     try:
@@ -315,6 +324,8 @@ def _enrich(
         finally:
             if words := _own_words(work):
                 with_handover(settings, snapshot_id, words)
+    except NothingSaidError:
+        pass
     except HoldfastError as error:
         error_log.note(str(work.state), f"nothing was added to {name} from its transcript: {error.message}")
 

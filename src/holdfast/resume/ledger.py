@@ -113,7 +113,10 @@ def _all_edited(found: Gathered) -> tuple[str, ...]:
 
 def _changed(found: Gathered) -> tuple[str, ...]:
     root = f"{found.git.root.rstrip('/')}/" if found.git.root else ""
-    written = (one.path for one in found.files if one.edits or one.created or one.deleted)
+    written = [one.path for one in found.files if one.edits or one.created or one.deleted]
+    if root and found.cwd and not f"{found.cwd}/".startswith(root):
+        # The agent came to the folder by a link: where all its paths begin is then the same place.
+        written = [path.removeprefix(f"{found.cwd.rstrip('/')}/") for path in written]
     return tuple(dict.fromkeys(path.removeprefix(root) for path in written))
 
 
@@ -296,15 +299,20 @@ def uncommitted_line(ledger: WorkLedger, most: int = 12) -> str:
 
 
 def _at_the_pause(ledger: WorkLedger, uncommitted: tuple[str, ...], most: int) -> str:
-    """As git showed it; of what no record names, nobody knows who changed it."""
+    """As git showed it. Who changed what the record does not name is not said: a command, or the user."""
     own = set(ledger.not_committed)
-    others = [path for path in uncommitted if path not in own]
-    parts = [f"Not committed at the pause: {listed(map(code, ledger.not_committed), most)}"] if own else []
-    if others:
-        lead = "also changed" if own else "Changed"
-        names = listed(map(code, others), most)
-        parts.append(f"{lead} and not committed at the pause, by whom is not recorded: {names}")
-    return f"{'; '.join(parts) or 'Git showed nothing uncommitted at the pause'}."
+    named = [_in_folder(path, ledger) for path in ledger.not_committed]
+    others = [_in_folder(path, ledger) for path in uncommitted if path not in own]
+    if not named:
+        told = f"Not committed at the pause, as git showed it: {listed(others, most)}"
+        return f"{told if others else 'Git showed nothing uncommitted at the pause'}."
+    besides = f"; besides what the record names: {listed(others, most)}" if others else ""
+    return f"Not committed at the pause: {listed(named, most)}{besides}."
+
+
+def _in_folder(path: str, ledger: WorkLedger) -> str:
+    """As the other paths of a briefing: git has them from the top of its work tree."""
+    return ledger.paths(f"{ledger.git.root.rstrip('/')}/{path}" if ledger.git.root else path)
 
 
 def check_lines(ledger: WorkLedger) -> Iterator[str]:

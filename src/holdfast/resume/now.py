@@ -58,7 +58,7 @@ def now(found: Gathered, ledger: WorkLedger, room: int, summarised: str = "") ->
             if told
             else "what the summary below names as the current work and the next step."
         )
-    if steps or goal:
+    if steps or (goal and found.messages):
         steps = [one for one in steps if one != _FROM_THE_LAST_STEP or len(steps) == 1]
         yield Statement("now", "next steps", f"Next:{_in_order(steps[:3])}", 0)
 
@@ -212,7 +212,7 @@ def _next(found: Gathered, ledger: WorkLedger) -> Iterator[str]:
     stop = found.stop
     if stop.kind in ("answered", "spoke") and not goes_on(found):
         if found.next_task:
-            yield f"go on with {quoted(found.next_task, 300)}."
+            yield found.next_task
         yield from _when_finished(found, ledger)
         return
     yield from _certain(found, ledger)
@@ -272,7 +272,7 @@ def _certain(found: Gathered, ledger: WorkLedger) -> Iterator[str]:
     """What the record itself shows to be next."""
     stop = found.stop
     if found.next_task:
-        yield f"go on with {quoted(found.next_task, 300)}."
+        yield found.next_task
     if stop.kind == "asked":
         yield "wait for the user's answer."
     if stop.kind == "in_flight" and stop.calls:

@@ -287,7 +287,8 @@ def _choice(choice: Choice, turns: tuple[Turn, ...]) -> str:
 
 def state(found: Gathered, ledger: WorkLedger, room: int) -> Iterator[Statement]:
     for change in found.drift:
-        yield Statement("state", "changes since", f"Changed since the pause: {prose(change, 300)}", 0)
+        lead = "" if change.startswith("Cannot tell") else "Changed since the pause: "
+        yield Statement("state", "changes since", f"{lead}{prose(change, 300)}", 0)
     if found.stopped_because and found.messages:  # without talk it is the first thing that is told
         yield Statement(
             "state", "state", f"The session ended because: {quoted(found.stopped_because, 200)}", 2

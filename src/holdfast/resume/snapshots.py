@@ -26,7 +26,7 @@ from holdfast.model.task import DONE, Task
 from holdfast.model.workflow import Issue
 from holdfast.resume.compiler import DEFAULT_BUDGET, Compiled, compile_context
 from holdfast.resume.ledger import WorkLedger, ledger_of
-from holdfast.resume.rendering import fenced
+from holdfast.resume.rendering import fenced, quoted
 
 # ── all of one kind ───────────────────────────────────────────────────────────────────────────────
 
@@ -197,7 +197,12 @@ def _recorded(pause: IncrementalPause | None, talk: Gathered) -> dict[str, Any]:
 
 def _next_task(snapshot: SessionSnapshot) -> str:
     task = snapshot.task_dag.by_id.get(snapshot.next_task_id or "")
-    return f"[{task.id}] {task.description}" if task else ""
+    if task is None:
+        return ""
+    name = quoted(f"[{task.id}] {task.description}", 300)
+    if task.approval:
+        return f"leave {name} alone until the user has approved it (`holdfast approve`)."
+    return f"go on with {name}."
 
 
 def _todo(task: Task) -> TodoItem:
@@ -206,6 +211,8 @@ def _todo(task: Task) -> TodoItem:
         text += f" ({task.status}{': ' + task.result if task.result else ''})"
     elif task.status == "skipped":
         text += " (skipped by the user)"
+    elif task.approval and task.status == "pending":
+        text += " (needs the user's approval)"
     status = "completed" if task.status in DONE else "pending"
     return TodoItem(text, "in_progress" if task.status == "in_progress" else status)
 

@@ -40,6 +40,10 @@ if TYPE_CHECKING:
 _RECENT_MESSAGES = 50
 
 
+class NothingSaidError(NotFoundError):
+    """A record that is whole, and in which nobody has said anything yet."""
+
+
 @dataclass(frozen=True)
 class ReadSession:
     """One pass over a transcript: what was found, what the reader met, the newest messages."""
@@ -79,7 +83,7 @@ def _nothing_read(path: Path, report: ReadReport) -> HoldfastError:
         return DamagedDataError(
             f"{path} contains no readable {report.agent} session", hint="give its agent with --agent"
         )
-    return NotFoundError(f"{path} contains no messages yet")
+    return NothingSaidError(f"{path} contains no messages yet")
 
 
 def _remembered(messages: Iterable[Message], recent: deque[Message]) -> Iterator[Message]:

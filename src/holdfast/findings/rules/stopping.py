@@ -206,7 +206,9 @@ def _is_over(found: Gathered, messages: Sequence[Message]) -> bool:
     if found.stop.kind in ("failed", "stopped"):
         return True
     talk = [one for one in messages if one.role == "assistant" or (one.role == "user" and not one.injected)]
-    return bool(talk) and talk[-1].role == "assistant" and bool(talk[-1].text) and not talk[-1].tool_calls
+    if not talk:
+        return True  # the program's own commands alone, such as `/clear`
+    return talk[-1].role == "assistant" and bool(talk[-1].text) and not talk[-1].tool_calls
 
 
 def _may_change(call: ToolCall) -> bool:

@@ -47,9 +47,14 @@ def open_work(event: "AgentEvent") -> list[str]:
         return [_finished(found[0])] if found and event.now - found[0].updated < _RECENT else []
     branch = current_branch(event.project)
     here = [one for one in opened if one.branch == branch]
-    if len(here) == 1 and event.now - here[0].updated < _RECENT:
+    if len(here) == 1 and event.now - here[0].updated < _RECENT and not _is_held_by_a_plan(here[0]):
         return _handed_over(event, here[0], len(opened) - 1)
     return [_listed(event, here + [one for one in opened if one not in here])]
+
+
+def _is_held_by_a_plan(thread: formats.ThreadLine) -> bool:
+    """Running, or waiting for approval: its handover is of an earlier pause, and says what others do now."""
+    return thread.has_plan and not thread.state.startswith(("paused", "failed"))
 
 
 def threads(event: "AgentEvent") -> list[formats.ThreadLine]:
