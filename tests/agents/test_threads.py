@@ -42,7 +42,9 @@ def test_of_finished_work_the_next_session_reads_one_line(agent: Driver) -> None
     agent.model.then(say("I see."))
     agent.ask("What is next here?")
     told = _told(agent)
-    assert told.startswith("[holdfast] The last work in this folder is finished: ")
+    assert told.startswith(
+        "[holdfast] The last session in this folder left nothing open, as far as its record shows: "
+    )
     assert "# Handover" not in told
 
 

@@ -64,7 +64,10 @@ def test_finished_work_is_one_line_and_unfinished_work_the_whole_handover(reposi
     assert stamp == str(repository.sessions.stat().st_mtime_ns)  # the start need not make the list
     told = other(repository, "two").start().context
     assert told.count("\n") == 0
-    assert told.startswith('[holdfast] The last work in this folder is finished: "Write the module done.py')
+    assert told.startswith(
+        "[holdfast] The last session in this folder left nothing open, as far as its record shows: "
+        '"Write the module done.py'
+    )
     assert done in told
     assert listed(repository) == []
     left = worked_on(other(repository, "three"), "left.py", commit=False)

@@ -144,6 +144,20 @@ COMMITTED = {"todos_index": 1, "git": GitFacts(commits=(Commit(2, "1a2b3c4", "Ha
             session(1, files=("a.py",), git_state=git(uncommitted=("a.py",)).changed(files_uncommitted=None)),
             "not committed: a.py",
         ),
+        (
+            session(
+                1,
+                files=("/by/a/link/a.py",),
+                git_state=git(uncommitted=("a.py",)),
+                found={"cwd": "/by/a/link"},
+            ),
+            "not committed: a.py",
+        ),
+        (
+            session(1, found={"last_words": "Two are ported. Ten modules remain: m3 to m12."}),
+            "the agent's last words: Ten modules remain: m3 to m12.",
+        ),
+        (session(1, found={"last_words": "All are ported. Nothing remains to be done."}), ""),
         (session(1, git_state=git(operation="rebase")), "a rebase is in progress"),
         (session(1, found={"tests": RED}), "tests fail: pytest -q"),
         (session(1, found={"checks": (LINT,)}), "the linter fails: ruff check"),

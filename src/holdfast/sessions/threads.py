@@ -7,6 +7,7 @@ they run the same plan. A session that did no work belongs to none.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -15,7 +16,7 @@ from typing import TYPE_CHECKING, Literal
 from pydantic import AwareDatetime, Field
 
 from holdfast.base.errors import HoldfastError, InvalidInputError, NotFoundError
-from holdfast.base.text import clipped, counted, one_line
+from holdfast.base.text import clipped, counted, one_line, sentences
 from holdfast.model.base import Value
 from holdfast.model.snapshot import SessionSnapshot
 from holdfast.model.workflow import OPEN, Workflow
@@ -185,7 +186,22 @@ def open_because(snapshot: SessionSnapshot) -> str:
         return snapshot.pause_reason or f"ended by {snapshot.trigger}"
     if found is None or snapshot.incremental_pause or snapshot.pause_reason not in _ENDED_BY_ITSELF:
         return f"paused: {snapshot.pause_reason}" if snapshot.pause_reason else "paused"
-    return _stopped(snapshot) or _left_over(ledger_at(snapshot))
+    return _stopped(snapshot) or _left_over(ledger_at(snapshot)) or _announced(found.last_words)
+
+
+def _announced(last_words: str) -> str:
+    """What the agent itself called left, when it ended its turn."""
+    told = next((one for one in reversed(sentences(last_words)) if _LEFT.search(one)), "")
+    return f"the agent's last words: {told}" if told and not _NOTHING_LEFT.search(told) else ""
+
+
+_LEFT = re.compile(
+    r"\b(?:remain(?:s|ing)?|still (?:to|needs?|has|have|missing|open)|not (?:yet )?(?:done|finished|begun"
+    r"|implemented|started)|(?:i'll|i will|will) (?:then )?(?:continue|go on|proceed|do)|left to (?:do|port|write|fix)"
+    r"|to be (?:done|corrected|fixed|written)|to-?do|next,? i)\b",
+    re.IGNORECASE,
+)
+_NOTHING_LEFT = re.compile(r"\b(?:nothing|none|no)\b", re.IGNORECASE)
 
 
 _STOPPED = {

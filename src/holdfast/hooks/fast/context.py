@@ -85,11 +85,16 @@ def _handed_over(event: "AgentEvent", thread: formats.ThreadLine, others: int) -
 
 
 def _finished(thread: formats.ThreadLine) -> str:
+    """A plan has an end; of a conversation the record tells only that it left nothing open."""
     ended = "was cancelled" if thread.state == "cancelled" else "is finished"
+    told = f"The last work in this folder {ended}" if thread.has_plan else _LEFT_NOTHING_OPEN
     return (
-        f"[holdfast] The last work in this folder {ended}: {_quoted(thread.title)} "
+        f"[holdfast] {told}: {_quoted(thread.title)} "
         f"(`holdfast context {thread.sessions[0]}` prints its handover)."
     )
+
+
+_LEFT_NOTHING_OPEN = "The last session in this folder left nothing open, as far as its record shows"
 
 
 def _listed(event: "AgentEvent", opened: list[formats.ThreadLine]) -> str:
