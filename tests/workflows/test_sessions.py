@@ -662,3 +662,21 @@ def test_an_agent_is_told_when_its_loop_is_done_and_what_the_command_said(
     assert "It is done when this command succeeds: test -e fixed" in first
     assert "The last attempt ended with" not in first
     assert "exit code 1: torn" in second
+
+
+def test_values_arrive_as_they_were_written_and_are_shown_without_secrets(any_workshop: Workshop) -> None:
+    values = "build_key=app/2026/b1f9a3c77d.tgz", "url=https://jo:hunter2secret@host.io/x"
+    tasks = (
+        "issue: {id: W, title: Work}\npause_every: 1\ntasks:\n"
+        f"""  - {{id: build, run: 'printf "%s\\n%s\\n" {values[0]} {values[1]} >> $HOLDFAST_OUTPUTS'}}\n"""
+        "  - {id: ship, run: 'echo $HOLDFAST_INPUT_BUILD_BUILD_KEY $HOLDFAST_INPUT_BUILD_URL | tee -a log', "
+        "depends_on: [build]}\n"
+    )
+    paused = any_workshop.run(parse_plan(tasks))
+    assert "hunter2secret" not in str(any_workshop.tasks(paused)["build"].outputs)
+    assert any_workshop.resume(paused).status == "completed"
+    assert any_workshop.log() == [value.partition("=")[2] for value in values]
+    told = "".join(map(str, any_workshop.entries(paused)))
+    assert "hunter2secret" not in told
+    with any_workshop.service() as service:
+        assert service.store.originals(paused.id) == {}

@@ -323,9 +323,10 @@ def _with_consent(resume: Callable[..., Resumed], accept_commands: bool) -> Resu
     except UnconfirmedCommandsError as error:
         if not error.commands or not common.is_interactive():
             raise
-        click.echo("This work came from elsewhere. It would run:", err=True)
-        for command in error.commands:
-            click.echo(f"  {shown(command)}", err=True)
+        click.echo("This work came from elsewhere. It would run, or tell an agent:", err=True)
+        for number, command in enumerate(error.commands, 1):
+            indented = f"\n{' ' * (len(str(number)) + 4)}"
+            click.echo(f"  {number}. {shown(command, indented)}", err=True)
         click.confirm("Run these commands?", default=False, abort=True, err=True)
         return resume(accept_commands=True)
 

@@ -25,6 +25,11 @@ def name_of(task_id: str) -> str:
     return f"task {task_id}"
 
 
+def outputs_of(task_id: str) -> str:
+    """Of the values that it left for later tasks."""
+    return f"outputs {task_id}"
+
+
 def lacks_something(text: str | None) -> bool:
     return _MARK in (text or "")
 

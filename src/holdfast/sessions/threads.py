@@ -197,7 +197,7 @@ def _announced(last_words: str) -> str:
 
 _LEFT = re.compile(
     r"\b(?:remain(?:s|ing)?|still (?:to|needs?|has|have|missing|open)|not (?:yet )?(?:done|finished|begun"
-    r"|implemented|started)|(?:i'll|i will|will) (?:then )?(?:continue|go on|proceed|do)|left to (?:do|port|write|fix)"
+    r"|implemented|started)|(?:i'll|i will|will) (?:then )?(?:continue|go on|proceed|do)|left to \w+"
     r"|to be (?:done|corrected|fixed|written)|to-?do|next,? i)\b",
     re.IGNORECASE,
 )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -14,9 +15,18 @@ from pydantic_core import to_json
 from holdfast.base.durable import private_folder, replace_file
 from holdfast.base.errors import CannotDoError
 from holdfast.base.neutral import without_controls
+from holdfast.base.redact import redact
 from holdfast.model.entry import SnapshotImported, WorkflowCreated
 from holdfast.model.fold import SessionFold
-from holdfast.model.originals import ISSUE, MESSAGE, OPTIONS, lacks_something, name_of, taken_out
+from holdfast.model.originals import (
+    ISSUE,
+    MESSAGE,
+    OPTIONS,
+    lacks_something,
+    name_of,
+    outputs_of,
+    taken_out,
+)
 from holdfast.model.task import Task
 from holdfast.model.workflow import Issue, Workflow, WorkflowOptions
 from holdfast.store.protocol import Store
@@ -39,13 +49,13 @@ class Originals:
     def __init__(self, kept: Mapping[str, str], workflow: Workflow, fold: SessionFold) -> None:
         self._kept = kept
         self._secrets: dict[str, str] = {}
+        self._longest_first: list[str] = []
         self.issue = self._written(ISSUE, workflow.issue, _ISSUE_TEXTS) or workflow.issue
         self._options = self._written(OPTIONS, workflow.options, _OPTION_TEXTS) or workflow.options
         self._options_kept = self._options is not workflow.options
         self.message = self._message(fold.resumed.message if fold.resumed else None)
         found = ((one.id, self._written(name_of(one.id), one, _TASK_TEXTS)) for one in fold.tasks().tasks)
         self._tasks = {task_id: task for task_id, task in found if task is not None}
-        self._longest_first = sorted(self._secrets, key=len, reverse=True)
 
     # ── to execute ──────────────────────────────────────────────────────────────────────────
 
@@ -73,6 +83,19 @@ class Originals:
                 "run its plan again with `holdfast run`"
             )
         return options
+
+    def outputs(self, task: Task) -> dict[str, str]:
+        """The values that a task left in an earlier session, as it wrote them."""
+        copies = task.outputs or {}
+        found: dict[str, object] = json.loads(self._kept.get(outputs_of(task.id), "{}"))
+        written = {name: str(found.get(name, text)) for name, text in copies.items()}
+        return written if self._noted([taken_out(copies[name], written[name]) for name in copies]) else copies
+
+    def copied(self, outputs: Mapping[str, str]) -> dict[str, str]:
+        """Values that a task has left, without secrets; what they lack is hidden from now on."""
+        copies = {name: redact(self.hidden(text))[0] for name, text in outputs.items()}
+        self._noted([taken_out(copies[name], outputs[name]) for name in outputs])
+        return copies
 
     # ── to show ─────────────────────────────────────────────────────────────────────────────
 
@@ -129,6 +152,7 @@ class Originals:
             self._secrets |= {
                 secret: mark for secret, mark in one.items() if len(secret.strip()) >= _SHORTEST_SECRET
             }
+        self._longest_first = sorted(self._secrets, key=len, reverse=True)
         return True
 
 
@@ -165,24 +189,35 @@ class UnconfirmedCommandsError(CannotDoError):
         return error
 
 
-def shown(command: str) -> str:
-    return without_controls(" ".join(command.split()))
+def shown(command: str, between: str = " ⏎ ") -> str:
+    """Line by line: joined by blanks, what follows a comment would read as a part of it."""
+    return without_controls(between.join(line.rstrip() for line in command.strip().splitlines()))
 
 
-def foreign_commands(store: Store, workflow_id: str, tasks: Iterable[Task]) -> list[str]:
-    """What is left to run and was not part of a plan that was started here."""
-    if not store.events(workflow_id=workflow_id, types=("snapshot_imported",), limit=1):
+def foreign_commands(
+    store: Store, workflow: Workflow, tasks: Iterable[Task], constraints: Iterable[str]
+) -> list[str]:
+    """What is left to run or to tell an agent, and was not part of a plan that was started here."""
+    if not store.events(workflow_id=workflow.id, types=("snapshot_imported",), limit=1):
         return []
-    begun = [event.entry for event in store.events(workflow_id=workflow_id, limit=2)]
+    begun = [event.entry for event in store.events(workflow_id=workflow.id, limit=2)]
     own: set[str] = set()
     if isinstance(begun[0], WorkflowCreated) and not isinstance(begun[-1], SnapshotImported):
-        own = {command for task in begun[0].task_dag.tasks for command in _commands(task)}
-    left = (command for task in tasks if task.status != "completed" for command in _commands(task))
-    return [command for command in dict.fromkeys(left) if command not in own]
+        own = set(_texts(begun[0].issue, begun[0].task_dag.tasks, begun[0].constraints))
+    left = [task for task in tasks if task.status != "completed"]
+    return [text for text in dict.fromkeys(_texts(workflow.issue, left, constraints)) if text not in own]
 
 
-def _commands(task: Task) -> tuple[str, ...]:
-    return tuple(text for text in (task.run, task.prompt, task.until) if text)
+def _texts(issue: Issue, tasks: Iterable[Task], constraints: Iterable[str]) -> Iterable[str]:
+    """What a shell would run; and where an agent works, all that it is told as the user's words."""
+    has_agent = False
+    for task in tasks:
+        yield from (text for text in (task.run, task.prompt, task.until) if text)
+        if not task.run:
+            has_agent = True
+            yield task.description
+    if has_agent:
+        yield from (text for text in (issue.title, issue.description, *constraints) if text)
 
 
 class AcceptedCommands:

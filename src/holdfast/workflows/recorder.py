@@ -11,6 +11,7 @@ from __future__ import annotations
 import logging
 import threading
 from collections.abc import Callable
+from dataclasses import replace
 from typing import TypeVar
 
 from holdfast.base.errors import (
@@ -48,6 +49,7 @@ class Recorder:
         self._claim, self._run_id = workflow.claim, workflow.run_id
         self._quit = quit_event or threading.Event()
         self._lock = threading.RLock()
+        self._to_keep: dict[str, str] = {}
 
     @classmethod
     def take(
@@ -82,6 +84,11 @@ class Recorder:
         with self._lock:
             return patiently(lambda: self._try(change), self._quit)
 
+    def keep(self, name: str, written: str) -> None:
+        """As it was written, with the next commit: what is recorded of it lacks its secrets."""
+        with self._lock:
+            self._to_keep[name] = written
+
     def note(self, *entries: Entry) -> None:
         """What holds whatever else happened."""
         while not self.commit(*entries):
@@ -106,6 +113,8 @@ class Recorder:
             raise RunOverError(workflow)
 
     def _try(self, change: Change) -> bool:
+        if self._to_keep:
+            change = replace(change, originals={**change.originals, **self._to_keep})
         try:
             self.core.store.apply(change)
         except ConflictError:
@@ -115,6 +124,7 @@ class Recorder:
                 self.workflow = found
                 return False
         self.workflow = change.workflow
+        self._to_keep.clear()
         return True
 
 

@@ -261,9 +261,11 @@ class OrchestratorService(WorkflowService[SqlStore]):
     def _refuse_unconfirmed(
         self, workflow: Workflow, snapshot: SessionSnapshot | None, accept_commands: bool | str
     ) -> None:
-        tasks = (*self.core.fold(workflow).tasks().tasks, *(snapshot.task_dag.tasks if snapshot else ()))
+        fold = self.core.fold(workflow)
+        tasks = (*fold.tasks().tasks, *(snapshot.task_dag.tasks if snapshot else ()))
+        rules = (*fold.constraints, *(snapshot.constraints if snapshot else ()))
         accepted = AcceptedCommands(self.settings.home)
-        missing = accepted.missing(workflow.id, foreign_commands(self.store, workflow.id, tasks))
+        missing = accepted.missing(workflow.id, foreign_commands(self.store, workflow, tasks, rules))
         if not missing:
             return
         digest = digest_of(workflow.id, missing)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import json
 import logging
 import re
 import tempfile
@@ -18,6 +19,7 @@ from holdfast.base.faults import fault_point
 from holdfast.base.redact import redact
 from holdfast.model.entry import AgentSessionReported, TestsRun, WorkCommitted
 from holdfast.model.fold import SessionFold
+from holdfast.model.originals import outputs_of
 from holdfast.model.policy import PauseCause, Situation, must_force, pause_cause
 from holdfast.model.snapshot import SessionSnapshot
 from holdfast.model.task import Task
@@ -164,7 +166,7 @@ class TaskRunner:
         self._context: str | None = None
         self._tests = fold.test_state
         self._plan = fold.tasks().by_id
-        self._outputs = {one.id: one.outputs for one in self._plan.values() if one.outputs}
+        self._outputs = {one.id: originals.outputs(one) for one in self._plan.values() if one.outputs}
 
     @property
     def _workflow(self) -> Workflow:
@@ -201,10 +203,10 @@ class TaskRunner:
                 )
                 outcome = TaskInterrupted(self.unkept)
         if isinstance(outcome, Done):
-            # Without secrets at once: after a resume they would be gone, too.
-            hidden = {name: self._originals.hidden(text) for name, text in report.outputs.items()}
-            report.outputs = {name: redact(text)[0] for name, text in hidden.items()}
-            self._outputs[task.id] = report.outputs
+            self._outputs[task.id] = written = report.outputs
+            report.outputs = self._originals.copied(written)
+            if report.outputs != written:
+                self._recorder.keep(outputs_of(task.id), json.dumps(written))
         seconds = time.monotonic() - began
         after = self.usage.metrics.context_utilization
         grown = None if after is None else max(0.0, after - (before or 0.0))
