@@ -12,6 +12,7 @@ import yaml
 
 from holdfast.journal.log import ACTION_TYPES
 from transcripts.claude_files import file_of, said, typed
+from workflows.harness import Workshop, wait_for
 
 from .harness import Place, tree_of
 
@@ -566,3 +567,23 @@ def test_half_a_character_stands_in_nobodys_way(place: Place) -> None:
     )
     place.ok("winddown", "finalize", "--reason", "cut")
     assert "half ?, whole 😀" in place.ok("context", "latest").out
+
+
+def test_who_works_beside_a_plan_neither_stops_it_nor_takes_it_up(place: Place) -> None:
+    shop = Workshop(place, str(place.database))
+    task = "touch began; until [ -e go ]; do sleep 0.05; done; echo once >> log"
+    (place.root / "plan.yaml").write_text(
+        f"issue: {{id: A, title: Run it}}\npause_every: 1\ntasks:\n  - {{id: t1, run: '{task}'}}\n"
+        "  - {id: t2, run: 'true'}\n"
+    )
+    with shop.program("run", str(place.root / "plan.yaml")) as running:
+        wait_for((place.project / "began").exists)
+        beside = place.paused("tool_call")
+        assert sorted(flow["status"] for flow in place.json("list")) == ["in_progress", "paused"]
+        (place.project / "go").touch()
+        assert running.wait(60) == 0
+    place.paused("tool_call")
+    assert (place.project / "log").read_text() == "once\n"
+    [plan, other] = sorted(place.json("threads"), key=lambda one: not one["issue"])
+    assert (len(plan["sessions"]), beside in other["sessions"], other["issue"]) == (1, True, None)
+    assert "completed" in place.ok("resume", "--yes").out  # what can be run is meant

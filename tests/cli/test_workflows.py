@@ -15,7 +15,6 @@ from typing import Any
 import pytest
 
 from holdfast.base.process import is_alive
-from workflows.harness import Workshop, wait_for
 
 from .harness import CTRL_C, PATIENCE, Place, Result, on_terminal, start_program
 
@@ -661,24 +660,3 @@ def test_the_context_of_a_cancelled_plan_orders_nothing(place: Place, plan: Call
     shown = place.ok("context", "latest").out
     assert "was cancelled after this pause" in shown
     assert "Go on with" not in shown
-
-
-def test_who_works_beside_a_plan_neither_stops_it_nor_takes_it_up(place: Place) -> None:
-    shop = Workshop(place, str(place.database))
-    task = "touch began; until [ -e go ]; do sleep 0.05; done; echo once >> log"
-    (place.root / "plan.yaml").write_text(
-        f"issue: {{id: A, title: Run it}}\npause_every: 1\ntasks:\n  - {{id: t1, run: '{task}'}}\n"
-        "  - {id: t2, run: 'true'}\n"
-    )
-    with shop.program("run", str(place.root / "plan.yaml")) as running:
-        wait_for((place.project / "began").exists)
-        beside = place.paused("tool_call")
-        assert sorted(flow["status"] for flow in place.json("list")) == ["in_progress", "paused"]
-        (place.project / "go").touch()
-        assert running.wait(60) == 0
-    place.paused("tool_call")
-    assert (place.project / "log").read_text() == "once\n"
-    threads = place.json("threads")
-    assert sorted(bool(one["issue"]) for one in threads) == [False, True]
-    assert beside in next(one["sessions"] for one in threads if not one["issue"])
-    assert "completed" in place.ok("resume", "--yes").out  # what can be run is meant

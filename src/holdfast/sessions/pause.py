@@ -205,7 +205,7 @@ class FolderWork:
         now = to_datetime(self._clock())
         latest = self._files.latest()
         found = read_session_document(self._files.read(latest), where=f"{latest}.json") if latest else None
-        if found is None or found[1].status not in OPEN or found[1].run_id is not None:
+        if found is None or found[1].status not in OPEN:
             facts = with_world(facts, self._settings.project, None)
             first = opening(issue, self._settings.worktree, TaskDAG(), (), _commit(facts), now)
             return opening_pause(first, SessionFold(), facts, now)

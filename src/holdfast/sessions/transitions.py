@@ -484,7 +484,17 @@ class Core:
 
     def _newest(self, worktree: str, statuses: frozenset[WorkflowStatus]) -> Workflow | None:
         found = self.store.workflows(worktree=worktree, statuses=statuses)
-        return next((flow for flow in found if flow.run_id is None), None)
+        return next((flow for flow in found if not self._is_of_a_runner(flow)), None)
+
+    def _is_of_a_runner(self, workflow: Workflow) -> bool:
+        """Whether it is a plan that was run, or came from elsewhere and can be."""
+        if workflow.run_id is not None:
+            return True
+        found = self.store.events(workflow_id=workflow.id, types=("session_taken", "snapshot_imported"))
+        if not found or any(isinstance(event.entry, SessionTaken) for event in found):
+            return bool(found)
+        latest = self.store.latest_snapshot(workflow.id)
+        return latest is not None and bool(latest.task_dag.tasks)
 
     def fold(self, workflow: Workflow) -> SessionFold:
         """Where the work stands: the last snapshot (or the older one resumed from) and what followed."""

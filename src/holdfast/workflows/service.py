@@ -102,11 +102,16 @@ class WorkflowService(ABC, Generic[_S]):
         return self.store.workflows(worktree=worktree, statuses=statuses, limit=limit)
 
     def of_worktree(self, worktree: str, statuses: frozenset[WorkflowStatus] = OPEN) -> Workflow | None:
-        """The one meant when a person in this folder names none: the active one, else the newest plan, which
-        can be run; where there is none, the newest work."""
+        """The one meant when a person in this folder names none: the active one, or the newest; of open ones
+        the newest plan, which can be run, before work that can only be read."""
         found = self.store.workflows(worktree=worktree, statuses=statuses, limit=20)
-        by_use = sorted(found, key=lambda flow: (flow.status not in ACTIVE, flow.run_id is None))
-        return next(iter(by_use), None)
+        if len(found) > 1 and statuses <= OPEN:
+            return min(found, key=lambda flow: (flow.status not in ACTIVE, not self._has_plan(flow)))
+        return next((flow for flow in found if flow.status in ACTIVE), found[0] if found else None)
+
+    def _has_plan(self, workflow: Workflow) -> bool:
+        lines = self.store.snapshots(workflow.id)
+        return any(line.tasks_completed + line.tasks_remaining for line in lines)
 
     def snapshots(self, workflow_id: str) -> Sequence[SnapshotSummary]:
         return self.store.snapshots(workflow_id)
