@@ -141,7 +141,16 @@ def passphrase(*, confirm: bool = False) -> str | None:
 
 
 def print_json(document: Any) -> None:
-    click.echo(json.dumps(document, ensure_ascii=False, indent=2, default=str))
+    click.echo(json.dumps(document, ensure_ascii=False, indent=2, default=_json_text))
+
+
+def _json_text(value: object) -> str:
+    """A time as pydantic writes it in all other documents; of anything else its text."""
+    from datetime import UTC, datetime
+
+    if isinstance(value, datetime):
+        return value.astimezone(UTC).isoformat().replace("+00:00", "Z")
+    return str(value)
 
 
 def tell(as_json: bool, document: Any, *lines: str) -> None:
