@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     Runner = Here | There
 
 _NARROWEST = 8
+FIRST_STEP = "holdfast install claude-code, or codex, gemini or opencode"
 
 F = TypeVar("F", bound=Callable[..., Any])
 T = TypeVar("T")
@@ -229,9 +230,7 @@ def find_snapshot(store: Store, current: Settings, name: str) -> SnapshotSummary
         latest = newest_with_work(store, (flow.id for flow in store.workflows(worktree=current.worktree)))
         if latest is not None:
             return SnapshotSummary.of(latest)
-        raise NotFoundError(
-            "nothing has been paused in this folder yet", hint="`holdfast winddown start --percent 0.90`"
-        )
+        raise NotFoundError("nothing has been paused in this folder yet", hint=f"start with: {FIRST_STEP}")
     found = store.find_snapshots(name)
     exact = [line for line in found if line.id == name]
     if not exact and len(found) > 1:  # the same session name in several projects: ours is meant
