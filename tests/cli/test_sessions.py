@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import subprocess
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -12,7 +13,7 @@ import pytest
 from transcripts import claude_files as claude
 from transcripts.codex_files import Rollout
 
-from .harness import Place
+from .harness import Place, normalised
 from .test_context import AGENTS, FIRST, keep, kept_session
 
 AGES = {"claude": 30, "codex": 10, "gemini": 20, "opencode": 40}
@@ -139,3 +140,25 @@ def test_a_damaged_head_does_not_hide_the_others(place: Place) -> None:
     result = place.run("sessions", "list", "--json")
     assert [one["session_id"] for one in result.data] == ["torn"]
     assert result.err.startswith("warning: ")
+
+
+def test_a_program_starts_the_other_agent_as_handoff_itself_does(place: Place) -> None:
+    """`handoff --json` tells all that `--exec` uses: the words, the prompt and the environment."""
+    kept_session(place, "claude", "claude-1")
+    codex = place.root / "bin" / "codex"
+    codex.parent.mkdir()
+    codex.write_text('#!/bin/sh\nprintf "%s\\n" "$HOLDFAST_HANDED_OVER" "$@"\n')
+    codex.chmod(0o755)
+    env = {**place.environment, "PATH": f"{codex.parent}:{place.environment['PATH']}"}
+    words = ("handoff", "--to", "codex", "--session", "claude-1")
+    told = place.run(*words, "--json", "--", "exec").data
+    started = place.run(*words, "--exec", "--", "exec", env=env)
+    ran = subprocess.run(
+        [*told["command"], told["prompt"]],
+        env={**env, **told["environment"]},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert normalised(ran.stdout) == normalised(started.out)
+    assert (FIRST in ran.stdout, ran.stdout.splitlines()[:2]) == (True, [told["session"], "exec"])
