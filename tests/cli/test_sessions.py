@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import shlex
 import subprocess
 from datetime import UTC, datetime
 from pathlib import Path
@@ -49,13 +50,38 @@ def test_as_json(four: Place) -> None:
     found = four.json("sessions", "list")
     assert [one["agent"] for one in found] == sorted(AGENTS, key=lambda agent: AGES[agent])
     for one in found:
-        assert list(one) == ["agent", "session_id", "path", "started", "updated", "size", "title"]
+        assert list(one) == ["agent", "session_id", "path", "started", "updated", "size", "title", "project"]
         path = Path(one["path"])
         assert path.is_file()
         assert one["size"] == (None if one["agent"] == "opencode" else path.stat().st_size)
         updated = datetime.fromisoformat(one["updated"])
         assert updated == datetime.fromtimestamp(2_000_000_000 - AGES[one["agent"]], UTC)
         assert one["started"] is None or datetime.fromisoformat(one["started"]).year == 2026
+
+
+def test_all_projects(four: Place) -> None:
+    other = four.beside("other one")
+    for number in range(3):
+        kept_session(other, "claude", f"other-{number}", age=5 + number)
+    kept_session(four, "claude", "torn", age=50).write_bytes(b"\x00")
+    everything, newest, here, shown = four.many(
+        ["sessions", "list", "--all", "--json"],
+        ["sessions", "list", "--all", "--json", "--limit", "2"],
+        ["sessions", "list", "--json"],
+        ["sessions", "list", "--all", "--limit", "4"],
+    )
+    ids = ["other-0", "other-1", "other-2", "codex-1", "gemini-1", "claude-1", "opencode-1"]
+    assert [one["session_id"] for one in everything.data] == ids
+    assert [one["project"] for one in everything.data] == [str(other.project)] * 3 + [str(four.project)] * 4
+    assert [one["session_id"] for one in here.data] == ids[3:]
+    assert (everything.err, newest.data) == (here.err, everything.data[:2])
+    assert "1 files could not be read" in here.err
+    assert newest.err == "", "only as many are looked at as are shown"
+    assert re.split(r"  +", shown.lines[0])[4:] == ["PROJECT", "FIRST MESSAGE"]
+    assert shown.lines[5] == "… and more; use --limit 40 to show more of them"
+    command = shlex.split(shown.lines[6].partition(": holdfast ")[2])
+    assert command == ["--project", str(other.project), "context", "--session", "other-0"]
+    assert FIRST in four.ok(*command).out
 
 
 def test_what_is_listed_can_be_read(four: Place) -> None:

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 import time
 from pathlib import Path
 from typing import Any
@@ -23,7 +24,7 @@ def command() -> None:
     \b
     Examples:
       holdfast sessions list
-      holdfast sessions list --json
+      holdfast sessions list --all --json
       holdfast sessions delete --all --force
       holdfast sessions encrypt
     """
@@ -33,26 +34,29 @@ def command() -> None:
 @click.option(
     "--limit", type=click.IntRange(1), default=20, show_default=True, help="Maximum number to show."
 )
+@click.option("--all", "everywhere", is_flag=True, help="Those of agents in all projects, without your own.")
 @common.json_option
-def list_sessions(limit: int, as_json: bool) -> None:
+def list_sessions(limit: int, everywhere: bool, as_json: bool) -> None:
     """List the sessions of Claude Code, Codex, Gemini CLI, OpenCode and your own, newest first."""
+    from itertools import islice
+
     from holdfast.transcripts.discover import SearchReport, find_sessions
 
     report = SearchReport()
-    project = common.settings().project
-    found = sorted(
-        find_sessions(project, Path.home(), os.environ, report), key=lambda one: one.updated, reverse=True
-    )
-    own = _own_sessions()
+    project = None if everywhere else common.settings().project
+    # Of all projects only as many are looked at as are shown, and one to tell whether there are more.
+    most = limit + 1 if everywhere else None
+    found = list(islice(find_sessions(project, Path.home(), os.environ, report), most))
+    own = [] if everywhere else _own_sessions()
     if as_json:
         described = [_described(one) for one in found] + [_own_described(*one) for one in own]
         described.sort(key=lambda one: one["updated"], reverse=True)
         common.print_json(described[:limit])
     elif not found and not own:
-        click.echo("No agent sessions found for this project.")
+        click.echo(f"No agent sessions found{'' if everywhere else ' for this project'}.")
     else:
         if found:
-            _print(found, limit)
+            _print(found, limit, everywhere=everywhere)
         if own:
             _print_own(own[:limit])
     if report.skipped:
@@ -163,6 +167,7 @@ def _own_described(kind: str, state: Any) -> dict[str, Any]:
         "updated": to_datetime(status.st_mtime),
         "size": status.st_size,
         "title": f"{'completed' if state.completed_at else 'in progress'}, {_progress(state)}",
+        "project": common.settings().worktree,
     }
 
 
@@ -186,12 +191,18 @@ def _described(session: Any) -> dict[str, Any]:
     return {
         "agent": session.agent,
         "session_id": session.session_id,
-        "path": os.fsencode(session.path).decode(errors="replace"),
+        "path": _readable(session.path),
         "started": session.started,
         "updated": session.updated,
         "size": session.size,
         "title": _harmless(session.title),
+        "project": _readable(session.project),
     }
+
+
+def _readable(path: Path | str | None) -> str | None:
+    """A path may hold any bytes."""
+    return None if path is None else os.fsencode(path).decode(errors="replace")
 
 
 def _harmless(title: str | None) -> str | None:
@@ -201,20 +212,24 @@ def _harmless(title: str | None) -> str | None:
     return redact(title)[0] if title else None
 
 
-def _print(found: list[Any], limit: int) -> None:
+def _print(found: list[Any], limit: int, *, everywhere: bool) -> None:
     common.print_table(
-        ("AGENT", "SESSION", "UPDATED", "SIZE", "FIRST MESSAGE"),
+        ("AGENT", "SESSION", "UPDATED", "SIZE", *(("PROJECT",) if everywhere else ()), "FIRST MESSAGE"),
         [
             (
                 one.agent,
                 one.session_id,
                 common.ago(time.time() - one.updated.timestamp()),
                 None if one.size is None else f"{one.size / 1_000_000:.1f} MB",
+                *((_readable(one.project),) if everywhere else ()),
                 _harmless(one.title),
             )
             for one in found[:limit]
         ],
     )
-    if len(found) > limit:
+    if len(found) > limit and everywhere:
+        click.echo(f"… and more; use --limit {10 * limit} to show more of them")
+    elif len(found) > limit:
         click.echo(f"… and {len(found) - limit} more; use --limit {len(found)} to show all")
-    click.echo(f"Read one with: holdfast context --session {found[0].session_id}")
+    there = f"--project {shlex.quote(found[0].project)} " if everywhere and found[0].project else ""
+    click.echo(f"Read one with: holdfast {there}context --session {found[0].session_id}")
