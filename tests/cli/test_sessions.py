@@ -15,7 +15,7 @@ from transcripts import claude_files as claude
 from transcripts.codex_files import Rollout
 
 from .harness import Place, normalised
-from .test_context import AGENTS, FIRST, keep, kept_session
+from .test_context import AGENTS, FIRST, keep, kept_session, ran_tool
 
 AGES = {"claude": 30, "codex": 10, "gemini": 20, "opencode": 40}
 
@@ -82,6 +82,38 @@ def test_all_projects(four: Place) -> None:
     command = shlex.split(shown.lines[6].partition(": holdfast ")[2])
     assert command == ["--project", str(other.project), "context", "--session", "other-0"]
     assert FIRST in four.ok(*command).out
+
+
+@pytest.mark.parametrize("size", [0, 600_000])
+def test_a_search_in_what_was_said_called_and_returned(four: Place, size: int) -> None:
+    file = kept_session(four, "claude", "talked", age=1)
+    said = claude.said(f'{"x" * size} The Ärmel is "sewn" on, see a/b.py')
+    lines = (claude.typed("Sew it", cwd=str(four.project), sessionId="talked"), said)
+    called = ran_tool(1, "3 buttons MISSING", command="count-buttons --all")
+    file.write_bytes(claude.file_of(*lines, *called))
+    cases = {
+        "sewn": ["talked"],
+        "ÄRMEL sew": ["talked"],
+        'is "sewn"': ["talked"],
+        "count-buttons missing a/b.py": ["talked"],
+        "sewn zeppelin": [],
+        "parentUuid": [],
+        FIRST.upper(): ["codex-1", "gemini-1", "claude-1", "opencode-1"],
+    }
+    results = four.many(*(["sessions", "list", "--json", "--search", words] for words in cases))
+    found = {
+        words: [one["session_id"] for one in result.data]
+        for words, result in zip(cases, results, strict=True)
+    }
+    assert found == cases
+    none, cut, empty = four.many(
+        ["sessions", "list", "--search", "zeppelin"],
+        ["sessions", "list", "--all", "--search", FIRST, "--limit", "1"],
+        ["sessions", "list", "--search", " "],
+    )
+    assert none.out == "No agent sessions found for this project with all of: zeppelin.\n"
+    assert [line.split()[0] for line in cut.lines] == ["AGENT", "codex", "…", "Read"]
+    empty.failed(2, error="no words")
 
 
 def test_what_is_listed_can_be_read(four: Place) -> None:

@@ -24,7 +24,7 @@ def command() -> None:
     \b
     Examples:
       holdfast sessions list
-      holdfast sessions list --all --json
+      holdfast sessions list --all --search "door hinge"
       holdfast sessions delete --all --force
       holdfast sessions encrypt
     """
@@ -35,32 +35,50 @@ def command() -> None:
     "--limit", type=click.IntRange(1), default=20, show_default=True, help="Maximum number to show."
 )
 @click.option("--all", "everywhere", is_flag=True, help="Those of agents in all projects, without your own.")
+@click.option(
+    "--search", "words", metavar="WORDS", help="Only agents' sessions in which all these words occur."
+)
 @common.json_option
-def list_sessions(limit: int, everywhere: bool, as_json: bool) -> None:
-    """List the sessions of Claude Code, Codex, Gemini CLI, OpenCode and your own, newest first."""
+def list_sessions(limit: int, everywhere: bool, words: str | None, as_json: bool) -> None:
+    """List the sessions of Claude Code, Codex, Gemini CLI, OpenCode and your own, newest first.
+
+    --search looks at what was said in them, and at what tools were called with and returned.
+    """
     from itertools import islice
 
-    from holdfast.transcripts.discover import SearchReport, find_sessions
+    from holdfast.transcripts.discover import SearchReport, find_sessions, mentions
 
+    if words is not None and not words.split():
+        raise InvalidInputError(
+            "there are no words to search for", hint="holdfast sessions list --search door"
+        )
     report = SearchReport()
     project = None if everywhere else common.settings().project
-    # Of all projects only as many are looked at as are shown, and one to tell whether there are more.
-    most = limit + 1 if everywhere else None
-    found = list(islice(find_sessions(project, Path.home(), os.environ, report), most))
-    own = [] if everywhere else _own_sessions()
+    sessions = find_sessions(project, Path.home(), os.environ, report)
+    if words is not None:
+        sessions = filter(lambda one: mentions(one, words.split(), report), sessions)
+    # Of many only those shown are looked at, and one to tell whether there are more.
+    is_cut = everywhere or words is not None
+    found = list(islice(sessions, limit + 1 if is_cut else None))
+    own = [] if is_cut else _own_sessions()
     if as_json:
         described = [_described(one) for one in found] + [_own_described(*one) for one in own]
         described.sort(key=lambda one: one["updated"], reverse=True)
         common.print_json(described[:limit])
     elif not found and not own:
-        click.echo(f"No agent sessions found{'' if everywhere else ' for this project'}.")
+        click.echo(_none_found(everywhere, words))
     else:
         if found:
-            _print(found, limit, everywhere=everywhere)
+            _print(found, limit, everywhere=everywhere, is_cut=is_cut)
         if own:
             _print_own(own[:limit])
     if report.skipped:
         click.echo(f"warning: {report.skipped} files could not be read and were skipped", err=True)
+
+
+def _none_found(everywhere: bool, words: str | None) -> str:
+    where = "" if everywhere else " for this project"
+    return f"No agent sessions found{where}{f' with all of: {words}' if words else ''}."
 
 
 @command.command()
@@ -212,7 +230,7 @@ def _harmless(title: str | None) -> str | None:
     return redact(title)[0] if title else None
 
 
-def _print(found: list[Any], limit: int, *, everywhere: bool) -> None:
+def _print(found: list[Any], limit: int, *, everywhere: bool, is_cut: bool) -> None:
     common.print_table(
         ("AGENT", "SESSION", "UPDATED", "SIZE", *(("PROJECT",) if everywhere else ()), "FIRST MESSAGE"),
         [
@@ -227,7 +245,7 @@ def _print(found: list[Any], limit: int, *, everywhere: bool) -> None:
             for one in found[:limit]
         ],
     )
-    if len(found) > limit and everywhere:
+    if len(found) > limit and is_cut:
         click.echo(f"… and more; use --limit {10 * limit} to show more of them")
     elif len(found) > limit:
         click.echo(f"… and {len(found) - limit} more; use --limit {len(found)} to show all")

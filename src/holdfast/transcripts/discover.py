@@ -14,7 +14,7 @@ import os
 import re
 import sqlite3
 import stat
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -25,7 +25,7 @@ import orjson
 
 from holdfast.base.errors import HoldfastError
 from holdfast.model.message import Message, ReadReport
-from holdfast.transcripts import claude, codex, gemini
+from holdfast.transcripts import claude, codex, gemini, open_transcript
 from holdfast.transcripts.fields import iso_of_milliseconds, mapping_of, text_of, text_or_none
 from holdfast.transcripts.opencode import connect, decoded
 
@@ -35,6 +35,7 @@ _SMALL_FILE_BYTES = 64 * 1024
 _TITLE_CHARACTERS = 80
 _NOT_LETTERS = re.compile(r"[^A-Za-z0-9]")
 _NEWEST_OPENCODE = 1000
+_PLAIN = re.compile(r"[A-Za-z0-9_.-]+")
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,6 +99,47 @@ def find_sessions(
 
 def _age(session: FoundSession) -> tuple[datetime, str]:
     return session.updated, session.session_id
+
+
+# --- what was said in a session
+
+
+def mentions(session: FoundSession, words: Sequence[str], report: SearchReport) -> bool:
+    """Whether all of the words occur in what was said, called and returned, in any case of letters."""
+    try:
+        may_occur = session.size is None or _has_bytes(session.path, words)
+        return may_occur and _has_words(session, {word.lower() for word in words})
+    except (OSError, HoldfastError):
+        report.skipped += 1
+        return False
+
+
+def _has_bytes(path: Path, words: Sequence[str]) -> bool:
+    """A quick look before the slow one: for what any JSON writes as it is, the longest and rarest first."""
+    parts = {part.lower().encode() for word in words for part in _PLAIN.findall(word)}
+    return all(_has_part(path, part) for part in sorted(parts, key=len, reverse=True))
+
+
+def _has_part(path: Path, part: bytes) -> bool:
+    rest = b""
+    with path.open("rb", buffering=0) as source:
+        while block := source.read(_HEAD_BYTES):
+            text = rest + block.lower()
+            if part in text:
+                return True
+            rest = text[-len(part) :]
+    return False
+
+
+def _has_words(session: FoundSession, missing: set[str]) -> bool:
+    _, messages = open_transcript(session.path, session.agent, session.session_id)
+    for message in messages:
+        calls = (str(value) for call in message.tool_calls for value in (call.name, *call.arguments.values()))
+        text = "\n".join((message.text, *calls, *(result.text for result in message.tool_results))).lower()
+        missing = {word for word in missing if word not in text}
+        if not missing:
+            return True
+    return False
 
 
 # --- one finder an agent, each of which begins with the newest
