@@ -84,6 +84,16 @@ def test_all_projects(four: Place) -> None:
     assert FIRST in four.ok(*command).out
 
 
+def test_the_command_to_read_one_is_a_single_command(place: Place) -> None:
+    """Agents' files name sessions and folders, and anybody may have written them."""
+    where = {"sessionId": "x; touch made", "cwd": "/tmp/$(touch made)"}
+    line = claude.typed("Sew it", **where)
+    kept_session(place, "claude", "odd").write_bytes(claude.file_of(line))
+    shown = place.ok("sessions", "list", "--all").lines[-1].partition(": ")[2]
+    words = ["holdfast", "--project", where["cwd"], "context", "--session", where["sessionId"]]
+    assert shown == shlex.join(words)
+
+
 @pytest.mark.parametrize("size", [0, 600_000])
 def test_a_search_in_what_was_said_called_and_returned(four: Place, size: int) -> None:
     file = kept_session(four, "claude", "talked", age=1)

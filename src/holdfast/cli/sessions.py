@@ -250,4 +250,4 @@ def _print(found: list[Any], limit: int, *, everywhere: bool, is_cut: bool) -> N
     elif len(found) > limit:
         click.echo(f"… and {len(found) - limit} more; use --limit {len(found)} to show all")
     there = f"--project {shlex.quote(found[0].project)} " if everywhere and found[0].project else ""
-    click.echo(f"Read one with: holdfast {there}context --session {found[0].session_id}")
+    click.echo(f"Read one with: holdfast {there}context --session {shlex.quote(found[0].session_id)}")
