@@ -783,7 +783,7 @@ def test_snapshots_that_are_not_there(place: Place) -> None:
     none, latest, unknown, empty = place.many(
         ["context"], ["context", "latest"], ["context", "session-20200101-000000"], ["context", ""]
     )
-    none.failed(1, error="nothing has been paused in this folder yet", hint="winddown start")
+    none.failed(1, error="nothing has been paused in this folder yet", hint="holdfast install")
     latest.failed(1, error="nothing has been paused in this folder yet")
     unknown.failed(1, error="no such snapshot: session-20200101-000000", hint="holdfast snapshot list")
     empty.failed(2, error="name is empty", hint="holdfast snapshot list")

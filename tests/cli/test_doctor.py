@@ -27,6 +27,15 @@ def old(path: Path, days: float = 30) -> Path:
     return path
 
 
+def test_what_is_not_usable_is_not_ok_for_programs_either(place: Place) -> None:
+    """A driver that nobody set up fails no check, and no program takes it for usable."""
+    told = {one["name"]: one for one in place.json("doctor")}
+    assert (told["driver shell"]["ok"], told["driver shell"]["hint"]) == (True, None)
+    assert (told["driver model"]["ok"], told["driver model"]["optional"]) == (False, True)
+    assert "agent_model" in told["driver model"]["hint"]
+    assert [one["name"] for one in told.values() if one["ok"] and "unusable" in one["told"]] == []
+
+
 def test_doctor_repairs_what_it_can_and_says_so(place: Place) -> None:
     shop = Workshop(place, str(place.database))
     (place.root / "plan.yaml").write_text(PLAN)

@@ -21,6 +21,7 @@ from .test_context import (
     OPEN_TODO,
     assert_not_in,
     enriched,
+    kept_session,
     ran_tool,
     session_file,
     talk,
@@ -36,8 +37,8 @@ def rich(place: Place) -> Place:
     return place
 
 
-def history(place: Place, *options: str) -> dict[str, Any]:
-    results = place.many(*(["history", "latest", category, *options] for category in CATEGORIES))
+def history(place: Place, *options: str, of: str = "latest") -> dict[str, Any]:
+    results = place.many(*(["history", of, category, *options] for category in CATEGORIES))
     assert [(result.code, result.err) for result in results] == [(0, "")] * len(CATEGORIES)
     return {
         category: result.data if options else result.out
@@ -150,11 +151,28 @@ def test_by_name_id_and_what_is_not_there(rich: Place) -> None:
     )
     assert by_name == by_id
     assert OPEN_TODO in by_name.out
-    unknown.failed(1, error="no such snapshot", hint="snapshot list")
+    unknown.failed(1, error="no such snapshot", hint="snapshot list.*sessions list")
     empty.failed(2, error="name is empty")
     odd.failed(2, error="weather.*decisions.*journal")
     assert (missing.code, missing.out) == (2, "")
     assert "decisions" in missing.err
+
+
+def test_an_agents_session_that_nobody_paused(place: Place) -> None:
+    """By the id that `sessions list` shows: the same as a snapshot of it would hold."""
+    file = kept_session(place, "claude", "claude-12345")
+    kept_session(place, "codex", "codex-1")
+    found = history(place, of="claude-12")
+    assert not place.sessions.exists(), "it only looks"
+    in_json, ambiguous = place.many(["history", "codex-1", "errors", "--json"], ["history", "c", "errors"])
+    assert BROKEN in in_json.out
+    ambiguous.failed(2, error="c is ambiguous: it matches 2 sessions")
+    enriched(place, file)
+    paused = history(place)
+    for category in ("decisions", "errors", "reviewer-feedback", "tasks", "tests"):
+        assert found[category] == paused[category] != ""
+    assert found["git-changes"] in paused["git-changes"]
+    assert found["journal"] in paused["journal"]
 
 
 def test_nothing_paused_yet(place: Place) -> None:
@@ -171,6 +189,8 @@ def test_a_secret_is_in_no_category(place: Place) -> None:
         *ran_tool(2, f"- it should not show {secret} at all to anybody", tool="Task", description="review"),
         *ran_tool(3, "ok", tool="TodoWrite", todos=[{"content": f"Use {secret}", "status": "pending"}]),
     )
+    kept_session(place, "claude", "talk-1").write_bytes(file.read_bytes())
     enriched(place, file)
-    for text in (*history(place).values(), *map(str, history(place, "--json").values())):
-        assert_not_in(text, secret)
+    for of in ("latest", "talk-1"):
+        for text in (*history(place, of=of).values(), *map(str, history(place, "--json", of=of).values())):
+            assert_not_in(text, secret)

@@ -14,6 +14,7 @@ from holdfast import __version__
 from holdfast.cli.main import COMMANDS, cli
 
 from .harness import PATIENCE, PROGRAM, Place
+from .test_context import kept_session
 
 
 def every_command() -> list[list[str]]:
@@ -214,9 +215,11 @@ def test_everything_is_private_whatever_the_umask(place: Place) -> None:
     (place.project / "plan.yaml").write_text(
         "issue: {id: X, title: W}\ntasks:\n  - {id: t1, run: 'echo hi > made'}\n"
     )
+    kept_session(place, "claude", "claude-1")
     before = os.umask(0)
     try:
         for command in (
+            ("handoff", "--to", "codex"),
             ("winddown", "start", "--percent", "0.9"),
             ("winddown", "append", "tool_call", "--data", "{}", "--percent", "0.9"),
             ("winddown", "finalize"),

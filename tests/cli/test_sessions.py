@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import re
+import shlex
+import subprocess
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -12,8 +14,8 @@ import pytest
 from transcripts import claude_files as claude
 from transcripts.codex_files import Rollout
 
-from .harness import Place
-from .test_context import AGENTS, FIRST, keep, kept_session
+from .harness import Place, normalised
+from .test_context import AGENTS, FIRST, keep, kept_session, ran_tool
 
 AGES = {"claude": 30, "codex": 10, "gemini": 20, "opencode": 40}
 
@@ -48,13 +50,80 @@ def test_as_json(four: Place) -> None:
     found = four.json("sessions", "list")
     assert [one["agent"] for one in found] == sorted(AGENTS, key=lambda agent: AGES[agent])
     for one in found:
-        assert list(one) == ["agent", "session_id", "path", "started", "updated", "size", "title"]
+        assert list(one) == ["agent", "session_id", "path", "started", "updated", "size", "title", "project"]
         path = Path(one["path"])
         assert path.is_file()
         assert one["size"] == (None if one["agent"] == "opencode" else path.stat().st_size)
         updated = datetime.fromisoformat(one["updated"])
         assert updated == datetime.fromtimestamp(2_000_000_000 - AGES[one["agent"]], UTC)
         assert one["started"] is None or datetime.fromisoformat(one["started"]).year == 2026
+
+
+def test_all_projects(four: Place) -> None:
+    other = four.beside("other one")
+    for number in range(3):
+        kept_session(other, "claude", f"other-{number}", age=5 + number)
+    kept_session(four, "claude", "torn", age=50).write_bytes(b"\x00")
+    everything, newest, here, shown = four.many(
+        ["sessions", "list", "--all", "--json"],
+        ["sessions", "list", "--all", "--json", "--limit", "2"],
+        ["sessions", "list", "--json"],
+        ["sessions", "list", "--all", "--limit", "4"],
+    )
+    ids = ["other-0", "other-1", "other-2", "codex-1", "gemini-1", "claude-1", "opencode-1"]
+    assert [one["session_id"] for one in everything.data] == ids
+    assert [one["project"] for one in everything.data] == [str(other.project)] * 3 + [str(four.project)] * 4
+    assert [one["session_id"] for one in here.data] == ids[3:]
+    assert (everything.err, newest.data) == (here.err, everything.data[:2])
+    assert "1 files could not be read" in here.err
+    assert newest.err == "", "only as many are looked at as are shown"
+    assert re.split(r"  +", shown.lines[0])[4:] == ["PROJECT", "FIRST MESSAGE"]
+    assert shown.lines[5] == "… and more; use --limit 40 to show more of them"
+    command = shlex.split(shown.lines[6].partition(": holdfast ")[2])
+    assert command == ["--project", str(other.project), "context", "--session", "other-0"]
+    assert FIRST in four.ok(*command).out
+
+
+def test_the_command_to_read_one_is_a_single_command(place: Place) -> None:
+    """Agents' files name sessions and folders, and anybody may have written them."""
+    where = {"sessionId": "x; touch made", "cwd": "/tmp/$(touch made)"}
+    line = claude.typed("Sew it", **where)
+    kept_session(place, "claude", "odd").write_bytes(claude.file_of(line))
+    shown = place.ok("sessions", "list", "--all").lines[-1].partition(": ")[2]
+    words = ["holdfast", "--project", where["cwd"], "context", "--session", where["sessionId"]]
+    assert shown == shlex.join(words)
+
+
+@pytest.mark.parametrize("size", [0, 600_000])
+def test_a_search_in_what_was_said_called_and_returned(four: Place, size: int) -> None:
+    file = kept_session(four, "claude", "talked", age=1)
+    said = claude.said(f'{"x" * size} The Ärmel is "sewn" on, see a/b.py')
+    lines = (claude.typed("Sew it", cwd=str(four.project), sessionId="talked"), said)
+    called = ran_tool(1, "3 buttons MISSING", command="count-buttons --all")
+    file.write_bytes(claude.file_of(*lines, *called))
+    cases = {
+        "sewn": ["talked"],
+        "ÄRMEL sew": ["talked"],
+        'is "sewn"': ["talked"],
+        "count-buttons missing a/b.py": ["talked"],
+        "sewn zeppelin": [],
+        "parentUuid": [],
+        FIRST.upper(): ["codex-1", "gemini-1", "claude-1", "opencode-1"],
+    }
+    results = four.many(*(["sessions", "list", "--json", "--search", words] for words in cases))
+    found = {
+        words: [one["session_id"] for one in result.data]
+        for words, result in zip(cases, results, strict=True)
+    }
+    assert found == cases
+    none, cut, empty = four.many(
+        ["sessions", "list", "--search", "zeppelin"],
+        ["sessions", "list", "--all", "--search", FIRST, "--limit", "1"],
+        ["sessions", "list", "--search", " "],
+    )
+    assert none.out == "No agent sessions found for this project with all of: zeppelin.\n"
+    assert [line.split()[0] for line in cut.lines] == ["AGENT", "codex", "…", "Read"]
+    empty.failed(2, error="no words")
 
 
 def test_what_is_listed_can_be_read(four: Place) -> None:
@@ -139,3 +208,25 @@ def test_a_damaged_head_does_not_hide_the_others(place: Place) -> None:
     result = place.run("sessions", "list", "--json")
     assert [one["session_id"] for one in result.data] == ["torn"]
     assert result.err.startswith("warning: ")
+
+
+def test_a_program_starts_the_other_agent_as_handoff_itself_does(place: Place) -> None:
+    """`handoff --json` tells all that `--exec` uses: the words, the prompt and the environment."""
+    kept_session(place, "claude", "claude-1")
+    codex = place.root / "bin" / "codex"
+    codex.parent.mkdir()
+    codex.write_text('#!/bin/sh\nprintf "%s\\n" "$HOLDFAST_HANDED_OVER" "$@"\n')
+    codex.chmod(0o755)
+    env = {**place.environment, "PATH": f"{codex.parent}:{place.environment['PATH']}"}
+    words = ("handoff", "--to", "codex", "--session", "claude-1")
+    told = place.run(*words, "--json", "--", "exec").data
+    started = place.run(*words, "--exec", "--", "exec", env=env)
+    ran = subprocess.run(
+        [*told["command"], told["prompt"]],
+        env={**env, **told["environment"]},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert normalised(ran.stdout) == normalised(started.out)
+    assert (FIRST in ran.stdout, ran.stdout.splitlines()[:2]) == (True, [told["session"], "exec"])

@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from holdfast.cli.common import FIRST_STEP
 from holdfast.journal.usage import ContextUsageTracker
 from holdfast.model.entry import TaskFinished, TaskStarted, UsageReported
 from holdfast.model.usage import UsageMetrics
@@ -32,6 +33,12 @@ def test_status_of_a_fresh_folder(place: Place) -> None:
         "Start with: holdfast install claude-code, or codex, gemini or opencode\n"
     )
     assert {name for name in place.tree() if name.startswith("project")} == before
+
+
+def test_whatever_is_empty_names_the_first_step(place: Place) -> None:
+    looking = ("status", "snapshot list", "threads", "usage", "tx list", "context", "tx show")
+    for result in place.many(*(command.split() for command in looking)):
+        assert "tart with: holdfast install claude-code" in result.out + result.err
 
 
 def test_status_while_winding_down(place: Place) -> None:
@@ -103,9 +110,7 @@ def test_list(place: Place) -> None:
 
 
 def test_snapshot_list(place: Place) -> None:
-    assert place.ok("snapshot", "list").out == (
-        "No snapshots yet. Create one with: holdfast winddown start --percent 0.90\n"
-    )
+    assert place.ok("snapshot", "list").out == (f"No snapshots yet. Start with: {FIRST_STEP}\n")
     first, second = place.paused(at=NOON), place.paused(reason="two\nlines", at=NOON + 60)
     lines = place.shown(place.ok("snapshot", "list").out).splitlines()
     assert [line.split() for line in lines] == [
@@ -182,7 +187,7 @@ def test_an_empty_name_means_none(place: Place, command: str) -> None:
 
 def test_nothing_is_latest(place: Place) -> None:
     place.run("snapshot", "show", "latest").failed(
-        1, error="nothing has been paused in this folder yet", hint="winddown start"
+        1, error="nothing has been paused in this folder yet", hint="holdfast install"
     )
 
 
@@ -283,7 +288,7 @@ def damage(place: Place, session: str, content: bytes) -> Path:
 
 
 def test_usage(place: Place) -> None:
-    assert place.ok("usage").out == "No usage reported in this project yet.\n"
+    assert place.ok("usage").out == f"No usage reported in this project yet. Start with: {FIRST_STEP}\n"
     assert place.json("usage") == []
     tracker(place, "agent-1").update_usage(120_000, 10_000, 20_000, 25_000, model="claude-sonnet-4-5")
     lines = place.ok("usage").lines

@@ -107,6 +107,7 @@ def test_all_four_agents_newest_first(house: House) -> None:
         started=datetime(2026, 3, 1, 10, tzinfo=UTC),
         size=paths[0].stat().st_size,
         title="fix it",
+        project=str(house.project),
     )
     assert house.report.skipped == 0
 

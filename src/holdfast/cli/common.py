@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     Runner = Here | There
 
 _NARROWEST = 8
+FIRST_STEP = "holdfast install claude-code, or codex, gemini or opencode"
 
 F = TypeVar("F", bound=Callable[..., Any])
 T = TypeVar("T")
@@ -141,7 +142,16 @@ def passphrase(*, confirm: bool = False) -> str | None:
 
 
 def print_json(document: Any) -> None:
-    click.echo(json.dumps(document, ensure_ascii=False, indent=2, default=str))
+    click.echo(json.dumps(document, ensure_ascii=False, indent=2, default=_json_text))
+
+
+def _json_text(value: object) -> str:
+    """A time as pydantic writes it in all other documents; of anything else its text."""
+    from datetime import UTC, datetime
+
+    if isinstance(value, datetime):
+        return value.astimezone(UTC).isoformat().replace("+00:00", "Z")
+    return str(value)
 
 
 def tell(as_json: bool, document: Any, *lines: str) -> None:
@@ -220,9 +230,7 @@ def find_snapshot(store: Store, current: Settings, name: str) -> SnapshotSummary
         latest = newest_with_work(store, (flow.id for flow in store.workflows(worktree=current.worktree)))
         if latest is not None:
             return SnapshotSummary.of(latest)
-        raise NotFoundError(
-            "nothing has been paused in this folder yet", hint="`holdfast winddown start --percent 0.90`"
-        )
+        raise NotFoundError("nothing has been paused in this folder yet", hint=f"start with: {FIRST_STEP}")
     found = store.find_snapshots(name)
     exact = [line for line in found if line.id == name]
     if not exact and len(found) > 1:  # the same session name in several projects: ours is meant

@@ -9,7 +9,7 @@ from typing import Any
 
 import click
 
-from holdfast.base.errors import InvalidInputError
+from holdfast.base.errors import InvalidInputError, NotFoundError
 from holdfast.cli import common
 
 TYPE_CHECKING = False
@@ -166,18 +166,20 @@ _CATEGORIES = ("decisions", "errors", "reviewer-feedback", "git-changes", "tasks
 
 
 @click.command("history")
-@click.argument("snapshot")
+@click.argument("snapshot", metavar="SNAPSHOT|SESSION")
 @click.argument("category", type=click.Choice(_CATEGORIES))
 @common.json_option
 def history_command(snapshot: str, category: str, as_json: bool) -> None:
-    """Show all entries of one kind in a snapshot.
+    """Show all entries of one kind in a snapshot, or in an agent's session.
 
-    This includes what the context left out.
+    This includes what the context left out. SESSION is the id of a coding agent's session in this project, or
+    the beginning of it; its file is read as it stands now.
 
     \b
     Examples:
       holdfast history latest errors
       holdfast history session-20260106-120000 decisions --json
+      holdfast history 266b3f40 errors
     """
     from holdfast.resume.snapshots import history
 
@@ -201,8 +203,41 @@ def snapshot_history(snapshot: str, category: str) -> object:
 def _found(snapshot: str, category: str) -> tuple[SessionSnapshot, list[str]]:
     current = common.settings()
     with common.store_for(current) as store:
-        found = store.snapshot(common.find_snapshot(store, current, snapshot).id)
+        try:
+            found = store.snapshot(common.find_snapshot(store, current, snapshot).id)
+        except NotFoundError as error:
+            return _of_agent(current, snapshot, error), []
         return found, _actions(store, current, found) if category == "journal" else []
+
+
+def _of_agent(current: Settings, name: str, unknown: NotFoundError) -> SessionSnapshot:
+    """What a snapshot of that agent's session would hold now, by rules alone; nothing is stored."""
+    from holdfast.findings import records
+    from holdfast.model.snapshot import SessionSnapshot
+    from holdfast.sessions.contexts import find_transcript, read_session
+
+    if name == "latest" or current.server is not None:  # a server has no agents' files
+        raise unknown
+    try:
+        agent = find_transcript(name, current.project, Path.home(), os.environ)
+    except NotFoundError:
+        hint = "`holdfast snapshot list` and `holdfast sessions list` show what there is"
+        raise NotFoundError(unknown.message, hint=hint) from None
+    found, at = read_session(agent.path, agent.agent, agent.session_id).found, agent.updated
+    snapshot = SessionSnapshot(
+        id=agent.session_id,
+        workflow_id="",
+        session_number=1,
+        session_id=agent.session_id,
+        created_at=at,
+        trigger="pause",
+        decisions=tuple(records.decisions(found, agent.session_id, at)),
+        errors=tuple(records.errors(found, agent.session_id, at)),
+        reviewer_feedback=records.feedback(found, at),
+        test_state=records.test_state(found, at),
+        gathered=found,
+    )
+    return snapshot.without_secrets()
 
 
 def _actions(store: SqlStore | RemoteStore, current: Settings, found: SessionSnapshot) -> list[str]:

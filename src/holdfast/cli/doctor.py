@@ -10,6 +10,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Any
 
 import click
 
@@ -26,11 +27,19 @@ class CheckResult:
     told: str
     hint: str | None = None
     optional: bool = False
-    """Not there, and nothing is amiss: who does without it needs nothing more."""
+    """Where it is not ok, nothing is broken: who does without it needs nothing more."""
+
+    @property
+    def failed(self) -> bool:
+        return not self.ok and not self.optional
 
     @property
     def mark(self) -> str:
-        return "·" if self.optional else "✓" if self.ok else "✗"
+        return "✓" if self.ok else "·" if self.optional else "✗"
+
+    @property
+    def document(self) -> dict[str, Any]:
+        return {**asdict(self), "hint": None if self.ok else self.hint}
 
 
 @click.command("doctor")
@@ -52,17 +61,17 @@ def doctor_command(fix: bool, as_json: bool) -> None:
     """
     current = common.settings()
     findings = _findings(current)
-    if fix and (bad := [finding.name for finding in findings if not finding.ok]):
+    if fix and (bad := [finding.name for finding in findings if finding.failed]):
         _repair(current, bad)
         findings = _findings(current)
     if as_json:
-        common.print_json([asdict(finding) for finding in findings])
+        common.print_json([finding.document for finding in findings])
     else:
         for finding in findings:
             click.echo(f"{finding.mark} {finding.name}: {finding.told}")
-            if finding.hint and (finding.optional or not finding.ok):
+            if finding.hint and not finding.ok:
                 click.echo(f"    {finding.hint}")
-    bad = [finding.name for finding in findings if not finding.ok]
+    bad = [finding.name for finding in findings if finding.failed]
     if bad:
         raise CannotDoError(f"check failed: {', '.join(bad)}", hint="see the lines marked ✗")
 
@@ -146,10 +155,10 @@ def _hooks(current: Settings) -> Iterator[CheckResult]:
     unknown = ", ".join(sent.splitlines())
     yield CheckResult(
         "hooks",
-        True,
+        not unknown,
         f"unknown to this version: {common.in_a_line(unknown)}" if unknown else "every event is known",
         "a newer Holdfast may know it; an agent is named as in `holdfast install`",
-        optional=bool(unknown),
+        optional=True,
     )
 
 
@@ -163,9 +172,9 @@ def _drivers(current: Settings) -> Iterator[CheckResult]:
             driver_named(name, current).check(probe)
         except HoldfastError as error:
             told = f"unusable: {error.message}"
-            yield CheckResult(f"driver {name}", True, told, error.hint, optional=True)
+            yield CheckResult(f"driver {name}", False, told, error.hint, optional=True)
         else:
-            yield CheckResult(f"driver {name}", True, "usable")
+            yield CheckResult(f"driver {name}", True, "usable", optional=True)
 
 
 def _files(current: Settings) -> Iterator[CheckResult]:

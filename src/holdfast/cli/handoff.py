@@ -77,7 +77,8 @@ def command(
     elif as_json:
         told = {"fidelity": asdict(handed.fidelity), "cost": asdict(cost)}
         file = {"session": handed.name, "context_file": str(handed.path)}
-        common.print_json({**file, "command": command_words, **told})
+        run = {"command": command_words, "prompt": handed.text, "environment": {HANDED_OVER: handed.name}}
+        common.print_json({**file, **run, **told})
     else:
         reading = f'"$(cat {shlex.quote(str(handed.path))})"'
         click.echo(f"{HANDED_OVER}={handed.name} {shlex.join(command_words)} {reading}")

@@ -30,7 +30,7 @@ COMMANDS = {
     "events": "Show what happened in a workflow, in order.",
     "export": "Export this project's sessions to a bundle FILE.",
     "handoff": "Continue this work in another agent.",
-    "history": "Show all entries of one kind in a snapshot.",
+    "history": "Show all entries of one kind in a snapshot, or in an agent's session.",
     "import": "Import the sessions of a bundle FILE into this project.",
     "install": "Install Holdfast in a coding agent: hooks, commands and tools.",
     "list": "List workflows, most recently changed first.",

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 import time
 from pathlib import Path
 from typing import Any
@@ -23,7 +24,7 @@ def command() -> None:
     \b
     Examples:
       holdfast sessions list
-      holdfast sessions list --json
+      holdfast sessions list --all --search "door hinge"
       holdfast sessions delete --all --force
       holdfast sessions encrypt
     """
@@ -33,30 +34,51 @@ def command() -> None:
 @click.option(
     "--limit", type=click.IntRange(1), default=20, show_default=True, help="Maximum number to show."
 )
+@click.option("--all", "everywhere", is_flag=True, help="Those of agents in all projects, without your own.")
+@click.option(
+    "--search", "words", metavar="WORDS", help="Only agents' sessions in which all these words occur."
+)
 @common.json_option
-def list_sessions(limit: int, as_json: bool) -> None:
-    """List the sessions of Claude Code, Codex, Gemini CLI, OpenCode and your own, newest first."""
-    from holdfast.transcripts.discover import SearchReport, find_sessions
+def list_sessions(limit: int, everywhere: bool, words: str | None, as_json: bool) -> None:
+    """List the sessions of Claude Code, Codex, Gemini CLI, OpenCode and your own, newest first.
 
+    --search looks at what was said in them, and at what tools were called with and returned.
+    """
+    from itertools import islice
+
+    from holdfast.transcripts.discover import SearchReport, find_sessions, mentions
+
+    if words is not None and not words.split():
+        raise InvalidInputError(
+            "there are no words to search for", hint="holdfast sessions list --search door"
+        )
     report = SearchReport()
-    project = common.settings().project
-    found = sorted(
-        find_sessions(project, Path.home(), os.environ, report), key=lambda one: one.updated, reverse=True
-    )
-    own = _own_sessions()
+    project = None if everywhere else common.settings().project
+    sessions = find_sessions(project, Path.home(), os.environ, report)
+    if words is not None:
+        sessions = filter(lambda one: mentions(one, words.split(), report), sessions)
+    # Of many only those shown are looked at, and one to tell whether there are more.
+    is_cut = everywhere or words is not None
+    found = list(islice(sessions, limit + 1 if is_cut else None))
+    own = [] if is_cut else _own_sessions()
     if as_json:
         described = [_described(one) for one in found] + [_own_described(*one) for one in own]
         described.sort(key=lambda one: one["updated"], reverse=True)
         common.print_json(described[:limit])
     elif not found and not own:
-        click.echo("No agent sessions found for this project.")
+        click.echo(_none_found(everywhere, words))
     else:
         if found:
-            _print(found, limit)
+            _print(found, limit, everywhere=everywhere, is_cut=is_cut)
         if own:
             _print_own(own[:limit])
     if report.skipped:
         click.echo(f"warning: {report.skipped} files could not be read and were skipped", err=True)
+
+
+def _none_found(everywhere: bool, words: str | None) -> str:
+    where = "" if everywhere else " for this project"
+    return f"No agent sessions found{where}{f' with all of: {words}' if words else ''}."
 
 
 @command.command()
@@ -163,6 +185,7 @@ def _own_described(kind: str, state: Any) -> dict[str, Any]:
         "updated": to_datetime(status.st_mtime),
         "size": status.st_size,
         "title": f"{'completed' if state.completed_at else 'in progress'}, {_progress(state)}",
+        "project": common.settings().worktree,
     }
 
 
@@ -186,12 +209,18 @@ def _described(session: Any) -> dict[str, Any]:
     return {
         "agent": session.agent,
         "session_id": session.session_id,
-        "path": os.fsencode(session.path).decode(errors="replace"),
+        "path": _readable(session.path),
         "started": session.started,
         "updated": session.updated,
         "size": session.size,
         "title": _harmless(session.title),
+        "project": _readable(session.project),
     }
+
+
+def _readable(path: Path | str | None) -> str | None:
+    """A path may hold any bytes."""
+    return None if path is None else os.fsencode(path).decode(errors="replace")
 
 
 def _harmless(title: str | None) -> str | None:
@@ -201,20 +230,24 @@ def _harmless(title: str | None) -> str | None:
     return redact(title)[0] if title else None
 
 
-def _print(found: list[Any], limit: int) -> None:
+def _print(found: list[Any], limit: int, *, everywhere: bool, is_cut: bool) -> None:
     common.print_table(
-        ("AGENT", "SESSION", "UPDATED", "SIZE", "FIRST MESSAGE"),
+        ("AGENT", "SESSION", "UPDATED", "SIZE", *(("PROJECT",) if everywhere else ()), "FIRST MESSAGE"),
         [
             (
                 one.agent,
                 one.session_id,
                 common.ago(time.time() - one.updated.timestamp()),
                 None if one.size is None else f"{one.size / 1_000_000:.1f} MB",
+                *((_readable(one.project),) if everywhere else ()),
                 _harmless(one.title),
             )
             for one in found[:limit]
         ],
     )
-    if len(found) > limit:
+    if len(found) > limit and is_cut:
+        click.echo(f"… and more; use --limit {10 * limit} to show more of them")
+    elif len(found) > limit:
         click.echo(f"… and {len(found) - limit} more; use --limit {len(found)} to show all")
-    click.echo(f"Read one with: holdfast context --session {found[0].session_id}")
+    there = f"--project {shlex.quote(found[0].project)} " if everywhere and found[0].project else ""
+    click.echo(f"Read one with: holdfast {there}context --session {shlex.quote(found[0].session_id)}")

@@ -47,7 +47,7 @@ def list_snapshots(workflow_id: str | None, everywhere: bool, as_json: bool) -> 
     common.tell_table(
         as_json,
         lines,
-        "No snapshots yet. Create one with: holdfast winddown start --percent 0.90",
+        f"No snapshots yet. Start with: {common.FIRST_STEP}",
         ("SNAPSHOT", "SESSION", "#", "TRIGGER", "PAUSED (UTC)", "TASKS", "REASON"),
         lambda line: (
             line["id"],

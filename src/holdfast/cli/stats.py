@@ -243,7 +243,7 @@ def _show(states: list[dict[str, Any]], as_json: bool) -> None:
     common.tell_table(
         as_json,
         states,
-        "No usage reported in this project yet.",
+        f"No usage reported in this project yet. Start with: {common.FIRST_STEP}",
         ("SESSION", "USED", "LEVEL", "TOKENS", "WINDOW", "REPORTS", "MODEL"),
         lambda state: (
             state["session_id"],

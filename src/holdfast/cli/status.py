@@ -149,7 +149,7 @@ def _print(report: dict[str, Any]) -> None:
         )
         click.echo(f"Usage:     {line['session_id']}: {shown}")
     if workflow is None and winddown is None:
-        click.echo("Start with: holdfast install claude-code, or codex, gemini or opencode")
+        click.echo(f"Start with: {common.FIRST_STEP}")
 
 
 def _print_workflow(workflow: dict[str, Any]) -> None:
@@ -236,7 +236,9 @@ def threads_command(everything: bool, closed: str | None, as_json: bool) -> None
     common.tell_table(
         as_json,
         [one.model_dump(mode="json") for one in shown],
-        "No open work in this folder." if found else "No work recorded in this folder yet.",
+        "No open work in this folder."
+        if found
+        else f"No work recorded in this folder yet. Start with: {common.FIRST_STEP}",
         ("THREAD", "BRANCH", "STATUS", "CHANGED (UTC)", "TITLE", "STATE"),
         lambda one: (
             one["id"],

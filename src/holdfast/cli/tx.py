@@ -88,7 +88,7 @@ def list_transactions(as_json: bool) -> None:
     if found:
         _print_list(found)
     else:
-        click.echo("No session has changed files here yet.")
+        click.echo(f"No session has changed files here yet. Start with: {common.FIRST_STEP}")
     if aside:
         _print_total(aside)
 
@@ -502,7 +502,9 @@ def _find(sidecar: SideCar, name: str) -> Transaction:
     found = sidecar.transactions()
     if name == "last":
         if not found:
-            raise NotFoundError("no session has changed files here yet", hint="`holdfast tx list`")
+            raise NotFoundError(
+                "no session has changed files here yet", hint=f"start with: {common.FIRST_STEP}"
+            )
         return found[0]
     exact = [one for one in found if one.id == name]
     chosen = exact or [one for one in found if name and one.id.startswith(name)]

@@ -10,7 +10,7 @@ from datetime import datetime
 from pathlib import Path
 
 from holdfast.base.clock import system_clock, to_datetime
-from holdfast.base.durable import lock_file, replace_file
+from holdfast.base.durable import lock_file, make_folder, replace_file
 from holdfast.base.errors import HoldfastError
 from holdfast.hooks.fast import error_log, notes
 from holdfast.hooks.fast.context import (
@@ -152,7 +152,7 @@ def settle(
     `instructions` are the user's own for the summary of a compaction; `at` is when the session was last
     heard of, if that is not now.
     """
-    work.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    make_folder(work.folder)
     if cause == "end" and os.path.exists(work.note(formats.STOPPED)):
         cause = "exhaustion"  # the stop left a process to settle it, which the session's end may overtake
     try:
@@ -492,7 +492,7 @@ def recover(work: SessionWork) -> bool:
         if name:
             prepare_contexts(work, name)
             names.append(name)
-    work.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    make_folder(work.folder)
     notes.write(work.note(formats.RECOVERED), "\n".join(filter(None, names)).encode())
     return True
 

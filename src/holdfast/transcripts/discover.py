@@ -1,4 +1,4 @@
-"""The sessions that the four agents kept of one project.
+"""The sessions that the four agents kept of one project, or of all.
 
 Each agent stores them elsewhere and names the project in its own way. Only the heads of
 files are read. What cannot be read is counted and passed over: a listing must not fail
@@ -8,21 +8,24 @@ because of one odd file among a thousand.
 from __future__ import annotations
 
 import hashlib
+import heapq
 import io
 import os
 import re
 import sqlite3
-from collections.abc import Callable, Iterator, Mapping
+import stat
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from itertools import chain
 from pathlib import Path
 
 import orjson
 
 from holdfast.base.errors import HoldfastError
 from holdfast.model.message import Message, ReadReport
-from holdfast.transcripts import claude, codex, gemini
+from holdfast.transcripts import claude, codex, gemini, open_transcript
 from holdfast.transcripts.fields import iso_of_milliseconds, mapping_of, text_of, text_or_none
 from holdfast.transcripts.opencode import connect, decoded
 
@@ -32,6 +35,7 @@ _SMALL_FILE_BYTES = 64 * 1024
 _TITLE_CHARACTERS = 80
 _NOT_LETTERS = re.compile(r"[^A-Za-z0-9]")
 _NEWEST_OPENCODE = 1000
+_PLAIN = re.compile(r"[A-Za-z0-9_.-]+")
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +47,7 @@ class FoundSession:
     started: datetime | None = None
     size: int | None = None  # bytes; unknown where many sessions share a database
     title: str | None = None
+    project: str | None = None  # its working folder, where the agent tells
 
 
 @dataclass(slots=True)
@@ -54,17 +59,19 @@ class SearchReport:
 
 @dataclass(frozen=True, slots=True)
 class _Search:
-    project: Path
+    project: Path | None
     home: Path
     env: Mapping[str, str]
     report: SearchReport
 
     def is_project(self, folder: str | None) -> bool:
-        return folder is not None and folder in self.names
+        return self.project is None or folder in self.names
 
     @property
-    def names(self) -> tuple[str, str]:
-        """The project as given and with its links resolved: agents write either."""
+    def names(self) -> tuple[str, ...]:
+        """The project as given and with its links resolved: agents write either. None: of all projects."""
+        if self.project is None:
+            return ()
         return os.path.normpath(self.project.absolute()), os.path.realpath(self.project)
 
     def folder(self, variable: str, *default: str) -> Path:
@@ -76,26 +83,75 @@ class _Search:
 
 
 def find_sessions(
-    project: Path, home: Path, env: Mapping[str, str], report: SearchReport | None = None
+    project: Path | None, home: Path, env: Mapping[str, str], report: SearchReport | None = None
 ) -> Iterator[FoundSession]:
-    """The sessions of all four agents whose working folder is ``project``, newest first."""
+    """The sessions of all four agents whose working folder is ``project``, newest first.
+
+    Without a project those of all projects, each looked at when it is asked for: there may be thousands.
+    """
     search = _Search(project, home, env, report or SearchReport())
-    found: list[FoundSession] = []
-    for finder in (_claude, _codex, _gemini, _opencode):
-        found.extend(finder(search))
-    yield from sorted(found, key=lambda session: (session.updated, session.session_id), reverse=True)
+    finders = [finder(search) for finder in (_claude, _codex, _gemini, _opencode)]
+    if project is None:
+        yield from heapq.merge(*finders, key=_age, reverse=True)
+    else:
+        yield from sorted(chain.from_iterable(finders), key=_age, reverse=True)
 
 
-# --- one finder an agent
+def _age(session: FoundSession) -> tuple[datetime, str]:
+    return session.updated, session.session_id
+
+
+# --- what was said in a session
+
+
+def mentions(session: FoundSession, words: Sequence[str], report: SearchReport) -> bool:
+    """Whether all of the words occur in what was said, called and returned, in any case of letters."""
+    try:
+        may_occur = session.size is None or _has_bytes(session.path, words)
+        return may_occur and _has_words(session, {word.lower() for word in words})
+    except (OSError, HoldfastError):
+        report.skipped += 1
+        return False
+
+
+def _has_bytes(path: Path, words: Sequence[str]) -> bool:
+    """A quick look before the slow one: for what any JSON writes as it is, the longest and rarest first."""
+    parts = {part.lower().encode() for word in words for part in _PLAIN.findall(word)}
+    return all(_has_part(path, part) for part in sorted(parts, key=len, reverse=True))
+
+
+def _has_part(path: Path, part: bytes) -> bool:
+    rest = b""
+    with path.open("rb", buffering=0) as source:
+        while block := source.read(_HEAD_BYTES):
+            text = rest + block.lower()
+            if part in text:
+                return True
+            rest = text[-len(part) :]
+    return False
+
+
+def _has_words(session: FoundSession, missing: set[str]) -> bool:
+    _, messages = open_transcript(session.path, session.agent, session.session_id)
+    for message in messages:
+        calls = (str(value) for call in message.tool_calls for value in (call.name, *call.arguments.values()))
+        text = "\n".join((message.text, *calls, *(result.text for result in message.tool_results))).lower()
+        missing = {word for word in missing if word not in text}
+        if not missing:
+            return True
+    return False
+
+
+# --- one finder an agent, each of which begins with the newest
 
 
 def _claude(search: _Search) -> Iterator[FoundSession]:
     projects = search.folder("CLAUDE_CONFIG_DIR", ".claude") / "projects"
-    for name in sorted({_NOT_LETTERS.sub("-", folder) for folder in search.names}):
-        # Files called agent-* are sub-agents, which some versions put beside their session.
-        for path in _files(search, projects / name, "*.jsonl"):
-            if not path.name.startswith("agent-"):
-                yield from _looked_at(search, path, "claude", _belongs_to_claude)
+    folders = {_NOT_LETTERS.sub("-", folder) for folder in search.names} or {"*"}
+    # Files called agent-* are sub-agents, which some versions put beside their session.
+    for path in _files(search, projects, *(f"{name}/*.jsonl" for name in folders)):
+        if not path.name.startswith("agent-"):
+            yield from _looked_at(search, path, "claude", _belongs_to_claude)
 
 
 def _belongs_to_claude(search: _Search, peek: _Peek) -> bool:
@@ -106,10 +162,9 @@ def _belongs_to_claude(search: _Search, peek: _Peek) -> bool:
 def _codex(search: _Search) -> Iterator[FoundSession]:
     root = search.folder("CODEX_HOME", ".codex")
     patterns = ("sessions/*/*/*/rollout-*.jsonl", "archived_sessions/rollout-*.jsonl")
-    for pattern in patterns:
-        for path in _files(search, root, pattern):
-            if _codex_first_line_fits(search, path):
-                yield from _looked_at(search, path, "codex", lambda _search, peek: not peek.is_subagent)
+    for path in _files(search, root, *patterns):
+        if _codex_first_line_fits(search, path):
+            yield from _looked_at(search, path, "codex", lambda _search, peek: not peek.is_subagent)
 
 
 def _codex_first_line_fits(search: _Search, path: Path) -> bool:
@@ -129,16 +184,16 @@ def _gemini(search: _Search) -> Iterator[FoundSession]:
     hashes = {hashlib.sha256(name.encode(errors="surrogateescape")).hexdigest() for name in search.names}
     largest: dict[str, FoundSession] = {}
     for folder in _matches(search, root, "*"):
-        if folder.name not in hashes and not search.is_project(_project_root(folder)):
+        root_of_it = _project_root(folder)
+        if folder.name not in hashes and not search.is_project(root_of_it):
             continue
-        for pattern in ("session-*.jsonl", "session-*.json"):
-            for path in _files(search, folder / "chats", pattern):
-                for found in _looked_at(search, path, "gemini", _belongs_to_gemini):
-                    # A resume begins a second, empty file of the same session.
-                    known = largest.get(found.session_id)
-                    if known is None or (known.size or 0) < (found.size or 0):
-                        largest[found.session_id] = found
-    yield from largest.values()
+        for path in _files(search, folder / "chats", "session-*.jsonl", "session-*.json"):
+            for found in _looked_at(search, path, "gemini", _belongs_to_gemini, root_of_it):
+                # A resume begins a second, empty file of the same session.
+                known = largest.get(found.session_id)
+                if known is None or (known.size or 0) < (found.size or 0):
+                    largest[found.session_id] = found
+    yield from sorted(largest.values(), key=_age, reverse=True)
 
 
 def _belongs_to_gemini(_: _Search, peek: _Peek) -> bool:
@@ -156,22 +211,25 @@ def _project_root(folder: Path) -> str | None:
 def _opencode(search: _Search) -> Iterator[FoundSession]:
     data = search.folder("XDG_DATA_HOME", ".local", "share") / "opencode"
     told = search.env.get("OPENCODE_DB")
+    found: list[FoundSession] = []
     for path in [data / told] if told else _files(search, data, "opencode*.db"):
         try:
             if path.is_file():
-                yield from _opencode_sessions(search, path)
+                found.extend(_opencode_sessions(search, path))
         except (sqlite3.Error, OSError, ValueError):
             search.skip()
+    yield from sorted(found, key=_age, reverse=True)
 
 
 def _opencode_sessions(search: _Search, path: Path) -> Iterator[FoundSession]:
     with closing(connect(path)) as connection:
+        names = search.names
         rows = connection.execute(
-            "SELECT id, title, time_created, time_updated FROM session"
-            " WHERE parent_id IS NULL AND directory IN (?, ?) ORDER BY time_updated DESC LIMIT ?",
-            (*search.names, _NEWEST_OPENCODE),
+            "SELECT id, title, time_created, time_updated, directory FROM session"
+            " WHERE parent_id IS NULL AND (directory IN (?, ?) OR ?) ORDER BY time_updated DESC LIMIT ?",
+            (*(names or ("", "")), not names, _NEWEST_OPENCODE),
         )
-        for identifier, title, created, updated in rows.fetchall():
+        for identifier, title, created, updated, directory in rows.fetchall():
             yield FoundSession(
                 agent="opencode",
                 session_id=decoded(identifier),
@@ -179,6 +237,7 @@ def _opencode_sessions(search: _Search, path: Path) -> Iterator[FoundSession]:
                 started=_moment(iso_of_milliseconds(created)),
                 updated=_moment(iso_of_milliseconds(updated)) or datetime.fromtimestamp(0, UTC),
                 title=_short(decoded(title)),
+                project=decoded(directory) or None,
             )
 
 
@@ -201,7 +260,11 @@ class _Peek:
 
 
 def _looked_at(
-    search: _Search, path: Path, agent: str, belongs: Callable[[_Search, _Peek], bool]
+    search: _Search,
+    path: Path,
+    agent: str,
+    belongs: Callable[[_Search, _Peek], bool],
+    project: str | None = None,
 ) -> Iterator[FoundSession]:
     try:
         peek = _peek(path, agent)
@@ -221,6 +284,7 @@ def _looked_at(
             started=_moment(peek.first.at if peek.first else None),
             size=peek.size,
             title=_short(peek.prompt),
+            project=project or peek.report.cwd,
         )
 
 
@@ -240,13 +304,20 @@ def _peek(path: Path, agent: str) -> _Peek:
     return _Peek(report, status.st_size, datetime.fromtimestamp(status.st_mtime, UTC), first, prompt)
 
 
-def _files(search: _Search, folder: Path, pattern: str) -> Iterator[Path]:
-    for path in _matches(search, folder, pattern):
+def _files(search: _Search, folder: Path, *patterns: str) -> list[Path]:
+    """The newest first."""
+    found: list[tuple[float, Path]] = []
+    for path in chain.from_iterable(_matches(search, folder, pattern) for pattern in patterns):
+        try:
+            status = path.stat()
+        except OSError:
+            status = None
         # Opening a pipe would wait for its other end.
-        if path.is_file():
-            yield path
+        if status is not None and stat.S_ISREG(status.st_mode):
+            found.append((status.st_mtime, path))
         else:
             search.skip()
+    return [path for _, path in sorted(found, reverse=True)]
 
 
 def _matches(search: _Search, folder: Path, pattern: str) -> list[Path]:

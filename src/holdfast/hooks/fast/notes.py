@@ -36,7 +36,8 @@ def ensure_folder(folder: str) -> None:
         os.makedirs(part, 0o700, exist_ok=True)
     if missing:
         sync_names(f"{project}/{formats.FOLDER}")
-    os.makedirs(folder, 0o700, exist_ok=True)
+    for part in (os.path.dirname(folder), folder):  # the mode is for the last one of a path alone
+        os.makedirs(part, 0o700, exist_ok=True)
 
 
 def read(path: str, most: int = 1 << 20) -> bytes | None:

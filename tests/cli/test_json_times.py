@@ -1,0 +1,103 @@
+"""Every command with `--json` prints its times in one format, which docs/formats.md names."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Any
+
+import click
+
+from holdfast.cli.main import cli
+from holdfast.undo.transactions import SideCar
+
+from .harness import Place
+from .test_context import kept_session
+
+FORMAT = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d{1,6})?Z")
+LOOKS_LIKE_A_TIME = re.compile(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d\S*")
+NAMED_AS_A_TIME = re.compile(r".+_at|at|began|started|updated|timestamp")
+NO_TIMES = {"exhaustion_at": "a share of the window"}
+ELSEWHERE = {"rewind": "prints what `tx undo` prints", "serve": "prints an address and stays"}
+PLAN = """
+issue: {id: T-1, title: Times}
+tasks:
+  - {id: first, run: "true"}
+  - {id: second, run: "true", depends_on: [first], approval: true}
+  - {id: third, run: "true", depends_on: [second], approval: true}
+"""
+STORY = """
+run plan.yaml | status | list | events | logs first | reject | threads | usage | snapshot show latest
+retry --detach | pause --no-wait | cancel | run plan.yaml | skip second | approve --detach | cancel
+winddown start --percent 0.9 | winddown append tool_call --percent 0.91 | winddown summary | stats
+winddown finalize | winddown recover | snapshot list | resume | resume
+snapshot diff latest latest | history latest tasks | context latest | snapshot delete latest --yes
+sessions list | handoff --to codex --session claude-1 | note handover words.md
+remind buy milk | quiet status | tx list | tx show first | tx undo first | tx redo first | tx rollback first
+docs audit src | docs plan src | docs improve src --yes | sessions delete --all --force
+schedules | doctor | prune --dry-run | reindex | trust
+export all.holdfast | import all.holdfast | share push origin | share pull origin
+"""
+
+
+def test_all_commands_print_times_in_one_format(place: Place) -> None:
+    prepare(place)
+    lines = [line.split() for line in re.split(r"[|\n]", STORY) if line.strip()]
+    results = place.many(*([*line, "--json"] for line in lines))
+    times = [
+        (" ".join(line), path, value)
+        for line, result in zip(lines, results, strict=True)
+        for path, value in times_in(result.data if result.out else None)
+    ]
+    assert [one for one in times if not (isinstance(one[2], str) and FORMAT.fullmatch(one[2]))] == []
+    told = {line for line, result in zip(map(tuple, lines), results, strict=True) if result.out}
+    assert [name for name in with_json() if not any(line[: len(name)] == name for line in told)] == [
+        (name,) for name in ELSEWHERE
+    ]
+    assert len(times) > 40  # so that this test sees some
+
+
+def prepare(place: Place) -> None:
+    for name, text in {"plan.yaml": PLAN, "words.md": "Go on.", "src/x.py": '"""All told."""\n'}.items():
+        (place.project / name).parent.mkdir(exist_ok=True)
+        (place.project / name).write_text(text)
+    place.git("init", "--quiet", "--bare", str(place.root / "remote"))
+    place.git("remote", "add", "origin", str(place.root / "remote"))
+    for agent in ("claude", "codex", "gemini", "opencode"):
+        kept_session(place, agent, f"{agent}-1")
+    with SideCar(place.project) as sidecar:
+        sidecar.begin("s1", transaction_id="first")
+        sidecar.watch("first")
+        (place.project / "made").write_text("agent\n")
+        sidecar.record("first", "touch made")
+
+
+def with_json(group: click.Group = cli, before: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]]:
+    context = click.Context(group)
+    for name in group.list_commands(context):
+        command = group.get_command(context, name)
+        assert command is not None
+        if isinstance(command, click.Group):
+            yield from with_json(command, (*before, name))
+        if any("--json" in parameter.opts for parameter in command.params):
+            yield (*before, name)
+
+
+def times_in(value: Any, key: str = "") -> Iterator[tuple[str, Any]]:
+    """What is named as a time or looks like one, wherever it stands in the document."""
+    if isinstance(value, dict):
+        for name, inner in value.items():
+            yield from times_in(inner, name)
+    elif isinstance(value, list):
+        for inner in value:
+            yield from times_in(inner, key)
+    elif (
+        value is not None
+        and key not in NO_TIMES
+        and (NAMED_AS_A_TIME.fullmatch(key) or looks_like_one(value))
+    ):
+        yield key, value
+
+
+def looks_like_one(value: Any) -> bool:
+    return isinstance(value, str) and LOOKS_LIKE_A_TIME.fullmatch(value) is not None
