@@ -86,12 +86,13 @@ def test_doctor_finds_a_damaged_database_of_the_engine(place: Place) -> None:
     data = database.read_bytes()
     database.write_bytes(damaged := data[:4096] + bytes(len(data) - 4096))
     assert "✗ database: the database " in place.run("doctor").out
+    assert "`holdfast reindex` sets it aside" in place.run("resume", "--yes").err
     fixed = place.run("doctor", "--fix")
     assert fixed.code == 0, fixed
     (kept,) = place.home.glob("holdfast-engine.db.damaged-*")
     assert kept.read_bytes() == damaged
     assert str(kept) in fixed.err
-    assert place.json("list")[0]["status"] == "failed"
+    assert place.json("list")[0]["status"] == "paused"
     assert "task t1: exit code 1" in place.run("resume", "--yes").err
 
 

@@ -144,6 +144,23 @@ def test_a_wind_down_is_finalised_at_the_end(session: AgentSession) -> None:
     assert document["context_usage"]["percentage"] == 92.5
 
 
+@pytest.mark.parametrize("goes_on", [True, False])
+def test_what_a_wind_down_held_that_was_ended_by_hand_is_handed_over(
+    session: AgentSession, goes_on: bool
+) -> None:
+    work(session, 185_000)
+    session.after_tool("make test")
+    words = ("--data", '{"message": "The parser must use utf-8"}', "--percent", "0.93")
+    holdfast(session, "winddown", "append", "user_message", *words)
+    by_hand = json.loads(holdfast(session, "winddown", "finalize", "-r", "full", "--json"))["session_id"]
+    if goes_on:
+        session.after_tool("make all")
+    assert end(session)["session_id"] != by_hand
+    assert "The parser must use utf-8" in holdfast(session, "context", "latest")
+    assert len(json.loads(holdfast(session, "threads", "--json"))) == 1
+    assert session.errors == ""
+
+
 def test_another_session_is_not_given_what_a_live_one_compacted(session: AgentSession) -> None:
     work(session)
     session.fire("PreCompact", trigger="manual")

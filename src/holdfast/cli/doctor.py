@@ -61,9 +61,10 @@ def doctor_command(fix: bool, as_json: bool) -> None:
     """
     current = common.settings()
     findings = _findings(current)
-    if fix and (bad := [finding.name for finding in findings if finding.failed]):
-        _repair(current, bad)
-        findings = _findings(current)
+    for _ in range(_PASSES if fix else 0):
+        if bad := [finding.name for finding in findings if finding.failed]:
+            _repair(current, bad)
+            findings = _findings(current)
     if as_json:
         common.print_json([finding.document for finding in findings])
     else:
@@ -74,6 +75,10 @@ def doctor_command(fix: bool, as_json: bool) -> None:
     bad = [finding.name for finding in findings if finding.failed]
     if bad:
         raise CannotDoError(f"check failed: {', '.join(bad)}", hint="see the lines marked ✗")
+
+
+_PASSES = 2
+"""What a damaged database hides is found once that is repaired."""
 
 
 def _findings(current: Settings) -> list[CheckResult]:

@@ -24,7 +24,7 @@ from holdfast.hooks.fast.levels import look
 from holdfast.journal import log
 from holdfast.model.gathered import LastStep
 from holdfast.model.policy import Trigger
-from holdfast.model.snapshot import SessionSnapshot
+from holdfast.model.snapshot import IncrementalPause, SessionSnapshot
 from holdfast.project import formats
 from holdfast.project.settings import Settings, load_settings, project_settings, user_config
 from holdfast.project.trust import data_home
@@ -168,11 +168,14 @@ def settle(
 def _settle(work: SessionWork, cause: str, transcript: str, at: float | None) -> None:
     _last_usage(work, transcript)
     manager = IncrementalPauseManager(settings=work.settings())
+    wound_down = notes.read(work.note(formats.WINDING), 100) or notes.read(work.note(formats.WOUND_DOWN), 100)
     name = _finalised(work, manager, cause, at) or _settled_already(work, manager, cause)
     if name is None:
         if cause != "compact" and not _was_used(work, transcript):
             return
-        name = _paused(work, manager.settings, cause, worked=did_work(work, transcript), at=at)
+        recorded = _ended_by_hand(work, manager, (wound_down or b"").decode("ascii", "replace").strip())
+        worked = recorded is not None or did_work(work, transcript)
+        name = _paused(work, manager.settings, cause, worked=worked, at=at, recorded=recorded)
     prompts = (notes.read(work.note(formats.PROMPTS), 32) or b"0").decode()
     notes.write(work.note(formats.SETTLED), formats.render_settled(name, prompts, cause))
     is_unrecorded = cause == "crash" and work.agent in _RECORDS_NO_OPEN_CALL
@@ -193,6 +196,24 @@ def _finalised(
     kind = "exhaustion" if cause != "crash" else trigger
     path = manager.finalize_pause(trigger=kind, reason=reason, at=_moment(at))
     return path.stem if path else None
+
+
+def _ended_by_hand(work: SessionWork, manager: IncrementalPauseManager, name: str) -> IncrementalPause | None:
+    """What this session's wind-down holds, where somebody made a session of it while the agent went on."""
+    from holdfast.sessions.enrich import add_to_snapshot
+    from holdfast.store.documents import read_session_document
+
+    files = SessionFiles(manager.layout.sessions)
+    if name not in files.session_ids():
+        return None
+    try:
+        snapshot, _ = read_session_document(files.read(name), where=f"{name}.json")
+        if snapshot.conversation is None:
+            add_to_snapshot(manager.settings, snapshot.id, {"conversation": work.session})
+    except HoldfastError as error:
+        error_log.note(str(work.state), f"the wind-down {name} was not taken along: {error.message}")
+        return None
+    return snapshot.incremental_pause
 
 
 def _moment(at: float | None) -> datetime | None:
@@ -254,7 +275,15 @@ def _transcript(work: SessionWork, told: str) -> tuple[Path, str]:
     return found.path, found.agent
 
 
-def _paused(work: SessionWork, settings: Settings, cause: str, *, worked: bool, at: float | None) -> str:
+def _paused(
+    work: SessionWork,
+    settings: Settings,
+    cause: str,
+    *,
+    worked: bool,
+    at: float | None,
+    recorded: IncrementalPause | None,
+) -> str:
     from holdfast.model.usage import UsageMetrics
     from holdfast.sessions.transitions import Facts
 
@@ -268,7 +297,14 @@ def _paused(work: SessionWork, settings: Settings, cause: str, *, worked: bool, 
             tokens_remaining_estimate=max(0, window - tokens),
             context_utilization=min(1.0, tokens / window),
         )
-    facts = Facts(trigger=trigger, reason=reason, usage=usage, worked=worked, at=_moment(at))
+    facts = Facts(
+        trigger=trigger,
+        reason=reason,
+        usage=usage,
+        worked=worked,
+        at=_moment(at),
+        incremental_pause=recorded,
+    )
     return SessionPauseManager(settings=settings).pause_now(facts)
 
 

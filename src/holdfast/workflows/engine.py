@@ -17,12 +17,11 @@ from typing import Any, NamedTuple, Self, cast
 
 from croniter import croniter  # type: ignore[import-untyped]  # DBOS brings it
 from dbos import DBOS, DBOSConfig, DBOSPortableJSONSerializer, SetWorkflowID, WorkflowHandle
-from sqlalchemy import exc
 
 from holdfast.base.clock import to_datetime
-from holdfast.base.errors import InvalidInputError, StorageError
+from holdfast.base.errors import HoldfastError, InvalidInputError
 from holdfast.model.workflow import Workflow
-from holdfast.store.engine import engine_database, one_at_a_time, open_bare_engine, writing
+from holdfast.store.engine import database_errors, engine_database, one_at_a_time, open_bare_engine, writing
 from holdfast.workflows.runner import GO_ON, SessionRun, Verdict
 
 QUEUE = "holdfast"
@@ -105,19 +104,23 @@ class Engine:
         DBOS(config=config)
         DBOS.listen_queues([QUEUE] if self._concurrency else [])
         try:
-            with one_at_a_time(self._engine, _LAUNCH_LOCK):  # both would make DBOS's tables
-                DBOS.launch()
-            if self._concurrency:
-                DBOS.register_queue(
-                    QUEUE,
-                    worker_concurrency=self._concurrency,
-                    polling_interval_sec=0.1,
-                    on_conflict="always_update",
-                )
-        except exc.DBAPIError as error:
+            with database_errors(url):
+                self._launch()
+        except HoldfastError:
             self.__exit__()
-            raise StorageError(f"cannot open the engine's tables: {error.orig}") from error
+            raise
         return self
+
+    def _launch(self) -> None:
+        with one_at_a_time(self._engine, _LAUNCH_LOCK):  # both would make DBOS's tables
+            DBOS.launch()
+        if self._concurrency:
+            DBOS.register_queue(
+                QUEUE,
+                worker_concurrency=self._concurrency,
+                polling_interval_sec=0.1,
+                on_conflict="always_update",
+            )
 
     def __exit__(self, *_: object) -> None:
         global _open_run, _start_plan  # noqa: PLW0603

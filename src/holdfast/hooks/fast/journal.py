@@ -52,6 +52,7 @@ def append(event: "AgentEvent", kind: str, data: str, share: float) -> bool:
 
 
 def _is_over(event: "AgentEvent") -> bool:
+    notes.write(event.note(formats.WOUND_DOWN), winding_down(event).encode())
     notes.remove(event.note(formats.WINDING))
     return False
 
