@@ -18,6 +18,7 @@ from holdfast.model.task import Task, TaskDAG
 from holdfast.project.settings import load_settings
 from holdfast.sessions.transitions import Core
 from holdfast.store.sql import SqlStore
+from sample import make_project
 from store.samples import snapshot, workflow
 
 Open = Callable[..., Page]
@@ -376,3 +377,31 @@ def test_theme_is_kept(theme: str, served: Server, open_page: Open) -> None:
         page.get_by_role("button", name="Theme").click()
     page.reload()
     assert page.evaluate("() => document.documentElement.dataset.theme") == theme
+
+
+def test_long_texts_leave_the_list_readable(served: Server, open_page: Open) -> None:
+    """And what has ended still says how far it came."""
+    word = "w" * 3_000
+    for number, (title, command) in enumerate(((word, "true"), ("Short", f"echo {word} >&2; exit 3"))):
+        folder = make_project(served.project.parent / f"{'x' * 200}-{number}")
+        plan = {
+            "issue": {"id": f"L-{number}" * 50, "title": title},
+            "tasks": [{"id": f"task-{'t' * 150}", "run": command}, {"id": "other", "run": "true"}],
+            "constraints": [word],
+        }
+        served.ask("/api/workflows", {"plan": plan, "worktree": str(folder)})
+    page = open_page(served)
+    rows = page.locator(".workflows tbody tr")
+    expect(rows.filter(has_text="Completed").locator(".row-progress")).to_have_text("2/2")
+    expect(rows.filter(has_text="Failed").locator(".row-progress")).to_have_text("0/2")
+    for width in (1280, 900, 390):
+        page.set_viewport_size({"width": width, "height": 860})
+        assert page.evaluate("() => document.documentElement.scrollWidth - window.innerWidth") <= 0
+        for row in rows.all():
+            box = row.bounding_box()
+            assert box is not None
+            assert box["height"] < 150, "a line fills the list"
+    rows.get_by_role("link", name="www").click()
+    heading = page.get_by_role("heading", level=1).bounding_box()
+    assert heading is not None
+    assert heading["height"] < 80

@@ -75,8 +75,8 @@ export function bytes(size: number): string {
 
 /** The last parts of a path: the start is the same for everything on a machine. */
 export function folder(path: string): string {
-  const parts = path.split("/").filter(Boolean);
-  return parts.length <= 2 ? path : `…/${parts.slice(-2).join("/")}`;
+  const parts = neutral(path).split("/").filter(Boolean);
+  return parts.length <= 2 ? neutral(path) : `…/${parts.slice(-2).join("/")}`;
 }
 
 export function words(name: string): string {

@@ -154,7 +154,9 @@ function Head({
     <>
       <div className="head">
         <div className="head-title">
-          <h1>{neutral(workflow.issue.title || workflow.issue.id)}</h1>
+          <h1 className="clamped" title={neutral(workflow.issue.title)}>
+            {neutral(workflow.issue.title || workflow.issue.id)}
+          </h1>
           <p className="muted">
             {neutral(workflow.issue.id)} · <span title={workflow.worktree}>{folder(workflow.worktree)}</span>{" "}
             · session {workflow.session_count} · changed <Ago at={workflow.updated_at} />
