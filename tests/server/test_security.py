@@ -332,6 +332,9 @@ def test_the_dashboard_comes_from_its_folder_and_nothing_else_does(
         script = served.ask("GET", "/assets/app-1a2b.js", token=None)
         assert "immutable" in script.headers["cache-control"]
         assert "javascript" in script.headers["content-type"]
+        for path in ("/assets/app-0000.js", "/favicon.ico", "/workflows/old.js"):
+            missing = served.ask("GET", path, token=None)
+            assert (missing.status, missing.code) == (404, "not_found")
         for path in ("/../secret", "/%2e%2e/secret", "/..%2fsecret", "/link", "//etc/passwd", "/assets/%00"):
             assert b"secret" not in served.ask("GET", path, token=None).body
             assert b"root:" not in served.ask("GET", path, token=None).body
@@ -340,3 +343,25 @@ def test_the_dashboard_comes_from_its_folder_and_nothing_else_does(
 def test_without_a_dashboard_a_page_says_so(settings: Settings, sql_store: SqlStore, tmp_path: Path) -> None:
     with serving(settings, home=tmp_path, files=tmp_path / "none") as served:
         assert b"dashboard is not included" in served.ask("GET", "/", token=None).body
+
+
+@pytest.mark.parametrize("name", ["app.js", "index.html"])
+def test_a_file_is_sent_as_the_browser_can_read_it(
+    name: str, settings: Settings, sql_store: SqlStore, tmp_path: Path
+) -> None:
+    for ending, content in (("", "plain"), (".br", "br"), (".gz", "gzip")):
+        (tmp_path / f"index.html{ending}").write_text(content)
+        (tmp_path / f"app.js{ending}").write_text(content)
+    with serving(settings, home=tmp_path, files=tmp_path) as served:
+        for accepted, expected in (
+            ("gzip, deflate, br, zstd", "br"),
+            ("GZIP;q=0.5", "gzip"),
+            ("br;q=0, gzip;q=1.0", "gzip"),
+            ("gzip;q=0.000", "plain"),
+            ("identity", "plain"),
+            ("", "plain"),
+        ):
+            answer = served.ask("GET", f"/{name}", token=None, headers={"Accept-Encoding": accepted})
+            assert answer.body.decode() == answer.headers.get("content-encoding", "plain") == expected
+            assert answer.headers["content-type"].split(";")[0] in ("text/javascript", "text/html")
+            assert answer.headers["vary"] == "accept-encoding"
