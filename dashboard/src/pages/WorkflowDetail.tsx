@@ -1,10 +1,11 @@
 import { useQuery, useQueryClient } from "@tanstack/react-query";
-import { type KeyboardEvent, lazy, Suspense, useEffect, useMemo } from "react";
+import { type KeyboardEvent, Suspense, useEffect, useMemo } from "react";
 import { Link, useLocation } from "wouter";
 import { keys, progressOf, snapshotsOf, tasksOf, usageOf } from "../api/queries";
 import type { UsageHistory, WorkflowEvent, WorkflowProgress } from "../api/types";
 import { countByStatus, tasksNow } from "../graph/tasks";
 import { count, dollars, duration, folder, neutral, percent, short } from "../lib/format";
+import { part } from "../lib/part";
 import { useTitle } from "../lib/use-title";
 import { useEvents, useNews } from "../live/use-events";
 import { Actions } from "../parts/Actions";
@@ -16,8 +17,8 @@ import { SnapshotList } from "../parts/SnapshotList";
 import { Failed, Loading, Shown } from "../parts/states";
 import { TaskTable } from "../parts/TaskTable";
 
-const TaskGraph = lazy(() => import("../graph/TaskGraph"));
-const UsagePlot = lazy(() => import("../parts/UsagePlot"));
+const TaskGraph = part(() => import("../graph/TaskGraph"));
+const UsagePlot = part(() => import("../parts/UsagePlot"));
 
 const TABS = [
   ["graph", "Graph"],
