@@ -271,6 +271,11 @@ def test_cancel(served: Server, open_page: Open) -> None:
     page.get_by_label("Reason").fill("Not needed any more")
     page.get_by_role("button", name="Cancel the workflow").click()
     sees(page, "Cancelled")
+    expect(page.get_by_role("link", name="Resume…")).to_have_count(0)
+    page.goto(f"{page.url}/resume")
+    expect(page.get_by_text("This workflow is cancelled and cannot be resumed")).to_be_visible()
+    expect(page.get_by_label("Context text")).to_be_visible()
+    expect(page.get_by_role("button", name="Resume")).to_have_count(0)
 
 
 def test_search_and_filter(served: Server, open_page: Open) -> None:

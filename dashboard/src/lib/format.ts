@@ -11,8 +11,15 @@ const UNITS: [Intl.RelativeTimeFormatUnit, number][] = [
 const relative = new Intl.RelativeTimeFormat("en", { numeric: "auto" });
 const whole = new Intl.NumberFormat("en");
 const compact = new Intl.NumberFormat("en", { notation: "compact", maximumFractionDigits: 1 });
-const dateTime = new Intl.DateTimeFormat(undefined, { dateStyle: "medium", timeStyle: "medium" });
-const clock = new Intl.DateTimeFormat(undefined, { hour: "2-digit", minute: "2-digit", second: "2-digit" });
+const time = { hour: "2-digit", minute: "2-digit", second: "2-digit" } as const;
+const dateTime = new Intl.DateTimeFormat(undefined, {
+  year: "numeric",
+  month: "short",
+  day: "numeric",
+  ...time,
+  timeZoneName: "short",
+});
+const clock = new Intl.DateTimeFormat(undefined, time);
 
 export function ago(moment: string, now: number): string {
   const seconds = (Date.parse(moment) - now) / 1000;
@@ -22,9 +29,13 @@ export function ago(moment: string, now: number): string {
   return "just now";
 }
 
+/** With its zone. What is no moment, as an agent may have written one, shows as it is. */
 export function moment(at: string): string {
-  return dateTime.format(new Date(at));
+  return Number.isNaN(Date.parse(at)) ? neutral(at) : dateTime.format(new Date(at));
 }
+
+/** Of every time of day on the page. */
+export const ZONE = clock.resolvedOptions().timeZone;
 
 export function timeOfDay(at: string): string {
   return clock.format(new Date(at));
