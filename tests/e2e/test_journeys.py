@@ -384,15 +384,27 @@ def test_theme_is_kept(theme: str, served: Server, open_page: Open) -> None:
     assert page.evaluate("() => document.documentElement.dataset.theme") == theme
 
 
-def test_long_texts_leave_the_list_readable(served: Server, open_page: Open) -> None:
+_TURNS = """() => {
+  const texts = [document.title, document.body.textContent];
+  for (const one of document.querySelectorAll("[title], [aria-label]"))
+    texts.push(one.getAttribute("title"), one.getAttribute("aria-label"));
+  return texts.filter((text) => /[\u202a-\u202e\u2066-\u2069]/.test(text ?? ""));
+}"""
+"""What on the page could make other text read backwards, or hide it."""
+
+
+def test_odd_texts_leave_every_page_readable(served: Server, open_page: Open) -> None:
     """And what has ended still says how far it came."""
-    word = "w" * 3_000
-    for number, (title, command) in enumerate(((word, "true"), ("Short", f"echo {word} >&2; exit 3"))):
-        folder = make_project(served.project.parent / f"{'x' * 200}-{number}")
+    word, turn = "w" * 3_000, "\u202e\u2066turned"
+    for number, (title, command) in enumerate((("Short", f"echo {turn}; exit 3"), (word, "true"))):
+        folder = make_project(served.project.parent / f"{'x' * 200}{turn}-{number}")
         plan = {
-            "issue": {"id": f"L-{number}" * 50, "title": title},
-            "tasks": [{"id": f"task-{'t' * 150}", "run": command}, {"id": "other", "run": "true"}],
-            "constraints": [word],
+            "issue": {"id": f"L-{number}" * 50 + turn, "title": title + turn},
+            "tasks": [
+                {"id": f"task-{'t' * 150}{turn}", "run": command, "description": turn + word},
+                {"id": "other", "run": "true"},
+            ],
+            "constraints": [word + turn],
         }
         served.ask("/api/workflows", {"plan": plan, "worktree": str(folder)})
     page = open_page(served)
@@ -406,6 +418,26 @@ def test_long_texts_leave_the_list_readable(served: Server, open_page: Open) -> 
             box = row.bounding_box()
             assert box is not None
             assert box["height"] < 150, "a line fills the list"
+    assert page.evaluate(_TURNS) == []
+
+    rows.get_by_role("link", name="Short").click()
+    node = page.locator(".react-flow__node").first
+    node.click()
+    expect(page.locator(".task-output")).to_contain_text("turned")
+    for tab, ready in (("Tasks", ".task"), ("Events", ".event"), ("Sessions", ".session")):
+        assert page.evaluate(_TURNS) == []
+        page.get_by_role("tab", name=tab).click()
+        expect(page.locator(ready).first).to_be_visible()
+    assert page.evaluate(_TURNS) == []
+    page.get_by_role("link", name="Resume…").click()
+    expect(page.get_by_label("Context text")).to_contain_text("turned")
+    assert page.evaluate(_TURNS) == []
+    page.go_back()
+    page.get_by_role("link", name="View snapshot").click()
+    expect(page.get_by_label("Context text")).to_contain_text("turned")
+    assert page.evaluate(_TURNS) == []
+
+    page.get_by_role("link", name="Workflows", exact=True).first.click()
     rows.get_by_role("link", name="www").click()
     heading = page.get_by_role("heading", level=1).bounding_box()
     assert heading is not None

@@ -156,7 +156,7 @@ function useNodes(
         measured: SIZE,
         handles: HANDLES,
         selected,
-        ariaLabel: `${task.id}: ${words(task.status ?? "pending")}. ${task.description}`,
+        ariaLabel: neutral(`${task.id}: ${words(task.status ?? "pending")}. ${task.description}`),
       };
       known.set(task.id, node);
       return node;
@@ -184,7 +184,7 @@ function TaskBox({ data: { task } }: NodeProps<TaskNode>) {
 
 function TaskPanel({ id, task, onClose }: { id: string; task: Task; onClose: () => void }) {
   return (
-    <aside className="task-panel" aria-label={`Task ${task.id}`}>
+    <aside className="task-panel" aria-label={`Task ${neutral(task.id)}`}>
       <div className="row spread">
         <h2>{neutral(task.id)}</h2>
         <button type="button" className="quiet" aria-label="Close" onClick={onClose}>
@@ -199,7 +199,7 @@ function TaskPanel({ id, task, onClose }: { id: string; task: Task; onClose: () 
           ["Attempts", (task.attempts ?? 0) > 1 ? task.attempts : null],
           ["Approval", task.approval ? "required before it starts" : null],
           ["After", neutral(task.depends_on?.join(", ") ?? "")],
-          ["Driver", task.driver],
+          ["Driver", neutral(task.driver ?? "")],
           ["Command", task.run && <code>{neutral(task.run)}</code>],
           ["Prompt", neutral(task.prompt ?? "")],
         ]}

@@ -105,6 +105,11 @@ export function neutral(text: string): string {
   return text.replace(STEERS, "\ufffd");
 }
 
+/** All texts in an answer. */
+export function neutralAll<T>(value: T): T {
+  return JSON.parse(JSON.stringify(value), (_, one) => (typeof one === "string" ? neutral(one) : one));
+}
+
 /** The end of an id: its start is the time, the same for everything of an hour. */
 export function shortId(id: string): string {
   return id.length > 12 ? `…${id.slice(-8)}` : id;

@@ -4,7 +4,7 @@ import { Link, useLocation } from "wouter";
 import { ApiError, answered, api } from "../api/client";
 import { progressOf, refresh, resumePreview, serverSettings, snapshotsOf } from "../api/queries";
 import type { ResumePreview } from "../api/types";
-import { counted, moment } from "../lib/format";
+import { counted, moment, neutral } from "../lib/format";
 import { useTitle } from "../lib/use-title";
 import { Facts, ForeignText } from "../parts/bits";
 import { ContextText, CostLine, FidelityReport } from "../parts/ContextView";
@@ -41,7 +41,8 @@ export default function ResumePage({ id }: { id: string }) {
   return (
     <div className="stack">
       <nav aria-label="Breadcrumb" className="crumbs">
-        <Link href="/">Workflows</Link> / <Link href={`/workflows/${id}`}>{title ?? "Workflow"}</Link>
+        <Link href="/">Workflows</Link> /{" "}
+        <Link href={`/workflows/${id}`}>{neutral(title ?? "Workflow")}</Link>
       </nav>
       <h1>Resume</h1>
       {status && status !== "paused" && status !== "failed" && !progress.data?.abandoned && (

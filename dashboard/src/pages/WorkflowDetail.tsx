@@ -63,7 +63,7 @@ export default function WorkflowDetail({ id, tab }: { id: string; tab: string | 
     () => (tasks.data ? tasksNow(tasks.data.tasks, tasks.data.seq, following.stream.events) : null),
     [tasks.data, following.stream.events],
   );
-  useTitle(neutral(progress.data?.workflow.issue.title ?? "Workflow"));
+  useTitle(progress.data?.workflow.issue.title ?? "Workflow");
   if (!progress.data) {
     if (progress.isError) return <Failed error={progress.error} retry={() => void progress.refetch()} />;
     return <Loading what="workflow" />;
@@ -159,8 +159,9 @@ function Head({
             {neutral(workflow.issue.title || workflow.issue.id)}
           </h1>
           <p className="muted">
-            {neutral(workflow.issue.id)} · <span title={workflow.worktree}>{folder(workflow.worktree)}</span>{" "}
-            · session {workflow.session_count} · changed <Ago at={workflow.updated_at} />
+            {neutral(workflow.issue.id)} ·{" "}
+            <span title={neutral(workflow.worktree)}>{folder(workflow.worktree)}</span> · session{" "}
+            {workflow.session_count} · changed <Ago at={workflow.updated_at} />
           </p>
         </div>
         <Actions progress={progress} />
@@ -207,7 +208,7 @@ function Head({
 
 function runs({ current_task_id, workflow }: WorkflowProgress): string {
   if (current_task_id) return `working on ${neutral(current_task_id)}`;
-  return `driver ${workflow.options?.driver ?? "shell"}`;
+  return `driver ${neutral(workflow.options?.driver ?? "shell")}`;
 }
 
 function Notices({ progress }: { progress: WorkflowProgress }) {

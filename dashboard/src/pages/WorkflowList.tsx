@@ -82,14 +82,14 @@ function ThreadRow({ thread }: { thread: Thread }) {
     <tr>
       <td className="title">
         <Link className="clamped" href={`/workflows/${thread.workflow_id}/snapshots/${thread.snapshot_id}`}>
-          {neutral(thread.title)}
+          {thread.title}
         </Link>
         <span className="muted clamped">
-          {thread.state} · <code>holdfast resume {neutral(thread.id)}</code>
+          {thread.state} · <code>holdfast resume {thread.id}</code>
         </span>
       </td>
-      <td data-label="Branch">{neutral(thread.branch ?? "–")}</td>
-      <td data-label="Folder" title={neutral(thread.worktree)}>
+      <td data-label="Branch">{thread.branch ?? "–"}</td>
+      <td data-label="Folder" title={thread.worktree}>
         <span className="path clamped">{folder(thread.worktree)}</span>
       </td>
       <td data-label="Changed" className="nowrap">
