@@ -5,9 +5,11 @@ from __future__ import annotations
 import hashlib
 import hmac
 import json
+import socket
 import stat
 import threading
 from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -19,9 +21,10 @@ from holdfast.base.errors import DamagedDataError, InvalidInputError, NotFoundEr
 from holdfast.project.server_token import browser_token, made_token, read_token, token_file
 from holdfast.project.settings import Settings
 from holdfast.server.auth import Credentials, _depth
+from holdfast.server.serve import HttpConnection
 from holdfast.store.sql import SqlStore
 
-from .harness import TOKEN, Served, serving
+from .harness import PATIENCE, TOKEN, Served, serving
 from .program import ServerProgram
 from .test_document import DOCUMENT
 
@@ -365,3 +368,34 @@ def test_a_file_is_sent_as_the_browser_can_read_it(
             assert answer.body.decode() == answer.headers.get("content-encoding", "plain") == expected
             assert answer.headers["content-type"].split(";")[0] in ("text/javascript", "text/html")
             assert answer.headers["vary"] == "accept-encoding"
+
+
+class Impatient(HttpConnection):
+    request_seconds = 1.5
+
+
+HEAD = f"GET /api/health HTTP/1.1\r\nHost: 127.0.0.1\r\nAuthorization: Bearer {TOKEN}\r\n"
+
+
+def test_half_a_request_does_not_keep_its_connection(
+    settings: Settings, sql_store: SqlStore, tmp_path: Path
+) -> None:
+    body = HEAD.replace("GET /api/health", "POST /api/workflows") + "Content-Length: 9\r\n\r\n{"
+    with (
+        serving(settings, home=tmp_path, http=Impatient) as served,
+        served.socket(headers={"Origin": served.url}, protocols=OFFERED) as listener,
+        ExitStack() as stack,
+    ):
+        assert listener.next()["type"] == "live"
+        connections: list[socket.socket] = []
+        for whole, half in (("", ""), ("", HEAD), ("", body), (f"{HEAD}\r\n", HEAD)):
+            opened = socket.create_connection(("127.0.0.1", served.port), PATIENCE)
+            connections.append(stack.enter_context(opened))
+            opened.sendall(whole.encode())
+            assert not whole or opened.recv(65_536).startswith(b"HTTP/1.1 200")
+            opened.sendall(half.encode())
+        for opened in connections:
+            while opened.recv(65_536):
+                pass
+        assert listener.connection.ping().wait(PATIENCE), "a WebSocket is no request that waits"
+        assert served.ask("GET", "/api/health").status == 200

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import errno
 import os
 import signal
@@ -10,6 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
+import h11
 import uvicorn
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
@@ -18,10 +20,6 @@ from holdfast.project.server_token import made_token
 from holdfast.project.settings import Settings
 from holdfast.server.app import create_app
 from holdfast.server.auth import LOOPBACK_NAMES, Credentials, is_loopback
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    import h11
 
 DEFAULT_PORT = 8421
 _BACKLOG = 2048
@@ -72,7 +70,7 @@ def serve(settings: Settings, options: Options, announce: Callable[[Address], No
     app = create_app(settings, door, starts_workers=options.starts_workers)
     config = uvicorn.Config(
         app,
-        http=_WithoutCookies,
+        http=HttpConnection,
         h11_max_incomplete_event_size=_MOST_HEADER_BYTES,
         log_config=None,
         log_level="warning",
@@ -99,12 +97,41 @@ def _nothing(_number: int, _frame: object) -> None:
     pass
 
 
-class _WithoutCookies(H11Protocol):
-    """A WebSocket's headers may be 8 kB long, which the cookies of other programs can exceed."""
+class HttpConnection(H11Protocol):
+    """Ends when it brings no request, or half of one: uvicorn waits for the rest for ever."""
+
+    request_seconds = 20.0
+    """For a request's head; between two pieces of its body."""
+    _deadline: asyncio.TimerHandle | None = None
+
+    def connection_made(self, transport: asyncio.Transport) -> None:
+        super().connection_made(transport)
+        self._set_deadline()
+
+    def data_received(self, data: bytes) -> None:
+        super().data_received(data)
+        if self.conn.their_state is not h11.IDLE:
+            self._cancel_deadline()
+        is_unfinished = self.conn.their_state in (h11.IDLE, h11.SEND_BODY)
+        if is_unfinished and self._deadline is None and self.transport.get_protocol() is self:
+            self._set_deadline()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._cancel_deadline()
+        super().connection_lost(exc)
 
     def handle_websocket_upgrade(self, event: h11.Request) -> None:
+        """Its headers may be 8 kB long, which the cookies of other programs can exceed."""
         self.headers = [(name, value) for name, value in self.headers if name != b"cookie"]
         super().handle_websocket_upgrade(event)
+
+    def _set_deadline(self) -> None:
+        self._deadline = self.loop.call_later(self.request_seconds, self.transport.close)
+
+    def _cancel_deadline(self) -> None:
+        if self._deadline is not None:
+            self._deadline.cancel()
+            self._deadline = None
 
 
 class _Server(uvicorn.Server):
