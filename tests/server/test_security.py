@@ -21,7 +21,7 @@ from holdfast.base.errors import DamagedDataError, InvalidInputError, NotFoundEr
 from holdfast.project.server_token import browser_token, made_token, read_token, token_file
 from holdfast.project.settings import Settings
 from holdfast.server.auth import Credentials, _depth
-from holdfast.server.serve import HttpConnection
+from holdfast.server.serve import HttpConnection, origin_of
 from holdfast.store.sql import SqlStore
 
 from .harness import PATIENCE, TOKEN, Served, serving
@@ -317,6 +317,49 @@ def test_a_server_for_others_answers_to_addresses_and_to_its_names(
     with serving(settings, home=tmp_path, door=door) as served:
         for host, status in (("192.168.1.7", 200), ("BOX.example.org:1", 200), ("evil.example", 403)):
             assert served.ask("GET", "/api/health", headers={"Host": host}).status == status
+
+
+def test_behind_a_proxy_the_public_address_is_its_own(
+    settings: Settings, sql_store: SqlStore, tmp_path: Path
+) -> None:
+    public = "https://box.example.org"
+    door = Credentials(TOKEN, names=frozenset({"127.0.0.1", "box.example.org"}), public_origin=public)
+    with serving(settings, home=tmp_path, door=door) as served:
+        for host in ("box.example.org", f"127.0.0.1:{served.port}"):
+            for origin, status in ((public, 422), ("https://evil.example", 403), (f"{public}:1", 403)):
+                sent = {"Host": host, "Origin": origin}
+                assert served.ask("POST", "/api/workflows", {}, headers=sent).status == status
+            with served.socket(headers={"Origin": public}, protocols=OFFERED) as listener:
+                assert listener.next()["type"] == "live"
+
+
+PUBLIC = {
+    "https://Box.example.org/": "https://box.example.org",
+    "https://box.example.org:443": "https://box.example.org",
+    "https://box.example.org:8443": "https://box.example.org:8443",
+    "https://[2001:db8::1]": "https://[2001:db8::1]",
+    "http://localhost:80": "http://localhost",
+}
+NOT_PUBLIC = (
+    "box.example.org",
+    "ftp://box.example.org",
+    "https://box.example.org/holdfast",
+    "https://box.example.org?x",
+    "https://me@box.example.org",
+    "https://box.example.org:x",
+    "https://",
+    "http://box.example.org",
+)
+
+
+def test_a_public_address_is_a_scheme_a_host_and_a_port(place: Place) -> None:
+    assert {url: origin_of(url) for url in PUBLIC} == PUBLIC
+    assert origin_of("http://box.example.org", insecure=True) == "http://box.example.org"
+    for url in NOT_PUBLIC:
+        with pytest.raises(InvalidInputError, match="--public-url"):
+            origin_of(url)
+    with ServerProgram(place, "--public-url", "https://box.example.org:8443") as program:
+        assert program.link == f"https://box.example.org:8443/#token={program.token}"
 
 
 def test_the_dashboard_comes_from_its_folder_and_nothing_else_does(

@@ -10,6 +10,7 @@ import socket
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import h11
 import uvicorn
@@ -38,6 +39,7 @@ class Options:
     tls_key: Path | None = None
     insecure: bool = False
     allow_hosts: tuple[str, ...] = ()
+    public_url: str | None = None
     starts_workers: bool = True
 
     @property
@@ -66,7 +68,7 @@ def serve(settings: Settings, options: Options, announce: Callable[[Address], No
     port = listener.getsockname()[1]
     door = _door(options, token, port)
     name = f"[{options.host}]" if ":" in options.host else options.host
-    address = Address(f"{door.scheme}://{name}:{port}", door.browser_token)
+    address = Address(door.public_origin or f"{door.scheme}://{name}:{port}", door.browser_token)
     app = create_app(settings, door, starts_workers=options.starts_workers)
     config = uvicorn.Config(
         app,
@@ -158,14 +160,44 @@ def _check(options: Options) -> None:
         )
 
 
+_DEFAULT_PORTS = {"http": 80, "https": 443}
+
+
+def origin_of(url: str, *, insecure: bool = False) -> str:
+    """As a browser names it; raises where the URL is more than that."""
+    try:
+        parts = urlsplit(url.lower())
+        port = parts.port
+    except ValueError as error:
+        raise _not_public(url, str(error)) from None
+    rest = (parts.path.strip("/"), parts.query, parts.fragment, parts.username)
+    if parts.scheme not in _DEFAULT_PORTS or not parts.hostname or any(rest):
+        raise _not_public(url, "a scheme, a host and at most a port are expected")
+    if parts.scheme == "http" and not is_loopback(parts.hostname) and not insecure:
+        raise _not_public(url, "the token would be sent unencrypted")
+    name = f"[{parts.hostname}]" if ":" in parts.hostname else parts.hostname
+    shown = "" if port in (None, _DEFAULT_PORTS[parts.scheme]) else f":{port}"
+    return f"{parts.scheme}://{name}{shown}"
+
+
+def _not_public(url: str, reason: str) -> InvalidInputError:
+    return InvalidInputError(
+        f"invalid --public-url {url}: {reason}", hint="give it as https://holdfast.example.org"
+    )
+
+
 def _door(options: Options, token: str, port: int) -> Credentials:
     names = {name.lower() for name in (*LOOPBACK_NAMES, options.host, *options.allow_hosts)}
+    public = origin_of(options.public_url, insecure=options.insecure) if options.public_url else None
+    if public:
+        names.add(urlsplit(public).hostname or "")
     return Credentials(
         token=token,
         names=frozenset(names),
         any_address=not is_loopback(options.host),
         secure=options.is_secure,
         port=port,
+        public_origin=public,
     )
 
 
