@@ -152,13 +152,17 @@ def test_two_tabs(served: Server, open_page: Open, complaints: Complaints) -> No
     for tab in (one, other):
         tab.get_by_role("link", name="Resume…").click()
         expect(tab.get_by_label("Context text")).to_be_visible()
+    one.set_viewport_size({"width": 390, "height": 860})
     one.get_by_role("button", name="Resume").click()
     task_is(one, "second", "in_progress")
     complaints.expected = ("409",)
     other.get_by_role("button", name="Resume").click()
     expect(other.get_by_role("alert")).to_contain_text("Not resumed")
     expect(other.get_by_role("alert")).to_contain_text("already running")
-    let_go(served, "second", "third")
+    let_go(served, "second")
+    task_is(one, "third", "in_progress")
+    expect(one.locator('.react-flow__node[data-id="third"]')).to_be_in_viewport(ratio=0.95)
+    let_go(served, "third")
     sees(one, "Completed")
     expect(overview.locator("tbody .status")).to_have_text("Completed")
 
