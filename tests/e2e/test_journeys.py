@@ -397,6 +397,11 @@ _TURNS = """() => {
 """What on the page could make other text read backwards, or hide it."""
 
 
+def is_readable(page: Page) -> None:
+    assert page.evaluate(_TURNS) == []
+    assert page.evaluate("() => document.documentElement.scrollWidth - window.innerWidth") <= 0
+
+
 def test_odd_texts_leave_every_page_readable(served: Server, open_page: Open) -> None:
     """And what has ended still says how far it came."""
     word, turn = "w" * 3_000, "\u202e\u2066turned"
@@ -417,29 +422,33 @@ def test_odd_texts_leave_every_page_readable(served: Server, open_page: Open) ->
     expect(rows.filter(has_text="Failed").locator(".row-progress")).to_have_text("0/2")
     for width in (1280, 900, 390):
         page.set_viewport_size({"width": width, "height": 860})
-        assert page.evaluate("() => document.documentElement.scrollWidth - window.innerWidth") <= 0
+        is_readable(page)
         for row in rows.all():
             box = row.bounding_box()
             assert box is not None
             assert box["height"] < 150, "a line fills the list"
-    assert page.evaluate(_TURNS) == []
 
     rows.get_by_role("link", name="Short").click()
     node = page.locator(".react-flow__node").first
     node.click()
     expect(page.locator(".task-output")).to_contain_text("turned")
-    for tab, ready in (("Tasks", ".task"), ("Events", ".event"), ("Sessions", ".session")):
-        assert page.evaluate(_TURNS) == []
+    for tab, ready in (
+        ("Tasks", ".task"),
+        ("Events", ".event"),
+        ("Sessions", ".session"),
+        ("Snapshots", ".title"),
+    ):
+        is_readable(page)
         page.get_by_role("tab", name=tab).click()
         expect(page.locator(ready).first).to_be_visible()
-    assert page.evaluate(_TURNS) == []
+    is_readable(page)
     page.get_by_role("link", name="Resume…").click()
     expect(page.get_by_label("Context text")).to_contain_text("turned")
-    assert page.evaluate(_TURNS) == []
+    is_readable(page)
     page.go_back()
     page.get_by_role("link", name="View snapshot").click()
     expect(page.get_by_label("Context text")).to_contain_text("turned")
-    assert page.evaluate(_TURNS) == []
+    is_readable(page)
 
     page.get_by_role("link", name="Workflows", exact=True).first.click()
     rows.get_by_role("link", name="www").click()

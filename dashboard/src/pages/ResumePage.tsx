@@ -40,7 +40,7 @@ export default function ResumePage({ id }: { id: string }) {
   const isOver = status === "completed" || status === "cancelled";
   return (
     <div className="stack">
-      <nav aria-label="Breadcrumb" className="crumbs">
+      <nav aria-label="Breadcrumb" className="crumbs clamped">
         <Link href="/">Workflows</Link> /{" "}
         <Link href={`/workflows/${id}`}>{neutral(title ?? "Workflow")}</Link>
       </nav>
