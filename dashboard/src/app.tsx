@@ -1,18 +1,19 @@
-import { Component, lazy, type ReactNode, Suspense, useEffect, useRef } from "react";
+import { Component, type ReactNode, Suspense, useEffect, useRef } from "react";
 import { Link, Route, Switch, useLocation } from "wouter";
+import { MissingPart, part } from "./lib/part";
 import { useConnectionState } from "./live/status";
 import { WorkflowList } from "./pages/WorkflowList";
 import { Empty, Failed, Loading } from "./parts/states";
 import { ThemeSwitch } from "./parts/ThemeSwitch";
 import { Toasts } from "./parts/toasts";
 
-const NewWorkflow = lazy(() => import("./pages/NewWorkflow"));
-const WorkflowDetail = lazy(() => import("./pages/WorkflowDetail"));
-const ResumePage = lazy(() => import("./pages/ResumePage"));
-const SnapshotPage = lazy(() => import("./pages/SnapshotPage"));
-const DiffPage = lazy(() => import("./pages/DiffPage"));
-const AgentSessions = lazy(() => import("./pages/AgentSessions"));
-const ServerPage = lazy(() => import("./pages/ServerPage"));
+const NewWorkflow = part(() => import("./pages/NewWorkflow"));
+const WorkflowDetail = part(() => import("./pages/WorkflowDetail"));
+const ResumePage = part(() => import("./pages/ResumePage"));
+const SnapshotPage = part(() => import("./pages/SnapshotPage"));
+const DiffPage = part(() => import("./pages/DiffPage"));
+const AgentSessions = part(() => import("./pages/AgentSessions"));
+const ServerPage = part(() => import("./pages/ServerPage"));
 
 export function App() {
   const [path] = useLocation();
@@ -126,8 +127,14 @@ class Safe extends Component<{ children: ReactNode }, { error: unknown }> {
     return { error };
   }
 
+  /** What could not be loaded once is not asked for again: only a new page does, and it knows the names of today. */
+  private readonly again = () => {
+    if (this.state.error instanceof MissingPart) location.reload();
+    else this.setState({ error: null });
+  };
+
   override render() {
     if (this.state.error === null) return this.props.children;
-    return <Failed error={this.state.error} retry={() => this.setState({ error: null })} />;
+    return <Failed error={this.state.error} retry={this.again} />;
   }
 }

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import type { Task } from "../src/api/types";
-import { layOut, NODE_HEIGHT, NODE_WIDTH, type Shape } from "../src/graph/layout";
+import { layOut, NODE_HEIGHT, NODE_WIDTH, type Shape, viewOf } from "../src/graph/layout";
 import { countByStatus, tasksNow } from "../src/graph/tasks";
 import { event, finished, randomly, started } from "./make";
 
@@ -33,6 +33,22 @@ describe("the layout", () => {
   test("puts a task behind everything it needs", () => {
     const { places } = layOut([task("d", ["b", "c"]), task("a"), task("b", ["a"]), task("c", ["b"])]);
     expect(["a", "b", "c", "d"].map((id) => places.get(id)?.layer)).toEqual([0, 1, 2, 3]);
+  });
+
+  test("opens with all that can be read, else around a task, with no void beside it", () => {
+    const chain = layOut([..."abcdef"].map((id, at, all) => task(id, all.slice(at - 1, at))));
+    const middle = { x: chain.width / 2, y: NODE_HEIGHT / 2 };
+    const large = { width: 2_000, height: 600 };
+    const small = { width: 900, height: 600 };
+    for (const id of "af") expect(viewOf(chain, large, id)).toEqual({ ...middle, zoom: 1 });
+    const views = [..."abcdef"].map((id) => viewOf(chain, small, id));
+    for (const [at, { x, y, zoom }] of views.entries()) {
+      const seen = small.width / zoom / 2;
+      const left = at * 280;
+      expect([x - seen <= left, x + seen >= left + NODE_WIDTH, y, zoom]).toEqual([true, true, middle.y, 0.9]);
+      expect(x - seen).toBeGreaterThanOrEqual(-24);
+      expect(x + seen).toBeLessThanOrEqual(chain.width + 24);
+    }
   });
 
   test("of nothing is nothing", () => {

@@ -1,7 +1,18 @@
 import { expect, describe as group, test } from "vitest";
 import type { UsageHistory } from "../src/api/types";
 import { describe } from "../src/lib/describe";
-import { ago, bytes, counted, dollars, duration, folder, percent, shortId, words } from "../src/lib/format";
+import {
+  ago,
+  bytes,
+  counted,
+  dollars,
+  duration,
+  folder,
+  moment,
+  percent,
+  shortId,
+  words,
+} from "../src/lib/format";
 import { sessionsOf } from "../src/lib/timeline";
 import { curves } from "../src/lib/usage";
 import { event, finished, START, started } from "./make";
@@ -26,6 +37,13 @@ group("formats", () => {
   ])("%d seconds ago is %s", (seconds, shown) =>
     expect(ago(new Date(START - seconds * 1000).toISOString(), START)).toBe(shown),
   );
+
+  test("a moment has its zone, and what is none shows as it is", () => {
+    const parts = new Intl.DateTimeFormat(undefined, { timeZoneName: "short" }).formatToParts(START);
+    const zone = parts.find((part) => part.type === "timeZoneName")?.value;
+    expect(moment(new Date(START).toISOString()).endsWith(` ${zone}`)).toBe(true);
+    expect(moment("yester\u202eday")).toBe("yester\ufffdday");
+  });
 
   test("small things", () => {
     expect(percent(0.856)).toBe("86 %");

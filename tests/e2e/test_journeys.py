@@ -18,6 +18,7 @@ from holdfast.model.task import Task, TaskDAG
 from holdfast.project.settings import load_settings
 from holdfast.sessions.transitions import Core
 from holdfast.store.sql import SqlStore
+from sample import make_project
 from store.samples import snapshot, workflow
 
 Open = Callable[..., Page]
@@ -151,13 +152,17 @@ def test_two_tabs(served: Server, open_page: Open, complaints: Complaints) -> No
     for tab in (one, other):
         tab.get_by_role("link", name="Resume…").click()
         expect(tab.get_by_label("Context text")).to_be_visible()
+    one.set_viewport_size({"width": 390, "height": 860})
     one.get_by_role("button", name="Resume").click()
     task_is(one, "second", "in_progress")
     complaints.expected = ("409",)
     other.get_by_role("button", name="Resume").click()
     expect(other.get_by_role("alert")).to_contain_text("Not resumed")
     expect(other.get_by_role("alert")).to_contain_text("already running")
-    let_go(served, "second", "third")
+    let_go(served, "second")
+    task_is(one, "third", "in_progress")
+    expect(one.locator('.react-flow__node[data-id="third"]')).to_be_in_viewport(ratio=0.95)
+    let_go(served, "third")
     sees(one, "Completed")
     expect(overview.locator("tbody .status")).to_have_text("Completed")
 
@@ -270,6 +275,11 @@ def test_cancel(served: Server, open_page: Open) -> None:
     page.get_by_label("Reason").fill("Not needed any more")
     page.get_by_role("button", name="Cancel the workflow").click()
     sees(page, "Cancelled")
+    expect(page.get_by_role("link", name="Resume…")).to_have_count(0)
+    page.goto(f"{page.url}/resume")
+    expect(page.get_by_text("This workflow is cancelled and cannot be resumed")).to_be_visible()
+    expect(page.get_by_label("Context text")).to_be_visible()
+    expect(page.get_by_role("button", name="Resume")).to_have_count(0)
 
 
 def test_search_and_filter(served: Server, open_page: Open) -> None:
@@ -376,3 +386,72 @@ def test_theme_is_kept(theme: str, served: Server, open_page: Open) -> None:
         page.get_by_role("button", name="Theme").click()
     page.reload()
     assert page.evaluate("() => document.documentElement.dataset.theme") == theme
+
+
+_TURNS = """() => {
+  const texts = [document.title, document.body.textContent];
+  for (const one of document.querySelectorAll("[title], [aria-label]"))
+    texts.push(one.getAttribute("title"), one.getAttribute("aria-label"));
+  return texts.filter((text) => /[\u202a-\u202e\u2066-\u2069]/.test(text ?? ""));
+}"""
+"""What on the page could make other text read backwards, or hide it."""
+
+
+def is_readable(page: Page) -> None:
+    assert page.evaluate(_TURNS) == []
+    assert page.evaluate("() => document.documentElement.scrollWidth - window.innerWidth") <= 0
+
+
+def test_odd_texts_leave_every_page_readable(served: Server, open_page: Open) -> None:
+    """And what has ended still says how far it came."""
+    word, turn = "w" * 3_000, "\u202e\u2066turned"
+    for number, (title, command) in enumerate((("Short", f"echo {turn}; exit 3"), (word, "true"))):
+        folder = make_project(served.project.parent / f"{'x' * 200}{turn}-{number}")
+        plan = {
+            "issue": {"id": f"L-{number}" * 50 + turn, "title": title + turn},
+            "tasks": [
+                {"id": f"task-{'t' * 150}{turn}", "run": command, "description": turn + word},
+                {"id": "other", "run": "true"},
+            ],
+            "constraints": [word + turn],
+        }
+        served.ask("/api/workflows", {"plan": plan, "worktree": str(folder)})
+    page = open_page(served)
+    rows = page.locator(".workflows tbody tr")
+    expect(rows.filter(has_text="Completed").locator(".row-progress")).to_have_text("2/2")
+    expect(rows.filter(has_text="Failed").locator(".row-progress")).to_have_text("0/2")
+    for width in (1280, 900, 390):
+        page.set_viewport_size({"width": width, "height": 860})
+        is_readable(page)
+        for row in rows.all():
+            box = row.bounding_box()
+            assert box is not None
+            assert box["height"] < 150, "a line fills the list"
+
+    rows.get_by_role("link", name="Short").click()
+    node = page.locator(".react-flow__node").first
+    node.click()
+    expect(page.locator(".task-output")).to_contain_text("turned")
+    for tab, ready in (
+        ("Tasks", ".task"),
+        ("Events", ".event"),
+        ("Sessions", ".session"),
+        ("Snapshots", ".title"),
+    ):
+        is_readable(page)
+        page.get_by_role("tab", name=tab).click()
+        expect(page.locator(ready).first).to_be_visible()
+    is_readable(page)
+    page.get_by_role("link", name="Resume…").click()
+    expect(page.get_by_label("Context text")).to_contain_text("turned")
+    is_readable(page)
+    page.go_back()
+    page.get_by_role("link", name="View snapshot").click()
+    expect(page.get_by_label("Context text")).to_contain_text("turned")
+    is_readable(page)
+
+    page.get_by_role("link", name="Workflows", exact=True).first.click()
+    rows.get_by_role("link", name="www").click()
+    heading = page.get_by_role("heading", level=1).bounding_box()
+    assert heading is not None
+    assert heading["height"] < 80

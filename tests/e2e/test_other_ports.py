@@ -173,3 +173,9 @@ def test_a_browser_without_the_link_is_told_how_to_get_in(
         shows_workflows(page)
         assert page.url == f"{served.url}/"
         assert page.evaluate("() => document.cookie") == ""
+        page.get_by_role("link", name="Server").click()
+        page.get_by_role("button", name="Log out").click()
+        expect(page.get_by_role("alert").first).to_contain_text("This browser is not authorised yet.")
+        page.reload()
+        expect(page.get_by_role("alert").first).to_contain_text("This browser is not authorised yet.")
+        assert page.evaluate("() => localStorage.length") == 0

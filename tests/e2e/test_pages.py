@@ -203,3 +203,24 @@ def test_no_link_no_entry(sample: Sample, browser: Browser, complaints: Complain
         expect(page.get_by_role("alert")).to_contain_text("holdfast serve", timeout=PATIENCE)
         page.screenshot(path=pictures / "not-let-in.png")
         assert faults_by_axe(page) == []
+
+
+def test_a_part_that_did_not_arrive_is_loaded_again(
+    sample: Sample, browser: Browser, complaints: Complaints
+) -> None:
+    complaints.expected = ("ERR_FAILED", "could not be loaded")
+    with browser.new_context() as context:
+        context.set_default_timeout(PATIENCE)
+        page = context.new_page()
+        complaints.watch(page)
+        page.goto(sample.server.link)
+        for part, link, shown in (("ServerPage", "Server", "h1"), ("TaskGraph", "health", ".graph")):
+            page.route(f"**/assets/{part}-*", lambda route: route.abort())
+            page.get_by_role("link", name=link).first.click()
+            alert = page.get_by_role("alert")
+            expect(alert).to_contain_text("A part of this page could not be loaded.", timeout=PATIENCE)
+            page.unroute_all()
+            alert.get_by_role("button", name="Try again").click()
+            page.locator(shown).wait_for()
+            expect(alert).to_have_count(0)
+            page.get_by_role("link", name="Workflows", exact=True).click()

@@ -18,7 +18,7 @@ from websockets.typing import Subprotocol
 from holdfast.project.settings import Settings
 from holdfast.server.app import create_app
 from holdfast.server.auth import Credentials
-from holdfast.server.serve import listening_socket
+from holdfast.server.serve import HttpConnection, listening_socket
 
 TOKEN = "token-of-the-tests-0123456789abcdefghijklmn"  # noqa: S105
 PATIENCE = 60.0
@@ -133,7 +133,12 @@ class Listener:
 
 @contextmanager
 def serving(
-    settings: Settings, *, home: Path, door: Credentials | None = None, **options: Any
+    settings: Settings,
+    *,
+    home: Path,
+    door: Credentials | None = None,
+    http: type[HttpConnection] = HttpConnection,
+    **options: Any,
 ) -> Generator[Served]:
     """No worker is started unless asked for: what runs is the tests' own."""
     options.setdefault("starts_workers", False)
@@ -142,6 +147,7 @@ def serving(
     server = uvicorn.Server(
         uvicorn.Config(
             app,
+            http=http,
             log_config=None,
             log_level="error",
             ws_per_message_deflate=False,

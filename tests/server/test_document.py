@@ -34,6 +34,13 @@ def test_every_error_has_the_one_shape(operation: dict[str, Any]) -> None:
         assert schema == {"$ref": "#/components/schemas/ErrorResponse"}
 
 
+def test_every_schema_has_a_name_of_its_own() -> None:
+    """Generators make a class of each and leave out the second of a name, with all that uses it."""
+    schemas = DOCUMENT["components"]["schemas"]
+    assert [name for name, schema in schemas.items() if schema.get("title", name) != name] == []
+    assert len({name.casefold() for name in schemas}) == len(schemas)
+
+
 def test_what_a_websocket_sends_is_described() -> None:
     kinds = {
         option["$ref"].rpartition("/")[2]

@@ -5,9 +5,11 @@ from __future__ import annotations
 import hashlib
 import hmac
 import json
+import socket
 import stat
 import threading
 from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -19,9 +21,10 @@ from holdfast.base.errors import DamagedDataError, InvalidInputError, NotFoundEr
 from holdfast.project.server_token import browser_token, made_token, read_token, token_file
 from holdfast.project.settings import Settings
 from holdfast.server.auth import Credentials, _depth
+from holdfast.server.serve import HttpConnection, origin_of
 from holdfast.store.sql import SqlStore
 
-from .harness import TOKEN, Served, serving
+from .harness import PATIENCE, TOKEN, Served, serving
 from .program import ServerProgram
 from .test_document import DOCUMENT
 
@@ -316,6 +319,49 @@ def test_a_server_for_others_answers_to_addresses_and_to_its_names(
             assert served.ask("GET", "/api/health", headers={"Host": host}).status == status
 
 
+def test_behind_a_proxy_the_public_address_is_its_own(
+    settings: Settings, sql_store: SqlStore, tmp_path: Path
+) -> None:
+    public = "https://box.example.org"
+    door = Credentials(TOKEN, names=frozenset({"127.0.0.1", "box.example.org"}), public_origin=public)
+    with serving(settings, home=tmp_path, door=door) as served:
+        for host in ("box.example.org", f"127.0.0.1:{served.port}"):
+            for origin, status in ((public, 422), ("https://evil.example", 403), (f"{public}:1", 403)):
+                sent = {"Host": host, "Origin": origin}
+                assert served.ask("POST", "/api/workflows", {}, headers=sent).status == status
+            with served.socket(headers={"Origin": public}, protocols=OFFERED) as listener:
+                assert listener.next()["type"] == "live"
+
+
+PUBLIC = {
+    "https://Box.example.org/": "https://box.example.org",
+    "https://box.example.org:443": "https://box.example.org",
+    "https://box.example.org:8443": "https://box.example.org:8443",
+    "https://[2001:db8::1]": "https://[2001:db8::1]",
+    "http://localhost:80": "http://localhost",
+}
+NOT_PUBLIC = (
+    "box.example.org",
+    "ftp://box.example.org",
+    "https://box.example.org/holdfast",
+    "https://box.example.org?x",
+    "https://me@box.example.org",
+    "https://box.example.org:x",
+    "https://",
+    "http://box.example.org",
+)
+
+
+def test_a_public_address_is_a_scheme_a_host_and_a_port(place: Place) -> None:
+    assert {url: origin_of(url) for url in PUBLIC} == PUBLIC
+    assert origin_of("http://box.example.org", insecure=True) == "http://box.example.org"
+    for url in NOT_PUBLIC:
+        with pytest.raises(InvalidInputError, match="--public-url"):
+            origin_of(url)
+    with ServerProgram(place, "--public-url", "https://box.example.org:8443") as program:
+        assert program.link == f"https://box.example.org:8443/#token={program.token}"
+
+
 def test_the_dashboard_comes_from_its_folder_and_nothing_else_does(
     settings: Settings, sql_store: SqlStore, tmp_path: Path
 ) -> None:
@@ -332,6 +378,9 @@ def test_the_dashboard_comes_from_its_folder_and_nothing_else_does(
         script = served.ask("GET", "/assets/app-1a2b.js", token=None)
         assert "immutable" in script.headers["cache-control"]
         assert "javascript" in script.headers["content-type"]
+        for path in ("/assets/app-0000.js", "/favicon.ico", "/workflows/old.js"):
+            missing = served.ask("GET", path, token=None)
+            assert (missing.status, missing.code) == (404, "not_found")
         for path in ("/../secret", "/%2e%2e/secret", "/..%2fsecret", "/link", "//etc/passwd", "/assets/%00"):
             assert b"secret" not in served.ask("GET", path, token=None).body
             assert b"root:" not in served.ask("GET", path, token=None).body
@@ -340,3 +389,56 @@ def test_the_dashboard_comes_from_its_folder_and_nothing_else_does(
 def test_without_a_dashboard_a_page_says_so(settings: Settings, sql_store: SqlStore, tmp_path: Path) -> None:
     with serving(settings, home=tmp_path, files=tmp_path / "none") as served:
         assert b"dashboard is not included" in served.ask("GET", "/", token=None).body
+
+
+@pytest.mark.parametrize("name", ["app.js", "index.html"])
+def test_a_file_is_sent_as_the_browser_can_read_it(
+    name: str, settings: Settings, sql_store: SqlStore, tmp_path: Path
+) -> None:
+    for ending, content in (("", "plain"), (".br", "br"), (".gz", "gzip")):
+        (tmp_path / f"index.html{ending}").write_text(content)
+        (tmp_path / f"app.js{ending}").write_text(content)
+    with serving(settings, home=tmp_path, files=tmp_path) as served:
+        for accepted, expected in (
+            ("gzip, deflate, br, zstd", "br"),
+            ("GZIP;q=0.5", "gzip"),
+            ("br;q=0, gzip;q=1.0", "gzip"),
+            ("gzip;q=0.000", "plain"),
+            ("identity", "plain"),
+            ("", "plain"),
+        ):
+            answer = served.ask("GET", f"/{name}", token=None, headers={"Accept-Encoding": accepted})
+            assert answer.body.decode() == answer.headers.get("content-encoding", "plain") == expected
+            assert answer.headers["content-type"].split(";")[0] in ("text/javascript", "text/html")
+            assert answer.headers["vary"] == "accept-encoding"
+
+
+class Impatient(HttpConnection):
+    request_seconds = 1.5
+
+
+HEAD = f"GET /api/health HTTP/1.1\r\nHost: 127.0.0.1\r\nAuthorization: Bearer {TOKEN}\r\n"
+
+
+def test_half_a_request_does_not_keep_its_connection(
+    settings: Settings, sql_store: SqlStore, tmp_path: Path
+) -> None:
+    body = HEAD.replace("GET /api/health", "POST /api/workflows") + "Content-Length: 9\r\n\r\n{"
+    with (
+        serving(settings, home=tmp_path, http=Impatient) as served,
+        served.socket(headers={"Origin": served.url}, protocols=OFFERED) as listener,
+        ExitStack() as stack,
+    ):
+        assert listener.next()["type"] == "live"
+        connections: list[socket.socket] = []
+        for whole, half in (("", ""), ("", HEAD), ("", body), (f"{HEAD}\r\n", HEAD)):
+            opened = socket.create_connection(("127.0.0.1", served.port), PATIENCE)
+            connections.append(stack.enter_context(opened))
+            opened.sendall(whole.encode())
+            assert not whole or opened.recv(65_536).startswith(b"HTTP/1.1 200")
+            opened.sendall(half.encode())
+        for opened in connections:
+            while opened.recv(65_536):
+                pass
+        assert listener.connection.ping().wait(PATIENCE), "a WebSocket is no request that waits"
+        assert served.ask("GET", "/api/health").status == 200

@@ -1,5 +1,6 @@
 /** The server's API, typed by its own document. */
 import createClient from "openapi-fetch";
+import { neutral, neutralAll } from "../lib/format";
 import type { ErrorDetail, paths } from "./schema";
 import { authorization } from "./token";
 
@@ -12,11 +13,11 @@ export class ApiError extends Error {
   readonly confirm: ErrorDetail["confirm"];
 
   constructor(status: number, detail: Partial<ErrorDetail>) {
-    super(detail.message ?? `The server answered with ${status}.`);
+    super(neutral(detail.message ?? `The server answered with ${status}.`));
     this.name = "ApiError";
     this.status = status;
     this.code = detail.code ?? "unknown";
-    this.hint = detail.hint ?? null;
+    this.hint = neutral(detail.hint ?? "") || null;
     this.faults = detail.faults ?? [];
     this.confirm = detail.confirm ?? null;
   }
@@ -58,6 +59,11 @@ export async function answered<T>(call: Promise<Answer<T>>): Promise<T> {
   }
   if (!answer.response.ok) throw new ApiError(answer.response.status, detailOf(answer.error));
   return answer.data as T;
+}
+
+/** The same of what is only ever shown. What is sent back, as a task's id is, is made neutral where it is shown. */
+export async function toShow<T>(call: Promise<Answer<T>>): Promise<T> {
+  return neutralAll(await answered(call));
 }
 
 function detailOf(body: unknown): Partial<ErrorDetail> {

@@ -1,6 +1,6 @@
 /** Every question the pages ask, each under one key. */
 import { infiniteQueryOptions, type QueryClient, queryOptions } from "@tanstack/react-query";
-import { answered, api } from "./client";
+import { answered, api, toShow } from "./client";
 import type { WorkflowStatus } from "./types";
 
 const PAGE = 50;
@@ -88,15 +88,14 @@ export const usageOf = (id: string) =>
 export const snapshotsOf = (id: string) =>
   queryOptions({
     queryKey: [...keys.workflow(id), "snapshots"],
-    queryFn: ({ signal }) =>
-      answered(api.GET("/api/workflows/{workflow_id}/snapshots", { ...of(id), signal })),
+    queryFn: ({ signal }) => toShow(api.GET("/api/workflows/{workflow_id}/snapshots", { ...of(id), signal })),
   });
 
 export const snapshot = (id: string, snapshotId: string) =>
   queryOptions({
     queryKey: [...keys.workflow(id), "snapshot", snapshotId],
     queryFn: ({ signal }) =>
-      answered(
+      toShow(
         api.GET("/api/workflows/{workflow_id}/snapshots/{snapshot_id}", {
           ...within(id, snapshotId),
           signal,
@@ -108,7 +107,7 @@ export const contextOf = (id: string, snapshotId: string) =>
   queryOptions({
     queryKey: [...keys.workflow(id), "snapshot", snapshotId, "context"],
     queryFn: ({ signal }) =>
-      answered(
+      toShow(
         api.GET("/api/workflows/{workflow_id}/snapshots/{snapshot_id}/context", {
           ...within(id, snapshotId),
           signal,
@@ -120,7 +119,7 @@ export const journalOf = (id: string, snapshotId: string) =>
   queryOptions({
     queryKey: [...keys.workflow(id), "snapshot", snapshotId, "journal"],
     queryFn: ({ signal }) =>
-      answered(
+      toShow(
         api.GET("/api/workflows/{workflow_id}/snapshots/{snapshot_id}/journal", {
           ...within(id, snapshotId),
           signal,
@@ -132,7 +131,7 @@ export const resumePreview = (id: string, options: { snapshotId: string | null; 
   queryOptions({
     queryKey: [...keys.workflow(id), "resume-preview", options],
     queryFn: ({ signal }) =>
-      answered(
+      toShow(
         api.GET("/api/workflows/{workflow_id}/resume/preview", {
           params: {
             path: { workflow_id: id },
@@ -153,12 +152,12 @@ export const diffOf = (before: string, after: string) =>
   queryOptions({
     queryKey: ["diff", before, after],
     queryFn: ({ signal }) =>
-      answered(api.GET("/api/snapshots/diff", { params: { query: { before, after } }, signal })),
+      toShow(api.GET("/api/snapshots/diff", { params: { query: { before, after } }, signal })),
   });
 
 export const openThreads = queryOptions({
   queryKey: ["threads"],
-  queryFn: ({ signal }) => answered(api.GET("/api/threads", { signal })),
+  queryFn: ({ signal }) => toShow(api.GET("/api/threads", { signal })),
   staleTime: 30_000,
   refetchInterval: 60_000,
 });
@@ -187,7 +186,7 @@ export const sessionContext = (sessionId: string, project: string | null) =>
   queryOptions({
     queryKey: ["sessions", project, sessionId, "context"],
     queryFn: ({ signal }) =>
-      answered(
+      toShow(
         api.GET("/api/sessions/{session_id}/context", {
           params: { path: { session_id: sessionId }, query: project ? { project } : {} },
           signal,

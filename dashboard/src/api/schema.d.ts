@@ -2030,36 +2030,6 @@ export interface components {
             /** Title */
             title: string;
         };
-        /**
-         * Issue
-         * @description What the work is for, as its author wrote it.
-         */
-        "Issue-Input": {
-            /**
-             * Description
-             * @default
-             */
-            description: string;
-            /** Id */
-            id: string;
-            /** Title */
-            title: string;
-        };
-        /**
-         * Issue
-         * @description What the work is for, as its author wrote it.
-         */
-        "Issue-Output": {
-            /**
-             * Description
-             * @default
-             */
-            description: string;
-            /** Id */
-            id: string;
-            /** Title */
-            title: string;
-        };
         /** Journal */
         Journal: {
             /**
@@ -2265,7 +2235,7 @@ export interface components {
             exhaustion_at?: number | null;
             /** Force After */
             force_after?: number | null;
-            issue: components["schemas"]["Issue-Input"];
+            issue: components["schemas"]["PlanIssue"];
             /** Keep Going */
             keep_going?: boolean | null;
             /** Parallel */
@@ -2284,6 +2254,21 @@ export interface components {
             tasks: components["schemas"]["PlanTask"][];
             /** Timeout */
             timeout?: number | null;
+        };
+        /**
+         * PlanIssue
+         * @description What the work of a plan is for.
+         */
+        PlanIssue: {
+            /**
+             * Description
+             * @default
+             */
+            description: string;
+            /** Id */
+            id: string;
+            /** Title */
+            title: string;
         };
         /**
          * PlanTask
@@ -3697,7 +3682,7 @@ export interface components {
             created_at: string;
             /** Id */
             id: string;
-            issue: components["schemas"]["Issue-Output"];
+            issue: components["schemas"]["Issue"];
             /**
              * @default {
              *       "driver": "shell",
@@ -3764,7 +3749,7 @@ export interface components {
              * @default []
              */
             constraints: string[];
-            issue: components["schemas"]["Issue-Output"];
+            issue: components["schemas"]["Issue"];
             /**
              * @default {
              *       "tasks": []
@@ -4050,8 +4035,6 @@ export type Health = components['schemas']['Health'];
 export type IncrementalPause = components['schemas']['IncrementalPause'];
 export type Insight = components['schemas']['Insight'];
 export type Issue = components['schemas']['Issue'];
-export type IssueInput = components['schemas']['Issue-Input'];
-export type IssueOutput = components['schemas']['Issue-Output'];
 export type Journal = components['schemas']['Journal'];
 export type LastStep = components['schemas']['LastStep'];
 export type Levels = components['schemas']['Levels'];
@@ -4062,6 +4045,7 @@ export type PauseRequested = components['schemas']['PauseRequested'];
 export type PauseWorkflow = components['schemas']['PauseWorkflow'];
 export type PingMessage = components['schemas']['PingMessage'];
 export type PlanDocument = components['schemas']['PlanDocument'];
+export type PlanIssue = components['schemas']['PlanIssue'];
 export type PlanTask = components['schemas']['PlanTask'];
 export type Precedent = components['schemas']['Precedent'];
 export type ProjectList = components['schemas']['ProjectList'];

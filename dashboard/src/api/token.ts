@@ -45,6 +45,15 @@ export async function accept(found: string): Promise<void> {
   }
 }
 
+export function forget(): void {
+  remembered = "";
+  try {
+    localStorage.removeItem(NAME);
+  } catch {
+    // nothing was kept
+  }
+}
+
 async function isRight(found: string): Promise<boolean> {
   try {
     const headers = { Authorization: `Bearer ${found}` };

@@ -13,19 +13,16 @@ import {
 } from "@xyflow/react";
 import "@xyflow/react/dist/style.css";
 import { useQuery } from "@tanstack/react-query";
-import { memo, useCallback, useMemo, useRef, useState } from "react";
+import { memo, useCallback, useEffect, useMemo, useRef, useState } from "react";
 import { outputOf } from "../api/queries";
 import type { Task } from "../api/types";
 import { neutral, words } from "../lib/format";
 import { useTheme } from "../lib/use-theme";
 import { Facts, Status } from "../parts/bits";
 import { Empty } from "../parts/states";
-import { layOut, NODE_HEIGHT, NODE_WIDTH, type Shape } from "./layout";
+import { layOut, NODE_HEIGHT, NODE_WIDTH, type Shape, viewOf } from "./layout";
 
 type TaskNode = Node<{ task: Task }, "task">;
-
-/** Smaller than this nobody reads it: start where the work is, not with all of it. */
-const READABLE = 0.6;
 
 /** From here on zooming out stops earlier: all of it at once would be neither readable nor light. */
 const LARGE = 500;
@@ -52,17 +49,18 @@ export default function TaskGraph({ id, tasks }: { id: string; tasks: readonly T
   const nodes = useNodes(tasks, layout, chosen);
   const edges = useEdges(layout);
   const box = useRef<HTMLElement>(null);
-  const start = useCallback(
-    (flow: ReactFlowInstance<TaskNode, Edge>) => {
-      const { clientWidth, clientHeight } = box.current as HTMLElement;
-      const whole = 0.9 * Math.min(clientWidth / layout.width, clientHeight / layout.height);
-      const focus = focused(tasks);
-      const place = focus && layout.places.get(focus.id);
-      if (whole >= READABLE || !place) void flow.fitView({ maxZoom: 1, padding: 0.05 });
-      else void flow.setCenter(place.x + NODE_WIDTH / 2, place.y + NODE_HEIGHT / 2, { zoom: 0.8 });
-    },
-    [tasks, layout],
-  );
+  const [flow, setFlow] = useState<ReactFlowInstance<TaskNode, Edge> | null>(null);
+  const isMoved = useRef(false);
+  const seenLast = useRef<string | null>(null);
+  const focus = focused(tasks)?.id ?? seenLast.current ?? tasks[0]?.id;
+  // Follows the work until somebody looks elsewhere; what is over stays where it was seen.
+  useEffect(() => {
+    if (!flow || !box.current || focus === undefined || isMoved.current) return;
+    seenLast.current = focus;
+    const { clientWidth: width, clientHeight: height } = box.current;
+    const { x, y, zoom } = viewOf(layout, { width, height }, focus);
+    void flow.setCenter(x, y, { zoom });
+  }, [flow, layout, focus]);
   const select = useCallback((changes: readonly NodeChange<TaskNode>[]) => {
     for (const change of changes) {
       if (change.type !== "select") continue;
@@ -89,7 +87,10 @@ export default function TaskGraph({ id, tasks }: { id: string; tasks: readonly T
           elementsSelectable
           minZoom={tasks.length > LARGE ? 0.3 : 0.15}
           maxZoom={1.5}
-          onInit={start}
+          onInit={setFlow}
+          onMoveStart={(event) => {
+            if (event) isMoved.current = true; // by a person, not by this page
+          }}
           onNodesChange={select}
           colorMode={theme}
           proOptions={OPTIONS}
@@ -104,10 +105,10 @@ export default function TaskGraph({ id, tasks }: { id: string; tasks: readonly T
   );
 }
 
-/** Where somebody wants to look first: at what runs, else at what failed, else at what comes next. */
+/** Where somebody wants to look: at what runs, else at what failed, else at what comes next. */
 function focused(tasks: readonly Task[]): Task | undefined {
   const first = (status: string) => tasks.find((task) => task.status === status);
-  return first("in_progress") ?? first("failed") ?? first("blocked") ?? first("pending") ?? tasks[0];
+  return first("in_progress") ?? first("failed") ?? first("blocked") ?? first("pending");
 }
 
 /** Statuses change all the time, the shape of a plan does not. */
@@ -156,7 +157,7 @@ function useNodes(
         measured: SIZE,
         handles: HANDLES,
         selected,
-        ariaLabel: `${task.id}: ${words(task.status ?? "pending")}. ${task.description}`,
+        ariaLabel: neutral(`${task.id}: ${words(task.status ?? "pending")}. ${task.description}`),
       };
       known.set(task.id, node);
       return node;
@@ -184,7 +185,7 @@ function TaskBox({ data: { task } }: NodeProps<TaskNode>) {
 
 function TaskPanel({ id, task, onClose }: { id: string; task: Task; onClose: () => void }) {
   return (
-    <aside className="task-panel" aria-label={`Task ${task.id}`}>
+    <aside className="task-panel" aria-label={`Task ${neutral(task.id)}`}>
       <div className="row spread">
         <h2>{neutral(task.id)}</h2>
         <button type="button" className="quiet" aria-label="Close" onClick={onClose}>
@@ -199,7 +200,7 @@ function TaskPanel({ id, task, onClose }: { id: string; task: Task; onClose: () 
           ["Attempts", (task.attempts ?? 0) > 1 ? task.attempts : null],
           ["Approval", task.approval ? "required before it starts" : null],
           ["After", neutral(task.depends_on?.join(", ") ?? "")],
-          ["Driver", task.driver],
+          ["Driver", neutral(task.driver ?? "")],
           ["Command", task.run && <code>{neutral(task.run)}</code>],
           ["Prompt", neutral(task.prompt ?? "")],
         ]}

@@ -55,6 +55,34 @@ export function layOut(tasks: readonly Shape[]): Layout {
   };
 }
 
+/** Labels have 12 px: smaller than this nobody reads them. */
+const READABLE = 0.9;
+const MARGIN = 24;
+
+interface Size {
+  readonly width: number;
+  readonly height: number;
+}
+
+/** The middle of what is in view: all of it where that can be read, else what is around a task and no void beside it. */
+export function viewOf(layout: Layout, box: Size, id: string): { x: number; y: number; zoom: number } {
+  const whole = Math.min(box.width / (layout.width + 2 * MARGIN), box.height / (layout.height + 2 * MARGIN));
+  const zoom = Math.min(1, Math.max(READABLE, whole));
+  const place = layout.places.get(id) ?? { x: 0, y: 0 };
+  const top = (NODE_HEIGHT - layout.height) / 2;
+  return {
+    x: within(place.x + NODE_WIDTH / 2, 0, layout.width, box.width / zoom),
+    y: within(place.y + NODE_HEIGHT / 2, top, top + layout.height, box.height / zoom),
+    zoom,
+  };
+}
+
+function within(wanted: number, from: number, to: number, seen: number): number {
+  const least = from - MARGIN + seen / 2;
+  const most = to + MARGIN - seen / 2;
+  return least > most ? (from + to) / 2 : Math.min(most, Math.max(least, wanted));
+}
+
 function rowsAtMost(count: number): number {
   return Math.max(12, Math.ceil(Math.sqrt(count) * 1.2));
 }

@@ -11,8 +11,15 @@ const UNITS: [Intl.RelativeTimeFormatUnit, number][] = [
 const relative = new Intl.RelativeTimeFormat("en", { numeric: "auto" });
 const whole = new Intl.NumberFormat("en");
 const compact = new Intl.NumberFormat("en", { notation: "compact", maximumFractionDigits: 1 });
-const dateTime = new Intl.DateTimeFormat(undefined, { dateStyle: "medium", timeStyle: "medium" });
-const clock = new Intl.DateTimeFormat(undefined, { hour: "2-digit", minute: "2-digit", second: "2-digit" });
+const time = { hour: "2-digit", minute: "2-digit", second: "2-digit" } as const;
+const dateTime = new Intl.DateTimeFormat(undefined, {
+  year: "numeric",
+  month: "short",
+  day: "numeric",
+  ...time,
+  timeZoneName: "short",
+});
+const clock = new Intl.DateTimeFormat(undefined, time);
 
 export function ago(moment: string, now: number): string {
   const seconds = (Date.parse(moment) - now) / 1000;
@@ -22,9 +29,13 @@ export function ago(moment: string, now: number): string {
   return "just now";
 }
 
+/** With its zone. What is no moment, as an agent may have written one, shows as it is. */
 export function moment(at: string): string {
-  return dateTime.format(new Date(at));
+  return Number.isNaN(Date.parse(at)) ? neutral(at) : dateTime.format(new Date(at));
 }
+
+/** Of every time of day on the page. */
+export const ZONE = clock.resolvedOptions().timeZone;
 
 export function timeOfDay(at: string): string {
   return clock.format(new Date(at));
@@ -75,8 +86,8 @@ export function bytes(size: number): string {
 
 /** The last parts of a path: the start is the same for everything on a machine. */
 export function folder(path: string): string {
-  const parts = path.split("/").filter(Boolean);
-  return parts.length <= 2 ? path : `…/${parts.slice(-2).join("/")}`;
+  const parts = neutral(path).split("/").filter(Boolean);
+  return parts.length <= 2 ? neutral(path) : `…/${parts.slice(-2).join("/")}`;
 }
 
 export function words(name: string): string {
@@ -92,6 +103,11 @@ const STEERS =
 /** Text of others: what it says is all that it does. */
 export function neutral(text: string): string {
   return text.replace(STEERS, "\ufffd");
+}
+
+/** All texts in an answer. */
+export function neutralAll<T>(value: T): T {
+  return JSON.parse(JSON.stringify(value), (_, one) => (typeof one === "string" ? neutral(one) : one));
 }
 
 /** The end of an id: its start is the time, the same for everything of an hour. */

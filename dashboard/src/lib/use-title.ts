@@ -1,7 +1,8 @@
 import { useEffect } from "react";
+import { neutral } from "./format";
 
 export function useTitle(title: string): void {
   useEffect(() => {
-    document.title = `${title} · Holdfast`;
+    document.title = `${neutral(title)} · Holdfast`;
   }, [title]);
 }

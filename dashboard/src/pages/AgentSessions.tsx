@@ -3,7 +3,7 @@ import { useState } from "react";
 import { useSearchParams } from "wouter";
 import { agentSessions, projects, sessionContext } from "../api/queries";
 import type { AgentSession } from "../api/types";
-import { bytes, counted, words } from "../lib/format";
+import { bytes, counted, neutral, words } from "../lib/format";
 import { useTitle } from "../lib/use-title";
 import { Ago } from "../parts/bits";
 import { ContextView, CostLine } from "../parts/ContextView";
@@ -39,7 +39,7 @@ export default function AgentSessions() {
             <option value="">the server's project</option>
             {known.data?.projects.map((one) => (
               <option key={one} value={one}>
-                {one}
+                {neutral(one)}
               </option>
             ))}
           </select>
@@ -50,7 +50,7 @@ export default function AgentSessions() {
       {first && found.length === 0 && (
         <Empty title="No agent sessions in this project.">
           <p>
-            Searched in <code>{first.project}</code>.
+            Searched in <code>{neutral(first.project)}</code>.
           </p>
         </Empty>
       )}
@@ -98,9 +98,9 @@ function SessionItem({
       <div className="row spread wrap">
         <div className="session-title">
           <span className="tag">{words(session.agent)}</span>{" "}
-          <strong>{session.title ?? session.session_id}</strong>
+          <strong>{neutral(session.title ?? session.session_id)}</strong>
           <p className="muted">
-            <code>{session.session_id}</code> · changed <Ago at={session.updated} />
+            <code>{neutral(session.session_id)}</code> · changed <Ago at={session.updated} />
             {session.size != null && ` · ${bytes(session.size)}`}
           </p>
         </div>

@@ -4,7 +4,7 @@ import { Link, useLocation } from "wouter";
 import { ApiError, answered, api } from "../api/client";
 import { progressOf, refresh, resumePreview, serverSettings, snapshotsOf } from "../api/queries";
 import type { ResumePreview } from "../api/types";
-import { counted, moment } from "../lib/format";
+import { counted, moment, neutral } from "../lib/format";
 import { useTitle } from "../lib/use-title";
 import { Facts, ForeignText } from "../parts/bits";
 import { ContextText, CostLine, FidelityReport } from "../parts/ContextView";
@@ -37,15 +37,19 @@ export default function ResumePage({ id }: { id: string }) {
   const title = progress.data?.workflow.issue.title;
   useTitle(title ? `Resume ${title}` : "Resume");
   const status = progress.data?.workflow.status;
+  const isOver = status === "completed" || status === "cancelled";
   return (
     <div className="stack">
-      <nav aria-label="Breadcrumb" className="crumbs">
-        <Link href="/">Workflows</Link> / <Link href={`/workflows/${id}`}>{title ?? "Workflow"}</Link>
+      <nav aria-label="Breadcrumb" className="crumbs clamped">
+        <Link href="/">Workflows</Link> /{" "}
+        <Link href={`/workflows/${id}`}>{neutral(title ?? "Workflow")}</Link>
       </nav>
       <h1>Resume</h1>
       {status && status !== "paused" && status !== "failed" && !progress.data?.abandoned && (
         <p className="notice warn" role="status">
-          This workflow is not paused (it is {status.replace("_", " ")}): this is what a resume would read.
+          {isOver
+            ? `This workflow is ${status} and cannot be resumed: this is what its record holds for another session.`
+            : `This workflow is not paused (it is ${status.replace("_", " ")}): this is what a resume would read.`}
         </p>
       )}
       <Shown query={preview} what="what the next session will read">
@@ -53,8 +57,8 @@ export default function ResumePage({ id }: { id: string }) {
           <div className="columns">
             <div className="stack">
               {data.snapshot && <Drift answer={data} />}
-              <Plan data={data} />
-              <ResumeForm id={id} data={data} snapshotId={snapshotId}>
+              {!isOver && <Plan data={data} />}
+              <ResumeForm id={id} data={data} snapshotId={snapshotId} isOver={isOver}>
                 <label>
                   <span>Resume from</span>
                   <select
@@ -125,11 +129,13 @@ function ResumeForm({
   id,
   data,
   snapshotId,
+  isOver,
   children,
 }: {
   id: string;
   data: ResumePreview;
   snapshotId: string | null;
+  isOver: boolean;
   children: React.ReactNode;
 }) {
   const [message, setMessage] = useState("");
@@ -154,6 +160,7 @@ function ResumeForm({
     event.preventDefault();
     resume.mutate(null);
   };
+  if (isOver) return <div className="card stack">{children}</div>;
   const { hint, confirm } = resume.error instanceof ApiError ? resume.error : {};
   return (
     <form className="card stack" onSubmit={submit}>

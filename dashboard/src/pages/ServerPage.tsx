@@ -1,5 +1,6 @@
 import { useQuery } from "@tanstack/react-query";
 import { health, serverSettings, stats, workflowStats } from "../api/queries";
+import { forget } from "../api/token";
 import type { ProjectStats, WorkflowStats } from "../api/types";
 import { count, duration, percent, words } from "../lib/format";
 import { useTitle } from "../lib/use-title";
@@ -60,6 +61,14 @@ export default function ServerPage() {
             )}
           </Shown>
         </Section>
+        <Section title="This browser">
+          <p className="muted">
+            It keeps the token of the link that let it in. After logging out, that link lets it in again.
+          </p>
+          <button type="button" onClick={logOut}>
+            Log out
+          </button>
+        </Section>
         <Section title="Task statistics">
           <Shown query={experience} what="statistics">
             {(data) => <Experience data={data} />}
@@ -73,6 +82,12 @@ export default function ServerPage() {
       </div>
     </div>
   );
+}
+
+/** A new page forgets all that was shown, and closes the connection for events. */
+function logOut() {
+  forget();
+  location.assign("/");
 }
 
 function Experience({ data }: { data: WorkflowStats }) {

@@ -1,10 +1,11 @@
 import { useQuery, useQueryClient } from "@tanstack/react-query";
-import { type KeyboardEvent, lazy, Suspense, useEffect, useMemo } from "react";
+import { type KeyboardEvent, Suspense, useEffect, useMemo } from "react";
 import { Link, useLocation } from "wouter";
 import { keys, progressOf, snapshotsOf, tasksOf, usageOf } from "../api/queries";
 import type { UsageHistory, WorkflowEvent, WorkflowProgress } from "../api/types";
 import { countByStatus, tasksNow } from "../graph/tasks";
 import { count, dollars, duration, folder, neutral, percent, short } from "../lib/format";
+import { part } from "../lib/part";
 import { useTitle } from "../lib/use-title";
 import { useEvents, useNews } from "../live/use-events";
 import { Actions } from "../parts/Actions";
@@ -16,8 +17,8 @@ import { SnapshotList } from "../parts/SnapshotList";
 import { Failed, Loading, Shown } from "../parts/states";
 import { TaskTable } from "../parts/TaskTable";
 
-const TaskGraph = lazy(() => import("../graph/TaskGraph"));
-const UsagePlot = lazy(() => import("../parts/UsagePlot"));
+const TaskGraph = part(() => import("../graph/TaskGraph"));
+const UsagePlot = part(() => import("../parts/UsagePlot"));
 
 const TABS = [
   ["graph", "Graph"],
@@ -62,7 +63,7 @@ export default function WorkflowDetail({ id, tab }: { id: string; tab: string | 
     () => (tasks.data ? tasksNow(tasks.data.tasks, tasks.data.seq, following.stream.events) : null),
     [tasks.data, following.stream.events],
   );
-  useTitle(neutral(progress.data?.workflow.issue.title ?? "Workflow"));
+  useTitle(progress.data?.workflow.issue.title ?? "Workflow");
   if (!progress.data) {
     if (progress.isError) return <Failed error={progress.error} retry={() => void progress.refetch()} />;
     return <Loading what="workflow" />;
@@ -154,10 +155,13 @@ function Head({
     <>
       <div className="head">
         <div className="head-title">
-          <h1>{neutral(workflow.issue.title || workflow.issue.id)}</h1>
+          <h1 className="clamped" title={neutral(workflow.issue.title)}>
+            {neutral(workflow.issue.title || workflow.issue.id)}
+          </h1>
           <p className="muted">
-            {neutral(workflow.issue.id)} · <span title={workflow.worktree}>{folder(workflow.worktree)}</span>{" "}
-            · session {workflow.session_count} · changed <Ago at={workflow.updated_at} />
+            {neutral(workflow.issue.id)} ·{" "}
+            <span title={neutral(workflow.worktree)}>{folder(workflow.worktree)}</span> · session{" "}
+            {workflow.session_count} · changed <Ago at={workflow.updated_at} />
           </p>
         </div>
         <Actions progress={progress} />
@@ -204,7 +208,7 @@ function Head({
 
 function runs({ current_task_id, workflow }: WorkflowProgress): string {
   if (current_task_id) return `working on ${neutral(current_task_id)}`;
-  return `driver ${workflow.options?.driver ?? "shell"}`;
+  return `driver ${neutral(workflow.options?.driver ?? "shell")}`;
 }
 
 function Notices({ progress }: { progress: WorkflowProgress }) {

@@ -18,7 +18,6 @@ const STATUSES: readonly WorkflowStatus[] = [
   "failed",
   "cancelled",
 ];
-const OPEN = new Set<string>(["in_progress", "paused", "blocked", "pending"]);
 
 export function WorkflowList() {
   useTitle("Workflows");
@@ -59,7 +58,7 @@ function OpenWork() {
   return (
     <section aria-label="Open work">
       <h2>Open work</h2>
-      <table className="table cards">
+      <table className="table cards listing">
         <thead>
           <tr>
             <th scope="col">Thread</th>
@@ -82,16 +81,16 @@ function ThreadRow({ thread }: { thread: Thread }) {
   return (
     <tr>
       <td className="title">
-        <Link href={`/workflows/${thread.workflow_id}/snapshots/${thread.snapshot_id}`}>
-          {neutral(thread.title)}
+        <Link className="clamped" href={`/workflows/${thread.workflow_id}/snapshots/${thread.snapshot_id}`}>
+          {thread.title}
         </Link>
-        <span className="muted">
+        <span className="muted clamped">
           {thread.state} · <code>holdfast resume {thread.id}</code>
         </span>
       </td>
-      <td data-label="Branch">{thread.branch ?? <span className="muted">–</span>}</td>
+      <td data-label="Branch">{thread.branch ?? "–"}</td>
       <td data-label="Folder" title={thread.worktree}>
-        <span className="path">{folder(thread.worktree)}</span>
+        <span className="path clamped">{folder(thread.worktree)}</span>
       </td>
       <td data-label="Changed" className="nowrap">
         <Ago at={thread.updated_at} />
@@ -207,7 +206,7 @@ function NoWorkflows({ isFiltered }: { isFiltered: boolean }) {
 
 function WorkflowTable({ workflows }: { workflows: readonly Workflow[] }) {
   return (
-    <table className="table cards workflows">
+    <table className="table cards listing workflows">
       <thead>
         <tr>
           <th scope="col">Status</th>
@@ -244,19 +243,21 @@ function WorkflowRow({ workflow }: { workflow: Workflow }) {
         {workflow.pause_request && <span className="note">pausing…</span>}
       </td>
       <td className="title">
-        <Link href={href}>{neutral(workflow.issue.title || workflow.issue.id)}</Link>
-        <span className="muted">
-          {workflow.issue.id}
+        <Link href={href} className="clamped">
+          {neutral(workflow.issue.title || workflow.issue.id)}
+        </Link>
+        <span className="muted clamped">
+          {neutral(workflow.issue.id)}
           {workflow.pause_reason && (status === "paused" || status === "failed") && (
-            <> · {workflow.pause_reason}</>
+            <> · {neutral(workflow.pause_reason)}</>
           )}
         </span>
       </td>
       <td data-label="Progress">
-        {OPEN.has(status) ? <RowProgress id={workflow.id} /> : <span className="muted">–</span>}
+        <RowProgress id={workflow.id} />
       </td>
-      <td data-label="Folder" title={workflow.worktree}>
-        <span className="path">{folder(workflow.worktree)}</span>
+      <td data-label="Folder" title={neutral(workflow.worktree)}>
+        <span className="path clamped">{folder(workflow.worktree)}</span>
       </td>
       <td data-label="Session" className="number">
         {workflow.session_count}
@@ -268,14 +269,15 @@ function WorkflowRow({ workflow }: { workflow: Workflow }) {
   );
 }
 
-/** Only for what is not over: a list of ended ones asks for nothing more. */
+/** Asked for again when an event of it arrives. */
 function RowProgress({ id }: { id: string }) {
-  const { data } = useQuery({ ...progressOf(id), staleTime: 30_000 });
+  const { data, isError } = useQuery({ ...progressOf(id), staleTime: 30_000 });
+  if (isError && !data) return <span className="muted">unknown</span>;
   if (!data) return <span className="muted">…</span>;
   return (
     <span className="row-progress">
       <ProgressBar done={data.tasks_completed} failed={data.tasks_failed} total={data.tasks_total} />
-      <span className="muted">
+      <span className="muted nowrap">
         {data.tasks_completed}/{data.tasks_total}
       </span>
     </span>

@@ -42,7 +42,7 @@ export function Actions({ progress }: { progress: WorkflowProgress }) {
             Retry
           </button>
           <button type="button" onClick={() => setAsking("skip")}>
-            Skip {neutral(failed)}
+            Skip <span className="ellipsis">{neutral(failed)}</span>
           </button>
         </>
       )}

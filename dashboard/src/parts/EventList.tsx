@@ -1,6 +1,6 @@
 import { useMemo, useState } from "react";
 import { describe, type Line } from "../lib/describe";
-import { count, moment, timeOfDay } from "../lib/format";
+import { count, moment, timeOfDay, ZONE } from "../lib/format";
 import type { ConnectionState } from "../live/connection";
 import type { Stream } from "../live/stream";
 import { Empty, Loading } from "./states";
@@ -47,6 +47,7 @@ export function EventList({ stream, state }: { stream: Stream; state: Connection
           />
           Usage reports
         </label>
+        <span className="muted">Times in {ZONE}</span>
       </div>
       {stream.dropped > 0 && (
         <p className="muted">

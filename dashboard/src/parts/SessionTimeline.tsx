@@ -2,7 +2,7 @@ import { useMemo } from "react";
 import { Link } from "wouter";
 import type { WorkflowEvent } from "../api/types";
 import { TRIGGERS } from "../lib/describe";
-import { counted, duration, moment } from "../lib/format";
+import { counted, duration, moment, neutral } from "../lib/format";
 import { type SessionSpan, sessionsOf, type TaskRun } from "../lib/timeline";
 import { Status, useNow } from "./bits";
 import { Loading } from "./states";
@@ -61,7 +61,7 @@ function Session({ id, session, end }: { id: string; session: SessionSpan; end: 
       {session.ending === "paused" && (
         <p>
           Paused because {TRIGGERS[session.trigger ?? ""] ?? session.trigger}
-          {session.reason && <>: {session.reason}</>}{" "}
+          {session.reason && <>: {neutral(session.reason)}</>}{" "}
           {session.snapshotId && (
             <Link href={`/workflows/${id}/snapshots/${session.snapshotId}`}>Snapshot</Link>
           )}
@@ -69,7 +69,7 @@ function Session({ id, session, end }: { id: string; session: SessionSpan; end: 
       )}
       {session.ending && session.ending !== "paused" && session.reason && (
         <p>
-          {session.reason}{" "}
+          {neutral(session.reason)}{" "}
           {session.snapshotId && (
             <Link href={`/workflows/${id}/snapshots/${session.snapshotId}`}>Snapshot</Link>
           )}
@@ -103,10 +103,10 @@ function Lanes({ runs, from, to }: { runs: readonly TaskRun[]; from: number; to:
         <span
           key={`${run.taskId}-${run.attempt}-${run.from}`}
           className={`lane-bar lane-${run.outcome ?? "in_progress"}`}
-          title={`${run.taskId}: ${run.outcome ?? "running"}, ${duration(((run.to ?? to) - run.from) / 1000)}`}
+          title={`${neutral(run.taskId)}: ${run.outcome ?? "running"}, ${duration(((run.to ?? to) - run.from) / 1000)}`}
           style={{ top: `${lane * 22}px`, left: `${left}%`, width: `max(3px, calc(${width}% - 1px))` }}
         >
-          {width > 4 && run.taskId}
+          {width > 4 && neutral(run.taskId)}
         </span>
       ))}
     </div>

@@ -75,7 +75,7 @@ function Snapshots({ id, snapshots }: { id: string; snapshots: readonly Snapshot
               </td>
               <td data-label="Why">
                 {words(one.trigger)}
-                {one.pause_reason && <span className="muted"> {one.pause_reason}</span>}
+                {one.pause_reason && <span className="muted clamped"> {one.pause_reason}</span>}
               </td>
               <td data-label="Done" className="number">
                 {one.tasks_completed}

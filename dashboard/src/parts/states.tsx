@@ -2,6 +2,7 @@
 import type { UseQueryResult } from "@tanstack/react-query";
 import type { ReactNode } from "react";
 import { ApiError } from "../api/client";
+import { MissingPart } from "../lib/part";
 
 export function Loading({ what }: { what: string }) {
   return (
@@ -24,10 +25,11 @@ export function Empty({ title, children }: { title: string; children?: ReactNode
 export function Failed({ error, retry }: { error: unknown; retry?: () => void }) {
   const told = error instanceof ApiError ? error : null;
   if (told?.status === 401) return <NotLetIn />;
+  const hint = error instanceof MissingPart ? error.hint : told?.hint;
   return (
     <div className="state state-failed" role="alert">
       <p className="state-title">{error instanceof Error ? error.message : "Something went wrong."}</p>
-      {told?.hint && <p>{told.hint}</p>}
+      {hint && <p>{hint}</p>}
       <Faults error={told} />
       {retry && (
         <button type="button" onClick={retry}>

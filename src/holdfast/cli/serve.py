@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import signal
 from pathlib import Path
+from typing import Any
 
 import click
 
@@ -32,19 +33,13 @@ _NOT_BUILT = "not included in this build; in a clone, run `make dashboard`"
 @click.option("--tls-cert", type=_FILE, help="TLS certificate, for a non-loopback address.")
 @click.option("--tls-key", type=_FILE, help="Private key of the certificate.")
 @click.option("--insecure", is_flag=True, help="Allow a non-loopback address without TLS.")
-@click.option("--allow-host", multiple=True, metavar="NAME", help="Additional host name to accept.")
+@click.option(
+    "--allow-host", "allow_hosts", multiple=True, metavar="NAME", help="Additional host name to accept."
+)
+@click.option("--public-url", metavar="URL", help="Where browsers reach it, behind a TLS proxy.")
 @click.option("--no-worker", is_flag=True, help="Do not start a worker.")
 @common.json_option
-def serve_command(
-    host: str,
-    port: int,
-    tls_cert: Path | None,
-    tls_key: Path | None,
-    insecure: bool,
-    allow_host: tuple[str, ...],
-    no_worker: bool,
-    as_json: bool,
-) -> None:
+def serve_command(no_worker: bool, as_json: bool, **options: Any) -> None:
     """Serve the dashboard and the API for this database.
 
     Only this machine can reach it, and only with the token in the printed link. The browser stores
@@ -55,6 +50,7 @@ def serve_command(
       holdfast serve
       holdfast serve --port 9000
       holdfast serve --host 0.0.0.0 --tls-cert cert.pem --tls-key key.pem --allow-host box.example.org
+      holdfast serve --public-url https://holdfast.example.org
     """
     for module in ("fastapi", "uvicorn") if no_worker else ("fastapi", "uvicorn", "dbos"):
         require_installed("the server", module)
@@ -68,16 +64,7 @@ def serve_command(
             dashboard = address.link if is_built() else _NOT_BUILT
             click.echo(f"Dashboard: {dashboard}\nAPI:       {address.url}/api\nPress Ctrl-C to stop.")
 
-    options = Options(
-        host=host,
-        port=port,
-        tls_cert=tls_cert,
-        tls_key=tls_key,
-        insecure=insecure,
-        allow_hosts=allow_host,
-        starts_workers=not no_worker,
-    )
-    serve(common.settings(), options, announce)
+    serve(common.settings(), Options(**options, starts_workers=not no_worker), announce)
 
 
 # ── worker ────────────────────────────────────────────────────────────────────────────────────────

@@ -58,6 +58,8 @@ class Credentials:
     """Whether a bare IP address will do as well: nobody else's name can be made to point here then."""
     secure: bool = False
     port: int = 0
+    public_origin: str | None = None
+    """Where browsers see it, behind a proxy that ends TLS."""
 
     @property
     def scheme(self) -> str:
@@ -121,7 +123,8 @@ class Auth:
 
     def _check_origin(self, headers: Headers, host: str) -> None:
         origin = headers.get("origin")
-        if origin is not None and origin.lower() != f"{self.door.scheme}://{host}".lower():
+        own = (f"{self.door.scheme}://{host}".lower(), self.door.public_origin)
+        if origin is not None and origin.lower() not in own:
             raise _foreign()
         if headers.get("sec-fetch-site", "same-origin") not in ("same-origin", "none"):
             raise _foreign()

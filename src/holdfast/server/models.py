@@ -19,7 +19,7 @@ from holdfast.model.policy import Levels
 from holdfast.model.snapshot import FileFingerprint
 from holdfast.model.task import Task, TaskStatus
 from holdfast.model.usage import Fidelity, UsageMetrics
-from holdfast.model.workflow import Issue, Workflow
+from holdfast.model.workflow import Workflow
 from holdfast.sessions.threads import Thread
 from holdfast.store.protocol import SnapshotSummary
 from holdfast.undo.state import FileKind, Status
@@ -63,10 +63,18 @@ class PlanTask(Body):
     max: int | None = Field(default=None, strict=True, ge=1, le=1000)
 
 
+class PlanIssue(Body):
+    """What the work of a plan is for."""
+
+    id: str
+    title: str
+    description: str = ""
+
+
 class PlanDocument(Body):
     """A plan as JSON; the same keys as in a plan file."""
 
-    issue: Issue
+    issue: PlanIssue
     tasks: tuple[PlanTask, ...] = Field(min_length=1)
     constraints: tuple[str, ...] = ()
     driver: str | None = None

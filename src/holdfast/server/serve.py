@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import errno
 import os
 import signal
@@ -9,7 +10,9 @@ import socket
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from urllib.parse import urlsplit
 
+import h11
 import uvicorn
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
@@ -18,10 +21,6 @@ from holdfast.project.server_token import made_token
 from holdfast.project.settings import Settings
 from holdfast.server.app import create_app
 from holdfast.server.auth import LOOPBACK_NAMES, Credentials, is_loopback
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    import h11
 
 DEFAULT_PORT = 8421
 _BACKLOG = 2048
@@ -40,6 +39,7 @@ class Options:
     tls_key: Path | None = None
     insecure: bool = False
     allow_hosts: tuple[str, ...] = ()
+    public_url: str | None = None
     starts_workers: bool = True
 
     @property
@@ -68,11 +68,11 @@ def serve(settings: Settings, options: Options, announce: Callable[[Address], No
     port = listener.getsockname()[1]
     door = _door(options, token, port)
     name = f"[{options.host}]" if ":" in options.host else options.host
-    address = Address(f"{door.scheme}://{name}:{port}", door.browser_token)
+    address = Address(door.public_origin or f"{door.scheme}://{name}:{port}", door.browser_token)
     app = create_app(settings, door, starts_workers=options.starts_workers)
     config = uvicorn.Config(
         app,
-        http=_WithoutCookies,
+        http=HttpConnection,
         h11_max_incomplete_event_size=_MOST_HEADER_BYTES,
         log_config=None,
         log_level="warning",
@@ -99,12 +99,41 @@ def _nothing(_number: int, _frame: object) -> None:
     pass
 
 
-class _WithoutCookies(H11Protocol):
-    """A WebSocket's headers may be 8 kB long, which the cookies of other programs can exceed."""
+class HttpConnection(H11Protocol):
+    """Ends when it brings no request, or half of one: uvicorn waits for the rest for ever."""
+
+    request_seconds = 20.0
+    """For a request's head; between two pieces of its body."""
+    _deadline: asyncio.TimerHandle | None = None
+
+    def connection_made(self, transport: asyncio.Transport) -> None:
+        super().connection_made(transport)
+        self._set_deadline()
+
+    def data_received(self, data: bytes) -> None:
+        super().data_received(data)
+        if self.conn.their_state is not h11.IDLE:
+            self._cancel_deadline()
+        is_unfinished = self.conn.their_state in (h11.IDLE, h11.SEND_BODY)
+        if is_unfinished and self._deadline is None and self.transport.get_protocol() is self:
+            self._set_deadline()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._cancel_deadline()
+        super().connection_lost(exc)
 
     def handle_websocket_upgrade(self, event: h11.Request) -> None:
+        """Its headers may be 8 kB long, which the cookies of other programs can exceed."""
         self.headers = [(name, value) for name, value in self.headers if name != b"cookie"]
         super().handle_websocket_upgrade(event)
+
+    def _set_deadline(self) -> None:
+        self._deadline = self.loop.call_later(self.request_seconds, self.transport.close)
+
+    def _cancel_deadline(self) -> None:
+        if self._deadline is not None:
+            self._deadline.cancel()
+            self._deadline = None
 
 
 class _Server(uvicorn.Server):
@@ -131,14 +160,44 @@ def _check(options: Options) -> None:
         )
 
 
+_DEFAULT_PORTS = {"http": 80, "https": 443}
+
+
+def origin_of(url: str, *, insecure: bool = False) -> str:
+    """As a browser names it; raises where the URL is more than that."""
+    try:
+        parts = urlsplit(url.lower())
+        port = parts.port
+    except ValueError as error:
+        raise _not_public(url, str(error)) from None
+    rest = (parts.path.strip("/"), parts.query, parts.fragment, parts.username)
+    if parts.scheme not in _DEFAULT_PORTS or not parts.hostname or any(rest):
+        raise _not_public(url, "a scheme, a host and at most a port are expected")
+    if parts.scheme == "http" and not is_loopback(parts.hostname) and not insecure:
+        raise _not_public(url, "the token would be sent unencrypted")
+    name = f"[{parts.hostname}]" if ":" in parts.hostname else parts.hostname
+    shown = "" if port in (None, _DEFAULT_PORTS[parts.scheme]) else f":{port}"
+    return f"{parts.scheme}://{name}{shown}"
+
+
+def _not_public(url: str, reason: str) -> InvalidInputError:
+    return InvalidInputError(
+        f"invalid --public-url {url}: {reason}", hint="give it as https://holdfast.example.org"
+    )
+
+
 def _door(options: Options, token: str, port: int) -> Credentials:
     names = {name.lower() for name in (*LOOPBACK_NAMES, options.host, *options.allow_hosts)}
+    public = origin_of(options.public_url, insecure=options.insecure) if options.public_url else None
+    if public:
+        names.add(urlsplit(public).hostname or "")
     return Credentials(
         token=token,
         names=frozenset(names),
         any_address=not is_loopback(options.host),
         secure=options.is_secure,
         port=port,
+        public_origin=public,
     )
 
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import mimetypes
 from pathlib import Path
 
-from fastapi import APIRouter
+from fastapi import APIRouter, Request
 from starlette.responses import FileResponse, HTMLResponse, Response
 
 from holdfast import __version__
+from holdfast.base.errors import NotFoundError
 from holdfast.model.git import encode_path
 from holdfast.server.app_state import AtDesk
 from holdfast.server.models import Health, ProjectList, ProjectStats, SettingsView, WorkflowStats
@@ -94,17 +96,44 @@ def dashboard_router(files: Path = FILES) -> APIRouter:
     pages = APIRouter()
 
     @pages.get("/{path:path}")
-    async def page(path: str) -> Response:
+    async def page(path: str, request: Request) -> Response:
         """A file of the dashboard; for every address of its own, its one page."""
         if not is_built(files):
             return HTMLResponse(_NOT_BUILT, headers={"cache-control": "no-store"})
         found = _file(files, path)
-        if found is None:
-            return FileResponse(files / "index.html", headers={"cache-control": "no-cache"})
-        cached = _FOREVER if path.startswith("assets/") else "no-cache"
-        return FileResponse(found, headers={"cache-control": cached})
+        if found is None and _is_of_a_file(path):
+            raise NotFoundError("the dashboard has no such file", hint="reload the page")
+        cached = _FOREVER if found and path.startswith("assets/") else "no-cache"
+        accepted = request.headers.get("accept-encoding", "")
+        return _sent(found or files / "index.html", accepted, {"cache-control": cached})
 
     return pages
+
+
+def _is_of_a_file(path: str) -> bool:
+    """A script that is missing must not arrive as a page: after an update the old ones are asked for."""
+    return path.startswith("assets/") or mimetypes.guess_type(path)[0] is not None
+
+
+_ENCODINGS = {"br": ".br", "gzip": ".gz"}
+"""Made by the build beside each file; the smallest first."""
+
+
+def _sent(file: Path, accepted: str, headers: dict[str, str]) -> FileResponse:
+    taken = {one.partition(";")[0].strip() for one in accepted.lower().split(",") if not _is_refused(one)}
+    headers = {**headers, "vary": "accept-encoding"}
+    for encoding, ending in _ENCODINGS.items():
+        compressed = file.with_name(file.name + ending)
+        if encoding in taken and compressed.is_file():
+            headers["content-encoding"] = encoding
+            return FileResponse(compressed, headers=headers, media_type=mimetypes.guess_type(file)[0])
+    return FileResponse(file, headers=headers)
+
+
+def _is_refused(encoding: str) -> bool:
+    """`gzip;q=0` is how a client says that it cannot read it."""
+    weight = encoding.partition("q=")[2].strip()
+    return weight != "" and not weight.strip("0.")
 
 
 def _file(files: Path, path: str) -> Path | None:

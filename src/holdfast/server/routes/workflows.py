@@ -13,7 +13,7 @@ from holdfast.base.errors import InvalidInputError
 from holdfast.model.base import invalid
 from holdfast.model.task import REMAINING, Task, TaskDAG
 from holdfast.model.usage import UsageMetrics
-from holdfast.model.workflow import Workflow, WorkflowOptions, WorkflowStatus
+from holdfast.model.workflow import Issue, Workflow, WorkflowOptions, WorkflowStatus
 from holdfast.server.app_state import AppState, AtDesk
 from holdfast.server.models import (
     CreateWorkflow,
@@ -50,7 +50,8 @@ def plan_of(document: PlanDocument) -> Plan:
         if has_nul(task):
             raise InvalidInputError(f"task {task.id!r} contains a NUL character")
         _refuse_without_work(task, options)
-    return Plan(issue=document.issue, tasks=tasks, constraints=document.constraints, options=options)
+    issue = Issue(**document.issue.model_dump())
+    return Plan(issue=issue, tasks=tasks, constraints=document.constraints, options=options)
 
 
 def _task(given: PlanTask) -> Task:
