@@ -414,7 +414,7 @@ def test_a_file_is_sent_as_the_browser_can_read_it(
 
 
 class Impatient(HttpConnection):
-    request_seconds = 1.5
+    request_seconds = 5.0
 
 
 HEAD = f"GET /api/health HTTP/1.1\r\nHost: 127.0.0.1\r\nAuthorization: Bearer {TOKEN}\r\n"
