@@ -295,7 +295,8 @@ def uncommitted_line(ledger: WorkLedger, most: int = 12) -> str:
     lead = (
         "Written after the agent's last commit" if ledger.commits else "Written, and no commit by the agent"
     )
-    return f"{lead} (whether the user has committed it, git tells): {listed(reversed(paths), most)}."
+    told = " (whether the user has committed it, git tells)" if ledger.branch or ledger.commits else ""
+    return f"{lead}{told}: {listed(reversed(paths), most)}."
 
 
 def _at_the_pause(ledger: WorkLedger, uncommitted: tuple[str, ...], most: int) -> str:

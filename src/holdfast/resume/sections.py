@@ -249,6 +249,14 @@ _CAUSE = re.compile(
 )
 
 
+_LEAD_IN = re.compile(
+    r"^(?:now )?(?:let me|let's|i'll|i will|i should|i need to|we (?:can|should|need to)) ", re.IGNORECASE
+)
+_SINCE_WHEN = re.compile(
+    r"\bsince (?:the )?(?:last|then|yesterday|today|session start)\b|^later\b", re.IGNORECASE
+)
+
+
 def decisions(found: Gathered) -> Iterator[Statement]:
     known = " ".join(gist(turn.reported, _TOLD_WITH_A_TURN) for turn in found.turns[:-1])
     for place, choice in enumerate(reversed(found.choices[-40:])):
@@ -274,8 +282,10 @@ def _longest(insights: list[Insight]) -> list[Insight]:
 def _choice(choice: Choice, turns: tuple[Turn, ...]) -> str:
     text = prose(f"{choice.description}, {choice.rationale}" if choice.rationale else choice.description, 300)
     after = next((turn for turn in turns if turn.index > choice.index), None) if choice.index else None
-    if _SET_OUT.match(text):
+    if _SET_OUT.match(text) or _SINCE_WHEN.search(text):
         return ""
+    told = _LEAD_IN.sub("", text, count=1)
+    text = told if told == text else f"{told[:1].upper()}{told[1:]}"
     if after is not None and _REJECTS.match(after.said):
         return f"Rejected by the user ({quoted(after.said, 120)}): {text}"
     stated = choice.rationale and re.match(r"[A-Z`]", text) and not text.endswith((":", "…", "either"))
