@@ -94,7 +94,7 @@ def _agreed_plan(found: Gathered, room: int) -> Iterator[Statement]:
     )
     text = condensed(found.plan.text, max(500, min(3500, room // 3 if at_work else room // 5)))
     lead = "The plan that the user agreed to:"
-    least = max(300, min(1500, room // 6 if at_work else room // 10))
+    least = max(300, min(2400, room // 4) if at_work else min(900, room // 10))
     short = f"{lead}\n{fenced(condensed(found.plan.text, least))}"
     yield Statement("wants", "plans", f"{lead}\n{fenced(text)}", 1 if at_work else 5, short, found.plan.index)
 
@@ -773,7 +773,7 @@ def earlier(found: Gathered, ledger: WorkLedger, room: int) -> Iterator[Statemen
             "From the agent's own summary of what came before this record's window (what it "
             "called pending then is left out; what it says may have been overtaken since):"
         )
-        yield Statement("earlier", "earlier summary", f"{lead}\n{fenced(condensed(summary, most))}", 7)
+        yield Statement("earlier", "earlier summary", f"{lead}\n{fenced(_first_lines(summary, most))}", 7)
     still_open = set(ledger.open_errors)
     met = [
         one
@@ -784,6 +784,18 @@ def earlier(found: Gathered, ledger: WorkLedger, room: int) -> Iterator[Statemen
         newest = [_settled(failure) for failure in reversed(met[-_SETTLED_SHOWN:])]
         text = f"Errors met: {'; '.join(newest)}"
         yield Statement("earlier", "errors", text, 5, index=met[-1].index, counts=len(newest))
+
+
+def _first_lines(text: str, most: int) -> str:
+    """As far as there is room: older words with holes in them are worse than fewer."""
+    kept: list[str] = []
+    left = most
+    for line in text.split("\n"):
+        left -= len(line) + 1
+        if left < 0:
+            break
+        kept.append(line)
+    return "\n".join(kept).strip() or condensed(text, most)
 
 
 def lasting(summary: str) -> str:
