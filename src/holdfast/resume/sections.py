@@ -674,7 +674,7 @@ def map_of(found: Gathered, ledger: WorkLedger) -> Iterator[Statement]:
     read = [file for file in newest if not file.edits and file.reads and ledger.paths.is_inside(file.path)]
     read.sort(key=lambda file: -(file.last_index + 12 * min(file.reads, 5)))
     if read:
-        yield _one_line_of("Only read", read[:_READ_SHOWN], ledger, 5)
+        yield _one_line_of("Also read", read[:_READ_SHOWN], ledger, 5)
     yield from _commands(found, ledger)
 
 
