@@ -100,6 +100,21 @@ def test_what_was_staged_is_looked_at_first():
     assert "`git status`" in line(told(session), "Next:")
 
 
+def test_what_git_showed_of_the_work_of_others_is_told_until_it_is_overtaken():
+    shown = (
+        'On branch main\nChanges to be committed:\n  (use "git restore" to unstage)\n'
+        "\tmodified:   lib/door.go\n\trenamed:    a.go -> b.go\n\nChanges not staged for commit:\n"
+        "\tdeleted:    old.go\n\nUntracked files:\n\tnew.go\n\nno changes added"
+    )
+    session = Session().user("go on").shell("git status", shown).shell("make", "ok")
+    told_of_it = line(told(session), "The newest `git status`")
+    assert "(1 steps" not in told_of_it
+    assert (
+        "staged: `lib/door.go`; `b.go`; changed and not staged: `old.go`; untracked: `new.go`." in told_of_it
+    )
+    assert "git status" not in line(told(session.shell("git commit -qm x", "")), "The newest")
+
+
 def test_lost_line_breaks_of_thoughts_are_put_back():
     glued = "Nothing is left to commitLet me look at a.go.The node.Children field is set.I see 2. It works"
     assert unglued(glued).split("\n") == [

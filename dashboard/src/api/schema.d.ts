@@ -1769,6 +1769,7 @@ export interface components {
              * @default false
              */
             stashed: boolean;
+            status: components["schemas"]["StatusShown"] | null;
             /** Uncommitted */
             uncommitted: string[] | null;
             /**
@@ -2858,6 +2859,29 @@ export interface components {
             workflow_id: string;
         };
         SocketMessage: components["schemas"]["EventsMessage"] | components["schemas"]["LiveMessage"] | components["schemas"]["BackfillExpiredMessage"] | components["schemas"]["PingMessage"] | components["schemas"]["SlowMessage"];
+        /**
+         * StatusShown
+         * @description What `git status` printed, whoever had changed it.
+         */
+        StatusShown: {
+            /** Index */
+            index: number;
+            /**
+             * Staged
+             * @default []
+             */
+            staged: string[];
+            /**
+             * Unstaged
+             * @default []
+             */
+            unstaged: string[];
+            /**
+             * Untracked
+             * @default []
+             */
+            untracked: string[];
+        };
         /**
          * StoppingPoint
          * @description How the record of a session ends, as far as the record shows.
@@ -4072,6 +4096,7 @@ export type SnapshotListResponse = components['schemas']['SnapshotListResponse']
 export type SnapshotMatches = components['schemas']['SnapshotMatches'];
 export type SnapshotSummary = components['schemas']['SnapshotSummary'];
 export type SocketMessage = components['schemas']['SocketMessage'];
+export type StatusShown = components['schemas']['StatusShown'];
 export type StoppingPoint = components['schemas']['StoppingPoint'];
 export type SubagentReport = components['schemas']['SubagentReport'];
 export type Task = components['schemas']['Task'];

@@ -204,6 +204,16 @@ class Commit:
 
 
 @dataclass(frozen=True, slots=True)
+class StatusShown:
+    """What `git status` printed, whoever had changed it."""
+
+    index: int
+    staged: tuple[str, ...] = ()
+    unstaged: tuple[str, ...] = ()
+    untracked: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class GitFacts:
     branch: str | None = None
     commits: tuple[Commit, ...] = ()
@@ -222,6 +232,7 @@ class GitFacts:
     uncommitted: tuple[str, ...] | None = None  # whoever changed it; None if nobody looked
     upstream: str = ""
     ahead: int = 0  # commits that the upstream lacks
+    status: StatusShown | None = None  # the newest in the record, unless it was overtaken
 
 
 @dataclass(frozen=True, slots=True)

@@ -299,6 +299,20 @@ def uncommitted_line(ledger: WorkLedger, most: int = 12) -> str:
     return f"{lead}{told}: {listed(reversed(paths), most)}."
 
 
+def status_line(ledger: WorkLedger, since: int, most: int) -> str:
+    """What git itself had shown: it also knows what sub-agents and the user changed. `since` counts steps."""
+    shown = ledger.git.status
+    if shown is None or ledger.git.uncommitted is not None:
+        return ""
+    parts = (
+        ("staged", shown.staged),
+        ("changed and not staged", shown.unstaged),
+        ("untracked", shown.untracked),
+    )
+    told = "; ".join(f"{name}: {listed(map(code, paths), most)}" for name, paths in parts if paths)
+    return f"The newest `git status` ({counted(since, 'step')} before the end) showed {told}."
+
+
 def _at_the_pause(ledger: WorkLedger, uncommitted: tuple[str, ...], most: int) -> str:
     """As git showed it. Who changed what the record does not name is not said: a command, or the user."""
     own = set(ledger.not_committed)

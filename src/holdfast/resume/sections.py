@@ -324,6 +324,9 @@ def _git(found: Gathered, ledger: WorkLedger) -> Iterator[Statement]:
         yield Statement(
             "state", "git", facts.uncommitted_line(ledger, 8), 3, facts.uncommitted_line(ledger, 3)
         )
+    since = _steps_since(found, ledger.git.status.index) if ledger.git.status else 0
+    if since <= _NEW and (text := facts.status_line(ledger, since, 8)):
+        yield Statement("state", "git", text, 3, facts.status_line(ledger, since, 3))
     git = found.git
     if git.head and not any(git.head.startswith(one.identifier or "?") for one in git.commits[-1:]):
         yield Statement("state", "git", f"HEAD at the pause: {_head(git.head, git.head_at_start)}", 4)
@@ -335,6 +338,14 @@ def _git(found: Gathered, ledger: WorkLedger) -> Iterator[Statement]:
             f"May have uncommitted changes (only a git filter such as LFS can tell): {names}",
             4,
         )
+
+
+_NEW = 40
+"""Steps; what git showed before that has mostly been overtaken."""
+
+
+def _steps_since(found: Gathered, index: int) -> int:
+    return sum(1 for one in found.happened if one.index > index and one.outcome)
 
 
 def _head(head: str, at_start: str) -> str:

@@ -12,7 +12,7 @@ from dataclasses import replace
 
 from holdfast.base.text import clipped, one_line
 from holdfast.findings.rules.actions import is_absolute
-from holdfast.model.gathered import Commit, GitFacts
+from holdfast.model.gathered import Commit, GitFacts, StatusShown
 
 _SCANNED = 6000
 _MOST_CONFLICTS = 60
@@ -56,6 +56,33 @@ _PULL_REQUEST = re.compile(r"https?://[^\s\"')]+/(?:pull|pulls|merge_requests)/(
 _OPENS_REQUEST = re.compile(r"\b(?:pr|mr) (?:create|view|edit|ready|merge)\b")
 
 
+_STATUS = re.compile(_GIT + r"status\b")
+_OVERTAKES = re.compile(
+    _GIT + r"(?:commit|stash|reset|restore|checkout|switch|rm|mv|clean|pull|merge|rebase)\b"
+)
+_STATUS_PARTS = {
+    "Changes to be committed:": "staged",
+    "Changes not staged for commit:": "unstaged",
+    "Untracked files:": "untracked",
+}
+_STATUS_LINE = re.compile(r"(?:(?:modified|new file|deleted|typechange|copied|renamed):\s+(?:.+ -> )?)?(.+)")
+
+
+def status_shown(index: int, output: str) -> StatusShown | None:
+    """The long form alone: it says by itself what is staged and what is not."""
+    parts: dict[str, list[str]] = {"staged": [], "unstaged": [], "untracked": []}
+    part = ""
+    for line in output.split("\n"):
+        if line.strip() in _STATUS_PARTS:
+            part = _STATUS_PARTS[line.strip()]
+        elif line.startswith("\t") and part and (found := _STATUS_LINE.fullmatch(line.strip())):
+            parts[part].append(found[1])
+        elif line and not line.startswith((" ", "\t")):
+            part = ""
+    shown = {name: tuple(paths[:_MOST_CONFLICTS]) for name, paths in parts.items()}
+    return StatusShown(index, **shown) if any(shown.values()) else None
+
+
 def _steps_back(suffix: str) -> int:
     """Of `~`, `~3`, `^^`."""
     return int(suffix[1:] or 1) if suffix.startswith("~") else len(suffix)
@@ -89,6 +116,7 @@ class GitWork:
         self._rewritten = False
         self._stashed = 0
         self._last_commit = -1
+        self._status: StatusShown | None = None
 
     def ran(
         self, index: int, command: str, output: str, *, failed: bool = False, cwd: str | None = None
@@ -100,6 +128,7 @@ class GitWork:
             return
         text = output if len(output) <= _SCANNED else f"{output[: _SCANNED // 2]}\n{output[-_SCANNED // 2 :]}"
         self._commit(index, command, text, failed)
+        self._look(index, command[:_SCANNED], output)
         for switched, current in _SWITCHED.findall(text) if "branch" in text else ():
             self._branch = switched or current
         if _ASKS_BRANCH.match(command) and len(text.split()) == 1:
@@ -113,6 +142,12 @@ class GitWork:
             self._stash(found[1] or "push")
         if _OPENS_REQUEST.search(command):
             self._note_links(text)
+
+    def _look(self, index: int, command: str, output: str) -> None:
+        if _OVERTAKES.search(command):
+            self._status = None
+        if _STATUS.search(command) and len(output) <= _SCANNED:
+            self._status = status_shown(index, output)
 
     def _commit(self, index: int, command: str, text: str, failed: bool) -> None:
         commits = _COMMIT.search(command[:_SCANNED])
@@ -243,4 +278,5 @@ class GitWork:
             rewritten=self._rewritten,
             stashed=self._stashed > 0,
             push_refused=self._refused,
+            status=self._status,
         )
