@@ -366,6 +366,24 @@ def test_what_is_confirmed_is_all_that_would_be_run_or_told(place: Place) -> Non
         assert text in told, text
 
 
+def test_a_value_that_came_without_its_secret_is_passed_to_nobody(place: Place) -> None:
+    (place.project / "plan.yaml").write_text(
+        "issue: {id: X, title: Work}\ntasks:\n"
+        "  - {id: t1, run: 'echo url=https://jo:hunter2secret@host.io/x >> $HOLDFAST_OUTPUTS'}\n"
+        "  - {id: t2, run: 'echo $HOLDFAST_INPUT_T1_URL > used', depends_on: [t1]}\n"
+    )
+    assert place.run("run", "plan.yaml", "--pause-every", "1").code == 0
+    file = place.root / "work.holdfast"
+    place.ok("export", file)
+    other = place.beside("other")
+    other.ok("import", file)
+    told = other.run("resume", "--accept-commands")
+    assert (told.code, (other.project / "used").exists()) == (1, False)
+    assert "only a redacted copy of the value url of task t1 is available" in told.err
+    assert place.run("resume", "--yes").code == 0
+    assert (place.project / "used").read_text() == "https://jo:hunter2secret@host.io/x\n"
+
+
 def test_a_plan_of_ones_own_needs_no_consent(place: Place) -> None:
     (place.project / "plan.yaml").write_text(PLAN)
     assert place.run("run", "plan.yaml", "--pause-every", "1").code == 0

@@ -584,6 +584,10 @@ def test_who_works_beside_a_plan_neither_stops_it_nor_takes_it_up(place: Place) 
         assert running.wait(60) == 0
     place.paused("tool_call")
     assert (place.project / "log").read_text() == "once\n"
-    [plan, other] = sorted(place.json("threads"), key=lambda one: not one["issue"])
-    assert (len(plan["sessions"]), beside in other["sessions"], other["issue"]) == (1, True, None)
-    assert "completed" in place.ok("resume", "--yes").out  # what can be run is meant
+    plan, *_, other = sorted(place.json("threads"), key=lambda one: not one["issue"])
+    assert beside in [name for one in place.json("threads") if not one["issue"] for name in one["sessions"]]
+    flows = {flow["id"]: flow["session_count"] for flow in place.json("list")}
+    assert flows == {plan["workflow_id"]: 1, other["workflow_id"]: 2}
+    resumed = place.run("resume", "--yes")  # what can be run is meant, and the other is named
+    assert "completed" in resumed.out
+    assert "holdfast threads" in resumed.err

@@ -357,6 +357,12 @@ IDLE = {
             "uuid": "c1",
         },
     ],
+    "asked Holdfast": [
+        said("Status?", "user"),
+        called("c1", "Bash", command="python3 -P -m holdfast status --json"),
+        answered("c1", "paused"),
+        ANSWER,
+    ],
     "typed a command of the program alone": [
         {
             "type": "user",

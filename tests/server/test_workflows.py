@@ -193,7 +193,11 @@ def test_commands_from_elsewhere_run_once_exactly_these_were_confirmed(
     changed = resumed(accept_commands=listed["digest"])
     assert (changed.status, changed.code) == (409, "unconfirmed_commands")
     now = changed.data["error"]["confirm"]
-    assert now["commands"] == [*listed["commands"], "remove b"]
+    assert now["commands"] == [
+        *listed["commands"],
+        "remove b",
+        "Mend the sail",
+    ]  # its title
     for wrong in (None, "", "true", now["digest"][:-1]):
         assert resumed(accept_commands=wrong).code == "unconfirmed_commands"
     assert resumed(accept_commands=True).status == 422, "to what?"

@@ -628,6 +628,20 @@ class TestPauseOfAWorktree:
         self.apply(core)
         assert core.store.workflow(other.id) == other
 
+    def test_leaves_a_plan_alone_that_somebody_runs(self, core: Core) -> None:
+        """Running, blocked or paused; what its own agent records is its own."""
+        plan = core.open(ISSUE, "/srv/sail", task_dag=PLAN, options=WorkflowOptions(), claim="c1")
+        beside, _ = self.apply(core)
+        core.settle(plan.id, FACTS)
+        again, _ = self.apply(core)
+        assert beside.id == again.id != plan.id
+        noted = core.note("/srv/sail", DecisionRecorded(decision=DECISION), workflow_id=plan.id)
+        assert noted is not None
+        assert noted.id == plan.id
+        elsewhere = core.note("/srv/sail", DecisionRecorded(decision=DECISION))
+        assert elsewhere is not None
+        assert elsewhere.id == beside.id
+
 
 class TestTakeIn:
     @pytest.fixture

@@ -3775,6 +3775,12 @@ export interface components {
             constraints: string[];
             issue: components["schemas"]["Issue"];
             /**
+             * Runs
+             * @description Whether Holdfast runs its tasks
+             * @default false
+             */
+            runs: boolean;
+            /**
              * @default {
              *       "tasks": []
              *     }

@@ -273,11 +273,24 @@ def _chosen_thread(
         return _chosen(service, current, name), None
     if name is None:
         workflow = _chosen(service, current, None)
+        _name_the_other(service, current, workflow)
         return workflow, _newest_open(service, current, workflow)
     thread = find_thread(threads_in(service.store, current.worktree), name)
     if thread is None:
         raise thread_not_found(name)
     return service.resumable(thread.workflow_id), None if thread.issue else thread.snapshot_id
+
+
+def _name_the_other(service: common.Service, current: Settings, workflow: Workflow) -> None:
+    """Where a plan is meant, and something else was worked on since."""
+    from holdfast.model.workflow import OPEN
+
+    newest = next(iter(service.workflows(worktree=current.worktree, statuses=OPEN, limit=1)), workflow)
+    if newest.id != workflow.id:
+        click.echo(
+            f"{workflow.id} is the plan of this folder; `holdfast threads` lists what was worked on since",
+            err=True,
+        )
 
 
 def _newest_open(service: common.Service, current: Settings, workflow: Workflow) -> str | None:

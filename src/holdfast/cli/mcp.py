@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import functools
 import json
+import os
 import sys
 from collections.abc import Callable
 from typing import Any, Literal
@@ -220,6 +221,11 @@ def record_handover(text: str) -> dict[str, str]:
 
     current = _trusted()
     handover = _given("text", text)
+    if _OWN_WORKFLOW in os.environ:
+        raise CannotDoError(
+            "this session executes a task of a workflow, whose runner asks for a handover before it pauses",
+            hint="say it in your answer",
+        )
     winding = IncrementalPauseManager(settings=current)
     if winding.is_pause_active():
         newest = winding.get_recorded_actions()[-1]
@@ -242,13 +248,17 @@ def request_pause(reason: str) -> dict[str, str]:
     return {"snapshot": SessionPauseManager(settings=current).create_pause_session(_given("reason", reason))}
 
 
+_OWN_WORKFLOW = "HOLDFAST_WORKFLOW"
+"""Set where the agent executes a task: what it records belongs to that plan."""
+
+
 def _record(entry: Entry) -> dict[str, str]:
     from holdfast.sessions.pause import SessionPauseManager
     from holdfast.sessions.transitions import Core, Facts
 
     current = _trusted()
     with common.store_for(current) as store:
-        workflow = Core(store).note(current.worktree, entry)
+        workflow = Core(store).note(current.worktree, entry, workflow_id=os.environ.get(_OWN_WORKFLOW))
     if workflow is None:  # nothing of this folder is known yet
         SessionPauseManager(settings=current).pause_now(
             Facts(reason="First record of an agent", worked=False)

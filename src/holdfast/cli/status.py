@@ -208,6 +208,15 @@ def _status_line(workflow: dict[str, Any]) -> str:
 # ── threads ───────────────────────────────────────────────────────────────────────────────────────
 
 
+def _nothing_recorded(current: Settings) -> str:
+    """A plan that has not paused yet has left nothing to go on from."""
+    with common.store_for(current) as store:
+        flows = store.workflows(worktree=current.worktree, statuses=frozenset({"in_progress", "blocked"}))
+    if flows:
+        return f"No pause recorded in this folder yet; {flows[0].id} is at work here: holdfast status"
+    return f"No work recorded in this folder yet. Start with: {common.FIRST_STEP}"
+
+
 @click.command("threads")
 @click.option("--all", "everything", is_flag=True, help="Include finished work.")
 @click.option("--done", "closed", metavar="THREAD", help="Close a thread: nothing is left to do.")
@@ -236,9 +245,7 @@ def threads_command(everything: bool, closed: str | None, as_json: bool) -> None
     common.tell_table(
         as_json,
         [one.model_dump(mode="json") for one in shown],
-        "No open work in this folder."
-        if found
-        else f"No work recorded in this folder yet. Start with: {common.FIRST_STEP}",
+        "No open work in this folder." if found else _nothing_recorded(current),
         ("THREAD", "BRANCH", "STATUS", "CHANGED (UTC)", "TITLE", "STATE"),
         lambda one: (
             one["id"],

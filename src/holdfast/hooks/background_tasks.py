@@ -168,12 +168,16 @@ def settle(
 def _settle(work: SessionWork, cause: str, transcript: str, at: float | None) -> None:
     _last_usage(work, transcript)
     manager = IncrementalPauseManager(settings=work.settings())
-    wound_down = notes.read(work.note(formats.WINDING), 100) or notes.read(work.note(formats.WOUND_DOWN), 100)
+    last = notes.read(work.note(formats.WINDING), 100)
+    wound_down = last or notes.read(work.note(formats.WOUND_DOWN), 100)
     name = _finalised(work, manager, cause, at) or _settled_already(work, manager, cause)
     if name is None:
         if cause != "compact" and not _was_used(work, transcript):
             return
         recorded = _ended_by_hand(work, manager, (wound_down or b"").decode("ascii", "replace").strip())
+        if recorded is not None and not last:  # the agent went on: what it said of the work then is overtaken
+            said = [one for one in recorded.recorded if one.type == "user_message"]
+            recorded = recorded.changed(recorded=tuple(said)) if said else None
         worked = recorded is not None or did_work(work, transcript)
         name = _paused(work, manager.settings, cause, worked=worked, at=at, recorded=recorded)
     prompts = (notes.read(work.note(formats.PROMPTS), 32) or b"0").decode()

@@ -25,6 +25,7 @@ class WorkflowCreated(Value):
     worktree: str
     task_dag: TaskDAG = TaskDAG()
     constraints: tuple[str, ...] = ()
+    runs: bool = Field(default=False, description="Whether Holdfast runs its tasks")
 
 
 class WorkflowStatusChanged(Value):

@@ -25,9 +25,9 @@ def name_of(task_id: str) -> str:
     return f"task {task_id}"
 
 
-def outputs_of(task_id: str) -> str:
-    """Of the values that it left for later tasks."""
-    return f"outputs {task_id}"
+def outputs_of(task: Task) -> str:
+    """Of the values that this attempt left for later tasks."""
+    return f"outputs {task.id} {task.attempts}"
 
 
 def lacks_something(text: str | None) -> bool:

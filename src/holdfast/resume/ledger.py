@@ -327,7 +327,8 @@ def _at_the_pause(ledger: WorkLedger, uncommitted: tuple[str, ...], most: int) -
 
 def _in_folder(path: str, ledger: WorkLedger) -> str:
     """As the other paths of a briefing: git has them from the top of its work tree."""
-    return ledger.paths(f"{ledger.git.root.rstrip('/')}/{path}" if ledger.git.root else path)
+    whole = f"{ledger.git.root.rstrip('/')}/{path}" if ledger.git.root else path
+    return ledger.paths(whole) if ledger.paths.short(whole) else code("./")
 
 
 def check_lines(ledger: WorkLedger) -> Iterator[str]:

@@ -184,7 +184,7 @@ def open_because(snapshot: SessionSnapshot) -> str:
         return ""
     if snapshot.trigger != "pause":
         return snapshot.pause_reason or f"ended by {snapshot.trigger}"
-    if found is None or snapshot.incremental_pause or snapshot.pause_reason not in _ENDED_BY_ITSELF:
+    if found is None or snapshot.pause_reason not in _ENDED_BY_ITSELF:
         return f"paused: {snapshot.pause_reason}" if snapshot.pause_reason else "paused"
     return _stopped(snapshot) or _left_over(ledger_at(snapshot)) or _announced(found.last_words)
 

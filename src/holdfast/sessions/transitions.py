@@ -130,7 +130,13 @@ def opening(
         commit_at_start=commit_at_start,
         options=options or WorkflowOptions(),
     )
-    created = WorkflowCreated(issue=issue, worktree=worktree, task_dag=task_dag, constraints=constraints)
+    created = WorkflowCreated(
+        issue=issue,
+        worktree=worktree,
+        task_dag=task_dag,
+        constraints=constraints,
+        runs=options is not None,
+    )
     started = WorkflowStatusChanged(status="in_progress")
     change = Change(workflow.moved("in_progress", now), None, (created, started))
     try:
@@ -356,10 +362,19 @@ class Core:
             )
         return self._apply(workflow, workflow.touched(self._now()), *entries)
 
-    def note(self, worktree: str, *entries: Entry) -> Workflow | None:
-        """Note it in a folder's open work, running or paused: the next pause takes it in."""
-        found = self._newest(worktree, ACTIVE) or self._newest(worktree, OPEN)
-        return self._apply(found, found.touched(self._now()), *entries) if found else None
+    def note(self, worktree: str, *entries: Entry, workflow_id: str | None = None) -> Workflow | None:
+        """Note it in a folder's open work, running or paused, or in the workflow that is named: the next
+        pause takes it in."""
+
+        def noted() -> Workflow | None:
+            found = (
+                self.store.workflow(workflow_id)
+                if workflow_id is not None
+                else self._newest(worktree, ACTIVE) or self._newest(worktree, OPEN)
+            )
+            return self._apply(found, found.touched(self._now()), *entries) if found else None
+
+        return again_on_conflict(noted)
 
     def advancing(
         self, workflow: Workflow, *entries: Entry, to: WorkflowStatus | None = None, **changes: object
@@ -490,10 +505,16 @@ class Core:
         """Whether it is a plan that was run, or came from elsewhere and can be."""
         if workflow.run_id is not None:
             return True
-        found = self.store.events(workflow_id=workflow.id, types=("session_taken", "snapshot_imported"))
-        if not found or any(isinstance(event.entry, SessionTaken) for event in found):
-            return bool(found)
-        latest = self.store.latest_snapshot(workflow.id)
+        found = self.store.events(
+            workflow_id=workflow.id, types=("workflow_created", "session_taken", "snapshot_imported")
+        )
+        entries = [event.entry for event in found]
+        if any(
+            isinstance(one, SessionTaken) or (isinstance(one, WorkflowCreated) and one.runs)
+            for one in entries
+        ):
+            return True
+        latest = self.store.latest_snapshot(workflow.id) if len(entries) > 1 else None
         return latest is not None and bool(latest.task_dag.tasks)
 
     def fold(self, workflow: Workflow) -> SessionFold:

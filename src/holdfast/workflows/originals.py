@@ -31,6 +31,7 @@ from holdfast.model.task import Task
 from holdfast.model.workflow import Issue, Workflow, WorkflowOptions
 from holdfast.store.protocol import Store
 from holdfast.workflows.drivers.protocol import Done, DriverFinding, TaskOutcome
+from holdfast.workflows.plan import driver_of
 
 _T = TypeVar("_T", Task, Issue, WorkflowOptions)
 
@@ -50,6 +51,8 @@ class Originals:
         self._kept = kept
         self._secrets: dict[str, str] = {}
         self._longest_first: list[str] = []
+        self.lost_values: dict[str, str] = {}
+        """Of tasks whose values are here as redacted copies alone."""
         self.issue = self._written(ISSUE, workflow.issue, _ISSUE_TEXTS) or workflow.issue
         self._options = self._written(OPTIONS, workflow.options, _OPTION_TEXTS) or workflow.options
         self._options_kept = self._options is not workflow.options
@@ -87,9 +90,13 @@ class Originals:
     def outputs(self, task: Task) -> dict[str, str]:
         """The values that a task left in an earlier session, as it wrote them."""
         copies = task.outputs or {}
-        found: dict[str, object] = json.loads(self._kept.get(outputs_of(task.id), "{}"))
+        found: dict[str, object] = json.loads(self._kept.get(outputs_of(task), "{}"))
         written = {name: str(found.get(name, text)) for name, text in copies.items()}
-        return written if self._noted([taken_out(copies[name], written[name]) for name in copies]) else copies
+        if found and self._noted([taken_out(copies[name], written[name]) for name in copies]):
+            return written
+        if lost := next((name for name, text in copies.items() if lacks_something(text)), None):
+            self.lost_values[task.id] = f"the value {lost} of task {task.id}"
+        return copies
 
     def copied(self, outputs: Mapping[str, str]) -> dict[str, str]:
         """Values that a task has left, without secrets; what they lack is hidden from now on."""
@@ -203,19 +210,22 @@ def foreign_commands(
     begun = [event.entry for event in store.events(workflow_id=workflow.id, limit=2)]
     own: set[str] = set()
     if isinstance(begun[0], WorkflowCreated) and not isinstance(begun[-1], SnapshotImported):
-        own = set(_texts(begun[0].issue, begun[0].task_dag.tasks, begun[0].constraints))
+        own = set(_texts(begun[0].issue, begun[0].task_dag.tasks, begun[0].constraints, workflow.options))
     left = [task for task in tasks if task.status != "completed"]
-    return [text for text in dict.fromkeys(_texts(workflow.issue, left, constraints)) if text not in own]
+    told = dict.fromkeys(_texts(workflow.issue, left, constraints, workflow.options))
+    return [text for text in told if text not in own]
 
 
-def _texts(issue: Issue, tasks: Iterable[Task], constraints: Iterable[str]) -> Iterable[str]:
+def _texts(
+    issue: Issue, tasks: Iterable[Task], constraints: Iterable[str], options: WorkflowOptions
+) -> Iterable[str]:
     """What a shell would run; and where an agent works, all that it is told as the user's words."""
     has_agent = False
     for task in tasks:
         yield from (text for text in (task.run, task.prompt, task.until) if text)
-        if not task.run:
+        if task.prompt or driver_of(task, options) != "shell":
             has_agent = True
-            yield task.description
+            yield from filter(None, (task.description,))
     if has_agent:
         yield from (text for text in (issue.title, issue.description, *constraints) if text)
 

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from pathlib import Path
 
-from holdfast.base.errors import HoldfastError, InvalidInputError
+from holdfast.base.errors import CannotDoError, HoldfastError, InvalidInputError
 from holdfast.base.faults import fault_point
 from holdfast.base.redact import redact
 from holdfast.model.entry import AgentSessionReported, TestsRun, WorkCommitted
@@ -206,7 +206,7 @@ class TaskRunner:
             self._outputs[task.id] = written = report.outputs
             report.outputs = self._originals.copied(written)
             if report.outputs != written:
-                self._recorder.keep(outputs_of(task.id), json.dumps(written))
+                self._recorder.keep(outputs_of(task), json.dumps(written))
         seconds = time.monotonic() - began
         after = self.usage.metrics.context_utilization
         grown = None if after is None else max(0.0, after - (before or 0.0))
@@ -342,6 +342,12 @@ class TaskRunner:
             if needed not in found:
                 found[needed] = self._outputs.get(needed, {})
                 left += self._plan[needed].depends_on
+        lost = next((name for task_id in found if (name := self._originals.lost_values.get(task_id))), "")
+        if lost:
+            raise CannotDoError(
+                f"it cannot be run: only a redacted copy of {lost} is available; run the plan again with "
+                "`holdfast run`"
+            )
         return {task_id: values for task_id, values in sorted(found.items()) if values}
 
     def _compiled(self, base: SessionSnapshot) -> str:

@@ -150,7 +150,10 @@ _STATES_SOMETHING = re.compile(
 _POINT = re.compile(r"^[ \t]*[-*•+][ \t]|(?:^|\s)\d{1,2}[.)]\s", re.MULTILINE)
 _ONLY_LOOKS = re.compile(
     r"(?:date|cal|uptime|whoami|hostname|uname|pwd|ls|cat|head|tail|wc|echo|which|file|stat|du|df|tree|grep|rg"
-    r"|git (?:status|log|diff|show))(?:[ \t]+(?!--output)[\w./:=+%@,'\"-]+)*"
+    r"|git (?:status|log|diff|show)"
+    r"|(?:[\w./-]*python[\d.]*(?: -P)? -m )?[\w./-]*holdfast (?:status|context|threads|history|list|sessions"
+    r"|usage|stats|doctor|events|logs|snapshot (?:list|show)|tx (?:list|show|diff)))"
+    r"(?:[ \t]+(?!--output|--fix|--done)[\w./:=+%@,'\"-]+)*"
 )
 _READS_THE_WEB = frozenset(("webfetch", "websearch", "web_fetch", "web_search", "google_web_search"))
 
