@@ -196,7 +196,7 @@ def test_what_is_left_of_the_plan_is_told_but_is_no_order(place: Place) -> None:
     for last in (RUNNING, claude.said("Next comes the paint.")):
         path.write_bytes(claude.file_of(claude.typed(ASKED_FOR), *planned, last))
         told = place.ok("context", "--transcript", path).out
-        assert 'take up the next task of the plan, "Paint the door".' in told
+        assert 'ake up the next task of the plan, "Paint the door".' in told
         assert "ait for the user" not in told
 
 

@@ -59,7 +59,7 @@ def now(found: Gathered, ledger: WorkLedger, room: int, summarised: str = "") ->
             else "what the summary below names as the current work and the next step."
         )
     if steps or (goal and found.messages):
-        steps = [one for one in steps if one != _FROM_THE_LAST_STEP or len(steps) == 1]
+        steps = [one for one in steps if one not in _GENERAL or len(steps) == 1]
         yield Statement("now", "next steps", f"Next:{_in_order(steps[:3])}", 0)
 
 
@@ -239,7 +239,7 @@ def _from_there(found: Gathered) -> str:
     last = next((one for one in reversed(found.happened) if one.outcome), None)
     if last is not None and last.kind == "shell" and "git add" in last.text:
         return "see with `git status` what is staged by now, and go on with the user's request from there."
-    return "go on with the user's request from there."
+    return _FROM_THERE
 
 
 def _reply(found: Gathered) -> Iterator[str]:
@@ -460,6 +460,9 @@ def _from_ledger(
 _FROM_THE_LAST_STEP = (
     "go on from the last step (the newest checks passed after the last edit; no commit of it is recorded)."
 )
+_FROM_THERE = "go on with the user's request from there."
+_GENERAL = (_FROM_THE_LAST_STEP, _FROM_THERE)
+"""Said only where there is nothing better."""
 
 
 def _tasks(ledger: WorkLedger) -> Iterator[str]:
