@@ -155,15 +155,15 @@ def place(tmp_path: Path) -> Place:
     (place.project / "a.py").write_text("def f():\n    return 1\n")
     place.git("add", "a.py")
     place.git("commit", "--quiet", "-m", "First")
-    (place.root / "plan.yaml").write_text(PLAN)
-    place.ok("run", place.root / "plan.yaml", "--pause-every", "1")
     place.paused("tool_call")
     place.ok("remind", "hello")
     session = AgentSession(place.project, place.root)
     session.variables["HOLDFAST_HOME"] = str(place.home)
     session.use(100_000)
-    session.start()
+    session.start()  # it is handed the only open work, so that there is a context
     session.prompt()
+    (place.root / "plan.yaml").write_text(PLAN)
+    place.ok("run", place.root / "plan.yaml", "--pause-every", "1")
     place.run("docs", "audit", ".")
     place.ok("export", place.root / "bundle")
     place.started("tool_call")
@@ -208,6 +208,8 @@ def kept(kind: str, data: bytes, root: Path) -> bool:
     with contextlib.suppress(ValueError, RecursionError):
         UNREADABLE.get(kind, bool)(data)
         return True
-    whole, _, torn = data.rpartition(b"\n") if kind == "journal" else (data, b"", b"")
     starts = [path.read_bytes() for path in root.rglob("*") if path.is_file()]
-    return all(any(text.startswith(part) for text in starts) for part in (whole, torn) if part)
+    if any(text.startswith(data) for text in starts):
+        return True
+    parts = data.rpartition(b"\n")[::2] if kind == "journal" else (data,)
+    return all(any(text.startswith(part) for text in starts) for part in parts if part)
