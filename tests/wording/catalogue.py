@@ -38,9 +38,13 @@ def all_help() -> str:
 def _help_of(command: click.Command, parent: click.Context) -> Iterator[tuple[str, str]]:
     is_root = command is cli
     context = click.Context(
-        command, info_name="holdfast" if is_root else command.name, parent=None if is_root else parent
+        command,
+        info_name="holdfast" if is_root else command.name,
+        parent=None if is_root else parent,
+        help_option_names=cli.context_settings["help_option_names"],
     )
     context.terminal_width = 100
+    command._help_option = None  # as the first context that asked for it had it, in whichever test that was
     yield context.command_path, "\n".join(line.rstrip() for line in command.get_help(context).splitlines())
     if isinstance(command, click.Group):
         for name in command.list_commands(context):
