@@ -606,9 +606,8 @@ def test_a_forced_pause_does_not_wait_for_the_handover(
     scripted(monkeypatch, in_conversation(missing, 0.86, Done()), force)
     paused = workshop.run(PROMPTS)
     assert paused.status == "paused"
-    assert [one.text for one in workshop.entries(paused, Warned)] == [  # type: ignore[union-attr]
-        "the agent wrote no handover: the pause timed out"
-    ]
+    told = [one.text for one in workshop.entries(paused) if isinstance(one, Warned)]
+    assert told == ["the agent wrote no handover: the pause timed out"]
     assert len(workshop.entries(paused, TaskFinished)) == 1
 
 

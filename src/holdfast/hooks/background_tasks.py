@@ -249,7 +249,7 @@ def did_work(work: SessionWork, transcript: str = "") -> bool:
 
     counted = (notes.read(work.note(formats.PROMPTS), 32) or b"0").strip()
     if os.path.exists(work.note(formats.EDIT_GATE)) or not counted.isdigit():
-        return True  # a tool that edits was called
+        return True  # a tool that edits was called, or the note is damaged
     prompts = int(counted)
     try:
         path, agent = _transcript(work, transcript)

@@ -408,7 +408,7 @@ def _when_finished(found: Gathered, ledger: WorkLedger) -> Iterator[str]:
 
 
 def _thought_on(red: TestRun | None, found: Gathered) -> str:
-    """What the agent said of a failure that it has not mended yet."""
+    """What the agent said about a failure that is not fixed yet."""
     if red is None or red.edited_since:
         return ""
     words = [one.text for one in found.happened if one.kind in ("said", "thought") and one.index > red.index]

@@ -98,8 +98,9 @@ class Originals:
             self.lost_values[task.id] = f"the value {lost} of task {task.id}"
         return copies
 
-    def copied(self, outputs: Mapping[str, str]) -> dict[str, str]:
+    def copied(self, task_id: str, outputs: Mapping[str, str]) -> dict[str, str]:
         """Values that a task has left, without secrets; what they lack is hidden from now on."""
+        self.lost_values.pop(task_id, None)  # it has run again
         copies = {name: redact(self.hidden(text))[0] for name, text in outputs.items()}
         self._noted([taken_out(copies[name], outputs[name]) for name in outputs])
         return copies

@@ -204,7 +204,7 @@ class TaskRunner:
                 outcome = TaskInterrupted(self.unkept)
         if isinstance(outcome, Done):
             self._outputs[task.id] = written = report.outputs
-            report.outputs = self._originals.copied(written)
+            report.outputs = self._originals.copied(task.id, written)
             if report.outputs != written:
                 self._recorder.keep(outputs_of(task), json.dumps(written))
         seconds = time.monotonic() - began
