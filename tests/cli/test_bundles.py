@@ -346,6 +346,16 @@ def test_commands_that_a_bundle_brought_run_only_when_they_were_confirmed(place:
     assert (other.project / "pwned").exists()
 
 
+def test_a_copy_of_it_is_made_only_when_all_its_commands_were_confirmed(place: Place) -> None:
+    (place.project / "plan.yaml").write_text(PLAN)
+    other = taken_elsewhere(place)
+    refused = other.run("fork")
+    assert (refused.code, "touch pwned" in refused.err) == (1, True), refused
+    copied = other.ok("fork", "--accept-commands").out
+    assert other.run("resume", copied.split()[-1]).code == 0
+    assert (other.project / "pwned").exists()
+
+
 def test_what_is_confirmed_is_all_that_would_be_run_or_told(place: Place) -> None:
     """Line by line: joined by blanks, the second would read as a part of the comment."""
     agent = place.root / "bin" / "claude"

@@ -204,6 +204,22 @@ def test_the_last_lines_of_output_and_a_retry(place: Place, plan: Callable[..., 
     place.run("retry").failed(1, error="No paused workflow in current directory")
 
 
+def test_a_copy_goes_another_way_and_the_original_stays(place: Place, plan: Callable[..., Path]) -> None:
+    place.run("fork").failed(1, error="No workflow in current directory")
+    place.run("run", plan("echo a >> log", "test -e ok", "echo c >> log"))
+    failed = place.json("status")["workflow"]["id"]
+    (place.project / "ok").touch()
+    copied = place.json("fork", "t2")
+    assert (copied["status"], copied["id"] != failed) == ("paused", True)
+    assert place.run("resume").code == 0
+    assert place.json("status")["workflow"]["id"] == copied["id"]
+    assert (log(place), place.json("status", failed)["workflow"]["status"]) == (["a", "c"], "failed")
+    said = place.ok("fork", "t1", "--workflow", failed).out.splitlines()
+    assert said[0] == f"✓ Forked {failed}"
+    assert place.run("resume", said[1].split()[-1]).code == 0
+    assert log(place) == ["a", "c", "a", "c"]
+
+
 def test_what_a_task_prints_is_seen_while_it_runs(place: Place, plan: Callable[..., Path]) -> None:
     token = "ghp_" + "a1B2" * 9
     running = begin(place, "run", plan(f"echo one; echo {token}; {WAITS}; echo two >&2"))

@@ -231,6 +231,17 @@ def test_retry_and_skip(program: Served, place: Place) -> None:
     answer = program.ask("POST", f"/api/workflows/{flow}/skip", {"task_id": "t2", "reason": "later"})
     assert (answer.status, answer.data["status"]) == (200, "skipped"), answer
     wait_for("completed")
+    copied = program.ask("POST", f"/api/workflows/{flow}/fork", {"task_id": "t3"})
+    assert (copied.status, copied.data["status"]) == (201, "paused"), copied
+    events = program.get(f"/api/workflows/{copied.data['id']}/events")["events"]
+    told = next(event["entry"] for event in events if event["entry"]["type"] == "workflow_forked")
+    assert (told["origin_id"], told["task_id"]) == (flow, "t3")
+    settings = replace(place.settings(), server=program.url, server_token=program.token)
+    with RemoteService(settings) as away:
+        second = away.fork(copied.data["id"], "t1", worktree=place.project)
+        assert away.tasks(second.id).count("pending") == 3
+    missing = program.ask("POST", f"/api/workflows/{flow}/fork", {"task_id": "t9"})
+    assert (missing.status, missing.code) == (404, "not_found")
 
 
 BAD_PLANS: dict[str, tuple[Any, str]] = {

@@ -28,6 +28,7 @@ from holdfast.model.entry import (
     Warned,
     WorkCommitted,
     WorkflowCreated,
+    WorkflowForked,
     WorkflowMoved,
     WorkflowPaused,
     WorkflowResumed,
@@ -280,4 +281,5 @@ ONE_OF_EACH: tuple[Entry, ...] = (
     SnapshotDeleted(snapshot_id="snap_1"),
     SnapshotImported(snapshot_id="snap_1", session_id="session-20260106-120000"),
     WorkflowMoved(worktree="/srv/elsewhere"),
+    WorkflowForked(origin_id="wf_0", snapshot_id="snap_1", task_id="t1"),
 )

@@ -177,7 +177,7 @@ class Trial:
         chance, model = self.chance, self.model
         failed = [name for name, status in model.status.items() if status == "failed"]
         open_ones = [name for name, status in model.status.items() if status not in DONE]
-        way = chance.choice(("resume", "resume", "retry", "skip", "fork", "kill"))
+        way = chance.choice(("resume", "resume", "retry", "skip", "from", "fork", "kill"))
         if way == "kill" and chance.random() < (1 if SOAK >= 1 else 0.2):
             flow, way = self._killed(flow), "resume"
             if flow.status == "completed":
@@ -194,11 +194,27 @@ class Trial:
                 return self._session(here, service.skip(flow.id, name, claim=claim))
             snapshot = None
             if way == "fork":
+                flow = self._forked(here, flow)
+            elif way == "from":
                 snapshot, status = chance.choice(self.kept)
                 model.status = dict(status)
             model.retry()
             resumed = service.resume_workflow(flow.id, snapshot_id=snapshot, claim=claim)
             return self._session(here, resumed.workflow)
+
+    def _forked(self, here: Here, origin: Workflow) -> Workflow:
+        """A copy from some task on, or as it is."""
+        model, service = self.model, here.service
+        name = self.chance.choice([None, *model.needs])
+        forked = service.fork(origin.id, name)
+        again = {name} if name else set[str]()
+        for one, needs in model.needs.items():  # each stands behind all that it needs
+            if one in again or again & {*needs}:
+                again.add(one)
+                model.status[one] = "pending"
+        assert service.workflow(origin.id) == origin
+        self.kept = []  # of another workflow
+        return forked
 
     def _killed(self, flow: Workflow) -> Workflow:
         """The program itself is killed at some moment; what it recorded until then is what holds."""

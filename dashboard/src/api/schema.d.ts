@@ -466,6 +466,28 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/workflows/{workflow_id}/fork": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Fork Workflow
+         * @description Copy a workflow, whatever its status; the copy is paused and the original stays as it is.
+         *
+         *     With a task, that one and all that depend on it are to run again in the copy.
+         */
+        post: operations["fork_workflow"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/workflows/{workflow_id}/output": {
         parameters: {
             query?: never;
@@ -1339,7 +1361,7 @@ export interface components {
              */
             at: string;
             /** Entry */
-            entry: (components["schemas"]["WorkflowCreated"] | components["schemas"]["WorkflowStatusChanged"] | components["schemas"]["SessionTaken"] | components["schemas"]["Warned"] | components["schemas"]["TaskApproved"] | components["schemas"]["TaskSkipped"] | components["schemas"]["AgentSessionReported"] | components["schemas"]["WorkCommitted"] | components["schemas"]["TaskStarted"] | components["schemas"]["TaskFinished"] | components["schemas"]["DecisionRecorded"] | components["schemas"]["ErrorRecorded"] | components["schemas"]["FeedbackRecorded"] | components["schemas"]["TestsRun"] | components["schemas"]["UsageReported"] | components["schemas"]["ConstraintPinned"] | components["schemas"]["PauseRequested"] | components["schemas"]["WorkflowPaused"] | components["schemas"]["WorkflowResumed"] | components["schemas"]["HandoverTakenUp"] | components["schemas"]["SnapshotEnriched"] | components["schemas"]["SnapshotDeleted"] | components["schemas"]["SnapshotImported"] | components["schemas"]["WorkflowMoved"]) | components["schemas"]["UnknownEntry"];
+            entry: (components["schemas"]["WorkflowCreated"] | components["schemas"]["WorkflowStatusChanged"] | components["schemas"]["SessionTaken"] | components["schemas"]["Warned"] | components["schemas"]["TaskApproved"] | components["schemas"]["TaskSkipped"] | components["schemas"]["AgentSessionReported"] | components["schemas"]["WorkCommitted"] | components["schemas"]["TaskStarted"] | components["schemas"]["TaskFinished"] | components["schemas"]["DecisionRecorded"] | components["schemas"]["ErrorRecorded"] | components["schemas"]["FeedbackRecorded"] | components["schemas"]["TestsRun"] | components["schemas"]["UsageReported"] | components["schemas"]["ConstraintPinned"] | components["schemas"]["PauseRequested"] | components["schemas"]["WorkflowPaused"] | components["schemas"]["WorkflowResumed"] | components["schemas"]["HandoverTakenUp"] | components["schemas"]["SnapshotEnriched"] | components["schemas"]["SnapshotDeleted"] | components["schemas"]["SnapshotImported"] | components["schemas"]["WorkflowMoved"] | components["schemas"]["WorkflowForked"]) | components["schemas"]["UnknownEntry"];
             /** Seq */
             seq: number;
             /** Workflow Id */
@@ -1524,6 +1546,29 @@ export interface components {
             reads: number;
             /** Refused */
             refused: number;
+        };
+        /** ForkWorkflow */
+        ForkWorkflow: {
+            /**
+             * Accept Commands
+             * @description `digest` of a refusal (`unconfirmed_commands`): accept exactly the commands it listed
+             */
+            accept_commands?: string | null;
+            /**
+             * Snapshot Id
+             * @description Copy the state of an older snapshot
+             */
+            snapshot_id?: string | null;
+            /**
+             * Task Id
+             * @description This task and all that depend on it are to run again in the copy
+             */
+            task_id?: string | null;
+            /**
+             * Worktree
+             * @description The folder of the copy. Default: that of the original
+             */
+            worktree?: string | null;
         };
         /** Gathered */
         Gathered: {
@@ -3795,6 +3840,32 @@ export interface components {
             worktree: string;
         };
         /**
+         * WorkflowForked
+         * @description It began as a copy of another workflow, which stays as it is.
+         */
+        WorkflowForked: {
+            /**
+             * Origin Id
+             * @description The workflow it was forked from
+             */
+            origin_id: string;
+            /**
+             * Snapshot Id
+             * @description The snapshot of that one, if an older one
+             */
+            snapshot_id: string | null;
+            /**
+             * Task Id
+             * @description The first task that is to run again
+             */
+            task_id: string | null;
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            type: "workflow_forked";
+        };
+        /**
          * WorkflowMoved
          * @description Its folder was moved or renamed.
          */
@@ -4054,6 +4125,7 @@ export type FeedbackRecorded = components['schemas']['FeedbackRecorded'];
 export type Fidelity = components['schemas']['Fidelity'];
 export type FileFingerprint = components['schemas']['FileFingerprint'];
 export type FileUse = components['schemas']['FileUse'];
+export type ForkWorkflow = components['schemas']['ForkWorkflow'];
 export type Gathered = components['schemas']['Gathered'];
 export type GitChanges = components['schemas']['GitChanges'];
 export type GitFacts = components['schemas']['GitFacts'];
@@ -4138,6 +4210,7 @@ export type Warned = components['schemas']['Warned'];
 export type WorkCommitted = components['schemas']['WorkCommitted'];
 export type Workflow = components['schemas']['Workflow'];
 export type WorkflowCreated = components['schemas']['WorkflowCreated'];
+export type WorkflowForked = components['schemas']['WorkflowForked'];
 export type WorkflowMoved = components['schemas']['WorkflowMoved'];
 export type WorkflowOptions = components['schemas']['WorkflowOptions'];
 export type WorkflowPage = components['schemas']['WorkflowPage'];
@@ -6231,6 +6304,122 @@ export interface operations {
             };
             /** @description not found */
             404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorResponse"];
+                };
+            };
+            /** @description the request is invalid; `faults` says where */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorResponse"];
+                };
+            };
+            /** @description the stored data is damaged, or an internal error occurred */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorResponse"];
+                };
+            };
+            /** @description the database cannot be reached */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorResponse"];
+                };
+            };
+        };
+    };
+    fork_workflow: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                workflow_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                "application/json": components["schemas"]["ForkWorkflow"] | null;
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Workflow"];
+                };
+            };
+            /** @description the request is malformed, or its body is not JSON */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorResponse"];
+                };
+            };
+            /** @description missing or wrong token */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorResponse"];
+                };
+            };
+            /** @description the Host or Origin is not allowed */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorResponse"];
+                };
+            };
+            /** @description not found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorResponse"];
+                };
+            };
+            /** @description conflict: not possible in the current state, or held by another process */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorResponse"];
+                };
+            };
+            /** @description the body is too large */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorResponse"];
+                };
+            };
+            /** @description the body is not JSON */
+            415: {
                 headers: {
                     [name: string]: unknown;
                 };

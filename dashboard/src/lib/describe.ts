@@ -106,6 +106,8 @@ export function describe(event: WorkflowEvent): Line {
       return line("Snapshot deleted", entry.snapshot_id);
     case "snapshot_imported":
       return line("Snapshot imported", entry.session_id);
+    case "workflow_forked":
+      return line(`Forked from ${entry.origin_id}`, entry.task_id ? `from task ${entry.task_id}` : null);
     case "workflow_moved":
       return line("Moved", entry.worktree);
     default:

@@ -1,4 +1,4 @@
-"""What a person does with workflows: run, pause, resume, retry, skip, approve, reject, cancel."""
+"""What a person does with workflows: run, pause, resume, retry, skip, fork, approve, reject, cancel."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
+from typing import TypeVar
 
 import click
 
@@ -25,6 +26,8 @@ if TYPE_CHECKING:
     from holdfast.model.workflow import Workflow
     from holdfast.workflows.engine import Engine
     from holdfast.workflows.service import Resumed
+
+_T = TypeVar("_T")
 
 _detach_option = click.option(
     "--detach", is_flag=True, help="Run it in the background and return immediately."
@@ -327,7 +330,7 @@ def _note_taken_up(current: Settings, resumed: Resumed) -> None:
         notes.write(str(folder / formats.TOOK_UP), resumed.snapshot.session_id.encode())
 
 
-def _with_consent(resume: Callable[..., Resumed], accept_commands: bool) -> Resumed:
+def _with_consent(resume: Callable[..., _T], accept_commands: bool) -> _T:
     """Commands from elsewhere are shown, and asked for where somebody can answer; `--yes` is no answer."""
     from holdfast.workflows.originals import UnconfirmedCommandsError, shown
 
@@ -492,6 +495,64 @@ def skip_command(
         workflow = service.skip(workflow_id, task_id, reason, claim=here.claim if here else None)
         said = f"✓ Skipped task {task_id}"
         return run_or_leave(service, here, workflow, said, _answer(workflow), as_json=as_json)
+
+
+# ── fork ───────────────────────────────────────────────────────────────────────────────────────────
+
+
+@click.command("fork")
+@click.argument("task_id", metavar="[TASK]", required=False)
+@_workflow_option
+@click.option("--from", "from_snapshot", metavar="SNAPSHOT", help="Copy the state of an older snapshot.")
+@click.option("--cwd", type=click.Path(path_type=Path), help="Folder of the copy. Default: the same folder.")
+@click.option("--accept-commands", is_flag=True, help="Accept the commands that an imported session brought.")
+@common.json_option
+def fork_command(
+    task_id: str | None,
+    workflow_id: str | None,
+    from_snapshot: str | None,
+    cwd: Path | None,
+    accept_commands: bool,
+    as_json: bool,
+) -> None:
+    """Copy a workflow, paused, to try another way from any of its tasks.
+
+    The original stays as it is; it may be running, failed or completed. With TASK, that task and all that
+    depend on it are to run again in the copy. Files are not copied: two that run at the same time need
+    a folder each.
+
+    \b
+    Examples:
+      holdfast fork
+      holdfast fork build --from session-20260106-120000
+      git worktree add ../try && holdfast fork build --cwd ../try
+    """
+    current = common.settings()
+    with common.service_for(current) as service:
+        origin = workflow_id or _newest_plan(service, current)
+        fork = partial(
+            service.fork,
+            origin,
+            task_id,
+            snapshot_id=_snapshot(service, current, from_snapshot),
+            worktree=cwd,
+        )
+        workflow = _with_consent(fork, accept_commands)
+        document = workflow.model_dump(mode="json")
+    lines = f"✓ Forked {origin}", f"  Continue the copy with: holdfast resume {workflow.id}"
+    common.tell(as_json, document, *lines)
+
+
+def _newest_plan(service: common.Service, current: Settings) -> str:
+    from holdfast.model.workflow import VALID_TRANSITIONS
+
+    found = service.workflows(worktree=current.worktree, statuses=frozenset(VALID_TRANSITIONS), limit=20)
+    plan = next((workflow for workflow in found if service.tasks(workflow.id).tasks), None)
+    if plan is None:
+        raise NotFoundError(
+            "No workflow in current directory.", hint="`holdfast list --all` lists all workflows"
+        )
+    return plan.id
 
 
 # ── approve ────────────────────────────────────────────────────────────────────────────────────────

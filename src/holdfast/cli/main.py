@@ -29,6 +29,7 @@ COMMANDS = {
     "doctor": "Check the installation.",
     "events": "Show what happened in a workflow, in order.",
     "export": "Export this project's sessions to a bundle FILE.",
+    "fork": "Copy a workflow, paused, to try another way from any of its tasks.",
     "handoff": "Continue this work in another agent.",
     "history": "Show all entries of one kind in a snapshot, or in an agent's session.",
     "import": "Import the sessions of a bundle FILE into this project.",
@@ -66,7 +67,7 @@ COMMANDS = {
 """Name and one line for `--help`; the module has the same name, unless it is in `_SHARED`."""
 _SHARED = {
     **dict.fromkeys(("approve", "cancel", "pause", "reject", "resume", "retry", "run", "skip"), "control"),
-    "schedules": "control",
+    **dict.fromkeys(("fork", "schedules"), "control"),
     **dict.fromkeys(("context", "history"), "context"),
     **dict.fromkeys(("export", "import", "share"), "bundle"),
     **dict.fromkeys(("completion", "doctor", "prune", "reindex"), "doctor"),
@@ -82,7 +83,8 @@ _SHARED = {
 
 
 _LOOKING = ("context", "events", "history", "list", "logs", "snapshot", "stats", "status", "threads")
-OVER_HTTP = frozenset((*_LOOKING, "approve", "cancel", "pause", "reject", "resume", "retry", "run", "skip"))
+_DOING = ("approve", "cancel", "fork", "pause", "reject", "resume", "retry", "run", "skip")
+OVER_HTTP = frozenset((*_LOOKING, *_DOING))
 """Commands that do with `--server` what they do without it."""
 
 

@@ -84,11 +84,7 @@ class RemoteService(WorkflowService[RemoteStore]):
         claim: str | None = None,  # noqa: ARG002
         accept_commands: bool = False,
     ) -> Resumed:
-        if accept_commands:
-            raise CannotDoError(
-                "commands that came from elsewhere are confirmed on the server's own machine",
-                hint=f"run `holdfast resume {workflow_id} --accept-commands` there",
-            )
+        _refuse_to_accept(workflow_id, accept_commands)
         return self._resumed(
             workflow_id,
             self._act(workflow_id, "resume", snapshot_id=snapshot_id, message=message, strict=strict),
@@ -126,6 +122,20 @@ class RemoteService(WorkflowService[RemoteStore]):
     ) -> Workflow:
         self._act(workflow_id, "skip", task_id=task_id, reason=reason)
         return self.workflow(workflow_id)
+
+    def fork(
+        self,
+        workflow_id: str,
+        task_id: str | None = None,
+        *,
+        snapshot_id: str | None = None,
+        worktree: Path | None = None,
+        accept_commands: bool = False,
+    ) -> Workflow:
+        _refuse_to_accept(workflow_id, accept_commands)
+        folder = str(worktree.resolve()) if worktree else None
+        given = {"task_id": task_id, "snapshot_id": snapshot_id, "worktree": folder}
+        return Workflow.model_validate(self._act(workflow_id, "fork", **given))
 
     def resumable(self, workflow_id: str) -> Workflow:
         """The workflow, if it can be resumed; what crashed the server pauses when it resumes it."""
@@ -190,6 +200,14 @@ class RemoteService(WorkflowService[RemoteStore]):
 
     def _progress(self, workflow_id: str) -> Any:
         return self._connection.get("workflows", workflow_id, "progress")
+
+
+def _refuse_to_accept(workflow_id: str, accept_commands: bool) -> None:
+    if accept_commands:
+        raise CannotDoError(
+            "commands that came from elsewhere are confirmed on the server's own machine",
+            hint=f"run `holdfast resume {workflow_id} --accept-commands` there",
+        )
 
 
 def _document(plan: Plan, options: WorkflowOptions) -> dict[str, Any]:

@@ -211,6 +211,15 @@ class WorkflowMoved(Value):
     worktree: str
 
 
+class WorkflowForked(Value):
+    """It began as a copy of another workflow, which stays as it is."""
+
+    type: Literal["workflow_forked"] = "workflow_forked"
+    origin_id: str = Field(description="The workflow it was forked from")
+    snapshot_id: str | None = Field(default=None, description="The snapshot of that one, if an older one")
+    task_id: str | None = Field(default=None, description="The first task that is to run again")
+
+
 class UnknownEntry(Value):
     model_config = ConfigDict(frozen=True, extra="allow")
 
@@ -241,7 +250,8 @@ AnyEntry = Annotated[
     | SnapshotEnriched
     | SnapshotDeleted
     | SnapshotImported
-    | WorkflowMoved,
+    | WorkflowMoved
+    | WorkflowForked,
     Field(discriminator="type"),
 ]
 

@@ -135,6 +135,21 @@ class SkipTask(Body):
     reason: Reason | None = None
 
 
+class ForkWorkflow(Body):
+    task_id: str | None = Field(
+        default=None, description="This task and all that depend on it are to run again in the copy"
+    )
+    snapshot_id: str | None = Field(default=None, description="Copy the state of an older snapshot")
+    worktree: str | None = Field(
+        default=None, max_length=4096, description="The folder of the copy. Default: that of the original"
+    )
+    accept_commands: str | None = Field(
+        default=None,
+        max_length=64,
+        description="`digest` of a refusal (`unconfirmed_commands`): accept exactly the commands it listed",
+    )
+
+
 class GiveReason(Body):
     reason: Reason | None = None
 

@@ -139,6 +139,39 @@ class RunningWork:
                 return settled.snapshot
 
 
+class NewWork:
+    """Work that begins with its pause: nobody else can have changed it meanwhile."""
+
+    stands_in = False
+
+    def __init__(self, core: Core, prepare: Callable[[Facts], Settled]) -> None:
+        self._core, self._prepare = core, prepare
+        self.taken: Settled | None = None
+
+    def prepared(self, facts: Facts) -> Settled:
+        return self._prepare(facts)
+
+    def commit(self, settled: Settled) -> Answer:
+        self._core.store.apply(settled.change)
+        self.taken = settled
+        return "taken"
+
+
+def pause_new(work: NewWork, core: Core, worktree: Path, facts: Facts, seconds: float) -> Workflow:
+    """Begin a workflow as paused. A folder that takes no files costs those alone."""
+    try:
+        files = SessionFiles(ProjectLayout(worktree).ensure().sessions)
+        with files.locked(partial(is_stored, core.store)):
+            pause_session(files, work, replace(facts, session_id=files.free_session_id(seconds)))
+    except HoldfastError as error:
+        log.warning("the session's files were not written: %s", error.message)
+        if work.taken is None:
+            work.commit(work.prepared(facts))
+    if work.taken is None:
+        raise AssertionError("a pause was made and not kept")
+    return work.taken.workflow
+
+
 def pause_running(work: RunningWork, worktree: Path, facts: Facts, seconds: float) -> SessionSnapshot:
     """Pause a workflow, or let it fail, where it runs. A folder that takes no files costs those alone."""
     if not worktree.is_dir():

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any, TypeVar
@@ -31,6 +31,7 @@ from holdfast.model.entry import (
     TaskSkipped,
     Warned,
     WorkflowCreated,
+    WorkflowForked,
     WorkflowMoved,
     WorkflowPaused,
     WorkflowResumed,
@@ -193,6 +194,42 @@ def going_on(
     change = clean(Change(resumed, workflow.revision, (entry, *failed.skipped)))
     lacks = message is not None and (entry != change.entries[0] or lacks_something(message))
     return replace(change, originals={MESSAGE: message} if lacks and message else {})
+
+
+def forking(
+    origin: Workflow,
+    fold: SessionFold,
+    worktree: str,
+    originals: Mapping[str, str],
+    facts: Facts,
+    now: datetime,
+    forked: WorkflowForked,
+) -> Settled:
+    """A new workflow, paused where the work of another one stands; `fold` is that work."""
+    fold.agent_session = None  # two cannot go on with one conversation
+    fold.usage, fold.retries, fold.through = UsageMetrics(), {}, 0
+    first = opening(
+        origin.issue,
+        worktree,
+        fold.tasks(),
+        tuple(fold.constraints),
+        origin.commit_at_start,
+        now,
+        origin.options,
+    )
+    kept = {name: text for name, text in originals.items() if name != MESSAGE}
+    first = replace(first, entries=(*first.entries, forked), originals=kept)
+    return opening_pause(first, fold, facts, now)
+
+
+def again_from(tasks: TaskDAG, task_id: str, plan: TaskDAG) -> TaskDAG:
+    """The tasks as if this one, and all that depend on it, had never run. `plan` says which need approval."""
+    again = {task_id}
+    while more := {task.id for task in tasks.tasks if again & {*task.depends_on}} - again:
+        again |= more
+    fresh = {"status": "pending", "attempts": 0, "result": None, "outputs": None}
+    asks = {task.id: task.approval for task in plan.tasks}
+    return tasks.updated({name: {**fresh, "approval": asks.get(name, False)} for name in again})
 
 
 def opening_pause(first: Change, fold: SessionFold, facts: Facts, now: datetime) -> Settled:

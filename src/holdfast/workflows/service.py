@@ -9,16 +9,17 @@ from __future__ import annotations
 import os
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Iterable, Sequence
+from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
 from typing import ClassVar, Generic, Self, TypeVar
 
-from holdfast.base.clock import Clock, system_clock
+from holdfast.base.clock import Clock, system_clock, to_datetime
 from holdfast.base.errors import (
     CannotDoError,
     IllegalTransitionError,
+    InvalidInputError,
     NotFoundError,
     SessionAlreadyRunningError,
     require_installed,
@@ -26,16 +27,26 @@ from holdfast.base.errors import (
 from holdfast.base.redact import redact
 from holdfast.capture.drift import DriftState, FolderDrift, find_workflow_drift
 from holdfast.capture.git import BEFORE_FIRST_COMMIT, capture_git_state
-from holdfast.model.entry import Event, TaskSkipped
+from holdfast.model.entry import Event, TaskSkipped, WorkflowCreated, WorkflowForked
+from holdfast.model.fold import SessionFold
 from holdfast.model.git import decode_path, encode_path
 from holdfast.model.policy import Trigger
 from holdfast.model.snapshot import SessionSnapshot
 from holdfast.model.task import DONE, Task, TaskDAG
-from holdfast.model.workflow import ACTIVE, OPEN, Workflow, WorkflowStatus
+from holdfast.model.workflow import ACTIVE, OPEN, RESUMABLE, Workflow, WorkflowStatus
 from holdfast.project.layout import ProjectLayout
 from holdfast.project.settings import Settings, project_settings
-from holdfast.sessions.pause import RunningWork, pause_running
-from holdfast.sessions.transitions import RETRY_ALL, Core, Facts, FailedTasks, again_on_conflict
+from holdfast.sessions.pause import NewWork, RunningWork, pause_new, pause_running, with_world
+from holdfast.sessions.transitions import (
+    RETRY_ALL,
+    Core,
+    Facts,
+    FailedTasks,
+    Settled,
+    again_from,
+    again_on_conflict,
+    forking,
+)
 from holdfast.store.protocol import Change, SnapshotSummary, Store
 from holdfast.store.sql import SqlStore
 from holdfast.workflows.drivers import driver_named
@@ -254,7 +265,10 @@ class OrchestratorService(WorkflowService[SqlStore]):
                 taken, snapshot, drift.sentences, drift.state, is_handover=True, taken_up_before=before
             )
         require_installed("running a workflow", "dbos")
-        self._refuse_unconfirmed(workflow, snapshot, accept_commands)
+        fold = self.core.fold(workflow)
+        tasks = (*fold.tasks().tasks, *(snapshot.task_dag.tasks if snapshot else ()))
+        rules = (*fold.constraints, *(snapshot.constraints if snapshot else ()))
+        self._refuse_unconfirmed(workflow, tasks, rules, accept_commands)
         if restore is not None and snapshot is not None:
             restore(snapshot)
             drift = self._drift(workflow, snapshot)
@@ -264,11 +278,12 @@ class OrchestratorService(WorkflowService[SqlStore]):
         return Resumed(resumed, snapshot, drift.sentences, drift.state)
 
     def _refuse_unconfirmed(
-        self, workflow: Workflow, snapshot: SessionSnapshot | None, accept_commands: bool | str
+        self,
+        workflow: Workflow,
+        tasks: Iterable[Task],
+        rules: Iterable[str],
+        accept_commands: bool | str,
     ) -> None:
-        fold = self.core.fold(workflow)
-        tasks = (*fold.tasks().tasks, *(snapshot.task_dag.tasks if snapshot else ()))
-        rules = (*fold.constraints, *(snapshot.constraints if snapshot else ()))
         accepted = AcceptedCommands(self.settings.home)
         missing = accepted.missing(workflow.id, foreign_commands(self.store, workflow, tasks, rules))
         if not missing:
@@ -316,6 +331,79 @@ class OrchestratorService(WorkflowService[SqlStore]):
             return self.core.skip_waiting(workflow, skipped, claim)
         failed = FailedTasks(retry=(), skipped=(skipped,))
         return self.resume_workflow(workflow_id, claim=claim, failed=failed).workflow
+
+    def fork(
+        self,
+        workflow_id: str,
+        task_id: str | None = None,
+        *,
+        snapshot_id: str | None = None,
+        worktree: Path | None = None,
+        accept_commands: bool | str = False,
+    ) -> Workflow:
+        """A copy of a workflow, paused; the original stays as it is, whatever its status.
+
+        With a task, that one and all that depend on it are to run again in the copy. The state is the current
+        one, or that of an older snapshot. Commands that came from elsewhere are confirmed once for both.
+        """
+        origin = self.store.workflow(workflow_id)
+        snapshot = self._snapshot_to_resume(origin, snapshot_id) if snapshot_id else None
+        fold = SessionFold.starting_from(snapshot) if snapshot else self.core.fold(origin)
+        self._choose_tasks(origin, fold, task_id)
+        every = [task.changed(status="pending") for task in fold.tasks().tasks]  # any may run in copies of it
+        self._refuse_unconfirmed(origin, every, tuple(fold.constraints), accept_commands)
+        name, folder = self._fork_folder(origin, worktree)
+        facts = self._facts_of_fork(origin, snapshot, task_id, name, folder)
+        forked = WorkflowForked(origin_id=origin.id, snapshot_id=snapshot_id, task_id=task_id)
+        now, originals = self._clock(), self.store.originals(origin.id)
+
+        def prepared(facts: Facts) -> Settled:
+            return forking(origin, fold, name, originals, facts, to_datetime(now), forked)
+
+        return pause_new(NewWork(self.core, prepared), self.core, folder, facts, now)
+
+    def _choose_tasks(self, origin: Workflow, fold: SessionFold, task_id: str | None) -> None:
+        """Have the fold hold what is to be done in the copy."""
+        tasks = fold.tasks()
+        if not tasks.tasks:
+            raise IllegalTransitionError(f"workflow {origin.id} has no plan to fork")
+        if task_id is not None:
+            _task_named(origin, tasks, task_id)
+            tasks = again_from(tasks, task_id, self._plan_of(origin) or tasks)
+        elif all(task.status in DONE for task in tasks.tasks):
+            raise IllegalTransitionError(
+                f"all tasks of workflow {origin.id} are completed", hint="name the task to fork it from"
+            )
+        fold.task_dag, fold.task_changes = tasks, {}
+
+    def _plan_of(self, workflow: Workflow) -> TaskDAG | None:
+        first = next(iter(self.store.events(workflow_id=workflow.id, limit=1)), None)
+        return first.entry.task_dag if first and isinstance(first.entry, WorkflowCreated) else None
+
+    def _fork_folder(self, origin: Workflow, worktree: Path | None) -> tuple[str, Path]:
+        """What the copy is alone in while it runs, and the folder."""
+        if worktree is None:
+            return origin.worktree, Path(os.fsdecode(decode_path(origin.worktree)))
+        if origin.options.repository is not None:
+            raise InvalidInputError(
+                f"workflow {origin.id} runs in a clone of its repository, not in a folder", hint="omit --cwd"
+            )
+        folder = worktree.resolve()
+        if not folder.is_dir():
+            raise NotFoundError(f"no such folder: {folder}", hint="see --cwd")
+        return encode_path(os.fsencode(folder)), folder
+
+    def _facts_of_fork(
+        self, origin: Workflow, snapshot: SessionSnapshot | None, task_id: str | None, name: str, folder: Path
+    ) -> Facts:
+        """Git and the files as at the snapshot, if there is one of that very folder; else as they are."""
+        at = f", task {task_id}" if task_id else ""
+        facts = Facts(reason=f"forked from {snapshot.session_id if snapshot else origin.id}{at}")
+        if snapshot is None and origin.status in RESUMABLE:
+            snapshot = self.store.latest_snapshot(origin.id)
+        if snapshot is not None and name == origin.worktree:
+            return replace(facts, git_state=snapshot.git_state, files=snapshot.files)
+        return with_world(facts, folder, origin.commit_at_start) if folder.is_dir() else facts
 
     def resumable(self, workflow_id: str) -> Workflow:
         """The workflow, if it can be resumed; what crashed is paused for that."""

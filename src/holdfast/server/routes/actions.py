@@ -1,4 +1,4 @@
-"""What can be done with a workflow: pause, resume, retry, skip, cancel, approve, reject."""
+"""What can be done with a workflow: pause, resume, retry, skip, fork, cancel, approve, reject."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from starlette.concurrency import run_in_threadpool
 
 from holdfast.base.errors import NotFoundError
 from holdfast.model.task import Task
+from holdfast.model.workflow import Workflow
 from holdfast.resume.compiler import DEFAULT_BUDGET
 from holdfast.server.app_state import AppState, AtDesk
 from holdfast.server.feed import FellBehindError
@@ -18,6 +19,7 @@ from holdfast.server.models import (
     ActionResponse,
     Approval,
     ApproveTask,
+    ForkWorkflow,
     GiveReason,
     PauseWorkflow,
     Precedent,
@@ -36,6 +38,7 @@ from holdfast.server.routes.sessions import (
     compiled_for,
     context_fields,
 )
+from holdfast.server.routes.workflows import folder_named
 from holdfast.store.protocol import SnapshotSummary
 from holdfast.workflows.plan import driver_of
 from holdfast.workflows.service import Resumed, ended_before_pause, snapshot_to_resume
@@ -161,6 +164,24 @@ def skip_task(workflow_id: str, desk: AtDesk, request: SkipTask) -> ActionRespon
     desk.service.skip(workflow_id, request.task_id, request.reason)
     desk.see_to_it()
     return ActionResponse(status="skipped", workflow_id=workflow_id)
+
+
+@router.post("/fork", status_code=201, responses=documented(404, 409, *WITH_BODY))
+def fork_workflow(
+    workflow_id: str, desk: AtDesk, request: Annotated[ForkWorkflow | None, Body()] = None
+) -> Workflow:
+    """Copy a workflow, whatever its status; the copy is paused and the original stays as it is.
+
+    With a task, that one and all that depend on it are to run again in the copy.
+    """
+    wanted = request or ForkWorkflow()
+    return desk.service.fork(
+        workflow_id,
+        wanted.task_id,
+        snapshot_id=wanted.snapshot_id,
+        worktree=folder_named(wanted.worktree),
+        accept_commands=wanted.accept_commands or False,
+    )
 
 
 @router.get("/resume/preview", responses=documented(404, 409, 422))

@@ -115,7 +115,7 @@ async def list_workflows(
 @router.post("", status_code=201, responses=documented(404, 409, *WITH_BODY))
 def create_workflow(request: CreateWorkflow, desk: AtDesk) -> Workflow:
     """Start a plan; it is run by a worker."""
-    workflow = desk.service.start(_plan(request), _folder(request.worktree))
+    workflow = desk.service.start(_plan(request), folder_named(request.worktree))
     desk.see_to_it()
     return workflow
 
@@ -124,7 +124,7 @@ def _plan(request: CreateWorkflow) -> Plan:
     return parse_plan(request.plan) if isinstance(request.plan, str) else plan_of(request.plan)
 
 
-def _folder(worktree: str | None) -> Path | None:
+def folder_named(worktree: str | None) -> Path | None:
     if worktree is None:
         return None
     folder = Path(worktree)
