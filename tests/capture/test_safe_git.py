@@ -29,7 +29,7 @@ STARTS_PROCESSES = {
     # `ps`, where there is no /proc.
     "base/process.py",
     # Ourselves, agents, and what the user's plans say.
-    *("docaudit/search.py", "flow/agents/claude_code.py", "hooks/fast/spawn.py", "cli/handoff.py"),
+    *("docaudit/search.py", "flow/agents/claude_code.py", "hooks/fast/spawn.py", "cli/context.py"),
     *("workflows/lease.py", "workflows/drivers/guarded.py"),
 }
 _STARTERS = {

@@ -68,15 +68,14 @@ COMMANDS = {
 _SHARED = {
     **dict.fromkeys(("approve", "cancel", "pause", "reject", "resume", "retry", "run", "skip"), "control"),
     **dict.fromkeys(("fork", "schedules"), "control"),
-    **dict.fromkeys(("context", "history"), "context"),
+    **dict.fromkeys(("context", "handoff", "history"), "context"),
     **dict.fromkeys(("export", "import", "share"), "bundle"),
-    **dict.fromkeys(("completion", "doctor", "prune", "reindex"), "doctor"),
+    **dict.fromkeys(("completion", "doctor", "prune", "reindex", "trust"), "doctor"),
     **dict.fromkeys(("events", "logs"), "events"),
     **dict.fromkeys(("install", "uninstall"), "install"),
-    **dict.fromkeys(("list", "status", "threads"), "status"),
+    **dict.fromkeys(("list", "stats", "status", "threads", "usage"), "status"),
     **dict.fromkeys(("note", "quiet", "remind"), "quiet"),
     **dict.fromkeys(("serve", "worker"), "serve"),
-    **dict.fromkeys(("stats", "usage"), "stats"),
     "rewind": "tx",
 }
 """Small commands that stand in one module; there each is called NAME_command."""
