@@ -162,6 +162,16 @@ class TestMigrations:
         engine.dispose()
         assert migrated == created
 
+    def test_who_is_given_a_bare_engine_may_begin_a_transaction_that_we_began(self, database: str) -> None:
+        engine = engines.open_bare_engine(database)
+        with engines.writing(engine).begin() as connection:
+            connection.execute(sa.text("BEGIN" if engine.dialect.name != "sqlite" else "BEGIN IMMEDIATE"))
+            connection.execute(sa.text("CREATE TABLE kept (id INTEGER)"))
+            connection.execute(sa.text("INSERT INTO kept VALUES (7)"))
+        with engine.connect() as connection:
+            assert connection.execute(sa.text("SELECT id FROM kept")).scalars().all() == [7]
+        engine.dispose()
+
     def test_snapshots_from_before_tasks_had_a_column_stay_and_are_read(self, database: str) -> None:
         old = full_snapshot()
         text = old.model_dump_json()

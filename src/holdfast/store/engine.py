@@ -91,9 +91,22 @@ def engine_database(database: str) -> str:
 
 
 def open_bare_engine(database: str) -> sa.Engine:
-    """The same kind of connection, without our tables."""
+    """The same kind of connection, without our tables, for a library that may begin transactions itself."""
     with storage_errors("open the database"), database_errors(database):
-        return _postgres(database) if is_postgres(database) else _sqlite(sqlite_path(database))
+        if is_postgres(database):
+            return _postgres(database)
+        engine = _sqlite(sqlite_path(database))
+    event.listen(engine, "before_cursor_execute", _begin_once, retval=True)
+    return engine
+
+
+def _begin_once(
+    _connection: Any, cursor: Any, statement: str, parameters: Any, _context: Any, _many: bool
+) -> tuple[str, Any]:
+    """We have begun it by then; SQLite refuses a second BEGIN, which DBOS says from 3.4 on."""
+    if statement.startswith("BEGIN") and cursor.connection.in_transaction:
+        return "/* begun */", parameters
+    return statement, parameters
 
 
 def verify_engine_tables(database: str) -> None:
@@ -141,7 +154,8 @@ def _translated(error: exc.DBAPIError, database: str) -> HoldfastError:
     if "database is locked" in text:
         return HeldElsewhereError(
             f"another process has held the database {database} for {BUSY_SECONDS} s",
-            hint="wait for it to finish and try again",
+            hint="wait for it to finish and try again; if it is a server of another installation, "
+            "run here: pip install 'holdfast[sqlite]'",
         )
     if isinstance(error, exc.DataError):
         return InvalidInputError(
