@@ -206,8 +206,33 @@ def environment_of(folder: Path, *extras: str) -> list[str]:
     return [str(folder / "bin" / "python"), "-m", "holdfast"]
 
 
-def test_the_base_is_small_and_does_what_one_person_needs(tmp_path: Path) -> None:
-    assert len({"holdfast", *packages()}) <= 20
+MEGABYTE = 1_000_000
+
+
+def unpacked(found: Distribution) -> int:
+    """Bytes of what its wheel holds; the bytecode that an installer may compile is not counted."""
+    files = (Path(str(found.locate_file(file))) for file in found.files or () if file.suffix != ".pyc")
+    return sum(file.stat().st_size for file in files if file.is_file())
+
+
+def own_files() -> int:
+    """Of the package as it is installed: of this clone only a link is."""
+    files = (file for file in (ROOT / "src").rglob("*") if file.is_file() and file.suffix != ".pyc")
+    return sum(file.stat().st_size for file in files)
+
+
+def test_the_base_is_small() -> None:
+    found = packages()
+    assert len({"holdfast", *found}) <= 16
+    assert own_files() + sum(map(unpacked, found.values())) <= 40 * MEGABYTE
+
+
+def test_every_extra_is_part_of_all() -> None:
+    extras = set(distribution("holdfast").metadata.get_all("Provides-Extra") or ())
+    assert packages("all").keys() == packages(*extras).keys()
+
+
+def test_the_base_does_what_one_person_needs(tmp_path: Path) -> None:
     place = Place(tmp_path)
     del place.environment["PYTHONPATH"]
     place.program = environment_of(tmp_path / "venv")
@@ -229,6 +254,41 @@ def test_the_base_is_small_and_does_what_one_person_needs(tmp_path: Path) -> Non
         assert done.code == 0, (line, done.err)
 
 
+SOURCE = "def f(x):\n    return x\n"
+PLAN = "issue: {id: one, title: One}\ntasks:\n  - {id: a, description: A, run: touch done}\n"
+ASKS_FOR = {
+    "docs": (["docs", "audit", "--json", "a.py"], '"f"'),
+    "encryption": (["export", "--encrypt", "out.bundle"], "out.bundle"),
+    "sqlite": (["winddown", "start", "--percent", "0.9"], "Wind-down started"),
+    "workflows": (["run", "plan.yaml"], "Workflow completed"),
+}
+
+
+@pytest.mark.some_of("extra", number=2)
+@pytest.mark.parametrize("extra", ASKS_FOR)
+def test_an_extra_brings_all_that_its_commands_need(tmp_path: Path, extra: str) -> None:
+    """In an environment with the base and this extra alone."""
+    place = Place(tmp_path)
+    del place.environment["PYTHONPATH"]
+    place.program = environment_of(tmp_path / "venv", extra)
+    (place.project / "a.py").write_text(SOURCE)
+    (place.project / "plan.yaml").write_text(PLAN)
+    place.environment["HOLDFAST_PASSPHRASE"] = "door hinge"  # noqa: S105 - of this test
+    line, told = ASKS_FOR[extra]
+    if extra == "encryption":
+        place.paused("tool_call")  # there is something to export
+    done = place.run(*line)
+    assert (done.code, told in done.out) == (0, True), done
+
+
+def test_the_extra_for_the_server_serves(tmp_path: Path) -> None:
+    place = Place(tmp_path)
+    del place.environment["PYTHONPATH"]
+    program = environment_of(tmp_path / "venv", "server")
+    with ServerProgram(place, "--no-worker", program=program) as server:
+        assert server.served().ask("GET", "/", token=None).status == 200
+
+
 @pytest.mark.some_of("extra", "line", number=2)
 @pytest.mark.parametrize(
     ("extra", "line"),
@@ -245,10 +305,8 @@ def test_what_is_not_installed_is_named_and_changes_nothing(
     place = Place(tmp_path)
     del place.environment["PYTHONPATH"]
     place.program = environment_of(tmp_path / "venv")
-    (place.project / "a.py").write_text("def f():\n    pass\n")
-    (place.project / "plan.yaml").write_text(
-        "issue: {id: one, title: One}\ntasks:\n  - {id: a, description: A, run: touch done}\n"
-    )
+    (place.project / "a.py").write_text(SOURCE)
+    (place.project / "plan.yaml").write_text(PLAN)
     done = place.run(*line)
     assert done.code == 1
     assert f"hint: pip install 'holdfast[{extra}]'" in done.err

@@ -7,7 +7,8 @@ import signal
 import threading
 import time
 from collections.abc import Callable, Generator, Mapping
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from importlib.util import find_spec
 from typing import Any
 
 import click
@@ -38,16 +39,23 @@ def chosen_workflow(
 
 def run_here(here: common.Runner, workflow: Workflow, *, as_json: bool) -> int:
     """Run the session to its end and tell how it ended; the exit code."""
-    from holdfast.cli.live import progress
-
     with _signals(here, workflow) as interrupted:
         while True:
-            with progress(here, workflow, quiet=as_json):
+            with _shown(here, workflow, quiet=as_json):
                 ended = here.run(workflow)
             if interrupted.is_set() or not _waited_for_quota(here, ended):
                 break
             workflow = here.service.resume_workflow(ended.id, claim=here.claim).workflow
     return tell_end(here.service, ended, as_json=as_json, interrupted=interrupted.is_set())
+
+
+def _shown(here: common.Runner, workflow: Workflow, *, quiet: bool) -> AbstractContextManager[None]:
+    """With the picture of it on a terminal; a base install that uses a server has nothing to draw it with."""
+    if find_spec("rich") is None:
+        return nullcontext()
+    from holdfast.cli.live import progress
+
+    return progress(here, workflow, quiet=quiet)
 
 
 def _waited_for_quota(here: common.Runner, workflow: Workflow) -> bool:
