@@ -83,7 +83,7 @@ def memory(kept: str) -> None:
 def _run(app: object) -> None:
     import uvicorn
 
-    from holdfast.server.serve import listening_socket
+    from holdfast.server.app import listening_socket
 
     listener = listening_socket("127.0.0.1", 0)
     server = uvicorn.Server(

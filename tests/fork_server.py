@@ -55,7 +55,7 @@ PRELOADED = (
     "holdfast.docaudit.search",
     "holdfast.docaudit.sessions",
     "holdfast.hooks.background_tasks",
-    "holdfast.server.serve",
+    "holdfast.server.app",
     "holdfast.sessions.bundles",
     "holdfast.workflows.drivers.model",
     "pydantic_ai.models.openai",

@@ -16,9 +16,8 @@ from websockets.sync.client import ClientConnection, connect
 from websockets.typing import Subprotocol
 
 from holdfast.project.settings import Settings
-from holdfast.server.app import create_app
+from holdfast.server.app import HttpConnection, create_app, listening_socket
 from holdfast.server.auth import Credentials
-from holdfast.server.serve import HttpConnection, listening_socket
 
 TOKEN = "token-of-the-tests-0123456789abcdefghijklmn"  # noqa: S105
 PATIENCE = 60.0

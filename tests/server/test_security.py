@@ -20,8 +20,8 @@ from cli.harness import Place
 from holdfast.base.errors import DamagedDataError, InvalidInputError, NotFoundError
 from holdfast.project.server_token import browser_token, made_token, read_token, token_file
 from holdfast.project.settings import Settings
+from holdfast.server.app import HttpConnection, origin_of
 from holdfast.server.auth import Credentials, _depth
-from holdfast.server.serve import HttpConnection, origin_of
 from holdfast.store.sql import SqlStore
 
 from .harness import PATIENCE, TOKEN, Served, serving

@@ -18,8 +18,7 @@ from holdfast.project.settings import Settings, load_settings
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from holdfast.client.http import RemoteStore
-    from holdfast.client.service import RemoteService, There
+    from holdfast.client.service import RemoteService, RemoteStore, There
     from holdfast.store.protocol import SnapshotSummary, Store
     from holdfast.store.reader import QuickReader
     from holdfast.store.sql import SqlStore

@@ -20,7 +20,7 @@ from holdfast.model import frame
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from holdfast.client.http import RemoteStore
+    from holdfast.client.service import RemoteStore
     from holdfast.model.snapshot import SessionSnapshot
     from holdfast.model.usage import Fidelity
     from holdfast.project.settings import Settings

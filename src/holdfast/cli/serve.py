@@ -15,7 +15,7 @@ from holdfast.cli.running import answering
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from holdfast.server.serve import Address
+    from holdfast.server.app import Address
 
 _FILE = click.Path(path_type=Path, dir_okay=False)
 _NOT_BUILT = "not included in this build; in a clone, run `make dashboard`"
@@ -54,8 +54,8 @@ def serve_command(no_worker: bool, as_json: bool, **options: Any) -> None:
     """
     for module in ("fastapi", "uvicorn") if no_worker else ("fastapi", "uvicorn", "dbos"):
         require_installed("the server", module)
+    from holdfast.server.app import Options, serve
     from holdfast.server.routes.about import is_built
-    from holdfast.server.serve import Options, serve
 
     def announce(address: Address) -> None:
         if as_json:

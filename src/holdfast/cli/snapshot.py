@@ -10,7 +10,7 @@ from holdfast.cli import common
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from holdfast.client.http import RemoteStore
+    from holdfast.client.service import RemoteStore
     from holdfast.store.reader import QuickReader
     from holdfast.store.sql import SqlStore
 

@@ -18,7 +18,7 @@ from holdfast.project.settings import Settings
 TYPE_CHECKING = False
 
 if TYPE_CHECKING:
-    from holdfast.client.http import RemoteStore
+    from holdfast.client.service import RemoteStore
     from holdfast.journal.usage import ContextUsageTracker
     from holdfast.model.workflow import Workflow
     from holdfast.sessions.stats import JournalStats

@@ -22,7 +22,7 @@ from starlette.datastructures import Headers, MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from holdfast.project.server_token import browser_token, same
-from holdfast.server.problems import RefusedError, refusal
+from holdfast.server.models import RefusedError, refusal
 
 MOST_BODY_BYTES = 16 << 20
 """As much as the largest plan."""

@@ -12,8 +12,7 @@ from holdfast import __version__
 from holdfast.base.errors import NotFoundError
 from holdfast.model.git import encode_path
 from holdfast.server.app_state import AtDesk
-from holdfast.server.models import Health, ProjectList, ProjectStats, SettingsView, WorkflowStats
-from holdfast.server.problems import documented
+from holdfast.server.models import Health, ProjectList, ProjectStats, SettingsView, WorkflowStats, documented
 from holdfast.sessions.stats import journal_stats
 from holdfast.workflows.experience import Experience, pauses_by_trigger
 

@@ -21,8 +21,8 @@ from holdfast.server.models import (
     Journal,
     SnapshotListResponse,
     SnapshotMatches,
+    documented,
 )
-from holdfast.server.problems import documented
 from holdfast.server.routes.sessions import (
     Budget,
     MaxChars,
