@@ -1,6 +1,7 @@
 import { Component, type ReactNode, Suspense, useEffect, useRef } from "react";
 import { Link, Route, Switch, useLocation } from "wouter";
 import { MissingPart, part } from "./lib/part";
+import { taskIn } from "./lib/paths";
 import { useConnectionState } from "./live/status";
 import { WorkflowList } from "./pages/WorkflowList";
 import { Empty, Failed, Loading } from "./parts/states";
@@ -9,6 +10,7 @@ import { Toasts } from "./parts/toasts";
 
 const NewWorkflow = part(() => import("./pages/NewWorkflow"));
 const WorkflowDetail = part(() => import("./pages/WorkflowDetail"));
+const TaskPage = part(() => import("./pages/TaskPage"));
 const ResumePage = part(() => import("./pages/ResumePage"));
 const SnapshotPage = part(() => import("./pages/SnapshotPage"));
 const DiffPage = part(() => import("./pages/DiffPage"));
@@ -44,6 +46,9 @@ export function App() {
               </Route>
               <Route path="/workflows/:id/diff/:before/:after">
                 {({ id, before, after }) => <DiffPage id={id} before={before} after={after} />}
+              </Route>
+              <Route path="/workflows/:id/tasks/:task">
+                {({ id, task }) => <TaskPage key={task} id={id} taskId={taskIn(task)} />}
               </Route>
               <Route path="/workflows/:id/:tab?">
                 {({ id, tab }) => <WorkflowDetail id={id} tab={tab} />}

@@ -221,6 +221,8 @@ def test_approval_shows_what_will_run(served: Server, open_page: Open) -> None:
         expect(card.get_by_text(told, exact=True)).to_have_count(1)
     printed = card.get_by_role("region", name="Printed last")
     assert printed.text_content() == "built \ufffd[31m\ufffdred"
+    expect(card.get_by_text("No known danger was recognised")).to_be_visible()
+    expect(card.get_by_text("No change of files is recorded so far.")).to_be_visible()
     assert faults_by_axe(page) == []
 
     card.get_by_role("button", name="Reject…").click()
@@ -234,6 +236,22 @@ def test_approval_shows_what_will_run(served: Server, open_page: Open) -> None:
     card.get_by_role("button", name="Approve").press("Enter")
     sees(page, "Completed")
     assert (served.project / "shipped").exists()
+
+
+def test_approval_shows_what_was_changed_and_what_is_dangerous(served: Server, open_page: Open) -> None:
+    tasks = [
+        {"id": "edit", "run": "sleep 0.05; echo 'print(2)' >> app.py"},
+        {"id": "push", "run": "git push --force origin main", "depends_on": ["edit"], "approval": True},
+    ]
+    plan = {"issue": {"id": "E2E-2", "title": "Release"}, "tasks": tasks}
+    page = open_page(served, f"/workflows/{served.ask('/api/workflows', {'plan': plan})['id']}")
+    card = page.get_by_role("region", name="A task waits for your approval")
+    expect(card.locator(".notice.bad")).to_contain_text("Dangerous")
+    expect(card.get_by_role("region", name="Diff of app.py").locator(".line-added")).to_have_text("+print(2)")
+    assert faults_by_axe(page) == []
+    page.get_by_role("button", name="Cancel").click()
+    page.get_by_role("dialog").get_by_role("button", name="Cancel the workflow").click()
+    sees(page, "Cancelled")
 
 
 def test_commands_from_elsewhere_are_read_before_they_run(
@@ -431,7 +449,10 @@ def test_odd_texts_leave_every_page_readable(served: Server, open_page: Open) ->
     rows.get_by_role("link", name="Short").click()
     node = page.locator(".react-flow__node").first
     node.click()
-    expect(page.locator(".task-output")).to_contain_text("turned")
+    page.get_by_role("link", name="Output, changes, attempts").click()
+    expect(page.get_by_role("region", name="Printed lines")).to_contain_text("turned")
+    is_readable(page)
+    page.go_back()
     for tab, ready in (
         ("Tasks", ".task"),
         ("Events", ".event"),

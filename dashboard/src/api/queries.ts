@@ -66,17 +66,46 @@ export const tasksOf = (id: string) =>
     staleTime: Number.POSITIVE_INFINITY,
   });
 
-export const outputOf = (id: string, task_id: string, attempt: number, isRunning: boolean) =>
+export const taskOf = (id: string, task_id: string) =>
   queryOptions({
-    queryKey: [...keys.workflow(id), "output", task_id, attempt, isRunning],
+    queryKey: [...keys.workflow(id), "task", task_id],
     queryFn: ({ signal }) =>
       answered(
-        api.GET("/api/workflows/{workflow_id}/output", {
+        api.GET("/api/workflows/{workflow_id}/task", {
           params: { path: { workflow_id: id }, query: { task_id } },
           signal,
         }),
       ),
-    retry: false,
+  });
+
+export const conversationOf = (id: string, task_id: string, attempt: number) =>
+  infiniteQueryOptions({
+    queryKey: [...keys.workflow(id), "conversation", task_id, attempt],
+    queryFn: ({ pageParam, signal }) =>
+      answered(
+        api.GET("/api/workflows/{workflow_id}/conversation", {
+          params: {
+            path: { workflow_id: id },
+            query: { task_id, attempt, ...(pageParam === null ? {} : { before: pageParam }) },
+          },
+          signal,
+        }),
+      ),
+    initialPageParam: null as number | null,
+    getNextPageParam: (page) => (page.first > 0 ? page.first : null),
+  });
+
+export const diffOfChange = (transaction_id: string, change: string, project: string) =>
+  queryOptions({
+    queryKey: ["transaction", project, transaction_id, "diff", change],
+    queryFn: ({ signal }) =>
+      answered(
+        api.GET("/api/transactions/{transaction_id}/diff", {
+          params: { path: { transaction_id }, query: { change, project } },
+          signal,
+        }),
+      ),
+    staleTime: Number.POSITIVE_INFINITY, // a change that was recorded stays what it is
   });
 
 export const usageOf = (id: string) =>

@@ -449,6 +449,29 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/workflows/{workflow_id}/conversation": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Get Conversation
+         * @description What a task's agent and its tools said, the newest messages, in order; without secrets.
+         *
+         *     As far as the agent's own record is on the server's machine. A conversation that goes on over several
+         *     tasks is shown from the start of this attempt to its end.
+         */
+        get: operations["get_conversation"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/workflows/{workflow_id}/events": {
         parameters: {
             query?: never;
@@ -848,6 +871,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/workflows/{workflow_id}/task": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Get Task
+         * @description A task with its attempts and what it changed in files; the tasks that wait for it.
+         */
+        get: operations["get_task"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/workflows/{workflow_id}/tasks": {
         parameters: {
             query?: never;
@@ -1005,8 +1048,33 @@ export interface components {
              * @description How many more it depends on
              */
             after_left_out: number;
+            /**
+             * Changes
+             * @description What its tasks changed in files so far, newest first
+             */
+            changes: components["schemas"]["RecordedChange"][];
+            /**
+             * Changes Left Out
+             * @description How many older ones there are
+             */
+            changes_left_out: number;
+            /**
+             * Changes Unknown
+             * @description Why changes cannot be shown; null if they can
+             */
+            changes_unknown: string | null;
+            /**
+             * Cost Usd
+             * @description Of the workflow so far; null if it is unknown
+             */
+            cost_usd: number | null;
             /** Driver */
             driver: string;
+            /**
+             * Risk
+             * @description What the rules for agents' commands object to; null does not mean that it is harmless
+             */
+            risk: string | null;
             task: components["schemas"]["Task"];
             /** Worktree */
             worktree: string;
@@ -1163,6 +1231,84 @@ export interface components {
              */
             drift_state: "same" | "changed" | "cannot_tell";
             fidelity: components["schemas"]["Fidelity"];
+        };
+        /**
+         * Conversation
+         * @description Texts are those of the agent, its tools and its user: not to be trusted.
+         */
+        Conversation: {
+            /** Agent */
+            agent: string;
+            /**
+             * First
+             * @description Number of the first one; pass as `before` to get those before it
+             */
+            first: number;
+            /** Messages */
+            messages: components["schemas"]["ConversationMessage"][];
+            /** Session Id */
+            session_id: string;
+            /** Total */
+            total: number;
+        };
+        /** ConversationCall */
+        ConversationCall: {
+            /**
+             * Arguments
+             * @description The command, or the arguments as JSON
+             */
+            arguments: string;
+            /** Id */
+            id: string;
+            /** Tool */
+            tool: string;
+        };
+        /** ConversationMessage */
+        ConversationMessage: {
+            /** At */
+            at: string | null;
+            /** Calls */
+            calls: components["schemas"]["ConversationCall"][];
+            /**
+             * Is Compaction
+             * @description The agent's own summary of what came before
+             */
+            is_compaction: boolean;
+            /**
+             * Is Injected
+             * @description Added by the agent's program, not typed by the user
+             */
+            is_injected: boolean;
+            /**
+             * Number
+             * @description Position in the conversation, from 0
+             */
+            number: number;
+            /** Results */
+            results: components["schemas"]["ConversationResult"][];
+            /**
+             * Role
+             * @enum {string}
+             */
+            role: "user" | "assistant" | "system";
+            /** Subagent */
+            subagent: string | null;
+            /** Text */
+            text: string;
+            /** Thinking */
+            thinking: string;
+        };
+        /** ConversationResult */
+        ConversationResult: {
+            /** Call Id */
+            call_id: string;
+            /**
+             * Outcome
+             * @enum {string}
+             */
+            outcome: "ok" | "error" | "interrupted" | "unknown";
+            /** Text */
+            text: string;
         };
         /** Cost */
         Cost: {
@@ -2425,6 +2571,20 @@ export interface components {
             text: string;
         };
         /**
+         * RecordedChange
+         * @description What a task changed in files.
+         */
+        RecordedChange: {
+            change: components["schemas"]["TransactionEntry"];
+            /** Transaction Id */
+            transaction_id: string;
+            /**
+             * Undone By
+             * @description The entry that undid it, if it was undone; undo that one to have the change back
+             */
+            undone_by: string | null;
+        };
+        /**
          * RecordedWords
          * @description What one action says, for people; the journal has it in full.
          */
@@ -3073,6 +3233,47 @@ export interface components {
              */
             type: "task_approved";
         };
+        /** TaskAttempt */
+        TaskAttempt: {
+            /** Commits */
+            commits: string[];
+            /**
+             * Context Share
+             * @description How much of the context window it added
+             */
+            context_share: number | null;
+            /** Conversations */
+            conversations: components["schemas"]["TaskConversation"][];
+            /**
+             * Cost Usd
+             * @description Null if it is unknown, or if other tasks ran at the same time
+             */
+            cost_usd: number | null;
+            /** Ended At */
+            ended_at: string | null;
+            /** Number */
+            number: number;
+            /**
+             * Outcome
+             * @description Null while it runs
+             */
+            outcome: ("completed" | "failed" | "blocked" | "interrupted") | null;
+            /** Result */
+            result: string | null;
+            /** Retry At */
+            retry_at: string | null;
+            /** Seconds */
+            seconds: number | null;
+            /** Session Number */
+            session_number: number;
+            /**
+             * Started At
+             * Format: date-time
+             */
+            started_at: string;
+            /** Tokens */
+            tokens: number | null;
+        };
         /** TaskChange */
         TaskChange: {
             /** After */
@@ -3081,6 +3282,16 @@ export interface components {
             before: string | null;
             /** Id */
             id: string;
+        };
+        /**
+         * TaskConversation
+         * @description Where an agent keeps what it said.
+         */
+        TaskConversation: {
+            /** Agent */
+            agent: string;
+            /** Session Id */
+            session_id: string;
         };
         /**
          * TaskDAG
@@ -3094,6 +3305,43 @@ export interface components {
              * @default []
              */
             tasks: components["schemas"]["Task"][];
+        };
+        /** TaskDetail */
+        TaskDetail: {
+            /**
+             * Attempts
+             * @description Oldest first
+             */
+            attempts: components["schemas"]["TaskAttempt"][];
+            /**
+             * Changes
+             * @description Newest first
+             */
+            changes: components["schemas"]["RecordedChange"][];
+            /**
+             * Changes Unknown
+             * @description Why its changes cannot be shown; null if they can
+             */
+            changes_unknown: string | null;
+            /** Driver */
+            driver: string;
+            /**
+             * Is Waiting
+             * @description Whether it waits for approval
+             */
+            is_waiting: boolean;
+            /**
+             * Needed By
+             * @description The tasks that depend on it
+             */
+            needed_by: string[];
+            /** Seq */
+            seq: number;
+            task: components["schemas"]["Task"];
+            /** Workflow Id */
+            workflow_id: string;
+            /** Worktree */
+            worktree: string;
         };
         /** TaskFinished */
         TaskFinished: {
@@ -4103,6 +4351,10 @@ export type CommandUse = components['schemas']['CommandUse'];
 export type Commit = components['schemas']['Commit'];
 export type ConstraintPinned = components['schemas']['ConstraintPinned'];
 export type ContextResponse = components['schemas']['ContextResponse'];
+export type Conversation = components['schemas']['Conversation'];
+export type ConversationCall = components['schemas']['ConversationCall'];
+export type ConversationMessage = components['schemas']['ConversationMessage'];
+export type ConversationResult = components['schemas']['ConversationResult'];
 export type Cost = components['schemas']['Cost'];
 export type CreateWorkflow = components['schemas']['CreateWorkflow'];
 export type Decision = components['schemas']['Decision'];
@@ -4153,6 +4405,7 @@ export type Precedent = components['schemas']['Precedent'];
 export type ProjectList = components['schemas']['ProjectList'];
 export type ProjectStats = components['schemas']['ProjectStats'];
 export type Recorded = components['schemas']['Recorded'];
+export type RecordedChange = components['schemas']['RecordedChange'];
 export type RecordedWords = components['schemas']['RecordedWords'];
 export type RedoRequest = components['schemas']['RedoRequest'];
 export type ResumePreview = components['schemas']['ResumePreview'];
@@ -4179,8 +4432,11 @@ export type StoppingPoint = components['schemas']['StoppingPoint'];
 export type SubagentReport = components['schemas']['SubagentReport'];
 export type Task = components['schemas']['Task'];
 export type TaskApproved = components['schemas']['TaskApproved'];
+export type TaskAttempt = components['schemas']['TaskAttempt'];
 export type TaskChange = components['schemas']['TaskChange'];
+export type TaskConversation = components['schemas']['TaskConversation'];
 export type TaskDag = components['schemas']['TaskDAG'];
+export type TaskDetail = components['schemas']['TaskDetail'];
 export type TaskFinished = components['schemas']['TaskFinished'];
 export type TaskList = components['schemas']['TaskList'];
 export type TaskOutput = components['schemas']['TaskOutput'];
@@ -6250,6 +6506,100 @@ export interface operations {
             };
         };
     };
+    get_conversation: {
+        parameters: {
+            query: {
+                /** @description Default: the last one */
+                attempt?: number | null;
+                /** @description `first` of the page after this one */
+                before?: number | null;
+                /** @description Maximum number of messages */
+                limit?: number;
+                /** @description The task's id in the plan */
+                task_id: string;
+            };
+            header?: never;
+            path: {
+                workflow_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Conversation"];
+                };
+            };
+            /** @description the request is malformed, or its body is not JSON */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorResponse"];
+                };
+            };
+            /** @description missing or wrong token */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorResponse"];
+                };
+            };
+            /** @description the Host or Origin is not allowed */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorResponse"];
+                };
+            };
+            /** @description not found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorResponse"];
+                };
+            };
+            /** @description the request is invalid; `faults` says where */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorResponse"];
+                };
+            };
+            /** @description the stored data is damaged, or an internal error occurred */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorResponse"];
+                };
+            };
+            /** @description the database cannot be reached */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorResponse"];
+                };
+            };
+        };
+    };
     list_workflow_events: {
         parameters: {
             query?: {
@@ -6463,6 +6813,7 @@ export interface operations {
                 attempt?: number | null;
                 /** @description `next` of the previous answer */
                 since?: number;
+                /** @description The task's id in the plan */
                 task_id: string;
             };
             header?: never;
@@ -8221,6 +8572,94 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["TestState"] | null;
+                };
+            };
+            /** @description the request is malformed, or its body is not JSON */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorResponse"];
+                };
+            };
+            /** @description missing or wrong token */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorResponse"];
+                };
+            };
+            /** @description the Host or Origin is not allowed */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorResponse"];
+                };
+            };
+            /** @description not found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorResponse"];
+                };
+            };
+            /** @description the request is invalid; `faults` says where */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorResponse"];
+                };
+            };
+            /** @description the stored data is damaged, or an internal error occurred */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorResponse"];
+                };
+            };
+            /** @description the database cannot be reached */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorResponse"];
+                };
+            };
+        };
+    };
+    get_task: {
+        parameters: {
+            query: {
+                /** @description The task's id in the plan */
+                task_id: string;
+            };
+            header?: never;
+            path: {
+                workflow_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["TaskDetail"];
                 };
             };
             /** @description the request is malformed, or its body is not JSON */

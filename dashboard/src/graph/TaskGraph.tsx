@@ -12,11 +12,11 @@ import {
   type ReactFlowInstance,
 } from "@xyflow/react";
 import "@xyflow/react/dist/style.css";
-import { useQuery } from "@tanstack/react-query";
 import { memo, useCallback, useEffect, useMemo, useRef, useState } from "react";
-import { outputOf } from "../api/queries";
+import { Link } from "wouter";
 import type { Task } from "../api/types";
 import { neutral, words } from "../lib/format";
+import { taskPath } from "../lib/paths";
 import { useTheme } from "../lib/use-theme";
 import { Facts, Status } from "../parts/bits";
 import { Empty } from "../parts/states";
@@ -205,18 +205,9 @@ function TaskPanel({ id, task, onClose }: { id: string; task: Task; onClose: () 
           ["Prompt", neutral(task.prompt ?? "")],
         ]}
       />
-      {(task.attempts ?? 0) > 0 && <TaskOutput id={id} task={task} />}
+      <Link href={taskPath(id, task.id)} className="button primary">
+        {(task.attempts ?? 0) > 0 ? "Output, changes, attempts" : "Open task"}
+      </Link>
     </aside>
   );
-}
-
-/** What it printed; asked for again while it runs. A task that ran on another machine has none here. */
-function TaskOutput({ id, task }: { id: string; task: Task }) {
-  const isRunning = task.status === "in_progress";
-  const { data } = useQuery({
-    ...outputOf(id, task.id, task.attempts ?? 0, isRunning),
-    refetchInterval: isRunning ? 1000 : false,
-  });
-  if (!data?.text) return null;
-  return <pre className="task-output">{neutral(data.text.slice(-20_000))}</pre>;
 }

@@ -1,11 +1,13 @@
 import { useQuery, useQueryClient } from "@tanstack/react-query";
-import { type KeyboardEvent, Suspense, useEffect, useMemo } from "react";
+import { type KeyboardEvent, type ReactNode, Suspense, useEffect, useMemo } from "react";
 import { Link, useLocation } from "wouter";
 import { keys, progressOf, snapshotsOf, tasksOf, usageOf } from "../api/queries";
 import type { UsageHistory, WorkflowEvent, WorkflowProgress } from "../api/types";
 import { countByStatus, tasksNow } from "../graph/tasks";
 import { count, dollars, duration, folder, neutral, percent, short } from "../lib/format";
+import { plain } from "../lib/output";
 import { part } from "../lib/part";
+import { taskPath } from "../lib/paths";
 import { useTitle } from "../lib/use-title";
 import { useEvents, useNews } from "../live/use-events";
 import { Actions } from "../parts/Actions";
@@ -89,7 +91,7 @@ export default function WorkflowDetail({ id, tab }: { id: string; tab: string | 
         {(shown === "graph" || shown === "tasks") &&
           (now ? (
             <Suspense fallback={<Loading what="graph" />}>
-              {shown === "graph" ? <TaskGraph id={id} tasks={now} /> : <TaskTable tasks={now} />}
+              {shown === "graph" ? <TaskGraph id={id} tasks={now} /> : <TaskTable id={id} tasks={now} />}
             </Suspense>
           ) : (
             <Shown query={tasks} what="tasks">
@@ -206,8 +208,14 @@ function Head({
   );
 }
 
-function runs({ current_task_id, workflow }: WorkflowProgress): string {
-  if (current_task_id) return `working on ${neutral(current_task_id)}`;
+function runs({ current_task_id, workflow }: WorkflowProgress): ReactNode {
+  if (current_task_id) {
+    return (
+      <>
+        working on <Link href={taskPath(workflow.id, current_task_id)}>{neutral(current_task_id)}</Link>
+      </>
+    );
+  }
   return `driver ${neutral(workflow.options?.driver ?? "shell")}`;
 }
 
@@ -233,7 +241,7 @@ function Notices({ progress }: { progress: WorkflowProgress }) {
           {workflow.paused_at && <Ago at={workflow.paused_at} />}
           {workflow.pause_reason && (
             <>
-              : <Foreign text={workflow.pause_reason} />
+              : <Foreign text={plain(workflow.pause_reason)} />
             </>
           )}
           {progress.latest_snapshot_id && (

@@ -4,9 +4,10 @@ import { useState } from "react";
 import { answered, api } from "../api/client";
 import { approvalOf } from "../api/queries";
 import type { Approval } from "../api/types";
-import { counted } from "../lib/format";
+import { counted, dollars, neutral } from "../lib/format";
 import { ReasonDialog, useAction } from "./Actions";
 import { Facts, Foreign, ForeignText, Section, Status } from "./bits";
+import { FileChanges } from "./FileChanges";
 import { Shown } from "./states";
 
 export function ApprovalCard({ id, taskId }: { id: string; taskId: string }) {
@@ -20,7 +21,7 @@ export function ApprovalCard({ id, taskId }: { id: string; taskId: string }) {
       <Shown query={approval} what="what will run">
         {(data) => (
           <div className="stack approval">
-            <WhatRuns approval={data} />
+            <WhatRuns id={id} approval={data} />
             <Decision id={id} taskId={data.task.id} />
           </div>
         )}
@@ -29,7 +30,8 @@ export function ApprovalCard({ id, taskId }: { id: string; taskId: string }) {
   );
 }
 
-function WhatRuns({ approval: { task, driver, worktree, after, after_left_out } }: { approval: Approval }) {
+function WhatRuns({ id, approval }: { id: string; approval: Approval }) {
+  const { task, driver, worktree, after, after_left_out } = approval;
   const isShell = driver === "shell";
   return (
     <div className="stack">
@@ -40,6 +42,7 @@ function WhatRuns({ approval: { task, driver, worktree, after, after_left_out } 
           ["Driver", <Foreign key="driver" text={driver} />],
           ["Folder", <Foreign key="folder" text={worktree} />],
           ["Depends on", after.length === 0 ? "nothing" : counted(after.length + after_left_out, "task")],
+          ["Cost so far", approval.cost_usd == null ? null : dollars(approval.cost_usd)],
         ]}
       />
       <ForeignText
@@ -47,6 +50,17 @@ function WhatRuns({ approval: { task, driver, worktree, after, after_left_out } 
         text={(isShell ? task.run : task.prompt || task.run) ?? ""}
         isCode={isShell}
       />
+      {approval.risk ? (
+        <p className="notice bad">
+          <strong>Dangerous: {neutral(approval.risk)}.</strong> An agent would not be allowed to run this.
+        </p>
+      ) : (
+        isShell && (
+          <p className="muted">
+            No known danger was recognised in the command. That is no promise that there is none.
+          </p>
+        )
+      )}
       {task.until && <ForeignText title="Repeated until this command succeeds" text={task.until} isCode />}
       {after.map((one) => (
         <div key={one.task_id} className="stack">
@@ -65,8 +79,24 @@ function WhatRuns({ approval: { task, driver, worktree, after, after_left_out } 
           )}
         </div>
       ))}
+      <Changed id={id} approval={approval} />
       {after_left_out > 0 && <p className="muted">and {counted(after_left_out, "more task")}</p>}
     </div>
+  );
+}
+
+function Changed({ id, approval }: { id: string; approval: Approval }) {
+  const { changes, changes_left_out, changes_unknown, worktree } = approval;
+  if (changes_unknown) {
+    return <p className="muted">What was changed in files cannot be shown: {neutral(changes_unknown)}.</p>;
+  }
+  if (changes.length === 0) return <p className="muted">No change of files is recorded so far.</p>;
+  return (
+    <>
+      <h3>Changed in files so far</h3>
+      <FileChanges id={id} worktree={worktree} changes={changes} />
+      {changes_left_out > 0 && <p className="muted">and {counted(changes_left_out, "older change")}</p>}
+    </>
   );
 }
 

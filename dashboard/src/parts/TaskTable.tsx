@@ -1,14 +1,18 @@
 import { useMemo, useState } from "react";
+import { Link } from "wouter";
 import type { Task } from "../api/types";
 import { countByStatus, type TaskStatus } from "../graph/tasks";
 import { count, neutral, words } from "../lib/format";
+import { plain } from "../lib/output";
+import { taskPath } from "../lib/paths";
 import { Status } from "./bits";
 import { Empty } from "./states";
 import { VirtualList } from "./VirtualList";
 
 const ORDER: readonly TaskStatus[] = ["in_progress", "failed", "blocked", "pending", "skipped", "completed"];
 
-export function TaskTable({ tasks }: { tasks: readonly Task[] }) {
+/** `id`: of the workflow, where its tasks have pages. */
+export function TaskTable({ id, tasks }: { id?: string; tasks: readonly Task[] }) {
   const [search, setSearch] = useState("");
   const [status, setStatus] = useState<TaskStatus | null>(null);
   const counts = useMemo(() => countByStatus(tasks), [tasks]);
@@ -55,27 +59,32 @@ export function TaskTable({ tasks }: { tasks: readonly Task[] }) {
           rowHeight={52}
           label="Tasks"
           keyOf={(task) => task.id}
-          render={(task) => <TaskLine task={task} />}
+          render={(task) => <TaskLine id={id} task={task} />}
         />
       )}
     </div>
   );
 }
 
-function TaskLine({ task }: { task: Task }) {
+function TaskLine({ id, task }: { id: string | undefined; task: Task }) {
   const needs = task.depends_on ?? [];
   return (
     <div className="task" data-task={task.id}>
       <Status status={task.status ?? "pending"} />
       <span className="task-name">
-        <strong>{neutral(task.id)}</strong> {task.description !== task.id && neutral(task.description)}
+        {id ? (
+          <Link href={taskPath(id, task.id)}>{neutral(task.id)}</Link>
+        ) : (
+          <strong>{neutral(task.id)}</strong>
+        )}{" "}
+        {task.description !== task.id && neutral(task.description)}
         <span className="muted">
           {[
             needs.length > 0 &&
               `after ${neutral(needs.slice(0, 4).join(", "))}${needs.length > 4 ? ` and ${needs.length - 4} more` : ""}`,
             task.approval && "needs approval",
             (task.attempts ?? 0) > 1 && `attempt ${task.attempts}`,
-            task.result && neutral(task.result),
+            task.result && shortened(task.result),
           ]
             .filter(Boolean)
             .join(" · ")}
@@ -83,4 +92,10 @@ function TaskLine({ task }: { task: Task }) {
       </span>
     </div>
   );
+}
+
+/** The end of what it printed, which its page shows whole. */
+function shortened(result: string): string {
+  const text = neutral(plain(result)).replace(/\s+/g, " ").trim();
+  return text.length <= 160 ? text : `… ${text.slice(-160)}`;
 }

@@ -103,7 +103,9 @@ export function Dialog({
 }
 
 export function Facts({ facts }: { facts: readonly (readonly [string, ReactNode])[] }) {
-  const shown = facts.filter(([, value]) => value !== null && value !== undefined && value !== "");
+  const shown = facts.filter(
+    ([, value]) => value !== null && value !== undefined && value !== "" && value !== false,
+  );
   return (
     <dl className="facts">
       {shown.map(([name, value]) => (

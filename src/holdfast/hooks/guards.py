@@ -469,7 +469,9 @@ def dangerous_commands(event: AgentEvent) -> str | None:
     command = event.command()
     if not command:
         return None
-    place = CommandPlace(event.text("cwd") or event.project, _branch(event), _has_changes, event.project)
+    place = CommandPlace(
+        event.text("cwd") or event.project, _branch(event), has_tracked_changes, event.project
+    )
     refusal = danger(command, place)
     if refusal is None:
         return None
@@ -531,7 +533,7 @@ def danger(command: str, place: CommandPlace, depth: int = 0) -> Refusal | None:
 _TOO_DEEP = ("it is nested too deeply to analyse", "run its parts one by one")
 
 
-def _has_changes(folder: str) -> bool:
+def has_tracked_changes(folder: str) -> bool:
     """Of tracked files. Where git cannot tell, the command is git's own to refuse."""
     from pathlib import Path
 

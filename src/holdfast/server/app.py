@@ -39,6 +39,7 @@ from holdfast.server.routes import (
     events,
     sessions,
     snapshots,
+    tasks,
     workflows,
 )
 from holdfast.server.routes.about import FILES, dashboard_router
@@ -97,6 +98,7 @@ _LOOK_FOR_WORK_SECONDS = 2.0
 
 _ROUTERS = (
     workflows.router,
+    tasks.router,
     actions.router,
     snapshots.router,
     snapshots.retrieval_router,

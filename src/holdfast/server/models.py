@@ -21,6 +21,7 @@ from holdfast.capture.drift import DriftState
 from holdfast.model.base import Value
 from holdfast.model.entry import Event
 from holdfast.model.git import GitState
+from holdfast.model.message import Role, ToolOutcome
 from holdfast.model.policy import Levels
 from holdfast.model.snapshot import FileFingerprint
 from holdfast.model.task import Task, TaskStatus
@@ -239,16 +240,6 @@ class Precedent(Value):
     printed: str | None = Field(
         description="The end of its output, without secrets; null if none is kept on the server's machine"
     )
-
-
-class Approval(Value):
-    """What will run if the waiting task is approved. Texts are those of the plan: not to be trusted."""
-
-    task: Task
-    driver: str
-    worktree: str
-    after: tuple[Precedent, ...] = Field(description="The tasks it depends on, 50 at most")
-    after_left_out: int = Field(description="How many more it depends on")
 
 
 class EventPage(Value):
@@ -475,6 +466,110 @@ class TransactionEntry(Value):
 
 class TransactionDetail(TransactionSummary):
     entries: tuple[TransactionEntry, ...]
+
+
+class TaskConversation(Value):
+    """Where an agent keeps what it said."""
+
+    agent: str
+    session_id: str
+
+
+class TaskAttempt(Value):
+    number: int
+    session_number: int
+    started_at: AwareDatetime
+    ended_at: AwareDatetime | None
+    outcome: Literal["completed", "failed", "blocked", "interrupted"] | None = Field(
+        description="Null while it runs"
+    )
+    result: str | None
+    seconds: float | None
+    tokens: int | None
+    context_share: float | None = Field(description="How much of the context window it added")
+    cost_usd: float | None = Field(
+        description="Null if it is unknown, or if other tasks ran at the same time"
+    )
+    retry_at: AwareDatetime | None
+    commits: tuple[str, ...]
+    conversations: tuple[TaskConversation, ...]
+
+
+class RecordedChange(Value):
+    """What a task changed in files."""
+
+    transaction_id: str
+    change: TransactionEntry
+    undone_by: str | None = Field(
+        description="The entry that undid it, if it was undone; undo that one to have the change back"
+    )
+
+
+class TaskDetail(Value):
+    workflow_id: str
+    task: Task
+    driver: str
+    worktree: str
+    is_waiting: bool = Field(description="Whether it waits for approval")
+    needed_by: tuple[str, ...] = Field(description="The tasks that depend on it")
+    attempts: tuple[TaskAttempt, ...] = Field(description="Oldest first")
+    changes: tuple[RecordedChange, ...] = Field(description="Newest first")
+    changes_unknown: str | None = Field(description="Why its changes cannot be shown; null if they can")
+    seq: int
+
+
+class Approval(Value):
+    """What will run if the waiting task is approved. Texts are those of the plan: not to be trusted."""
+
+    task: Task
+    driver: str
+    worktree: str
+    risk: str | None = Field(
+        description="What the rules for agents' commands object to; null does not mean that it is harmless"
+    )
+    cost_usd: float | None = Field(description="Of the workflow so far; null if it is unknown")
+    changes: tuple[RecordedChange, ...] = Field(
+        description="What its tasks changed in files so far, newest first"
+    )
+    changes_left_out: int = Field(description="How many older ones there are")
+    changes_unknown: str | None = Field(description="Why changes cannot be shown; null if they can")
+    after: tuple[Precedent, ...] = Field(description="The tasks it depends on, 50 at most")
+    after_left_out: int = Field(description="How many more it depends on")
+
+
+class ConversationCall(Value):
+    id: str
+    tool: str
+    arguments: str = Field(description="The command, or the arguments as JSON")
+
+
+class ConversationResult(Value):
+    call_id: str
+    text: str
+    outcome: ToolOutcome
+
+
+class ConversationMessage(Value):
+    number: int = Field(description="Position in the conversation, from 0")
+    role: Role
+    at: str | None
+    text: str
+    thinking: str
+    is_injected: bool = Field(description="Added by the agent's program, not typed by the user")
+    is_compaction: bool = Field(description="The agent's own summary of what came before")
+    subagent: str | None
+    calls: tuple[ConversationCall, ...]
+    results: tuple[ConversationResult, ...]
+
+
+class Conversation(Value):
+    """Texts are those of the agent, its tools and its user: not to be trusted."""
+
+    agent: str
+    session_id: str
+    messages: tuple[ConversationMessage, ...]
+    first: int = Field(description="Number of the first one; pass as `before` to get those before it")
+    total: int
 
 
 class DiffHunk(Value):

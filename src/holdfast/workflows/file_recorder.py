@@ -10,6 +10,7 @@ Recording is never in a task's way: what cannot be recorded is a warning among t
 from __future__ import annotations
 
 import logging
+import re
 from collections.abc import Callable, Collection, Iterable
 from pathlib import Path
 
@@ -75,6 +76,16 @@ def _session_of(transaction_id: str, workflow_id: str) -> int:
 
 def _named(task: Task) -> str:
     return task.id if task.description in ("", task.id) else f"{task.id}: {task.description}"
+
+
+def is_of_task(description: str, task: Task) -> bool:
+    """Whether a change that was recorded so is of this task, alone or with others."""
+    name = redact(_named(task))[0]
+    told = _BESIDE.sub("", description)
+    return f"; {name}; " in f"; {told}; "
+
+
+_BESIDE = re.compile(r" \(beside [^()]*\)\Z")
 
 
 class FileRecorder:

@@ -10,6 +10,8 @@ from fastapi import APIRouter, Body, Query, Response
 from starlette.concurrency import run_in_threadpool
 
 from holdfast.base.errors import NotFoundError
+from holdfast.capture.git import capture_git_state
+from holdfast.hooks.guards import CommandPlace, danger, has_tracked_changes
 from holdfast.model.task import Task
 from holdfast.model.workflow import Workflow
 from holdfast.resume.compiler import DEFAULT_BUDGET
@@ -31,6 +33,7 @@ from holdfast.server.models import (
     SkipTask,
     documented,
 )
+from holdfast.server.routes.events import cost_so_far
 from holdfast.server.routes.sessions import (
     Budget,
     MaxChars,
@@ -39,6 +42,7 @@ from holdfast.server.routes.sessions import (
     compiled_for,
     context_fields,
 )
+from holdfast.server.routes.tasks import changes_of
 from holdfast.server.routes.workflows import folder_named
 from holdfast.store.protocol import SnapshotSummary
 from holdfast.workflows.plan import driver_of
@@ -50,6 +54,7 @@ router = APIRouter(prefix="/api/workflows/{workflow_id}", tags=["actions"])
 _LOOK_AGAIN_SECONDS = 1.0
 _PRECEDENTS = 50
 _PRINTED = 2_000
+_CHANGES = 20
 _PAUSING = {"model": ActionResponse, "description": "Requested; it pauses when the running task ends"}
 
 
@@ -227,13 +232,32 @@ def get_approval(workflow_id: str, desk: AtDesk) -> Approval:
     if task is None:
         raise NotFoundError(f"no task of workflow {workflow_id} is waiting for approval")
     known = desk.standing(workflow).tasks.by_id
+    driver = driver_of(task, workflow.options)
+    changes, unknown = changes_of(desk, workflow, lambda entry: bool(entry.changes))
     return Approval(
         task=task,
-        driver=driver_of(task, workflow.options),
+        driver=driver,
+        risk=_risk(desk, workflow, task) if driver == "shell" else None,
+        cost_usd=cost_so_far(desk.store, workflow_id),
+        changes=changes[:_CHANGES],
+        changes_left_out=max(0, len(changes) - _CHANGES),
+        changes_unknown=unknown,
         worktree=workflow.worktree,
         after=tuple(_precedent(desk, workflow_id, known[name]) for name in task.depends_on[:_PRECEDENTS]),
         after_left_out=max(0, len(task.depends_on) - _PRECEDENTS),
     )
+
+
+def _risk(desk: AppState, workflow: Workflow, task: Task) -> str | None:
+    """By the rules that guard agents' commands."""
+    folder = desk.layout_of(workflow).root
+
+    def branch() -> str:
+        state = capture_git_state(folder)
+        return (state.branch if state else None) or ""
+
+    refusal = danger(task.run or "", CommandPlace(str(folder), branch, has_tracked_changes))
+    return refusal[0] if refusal else None
 
 
 def _precedent(desk: AppState, workflow_id: str, task: Task) -> Precedent:

@@ -28,6 +28,7 @@ from holdfast.server.models import (
     UsageSample,
     documented,
 )
+from holdfast.store.protocol import Store
 
 router = APIRouter(tags=["events"])
 
@@ -77,6 +78,13 @@ def get_usage(workflow_id: str, desk: AtDesk) -> UsageHistory:
         seconds_until_pause=seconds_until_full(filling, full=limit),
         seconds_until_full=seconds_until_full(filling),
     )
+
+
+def cost_so_far(store: Store, workflow_id: str) -> float | None:
+    """Of all its sessions; each reports the sum of its own."""
+    events = store.events(workflow_id=workflow_id, types=["usage_reported", "workflow_resumed"])
+    last = {one.session_number: one.cost_usd for one in _samples(events) if one.cost_usd is not None}
+    return sum(last.values()) if last else None
 
 
 def _samples(events: Sequence[Event]) -> list[UsageSample]:

@@ -184,7 +184,7 @@ def get_transaction(transaction_id: str, desk: AtDesk, project: Known = None) ->
     """The changes of a transaction, oldest first."""
     with _sidecar(desk, project) as sidecar:
         found = _transaction(sidecar, transaction_id)
-    return TransactionDetail(**_summary(found), entries=tuple(_entry(one, found) for one in found.entries))
+    return TransactionDetail(**_summary(found), entries=tuple(entry_of(one, found) for one in found.entries))
 
 
 @transactions_router.get("/{transaction_id}/diff", responses=documented(404, 409, 422))
@@ -255,9 +255,9 @@ class _Flags(TypedDict):
 
 
 def _sidecar(desk: AppState, project: str | None) -> SideCar:
-    """Of a project that is known here; asking makes nothing in a folder that is none."""
+    """Of a known project, or one in which a workflow works; asking makes nothing in any other folder."""
     folder = _folder(desk, project)
-    if folder not in desk.projects():
+    if folder not in desk.projects() and not desk.store.workflows(worktree=project, limit=1):
         raise NotFoundError("no such project", hint="`/api/projects` lists the known projects")
     return SideCar(folder, named_files=lambda: named_files(folder))
 
@@ -314,7 +314,7 @@ def _summary(one: Transaction) -> dict[str, Any]:
     }
 
 
-def _entry(one: LedgerEntry, found: Transaction) -> TransactionEntry:
+def entry_of(one: LedgerEntry, found: Transaction) -> TransactionEntry:
     names = told(change.path for change in one.changes)
     shown = (change for change in one.changes if change.path in names)
     return TransactionEntry(

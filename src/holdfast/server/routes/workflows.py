@@ -22,7 +22,6 @@ from holdfast.server.models import (
     Limit,
     PlanDocument,
     PlanTask,
-    TaskList,
     WorkflowPage,
     WorkflowProgress,
     cursor_after,
@@ -31,7 +30,6 @@ from holdfast.server.models import (
 )
 from holdfast.store.protocol import FIRST_PAGE
 from holdfast.workflows.plan import Plan, driver_of, has_nul, parse_plan
-from holdfast.workflows.task_log import TaskOutput
 
 # ── plans as JSON ─────────────────────────────────────────────────────────────────────────────────
 
@@ -177,23 +175,3 @@ def _usage(desk: AppState, workflow: Workflow, since_pause: UsageMetrics) -> Usa
         return since_pause
     latest = desk.store.latest_snapshot(workflow.id)
     return latest.usage if latest else since_pause
-
-
-@router.get("/{workflow_id}/output", responses=documented(404, 422))
-def get_output(
-    workflow_id: str,
-    desk: AtDesk,
-    task_id: str,
-    attempt: Annotated[int | None, Query(ge=1, description="Default: the last one")] = None,
-    since: Annotated[int, Query(ge=0, description="`next` of the previous answer")] = 0,
-) -> TaskOutput:
-    """What a task has printed so far, as far as it ran on the server's machine."""
-    return desk.service.task_output(workflow_id, task_id, attempt=attempt, since=since)
-
-
-@router.get("/{workflow_id}/tasks", responses=documented(404, 422))
-def get_tasks(workflow_id: str, desk: AtDesk) -> TaskList:
-    """The whole task graph with current statuses."""
-    _, newest = desk.store.event_range()
-    workflow = desk.store.workflow(workflow_id)
-    return TaskList(workflow_id=workflow_id, tasks=desk.standing(workflow).tasks.tasks, seq=newest)

@@ -81,6 +81,11 @@ class ModelHistory:
             replace_file(self.path, ModelMessagesTypeAdapter.dump_json(whole))
 
 
+def history_file(layout: ProjectLayout, session_id: str) -> Path:
+    """Of a conversation in this folder, whatever a record says of where it is."""
+    return layout.state / _FOLDER / f"{Path(session_id).name}.json"
+
+
 def _read(path: Path) -> list[ModelMessage]:
     """Up to the last answer whose tools have all come back: one cut off can be answered by nobody."""
     from pydantic import ValidationError
