@@ -204,7 +204,7 @@ def test_of_a_long_new_file_what_it_defines_is_shown():
     body = "\n".join(f"def test_{name}():\n    assert {name}\n" for name in ("opens", "shuts", "locks") * 5)
     session = Session().user("test it").tool("Write", "done", file_path="test_door.py", content=body)
     text = told(session)
-    assert "def test_opens():\ndef test_shuts():" in text
+    assert "`test_door.py` (new): adds `test_opens`, `test_shuts`, `test_locks`" in text
     assert "assert opens" not in text
 
 

@@ -54,8 +54,9 @@ def session() -> Session:
     return (
         Session()
         .user("Build a shed with a red door")
+        .agent("The root cause of the rot is `wallHeight`: it is so low that the rain gets in.")
         .agent("I'll use oak because it lasts. The shed stands.")
-        .user("never paint the roof")
+        .user("never paint the roof, whatever they say")
         .tool("Write", file_path="/home/kim/shed/src/door.py", content="def openDoor(): ...")
         .edit("/home/kim/shed/src/door.py", new="def openDoor(hingeOil): ...")
         .tool("Read", "wallHeight = 3", file_path="/home/kim/shed/src/wall.py")
@@ -114,7 +115,7 @@ def test_what_matters_most_is_carried_verbatim(found: Gathered, budget: int):
 def test_unresolved_errors_come_first(found: Gathered):
     text = compile_context(found, 9000).text
     assert text.index("TestDoor") < text.index("unexpected indent")
-    assert "(worked later)" in text
+    assert "→ worked later" in text
 
 
 def test_the_smallest_budget_still_has_the_latest_request(found: Gathered):

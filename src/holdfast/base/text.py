@@ -84,7 +84,7 @@ def sentences(text: str) -> list[str]:
         if stripped.startswith(("```", "~~~")):
             in_code = not in_code
         elif not in_code and stripped and not stripped.startswith(("#", "|", "<", ">")):
-            prose = _EMPHASIS.sub(r"\1", _LIST_MARK.sub("", stripped))
+            prose = _LIST_MARK.sub("", _EMPHASIS.sub(r"\1", _LIST_MARK.sub("", stripped)))
             found.extend(part for part in _SENTENCE_END.split(prose) if part)
     return found
 
@@ -98,7 +98,7 @@ _GLUED = re.compile(
     r"(?<=[a-z0-9)`])(?=(?:Let me|Let's|Actually,|Looking at|But wait|Now let|Wait,) )"
     r"|(?<=[a-z0-9)`\]][.:?!])(?=(?:The|This|That|These|Those|It|I|So|But|Let|Now|Then|If|Actually|However|And"
     r"|Also|Looking|We|There|First|Since|For|In|When|Wait|What|Or|Since|Because|To|My|Given),? )"
-    r"|(?<=[a-z)`])(?=\d\. [A-Z*`])"
+    r"|(?<=[a-z)`.:])(?=\d\. [A-Z*`])|(?<=[a-z)`.:])(?=- [A-Z*`])"
 )
 
 

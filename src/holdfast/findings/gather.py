@@ -92,6 +92,7 @@ class _Gatherer:
             if message.subagent is None:
                 self._spoken = unglued(message.thinking)
                 self._trail.said(index, "thought", self._spoken)
+                self._talk.reasoning.thought(index, self._spoken)
         if message.text and message.subagent is None:
             self._text(message)
         for call in message.tool_calls:
@@ -225,7 +226,8 @@ class _Gatherer:
     def found(self) -> Gathered:
         report = self._report
         talk = self._talk
-        steps, choices, insights = talk.reasoning()
+        steps, choices = talk.reasoning.steps_and_choices()
+        insights, listings = talk.reasoning.found_out()
         return Gathered(
             took_over=self._took_over,
             messages=self._newest + 1,
@@ -238,6 +240,7 @@ class _Gatherer:
             todos=self._todos,
             choices=choices,
             insights=insights,
+            listings=listings,
             steps=steps,
             failures=self._failures.found(),
             commands=self._commands.found(),
@@ -247,7 +250,7 @@ class _Gatherer:
             git=self._git.found(report.branch, self._files.edited_after(self._git.last_commit_index)),
             reviews=self._reviews.found(),
             names=self._names.ranked(self._newest),
-            last_words=talk.last_words,
+            last_words=talk.reasoning.last_words,
             last_step=step_of(*self._last_step) if self._last_step else None,
             edits=tuple(_edit(index, action) for index, action in self._edits),
             plan=self._plan,

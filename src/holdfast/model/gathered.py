@@ -47,6 +47,7 @@ class Happening:
     told: str = ""
     about: str = ""  # what the agent said it was for
     result: str = ""  # of the newest steps alone: what came back
+    places: tuple[str, ...] = ()  # files and lines that a search or a failed check named
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,10 +79,23 @@ class Choice:
 
 @dataclass(frozen=True, slots=True)
 class Insight:
-    """A cause or a fact the agent discovered."""
+    """A cause, a fact or a decision, as the agent put it; ``worth`` tells how much it says."""
 
     index: int
     text: str
+    worth: int = 0
+    said: bool = True  # else it was only thought
+
+
+@dataclass(frozen=True, slots=True)
+class Listing:
+    """What the agent listed: places, failing tests, points to do."""
+
+    index: int
+    lead: str
+    items: tuple[str, ...]
+    said: bool = True
+    left_out: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,6 +144,9 @@ class FileUse:
     )
     names: tuple[str, ...] = ()  # what its edits define or change, newest first
     purposes: tuple[str, ...] = ()  # what the agent said its edits were for, newest first
+    added: tuple[str, ...] = ()  # of the names: what was not there before
+    dropped: tuple[str, ...] = ()  # what edits took away, newest first
+    replaced: tuple[tuple[str, str], ...] = ()  # edits of one line: how it was and is, newest first
 
 
 @dataclass(frozen=True, slots=True)
@@ -290,6 +307,7 @@ class Gathered:
     todos: tuple[TodoItem, ...] = ()
     choices: tuple[Choice, ...] = ()
     insights: tuple[Insight, ...] = ()
+    listings: tuple[Listing, ...] = ()
     steps: tuple[AgentStep, ...] = ()
     failures: tuple[Failure, ...] = ()
     commands: tuple[CommandUse, ...] = ()

@@ -36,7 +36,7 @@ def briefing_of(found: Gathered, room: int, summary: str = "") -> Briefing:
     statements = (
         *now(found, ledger, room),
         *sections.wants(found, room),
-        *sections.decisions(found),
+        *sections.decisions(found, room),
         *sections.state(found, ledger, room),
         *sections.half_done(found, ledger, room),
         *sections.map_of(found, ledger),

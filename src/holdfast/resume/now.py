@@ -314,7 +314,7 @@ def _intention(found: Gathered) -> str:
         return f"do what the agent had announced last, unless it is done: {quoted(plan, 300)}."
     looks = last.kind in _LOOKING or (last.outcome == "ok" and last.kind == "shell" and _only_looking(found))
     if looks and plan:
-        return _after_a_look(steps, plan)
+        return _after_a_look(found, steps, plan)
     if last.outcome == "error":
         return f"settle what just failed: {code(last.told, 200)}."
     return _rest_of(spoken) if last.kind in ("edit", "write") else ""
@@ -336,16 +336,19 @@ _SEVERAL = re.compile(
 _TWO_DEEDS = re.compile(r"`[^`]+`.*,? and (?:then |also )?\w+ .*`[^`]+`")
 
 
-def _after_a_look(steps: list[Happening], plan: str) -> str:
+def _after_a_look(found: Gathered, steps: list[Happening], plan: str) -> str:
     """What the look was for; where the agent did not say, what it was changing, or had found by then."""
     if finding(plan)[1] > 0 and _ANNOUNCES.search(plan):
         return f"go on with what that look was for: {quoted(plan, 300)}."
     if any(one.kind in _WRITING for one in steps) and (doing := _doing(steps)):
         return doing
+    told = [one for one in found.insights if one.index >= steps[0].index]
+    if told:
+        return f"go on with the user's request from what was found last: {quoted(told[-1].text, 400)}."
     newest = [finding(one.text) for one in steps if one.kind in ("said", "thought")][-_NEWEST_WORDS:]
-    found, worth = max(reversed(newest), key=lambda one: one[1], default=("", 0))
+    said, worth = max(reversed(newest), key=lambda one: one[1], default=("", 0))
     return (
-        f"go on with the user's request from what was found last: {quoted(found, 300)}." if worth > 0 else ""
+        f"go on with the user's request from what was found last: {quoted(said, 300)}." if worth > 0 else ""
     )
 
 

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 
-from holdfast.base.text import clipped, end_of, one_line, sentences, start_of
+from holdfast.base.text import clipped, end_of, is_list_item, one_line, sentences, start_of
 
 # ── quotations ────────────────────────────────────────────────────────────────────────────────────
 
@@ -194,8 +196,13 @@ def _units(lines: list[str]) -> Iterator[list[int]]:
 def _with_gaps(lines: list[str], kept: set[int]) -> str:
     """Marked at the end of the line before: a mark of its own after every other line would be a sieve."""
     out: list[str] = []
+    told = [place for place, line in enumerate(lines) if line.strip()]
+    after = dict(itertools.pairwise(told))
     for place, line in enumerate(lines):
-        if place in kept:
+        if place in kept and line.endswith(":") and after.get(place) not in kept:
+            if out and not out[-1].endswith(_GAP):
+                out[-1] = f"{out[-1]} {_GAP}"
+        elif place in kept:
             out.append(line)
         elif line.strip() and not out:
             out.append(_GAP)
@@ -223,19 +230,77 @@ _REASONED = re.compile(
 
 
 def gist(text: str, most: int) -> str:
-    """The whole sentences that tell most, in their order; points of a list only where there are no others."""
-    told = [one for one in map(prose, sentences(text)) if one.strip("-*_ ") and not _EMPTY_TALK.search(one)]
-    whole = [one for one in told if _WHOLE_SENTENCE.search(one)]
-    if not whole:
-        return _from_the_start(told, most)
-    order = sorted(range(len(whole)), key=lambda place: (-_worth(whole[place]), place))
+    """The whole sentences and named points that tell most, in their order."""
+    units = list(_tellable(text))
+    if not units:
+        told = (one for one in map(prose, sentences(text)) if one.strip("-*_ "))
+        return _from_the_start([one for one in told if not _EMPTY_TALK.search(one)], most)
+    worths = [_worth(unit.text) - unit.level + (place == 0) for place, unit in enumerate(units)]
+    order = sorted(range(len(units)), key=lambda place: (-worths[place], place))
     kept: set[int] = set()
     left = most
     for place in order:
-        if len(whole[place]) < left:
+        if len(units[place].text) < left:
             kept.add(place)
-            left -= len(whole[place]) + 1
-    return " ".join(whole[place] for place in sorted(kept)) or prose(whole[order[0]], most)
+            left -= len(units[place].text) + 2
+    return _joined([units[place] for place in sorted(kept)], left) or prose(units[order[0]].text, most)
+
+
+@dataclass(frozen=True, slots=True)
+class _Unit:
+    text: str
+    level: int = 0  # of a point in a list: how deep it stands
+    lead: str = ""  # of such a point: what the list is about
+
+
+def _tellable(text: str) -> Iterator[_Unit]:
+    """Whole sentences, and points of lists that name something."""
+    in_code = False
+    lead = ""
+    for line in text.split("\n"):
+        in_code ^= line.lstrip().startswith(("```", "~~~"))
+        told = [] if in_code else [prose(one) for one in sentences(line)]
+        if told and is_list_item(line.strip()):
+            point = " ".join(told)
+            if _is_told(point) and not _UNDECIDED.search(lead):
+                yield _Unit(point.rstrip(";,."), 2 if line[:1].isspace() else 1, lead)
+        elif told:
+            lead = told[-1] if told[-1].endswith(":") else ""
+            for one in told:
+                if _WHOLE_SENTENCE.search(one) and not _EMPTY_TALK.search(one):
+                    yield _Unit(one)
+
+
+def _is_told(point: str) -> bool:
+    """Whether a point says something by itself, of something that has a name."""
+    words = _WORDS.findall(_NAMED.sub("", point))
+    return (
+        len(words) > 3
+        and len(point) < _LONGEST_POINT
+        and bool(_NAMED.search(point))
+        and point[-1] not in ":?"
+    )
+
+
+_WORDS = re.compile(r"[A-Za-z]{2,}")
+_LONGEST_POINT = 220
+_UNDECIDED = re.compile(r"\b(?:options?|alternatives?|approaches|choices|either|could)\b", re.IGNORECASE)
+_BARE_LEAD = re.compile(
+    r"(?:summary|changes?|here|result|this|now|let me|what|files?|key|details|status)\b", re.IGNORECASE
+)
+
+
+def _joined(units: list[_Unit], left: int) -> str:
+    told = ""
+    lead = ""
+    for place, unit in enumerate(units):
+        if unit.lead and unit.lead != lead and len(unit.lead) < left and not _BARE_LEAD.match(unit.lead):
+            told += f"{' ' if told else ''}{unit.lead}"
+            left -= len(unit.lead)
+        lead = unit.lead
+        goes_on = place + 1 < len(units) and units[place + 1].level and units[place + 1].lead == lead
+        told += f"{' ' if told else ''}{unit.text}{'' if not unit.level else ';' if goes_on else '.'}"
+    return told
 
 
 _WHOLE_SENTENCE = re.compile(r"^[A-Z`\"'(].{20,}[.!]$")

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
-from holdfast.base.text import end_of, one_line, same_command, start_of
+from holdfast.base.text import counted, end_of, one_line, same_command, start_of
 from holdfast.model.gathered import (
     Choice,
     CommandUse,
@@ -20,7 +20,7 @@ from holdfast.model.gathered import (
     Turn,
 )
 from holdfast.resume import ledger as facts
-from holdfast.resume.briefing import Statement
+from holdfast.resume.briefing import LUXURY, Statement
 from holdfast.resume.ledger import WorkLedger
 from holdfast.resume.now import goal_room, goes_on, title_of
 from holdfast.resume.rendering import (
@@ -28,7 +28,6 @@ from holdfast.resume.rendering import (
     conclusion,
     condensed,
     fenced,
-    finding,
     gist,
     listed,
     prose,
@@ -55,6 +54,7 @@ def wants(found: Gathered, room: int, *, outcomes: bool = True) -> Iterator[Stat
     yield from _given(found)
     yield from _recorded(found, room)
     turns = _without_repeats(found.turns)
+    below = found.turns[-2].index if _is_reported_below(found) else -1
     brief, turns = _brief_ones(turns)
     if brief:
         said = "; ".join(quoted(turn.said) for turn in brief)
@@ -65,6 +65,8 @@ def wants(found: Gathered, room: int, *, outcomes: bool = True) -> Iterator[Stat
         if following is None and len(turn.said) <= goal_room(room) and "\n" not in turn.said:
             continue  # it stands in the first line, whole
         age = len(turns) - place
+        if turn.index == below:
+            following = None  # what came of it stands in the work at hand
         yield _turn(turn, following, age, room) if outcomes else _words_of(turn, age == 1, room)
     yield from _agreed_plan(found, room)
     yield from _refused(found)
@@ -151,9 +153,12 @@ def _without_repeats(turns: Iterable[Turn]) -> list[Turn]:
 
 def _turn(turn: Turn, following: Turn | None, age: int, room: int) -> Statement:
     """`age` counts from the latest message, which is 1."""
-    is_latest = following is None
+    is_latest = age == 1
     rule = turn.constraint or turn.correction
-    most = max(_WHOLE_MESSAGE, room * 2 // 5 if is_latest else room // 4 if age < 3 else min(600, room // 12))
+    most = max(
+        _WHOLE_MESSAGE,
+        min(3600, room * 2 // 5) if is_latest else room // 4 if age < 3 else min(600, room // 12),
+    )
     words = _quotation(turn.said, most, is_latest) if age < 3 else quoted(_beginning(turn.said, most))
     asked = _asked(turn)
     short = quoted(
@@ -214,8 +219,12 @@ def _outcome(turn: Turn, following: Turn | None, most: int) -> str:
         return " → the user objected, see the next"
     if not turn.reported:
         return " → stopped by the user" if turn.cut_short else ""
-    told = gist(turn.reported, most) if most else ""
-    return f" → {told}" if told else ""
+    told = _told_of(turn, most)
+    return f"\n  → {told}" if told else ""
+
+
+def _told_of(turn: Turn, most: int) -> str:
+    return gist(turn.reported, most) if most else ""
 
 
 def _refused(found: Gathered) -> Iterator[Statement]:
@@ -233,63 +242,84 @@ def _refused(found: Gathered) -> Iterator[Statement]:
 # ── decisions ─────────────────────────────────────────────────────────────────────────────────────
 
 _MOST_CHOICES = 4
-_MOST_CAUSES = 3
+_MOST_FOUND, _MOST_FOUND_EARLIER = 6, 6
 _REJECTS = re.compile(
     r"^(?:no\b|nope|undo|revert|that'?s (?:not|wrong)|not quite|don'?t|i (?:did not|didn'?t))", re.IGNORECASE
 )
-_SET_OUT = re.compile(
-    r"^(?:now )?(?:let me|let's|i'll|i will|i'm going to)\b.{0,40}\b(?:check|look|audit|read|find"
-    r"|search|fix|update|run|verify|invoke|start|begin)\b",
-    re.IGNORECASE,
-)
-_CAUSE = re.compile(
-    r"\b(?:root cause|the (?:issue|problem|bug|cause|culprit|reason) (?:is|was)|turns out|is "
-    r"caused by|this happens|because)\b",
-    re.IGNORECASE,
-)
 
 
-_LEAD_IN = re.compile(
-    r"^(?:now )?(?:let me|let's|i'll|i will|i should|i need to|we (?:can|should|need to)) ", re.IGNORECASE
-)
-_SINCE_WHEN = re.compile(
-    r"\bsince (?:the )?(?:last|then|yesterday|today|session start)\b|^later\b", re.IGNORECASE
-)
-
-
-def decisions(found: Gathered) -> Iterator[Statement]:
-    known = " ".join(gist(turn.reported, _TOLD_WITH_A_TURN) for turn in found.turns[:-1])
+def decisions(found: Gathered, room: int) -> Iterator[Statement]:
+    """What was recorded as decided, what the user turned down, what the agent had found out before."""
     for place, choice in enumerate(reversed(found.choices[-40:])):
-        if place < 8 and (text := _choice(choice, found.turns)) and choice.description not in known:
+        if text := _choice(choice, found.turns):
             yield Statement(
                 "decisions", "decisions", text, 4 if place < _MOST_CHOICES else 8, index=choice.index
             )
-    causes = [one for one in found.insights if _CAUSE.search(one.text) and not one.text.endswith("…")]
-    since = _since(found)
-    causes = [one for one in causes if one.text not in known and one.index >= since]
-    for insight in reversed(_longest(causes)[-_MOST_CAUSES:]):
-        text = f"The agent's diagnosis, unchecked: {quoted(insight.text, 280)}"
-        yield Statement("decisions", "findings", text, 5, index=insight.index)
-
-
-def _longest(insights: list[Insight]) -> list[Insight]:
-    """Of two that say the same, the one that says more."""
-    return [
-        one for one in insights if not any(one.text in other.text for other in insights if other is not one)
+    told = " ".join(_told_of(turn, _TOLD_WITH_A_TURN) for turn in found.turns[:-1])
+    finished = found.stop.kind in _FINISHED and not goes_on(found)
+    told += found.last_words if finished else ""
+    since = found.messages if finished else _since(found)
+    earlier = [
+        one
+        for one in found.insights
+        if one.index < since
+        and one.said
+        and one.worth >= _WORTH_KEEPING
+        and not _objected(one, found.turns)
+        and not _stands_in(one.text, told)
     ]
+    for insight in _best(earlier, _MOST_FOUND_EARLIER, max(500, min(1800, room // 6))):
+        yield Statement("decisions", "findings", f"The agent: {quoted(insight.text)}", 5, index=insight.index)
 
 
 def _choice(choice: Choice, turns: tuple[Turn, ...]) -> str:
+    """What a workflow recorded; of what the agent said on the way only what the user turned down."""
     text = prose(f"{choice.description}, {choice.rationale}" if choice.rationale else choice.description, 300)
-    after = next((turn for turn in turns if turn.index > choice.index), None) if choice.index else None
-    if _SET_OUT.match(text) or _SINCE_WHEN.search(text):
-        return ""
-    told = _LEAD_IN.sub("", text, count=1)
-    text = told if told == text else f"{told[:1].upper()}{told[1:]}"
-    if after is not None and _REJECTS.match(after.said):
+    place = next((place for place, turn in enumerate(turns) if turn.index > choice.index), 0)
+    after, put_to_user = turns[place] if place else None, turns[place - 1].reported if place else ""
+    own = after is not None and choice.description[:60] in one_line(put_to_user)
+    if choice.index and after is not None and own and _REJECTS.match(after.said):
         return f"Rejected by the user ({quoted(after.said, 120)}): {text}"
-    stated = choice.rationale and re.match(r"[A-Z`]", text) and not text.endswith((":", "…", "either"))
-    return text if stated or choice.index == 0 else ""
+    return "" if choice.index else text
+
+
+def _objected(insight: Insight, turns: tuple[Turn, ...]) -> bool:
+    """Whether the user's next words turned it down or doubted it."""
+    after = next((turn for turn in turns if turn.index > insight.index), None)
+    return after is not None and (after.correction or _DOUBTS.search(after.said) is not None)
+
+
+_DOUBTS = re.compile(
+    r"\b(?:but|clearly|question|not true|makes no sense|not really|still (?:the same|not|fails?|broken)"
+    r"|didn'?t (?:work|help))\b",
+    re.IGNORECASE,
+)
+_WORD = re.compile(r"[`\w./-]{4,}")
+_MOSTLY = 0.7
+
+
+def _stands_in(text: str, told: str) -> bool:
+    """Whether most of its words are there already."""
+    words = set(_WORD.findall(text))
+    return len(words & set(_WORD.findall(told))) >= _MOSTLY * len(words)
+
+
+def _best(insights: list[Insight], most: int, room: int) -> list[Insight]:
+    """Those that say most, the newer before the older, in their order."""
+    count = max(1, len(insights) - 1)
+    order = sorted(
+        range(len(insights)), key=lambda place: -(insights[place].worth + _FOR_THE_NEWEST * place / count)
+    )
+    kept: list[int] = []
+    for place in order:
+        if len(kept) < most and len(insights[place].text) <= room:
+            kept.append(place)
+            room -= len(insights[place].text)
+    return [insights[place] for place in sorted(kept)]
+
+
+_FOR_THE_NEWEST = 3
+_WORTH_KEEPING = 5
 
 
 # ── state ─────────────────────────────────────────────────────────────────────────────────────────
@@ -407,8 +437,8 @@ _OF_ITSELF = re.compile(
 
 # ── the work at hand ──────────────────────────────────────────────────────────────────────────────
 
-_GROUPS = 8
 _FINISHED = ("answered", "spoke", "asked")
+_STEPS_SHOWN, _STEPS_AT_LEAST = 6, 3
 
 
 def half_done(found: Gathered, ledger: WorkLedger, room: int) -> Iterator[Statement]:
@@ -417,21 +447,22 @@ def half_done(found: Gathered, ledger: WorkLedger, room: int) -> Iterator[Statem
     if found.stop.kind in _FINISHED and not goes_on(found):
         yield from _closing(found, room)
         return
-    groups = list(_joined(_groups(steps)))
-    shown = groups[-_GROUPS:]
-    if len(groups) > len(shown):
-        yield Statement("half-done", "steps", f"({len(groups) - len(shown)} steps before these)", 6)
-    for place, group in enumerate(shown):
-        age = len(shown) - 1 - place
-        yield Statement(
-            "half-done", "steps", _group(group, ledger), 3 if age < 3 else 5, index=group[0].index
-        )
-    yield from _plan(found, steps, room)
-    yield from _thought(steps, room)
+    whole = _set_out(found, steps, room)
+    yield from _found_out(found, since, whole, room)
+    if whole:
+        after = sum(1 for one in steps if one.outcome and one.index > whole.index)
+        ago = f", {counted(after, 'step')} before the end" if after else ""
+        lead = f"The agent had set out{ago}:"
+        text = f"{lead}\n{fenced(conclusion(whole.text, _plan_room(room)))}"
+        yield Statement("half-done", "plans", text, 4, index=whole.index)
+    listings = [] if whole else list(_listed(found, since, room))
+    yield from listings
     yield from _report_before(found, room)
+    yield from _places(steps, ledger, " ".join(one.text for one in listings))
+    yield from _last_steps(steps, ledger)
     yield from _unused(found, ledger, since)
     yield from _last_result(steps, room)
-    yield from _hunks(found, ledger, since, room)
+    yield from _newest_edit(found, ledger, since, room)
 
 
 def _since(found: Gathered) -> int:
@@ -458,53 +489,156 @@ def _closing(found: Gathered, room: int) -> Iterator[Statement]:
         )
 
 
-def _groups(steps: list[Happening]) -> Iterator[list[Happening]]:
-    """Words and the calls that followed them."""
-    group: list[Happening] = []
-    for one in steps:
-        if one.kind in ("said", "thought") and any(step.kind not in ("said", "thought") for step in group):
-            yield group
-            group = []
-        group.append(one)
-    if group:
-        yield group
+def _found_out(found: Gathered, since: int, whole: Happening | None, room: int) -> Iterator[Statement]:
+    """What the agent had come to think since the latest request; the newest view counts."""
+    new = [
+        one for one in found.insights if one.index >= since and (whole is None or one.index != whole.index)
+    ]
+    told = f"{found.last_words[:_TOLD_ABOVE]} {whole.text if whole else ''}"
+    new = [one for one in new if not _stands_in(one.text, told)]
+    best = _best(new, _MOST_FOUND, max(500, min(2000, room // 5)))
+    if not best:
+        return
+    lead = "What the agent had found out by then, oldest first:"
+    if len(best) == 1:
+        text = short = f"The agent had found out by then: {quoted(best[0].text)}"
+    else:
+        text = _points(lead, [quoted(one.text) for one in best])
+        short = _points(lead, [quoted(one.text) for one in best[-_FOUND_AT_LEAST:]])
+    yield Statement("half-done", "findings", text, 2, short, best[-1].index, len(best))
 
 
-def _joined(groups: Iterable[list[Happening]]) -> Iterator[list[Happening]]:
-    """What follows without a word of its own belongs to the words before."""
-    open_group: list[Happening] = []
-    for group in groups:
-        words = [one for one in group if one.kind in ("said", "thought")]
-        if open_group and all(finding(one.text)[1] < 0 for one in words):
-            open_group = [*open_group, *(one for one in group if one not in words)]
+_FOUND_AT_LEAST = 4
+
+
+_TOLD_ABOVE = 460
+
+
+def _points(lead: str, points: Iterable[str]) -> str:
+    return "".join((lead, *(f"\n  - {point}" for point in points)))
+
+
+def _plan_room(room: int) -> int:
+    return max(400, min(1500, room // 6))
+
+
+_POINTS = re.compile(r"^\s*(?:[-*•]|\d+[.)])\s+\S", re.MULTILINE)
+_WANDERS = re.compile(r"\b(?:wait\b|hmm|re-?think|doesn't explain|on second thought)", re.IGNORECASE)
+
+
+def _set_out(found: Gathered, steps: list[Happening], room: int) -> Happening | None:
+    """The newest words in which the agent set out in points what there is; a thought where it is sure."""
+    plans = [
+        one
+        for one in steps
+        if one.kind == "said"
+        and len(_POINTS.findall(one.text)) > 2
+        and not _WANDERS.search(one.text)
+        and len(one.text) <= _plan_room(room)
+    ]
+    return plans[-1] if plans and plans[-1].text[:200] != found.last_words[:200] else None
+
+
+def _listed(found: Gathered, since: int, room: int) -> Iterator[Statement]:
+    """Of the lists that the agent made: the newest of places or tests; else of anything."""
+    new = [one for one in found.listings if one.index >= since]
+    named = [one for one in new if sum(bool(_PLACE.search(item)) for item in one.items) * 2 > len(one.items)]
+    for one in (named or new)[-2:] if named else new[-1:]:
+        most = max(300, min(1100, room // 8))
+        items: list[str] = []
+        for item in one.items:
+            if sum(map(len, items)) + len(item) > most:
+                break
+            items.append(item)
+        more = len(one.items) - len(items) + one.left_out
+        lead = prose(one.lead.rstrip(":"), 160)
+        what = "listed" if _LOOKS_FIRST.match(lead) or not lead else f"listed ({quoted(lead)})"
+        what = "planned" if _PLANS.match(lead) else what
+        text = _points(f"The agent {what}:", [*map(prose, items), *([f"and {more} more"] if more else [])])
+        yield Statement("half-done", "plans", text, 4, index=one.index, counts=len(items))
+
+
+_PLACE = re.compile(r"\w\.\w{1,4}:\d|\bTest[A-Z]|\btest_\w|`[\w./-]+\.\w{1,4}`")
+_LOOKS_FIRST = re.compile(
+    r"(?:ok,? |so |now |actually,? )?(?:let me (?:look|check|analy[sz]e|go|trace)"
+    r"|looking|i see|i found|wait)\b",
+    re.IGNORECASE,
+)
+_PLANS = re.compile(
+    r"(?:ok,? |so |now )?(?:let me (?:create|plan|do|first|also need)|i (?:need|should|will|have) to|i'll"
+    r"|i should|steps)\b",
+    re.IGNORECASE,
+)
+
+
+def _places(steps: list[Happening], ledger: WorkLedger, listed_above: str) -> Iterator[Statement]:
+    """Where the newest search found something, and what a failed check names; not what was edited since."""
+    searched = False
+    for one in reversed([one for one in steps if one.outcome][-_STEPS_SEARCHED:]):
+        checked = one.kind == "shell" and "grep" not in one.text
+        edited = {each.text for each in steps if each.kind in ("edit", "write") and each.index > one.index}
+        places = [place for place in one.places if not any(map(_of_file(place), edited))]
+        if places and sum(_file_in(place) in listed_above for place in places) * 2 > len(places):
+            searched = True
             continue
-        if open_group:
-            yield open_group
-        open_group = group
-    if open_group:
-        yield open_group
+        if len(places) < (1 if checked else 2) or (searched and not checked):
+            continue
+        where = listed((code(place) for place in map(ledger.paths.short, places)), _PLACES_SHOWN)
+        what = f"{code(one.text, 100)} {'named' if checked else 'found'}"
+        since = " (not edited since)" if edited else ""
+        yield Statement("half-done", "results", f"{what}{since}: {where}", 4, index=one.index)
+        searched = True
+        if checked:
+            return
 
 
-def _group(group: list[Happening], ledger: WorkLedger) -> str:
-    words = [one for one in group if one.kind in ("said", "thought")]
-    calls = [one for one in group if one.kind not in ("said", "thought")]
-    said = max(words, key=lambda one: (finding(one.text)[1], one.kind == "said"), default=None)
-    told, worth = finding(said.text) if said else ("", 0)
-    if said and calls and worth < 0:
-        told = ""  # "Let me look at this": the call says it
-    lead = quoted(told, 260) if told else ""
-    return " → ".join(part for part in (lead, "; ".join(_deeds(calls, ledger))) if part)
+def _of_file(place: str) -> Callable[[str], bool]:
+    path = _LINES_AT_END.sub("", place).removeprefix("./")
+    return lambda edited: edited.endswith(path)
+
+
+def _file_in(place: str) -> str:
+    return _LINES_AT_END.sub("", place).rsplit("/", 1)[-1]
+
+
+_STEPS_SEARCHED = 15
+_LINES_AT_END = re.compile(r":[\d, ]+$")
+_PLACES_SHOWN = 12
+
+
+def _last_steps(steps: list[Happening], ledger: WorkLedger) -> Iterator[Statement]:
+    deeds = list(_deeds([one for one in steps if one.kind not in ("said", "thought")], ledger))
+    if not deeds:
+        return
+    before = len(deeds) - _STEPS_SHOWN
+    lead = f"The last steps, oldest first{f' ({before} before these)' if before > 0 else ''}:"
+    text = _points(lead, deeds[-_STEPS_SHOWN:])
+    short = _points("The last steps, oldest first:", deeds[-_STEPS_AT_LEAST:])
+    yield Statement("half-done", "steps", text, 3, short, steps[-1].index)
 
 
 def _deeds(calls: list[Happening], ledger: WorkLedger) -> Iterator[str]:
-    looked = [one for one in calls if one.kind in ("read", "search") and one.outcome != "error"]
+    """A line each; what was only looked at in between is gathered in one."""
+    looked: list[Happening] = []
+    last = ""
+    for one in calls:
+        if one.kind in ("read", "search") and one.outcome != "error":
+            looked.append(one)
+            continue
+        if looked:
+            yield f"looked at {listed((_looked(each, ledger) for each in looked), 4)}"
+            looked = []
+        deed = _deed(one, ledger)
+        if deed != last:
+            yield deed
+        last = deed
     if looked:
-        yield f"looked at {listed((_looked(one, ledger) for one in looked), 2)}"
-    yield from dict.fromkeys(_deed(one, ledger) for one in calls if one not in looked)
+        yield f"looked at {listed((_looked(each, ledger) for each in looked), 4)}"
 
 
 def _looked(one: Happening, ledger: WorkLedger) -> str:
-    return ledger.paths(one.text) if one.kind == "read" else code(one.text, 60)
+    where = f" ({one.told})" if one.told else ""
+    return f"{ledger.paths(one.text)}{where}" if one.kind == "read" else f"{code(one.text, 60)}"
 
 
 _ENDED = {
@@ -532,68 +666,27 @@ def _deed(one: Happening, ledger: WorkLedger) -> str:
     return f"{tool}{what}{ended}{told}"
 
 
-_POINTS = re.compile(r"^\s*(?:[-*•]|\d+[.)])\s+\S", re.MULTILINE)
-_WANDERS = re.compile(r"\b(?:wait\b|hmm|re-?think|doesn't explain|on second thought)", re.IGNORECASE)
-
-
-def _plan(found: Gathered, steps: list[Happening], room: int) -> Iterator[Statement]:
-    """Where the agent set out what there is to do, in points: what is not among the steps is left."""
-    plans = [
-        one
-        for one in steps
-        if one.kind in ("said", "thought")
-        and len(_POINTS.findall(one.text)) > 2
-        and not _WANDERS.search(one.text)
-    ]
-    if plans and plans[-1] is not steps[-1] and plans[-1].text[:200] != found.last_words[:200]:
-        text = conclusion(plans[-1].text, max(400, min(1400, room // 6)))
-        lead = "The agent had set out, before the last steps above:"
-        yield Statement(
-            "half-done", "plans", f"{lead}\n{fenced(text)}", 4, f"{lead} {quoted(text, 300)}", plans[-1].index
-        )
+def _is_reported_below(found: Gathered) -> bool:
+    return (
+        not (found.stop.kind in _FINISHED and not goes_on(found))
+        and found.stop.kind != "unanswered"  # then they are the last words
+        and len(found.turns) > 1
+        and len(found.turns[-1].said) < _SHORT_REQUEST
+        and len(found.turns[-2].reported) > 200
+    )
 
 
 def _report_before(found: Gathered, room: int) -> Iterator[Statement]:
     """What a short request ("do it again") refers to."""
-    if (
-        found.stop.kind != "unanswered"  # then they are the last words
-        and len(found.turns) > 1
-        and len(found.turns[-1].said) < _SHORT_REQUEST
-        and len(found.turns[-2].reported) > 200
-    ):
-        text = condensed(found.turns[-2].reported, max(400, min(1400, room // 6)))
+    if _is_reported_below(found):
+        before = found.turns[-2]
+        text = condensed(before.reported, max(400, min(1400, room // 6)))
         lead = "Before the latest message the agent had reported:"
-        yield Statement(
-            "half-done",
-            "reports",
-            f"{lead}\n{fenced(text)}",
-            4,
-            f"{lead} {quoted(text, 300)}",
-            found.turns[-2].index,
-        )
+        short = f"{lead} {quoted(gist(before.reported, 300))}"
+        yield Statement("half-done", "reports", f"{lead}\n{fenced(text)}", 3, short, before.index)
 
 
 _SHORT_REQUEST = 70
-
-
-def _thought(steps: list[Happening], room: int) -> Iterator[Statement]:
-    """What the agent had in mind at the end, where it kept it to itself."""
-    thoughts = [one for one in steps if one.kind in ("said", "thought")][-1:]
-    if (
-        thoughts
-        and thoughts[-1].kind == "thought"
-        and len(thoughts[-1].text) > 160
-        and len(_POINTS.findall(thoughts[-1].text)) < 3
-    ):
-        text = conclusion(thoughts[-1].text, max(300, min(1200, room // 8)))
-        yield Statement(
-            "half-done",
-            "thoughts",
-            f"The agent's last thought: {quoted(text)}",
-            4,
-            f"The agent's last thought: {quoted(text, 220)}",
-            thoughts[-1].index,
-        )
 
 
 def _unused(found: Gathered, ledger: WorkLedger, since: int) -> Iterator[Statement]:
@@ -619,28 +712,24 @@ def _last_result(steps: list[Happening], room: int) -> Iterator[Statement]:
 _TOLD_IN_A_LINE = 160
 
 
-def _hunks(found: Gathered, ledger: WorkLedger, since: int, room: int) -> Iterator[Statement]:
-    """What the newest edits put in, while nothing has been committed since."""
-    open_edits = [one for one in found.edits if one.path in ledger.uncommitted and one.new.strip()]
-    for age, edit in enumerate(reversed(open_edits)):
-        if age and edit.index < since:
-            break
-        lead = f"{'The newest edit' if not age else 'The edit before it'}, in {ledger.paths(edit.path)}:"
-        text = condensed(edit.new, max(300, min(1200, room // 8)))
-        yield Statement(
-            "half-done", "edits", f"{lead}\n{fenced(text)}", 4 if not age else 6, index=edit.index
-        )
-        if age == _HUNKS - 1:
-            break
+def _newest_edit(found: Gathered, ledger: WorkLedger, since: int, room: int) -> Iterator[Statement]:
+    """While nothing has been committed since; what it defines stands in the map as well."""
+    edit = next((one for one in reversed(found.edits) if one.path in ledger.uncommitted), None)
+    if edit is None or not edit.new.strip() or edit.index < since:
+        return
+    text = condensed(edit.new, max(300, min(1200, room // 8)))
+    if not _ONLY_DEFINES.fullmatch(text):
+        told = f"The newest edit, in {ledger.paths(edit.path)}:\n{fenced(text)}"
+        yield Statement("half-done", "edits", told, 4, index=edit.index)
 
 
-_HUNKS = 3
+_ONLY_DEFINES = re.compile(r"(?:\s*(?:export |async |pub )*(?:func|def|class|type|function|fn) [^\n]*\n?)+…?")
 
 
 # ── map ───────────────────────────────────────────────────────────────────────────────────────────
 
 _FILES_SHOWN = 14
-_READ_SHOWN = 6
+_READ_SHOWN = 5
 _NAMES = 4
 _ROUTINE = re.compile(
     r"\b(?:tests?|lint|build|fmt|format|check|typecheck|vet|compile|make|install|start|run)\b"
@@ -658,25 +747,19 @@ def map_of(found: Gathered, ledger: WorkLedger) -> Iterator[Statement]:
     newest = sorted(found.files, key=lambda file: -file.last_index)
     changed = [file for file in newest if file.edits and ledger.paths.is_inside(file.path)]
     changed.sort(key=lambda file: -file.last_edit_index)
-    talked = {name.text for name in found.names if name.talked}
-    beside = _names_by_file(found, talked)
+    talked = _talked_names(found)
     plain: list[FileUse] = []
     common = Counter(one for file in changed for one in file.purposes)
     for place, file in enumerate(changed):
-        names = _named(beside.get(file.path, []))
         own = [one for one in file.purposes if common[one] < _FOR_ALL]
+        names = "" if file.deleted else _done_to(file) or _named(talked.get(file.path, [])[:2])
         full = _changed(file, ledger, names, own)
         if full == ledger.paths(file.path):
             plain.append(file)
             continue
-        yield Statement(
-            "map",
-            "files",
-            full,
-            4 if place < _FILES_SHOWN else 6,
-            f"{ledger.paths(file.path)}{names}",
-            file.last_index,
-        )
+        rank = 4 if place < _FILES_SHOWN else 6
+        short = f"{ledger.paths(file.path)}{names}"
+        yield Statement("map", "files", full, rank, short, file.last_index)
     if plain:
         yield _one_line_of("Also changed", plain[:_FILES_SHOWN], ledger, 4)
     elsewhere = [file for file in newest if file.edits and not ledger.paths.is_inside(file.path)]
@@ -685,7 +768,7 @@ def map_of(found: Gathered, ledger: WorkLedger) -> Iterator[Statement]:
     read = [file for file in newest if not file.edits and file.reads and ledger.paths.is_inside(file.path)]
     read.sort(key=lambda file: -(file.last_index + 12 * min(file.reads, 5)))
     if read:
-        yield _one_line_of("Also read", read[:_READ_SHOWN], ledger, 5)
+        yield _one_line_of("Read", read[:_READ_SHOWN], ledger, 5)
     yield from _commands(found, ledger)
 
 
@@ -708,27 +791,51 @@ def _one_line_of(lead: str, files: list[FileUse], ledger: WorkLedger, rank: int)
     return Statement("map", "files", f"{lead}: {paths}", rank, counts=len(files))
 
 
-def _names_by_file(found: Gathered, talked: set[str]) -> dict[str, list[str]]:
-    beside: dict[str, list[str]] = {}
+def _talked_names(found: Gathered) -> dict[str, list[str]]:
+    talked: dict[str, list[str]] = {}
     for name in found.names:
         if name.path and not name.value and name.talked:
-            beside.setdefault(name.path, []).append(name.text.removesuffix("()"))
-    for file in found.files:
-        own = list(file.names)
-        both = [one for one in own if one in talked or f"{one}()" in talked]
-        beside[file.path] = list(dict.fromkeys((*both, *beside.get(file.path, [])[:2], *own)))[:_NAMES]
-    return beside
+            talked.setdefault(name.path, []).append(name.text.removesuffix("()"))
+    return talked
+
+
+def _done_to(file: FileUse) -> str:
+    """What its edits brought, changed and took away, as far as their own text shows it."""
+    changed = [one for one in file.names if one not in file.added and one not in file.dropped]
+    parts = (("adds", file.added), ("changes", changed), ("removes", file.dropped))
+    told = "; ".join(f"{verb} {_few(names)}" for verb, names in parts if names)
+    return f": {told}" if told else ""
+
+
+def _few(names: Sequence[str]) -> str:
+    more = f" and {len(names) - _NAMES} more" if len(names) > _NAMES else ""
+    return f"{', '.join(map(code, names[:_NAMES]))}{more}"
 
 
 def _changed(file: FileUse, ledger: WorkLedger, names: str, purposes: list[str]) -> str:
     deed = " (removed)" if file.deleted else " (new)" if file.created else ""
     by = f", written by {file.by}" if file.by else ""
-    why = "; ".join(_lowered(prose(one, 150)) for one in purposes[:_PURPOSES])
+    told = [one for one in purposes if not _PURPOSE_IN_PASSING.search(one)]
+    if names:  # they say what was done; more only where it says more
+        told = [one for one in told if "`" in one][:1]
+    why = "; ".join(_lowered(prose(one, 120)) for one in told[:_PURPOSES])
     edited = f". Edited to {why}" if why and not file.deleted else ""
+    if not edited and file.replaced and not file.deleted:
+        edited = "; ".join(f"{code(old)} became {code(new)}" for old, new in file.replaced[:_PURPOSES])
+        edited = f"{'.' if names else ':'} {edited}"
     return f"{ledger.paths(file.path)}{deed}{by}{names}{edited}"
 
 
-_PURPOSES = 3
+_PURPOSES = 2
+_PURPOSE_IN_PASSING = re.compile(
+    r"^\w+ (?:it|them|this|these|that|those|both|all|more)\b"
+    r"|\b(?:unique|properly|directive|same for|step by step)\b"
+    r"|^(?:edit|update|fix|change|modify|refactor|make|do) (?:the )?(?:[\w`()]+ )?"
+    r"(?:function|file|code|edits?|changes?|imports?)?(?: to)?$"
+    r"|^\w+ (?:the )?`?[\w./-]+\.\w{1,4}`?$|\bimports?\b"
+    r"|\b(?:nolint|errcheck|lint(?:er)?|unused|temporar\w+|one by one)\b|\bfor$",
+    re.IGNORECASE,
+)
 _FOR_ALL = 3
 """What was said of so many files says nothing of one."""
 
@@ -773,40 +880,72 @@ _LONGEST_TITLE = 80
 _OUTDATED = re.compile(
     r"pending|current work|next step|user messages|files and code|open tasks", re.IGNORECASE
 )
-_SETTLED_SHOWN = 8
-_TELLS_NOTHING = re.compile(r"CONFLICT \(|Error Trace:|Exit code|File does not exist|FAIL\b")
+_SETTLED_SHOWN = 4
+_TELLS_NOTHING = re.compile(
+    r"CONFLICT \(|Error Trace:|Exit code|File does not exist|FAIL\b|File has not been read|String to replace"
+    r"|Found \d+ matches of the string|File content \(|File has been (?:modified|unexpectedly)"
+    r"|\(eval\):|--- FAIL|Request failed|command not found"
+)
 
 
 def earlier(found: Gathered, ledger: WorkLedger, room: int) -> Iterator[Statement]:
     if summary := lasting(found.earlier_summary):
-        most = max(400, min(900, room // 10))
+        most = max(400, min(1500, room // 8))
         lead = (
             "From the agent's own summary of what came before this record's window (what it "
             "called pending then is left out; what it says may have been overtaken since):"
         )
-        yield Statement("earlier", "earlier summary", f"{lead}\n{fenced(_first_lines(summary, most))}", 7)
+        yield Statement("earlier", "earlier summary", f"{lead}\n{fenced(_what_lasts(summary, most))}", 5)
     still_open = set(ledger.open_errors)
     met = [
         one
         for one in found.failures
-        if not one.lookup and one not in still_open and not _TELLS_NOTHING.match(one.message)
+        if not one.lookup and one not in still_open and not _TELLS_NOTHING.search(one.message)
     ]
-    if met:
-        newest = [_settled(failure) for failure in reversed(met[-_SETTLED_SHOWN:])]
-        text = f"Errors met: {'; '.join(newest)}"
-        yield Statement("earlier", "errors", text, 5, index=met[-1].index, counts=len(newest))
+    newest = [(one, _meant_by(one, found)) for one in reversed(met)]
+    told = [_settled(one, meant) for one, meant in newest if meant or one.resolution in _ANOTHER_WAY]
+    told = told[:_SETTLED_SHOWN]
+    if told:
+        text = _points("Errors met, and what became of them:", told)
+        yield Statement("earlier", "errors", text, 5, index=met[-1].index, counts=len(told))
+    gone = [one for one, meant in newest if not meant and one.resolution not in _ANOTHER_WAY]
+    if gone:
+        text = f"Errors met: {'; '.join(_settled(one, '') for one in gone[:_SETTLED_SHOWN])}"
+        yield Statement("earlier", "errors", text, LUXURY, index=gone[0].index, counts=len(gone))
 
 
-def _first_lines(text: str, most: int) -> str:
-    """As far as there is room: older words with holes in them are worse than fewer."""
+_ANOTHER_WAY = ("workaround", "deferred")
+_WHY = re.compile(r"error|fix|problem|decision|insight|finding|learn", re.IGNORECASE)
+_FENCED = re.compile(r"^[ \t]*```.*?^[ \t]*```[ \t]*\n?", re.DOTALL | re.MULTILINE)
+
+
+def _what_lasts(summary: str, most: int) -> str:
+    """What was wanted, and why things are as they are; older words with holes are worse than few."""
+    parts: list[tuple[str, list[str]]] = [("", [])]
+    for line in _FENCED.sub("", summary).split("\n"):
+        title = _SECTION.fullmatch(line.strip()) if len(line) < _LONGEST_TITLE else None
+        if title and not line.startswith((" ", "\t", "-")):
+            parts.append((title[1], []))
+        parts[-1][1].append(line)
+    why = [lines for title, lines in parts if _WHY.search(title)]
+    if not why:
+        return _first_lines(summary.split("\n"), most)
+    wanted = _first_lines(parts[1][1] if len(parts) > 1 else parts[0][1], most // 3)
+    room = most - len(wanted)
+    return "\n".join((wanted, *(_first_lines(lines, room // len(why)) for lines in why))).strip()
+
+
+def _first_lines(lines: list[str], most: int) -> str:
+    """As far as there is room."""
     kept: list[str] = []
     left = most
-    for line in text.split("\n"):
+    for line in lines:
         left -= len(line) + 1
         if left < 0:
             break
-        kept.append(line)
-    return "\n".join(kept).strip() or condensed(text, most)
+        if line.strip():
+            kept.append(line)
+    return "\n".join(kept).strip("\n") or condensed("\n".join(lines), most)
 
 
 def lasting(summary: str) -> str:
@@ -827,11 +966,21 @@ _WAS_OPEN = re.compile(
 )
 
 
-def _settled(failure: Failure) -> str:
+def _meant_by(failure: Failure, found: Gathered) -> str:
+    """What the agent made of it, said soon after."""
+    soon = range(failure.index + 1, failure.index + _SOON_AFTER + 1)
+    return next((one.text for one in found.insights if one.index in soon), "")
+
+
+_SOON_AFTER = 4
+
+
+def _settled(failure: Failure, meant: str) -> str:
     ended = {
-        "fixed": "worked later",
+        "fixed": "" if meant else "worked later",
         "workaround": prose(failure.notes, 80),
         "deferred": "put off by the agent",
         "unresolved": "",
     }[failure.resolution]
-    return f"{code(failure.message, 130)}{f' ({ended})' if ended else ''}"
+    told = "; ".join(part for part in (quoted(meant, 300) if meant else "", ended) if part)
+    return f"{code(failure.message, 160)}{f' → {told}' if told else ''}"

@@ -64,6 +64,7 @@ class Action:
     old: str = ""
     about: str = ""
     patched: tuple[tuple[str, str], ...] = ()
+    lines: str = ""  # which were read
 
 
 def step_of(action: Action, outcome: ToolOutcome) -> LastStep:
@@ -114,7 +115,15 @@ def _on_file(kind: ActionKind, tool: str, arguments: dict[str, Any]) -> Action:
     patched = _patched(new) if not path else ()
     if patched:
         path = patched[0][1]
-    return Action(kind, tool, path=path, new=new, old=old, patched=patched)
+    lines = _lines(arguments) if kind == "read" else ""
+    return Action(kind, tool, path=path, new=new, old=old, patched=patched, lines=lines)
+
+
+def _lines(arguments: dict[str, Any]) -> str:
+    first, count = arguments.get("offset"), arguments.get("limit")
+    if not isinstance(first, int) or not isinstance(count, int) or first < 0 or count < 1:
+        return ""
+    return f"lines {max(first, 1)} to {max(first, 1) + count - 1}"
 
 
 def _patched(text: str) -> tuple[tuple[str, str], ...]:

@@ -1,4 +1,4 @@
-"""The conversation: what the user said, what the agent reported and chose, what reviewers asked for."""
+"""The conversation: what the user said, what the agent reported, what reviewers asked for."""
 
 from __future__ import annotations
 
@@ -8,11 +8,12 @@ from dataclasses import dataclass
 
 from holdfast.base.text import clipped, end_of, head_and_tail, one_line, sentences
 from holdfast.findings.rules.actions import Action
-from holdfast.model.gathered import AgentStep, Choice, ChoiceKind, Insight, Review, Turn
+from holdfast.findings.rules.reasoning import Reasoning
+from holdfast.model.gathered import Review, Turn
 
 # ── phrases ───────────────────────────────────────────────────────────────────────────────────────
 
-# The turns of phrase by which people and agents mark a correction, a rule, a choice, a reason.
+# The turns of phrase by which people mark a correction, a rule.
 #
 # Plain English cues, none of them tied to a project. A missed one costs an item of the
 # briefing; a wrong one costs a line of it.
@@ -20,10 +21,6 @@ from holdfast.model.gathered import AgentStep, Choice, ChoiceKind, Insight, Revi
 
 def _any_of(*phrases: str) -> str:
     return rf"\b(?:{'|'.join(phrases)})\b"
-
-
-def _cue(*phrases: str) -> re.Pattern[str]:
-    return re.compile(_any_of(*phrases), re.IGNORECASE)
 
 
 _OPENS_CORRECTION = _any_of(
@@ -49,51 +46,6 @@ CONSTRAINT = re.compile(
     rf"{_RULE}(?!.*\?\s*$)|{_any_of('make sure', 'prefer', 'stick to')}", re.IGNORECASE | re.DOTALL
 )
 
-CHOSEN = _cue(
-    "I(?:'ll| will| am going to|'m going to)", "let'?s", "let me", "we(?:'ll| will| should| can)",
-    "I (?:chose|decided|opted|went with|kept|used|recommend|should)", "decided", "chose", "my take",
-    "going with", "go with", "leaning toward", "design decision", "not worth", "by design",
-    "the (?:simplest|best|cleanest|right|better) (?:fix|approach|way|option|solution)",
-    "renamed", "redesigned", "changed", "removed", "moved", "switched", "replaced", "reus(?:ed|ing)",
-)  # fmt: skip
-STATES_A_PROBLEM = _cue("the (?:issue|problem|bug|cause|error) (?:is|was)")
-ONLY_LOOKING = _cue(
-    "let (?:me|us)(?: also| first| now| just| quickly)* (?:run|check|look|read|see|verify|find|search|examine"
-    "|view|try|test|get|confirm|start|continue|explore|understand|review|analy[sz]e|investigate|debug)"
-)
-REASON = _cue(
-    "because", "since", "so that", "so we", "so it", "as it", "as this", "given that", "given", "due to",
-    "to avoid", "to keep", "to prevent", "to make sure", "to ensure", "instead of", "rather than",
-    "otherwise", "which means", "that way", "this way",
-)  # fmt: skip
-FOUND_OUT = _cue(
-    "the (?:issue|problem|root cause|bug|cause|reason|culprit|error) (?:is|was|here)", "root cause",
-    "turns out", "is caused", "because", "this (?:means|happens|explains)", "I found",
-    "I see (?:the|that|now)", "confirmed", "it looks like", "doesn'?t (?:work|exist|support)", "is already",
-)  # fmt: skip
-
-_KINDS: tuple[tuple[ChoiceKind, re.Pattern[str]], ...] = (
-    ("skip", _cue("skip", "defer", "later", "leave (?:it|that|this)", "out of scope", "not now", "for now")),
-    (
-        "workaround",
-        _cue("workaround", "work around", "temporary", "temporarily", "fallback", "hack", "suppress"),
-    ),
-    ("library", _cue("librar(?:y|ies)", "package", "dependency", "framework", "module", "plugin", "SDK")),
-    (
-        "architecture",
-        _cue("architecture", "structure", "interface", "layer", "schema", "refactor", "extract"),
-    ),
-    ("clarification", _cue("you want", "you mean", "you asked", "interpret(?:ed|ing)?", "assum(?:e|ed|ing)")),
-)
-
-
-def choice_kind(sentence: str) -> ChoiceKind:
-    for kind, cue in _KINDS:
-        if cue.search(sentence):
-            return kind
-    return "approach"
-
-
 # ── turns ─────────────────────────────────────────────────────────────────────────────────────────
 
 # The talk: what the user said, what the agent reported, chose and found out.
@@ -101,7 +53,6 @@ def choice_kind(sentence: str) -> ChoiceKind:
 _SAID_KEPT = 12_000
 _PROSE_KEPT = 5000
 _FIRST_KEPT, _LAST_KEPT = 10, 300
-_TEXTS_KEPT = 300
 
 
 @dataclass(slots=True)
@@ -122,7 +73,7 @@ class ConversationFinder:
         self._last: deque[_Said] = deque(maxlen=_LAST_KEPT)
         self._dropped = 0
         self._open: _Said | None = None
-        self._texts: deque[tuple[int, str]] = deque(maxlen=_TEXTS_KEPT)
+        self.reasoning = Reasoning()
 
     def user_said(self, index: int, text: str, *, stopping: bool = False) -> None:
         """``stopping``: said while refusing a step the agent wanted to take."""
@@ -149,7 +100,7 @@ class ConversationFinder:
         """The user undid everything from this message on."""
         self._first = [said for said in self._first if said.index < first]
         self._last = deque((said for said in self._last if said.index < first), maxlen=_LAST_KEPT)
-        self._texts = deque((text for text in self._texts if text[0] < first), maxlen=_TEXTS_KEPT)
+        self.reasoning.taken_back(first)
         if self._open and self._open.index >= first:
             self._open = None
 
@@ -161,7 +112,7 @@ class ConversationFinder:
         said = head_and_tail(text.strip(), _PROSE_KEPT)
         if not said:
             return
-        self._texts.append((index, said))
+        self.reasoning.said(index, said)
         if self._open and not (self._open.reported and said.endswith(":")):
             self._open.reported = said  # "Now let me run it:" reports nothing
 
@@ -179,39 +130,9 @@ class ConversationFinder:
     def dropped(self) -> int:
         return self._dropped
 
-    @property
-    def last_words(self) -> str:
-        return self._texts[-1][1] if self._texts else ""
-
     def turns(self) -> tuple[Turn, ...]:
         still_open = [self._open] if self._open else []
         return tuple(_turn(said) for said in (*self._first, *self._last, *still_open))
-
-    def reasoning(self) -> tuple[tuple[AgentStep, ...], tuple[Choice, ...], tuple[Insight, ...]]:
-        """What the agent announced, chose and found out, oldest first."""
-        steps: list[AgentStep] = []
-        choices: list[Choice] = []
-        insights: list[Insight] = []
-        for index, text in self._texts:
-            told = sentences(text)
-            telling = next((sentence for sentence in told if len(sentence) > 24), "")
-            if telling:
-                steps.append(AgentStep(index, clipped(one_line(telling), 240)))
-            for place, sentence in enumerate(told):
-                if _REFERS_BACK.match(sentence) and place:
-                    sentence = f"{told[place - 1]} {sentence}"  # noqa: PLW2901
-                if not 30 <= len(sentence) <= 400 or sentence.endswith("?") or ONLY_LOOKING.search(sentence):
-                    continue
-                reason = REASON.search(sentence)
-                stated = STATES_A_PROBLEM.search(sentence)
-                if reason and not stated and CHOSEN.search(sentence):
-                    choices.append(_choice(index, sentence, reason))
-                elif FOUND_OUT.search(sentence) and not sentence.endswith(":"):
-                    insights.append(Insight(index, clipped(one_line(sentence), 300)))
-        return tuple(steps[-30:]), tuple(choices[-80:]), tuple(insights[-80:])
-
-
-_REFERS_BACK = re.compile(r"(?:This|That|It|These|Those|They|Both|So)\b")
 
 
 def _turn(said: _Said) -> Turn:
@@ -256,7 +177,7 @@ _SAYS_NOTHING = re.compile(
     r"|bug|error|flow|logic|imports?|one|thing)s?(?: (?:too|now|again|as well))?$",
     re.IGNORECASE,
 )
-_PURPOSE_LENGTH = 150
+_PURPOSE_LENGTH = 130
 
 
 def purpose_of(words: str) -> str:
@@ -335,14 +256,6 @@ def _option(before: str, said: str) -> str:
         re.MULTILINE | re.IGNORECASE,
     )
     return f"{chosen[1]}: {clipped(one_line(found[-1].replace('**', '')), _OPTION_LENGTH)}" if found else ""
-
-
-def _choice(index: int, sentence: str, reason: re.Match[str]) -> Choice:
-    kind = choice_kind(sentence)
-    if reason.start() < 12:  # "Since the cache is stale, let's …": the reason comes first
-        return Choice(index, kind, one_line(sentence), "")
-    chosen = sentence[: reason.start()].rstrip(" ,;(\u2014\u2013-")
-    return Choice(index, kind, one_line(chosen), one_line(sentence[reason.start() :].rstrip(":")))
 
 
 # ── reviews ───────────────────────────────────────────────────────────────────────────────────────

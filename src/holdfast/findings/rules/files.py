@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import re
 from collections import deque
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from difflib import unified_diff
+from typing import TypeVar
 
+from holdfast.base.text import one_line
 from holdfast.findings.rules.actions import Action
 from holdfast.model.gathered import FileUse, Unused
 
@@ -92,6 +94,9 @@ class _Use:
     last_edit_index: int = -1
     by: str = ""
     names: dict[str, None] = field(default_factory=dict[str, None])
+    added: dict[str, None] = field(default_factory=dict[str, None])
+    dropped: dict[str, None] = field(default_factory=dict[str, None])
+    replaced: dict[tuple[str, str], None] = field(default_factory=dict[tuple[str, str], None])
     purposes: dict[str, None] = field(default_factory=dict[str, None])
 
 
@@ -105,12 +110,13 @@ class TouchedFiles:
             for verb, path in action.patched:
                 use = self._use(index, path)
                 self._edited(use, index, by, created=verb == "Add", deleted=verb == "Delete")
-                _name(use, names_of(action) if len(action.patched) == 1 else [], action.about)
+                if len(action.patched) == 1:
+                    _keep(use, action, known=True)
         elif action.path and action.kind in ("edit", "write", "delete"):
             use = self._use(index, action.path)
             new_here = action.kind == "write" and not use.reads and not use.edits
             self._edited(use, index, by, created=new_here, deleted=action.kind == "delete")
-            _name(use, names_of(action), action.about)
+            _keep(use, action, known=action.kind == "write" and not use.created)
         elif action.path and action.kind == "read":
             self._use(index, action.path).reads += 1
         elif action.kind == "shell":
@@ -167,6 +173,9 @@ class TouchedFiles:
                 use.by,
                 tuple(reversed(use.names)),
                 tuple(reversed(use.purposes)),
+                tuple(reversed(use.added)),
+                tuple(reversed(use.dropped)),
+                tuple(reversed(use.replaced)),
             )
             for path, use in self._uses.items()
         )
@@ -195,9 +204,30 @@ _HUNK_LINE = 160
 
 def names_of(action: Action) -> list[str]:
     """What an edit defines or stands in, as far as its own text shows: the new first."""
-    texts = (action.new[:_EDIT_SCANNED], action.old[:_EDIT_SCANNED])
-    found = (match[1] or match[2] for text in texts for match in _DEFINES.finditer(text))
-    return list(dict.fromkeys(found))[:_NAMES_KEPT]
+    return list(dict.fromkeys((*_defines(action.new), *_defines(action.old))))[:_NAMES_KEPT]
+
+
+def _defines(text: str) -> Iterator[str]:
+    return (match[1] or match[2] for match in _DEFINES.finditer(text[:_EDIT_SCANNED]))
+
+
+def _replaced(old: str, new: str) -> tuple[str, str] | None:
+    """The line that an edit changed, where it was one."""
+    if not old or not new or len(old) + len(new) > _SHORT_EDIT:
+        return None
+    before, after = old.split("\n"), new.split("\n")
+    while before and after and before[0] == after[0]:
+        del before[0], after[0]
+    while before and after and before[-1] == after[-1]:
+        del before[-1], after[-1]
+    if len(before) != 1 or len(after) != 1:
+        return None
+    was, now = one_line(before[0]), one_line(after[0])
+    fits = 0 < len(was) <= _SHORT_LINE and 0 < len(now) <= _SHORT_LINE
+    return None if not fits or _NO_WORK.match(was) or _NO_WORK.match(now) else (was, now)
+
+
+_SHORT_EDIT, _SHORT_LINE = 3000, 100
 
 
 def hunk_of(action: Action) -> str:
@@ -231,12 +261,37 @@ def _shown(lines: list[str]) -> str:
     return "\n".join([*shown, "…"] if len(lines) > _HUNK_LINES else shown).strip("\n")
 
 
-def _name(use: _Use, names: list[str], purpose: str) -> None:
-    _put_last(use.names, reversed(names), _NAMES_KEPT)
-    _put_last(use.purposes, [purpose] if purpose else [], _PURPOSES_KEPT)
+def _keep(use: _Use, action: Action, *, known: bool) -> None:
+    """What the edit did, besides what earlier ones had done; the code in a document defines nothing.
+
+    `known`: it writes the whole of a file that was there, or old and new stand in one text, so that
+    nothing tells what is new.
+    """
+    if action.path.endswith(_PROSE):
+        _put_last(use.purposes, [action.about] if action.about else [], _PURPOSES_KEPT)
+        return
+    _put_last(use.names, reversed(names_of(action)), _NAMES_KEPT)
+    _put_last(use.purposes, [action.about] if action.about else [], _PURPOSES_KEPT)
+    if one := _replaced(action.old, action.new):
+        _put_last(use.replaced, [one], _PURPOSES_KEPT)
+    if known:
+        return
+    new, old = dict.fromkeys(_defines(action.new)), dict.fromkeys(_defines(action.old))
+    gone = [name for name in old if name not in new]
+    _put_last(use.dropped, (name for name in gone if name not in use.added), _NAMES_KEPT)
+    _put_last(use.added, reversed([name for name in new if name not in old]), _ADDED_KEPT)
+    for name in gone:
+        use.added.pop(name, None)
+        use.names.pop(name, None)
+    for name in new:
+        use.dropped.pop(name, None)
 
 
-def _put_last(kept: dict[str, None], texts: Iterable[str], most: int) -> None:
+_ADDED_KEPT = 24
+_Kept = TypeVar("_Kept")
+
+
+def _put_last(kept: dict[_Kept, None], texts: Iterable[_Kept], most: int) -> None:
     for text in texts:
         kept.pop(text, None)
         kept[text] = None

@@ -15,7 +15,7 @@ from holdfast.model.gathered import Happening, SubagentReport
 from holdfast.model.message import ToolOutcome
 
 _STEPS_KEPT = 160
-_RESULT_KEPT = 4000
+_RESULT_KEPT, _SEARCH_KEPT = 4000, 12_000
 _WORDS_KEPT = 3000
 _TOLD = 200
 _RESULTS_SHOWN = 3
@@ -64,7 +64,7 @@ class Trail:
         if step is None:
             return
         step.outcome = outcome
-        step.result = head_and_tail(text, _RESULT_KEPT)
+        step.result = head_and_tail(text, _SEARCH_KEPT if step.kind == "search" else _RESULT_KEPT)
         if step.kind == "agent" and outcome == "ok" and step.action:
             report = _FOOTER.sub("", text[:_REPORT_KEPT]).strip()
             about = clipped(one_line(step.action.about or step.action.new), 120)
@@ -85,6 +85,7 @@ class Trail:
                 _told(step),
                 one_line(step.action.about)[:_TOLD] if step.action and step.kind in _EXPLAINED else "",
                 _result(step) if any(step is one for one in newest) else "",
+                _places(step),
             )
             for step in self._steps
         )
@@ -109,6 +110,8 @@ def _told(step: _Step) -> str:
         return clipped(verdict or message, _TOLD)
     if step.kind in ("edit", "write"):
         return ", ".join(names_of(step.action)[:4])
+    if step.kind == "read":
+        return step.action.lines
     return clipped(_line_of(step), _TOLD) if step.kind == "shell" else ""
 
 
@@ -122,3 +125,27 @@ def _line_of(step: _Step) -> str:
             return run.summary or telling_lines(step.result)[0]
     lines = [one_line(line) for line in step.result.split("\n") if not _NOISE.match(line)]
     return clipped(" / ".join(lines), _TOLD) if len(lines) <= 3 else ""  # a listing tells nothing in a line
+
+
+_PLACE = re.compile(r"^\s*((?:[\w.@-]+/|/)*[\w.@-]+\.\w{1,5})(?::(\d+))?(?=[:\s]|$)", re.MULTILINE)
+_SEARCHES = re.compile(r"\b(?:grep|rg|ag)\b")
+_MOST_FILES, _MOST_LINES = 14, 6
+
+
+def _places(step: _Step) -> tuple[str, ...]:
+    """The files that a search found, with the lines; of a failed check those that its errors name."""
+    asked = step.kind == "search" or (step.kind == "shell" and _SEARCHES.search(step.text))
+    ran = step.kind == "shell" and check_kind(step.text) in ("build", "lint")
+    if not asked and not ran:
+        return ()
+    found: dict[str, list[str]] = {}
+    for path, line in _PLACE.findall(step.result):
+        if line or asked:
+            lines = found.setdefault(path, [])
+            if line and line not in lines:
+                lines.append(line)
+    if len(found) > _MOST_FILES:
+        return ()
+    return tuple(
+        f"{path}{':' if lines else ''}{', '.join(lines[:_MOST_LINES])}" for path, lines in found.items()
+    )
