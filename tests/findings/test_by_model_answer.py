@@ -9,8 +9,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from findings.model_samples import GOOD, SESSION, decided, went_wrong
-from holdfast.findings.model_answer import Findings, answer_schema, findings_in, is_answer
-from holdfast.findings.model_prompt import PromptConversation, conversation
+from holdfast.findings.model_exchange import (
+    Findings,
+    PromptConversation,
+    answer_schema,
+    conversation,
+    findings_in,
+    is_answer,
+)
 from holdfast.model.findings import Decision, ErrorRecord
 from holdfast.model.message import Message, ToolCall, ToolResult
 

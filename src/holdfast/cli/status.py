@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from holdfast.client.service import RemoteStore
     from holdfast.journal.usage import ContextUsageTracker
     from holdfast.model.workflow import Workflow
-    from holdfast.sessions.stats import JournalStats
+    from holdfast.sessions.standing import JournalStats
     from holdfast.sessions.threads import Thread
     from holdfast.store.sql import SqlStore
     from holdfast.workflows.experience import DriverRecord
@@ -358,7 +358,7 @@ def stats_command(workflows: bool, as_json: bool) -> None:
 
 def _of_journals(current: Settings) -> JournalStats:
     if current.server is None:
-        from holdfast.sessions.stats import journal_stats
+        from holdfast.sessions.standing import journal_stats
 
         return journal_stats(current.layout)
     from holdfast.client.service import RemoteService

@@ -32,7 +32,7 @@ from holdfast.model.task import Task, TaskDAG
 from holdfast.model.usage import UsageMetrics
 from holdfast.model.workflow import Workflow, WorkflowOptions, WorkflowStatus
 from holdfast.project.settings import Settings
-from holdfast.sessions.stats import JournalStats
+from holdfast.sessions.standing import JournalStats
 from holdfast.store.protocol import Change, SnapshotSummary
 from holdfast.workflows.experience import DriverRecord
 from holdfast.workflows.plan import TASK_KEYS, Plan

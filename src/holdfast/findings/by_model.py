@@ -14,7 +14,6 @@ from holdfast.base.errors import InvalidInputError
 from holdfast.findings import records
 from holdfast.findings.deadlines import OwnThread, ThisLoop
 from holdfast.findings.gather import gather
-from holdfast.findings.model_answer import answer_schema, findings_in, is_answer
 from holdfast.findings.model_call import (
     ModelAnswer,
     ModelChoice,
@@ -23,7 +22,13 @@ from holdfast.findings.model_call import (
     is_context_overflow,
     too_late,
 )
-from holdfast.findings.model_prompt import PromptConversation, conversation
+from holdfast.findings.model_exchange import (
+    PromptConversation,
+    answer_schema,
+    conversation,
+    findings_in,
+    is_answer,
+)
 from holdfast.model.findings import Decision, ErrorRecord, Evidence
 from holdfast.model.message import Message, ReadReport, TokenUsage
 

@@ -15,8 +15,7 @@ from holdfast.findings.rules.failures import Failures
 from holdfast.findings.rules.files import TouchedFiles, WrittenCode, files_read, hunk_of
 from holdfast.findings.rules.git_work import GitWork, is_elsewhere
 from holdfast.findings.rules.names import Names, NameSource
-from holdfast.findings.rules.stopping import ASKING, Stopping, stopped_by_user
-from holdfast.findings.rules.trail import Trail
+from holdfast.findings.rules.trail import ASKING, Stopping, Trail, stopped_by_user
 from holdfast.model.frame import handed_over
 from holdfast.model.gathered import AgreedPlan, Edit, Gathered
 from holdfast.model.message import Message, ReadReport, TodoItem, ToolCall, ToolOutcome, ToolResult

@@ -15,7 +15,7 @@ from urllib.parse import urlsplit
 
 from holdfast.base.redact import redact
 from holdfast.base.text import clipped, one_line
-from holdfast.findings.model_prompt import printable
+from holdfast.findings.model_exchange import printable
 from holdfast.model.message import TokenUsage
 
 if TYPE_CHECKING:

@@ -244,7 +244,7 @@ def _was_used(work: SessionWork, transcript: str) -> bool:
 
 def did_work(work: SessionWork, transcript: str = "") -> bool:
     """Whether this session did anything to hand over. In doubt it did: nothing may be lost by this."""
-    from holdfast.findings.rules.stopping import did_work as did
+    from holdfast.findings.rules.trail import did_work as did
     from holdfast.sessions.contexts import NothingSaidError, read_session
 
     counted = (notes.read(work.note(formats.PROMPTS), 32) or b"0").strip()

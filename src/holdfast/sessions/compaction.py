@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from holdfast.base.text import clipped, counted, one_line
-from holdfast.findings.rules.stopping import question_at_end
+from holdfast.findings.rules.trail import question_at_end
 from holdfast.model.gathered import Gathered, Turn
 from holdfast.model.snapshot import SessionSnapshot
 from holdfast.resume.ledger import WorkLedger, corrected

@@ -1,18 +1,22 @@
-"""The newest steps of a session in their order, and what sub-agents reported back."""
+"""The newest steps of a session in their order, where it stopped, and whether it did any work at all."""
 
 from __future__ import annotations
 
 import re
 from collections import deque
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any, cast
 
-from holdfast.base.text import clipped, head_and_tail, one_line
-from holdfast.findings.rules.actions import Action
+from holdfast.base.text import clipped, head_and_tail, is_list_item, one_line, sentences
+from holdfast.findings.rules.actions import Action, action_of, step_of
 from holdfast.findings.rules.commands import check_kind, check_run
 from holdfast.findings.rules.failures import telling_lines
 from holdfast.findings.rules.files import names_of
-from holdfast.model.gathered import Happening, SubagentReport
-from holdfast.model.message import ToolOutcome
+from holdfast.model.gathered import Gathered, Happening, Stop, StoppingPoint, SubagentReport
+from holdfast.model.message import Message, ToolCall, ToolOutcome, ToolResult
+
+# ── the newest steps ──────────────────────────────────────────────────────────────────────────────
 
 _STEPS_KEPT = 160
 _RESULT_KEPT, _SEARCH_KEPT = 4000, 12_000
@@ -149,3 +153,215 @@ def _places(step: _Step) -> tuple[str, ...]:
     return tuple(
         f"{path}{':' if lines else ''}{', '.join(lines[:_MOST_LINES])}" for path, lines in found.items()
     )
+
+
+# ── where it stopped ──────────────────────────────────────────────────────────────────────────────
+
+_TAIL = 3000
+_QUESTION_KEPT = 400
+_NOTICE_KEPT = 300
+_MOST_OPEN = 100
+# Who is asked for a handover by the agent itself runs inside one of its calls.
+_OURS = re.compile(r"\bholdfast\s+(?:context|handoff|pause|snapshot|winddown)\b")
+# Tools by which an agent asks the user something, and waits.
+ASKING = ("askuserquestion", "ask_user", "question", "request_user_input", "exitplanmode", "exit_plan_mode")
+_NOT_BY_THE_USER = ("<tool_use_error>Sibling tool call errored", "Sibling tool call errored")
+_AFTER_A_QUESTION = ("let me know", "tell me", "just say", "please let me know", "happy to")
+
+
+class Stopping:
+    def __init__(self) -> None:
+        self._kind: Stop = "unknown"
+        self._said = ""  # the end of what the agent said, or the notice of its program
+        self._open: dict[str, Action] = {}
+        self._stale: set[str] = set()
+        self._asks: str | None = None
+        self._compacted = False
+
+    def take(self, message: Message) -> None:
+        """A message, but for its calls."""
+        if message.compaction:
+            self._compacted = True
+            return
+        for result in message.tool_results:
+            self._answered(result)
+        if message.role == "assistant" and not message.injected:
+            self._agent(message)
+        elif message.role == "user" and message.text:
+            self._user(message)
+        if message.turn is not None:
+            self._turned(message)
+
+    def called(self, call: ToolCall, action: Action) -> None:
+        self._kind = "in_flight"
+        self._asks = _question_put(call) if call.name.lower() in ASKING else None
+        if len(self._open) < _MOST_OPEN:
+            self._open[call.id] = action
+
+    def _agent(self, message: Message) -> None:
+        self._compacted = False
+        for call_id in self._stale:
+            self._open.pop(call_id, None)
+        self._stale.clear()
+        self._kind = "spoke" if message.text.strip() else "working"
+        self._said = message.text[-_TAIL:]
+
+    def _user(self, message: Message) -> None:
+        # Either the user went on without these results, or the program did for the user.
+        self._stale.update(self._open)
+        if not message.injected:
+            self._kind, self._compacted = "unanswered", False
+
+    def _answered(self, result: ToolResult) -> None:
+        if result.outcome == "unknown":
+            self._stale.add(result.call_id)  # still running: until the agent goes on without it
+            return
+        self._open.pop(result.call_id, None)
+        made_before_the_request = self._kind == "unanswered" and result.call_id in self._stale
+        self._stale.discard(result.call_id)
+        if stopped_by_user(result):
+            self._kind = "stopped"
+        elif not made_before_the_request:
+            self._kind = "in_flight" if self._open else "working"
+
+    def _turned(self, message: Message) -> None:
+        if message.turn == "stopped":
+            self._kind = "stopped"
+        elif message.turn == "failed":
+            self._kind, self._said = "failed", message.text[:_TAIL]
+        elif self._kind == "spoke":
+            self._kind = "answered" if message.turn == "ended" else "working"
+
+    def found(self) -> StoppingPoint:
+        kind, compacted = self._kind, self._compacted
+        if kind in ("answered", "spoke"):
+            question = question_at_end(self._said)
+            return StoppingPoint("asked" if question else kind, question, compacted=compacted)
+        if kind == "in_flight" and self._asks is not None:
+            return StoppingPoint("asked", self._asks, compacted=compacted)
+        steps = (step_of(action, "unknown") for action in self._open.values())
+        calls = tuple(step for step in steps if not _OURS.search(step.target[:_TAIL]))
+        if kind == "in_flight" and not calls:
+            kind = "working"
+        words = clipped(one_line(self._said), _NOTICE_KEPT) if kind == "failed" else ""
+        return StoppingPoint(kind, words, calls, compacted)
+
+
+def stopped_by_user(result: ToolResult) -> bool:
+    """A call that merely has no result says nothing of who ended it."""
+    return (
+        result.outcome == "interrupted" and bool(result.text) and not result.text.startswith(_NOT_BY_THE_USER)
+    )
+
+
+def question_at_end(text: str) -> str:
+    """The question that a text ends with, its list of options aside; else nothing."""
+    lines = [line.strip() for line in text.split("\n") if line.strip()]
+    for line in reversed(lines):
+        told = sentences(line)
+        if told and told[-1].lower().startswith(_AFTER_A_QUESTION) and len(told) > 1:
+            told.pop()
+        if told and told[-1].rstrip("*_`\"') ").endswith("?"):
+            return clipped(told[-1], _QUESTION_KEPT)
+        if not is_list_item(line):
+            return ""
+    return ""
+
+
+def _question_put(call: ToolCall) -> str:
+    """What a tool asks the user; agents differ in how they wrap it."""
+    listed: object = call.arguments.get("questions")
+    one_by_one = cast(list[object], listed) if isinstance(listed, list) else []
+    asked = [call.arguments, *(cast(dict[str, Any], one) for one in one_by_one if isinstance(one, dict))]
+    words = " ".join(text for one in asked if isinstance(text := one.get("question"), str))
+    return clipped(one_line(words[:_TAIL]), _QUESTION_KEPT)
+
+
+# ── whether anything was done ─────────────────────────────────────────────────────────────────────
+
+# Whether a session did anything that the next one could need. In doubt, it did.
+
+_FEW_TURNS = 5
+_FEW_WORDS = 600
+"""Characters, of the agent; who says more may have planned or explained something."""
+_FEW_WORDS_OF_A_USER = 2
+_SHORT_QUESTION = 12
+"""Words."""
+_STATES_SOMETHING = re.compile(
+    r"[,;:\n]|[.!?]\s|\b(?:we|us|our|i|i'd|always|never|only|must|should|shall|please|remember|mind|keep|use|make"
+    r"|not|no|don't|let's|(?:can|could|would|will) (?:you|u))\b",
+    re.IGNORECASE,
+)
+"""In a question: it may be a rule or a decision that is put as one."""
+_POINT = re.compile(r"^[ \t]*[-*•+][ \t]|(?:^|\s)\d{1,2}[.)]\s", re.MULTILINE)
+_ONLY_LOOKS = re.compile(
+    r"(?:date|cal|uptime|whoami|hostname|uname|pwd|ls|cat|head|tail|wc|echo|which|file|stat|du|df|tree|grep|rg"
+    r"|git (?:status|log|diff|show)"
+    r"|(?:[\w./-]*python[\d.]*(?: -P)? -m )?[\w./-]*holdfast (?:status|context|threads|history|list|sessions"
+    r"|usage|stats|doctor|events|logs|snapshot (?:list|show)|tx (?:list|show|diff)))"
+    r"(?:[ \t]+(?!--output|--fix|--done)[\w./:=+%@,'\"-]+)*"
+)
+_READS_THE_WEB = frozenset(("webfetch", "websearch", "web_fetch", "web_search", "google_web_search"))
+
+
+def did_work(found: Gathered, messages: Sequence[Message]) -> bool:
+    """`messages` are the newest ones; of a session that has more, it is not asked any further."""
+    return (
+        found.messages > len(messages)
+        or _left_something(found)
+        or _begins_with_a_summary(messages)
+        or _said_much(found, messages)
+        or not _only_asks(found)
+        or not _is_over(found, messages)
+        or any(_may_change(call) for message in messages for call in message.tool_calls)
+    )
+
+
+def _left_something(found: Gathered) -> bool:
+    git = found.git
+    told = (found.todos, found.choices, found.insights, found.constraints, git.commits, git.pull_requests)
+    is_ruled = any(turn.constraint or turn.correction for turn in found.turns)
+    return any(told) or is_ruled or found.tests is not None
+
+
+def _begins_with_a_summary(messages: Sequence[Message]) -> bool:
+    """The first part of the conversation stands in the summary alone."""
+    seen = next((one for one in messages if one.compaction or not one.injected), None)
+    return seen is not None and seen.compaction
+
+
+def _said_much(found: Gathered, messages: Sequence[Message]) -> bool:
+    by_agent = [one.text for one in messages if one.role == "assistant"]
+    is_listed = any(len(_POINT.findall(text)) > 1 for text in by_agent)
+    return len(found.turns) > _FEW_TURNS or sum(map(len, by_agent)) > _FEW_WORDS or is_listed
+
+
+def _only_asks(found: Gathered) -> bool:
+    """What the user says beyond plain questions and "go on" may be a decision or a rule, in any language."""
+    return all(_is_plain_question(turn.said.strip()) for turn in found.turns)
+
+
+def _is_plain_question(said: str) -> bool:
+    words = len(said.split())
+    is_short = said.endswith("?") and words <= _SHORT_QUESTION
+    return words <= _FEW_WORDS_OF_A_USER or (is_short and _STATES_SOMETHING.search(said) is None)
+
+
+def _is_over(found: Gathered, messages: Sequence[Message]) -> bool:
+    """A session that was killed, or whose record lags behind, may have been about to do anything.
+
+    One that ran into a limit or was stopped by the user before it did something has done nothing.
+    """
+    if found.stop.kind in ("failed", "stopped"):
+        return True
+    talk = [one for one in messages if one.role == "assistant" or (one.role == "user" and not one.injected)]
+    if not talk:
+        return True  # the program's own commands alone, such as `/clear`
+    return talk[-1].role == "assistant" and bool(talk[-1].text) and not talk[-1].tool_calls
+
+
+def _may_change(call: ToolCall) -> bool:
+    action = action_of(call)
+    if action.kind == "shell":
+        return _ONLY_LOOKS.fullmatch(action.command) is None
+    return action.kind not in ("read", "search") and call.name.lower() not in _READS_THE_WEB

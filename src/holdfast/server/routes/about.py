@@ -13,7 +13,7 @@ from holdfast.base.errors import NotFoundError
 from holdfast.model.git import encode_path
 from holdfast.server.app_state import AtDesk
 from holdfast.server.models import Health, ProjectList, ProjectStats, SettingsView, WorkflowStats, documented
-from holdfast.sessions.stats import journal_stats
+from holdfast.sessions.standing import journal_stats
 from holdfast.workflows.experience import Experience, pauses_by_trigger
 
 router = APIRouter(prefix="/api", tags=["about"])
