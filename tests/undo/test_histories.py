@@ -9,6 +9,7 @@ Everybody writes lines that nobody else writes. Then, whatever happens:
 - nor, where an agent's tools name the files, what the user wrote in others during its turn;
 - the user's repository is the same to the byte;
 - files too large to be stored are no exception: what leaves the tree is set aside;
+- what links of the tree lead to outside of it is the same to the byte;
 - taking back can be taken back: the tree is as it was.
 """
 
@@ -32,13 +33,23 @@ from holdfast.testing import FixedClock, SimulatedCrash, crash_at
 from holdfast.undo import state as state_module
 from holdfast.undo import transactions as transactions_module
 from holdfast.undo import work as work_module
-from holdfast.undo.objects import object_id
 from holdfast.undo.state import FileState, LedgerEntry
 from holdfast.undo.transactions import SideCar, UndoLimits, UndoOutcome
 from holdfast.undo.work import NamedFiles
 from soak import QUICK, SOAK, repeated
 
-from .trees import git, git_folder_of, new_project, tokens_in, tokens_of, tree_of, twins_in
+from .trees import (
+    content_of,
+    git,
+    git_folder_of,
+    id_of,
+    make_outside,
+    new_project,
+    tokens_in,
+    tokens_of,
+    tree_of,
+    twins_in,
+)
 
 T = TypeVar("T")
 PATHS = ("a", "b", "d/c", "d/new", "b/inside", "e")
@@ -51,7 +62,18 @@ POINTS = (
 EDITS = (
     "append", "prepend", "middle", "drop", "overwrite", "delete", "chmod", "binary", "link", "rename",
     "large", "large", "swell", "swell", "empty", "folder", "no folder", "folder's mode", "all gone", "twin",
+    "mode", "link outside", "link to folder outside", "folder linked outside", "twin outside", "huge",
+    "shell", "shell",
 )  # fmt: skip
+COMMANDS = (
+    "cp -a d copied", "rm -rf copied", "mv d b/", "mv b/d .", "mv a d/", "mkdir -p empty/deeper",
+    "rmdir -p empty/deeper", "cp -al d linked", "rm -rf linked d", "ln -s ../../outside/folder d/far",
+    "truncate -s 0 b", "sed -i 's/$/ /' a", "mv d linked", "rm -f a b e", "ln -sfn ../outside/folder b",
+    "chmod -R go-rwx d", "touch a b e",
+)  # fmt: skip
+"""What an agent's shell may do to many files at once."""
+MODES = (0o600, 0o640, 0o444, 0o755, 0o2755, 0o664)
+HUGE_SIZES = (1 << 20, 16 << 20, (16 << 20) + 1, 64 << 20)
 
 LIMITS = UndoLimits(largest_file=300)
 PADDING = b"." * 301
@@ -90,9 +112,12 @@ class Histories(RuleBasedStateMachine):
         _numbers = count(1)
         self.root = new_project(repositories=True)
         git(self.root, "update-index", "--refresh")
+        self.outside = make_outside(self.root)
+        self.outside_at_first = contents_in(self.outside)
         later = (3_999_999_999, 3_999_999_999)  # so that what git knows of the files is believed
         os.utime(self.root / ".git" / "index", later)
         self.clock = FixedClock(4_000_000_000.0)
+        self.limits = LIMITS
         self.named: dict[str, NamedFiles] = {}
         """Transaction to what its tools named, where it is an agent's turn."""
         self.sidecar = self._open_sidecar()
@@ -116,7 +141,7 @@ class Histories(RuleBasedStateMachine):
         self.number = 0
 
     def _open_sidecar(self) -> SideCar:
-        return SideCar(self.root, clock=self.clock, limits=LIMITS, named_files=lambda: self.named)
+        return SideCar(self.root, clock=self.clock, limits=self.limits, named_files=lambda: self.named)
 
     # ── writers ────────────────────────────────────────────────────────────────────────────
 
@@ -169,30 +194,41 @@ class Histories(RuleBasedStateMachine):
     def _write(self, who: str, path: str, edit: str, owner: str | None) -> None:
         self.number += 1
         line = f"{who}-{self.number}".encode()
-        if edit == "twin" or (edit == "rename" and who != "user"):
+        if edit == "huge" and self.limits is LIMITS:
+            edit = "large"
+        before = tree_of(self.root)
+        if edit in ("twin", "shell") or (edit == "rename" and who != "user"):
             # The other name may be watched by others, or at another time: its lines are anybody's now.
-            for token in tokens_in(tree_of(self.root)):
+            for token in tokens_in(before):
                 self.owners.pop(token, None)
-        self.written_since |= {path, str(Path(path).with_name("moved")), str(Path(path).with_name("twin"))}
-        before = tree_of(self.root).get(path)
-        if edit_file(self.root / path, edit, line):
+        done = (
+            run_command(self.root, self.number)
+            if edit == "shell"
+            else edit_file(self.root / path, edit, line)
+        )
+        after = tree_of(self.root)
+        self.written_since |= {path} | {one for one in {*before, *after} if before.get(one) != after.get(one)}
+        if done:
             self._remember_contents()
-            self.overwritten |= {before[1]} if before else set()
+            self.overwritten |= {known[1] for one, known in before.items() if known != after.get(one)}
             if owner != "?":
                 self.owners[line] = owner
             self._note_user_loss()
 
     def _remember_contents(self) -> None:
         for _, data in tree_of(self.root).values():
-            self.contents[object_id("blob", data)] = data
+            self.contents[id_of(data)] = data
 
     def _note_user_loss(self) -> None:
         """Lines that a writer has removed are no longer ours to look after."""
         if self.crashed is not None:
             self.before_crash &= tokens_in(tree_of(self.root))
 
-    @initialize()
-    def two_sessions(self) -> None:
+    @initialize(size=st.integers(0, 39))
+    def two_sessions(self, size: int) -> None:
+        if size == 0:  # files as large as they come, and what is really kept of them
+            self.limits = UndoLimits()
+            self.sidecar = self._open_sidecar()
         self.session_works_and_says_so(0, "a", "append", whole=True)
         self.session_works_and_says_so(0, "b", "swell", whole=True)
         self.begin(1)
@@ -369,6 +405,7 @@ class Histories(RuleBasedStateMachine):
             return None
         self._check_loss(tokens_in(before), allowed)
         after = tree_of(self.root)
+        touched |= {path for path in outcome.restored if path.endswith("/")}  # made for what came back
         for path in {*before, *after}:
             if before.get(path) != after.get(path):
                 # A mode is of all names of a file; content is not, for the names are parted by then.
@@ -383,7 +420,7 @@ class Histories(RuleBasedStateMachine):
 
     def _is_kept(self, data: bytes) -> bool:
         return (
-            self.sidecar._repository.has(object_id("blob", data))
+            self.sidecar._repository.has(id_of(data))
             or any(data == content_of(place) for place in self.sidecar.all_set_aside())
             or any(data == held for _, held in tree_of(self.root).values())
             or not data
@@ -405,7 +442,7 @@ class Histories(RuleBasedStateMachine):
             token
             for state in states
             if state is not None and not state.folder
-            for token in tokens_of(read(state.oid) if state.stored else self.contents[state.oid])
+            for token in tokens_of(self.contents.get(state.oid) or read(state.oid))
         }
 
     # ── crashes ────────────────────────────────────────────────────────────────────────────
@@ -415,6 +452,13 @@ class Histories(RuleBasedStateMachine):
         self.trap = (f"sidecar.{point}", after)
 
     def _run(self, action: Callable[[], T]) -> T:
+        before = contents_in(self.outside)
+        try:
+            return self._run_into_trap(action)
+        finally:
+            assert contents_in(self.outside) == before
+
+    def _run_into_trap(self, action: Callable[[], T]) -> T:
         self.clock.advance(1)
         if self.trap is None:
             return action()
@@ -501,6 +545,8 @@ class Histories(RuleBasedStateMachine):
     def teardown(self) -> None:
         self._after_crash()
         assert git_folder_of(self.root) == self.git_before
+        outside = contents_in(self.outside)
+        assert {name: outside[name] for name in self.outside_at_first} == self.outside_at_first
         if self.number % 10 == 9:  # a process each: not every time
             assert ".holdfast" not in git(self.root, "status", "--porcelain", "--untracked-files=all")
             checked = subprocess.run(
@@ -522,10 +568,16 @@ def edit_file(path: Path, edit: str, line: bytes) -> bool:
         return edit_folder(path, edit)
     if path.is_dir():
         return False
-    if edit in NEW_FILES or edit == "link":
+    if edit in NEW_FILES or edit in LINKS or edit == "huge":
         path.parent.mkdir(parents=True, exist_ok=True)
         path.unlink(missing_ok=True)
-        path.symlink_to(line.decode()) if edit == "link" else path.write_bytes(NEW_FILES[edit](line))
+        if edit == "huge":
+            path.write_bytes(line + b"\n")
+            os.truncate(path, HUGE_SIZES[int(line.rpartition(b"-")[2]) % len(HUGE_SIZES)])
+        elif edit in LINKS:
+            path.symlink_to(LINKS[edit] or line.decode())
+        else:
+            path.write_bytes(NEW_FILES[edit](line))
         return True
     if not path.exists() or path.is_symlink():
         return False
@@ -540,11 +592,32 @@ NEW_FILES: dict[str, Callable[[bytes], bytes]] = {
 }
 
 
+LINKS = {"link": "", "link outside": "../outside/file", "link to folder outside": "../outside/folder"}
+
+
+def run_command(root: Path, number: int) -> bool:
+    """Most do nothing where there is nothing to do it to."""
+    environment = {"PATH": os.environ["PATH"], "LC_ALL": "C"}
+    subprocess.run(
+        ["sh", "-c", COMMANDS[number % len(COMMANDS)]],
+        cwd=root,
+        env=environment,
+        capture_output=True,
+        check=False,
+    )
+    return True
+
+
 def edit_standing(path: Path, edit: str, line: bytes) -> bool:
     if edit == "delete":
         path.unlink()
     elif edit == "chmod":
         path.chmod(path.stat().st_mode ^ 0o111)
+    elif edit == "mode":
+        path.chmod(MODES[int(line.rpartition(b"-")[2]) % len(MODES)])
+    elif edit == "twin outside":
+        outside = next(one for one in path.parents if (one / "../outside").is_dir()).parent / "outside"
+        (outside / line.decode()).hardlink_to(path)
     elif edit in ("rename", "twin"):
         other = path.with_name("moved" if edit == "rename" else "twin")
         if other.exists() or other.is_symlink():
@@ -563,16 +636,19 @@ def edit_lines(path: Path, edit: str, line: bytes) -> None:
     else:
         where = {"append": len(lines), "prepend": 0}.get(edit, len(lines) // 2)
         lines.insert(where, line + (b"\n" + PADDING if edit == "swell" else b"") + b"\n")
-    place = path if edit in ("append", "swell") else path.with_name("written")
+    in_place = edit in ("append", "swell") and os.access(path, os.W_OK)
+    place = path if in_place else path.with_name("written")
     place.write_bytes(b"".join(lines))
     place.chmod(path.stat().st_mode)
     place.rename(path)
 
 
-FOLDER_EDITS = ("folder", "no folder", "folder's mode", "all gone")
+FOLDER_EDITS = ("folder", "no folder", "folder's mode", "all gone", "folder linked outside")
 
 
 def edit_folder(path: Path, edit: str) -> bool:
+    if path.is_symlink():
+        return False
     if edit == "folder" and not path.exists() and not path.is_symlink():
         path.mkdir(parents=True)
     elif not path.is_dir() and not (path.parent.name == "d" and path.parent.is_dir()):
@@ -582,13 +658,17 @@ def edit_folder(path: Path, edit: str) -> bool:
         place.chmod(place.stat().st_mode ^ 0o055)
     elif edit == "all gone":
         shutil.rmtree(place, ignore_errors=True)
+    elif edit == "folder linked outside":
+        shutil.rmtree(place, ignore_errors=True)
+        place.symlink_to("../outside/folder")
     elif edit == "no folder" and not any(place.iterdir()):
         place.rmdir()
     return True
 
 
-def content_of(place: Path) -> bytes:
-    return os.fsencode(place.readlink()) if place.is_symlink() else place.read_bytes()
+def contents_in(folder: Path) -> dict[str, bytes]:
+    """Not the modes: those of a file with another name in the project are the project's, too."""
+    return {name: data for name, (_, data) in tree_of(folder).items()}
 
 
 HISTORIES = 12 if QUICK else repeated(250)

@@ -20,8 +20,11 @@ from holdfast.base.errors import (
 )
 from holdfast.base.process import ProcessIdentity
 from holdfast.testing import FixedClock
+from holdfast.undo import git as git_module
+from holdfast.undo import work as work_module
 from holdfast.undo.carry import from_document
-from holdfast.undo.state import LedgerEntry
+from holdfast.undo.git import UsersGit
+from holdfast.undo.state import BORROWED, LedgerEntry
 from holdfast.undo.transactions import SideCar, UndoLimits
 from holdfast.undo.work import NamedFiles
 
@@ -504,3 +507,55 @@ def test_whoever_ends_a_watch_is_no_crash(sidecar: SideCar, project: Path, tx: s
     assert changed(sidecar, tx).doubt == ""
     sidecar.rollback(tx)
     assert (project / "a").read_text() == START["a"]
+
+
+@pytest.mark.parametrize("by_processes", [True, False])
+@pytest.mark.parametrize("version", ["2", "4"])
+def test_what_the_users_index_tells_is_what_reading_tells(
+    project: Path, monkeypatch: pytest.MonkeyPatch, by_processes: bool, version: str
+) -> None:
+    for number in range(40):
+        place = project / f"deep{number % 3}" / f"er{number % 7}" / f"f{number}"
+        place.parent.mkdir(parents=True, exist_ok=True)
+        place.write_text(f"{number}\n")
+    (project / "link").symlink_to("a")
+    (project / "program").write_text("#!/bin/sh\n")
+    (project / "program").chmod(0o755)
+    (project / "private").write_text("mine\n")
+    (project / "private").chmod(0o600)
+    (project / "nothing").touch()
+    (project / "twin").hardlink_to(project / "private")
+    (project / "dos.txt").write_bytes(b"one\r\ntwo\r\n")
+    (project / ".gitattributes").write_text("*.txt text\n")
+    for path in project.rglob("*"):
+        if ".git" not in path.parts and not path.is_symlink():
+            os.utime(path, (1_000_000_000, 1_000_000_000))
+    git(project, "config", "core.autocrlf", "input")
+    git(project, "add", ".")
+    git(project, "update-index", "--index-version", version)
+    later = 3_999_999_999  # so that what git knows of the files is believed
+    os.utime(project / ".git" / "index", (later, later))
+    (project / "untracked").write_text("new\n")
+    (project / "a").write_text("changed\n")
+    (project / "b").unlink()
+    shutil.rmtree(project / "deep0")
+    (project / "deep0").symlink_to("deep1")
+    (project / "empty" / "inside").mkdir(parents=True)
+    with SideCar(project, clock=lambda: 4_000_000_000.0) as sidecar:
+        monkeypatch.setattr(work_module, "SHARED_FROM", 1)
+        monkeypatch.setattr(git_module, "SHARED_FROM", 1 if by_processes else 10**9)
+        sidecar.look()
+        state = sidecar._state
+        assert state is not None
+        told = state.all_files()
+        seen = {path: known.state for path, known in told.items()}
+        assert told[b"nothing"].stored == told[b"deep1/er1/f1"].stored == BORROWED
+        assert state.first_look() is None
+    shutil.rmtree(project / ".holdfast")
+    monkeypatch.setattr(UsersGit, "survey", lambda _self, _now: None)
+    with SideCar(project, clock=lambda: 4_000_000_000.0) as sidecar:
+        sidecar.look()
+        state = sidecar._state
+        assert state is not None
+        read = {path: known.state for path, known in state.all_files().items()}
+    assert {path: one.changed(stored=True) for path, one in seen.items()} == read

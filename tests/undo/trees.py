@@ -9,10 +9,11 @@ import shutil
 import stat
 import subprocess
 import tempfile
-from functools import cache
+from functools import cache, lru_cache
 from pathlib import Path
 
 from holdfast.undo.ledger import Transaction
+from holdfast.undo.objects import blob_id
 from holdfast.undo.state import LedgerEntry
 
 START = {
@@ -25,6 +26,8 @@ FAST = Path("/dev/shm")  # in memory, where there is such a place
 Tree = dict[str, tuple[int, bytes]]
 """Every file, link and folder (with a `/` behind) outside of git's folders and ours: mode and content."""
 
+HUGE = 1 << 20
+_HUGE_MARK = b"\0huge"
 _TOKEN = re.compile(rb"[a-z]+-[a-z]?\d+")
 
 
@@ -71,6 +74,16 @@ def new_project(*, repositories: bool = False) -> Path:
     return place
 
 
+def make_outside(root: Path) -> Path:
+    """A folder beside the project that links of the project may lead to."""
+    outside = root.parent / "outside"
+    (outside / "folder").mkdir(parents=True)
+    (outside / "file").write_text("outside-1\n")
+    for name in ("c", "new", "inside"):
+        (outside / "folder" / name).write_text(f"outside-{len(name)}\n")
+    return outside
+
+
 def tree_of(root: Path) -> Tree:
     found: Tree = {}
     for folder, folders, names in os.walk(root):
@@ -81,10 +94,30 @@ def tree_of(root: Path) -> Tree:
             found[f"{path.relative_to(root)}/"] = (path.stat().st_mode, b"")
         for name in [*names, *links]:
             path = Path(folder) / name
-            status = path.lstat()
-            data = os.fsencode(path.readlink()) if stat.S_ISLNK(status.st_mode) else path.read_bytes()
-            found[str(path.relative_to(root))] = (status.st_mode, data)
+            found[str(path.relative_to(root))] = (path.lstat().st_mode, content_of(path))
     return found
+
+
+def content_of(path: Path) -> bytes:
+    """What a file holds, or where a link leads; of a huge file its id and its tokens."""
+    status = path.lstat()
+    if stat.S_ISLNK(status.st_mode):
+        return os.fsencode(path.readlink())
+    if status.st_size < HUGE:
+        return path.read_bytes()
+    return _told_of_huge(str(path), status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns)
+
+
+@lru_cache(maxsize=256)
+def _told_of_huge(path: str, *_stamp: int) -> bytes:
+    data = Path(path).read_bytes()
+    return b"\n".join((_HUGE_MARK, blob_id(data).encode(), *dict.fromkeys(tokens_of(data))))
+
+
+def id_of(content: bytes) -> str:
+    """Of what `content_of` tells, the id that git would give it."""
+    is_huge = content.startswith(_HUGE_MARK)
+    return content.split(b"\n")[1].decode() if is_huge else blob_id(content)
 
 
 def twins_in(root: Path) -> set[frozenset[str]]:

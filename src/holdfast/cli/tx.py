@@ -13,8 +13,9 @@ from holdfast.cli import common
 from holdfast.hooks.turns import named_files
 from holdfast.undo.ledger import Transaction
 from holdfast.undo.plan import Hunk
-from holdfast.undo.state import NOTHING, LedgerEntry, PathChange, told
+from holdfast.undo.state import LedgerEntry, PathChange, told
 from holdfast.undo.transactions import SideCar, UndoOutcome
+from holdfast.undo.users_index import NOTHING
 from holdfast.undo.worktree import checked_path
 
 _partial_option = click.option(

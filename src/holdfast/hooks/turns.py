@@ -149,6 +149,8 @@ def watch(work: SessionWork, turn: str) -> bool:
             _give_up_watching(work, turn)
     finally:
         notes.remove(work.note(TURNING))
+    with _sidecar(work) as sidecar:
+        sidecar.complete_first_look()
     return True
 
 

@@ -6,17 +6,50 @@ settings to say; a repository's own `core.excludesFile` does not count.
 
 from __future__ import annotations
 
+import marshal
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+import struct
+import subprocess
+import sys
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from itertools import pairwise
 from pathlib import Path
 
 from holdfast.base import git
 from holdfast.base.errors import GitError
-from holdfast.undo.users_index import UsersIndex, read_index
+from holdfast.undo import users_index
+from holdfast.undo.state import KnownFile
+from holdfast.undo.users_index import Survey, names_in, readable_count, usual_modes
 
 _TIME_LIMIT = 300.0
 _CONVERTING = ("filter", "ident", "working-tree-encoding")
+_ATTRIBUTES = b".gitattributes"
 _PORTION = 200
+SHARED_FROM = 5_000
+"""So many files are worth a process or two."""
+_MOST_PROCESSES = 4
+
+IndexedFile = tuple[int, int, int, str]
+"""Change time, time of writing, size, and the id of the content."""
+SurveyedPart = tuple[dict[bytes, IndexedFile | None], dict[bytes, int], Iterable[bytes], bool]
+
+
+@dataclass
+class TreeSurvey:
+    """A tree as the user's index tells of it, and all of which that cannot be said."""
+
+    index: bytes
+    modes: tuple[int, int]
+    """Of all files of which nothing else is said: of plain and of executable ones."""
+    others: list[bytes]
+    """Files that git does not know and does not ignore; repositories with a slash at the end."""
+    odd: dict[bytes, IndexedFile | None] = field(default_factory=dict[bytes, IndexedFile | None])
+    """Files to be looked at; with stamp, size and id where their content needs no reading for it."""
+    folders: dict[bytes, int] = field(default_factory=dict[bytes, int])
+    inside: set[bytes] = field(default_factory=set[bytes])
+    """Folders in these."""
 
 
 def run_git(folder: Path, *arguments: str) -> bytes:
@@ -37,9 +70,11 @@ class UsersGit:
         self._root = root
         self._environment: Mapping[str, str] = git.base_environment()
         settings = git.run_git(root, *git.LIST_SETTINGS, environment=self._environment)
-        found = git.read_settings(settings.out) if settings.code == 0 else []
-        users = [one.value for one in found if one.name == "core.excludesfile" and not one.is_foreign]
-        self._excludes = users[-1] if users else _default_excludes(self._environment)
+        self._settings = git.read_settings(settings.out) if settings.code == 0 else []
+        users = [
+            one.value for one in self._settings if one.name == "core.excludesfile" and not one.is_foreign
+        ]
+        self._excludes = users[-1] if users else _default_place(self._environment, "ignore")
         self._environment = git.with_settings(self._environment, [("core.excludesFile", self._excludes)])
 
     def list_unignored(self) -> list[bytes] | None:
@@ -60,20 +95,71 @@ class UsersGit:
         done = self._ask("ls-files", "-z", "--others", "--ignored", "--exclude-standard", "--directory")
         return _names(done.out)
 
-    def index(self) -> UsersIndex | None:
-        """Of the files that hold to the byte what git has of them; None where that cannot be told."""
+    def survey(self, now: float) -> TreeSurvey | None:
+        """What the user's index tells of the tree; None where there is none that can be read for it."""
         place = next((one for one in self.ignore_sources() if one.name == "index"), None)
-        found = read_index(place) if place and (self._root / ".git").exists() else None
-        if found is None:
+        if place is None or not (self._root / ".git").exists() or self._has_other_ids:
             return None
-        names = list(found.files)
-        sizes = self._sizes(one.oid for one in found.files.values())
-        other = {
-            path
-            for path, one, size in zip(names, found.files.values(), sizes, strict=True)
-            if size != str(one.size).encode()
-        }
-        return found.without({*other, *self._converted(names)})
+        try:
+            written, data = place.stat().st_mtime_ns, place.read_bytes()
+            count = readable_count(data)
+            if not count:
+                return None
+            base = os.fsencode(self._root) + b"/"
+            modes = usual_modes(data, count, base)
+            times = (written, int(now * 1_000_000_000))
+            if count < SHARED_FROM:
+                part = Survey(data, base, modes, times)
+                part.run(0, count, alone=False)
+                parts = [(part.odd, part.folders, part.inside, part.is_whole)]
+                others = self._list_others()
+            else:
+                with _surveying(place, base, modes, times, count) as answers:
+                    others = self._list_others()  # at the same time
+                    parts = answers()
+        except (OSError, struct.error, ValueError, IndexError, EOFError):
+            return None
+        if not all(is_whole for *_, is_whole in parts):
+            return None
+        found = TreeSurvey(data, modes, others)
+        for odd, folders, inside, _ in parts:
+            found.odd |= odd
+            found.folders |= folders
+            found.inside |= set(inside)
+        found.odd |= dict.fromkeys(self._converted_in(data, others))
+        return found
+
+    @property
+    def _has_other_ids(self) -> bool:
+        formats = [one.value for one in self._settings if one.name == "extensions.objectformat"]
+        return bool(formats) and formats[-1] != "sha1"
+
+    def _list_others(self) -> list[bytes]:
+        done = self._ask("ls-files", "-z", "--others", "--exclude-standard")
+        return _names(git.output(self._root, done))
+
+    def _converted_in(self, data: bytes, others: Iterable[bytes]) -> set[bytes]:
+        """Files that are another thing in the work tree than in git; mostly no attribute says so of any."""
+        named = [one for one in others if one.endswith(_ATTRIBUTES)]
+        names = list[bytes]()
+        if _ATTRIBUTES in data or data[7] == 4:
+            names = names_in(data)
+            named += [one for one in names if one.endswith(_ATTRIBUTES)]
+        places = [self._root / os.fsdecode(one) for one in named]
+        places += [
+            Path(one.value).expanduser() for one in self._settings if one.name == "core.attributesfile"
+        ]
+        places += [self._root / ".git" / "info" / "attributes", Path("/etc/gitattributes")]
+        places += [Path(_default_place(self._environment, "attributes"))]
+        if not any(word in text for place in places for text in [_text_of(place)] for word in _CONVERTING):
+            return set()
+        return self._converted(names or names_in(data))
+
+    def wrong_sizes(self, files: Mapping[bytes, KnownFile]) -> set[bytes]:
+        """Those whose content in git has another size than they had here: line ends, mostly."""
+        sizes = self._sizes(one.oid for one in files.values())
+        pairs = zip(files.items(), sizes, strict=True)
+        return {path for (path, one), size in pairs if size != str(one.size).encode()}
 
     def _sizes(self, oids: Iterable[str]) -> list[bytes]:
         listed = "".join(f"{oid}\n" for oid in oids).encode()
@@ -130,9 +216,43 @@ def _blobs(output: bytes) -> Iterator[bytes]:
             position += size + 1
 
 
-def _default_excludes(environment: Mapping[str, str]) -> str:
+def _default_place(environment: Mapping[str, str], name: str) -> str:
     home = Path(environment.get("HOME", os.devnull))
-    return str(Path(environment.get("XDG_CONFIG_HOME") or home / ".config") / "git" / "ignore")
+    return str(Path(environment.get("XDG_CONFIG_HOME") or home / ".config") / "git" / name)
+
+
+def _text_of(place: Path) -> str:
+    try:
+        return place.read_text(errors="replace")
+    except OSError:
+        return ""
+
+
+@contextmanager
+def _surveying(
+    place: Path, base: bytes, modes: tuple[int, int], times: tuple[int, int], count: int
+) -> Generator[Callable[[], list[SurveyedPart]]]:
+    """Processes that share the tree, as many as there are processors, up to what is of use."""
+    shares = max(1, min(os.cpu_count() or 1, _MOST_PROCESSES))
+    bounds = [count * number // shares for number in range(shares + 1)]
+    processes: list[subprocess.Popen[bytes]] = []
+    try:
+        for first, last in pairwise(bounds):
+            numbers = map(str, (first, last, *modes, *times))
+            with place.open("rb") as index:
+                processes.append(
+                    subprocess.Popen(
+                        [sys.executable, "-I", "-S", users_index.__file__, os.fsdecode(base), *numbers],
+                        stdin=index,
+                        stdout=subprocess.PIPE,
+                        stderr=subprocess.DEVNULL,
+                    )
+                )
+        yield lambda: [marshal.loads(one.communicate(timeout=_TIME_LIMIT)[0]) for one in processes]  # noqa: S302 - our own process
+    finally:
+        for one in processes:
+            one.kill()
+            one.communicate()
 
 
 def _ask(folder: Path, *arguments: str, stdin: bytes = b"") -> git.GitResult:

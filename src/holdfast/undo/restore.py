@@ -15,12 +15,12 @@ from holdfast.base.clock import Clock
 from holdfast.base.durable import private_folder
 from holdfast.base.errors import ConflictError, HoldfastError
 from holdfast.base.faults import fault_point
-from holdfast.model.git import decode_path
+from holdfast.model.git import decode_path, encode_path
 from holdfast.undo.git import merge_texts
 from holdfast.undo.objects import Repository
 from holdfast.undo.plan import UndoPlan, UndoStep, held_back, plan_undo, without_content
 from holdfast.undo.state import FileState, KnownFile, LedgerEntry, PathChange, State, Status, same
-from holdfast.undo.worktree import UnreadableError, Worktree
+from holdfast.undo.worktree import UnreadableError, Worktree, folders_above
 
 if TYPE_CHECKING:
     from holdfast.undo.work import UndoWork
@@ -78,7 +78,7 @@ class Restoring:
             plan.steps.remove(step)
         certain = {**unsure, **plan.conflicts}
         _leave_what_depends(plan, changes, certain, current, work)
-        steps = _in_turn(_without_filled(plan.steps, work.tree))
+        steps = _in_turn(_with_places(_without_filled(plan.steps, work.tree), work.tree))
         named = {one.id: [change.path for change in one.changes] for one in subjects if one.id}
         left = {**certain, **plan.refused}
         return cls(entry, steps, named, status_before, partial, left, is_blocked=bool(plan.conflicts))
@@ -177,6 +177,19 @@ def _without_filled(steps: Sequence[UndoStep], tree: Worktree) -> list[UndoStep]
             leaving.discard(name)
             kept.remove(step)
     return kept
+
+
+def _with_places(steps: Sequence[UndoStep], tree: Worktree) -> list[UndoStep]:
+    """With the folders that somebody has removed since and that what comes back stands in: so that
+    undoing this removes them again."""
+    coming = {step.path for step in steps if step.target}
+    made: dict[str, UndoStep] = {}
+    for step in steps:
+        for folder in folders_above(decode_path(step.path)) if step.target else ():
+            path = encode_path(folder)
+            if path not in coming and not tree.is_folder(folder[:-1]):
+                made[path] = UndoStep(path, None, tree.folder_like_above(folder))
+    return [*made.values(), *steps]
 
 
 def _no_place(steps: Sequence[UndoStep], tree: Worktree) -> dict[str, str]:

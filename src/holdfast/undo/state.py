@@ -160,7 +160,7 @@ def from_message(message: str, *, where: str) -> LedgerEntry:
 
 log = logging.getLogger("holdfast.sidecar")
 
-VERSION = 2
+VERSION = 3
 SYNCHRONOUS = "FULL"
 _TABLES = """
 CREATE TABLE IF NOT EXISTS files (
@@ -174,6 +174,9 @@ CREATE TABLE IF NOT EXISTS watches (
 ) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS branches (name TEXT PRIMARY KEY, oid TEXT NOT NULL) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS unsynced (oid TEXT PRIMARY KEY, packed BLOB NOT NULL) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS first_look (
+    indexed BLOB NOT NULL, odd BLOB NOT NULL, plain INTEGER NOT NULL, executable INTEGER NOT NULL
+);
 CREATE TABLE IF NOT EXISTS notes (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
 """
 _NO_FOLDERS = "no folders"
@@ -185,8 +188,6 @@ ALTER TABLE files ADD COLUMN more TEXT NOT NULL DEFAULT '';
 """
 FOLDER_KIND = 2
 """`link` of a folder, whose path ends with `/`."""
-NOTHING = "e69de29bb2d1d6434b8b29ae775ad8c2e48c5391"
-"""The id of an empty content, which a folder has too."""
 BORROWED = 2
 """`stored` of a file whose content is in the user's repository alone, until a change of it is recorded."""
 WHOLE_TREE = b""
@@ -229,6 +230,15 @@ _MARKS = ", ".join("?" * (1 + len(KnownFile._fields)))
 
 def same_content(one: KnownFile | None, other: KnownFile | None) -> bool:
     return one is None if other is None else one is not None and one[:3] == other[:3]
+
+
+class FirstLook(NamedTuple):
+    """What the user's index says of most files, until somebody asks for one of them."""
+
+    indexed: bytes
+    odd: frozenset[bytes]
+    """Files in it that it does not tell of."""
+    modes: tuple[int, int]
 
 
 @dataclass(frozen=True)
@@ -324,6 +334,21 @@ class State:
             marks = ", ".join("?" * (1 + len(values)))
             self._database.execute(f"INSERT OR REPLACE INTO {table} VALUES ({marks})", (name, *values))  # noqa: S608 - likewise
 
+    def put_first_look(self, first: FirstLook | None) -> None:
+        self._database.execute("DELETE FROM first_look")
+        if first is not None:
+            row = (first.indexed, b"\0".join(first.odd), *first.modes)
+            self._database.execute("INSERT INTO first_look VALUES (?, ?, ?, ?)", row)
+
+    def shrink(self) -> None:
+        """Give back to the disk what was needed only for a while."""
+        self._database.execute("VACUUM")
+
+    def first_look(self) -> FirstLook | None:
+        """Where this is, the files in it are not among the others yet."""
+        row = self._database.execute("SELECT * FROM first_look").fetchone()
+        return FirstLook(row[0], frozenset(row[1].split(b"\0")), (row[2], row[3])) if row else None
+
     def watches(self) -> list[Watch]:
         rows = self._database.execute("SELECT transaction_id, path, pid, started FROM watches ORDER BY 1, 2")
         found: dict[str, list[tuple[bytes, int, str | None]]] = {}
@@ -411,7 +436,7 @@ def _opened(path: Path) -> sqlite3.Connection:
         database.execute("PRAGMA journal_mode = WAL")
         database.execute(f"PRAGMA synchronous = {SYNCHRONOUS}")
         if version < VERSION:
-            more = _SINCE_FIRST if version else ""
+            more = _SINCE_FIRST if version == 1 else ""
             database.executescript(f"BEGIN; {_TABLES} {more} PRAGMA user_version = {VERSION}; COMMIT;")
     except BaseException:
         database.close()

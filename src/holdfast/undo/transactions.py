@@ -145,6 +145,13 @@ class SideCar:
         with self._at_work() as work:
             if not work.state.watches():
                 work.settle(None)
+        self.complete_first_look()
+
+    def complete_first_look(self) -> None:
+        """The first look at a tree takes the user's index for most of it, and looks no closer: to be done
+        where nobody waits. Whoever comes next does it otherwise."""
+        with self._at_work():
+            pass
 
     def finish(self, transaction_id: str, description: str = "", *, doubt: str = "") -> Transaction | None:
         """Record what is left to record, end the watch and commit; None where nothing was ever changed,

@@ -9,16 +9,16 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
 from holdfast.base.file_stamps import settled_ctime
 from holdfast.project.formats import FOLDER
-from holdfast.undo.git import UsersGit
+from holdfast.undo.git import TreeSurvey, UsersGit
 from holdfast.undo.state import FOLDER_KIND, KnownFile, same_content
-from holdfast.undo.users_index import UsersIndex
-from holdfast.undo.worktree import UnreadableError, Worktree
+from holdfast.undo.worktree import UnreadableError, Worktree, is_ours
 
 _QUICKLY_READ = 1 << 20
 _ROUNDS = 5
@@ -88,9 +88,24 @@ class TreeCache:
     def _counted_folders(self) -> list[bytes]:
         return [name + b"/" for name in self._folders if name]
 
-    def users_index(self) -> UsersIndex | None:
-        users_git = self._tree.users_git()
-        return users_git.index() if users_git else None
+    def first_look(self, now: float) -> tuple[TreeSurvey, list[bytes]] | None:
+        """What the user's index tells of the tree, and the names in it that it does not tell of.
+
+        It fills no cache: most of what it found is not known file by file.
+        """
+        self._users_git = self._tree.users_git()
+        survey = self._users_git.survey(now) if self._users_git else None
+        if survey is None:
+            return None
+        others = [name for name in survey.others if is_ours(name)]
+        self.nested = [name for name in others if name.endswith(b"/")]
+        names = [name for name in (*others, *survey.odd) if not name.endswith(b"/") and is_ours(name)]
+        counted = {*survey.folders, *(one for one in _folders_of(names) if self._is_folder(one))}
+        inside_of = partial(self._seen_in, now=now)
+        inside = survey.inside | inside_of(counted - survey.folders.keys())
+        counted = self._with_inner(counted, inside, inside_of)
+        self._folders = {}
+        return survey, names + [name + b"/" for name in counted if name]
 
     def suspects(self, now: float) -> set[bytes]:
         """Paths that may hold something else than when they were last seen, new ones included."""
@@ -188,14 +203,24 @@ class TreeCache:
     def _folders_that_count(self, names: Iterable[bytes]) -> set[bytes]:
         """Those that hold a file that counts, and those that may come to hold one."""
         counted = {name for name in _folders_of(names) if self._is_folder(name)}
-        unclear = self._inside(counted) - counted
+        return self._with_inner(counted, self._inside(counted), self._inside)
+
+    def _with_inner(
+        self, counted: set[bytes], inside: set[bytes], inside_of: Callable[[Iterable[bytes]], set[bytes]]
+    ) -> set[bytes]:
+        """These, and those in them that git would look into."""
+        unclear = {one for one in inside - counted if one.rpartition(b"/")[2] not in _NOT_OURS}
         while unclear:
             candidates = [path for path in unclear if not self._is_repository(path)]
             ignored = self._users_git.find_ignored(candidates) if self._users_git else set[bytes]()
             kept = {path for path in candidates if path not in ignored and self._is_folder(path)}
             counted |= kept
-            unclear = self._inside(kept) - counted
+            unclear = inside_of(kept) - counted
         return counted
+
+    def _seen_in(self, folders: Iterable[bytes], now: float) -> set[bytes]:
+        self._folders |= {one: found for one in folders if (found := self._look_at_folder(one, now))}
+        return self._inside(folders)
 
     def _inside(self, folders: Iterable[bytes]) -> set[bytes]:
         return {

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import logging
+import stat
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Literal
@@ -25,6 +27,7 @@ from holdfast.base.redact import redact
 from holdfast.base.text import shown_path
 from holdfast.model.base import invalid
 from holdfast.model.git import encode_path
+from holdfast.undo.git import SHARED_FROM, IndexedFile, TreeSurvey, UsersGit
 from holdfast.undo.ledger import Cache, Ledger, Transaction
 from holdfast.undo.objects import Repository, blob_id
 from holdfast.undo.restore import Restoring, rescue
@@ -33,6 +36,7 @@ from holdfast.undo.state import (
     FOLDER_KIND,
     WHOLE_TREE,
     FileKind,
+    FirstLook,
     KnownFile,
     LedgerEntry,
     PathChange,
@@ -42,7 +46,8 @@ from holdfast.undo.state import (
     same_content,
 )
 from holdfast.undo.tree_cache import TreeCache
-from holdfast.undo.worktree import UnreadableError, Worktree, is_ours
+from holdfast.undo.users_index import entries, is_executable, oid_of, readable_count, stamp_of
+from holdfast.undo.worktree import UnreadableError, Worktree, folders_above, is_ours
 
 log = logging.getLogger("holdfast.sidecar")
 
@@ -131,6 +136,7 @@ class UndoWork:
         self._named_files = named_files
         self.glance = glance
         self._size = int(state.note("size") or 0)
+        self._first_look: TreeSurvey | None = None
         self._unseen: dict[bytes, str] = {}
         """Names in the tree that could not be looked at, each with what it is."""
 
@@ -143,6 +149,7 @@ class UndoWork:
         self.ledger.recover()
         if self.state.unsynced_count() > _MOST_UNSYNCED:
             self.ledger.checkpoint()
+        self.complete_first_look()
         restoring = Restoring.unfinished(self.state)
         if restoring is not None:
             self._carry_out(restoring)
@@ -241,7 +248,7 @@ class UndoWork:
         """
         watches = [one for one in self.state.watches() if self._is_sound(one.transaction_id)]
         looked = self.tree.moment() if scope is None else None
-        differing, refreshed = self._compare(scope)
+        differing, refreshed = self._compare(scope, watches)
         named_files = self._named_files() if differing and watches else no_named_files()
         shares, users = self._shares(differing, watches, closing, named_files, doubt)
         shares = self._doubting_moves(shares, differing)
@@ -261,7 +268,7 @@ class UndoWork:
             mine[-1] = mine[-1][0].changed(uncovered=(*news, *filter(None, [missed]))), mine[-1][1]
 
         def rest() -> None:
-            self.state.put_files(refreshed)
+            self._put_seen(refreshed)
             if closing and not keeps_watching:
                 self.state.unwatch(closing, ending)
             if also is not None:
@@ -377,22 +384,27 @@ class UndoWork:
         return True
 
     def _compare(
-        self, scope: Iterable[bytes] | None
+        self, scope: Iterable[bytes] | None, watches: Sequence[Watch]
     ) -> tuple[dict[bytes, tuple[KnownFile | None, KnownFile | None]], dict[bytes, KnownFile | None]]:
         """Files with another content than known (before, now), and those with only another stamp."""
-        whole, index = scope is None, None
+        borrowed: Mapping[bytes, IndexedFile | None] = {}
         if scope is None:
             self.glance.forget()
-            rows = self.state.all_files()
-            index = self.glance.users_index() if not rows else None
-            borrowed = index.files if index else {}
-            paths: Iterable[bytes] = {*self.glance.list_files(self._clock(), rows or borrowed), *rows}
-            if not rows:
-                self._refuse_the_enormous(path for path in paths if path not in borrowed)
             self._unseen = {}
+            rows = self.state.all_files()
+            is_first = self.state.note(_LOOKED) is None and not any(one.whole_tree for one in watches)
+            first = self.glance.first_look(self._clock()) if is_first else None
+            if first is not None:
+                self._first_look, names = first
+                borrowed = self._first_look.odd
+            else:
+                names = self.glance.list_files(self._clock(), rows)
+            paths: Iterable[bytes] = {*names, *rows}
+            if is_first:
+                self._refuse_the_enormous(path for path in paths if not borrowed.get(path))
         else:
             listed = list(scope)
-            paths = {*listed, *(folder for path in listed for folder in _folders_above(path))}
+            paths = {*listed, *(folder for path in listed for folder in folders_above(path))}
             rows = {path: row for path in paths if (row := self.state.file(path)) is not None}
         differing: dict[bytes, tuple[KnownFile | None, KnownFile | None]] = {}
         refreshed: dict[bytes, KnownFile | None] = {}
@@ -401,7 +413,7 @@ class UndoWork:
         for path in sorted(paths):  # often many thousands
             before = rows.get(path)
             try:
-                now = look(path, before, clock(), self.keep, index)
+                now = look(path, before, clock(), self.keep, borrowed)
             except UnreadableError as error:
                 log.warning("not watched: %s", error.message)
                 self._unseen[path] = "unreadable"
@@ -414,8 +426,53 @@ class UndoWork:
                     refreshed[path] = now
                 else:
                     differing[path] = (before, now)
-        self.glance.complete |= whole
+        self.glance.complete |= scope is None and self._first_look is None
+        whole = scope is None
         return (differing if whole else _without_others_folders(differing, self.state.files_in)), refreshed
+
+    def complete_first_look(self) -> None:
+        """Take in file by file what the user's index said of the tree when it was first looked at."""
+        first = self.state.first_look()
+        if first is None:
+            return
+        rows = self.state.all_files()
+        files = {path: row for path, row in rows.items() if row.stored == BORROWED}
+        count = readable_count(first.indexed) or 0
+        for position, name in entries(first.indexed, count):
+            if name not in first.odd and name not in rows and is_ours(name):
+                ctime, mtime, inode, size = stamp_of(first.indexed, position)
+                mode = first.modes[is_executable(first.indexed, position)]
+                oid = oid_of(first.indexed, position)
+                known = KnownFile(0, stat.S_IMODE(mode), oid, size, BORROWED, mtime, ctime, inode)
+                more = self.tree.more_of(name, known) if count >= SHARED_FROM else ""
+                files[name] = known._replace(more=more) if more else known
+        users_git = self.tree.users_git()
+        for path in users_git.wrong_sizes(files) if users_git else files:
+            files[path] = self._content_then(path, files[path], users_git)
+        with self.state.change():
+            self.state.put_files(files)
+            self.state.put_first_look(None)
+        if count >= SHARED_FROM:
+            self.state.shrink()
+
+    def _content_then(self, path: bytes, known: KnownFile, users_git: UsersGit | None) -> KnownFile:
+        """What a file held that git converts: its line ends, mostly. Read, unless it was changed since."""
+        with suppress(UnreadableError):
+            found = self.tree.look(path, None, self._clock(), self.keep)
+            stamp = (known.mtime_ns, known.size, known.ctime_ns)
+            if found and (found.mtime_ns, found.size, found.ctime_ns) == stamp:
+                return found
+        for data in users_git.read_blobs([known.oid]) if users_git else ():
+            text = data.replace(b"\n", b"\r\n")
+            if b"\r" not in data and len(text) == known.size and self.keep(text):
+                return known._replace(oid=blob_id(text), stored=1)
+        return known._replace(stored=0)
+
+    def _put_seen(self, files: Mapping[bytes, KnownFile | None]) -> None:
+        self.state.put_files(files)
+        if self._first_look is not None:
+            survey = self._first_look
+            self.state.put_first_look(FirstLook(survey.index, frozenset(survey.odd), survey.modes))
 
     def _names_of(self, inode: int) -> list[bytes]:
         """Where a file stands that has several names; one that nobody has looked at yet is searched for."""
@@ -657,7 +714,7 @@ def _owners(
     for path in sorted(changed, key=lambda one: bool((owner := found[one]) and owner[1]), reverse=True):
         owner = found[path]
         if owner and not path.endswith(b"/"):
-            inside.update(dict.fromkeys(_folders_above(path), owner))
+            inside.update(dict.fromkeys(folders_above(path), owner))
     return {path: inside.get(path, owner) for path, owner in found.items()}
 
 
@@ -672,11 +729,6 @@ def _without_others_folders(
         or states[1] is not None
         or all(file in differing for file in files_in(path))
     }
-
-
-def _folders_above(path: bytes) -> list[bytes]:
-    parts = path.rstrip(b"/").split(b"/")[:-1]
-    return [b"/".join(parts[: number + 1]) + b"/" for number in range(len(parts))]
 
 
 def _with_folders(files: Collection[str] | None, touched: Collection[str]) -> Collection[str]:

@@ -15,7 +15,7 @@ import os
 import stat
 import sys
 from base64 import b64decode, b64encode
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from functools import cache
 from itertools import count
@@ -27,19 +27,19 @@ from holdfast.base.errors import CannotDoError, ConflictError, HoldfastError, In
 from holdfast.base.faults import fault_point
 from holdfast.base.file_stamps import feed, open_regular, read_steadily, settled_ctime
 from holdfast.project.formats import FOLDER
-from holdfast.undo.git import UsersGit
+from holdfast.undo.git import IndexedFile, UsersGit
 from holdfast.undo.objects import blob_id
 from holdfast.undo.plan import NOT_KEPT
 from holdfast.undo.set_aside import PART, SetAside, move
-from holdfast.undo.state import BORROWED, FOLDER_KIND, NOTHING, FileState, KnownFile, same
-from holdfast.undo.users_index import UsersIndex
+from holdfast.undo.state import BORROWED, FOLDER_KIND, FileState, KnownFile, same
+from holdfast.undo.users_index import NOTHING
 
 MOST_FILES = 200_000
 _STAGED = ".holdfast-staged-"
 _POSITIVE = (1 << 63) - 1
 
-Keep = Callable[[bytes], bool]
-"""Takes a blob; says whether there was room for it."""
+Keep = Callable[[bytes], int]
+"""Takes a blob; says whether it is stored, and how: not where there was no room for it."""
 
 
 class UnreadableError(CannotDoError):
@@ -112,7 +112,12 @@ class Worktree:
     # ── looking ────────────────────────────────────────────────────────────────────────────
 
     def look(
-        self, path: bytes, known: KnownFile | None, now: float, keep: Keep, index: UsersIndex | None = None
+        self,
+        path: bytes,
+        known: KnownFile | None,
+        now: float,
+        keep: Keep,
+        borrowed: Mapping[bytes, IndexedFile | None] | None = None,
     ) -> KnownFile | None:
         """What is there; read, and handed to `keep`, only where no stamp settles it."""
         location = self.location(path)
@@ -124,10 +129,11 @@ class Worktree:
             status = os.lstat(location)
             if known is not None and _same_stamp(known, status):
                 return known
-            if index is not None and (oid := index.content_of(path, status)):
+            indexed = borrowed.get(path) if borrowed else None
+            if indexed and indexed[:3] == (status.st_ctime_ns, status.st_mtime_ns, status.st_size):
                 stamp = settled_ctime(status, now)
-                return _known(location, status, 0, oid, status.st_size, BORROWED, stamp)
-            return self._read(location, status, now, keep)
+                return _known(location, status, 0, indexed[3], status.st_size, BORROWED, stamp)
+            return self._read(location, status, now, _unless_borrowed(keep, known))
         except (FileNotFoundError, NotADirectoryError):
             return None
         except OSError as error:
@@ -153,7 +159,7 @@ class Worktree:
         permissions = stat.S_IMODE(os.lstat(self.location(path[:-1])).st_mode)
         return KnownFile(FOLDER_KIND, permissions, NOTHING, 0, 1, 0, 0)
 
-    def _take(self, descriptor: int, keep: Keep) -> tuple[str, int, bool]:
+    def _take(self, descriptor: int, keep: Keep) -> tuple[str, int, int]:
         size = os.fstat(descriptor).st_size
         if size > self._largest:
             digest = hashlib.sha1(f"blob {size}\0".encode(), usedforsecurity=False)
@@ -163,6 +169,15 @@ class Worktree:
         feed(descriptor, blocks.append)
         data = b"".join(blocks)
         return blob_id(data), len(data), keep(data)
+
+    def more_of(self, path: bytes, known: KnownFile) -> str:
+        """What a file has beside content and mode, if nothing was done to it since it was seen."""
+        try:
+            location = self.location(path)
+            status = os.lstat(location)
+            return _more_of(location, status) if status.st_ctime_ns == known.ctime_ns else ""
+        except OSError:
+            return ""
 
     def state_of(self, path: bytes) -> FileState | None:
         """Read anew, whatever its stamp says."""
@@ -240,6 +255,12 @@ class Worktree:
             location.mkdir(parents=True, exist_ok=True)
             location.chmod(target.permissions | stat.S_IRWXU)
         sync_folder(location.parent)
+
+    def folder_like_above(self, path: bytes) -> FileState:
+        """A folder that has to be made, with the mode of the nearest one around it."""
+        above = next(one for one in (*folders_above(path)[::-1], b"") if self.is_folder(one.rstrip(b"/")))
+        permissions = stat.S_IMODE(os.lstat(self.location(above)).st_mode) & 0o777
+        return FileState(folder=True, permissions=permissions, oid=NOTHING, size=0)
 
     def close_folder(self, path: bytes, state: FileState) -> None:
         """Its mode to the bit, once all is in it that belongs there."""
@@ -415,6 +436,19 @@ def checked_path(root: Path, path: str | bytes | os.PathLike[str]) -> bytes:
     if name.startswith((b"../", b"/")) or name.endswith(b"/") or name in (b".", b"..") or not is_ours(name):
         raise InvalidInputError(f"{os.fsdecode(name)} is not a file of the project that can be watched")
     return name
+
+
+def _unless_borrowed(keep: Keep, known: KnownFile | None) -> Keep:
+    """What was only touched is in the user's repository still."""
+    if known is None or known.stored != BORROWED:
+        return keep
+    return lambda data: BORROWED if blob_id(data) == known.oid else keep(data)
+
+
+def folders_above(path: bytes) -> list[bytes]:
+    """Each with its slash, the outermost first."""
+    parts = path.rstrip(b"/").split(b"/")[:-1]
+    return [b"/".join(parts[: number + 1]) + b"/" for number in range(len(parts))]
 
 
 def _drop_empty(folder: Path) -> None:
