@@ -2434,6 +2434,8 @@ export interface components {
             parallel?: number | null;
             /** Pause Every */
             pause_every?: number | null;
+            /** Priority */
+            priority?: number | null;
             /** Repository */
             repository?: string | null;
             /** Resume On Reset */
@@ -4007,6 +4009,7 @@ export interface components {
              *       "force_after": 300,
              *       "keep_going": false,
              *       "parallel": 1,
+             *       "priority": 100,
              *       "resume_on_reset": false,
              *       "retries": 0,
              *       "retry_delay": 1
@@ -4171,6 +4174,12 @@ export interface components {
              * @description Pause after N tasks in a session
              */
             pause_every: number | null;
+            /**
+             * Priority
+             * @description Workers begin with the lowest
+             * @default 100
+             */
+            priority: number;
             /**
              * Repository
              * @description Git URL or path workers fetch the code from

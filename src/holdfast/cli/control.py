@@ -62,6 +62,9 @@ _optional_workflow = click.argument("workflow_id", metavar="[WORKFLOW]", require
 )
 @click.option("--retries", type=click.IntRange(0), help="Automatic retries of a task that fails.")
 @click.option("--keep-going", is_flag=True, default=None, help="Run independent tasks after one has failed.")
+@click.option(
+    "--priority", type=click.IntRange(1, 1_000_000), help="Workers begin with the lowest. [default: 100]"
+)
 @click.option("--every", metavar="CRON", help="Let workers run it on a schedule, in your time zone.")
 @_detach_option
 @common.json_option

@@ -60,6 +60,9 @@ class PauseRequest(Value):
     force_after: float | None = Field(default=None, ge=0, description="Overrides the workflow's own limit")
 
 
+DEFAULT_PRIORITY = 100
+
+
 class WorkflowOptions(Value):
     """How a workflow is run, in every one of its sessions."""
 
@@ -79,6 +82,9 @@ class WorkflowOptions(Value):
         default=1.0, ge=0, description="Seconds before the first retry; doubled before each further one"
     )
     keep_going: bool = Field(default=False, description="Run independent tasks after one has failed")
+    priority: int = Field(
+        default=DEFAULT_PRIORITY, ge=1, le=1_000_000, description="Workers begin with the lowest"
+    )
     repository: str | None = Field(default=None, description="Git URL or path workers fetch the code from")
     branch: str | None = Field(default=None, description="Branch of the work in that repository")
 

@@ -26,6 +26,15 @@ from holdfast.project.trust import data_home
 
 
 @dataclass(frozen=True)
+class Limit:
+    """Of a driver or a model, for all workers of one database together; None is none."""
+
+    sessions: int | None = None
+    requests_per_minute: int | None = None
+    tokens_per_minute: int | None = None
+
+
+@dataclass(frozen=True)
 class Settings:
     project: Path
     home: Path
@@ -60,6 +69,8 @@ class Settings:
     """Seconds for one command of the driver `model`."""
     record_files: bool = True
     """Whether what workflows and agents change in files is recorded, so that it can be taken back."""
+    limits: Mapping[str, Limit] = field(default_factory=dict[str, Limit])
+    """By the name of a driver, or of a model as `agent_model` has it."""
     server: str | None = None
     """Address of a server that commands talk to, in place of the database."""
     server_token: str | None = field(default=None, repr=False)
@@ -169,6 +180,9 @@ _SETTINGS: dict[str, Callable[[Any], Any]] = {
     **{f"levels.{name}": _number for name in LEVELS},
 }
 
+_LIMITS = "limits."
+_LIMIT_KINDS = tuple(Limit.__dataclass_fields__)
+
 _OF_A_PROJECT = frozenset(
     (
         *("context_window", "compact_at", "compress_after_days", "model_time_limit", "command_time_limit"),
@@ -208,10 +222,24 @@ def load_settings(
     levels = {
         name.removeprefix("levels."): values.pop(name) for name in list(values) if name.startswith("levels.")
     }
+    limits = {name: values.pop(name) for name in list(values) if name.startswith(_LIMITS)}
     values.setdefault("db", str(home / "holdfast.db"))
     return Settings(
-        project=project, home=home, levels=Levels.given(levels), levels_given=frozenset(levels), **values
+        project=project,
+        home=home,
+        levels=Levels.given(levels),
+        levels_given=frozenset(levels),
+        limits=_limits_of(limits),
+        **values,
     )
+
+
+def _limits_of(given: Mapping[str, int]) -> dict[str, Limit]:
+    found: dict[str, dict[str, int]] = {}
+    for setting, number in given.items():
+        name, _, kind = setting.removeprefix(_LIMITS).rpartition(".")
+        found.setdefault(name, {})[kind] = number
+    return {name: Limit(**kinds) for name, kinds in found.items()}
 
 
 def user_config(environ: Mapping[str, str]) -> Path:
@@ -284,6 +312,8 @@ def _flattened(document: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
 
 
 def _checked(name: str, value: Any, where: str) -> Any:
+    if name.startswith(_LIMITS) and name.count(".") > 1:
+        return _checked_limit(name, value, where)
     if name not in _SETTINGS:
         raise InvalidInputError(
             f"{where}: unknown setting {name!r}", hint=f"known: {', '.join(sorted(_SETTINGS))}"
@@ -291,6 +321,18 @@ def _checked(name: str, value: Any, where: str) -> Any:
     try:
         return _SETTINGS[name](value)
     except (ValueError, TypeError) as error:
+        raise InvalidInputError(
+            f"{where}: {name} = {value!r}: {error}", hint="see docs/settings.md"
+        ) from None
+
+
+def _checked_limit(name: str, value: Any, where: str) -> int:
+    kind = name.rpartition(".")[2]
+    if kind not in _LIMIT_KINDS:
+        raise InvalidInputError(f"{where}: unknown limit {name!r}", hint=f"known: {', '.join(_LIMIT_KINDS)}")
+    try:
+        return _positive_int(value)
+    except ValueError as error:
         raise InvalidInputError(
             f"{where}: {name} = {value!r}: {error}", hint="see docs/settings.md"
         ) from None

@@ -97,6 +97,7 @@ class PlanDocument(Body):
     retries: int | None = Field(default=None, strict=True, ge=0, le=1000)
     retry_delay: float | None = Field(default=None, strict=True, ge=0, le=86_400)
     keep_going: bool | None = None
+    priority: int | None = Field(default=None, strict=True, ge=1, le=1_000_000)
     repository: str | None = None
     branch: str | None = None
 

@@ -10,18 +10,30 @@ replays those in order after a crash, and the first one that was not recorded ru
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Sequence
-from concurrent.futures import Future
+import time
+import uuid
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from datetime import datetime
+from math import ceil
 from typing import Any, NamedTuple, Self, cast
 
 from croniter import croniter  # type: ignore[import-untyped]  # DBOS brings it
-from dbos import DBOS, DBOSConfig, DBOSPortableJSONSerializer, SetWorkflowID, WorkflowHandle
+from dbos import (
+    DBOS,
+    DBOSConfig,
+    DBOSPortableJSONSerializer,
+    SetEnqueueOptions,
+    SetWorkflowID,
+    WorkflowHandle,
+)
 
-from holdfast.base.clock import to_datetime
+from holdfast.base.clock import Clock, system_clock, to_datetime
 from holdfast.base.errors import HoldfastError, InvalidInputError
 from holdfast.model.workflow import Workflow
+from holdfast.project.settings import Limit
 from holdfast.store.engine import database_errors, engine_database, one_at_a_time, open_bare_engine, writing
+from holdfast.workflows.drivers.protocol import StopSignal
 from holdfast.workflows.runner import GO_ON, SessionRun, Verdict
 
 QUEUE = "holdfast"
@@ -76,8 +88,11 @@ class Engine:
         open_run: OpenRun,
         concurrency: int | None,
         start_plan: StartPlan | None = None,
+        limits: Mapping[str, Limit] | None = None,
     ) -> None:
-        """`concurrency`: sessions it takes from the queue at a time; None takes none."""
+        """`concurrency`: sessions it takes from each queue at a time; None takes none."""
+        self._limits = limits or {}
+        self.permits = Permits(self._limits) if self._limits else None
         self._database, self._executor_id = database, executor_id
         self._open_run, self._concurrency = open_run, concurrency
         self._start_plan = start_plan
@@ -102,7 +117,8 @@ class Engine:
             "scheduler_polling_interval_sec": SCHEDULES_EVERY,
         }
         DBOS(config=config)
-        DBOS.listen_queues([QUEUE] if self._concurrency else [])
+        queues = [QUEUE, *self._limited_queues()] if self._concurrency else []
+        DBOS.listen_queues([*queues, *(self.permits.queues if self.permits else ())])
         try:
             with database_errors(url):
                 self._launch()
@@ -115,15 +131,32 @@ class Engine:
         with one_at_a_time(self._engine, _LAUNCH_LOCK):  # both would make DBOS's tables
             DBOS.launch()
         if self._concurrency:
+            self._register_queues(self._concurrency)
+        if self.permits:
+            self.permits.register()
+
+    def _register_queues(self, concurrency: int) -> None:
+        for name, most in {QUEUE: None, **self._limited_queues()}.items():
             DBOS.register_queue(
-                QUEUE,
-                worker_concurrency=self._concurrency,
+                name,
+                worker_concurrency=min(concurrency, most or concurrency),
+                global_concurrency=most,
                 polling_interval_sec=0.1,
                 on_conflict="always_update",
             )
 
+    def _limited_queues(self) -> dict[str, int]:
+        """With how many sessions of each may run at a time, on all workers."""
+        return {f"{QUEUE}.{name}": one.sessions for name, one in self._limits.items() if one.sessions}
+
+    def _queue_of(self, workflow: Workflow) -> str:
+        name = f"{QUEUE}.{workflow.options.driver}"
+        return name if name in self._limited_queues() else QUEUE
+
     def __exit__(self, *_: object) -> None:
         global _open_run, _start_plan  # noqa: PLW0603
+        if self.permits:
+            self.permits.close()
         DBOS.destroy()
         _open_run = _start_plan = None
         self._engine.dispose()
@@ -150,17 +183,17 @@ class Engine:
             )
         }
         over: list[Workflow] = []
-        for workflow in waiting:
-            run_id = _run_id(workflow)
+        for workflow in sorted(waiting, key=lambda flow: flow.options.priority):
+            run_id, queue = _run_id(workflow), self._queue_of(workflow)
             status = known.get(run_id)
             if status is None:
-                with SetWorkflowID(run_id):
-                    DBOS.enqueue_workflow(QUEUE, _session, workflow.id, run_id)
+                with SetWorkflowID(run_id), SetEnqueueOptions(priority=workflow.options.priority):
+                    DBOS.enqueue_workflow(queue, _session, workflow.id, run_id)
             elif status.status == "PENDING" and is_dead(status.executor_id or ""):
                 DBOS.cancel_workflow(run_id)
-                DBOS.resume_workflow(run_id, queue_name=QUEUE)
+                DBOS.resume_workflow(run_id, queue_name=queue)
             elif status.status == "CANCELLED":
-                DBOS.resume_workflow(run_id, queue_name=QUEUE)
+                DBOS.resume_workflow(run_id, queue_name=queue)
             elif status.status in _NEVER_AGAIN:
                 over.append(workflow)
         return over
@@ -221,3 +254,109 @@ def _result_of(handle: WorkflowHandle[str]) -> Future[str]:
 
     threading.Thread(target=wait, name="holdfast-session", daemon=True).start()
     return future
+
+
+# ── limits ─────────────────────────────────────────────────────────────────────────────────────────
+
+# A limit is a queue of DBOS that starts so many runs a minute, whichever process takes them. Whoever wants to
+# make a call puts a run that does nothing in there and waits for its end. Tokens are known after a call only:
+# then as many runs go in first as it was worth, and the next call waits behind them.
+
+PERIOD = 60.0
+_PORTIONS = 60
+"""Into how many runs the tokens of a minute are divided."""
+_LOOK_SECONDS = 0.1
+_TOLD_AFTER = 1.0
+_PAID, _ASKED = 1, 2
+"""What was used goes before what is asked for."""
+_KEPT_SECONDS = 300.0
+
+
+@DBOS.workflow(name="holdfast.permit")
+def _permit() -> None:
+    pass
+
+
+class Permits:
+    def __init__(self, limits: Mapping[str, Limit], clock: Clock = system_clock) -> None:
+        self._clock = clock
+        self._requests = {
+            name: (f"{QUEUE}.requests.{name}", one.requests_per_minute)
+            for name, one in limits.items()
+            if one.requests_per_minute
+        }
+        self._tokens = {
+            name: (f"{QUEUE}.tokens.{name}", one.tokens_per_minute)
+            for name, one in limits.items()
+            if one.tokens_per_minute
+        }
+        # Threads of its own: in a thread that executes a step, DBOS takes every call for a part of it.
+        self._pool = ThreadPoolExecutor(4, thread_name_prefix="permits")
+
+    @property
+    def queues(self) -> list[str]:
+        return [queue for queue, _ in (*self._requests.values(), *self._tokens.values())]
+
+    def register(self) -> None:
+        wanted = [*self._requests.values(), *((queue, _PORTIONS) for queue, _ in self._tokens.values())]
+        for queue, most in wanted:
+            DBOS.register_queue(
+                queue,
+                limiter={"limit": most, "period": PERIOD},
+                polling_interval_sec=_LOOK_SECONDS,
+                on_conflict="always_update",
+            )
+        self._tidy()
+
+    def close(self) -> None:
+        self._pool.shutdown(cancel_futures=True)
+
+    def wait(self, names: Sequence[str], stop: StopSignal, told: Callable[[str], None]) -> None:
+        queues = [
+            found[0] for kind in (self._requests, self._tokens) for name in names if (found := kind.get(name))
+        ]
+        if queues:
+            ids = self._pool.submit(self._enter, queues, _ASKED).result()
+            self._wait_for(ids, stop, lambda: told(f"waiting: a limit of {' or '.join(names)} is reached"))
+
+    def _wait_for(self, ids: Sequence[str], stop: StopSignal, told: Callable[[], None]) -> None:
+        began, is_told = time.monotonic(), False
+        while self._pool.submit(_unfinished, ids).result():
+            if stop.wait(_LOOK_SECONDS):
+                self._pool.submit(DBOS.cancel_workflows, list(ids)).result()
+                return
+            if not is_told and time.monotonic() - began > _TOLD_AFTER:
+                is_told = True
+                told()
+
+    def charge(self, names: Sequence[str], tokens: int) -> None:
+        for name in names:
+            if found := self._tokens.get(name):
+                queue, most = found
+                portions = ceil(tokens * _PORTIONS / most) - 1  # one was taken when it was asked for
+                self._pool.submit(self._enter, [queue] * portions, _PAID).result()
+
+    def _enter(self, queues: Sequence[str], priority: int) -> list[str]:
+        ids = [f"permit-{uuid.uuid4()}" for _ in queues]
+        for name, queue in zip(ids, queues, strict=True):
+            with SetWorkflowID(name), SetEnqueueOptions(priority=priority):
+                DBOS.enqueue_workflow(queue, _permit)
+        return ids
+
+    def _tidy(self) -> None:
+        """What counts for no limit any more."""
+        old = DBOS.list_workflows(
+            name="holdfast.permit",
+            status=["SUCCESS", "CANCELLED", "ERROR"],
+            end_time=to_datetime(self._clock() - _KEPT_SECONDS).isoformat(),
+            limit=10_000,
+            load_input=False,
+            load_output=False,
+        )
+        if old:
+            DBOS.delete_workflows([one.workflow_id for one in old])
+
+
+def _unfinished(ids: Sequence[str]) -> bool:
+    found = DBOS.list_workflows(workflow_ids=list(ids), load_input=False, load_output=False)
+    return any(one.status in ("ENQUEUED", "PENDING", "DELAYED") for one in found)

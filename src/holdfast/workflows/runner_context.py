@@ -19,7 +19,7 @@ from holdfast.model.entry import Entry, WorkflowPaused, WorkflowStatusChanged
 from holdfast.model.usage import UsageMetrics
 from holdfast.project.settings import Settings
 from holdfast.sessions.transitions import Core
-from holdfast.workflows.drivers.protocol import Driver
+from holdfast.workflows.drivers.protocol import Driver, StopSignal
 
 # ── tasks in flight ───────────────────────────────────────────────────────────────────────────────
 
@@ -84,6 +84,18 @@ def _nobody(_workflow_id: str, _what: Entry | UsageMetrics | str) -> None:
     pass
 
 
+class Limits(Protocol):
+    """How much of a driver or a model all runners of this database may use, together."""
+
+    def wait(self, names: Sequence[str], stop: StopSignal, told: Callable[[str], None]) -> None:
+        """Until each of these names may be used once more, or the stop is requested."""
+        ...
+
+    def charge(self, names: Sequence[str], tokens: int) -> None:
+        """Who asks next waits until these tokens fit."""
+        ...
+
+
 @dataclass
 class RunnerContext:
     """What all sessions run by one process share."""
@@ -101,6 +113,7 @@ class RunnerContext:
     """Set where the process itself must end: nothing is waited for any more."""
     leaving: threading.Event = field(default_factory=threading.Event)
     """Set where the process is to end at the next boundary and leave its sessions to others."""
+    limits: Limits | None = None
     active: set[str] = field(default_factory=set[str])
     """Runs this process works on now."""
 

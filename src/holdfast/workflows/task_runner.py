@@ -9,9 +9,10 @@ import re
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
+from functools import partial
 from pathlib import Path
 
 from holdfast.base.errors import CannotDoError, HoldfastError, InvalidInputError
@@ -84,11 +85,20 @@ class TaskReport:
     on_agent_session: Callable[[AgentSessionReported], None]
     on_line: Callable[[str], None]
     on_output: Callable[[str], None]
+    on_turn: Callable[[str], None] = lambda _: None
+    on_tokens: Callable[[str | None, int], None] = lambda _, __: None
+    model: str | None = None
+    """The one called last."""
     findings: list[DriverFinding] = field(default_factory=list[DriverFinding])
     tokens: int | None = None
     outputs: dict[str, str] = field(default_factory=dict[str, str])
 
+    def turn(self, model: str) -> None:
+        self.model = model
+        self.on_turn(model)
+
     def usage(self, usage: UsageMetadata, *, tool_calls: int = 0, cost_usd: float | None = None) -> None:
+        self.on_tokens(self.model, usage.total_tokens)
         self.tokens = (self.tokens or 0) + usage.total_tokens
         self.on_usage(self.session.add(usage, tool_calls, cost_usd))
 
@@ -182,6 +192,9 @@ class TaskRunner:
             on_line=lambda line: self._around.listener(self._workflow.id, self._originals.hidden(line)),
             on_output=output.append,
         )
+        driver = driver_of(task, self._workflow.options)
+        report.on_turn = lambda model: self._wait_for_turn((driver, model), stop, report)
+        report.on_tokens = partial(self._charge, driver)
         before = self.usage.metrics.context_utilization
         began = time.monotonic()
         with self._around.watch.over(lambda: self._look(stop, task, time.monotonic() - began)):
@@ -288,6 +301,10 @@ class TaskRunner:
                 end_what_is_left(assignment)
 
     def _run_in(self, driver: str, given: Assignment, report: TaskReport, outputs: Path) -> TaskOutcome:
+        if driver != MODEL_DRIVER:  # that one asks before each of its calls
+            self._wait_for_turn((driver,), given.stop, report)
+        if given.stop.requested:
+            return TaskInterrupted(given.stop.reason or "stopped")
         outputs.touch()
         names = {OUTPUTS: str(outputs), **_as_variables(given.inputs)}
         assignment = replace(given, environ={**given.environ, **names})
@@ -298,6 +315,14 @@ class TaskRunner:
         if isinstance(outcome, Done):
             report.outputs = _read_outputs(outputs)
         return outcome
+
+    def _wait_for_turn(self, names: Sequence[str], stop: StopSignal, report: TaskReport) -> None:
+        if self._around.limits is not None:
+            self._around.limits.wait(names, stop, report.say)
+
+    def _charge(self, driver: str, model: str | None, tokens: int) -> None:
+        if self._around.limits is not None:
+            self._around.limits.charge((driver, model) if model else (driver,), tokens)
 
     def _check_claim(self) -> None:
         """After a while without a word from us, as of a machine that slept, another may have taken over."""
@@ -395,6 +420,7 @@ def _can_go_on(outcome: TaskOutcome) -> bool:
     return not isinstance(outcome, RateLimited) and (not isinstance(outcome, Exhausted) or outcome.has_room)
 
 
+MODEL_DRIVER = "model"
 OUTPUTS = "HOLDFAST_OUTPUTS"
 _OUTPUT = re.compile(r"([A-Za-z_]\w*)=(.*)", re.ASCII)
 _MOST_OUTPUT = 64 << 10

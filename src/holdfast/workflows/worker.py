@@ -133,7 +133,10 @@ class Here:
         """To the end of the session: paused, blocked, completed, failed or cancelled."""
         from holdfast.workflows.engine import Engine
 
-        with Engine(self._settings.db, self._executor_id, _opener(self._around), concurrency=None) as engine:
+        limits = self._settings.limits
+        opener = _opener(self._around)
+        with Engine(self._settings.db, self._executor_id, opener, concurrency=None, limits=limits) as engine:
+            self._around.limits = engine.permits
             session = engine.run_here(workflow)
             while not session.done():
                 try:
@@ -200,10 +203,11 @@ class Worker:
             around,
         ):
             self._around = around
-            starting = partial(_start_plan, service)
+            starting, limits = partial(_start_plan, service), self._settings.limits
             with Engine(
-                self._settings.db, presence.id, _opener(around), self._concurrency, starting
+                self._settings.db, presence.id, _opener(around), self._concurrency, starting, limits
             ) as engine:
+                around.limits = engine.permits
                 log.debug("worker %s started", presence.id)
                 _Round(service, engine, presence, around, self._stop).go(until_idle=until_idle)
 

@@ -26,6 +26,9 @@ class Recorder:
     lines: list[str] = field(default_factory=list[str])
     after_usage: Callable[[UsageMetadata], None] = lambda _: None
 
+    def turn(self, model: str) -> None:
+        pass
+
     def usage(self, usage: UsageMetadata, *, tool_calls: int = 0, cost_usd: float | None = None) -> None:
         self.calls.append(usage)
         self.tool_calls += tool_calls

@@ -34,6 +34,9 @@ PATIENCE = 30.0
 class Silence:
     """A report nobody reads."""
 
+    def turn(self, model: str) -> None:
+        pass
+
     def usage(self, usage: object, *, tool_calls: int = 0, cost_usd: float | None = None) -> None:
         pass
 

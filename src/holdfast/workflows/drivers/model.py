@@ -171,7 +171,7 @@ class ModelDriver:
         try:
             async with opened(choice) as model:
                 refuse_if_forbidden(model)
-                patient = _patient(model, report)
+                patient = _patient(model, choice.name, report)
                 return await _Worker(assignment, report, patient, window, self._settings, self._clock).work()
         except Exception as error:  # noqa: BLE001 - providers raise what they like; the task ends here
             return self._outcome_of(error, choice)
@@ -302,7 +302,7 @@ def _passing() -> Any:
     )
 
 
-def _patient(model: Model, report: Report) -> Model:
+def _patient(model: Model, name: str, report: Report) -> Model:
     from pydantic_ai.models.wrapper import WrapperModel
 
     class Patient(WrapperModel):
@@ -310,6 +310,7 @@ def _patient(model: Model, report: Report) -> Model:
 
         async def request(self, *args: Any, **kwargs: Any) -> ModelResponse:
             for attempt in range(1, MOST_TRIES):
+                await _turn(report, name)
                 try:
                     return await self.wrapped.request(*args, **kwargs)
                 except Exception as error:
@@ -319,9 +320,15 @@ def _patient(model: Model, report: Report) -> Model:
                     why = failure_text(error, self.model_name)
                     report.say(f"{why}; retrying in {wait:.1f} s ({attempt} of {MOST_TRIES - 1})")
                     await asyncio.sleep(wait)
+            await _turn(report, name)
             return await self.wrapped.request(*args, **kwargs)
 
     return Patient(model)
+
+
+async def _turn(report: Report, name: str) -> None:
+    """In a thread that knows nothing of the step we are in: what waits for limits is no part of it."""
+    await asyncio.get_running_loop().run_in_executor(None, report.turn, name)
 
 
 def _wait_after(error: Exception, attempt: int) -> float | None:

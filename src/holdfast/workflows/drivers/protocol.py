@@ -124,6 +124,10 @@ class Assignment:
 class Report(Protocol):
     """What a driver tells while it works. Safe to call from any of its threads."""
 
+    def turn(self, model: str) -> None:
+        """Before every model call that the driver makes itself: waits while a limit is reached."""
+        ...
+
     def usage(self, usage: UsageMetadata, *, tool_calls: int = 0, cost_usd: float | None = None) -> None:
         """After every model call: this call's tokens, and how full the window is now.
 
