@@ -139,6 +139,7 @@ class _OpenSession:
         self._trail = FileRecorder(self._recorded_folder(), workflow, around.clock)
 
     def close(self) -> None:
+        self._attempts.close()
         self._trail.close()
 
     def end_trail(self) -> None:

@@ -171,6 +171,8 @@ class TaskRunner:
         self.handover: str | None = None
         """What the agent wrote for the next session, once it was asked."""
         self._can_be_asked = True
+        self._lock, self._numbers = threading.Lock(), itertools.count(1)
+        self._folder: tempfile.TemporaryDirectory[str] | None = None
         self._agent_session = fold.agent_session
         self._base = fold.base
         self._context: str | None = None
@@ -292,20 +294,29 @@ class TaskRunner:
     def _run(self, driver: str, assignment: Assignment, report: TaskReport) -> TaskOutcome:
         outcome: TaskOutcome | None = None
         try:
-            with tempfile.TemporaryDirectory(prefix="holdfast-", ignore_cleanup_errors=True) as folder:
-                outcome = self._run_in(driver, assignment, report, Path(folder) / "outputs")
+            outcome = self._run_in(driver, assignment, report, self._outputs_file())
             return outcome
         finally:
             # A command that succeeded has seen to that itself; a model's may have left something running.
             if driver != "shell" or not isinstance(outcome, Done):
                 end_what_is_left(assignment)
 
+    def _outputs_file(self) -> Path:
+        """Where an attempt leaves its values; in one folder for all of the session."""
+        with self._lock:
+            if self._folder is None:
+                self._folder = tempfile.TemporaryDirectory(prefix="holdfast-", ignore_cleanup_errors=True)
+            return Path(self._folder.name) / f"outputs-{next(self._numbers)}"
+
+    def close(self) -> None:
+        if self._folder is not None:
+            self._folder.cleanup()
+
     def _run_in(self, driver: str, given: Assignment, report: TaskReport, outputs: Path) -> TaskOutcome:
         if driver != MODEL_DRIVER:  # that one asks before each of its calls
             self._wait_for_turn((driver,), given.stop, report)
         if given.stop.requested:
             return TaskInterrupted(given.stop.reason or "stopped")
-        outputs.touch()
         names = {OUTPUTS: str(outputs), **_as_variables(given.inputs)}
         assignment = replace(given, environ={**given.environ, **names})
         self._check_claim()

@@ -366,7 +366,8 @@ def end_cut_off(workflow: Workflow, tasks: Iterable[Task]) -> None:
 
 def end_what_is_left(assignment: Assignment) -> None:
     """Of all commands of an attempt, also those that ended long ago: the next one must not run beside it."""
-    kill_all(lambda: _marked(f"{assignment.mark}-"), _kill)
+    if assignment.has_programs.is_set():  # to look through all processes costs more than a short task
+        kill_all(lambda: _marked(f"{assignment.mark}-"), _kill)
 
 
 def _marked(mark: str) -> list[int]:
@@ -375,7 +376,8 @@ def _marked(mark: str) -> list[int]:
     found: list[int] = []
     for folder in Path("/proc").glob("[0-9]*"):
         with contextlib.suppress(OSError):
-            if any(one.startswith(start) for one in (folder / "environ").read_bytes().split(b"\0")):
+            environ = (folder / "environ").read_bytes()
+            if start in environ and any(one.startswith(start) for one in environ.split(b"\0")):
                 found.append(int(folder.name))
     return [pid for pid in found if pid != os.getpid()]
 
@@ -396,7 +398,8 @@ def _skip_line(stream: IO[bytes]) -> None:
 
 
 def task_environ(assignment: Assignment) -> dict[str, str]:
-    """Ours, and what a command may want to know about its task."""
+    """Ours, and what a command may want to know about its task. Who gets it is ended with the attempt."""
+    assignment.has_programs.set()
     return {
         **os.environ,
         **assignment.environ,
