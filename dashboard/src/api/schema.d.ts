@@ -1660,6 +1660,11 @@ export interface components {
         /** FileUse */
         FileUse: {
             /**
+             * Added
+             * @default []
+             */
+            added: string[];
+            /**
              * By
              * @default
              */
@@ -1668,6 +1673,11 @@ export interface components {
             created: boolean;
             /** Deleted */
             deleted: boolean;
+            /**
+             * Dropped
+             * @default []
+             */
+            dropped: string[];
             /** Edits */
             edits: number;
             /** First Index */
@@ -1692,6 +1702,14 @@ export interface components {
             reads: number;
             /** Refused */
             refused: number;
+            /**
+             * Replaced
+             * @default []
+             */
+            replaced: [
+                string,
+                string
+            ][];
         };
         /** ForkWorkflow */
         ForkWorkflow: {
@@ -1797,6 +1815,11 @@ export interface components {
              * @default
              */
             last_words: string;
+            /**
+             * Listings
+             * @default []
+             */
+            listings: components["schemas"]["Listing"][];
             /**
              * Messages
              * @default 0
@@ -2108,6 +2131,11 @@ export interface components {
             /** Outcome */
             outcome: ("ok" | "error" | "interrupted" | "unknown") | null;
             /**
+             * Places
+             * @default []
+             */
+            places: string[];
+            /**
              * Result
              * @default
              */
@@ -2199,13 +2227,23 @@ export interface components {
         };
         /**
          * Insight
-         * @description A cause or a fact the agent discovered.
+         * @description A cause, a fact or a decision, as the agent put it; ``worth`` tells how much it says.
          */
         Insight: {
             /** Index */
             index: number;
+            /**
+             * Said
+             * @default true
+             */
+            said: boolean;
             /** Text */
             text: string;
+            /**
+             * Worth
+             * @default 0
+             */
+            worth: number;
         };
         /**
          * Issue
@@ -2290,6 +2328,28 @@ export interface components {
              * @default 0.85
              */
             warning: number;
+        };
+        /**
+         * Listing
+         * @description What the agent listed: places, failing tests, points to do.
+         */
+        Listing: {
+            /** Index */
+            index: number;
+            /** Items */
+            items: string[];
+            /** Lead */
+            lead: string;
+            /**
+             * Left Out
+             * @default 0
+             */
+            left_out: number;
+            /**
+             * Said
+             * @default true
+             */
+            said: boolean;
         };
         /**
          * LiveMessage
@@ -4401,6 +4461,7 @@ export type Issue = components['schemas']['Issue'];
 export type Journal = components['schemas']['Journal'];
 export type LastStep = components['schemas']['LastStep'];
 export type Levels = components['schemas']['Levels'];
+export type Listing = components['schemas']['Listing'];
 export type LiveMessage = components['schemas']['LiveMessage'];
 export type Name = components['schemas']['Name'];
 export type PauseRequest = components['schemas']['PauseRequest'];
