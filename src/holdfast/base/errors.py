@@ -79,13 +79,16 @@ class ForeignFolderError(CannotDoError):
 
 
 EXTRAS = {
+    "agents": "openai-agents",
     "apprise": "notifications",
     "dbos": "workflows",
     "fastapi": "server",
+    "langgraph": "langgraph",
     "mcp": "mcp",
     "psycopg": "postgres",
     "pydantic_ai": "models",
     "pyrage": "encryption",
+    "textual": "watch",
     "tree_sitter": "docs",
     "uvicorn": "server",
 }

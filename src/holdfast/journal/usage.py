@@ -143,6 +143,15 @@ class ContextUsageTracker:
             )
         return state
 
+    def reset_session(self) -> UsageState:
+        """The window is empty: a conversation begins anew under the same id."""
+        self._layout.ensure()
+        with storage_errors("record usage"), lock_file(self._lock):
+            state = replace(self._read_or_set_aside(), **dict.fromkeys(USAGE_COUNTS, 0), reports=0)
+            state = replace(state, recent_reports=(), previous_share=0.0, last_updated=iso(self._clock()))
+            replace_file(self._path, _encoded(state))
+        return state
+
     def level(self) -> Level:
         return self.levels.at(self.get_current_state().share)
 

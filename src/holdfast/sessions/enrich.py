@@ -45,6 +45,13 @@ def enrich_snapshot(
     session = read_session(transcript, agent, session_id)
     if cut_off is not None:
         session = replace(session, found=_stopped_in(session.found, cut_off))
+    return add_conversation(settings, snapshot_id, session, told)
+
+
+def add_conversation(
+    settings: Settings, snapshot_id: str, session: ReadSession, told: Mapping[str, Any]
+) -> SessionSnapshot:
+    """Add what the conversation tells, and further fields, to the snapshot and to its files."""
     with open_store(settings) as store:
         core = Core(store)
         snapshot = store.snapshot(snapshot_id)
