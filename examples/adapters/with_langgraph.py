@@ -14,7 +14,7 @@ from langchain_core.messages import AIMessage
 from langgraph.checkpoint.sqlite import SqliteSaver
 from langgraph.graph import END, START, MessagesState, StateGraph
 
-from holdfast.adapters import AgentSession
+from holdfast.adapters import PausableSession
 from holdfast.adapters.langgraph import import_threads, run
 
 CHAPTERS = ["harbour", "storm", "island"]
@@ -44,13 +44,13 @@ builder.add_conditional_edges("write", is_done, ["write", END])
 def main(folder: str) -> None:
     with SqliteSaver.from_conn_string(str(Path(folder) / "checkpoints.db")) as checkpointer:
         graph = builder.compile(checkpointer=checkpointer)
-        session = AgentSession("book", folder, context_window=6_000)
+        session = PausableSession("book", folder, context_window=6_000)
         ended = run(graph, {"messages": [("user", "Write a book of three chapters")]}, session)
         print(f"Paused: {ended.paused}")
         print(session.handover())
 
         # Later, perhaps in another process: the graph summarises or trims, or gets a larger window.
-        roomier = AgentSession("book", folder, context_window=100_000)
+        roomier = PausableSession("book", folder, context_window=100_000)
         ended = run(graph, None, roomier)
         print([message.text for message in ended.output["messages"]])
 

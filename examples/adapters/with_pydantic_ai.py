@@ -14,7 +14,7 @@ from pydantic_ai.messages import ModelMessage, ModelResponse, TextPart, ToolCall
 from pydantic_ai.models.function import AgentInfo, FunctionModel
 from pydantic_ai.usage import RequestUsage
 
-from holdfast.adapters import AgentSession
+from holdfast.adapters import PausableSession
 from holdfast.adapters.pydantic_ai import run
 
 CHAPTERS = ["harbour", "storm", "island"]
@@ -41,7 +41,7 @@ def write_chapter(name: str) -> str:
 
 
 async def main(project: str) -> None:
-    session = AgentSession("book", project, context_window=6_000)
+    session = PausableSession("book", project, context_window=6_000)
     ended = await run(agent, "Write a book of three chapters", session)
     while ended.paused:
         print(f"Paused after {written}: {ended.paused}")

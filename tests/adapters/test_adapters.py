@@ -1,3 +1,4 @@
+# pyright: reportMissingTypeStubs=false
 """Adapters of agent frameworks: each example runs, what was paused is handed over, nothing is done twice."""
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ import pytest
 
 from cli.harness import PATIENCE, Place
 from holdfast import IncrementalPauseManager
-from holdfast.adapters import AgentSession
+from holdfast.adapters import PausableSession
 from holdfast.adapters.langgraph import import_threads
 from holdfast.adapters.langgraph import run as run_graph
 from holdfast.adapters.openai_agents import HoldfastSession, conversation
@@ -97,10 +98,10 @@ class TestPydanticAi:
         seen: list[str] = []
         calls: list[int] = []
         agent = self.agent(seen, calls)
-        session = AgentSession("counting", place.project, context_window=1_000)
+        session = PausableSession("counting", place.project, context_window=1_000)
         first = asyncio.run(run_agent(agent, "Count to two", session))
         assert (first.output, len(calls)) == (None, 1)
-        again = AgentSession("counting", place.project, context_window=1_000)  # as another process would
+        again = PausableSession("counting", place.project, context_window=1_000)  # as another process would
         second = asyncio.run(run_agent(agent, "Go on", again))
         third = asyncio.run(run_agent(agent, "Go on", again))
         assert (bool(second.paused), third.output, len(calls)) == (True, "all done", 2)
@@ -109,7 +110,9 @@ class TestPydanticAi:
 
     def test_a_program_may_ask_for_a_pause(self, place: Place) -> None:
         calls: list[int] = []
-        session = AgentSession("counting", place.project, context_window=1_000_000, stop=lambda: bool(calls))
+        session = PausableSession(
+            "counting", place.project, context_window=1_000_000, stop=lambda: bool(calls)
+        )
         assert asyncio.run(run_agent(self.agent([], calls), "Count", session)).paused
         shown = place.run("threads", "--json").data
         assert [one["title"] for one in shown] == ["Count"]
@@ -117,7 +120,7 @@ class TestPydanticAi:
     def test_the_pauses_of_one_session_are_one_thread(self, place: Place) -> None:
         calls: list[int] = []
         agent = self.agent([], calls)
-        session = AgentSession("counting", place.project, context_window=1_000)
+        session = PausableSession("counting", place.project, context_window=1_000)
         for _ in range(2):
             assert asyncio.run(run_agent(agent, "Count", session)).paused
         (thread,) = place.run("threads", "--json").data
@@ -133,12 +136,12 @@ def test_a_graph_without_a_checkpointer_is_refused_before_it_runs(place: Place) 
         ran.append(1)
         return {"messages": []}
 
-    builder = StateGraph(MessagesState)
+    builder: Any = StateGraph(MessagesState)
     builder.add_node("node", node)
     builder.add_edge(START, "node")
     builder.add_edge("node", END)
     with pytest.raises(CannotDoError, match="no checkpointer"):
-        run_graph(builder.compile(), {"messages": []}, AgentSession("a", place.project))
+        run_graph(builder.compile(), {"messages": []}, PausableSession("a", place.project))
     assert ran == []
 
 
@@ -146,7 +149,7 @@ def test_a_thread_is_imported_once_for_each_checkpoint(place: Place) -> None:
     from langgraph.checkpoint.memory import InMemorySaver
     from langgraph.graph import END, START, MessagesState, StateGraph
 
-    builder = StateGraph(MessagesState)
+    builder: Any = StateGraph(MessagesState)
     builder.add_node("answer", lambda _state: {"messages": [("ai", "It is the hinge.")]})
     builder.add_edge(START, "answer")
     builder.add_edge("answer", END)
@@ -238,18 +241,18 @@ class TestSessionOfTheOpenAiSdk:
 
 
 def test_a_session_that_was_never_paused_hands_nothing_over(place: Place) -> None:
-    session = AgentSession("new", place.project)
+    session = PausableSession("new", place.project)
     assert (session.handover(), session.new_window()) == ("", "")
 
 
 @pytest.mark.parametrize("pause", [lambda session: session.pause([], agent="a")])
 def test_a_wind_down_that_somebody_else_has_is_left_alone(
-    place: Place, pause: Callable[[AgentSession], str]
+    place: Place, pause: Callable[[PausableSession], str]
 ) -> None:
     manager = IncrementalPauseManager(place.project)
     name = manager.start_incremental_pause(0.9, {})
     with pytest.raises(HeldElsewhereError):
-        pause(AgentSession("mine", place.project))
+        pause(PausableSession("mine", place.project))
     summary = manager.get_pause_summary()
     assert summary is not None
     assert summary["session_id"] == name

@@ -15,7 +15,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from holdfast.base.process import identify, machine
-from holdfast.cli.snapshot import read_lines, stored_lines
+from holdfast.cli.context import read_lines, stored_lines
 from holdfast.cli.status import stored_standing
 from holdfast.model.entry import Entry, TaskFinished, TaskStarted, WorkflowCreated, WorkflowResumed
 from holdfast.model.fold import SessionFold

@@ -1,6 +1,6 @@
 """Agent frameworks in whose programs Holdfast measures the window, pauses at a boundary and hands over.
 
-A module a framework: `pydantic_ai`, `langgraph`, `openai_agents`. What they share is `AgentSession`.
+A module a framework: `pydantic_ai`, `langgraph`, `openai_agents`. What they share is `PausableSession`.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from holdfast.store.session_files import SessionFiles
 
 
 @dataclass(frozen=True)
-class Ended:
+class RunEnd:
     """How a run ended: with its output, or paused at a boundary."""
 
     output: Any = None
@@ -35,7 +35,7 @@ class Ended:
     """Name of the session that was saved; None where the run was not paused."""
 
 
-class AgentSession:
+class PausableSession:
     """One agent's work in one project, over as many windows as it takes."""
 
     def __init__(

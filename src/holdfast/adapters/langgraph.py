@@ -1,7 +1,7 @@
 # pyright: basic
 """LangGraph: a pause at the end of a superstep, with the checkpointer; and its threads, imported.
 
-    session = AgentSession("book", model="gpt-4o")
+    session = PausableSession("book", model="gpt-4o")
     ended = run(graph, {"messages": [("user", "Write it")]}, session)
     if ended.paused:
         ended = run(graph, None, session)  # from the checkpoint, in this process or another
@@ -15,7 +15,7 @@ import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, cast
 
-from holdfast.adapters import AgentSession, Ended
+from holdfast.adapters import PausableSession, RunEnd
 from holdfast.base.errors import CannotDoError, require_installed
 from holdfast.model.message import Message, TokenUsage, ToolCall, ToolResult
 
@@ -31,9 +31,9 @@ _LONGEST_VALUE = 10_000
 def run(
     graph: CompiledStateGraph[Any, Any, Any, Any],
     given: Any,
-    session: AgentSession,
+    session: PausableSession,
     config: Mapping[str, Any] | None = None,
-) -> Ended:
+) -> RunEnd:
     """Run the graph; where the window is full, stop at the end of the superstep and save the session.
 
     `given` is what the graph's `invoke` takes; None goes on from the checkpoint, and no step is done again. A
@@ -66,9 +66,9 @@ def run(
     try:
         graph.invoke(given, threaded, durability="sync", control=control)
     except GraphDrained:
-        return Ended(paused=_pause(graph, session, threaded))
+        return RunEnd(paused=_pause(graph, session, threaded))
     state = graph.get_state(threaded)
-    return Ended(output=None if state.next else state.values)
+    return RunEnd(output=None if state.next else state.values)
 
 
 def import_threads(checkpointer: BaseCheckpointSaver[Any], project: Path | str | None = None) -> list[str]:
@@ -86,11 +86,11 @@ def import_threads(checkpointer: BaseCheckpointSaver[Any], project: Path | str |
     return [
         name
         for thread, saved in newest.items()
-        if (name := _imported(AgentSession(thread, project), saved)) is not None
+        if (name := _imported(PausableSession(thread, project), saved)) is not None
     ]
 
 
-def _imported(session: AgentSession, saved: Any) -> str | None:
+def _imported(session: PausableSession, saved: Any) -> str | None:
     reason = f"imported from LangGraph at checkpoint {saved.checkpoint['id']}"
     if session.last_reason() == reason:
         return None
@@ -106,7 +106,7 @@ def _with_thread(config: Mapping[str, Any] | None, thread: str, watcher: Any) ->
     return merge_configs(ensure_config(cast("Any", config)), ours)
 
 
-def _pause(graph: CompiledStateGraph[Any, Any, Any, Any], session: AgentSession, config: Any) -> str:
+def _pause(graph: CompiledStateGraph[Any, Any, Any, Any], session: PausableSession, config: Any) -> str:
     state = graph.get_state(config)
     checkpoint = state.config.get("configurable", {})["checkpoint_id"]
     return session.pause(
@@ -116,7 +116,7 @@ def _pause(graph: CompiledStateGraph[Any, Any, Any, Any], session: AgentSession,
     )
 
 
-def _report(session: AgentSession, update: Any) -> None:
+def _report(session: PausableSession, update: Any) -> None:
     """Of a step the last model call tells how full the window is."""
     for message in _messages_in(update):
         used = getattr(message, "usage_metadata", None)

@@ -19,7 +19,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
-from holdfast.adapters import AgentSession, Ended
+from holdfast.adapters import PausableSession, RunEnd
 from holdfast.base.durable import lock_file, read_file, replace_file, storage_errors
 from holdfast.base.errors import DamagedDataError, MissingExtraError
 from holdfast.base.ids import file_name_for
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 Item = dict[str, Any]
 
 
-class HoldfastSession(AgentSession):
+class HoldfastSession(PausableSession):
     """What the SDK calls a session: it keeps the items of a conversation. Any number of processes may."""
 
     session_settings: Any = None
@@ -80,7 +80,7 @@ class _PauseNow(Exception):  # noqa: N818 - a signal, caught by `run`
     pass
 
 
-async def run(agent: Agent[Any], prompt: str, session: HoldfastSession, **options: Any) -> Ended:
+async def run(agent: Agent[Any], prompt: str, session: HoldfastSession, **options: Any) -> RunEnd:
     """Run the agent; where the window is full, stop before its next model call and save the session.
 
     After a pause the conversation begins anew, with the handover in front of `prompt`. `options` are those of
@@ -117,8 +117,8 @@ async def run(agent: Agent[Any], prompt: str, session: HoldfastSession, **option
     except _PauseNow:
         items = [_plain(item) for item in hooks.sent]
         name = await asyncio.to_thread(session.pause, conversation(items), agent="openai-agents")
-        return Ended(paused=name)
-    return Ended(output=result.final_output)
+        return RunEnd(paused=name)
+    return RunEnd(output=result.final_output)
 
 
 def _usage(used: Any, model: str | None) -> TokenUsage:

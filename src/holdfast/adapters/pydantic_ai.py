@@ -1,7 +1,7 @@
 # pyright: basic
 """pydantic-ai: usage, a pause between two model calls, and the handover in the next run's prompt.
 
-    session = AgentSession("reviews", model="gpt-4o")
+    session = PausableSession("reviews", model="gpt-4o")
     ended = await run(agent, "Review every module", session)
     while ended.paused:
         ended = await run(agent, "Go on", session)
@@ -15,7 +15,7 @@ import asyncio
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
-from holdfast.adapters import AgentSession, Ended
+from holdfast.adapters import PausableSession, RunEnd
 from holdfast.base.errors import require_installed
 from holdfast.model.message import Message, TokenUsage, ToolCall, ToolResult
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from pydantic_ai.messages import ModelMessage, ModelResponse
 
 
-async def run(agent: Agent[Any, Any], prompt: str, session: AgentSession, **options: Any) -> Ended:
+async def run(agent: Agent[Any, Any], prompt: str, session: PausableSession, **options: Any) -> RunEnd:
     """Run the agent; where the window is full, stop before its next model call and save the session.
 
     Every tool that was called has answered by then. A session that was paused before gets its handover before
@@ -46,9 +46,9 @@ async def run(agent: Agent[Any, Any], prompt: str, session: AgentSession, **opti
                 continue
             if await asyncio.to_thread(session.should_pause):
                 spoken = [*said, upcoming.request]  # with what its tools answered
-                return Ended(paused=await asyncio.to_thread(_pause, session, spoken))
+                return RunEnd(paused=await asyncio.to_thread(_pause, session, spoken))
     result = steps.result
-    return Ended(output=None if result is None else result.output)
+    return RunEnd(output=None if result is None else result.output)
 
 
 def _has_answered(messages: Iterable[ModelMessage]) -> bool:
@@ -56,11 +56,11 @@ def _has_answered(messages: Iterable[ModelMessage]) -> bool:
     return any(message.kind == "response" for message in messages)
 
 
-def _pause(session: AgentSession, spoken: Sequence[ModelMessage]) -> str:
+def _pause(session: PausableSession, spoken: Sequence[ModelMessage]) -> str:
     return session.pause(conversation(spoken), agent="pydantic-ai")
 
 
-def _report(session: AgentSession, messages: Iterable[ModelMessage]) -> None:
+def _report(session: PausableSession, messages: Iterable[ModelMessage]) -> None:
     for message in messages:
         if message.kind == "response":
             session.used(_usage(message), message.provider_response_id)

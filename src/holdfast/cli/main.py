@@ -68,7 +68,7 @@ COMMANDS = {
 _SHARED = {
     **dict.fromkeys(("approve", "cancel", "pause", "reject", "resume", "retry", "run", "skip"), "control"),
     **dict.fromkeys(("fork", "schedules"), "control"),
-    **dict.fromkeys(("context", "handoff", "history"), "context"),
+    **dict.fromkeys(("context", "handoff", "history", "snapshot"), "context"),
     **dict.fromkeys(("export", "import", "share"), "bundle"),
     **dict.fromkeys(("completion", "doctor", "prune", "reindex", "trust"), "doctor"),
     **dict.fromkeys(("events", "logs"), "events"),
