@@ -38,6 +38,7 @@ class ClaudeCode(Driver):
     name = "claude-code"
     window = 200_000
     most_injected = 9_500
+    tools_prefix = "mcp__plugin_holdfast_holdfast__"
     run_class = ClaudeRun
 
     @property
@@ -57,7 +58,7 @@ class ClaudeCode(Driver):
     def headless(self) -> tuple[str, ...]:
         """Options come one after another; of two the last counts."""
         form = ("-p", "--output-format", "stream-json", "--verbose")
-        return (*form, "--allowedTools=Bash,Read,Write,Edit", "--model", MODEL)
+        return (*form, "--allowedTools=Bash,Read,Write,Edit,mcp__plugin_holdfast_holdfast", "--model", MODEL)
 
     def resume_options(self, session_id: str) -> tuple[str, ...]:
         return "--resume", session_id

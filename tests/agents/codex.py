@@ -24,6 +24,7 @@ stream_max_retries = 0
 plugins = false
 apps = false
 """
+_BY_INSTALL = "# begin: made by holdfast install"
 
 
 class CodexRun(Run):
@@ -42,6 +43,8 @@ class Codex(Driver):
     window = 95_000
     """Of the 100,000 configured: Codex keeps a twentieth back and says so."""
     most_injected = 5_000
+    tools_prefix = "mcp__holdfast/"
+    """Of a tool in a namespace, the scripted API wants that before a slash."""
     may_tell_usage_late = True
     run_class = CodexRun
 
@@ -51,7 +54,9 @@ class Codex(Driver):
     def compact_at(self, tokens: int) -> None:
         path = self.workshop.home / ".codex" / "config.toml"
         path.parent.mkdir(exist_ok=True)
-        path.write_text(_CONFIG.format(url=self.model.url, window=100_000, compact_at=tokens))
+        _, mark, installed = path.read_text().rpartition(_BY_INSTALL) if path.exists() else ("", "", "")
+        config = _CONFIG.format(url=self.model.url, window=100_000, compact_at=tokens)
+        path.write_text(f"{config}\n{mark}{installed}" if mark else config)
 
     def shell(self, command: str, tokens: Tokens | None = None) -> Turn:
         return call("exec_command", tokens, cmd=command)

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from agents.fakes.server import FakeModel
-from agents.fakes.turns import Tokens, Turn
+from agents.fakes.turns import Tokens, Turn, call
 from agents.workshop import CheckedEnd, Started, Workshop
 
 
@@ -67,6 +67,13 @@ class Driver(ABC):
     @abstractmethod
     def shell(self, command: str, tokens: Tokens | None = None) -> Turn:
         """The model asks for a shell command."""
+
+    tools_prefix: ClassVar[str]
+    """What it puts before the names of Holdfast's tools."""
+
+    def tool(self, name: str, **arguments: Any) -> Turn:
+        """The model calls one of Holdfast's own tools."""
+        return call(self.tools_prefix + name, **arguments)
 
     @abstractmethod
     def start(self, prompt: str, *options: str) -> Started: ...

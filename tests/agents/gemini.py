@@ -27,6 +27,7 @@ class Gemini(Driver):
     name = "gemini"
     window = 1_048_576
     most_injected = 20_000
+    tools_prefix = "mcp_holdfast_"
     run_class = GeminiRun
 
     def prepare(self) -> None:

@@ -23,6 +23,7 @@ class OpenCode(Driver):
     name = "opencode"
     window = 100_000
     most_injected = 20_000
+    tools_prefix = "holdfast_"
     may_tell_usage_late = True
     run_class = OpenCodeRun
 

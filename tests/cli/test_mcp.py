@@ -80,9 +80,15 @@ def test_an_agent_records_and_the_next_one_is_told(project: Path) -> None:
         context = await call(client, "context")
         for words in ("Use SQLite", "Never touch the public API.", "Next: write test_cache.py."):
             assert words in context
+        assert (await call(client, "threads"))["threads"][0]["state"]
+        todos = [{"text": "Write it", "status": "completed"}, {"text": "Measure it", "status": "in_progress"}]
+        assert (await call(client, "set_todos", todos=todos[1:]))["open"] == 1
+        assert (await call(client, "set_todos", todos=todos))["open"] == 1
         for number in range(3):
             await call(client, "record_decision", decision=f"Choice {number}", reason="r")
         assert "snapshot" in await call(client, "request_pause", reason="lunch")
+        assert "Measure it" in await call(client, "context")
+        assert (await call(client, "history", category="tasks"))["entries"] == todos
         page = await call(client, "history", category="decisions", limit=3)
         assert (page["total"], page["next_offset"], len(page["entries"])) == (4, 3, 3)
         rest = await call(client, "history", category="decisions", limit=3, offset=3)
@@ -101,6 +107,9 @@ def test_what_cannot_be_done_is_said_and_the_server_goes_on(project: Path) -> No
         for tool, arguments in (
             ("history", {"category": "gossip"}),
             ("record_constraint", {"text": 5}),
+            ("set_todos", {"todos": [{"text": "a", "status": "perhaps"}]}),
+            ("set_todos", {"todos": [{"text": " ", "status": "pending"}]}),
+            ("set_todos", {"todos": [{"text": "a", "status": "pending"}] * 201}),
             ("none", {}),
         ):
             try:

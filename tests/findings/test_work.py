@@ -108,6 +108,15 @@ def test_the_newest_todo_list_counts():
     assert found.todos == (TodoItem("Saw", "completed"),)
 
 
+def test_a_list_given_to_holdfasts_own_tool_counts_too():
+    todos = [{"text": "Saw", "status": "in_progress"}, {"text": 5, "status": "pending"}, "x", {"text": "No"}]
+    session = Session().todos(TodoItem("Plane", "pending"))
+    assert session.tool("mcp_holdfast_set_todos", todos=todos).found().todos == (
+        TodoItem("Saw", "in_progress"),
+    )
+    assert session.tool("holdfast_set_todos", todos=None).found().todos == (TodoItem("Saw", "in_progress"),)
+
+
 def test_review_feedback_and_whether_it_was_acted_on():
     answer = "Findings:\n- door.py: the hinge must be oiled before use\n- Great work on the whole roof"
     reviewed = Session().tool("Task", answer, description="Review the door", prompt="look")

@@ -1507,7 +1507,7 @@ export interface components {
              */
             at: string;
             /** Entry */
-            entry: (components["schemas"]["WorkflowCreated"] | components["schemas"]["WorkflowStatusChanged"] | components["schemas"]["SessionTaken"] | components["schemas"]["Warned"] | components["schemas"]["TaskApproved"] | components["schemas"]["TaskSkipped"] | components["schemas"]["AgentSessionReported"] | components["schemas"]["WorkCommitted"] | components["schemas"]["TaskStarted"] | components["schemas"]["TaskFinished"] | components["schemas"]["DecisionRecorded"] | components["schemas"]["ErrorRecorded"] | components["schemas"]["FeedbackRecorded"] | components["schemas"]["TestsRun"] | components["schemas"]["UsageReported"] | components["schemas"]["ConstraintPinned"] | components["schemas"]["PauseRequested"] | components["schemas"]["WorkflowPaused"] | components["schemas"]["WorkflowResumed"] | components["schemas"]["HandoverTakenUp"] | components["schemas"]["SnapshotEnriched"] | components["schemas"]["SnapshotDeleted"] | components["schemas"]["SnapshotImported"] | components["schemas"]["WorkflowMoved"] | components["schemas"]["WorkflowForked"]) | components["schemas"]["UnknownEntry"];
+            entry: (components["schemas"]["WorkflowCreated"] | components["schemas"]["WorkflowStatusChanged"] | components["schemas"]["SessionTaken"] | components["schemas"]["Warned"] | components["schemas"]["TaskApproved"] | components["schemas"]["TaskSkipped"] | components["schemas"]["AgentSessionReported"] | components["schemas"]["WorkCommitted"] | components["schemas"]["TaskStarted"] | components["schemas"]["TaskFinished"] | components["schemas"]["DecisionRecorded"] | components["schemas"]["ErrorRecorded"] | components["schemas"]["FeedbackRecorded"] | components["schemas"]["TestsRun"] | components["schemas"]["UsageReported"] | components["schemas"]["ConstraintPinned"] | components["schemas"]["TodosSet"] | components["schemas"]["PauseRequested"] | components["schemas"]["WorkflowPaused"] | components["schemas"]["WorkflowResumed"] | components["schemas"]["HandoverTakenUp"] | components["schemas"]["SnapshotEnriched"] | components["schemas"]["SnapshotDeleted"] | components["schemas"]["SnapshotImported"] | components["schemas"]["WorkflowMoved"] | components["schemas"]["WorkflowForked"]) | components["schemas"]["UnknownEntry"];
             /** Seq */
             seq: number;
             /** Workflow Id */
@@ -2918,6 +2918,12 @@ export interface components {
             task_dag: components["schemas"]["TaskDAG"];
             test_state: components["schemas"]["TestState"] | null;
             /**
+             * Todos
+             * @description The list that the agent recorded, if any
+             * @default []
+             */
+            todos: components["schemas"]["TodoItem"][];
+            /**
              * Trigger
              * @enum {string}
              */
@@ -3662,6 +3668,19 @@ export interface components {
             status: "pending" | "in_progress" | "completed";
             /** Text */
             text: string;
+        };
+        /**
+         * TodosSet
+         * @description The whole list as the agent told it; the newest one since the last pause applies.
+         */
+        TodosSet: {
+            /** Todos */
+            todos: components["schemas"]["TodoItem"][];
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            type: "todos_set";
         };
         /** TransactionDetail */
         TransactionDetail: {
@@ -4518,6 +4537,7 @@ export type TestState = components['schemas']['TestState'];
 export type Thread = components['schemas']['Thread'];
 export type ThreadList = components['schemas']['ThreadList'];
 export type TodoItem = components['schemas']['TodoItem'];
+export type TodosSet = components['schemas']['TodosSet'];
 export type TransactionDetail = components['schemas']['TransactionDetail'];
 export type TransactionDiff = components['schemas']['TransactionDiff'];
 export type TransactionEntry = components['schemas']['TransactionEntry'];

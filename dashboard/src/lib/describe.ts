@@ -89,6 +89,10 @@ export function describe(event: WorkflowEvent): Line {
     }
     case "constraint_pinned":
       return line("Rule pinned", entry.text);
+    case "todos_set": {
+      const open = entry.todos.filter((todo) => todo.status !== "completed").length;
+      return line("Task list recorded", `${open} of ${entry.todos.length} open`);
+    }
     case "pause_requested":
       return line("Pause requested", entry.reason ?? TRIGGERS[entry.trigger], "warn");
     case "workflow_paused":

@@ -23,6 +23,7 @@ from holdfast.base.errors import (
     require_installed,
 )
 from holdfast.cli import common
+from holdfast.model.message import TodoItem
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -38,6 +39,7 @@ _MOST_CHARACTERS = 9_500
 _LONGEST_ENTRY = 600
 _LONGEST_TEXT = 8_000
 _MOST_ENTRIES = 50
+_MOST_TODOS = 200
 _INSTRUCTIONS = (
     "Holdfast keeps this work alive across sessions. Ask `status` or `context` when you need what an earlier "
     "session did; record a decision or a constraint the moment the user settles it, and the handover before "
@@ -158,16 +160,34 @@ def _shortened(entry: Any) -> Any:
     return entry if len(text) <= _LONGEST_ENTRY else text[:_LONGEST_ENTRY] + "…"
 
 
+def threads() -> dict[str, Any]:
+    """The open pieces of work in this folder; `context` with its snapshot gives the handover of one."""
+    from holdfast.sessions.threads import threads_in
+
+    current = common.settings()
+    with common.store_for(current) as store:
+        opened = [one for one in threads_in(store, current.worktree) if one.is_open]
+    shown = [
+        {"title": one.title, "state": one.state, "branch": one.branch, "snapshot": one.snapshot_id}
+        for one in opened[:_MOST_ENTRIES]
+    ]
+    return {"threads": shown, "more": len(opened) - len(shown)}
+
+
 def undo_preview(transaction: str = "last") -> dict[str, Any]:
     """Which files an undo of a recorded turn would change. Nothing is undone: that is the user's to do."""
     from holdfast.undo.state import told
     from holdfast.undo.transactions import SideCar
 
     with SideCar(common.settings().project) as sidecar:
-        known = sidecar.transactions()
-        if transaction == "last" and not known:
-            raise NotFoundError("no session has changed files here yet")
-        found = known[0] if transaction == "last" else sidecar.transaction(transaction)
+        # The turn that asks is a transaction, too, and has most likely changed nothing so far.
+        found = (
+            next((one for one in sidecar.transactions() if one.changes), None)
+            if transaction == "last"
+            else sidecar.transaction(transaction)
+        )
+    if found is None:
+        raise NotFoundError("no session has changed files here yet")
     paths = told(change.path for entry in found.changes for change in entry.changes)
     files = {
         change.path: "in doubt: left alone" if entry.doubt else "restored" if change.before else "removed"
@@ -214,8 +234,19 @@ def record_constraint(text: str) -> dict[str, str]:
     return _record(ConstraintPinned(text=_given("text", text)))
 
 
+def set_todos(todos: list[TodoItem]) -> dict[str, Any]:
+    """Record the whole task list as it is now; it replaces the one before, and a snapshot holds it."""
+    from holdfast.model.entry import TodosSet
+
+    if len(todos) > _MOST_TODOS:
+        raise InvalidInputError(f"{len(todos):,} todos; at most {_MOST_TODOS} are kept")
+    items = tuple(TodoItem(_given("text", one.text), one.status) for one in todos)
+    return {**_record(TodosSet(todos=items)), "open": sum(one.status != "completed" for one in items)}
+
+
 def record_handover(text: str) -> dict[str, str]:
     """Record your handover: goal, what is done, what was decided, the next step. A snapshot holds it."""
+    from holdfast.cli.quiet import note_handover, session_at_work
     from holdfast.sessions.pause import SessionPauseManager
     from holdfast.sessions.winddown import IncrementalPauseManager
 
@@ -226,6 +257,9 @@ def record_handover(text: str) -> dict[str, str]:
             "this session executes a task of a workflow, whose runner asks for a handover before it pauses",
             hint="say it in your answer",
         )
+    session = session_at_work(current)
+    if session and note_handover(current, session, handover):
+        return {"recorded": f"for session {session}"}
     winding = IncrementalPauseManager(settings=current)
     if winding.is_pause_active():
         newest = winding.get_recorded_actions()[-1]
@@ -240,12 +274,33 @@ def request_pause(reason: str) -> dict[str, str]:
     from holdfast.sessions.pause import SessionPauseManager
 
     current = _trusted()
+    why = _given("reason", reason)
     with common.service_for(current) as service:
         workflow = service.of_worktree(current.worktree, ACTIVE)
         if workflow is not None and workflow.run_id is not None:
-            service.pause_workflow(workflow.id, _given("reason", reason), wait=False)
+            service.pause_workflow(workflow.id, why, wait=False)
             return {"pausing": workflow.id}
-    return {"snapshot": SessionPauseManager(settings=current).create_pause_session(_given("reason", reason))}
+    name = _snapshot_of_session(current, why)
+    return {"snapshot": name or SessionPauseManager(settings=current).create_pause_session(why)}
+
+
+def _snapshot_of_session(current: Settings, reason: str) -> str:
+    """Of the agent session that asks, if its hooks have recorded it: that is part of its thread."""
+    from holdfast.cli.quiet import session_at_work
+    from holdfast.hooks.background_tasks import SessionWork, settle
+    from holdfast.hooks.fast.notes import read
+    from holdfast.project import formats
+
+    session = session_at_work(current)
+    if session is None:
+        return ""
+    who = formats.parse_who(read(SessionWork("", session, str(current.project)).note(formats.WHO), 8192))
+    if who is None:
+        return ""
+    agent, _, transcript, *_ = who
+    work = SessionWork(agent, session, str(current.project), reason)
+    settle(work, "asked", transcript)
+    return work.settled[0]
 
 
 _OWN_WORKFLOW = "HOLDFAST_WORKFLOW"
@@ -295,9 +350,11 @@ TOOLS: tuple[Callable[..., Any], ...] = (
     status,
     context,
     history,
+    threads,
     undo_preview,
     record_decision,
     record_constraint,
+    set_todos,
     record_handover,
     request_pause,
 )

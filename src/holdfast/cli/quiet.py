@@ -215,11 +215,8 @@ def handover(file: Path | None, session_id: str | None, as_json: bool) -> None:
 
     current = common.settings()
     words, _ = redact(_words(file))
-    session = session_id or current_session() or _only_live_session(current)
-    folder = current.layout.state / formats.HOOKS / file_name_for(session) if session else None
-    if folder is not None and folder.is_dir():
-        prompts = read_note(str(folder / formats.PROMPTS), 32) or b"0"
-        replace_file(folder / formats.HANDOVER, prompts.strip() + b"\n" + words.encode())
+    session = session_id or session_at_work(current)
+    if session and note_handover(current, session, words):
         common.tell(as_json, {"session_id": session}, f"✓ Handover noted for session {session}")
     elif session_id:
         raise InvalidInputError(
@@ -228,6 +225,16 @@ def handover(file: Path | None, session_id: str | None, as_json: bool) -> None:
     else:
         name = _add_to_latest(current, words)
         common.tell(as_json, {"session_id": name}, f"✓ Handover added to {name}")
+
+
+def note_handover(current: Settings, session: str, words: str) -> bool:
+    """Keep the words for that session's next snapshot; False where no hooks have recorded it here."""
+    folder = current.layout.state / formats.HOOKS / file_name_for(session)
+    if not folder.is_dir():
+        return False
+    prompts = read_note(str(folder / formats.PROMPTS), 32) or b"0"
+    replace_file(folder / formats.HANDOVER, prompts.strip() + b"\n" + words.encode())
+    return True
 
 
 def _words(file: Path | None) -> str:
@@ -246,8 +253,10 @@ def _words(file: Path | None) -> str:
     return words
 
 
-def _only_live_session(current: Settings) -> str | None:
-    """The one agent session that is at work in this folder, where its agent does not name it."""
+def session_at_work(current: Settings) -> str | None:
+    """The agent session that we belong to: as its agent names it, else the only one alive in this folder."""
+    if session := current_session():
+        return session
     found = live_sessions(str(current.layout.state))
     return found[0] if len(found) == 1 else None
 

@@ -6,6 +6,7 @@ import re
 from collections import deque
 from collections.abc import Iterable
 from dataclasses import replace
+from typing import cast
 
 from holdfast.base.text import unglued
 from holdfast.findings.rules.actions import Action, action_of, is_absolute, step_of
@@ -81,8 +82,9 @@ class _Gatherer:
         if message.compaction:
             self._compacted(message)
             return
-        if message.todos is not None:
-            self._todos = message.todos
+        todos = message.todos if message.todos is not None else _recorded_todos(message.tool_calls)
+        if todos is not None:
+            self._todos = todos
             self._todos_index = index
         for result in message.tool_results:
             self._result(index, result, message.subagent is not None)
@@ -259,6 +261,23 @@ class _Gatherer:
             todos_index=self._todos_index,
             stop=self._stopping.found(),
         )
+
+
+_STATUSES = ("pending", "in_progress", "completed")
+
+
+def _recorded_todos(calls: Iterable[ToolCall]) -> tuple[TodoItem, ...] | None:
+    """The list that was given to Holdfast's own tool, however the agent calls that."""
+    given = next((call.arguments.get("todos") for call in calls if call.name.endswith("set_todos")), None)
+    if not isinstance(given, list):
+        return None
+    found: list[TodoItem] = []
+    for one in cast("list[object]", given):
+        entry = cast("dict[str, object]", one) if isinstance(one, dict) else {}
+        text, status = entry.get("text"), entry.get("status")
+        if isinstance(text, str) and text.strip() and status in _STATUSES:
+            found.append(TodoItem(text.strip(), status))
+    return tuple(found)
 
 
 def _edit(index: int, action: Action) -> Edit:

@@ -37,6 +37,7 @@ _CAUSES: dict[str, tuple[Trigger, str]] = {
     "compacted": ("exhaustion", "the agent compacted its conversation"),
     "exhaustion": ("exhaustion", "the context window was nearly full"),
     "end": ("pause", "the agent session ended"),
+    "asked": ("pause", "the agent asked for a pause"),
     "handoff": ("pause", "the work is handed over to another agent"),
     "crash": ("crash", "the agent was killed"),
 }
@@ -51,7 +52,9 @@ _LARGE = 512 * 1024
 class SessionWork:
     """One agent session in one project."""
 
-    def __init__(self, agent: str, session: str, project: str) -> None:
+    def __init__(self, agent: str, session: str, project: str, reason: str = "") -> None:
+        self.reason = reason
+        """Why it is to be settled, where somebody said that."""
         self.agent = agent
         self.session = session
         self.project = Path(project)
@@ -66,6 +69,10 @@ class SessionWork:
     def settled(self) -> tuple[str, str, str]:
         """The snapshot that was made of it, after how many prompts, and why; empty where there is none."""
         return formats.parse_settled(notes.read(self.note(formats.SETTLED)))
+
+    def cause(self, name: str) -> tuple[Trigger, str]:
+        trigger, reason = _CAUSES[name]
+        return trigger, self.reason or reason
 
     def settings(self) -> Settings:
         try:
@@ -196,7 +203,7 @@ def _finalised(
     notes.remove(work.note(formats.WINDING))
     if name is None:
         return None
-    trigger, reason = _CAUSES[cause]
+    trigger, reason = work.cause(cause)
     kind = "exhaustion" if cause != "crash" else trigger
     path = manager.finalize_pause(trigger=kind, reason=reason, at=_moment(at))
     return path.stem if path else None
@@ -291,7 +298,7 @@ def _paused(
     from holdfast.model.usage import UsageMetrics
     from holdfast.sessions.transitions import Facts
 
-    trigger, reason = _CAUSES[cause]
+    trigger, reason = work.cause(cause)
     counts = formats.parse_usage_note(notes.read(work.note(formats.USAGE)))
     usage = None
     if counts and counts[2]:

@@ -13,6 +13,7 @@ from pydantic import AwareDatetime, ConfigDict, Field, TypeAdapter
 
 from holdfast.model.base import Value
 from holdfast.model.findings import Decision, ErrorRecord, ReviewerFeedback, TestState
+from holdfast.model.message import TodoItem
 from holdfast.model.policy import Trigger
 from holdfast.model.task import TaskDAG
 from holdfast.model.usage import UsageMetrics
@@ -151,6 +152,13 @@ class ConstraintPinned(Value):
     text: str = Field(min_length=1)
 
 
+class TodosSet(Value):
+    """The whole list as the agent told it; the newest one since the last pause applies."""
+
+    type: Literal["todos_set"] = "todos_set"
+    todos: tuple[TodoItem, ...]
+
+
 class PauseRequested(Value):
     type: Literal["pause_requested"] = "pause_requested"
     trigger: Trigger
@@ -243,6 +251,7 @@ AnyEntry = Annotated[
     | TestsRun
     | UsageReported
     | ConstraintPinned
+    | TodosSet
     | PauseRequested
     | WorkflowPaused
     | WorkflowResumed

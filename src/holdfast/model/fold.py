@@ -12,6 +12,7 @@ from typing import Any
 
 from holdfast.model import entry as e
 from holdfast.model.findings import Decision, ErrorRecord, ReviewerFeedback, TestState
+from holdfast.model.message import TodoItem
 from holdfast.model.snapshot import SessionSnapshot
 from holdfast.model.statuses import TaskProgress
 from holdfast.model.task import TaskDAG
@@ -36,6 +37,7 @@ class SessionFold(TaskProgress):
     feedback: dict[str, ReviewerFeedback] = field(default_factory=dict[str, ReviewerFeedback])
     test_state: TestState | None = None
     constraints: dict[str, None] = field(default_factory=dict[str, None])
+    todos: tuple[TodoItem, ...] = ()
     usage: UsageMetrics = field(default_factory=UsageMetrics)
     agent_session: e.AgentSessionReported | None = None
     work: e.WorkCommitted | None = None
@@ -127,6 +129,10 @@ def _constraint(state: SessionFold, entry: e.ConstraintPinned) -> None:
     state.constraints[entry.text] = None
 
 
+def _todos(state: SessionFold, entry: e.TodosSet) -> None:
+    state.todos = entry.todos
+
+
 def _approved(state: SessionFold, entry: e.TaskApproved) -> None:
     state.change(entry.task_id, approval=False)  # nothing is left to be asked
 
@@ -161,5 +167,6 @@ _EFFECTS: dict[type[Any], Callable[[SessionFold, Any], None]] = {
     e.TestsRun: _tests,
     e.UsageReported: _usage,
     e.ConstraintPinned: _constraint,
+    e.TodosSet: _todos,
     e.WorkflowResumed: _resumed,
 }

@@ -12,6 +12,7 @@ from holdfast.model.entry import AgentSessionReported, WorkCommitted
 from holdfast.model.findings import Decision, ErrorRecord, ReviewerFeedback, TestState
 from holdfast.model.gathered import Gathered
 from holdfast.model.git import GitState
+from holdfast.model.message import TodoItem
 from holdfast.model.policy import Trigger
 from holdfast.model.task import REMAINING, TaskDAG
 from holdfast.model.usage import Fidelity, UsageMetrics
@@ -89,6 +90,8 @@ class SessionSnapshot(Value):
     reviewer_feedback: tuple[ReviewerFeedback, ...] | None = None
     test_state: TestState | None = None
     constraints: tuple[str, ...] = Field(default=(), description="The user's standing rules, verbatim")
+
+    todos: tuple[TodoItem, ...] = Field(default=(), description="The list that the agent recorded, if any")
 
     worked: bool = Field(default=True, description="False if the session produced nothing worth resuming")
     usage: UsageMetrics = UsageMetrics()

@@ -150,7 +150,7 @@ def gathered_from(snapshot: SessionSnapshot, issue: Issue | None, drift: Iterabl
         drift=tuple(drift),
         next_task=_next_task(snapshot),
         cwd=base.cwd or (git.worktree if git else None),
-        todos=tuple(map(_todo, snapshot.task_dag.tasks)) or base.todos,
+        todos=tuple(map(_todo, snapshot.task_dag.tasks)) or base.todos or snapshot.todos,
         choices=_merged_choices(base.choices, snapshot.decisions),
         failures=_merged_failures(base.failures, snapshot.errors),
         git=_git(base.git, git),

@@ -229,7 +229,7 @@ def history_data(snapshot: SessionSnapshot, category: str, actions: Iterable[str
             "files": document["files"],
             **_part(gathered, "git"),
         },
-        "tasks": lambda: document["task_dag"]["tasks"] or gathered.get("todos", []),
+        "tasks": lambda: document["task_dag"]["tasks"] or gathered.get("todos") or document["todos"],
         "tests": lambda: document["test_state"],
         "journal": lambda: {
             "actions": [json.loads(line) for line in actions],

@@ -284,6 +284,7 @@ def prepare_pause(workflow: Workflow, fold: SessionFold, facts: Facts, now: date
         reviewer_feedback=tuple(fold.feedback.values()) or None,
         test_state=fold.test_state,
         constraints=tuple(fold.constraints),
+        todos=fold.todos,
         worked=facts.worked,
         usage=facts.usage or fold.usage,
         incremental_pause=facts.incremental_pause,

@@ -39,13 +39,15 @@ def _response(exchange: Exchange) -> list[dict[str, Any]]:
         content = [{"type": "output_text", "text": turn.text, "annotations": []}]
         items.append({"type": "message", "id": f"msg_{number}", "role": "assistant", "content": content})
     for index, one in enumerate(turn.calls):
+        namespace, _, name = one.tool.rpartition("/")
         items.append(
             {
                 "type": "function_call",
                 "id": f"fc_{number}_{index}",
                 "call_id": f"call_{number:03d}_{index}",
-                "name": one.tool,
+                "name": name,
                 "arguments": json.dumps(one.arguments),
+                **({"namespace": namespace} if namespace else {}),
             }
         )
     head = {"id": f"resp_{number}", "object": "response"}

@@ -339,7 +339,7 @@ def test_every_agent_gets_the_commands_in_its_own_format(agent: str, tmp_path: P
     assert [path for path in tmp_path.rglob("*") if path.is_file()] == []
 
 
-def test_three_agents_get_the_tools(tmp_path: Path) -> None:
+def test_every_agent_gets_the_tools(tmp_path: Path) -> None:
     for agent in AGENTS:
         _install(agent, tmp_path)
     words = [sys.executable, "-P", "-m", "holdfast", "mcp"]
@@ -348,6 +348,8 @@ def test_three_agents_get_the_tools(tmp_path: Path) -> None:
     gemini = json.loads((tmp_path / ".gemini/settings.json").read_text())
     for servers in (plugin["mcpServers"], codex, gemini["mcpServers"]):
         assert [servers["holdfast"]["command"], *servers["holdfast"]["args"]] == words
+    opencode = (tmp_path / ".config/opencode/plugin/holdfast.js").read_text()
+    assert f"const MCP = {json.dumps(words)}" in opencode
 
 
 @pytest.mark.parametrize(

@@ -177,7 +177,8 @@ class OpenCode:
 
     def install(self, target: Target) -> InstallPlan:
         texts = {_plugin_file(target): plugin_text(), **_opencode_commands(target)}
-        return InstallPlan(tuple(files.plan_install(path, text) for path, text in texts.items()))
+        notes = () if mcp_is_there() else (WITHOUT_MCP,)
+        return InstallPlan(tuple(files.plan_install(path, text) for path, text in texts.items()), notes)
 
     def uninstall(self, target: Target) -> InstallPlan:
         plugin = _plugin_file(target)
@@ -203,6 +204,8 @@ def plugin_text() -> str:
         for event in EVENTS["opencode"]
     }
     body = _OPENCODE_TEMPLATE.read_text(encoding="utf-8")
+    server = [*program_words(), "mcp"] if mcp_is_there() else None
+    body = body.replace("const MCP = null", f"const MCP = {json.dumps(server)}")
     return body.replace("const EVENTS = {}", f"const EVENTS = {json.dumps(events, indent=2)}")
 
 

@@ -3,8 +3,12 @@
 // Holdfast in OpenCode: each event becomes one run of Holdfast's hook program, which answers
 // {context?, deny?, stop?, notice?}. A program that fails or hangs never holds OpenCode up.
 import { spawn, spawnSync } from "node:child_process"
+import { readdirSync, readFileSync, rmSync } from "node:fs"
+import { homedir } from "node:os"
+import { join } from "node:path"
 
 const EVENTS = {}
+const MCP = null // the command that serves Holdfast's tools, where they are installed
 
 // One process an event: the payload goes in, an answer comes out; anything else reads as no answer.
 function ask(event, payload) {
@@ -40,6 +44,21 @@ function limitsOf({ context, input, output }) {
   const reserved = Math.min(output || 32000, 32000)
   const compact_at = input ? input - Math.min(reserved, 20000) : context - reserved
   return { context_window: context, compact_at: compact_at > 0 ? compact_at : undefined }
+}
+
+// With an MCP server, OpenCode looks for its plugin package once more while it ends. Where the registry does not
+// answer in time it ends with the lock of that in hand, and its next start waits a minute for nobody.
+function dropOwnLocks() {
+  const folder = join(process.env.XDG_STATE_HOME || join(homedir(), ".local", "state"), "opencode", "locks")
+  try {
+    for (const name of readdirSync(folder)) {
+      const lock = join(folder, name)
+      try {
+        const { pid } = JSON.parse(readFileSync(join(lock, "meta.json"), "utf8"))
+        if (pid === process.pid) rmSync(lock, { recursive: true, force: true })
+      } catch {} // another one's, or just being made
+    }
+  } catch {} // there are none
 }
 
 export const Holdfast = async ({ client, directory }) => {
@@ -94,9 +113,17 @@ export const Holdfast = async ({ client, directory }) => {
       const input = JSON.stringify(about(sessionID, { reason: "exit" }))
       spawnSync(command[0], command.slice(1), { input, stdio: ["pipe", "ignore", "ignore"], timeout: 3000 })
     }
+    dropOwnLocks()
   })
 
   return {
+    // An entry of the user's own stays.
+    config: async (config) => {
+      if (MCP && !config.mcp?.holdfast) {
+        config.mcp = { ...config.mcp, holdfast: { type: "local", command: MCP, enabled: true } }
+      }
+    },
+
     event: async ({ event }) => {
       const sessionID = event.properties?.sessionID ?? event.properties?.info?.id
       if (helpers.has(sessionID)) return
