@@ -596,3 +596,14 @@ def test_a_handoff_hands_over_the_work_and_not_the_question_after_it(session: Ag
     short = json.loads(priced)
     assert short["fidelity"]["characters"] <= 1_000
     assert short["cost"]["dollars"] > 0
+
+
+def test_a_conversation_that_opencode_continues_is_at_work_again(session: AgentSession) -> None:
+    """It tells of no start then: only a prompt comes."""
+    opencode = next_session(session, "opencode")
+    opencode.fire("session.created")
+    opencode.fire("chat.message", prompt="Begin")
+    opencode.fire("session.deleted", reason="exit")
+    assert (opencode.notes / "ended").exists()
+    opencode.fire("chat.message", prompt="Go on")
+    assert not (opencode.notes / "ended").exists()

@@ -48,7 +48,9 @@ def _detach(event: AgentEvent, task: str, *words: str, holding: str = "") -> Non
 
 def presence(event: AgentEvent, answer: HookAnswer) -> None:  # noqa: ARG001
     """Record which process runs this session, so that a later one can tell whether it ended or was killed."""
-    if event.moment != "start" and os.path.exists(event.note(formats.WHO)):
+    # OpenCode tells of no start where a session is continued.
+    goes_on = event.moment == "prompt" and os.path.exists(event.note(formats.ENDED))
+    if event.moment != "start" and not goes_on and os.path.exists(event.note(formats.WHO)):
         return
     notes.ensure_folder(event.folder)
     notes.remove(event.note(formats.ENDED))
