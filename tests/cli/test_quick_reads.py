@@ -16,14 +16,14 @@ from hypothesis import strategies as st
 
 from holdfast.base.process import identify, machine
 from holdfast.cli.context import read_lines, stored_lines
-from holdfast.cli.status import stored_standing
+from holdfast.cli.status import stored_standing, stored_waiting_plan
 from holdfast.model.entry import Entry, TaskFinished, TaskStarted, WorkflowCreated, WorkflowResumed
 from holdfast.model.fold import SessionFold
 from holdfast.model.snapshot import SessionSnapshot
 from holdfast.model.statuses import Lease
 from holdfast.model.task import Task, TaskDAG
 from holdfast.model.workflow import Issue, Workflow
-from holdfast.sessions.standing import read_standing
+from holdfast.sessions.standing import read_standing, read_waiting_plan
 from holdfast.store.reader import NotPlainError, open_reader
 from holdfast.store.sql import SqlStore
 from model.strategies import PLAN, entries, workflows
@@ -58,12 +58,14 @@ def same(store: SqlStore, worktree: str | None = None, workflow_id: str | None =
     with open_reader(store.database) as reader:
         quick = {
             "standing": read_standing(reader, worktree or "", workflow_id),
+            "plan": read_waiting_plan(reader, worktree or ""),
             "workflows": reader.workflows(worktree, limit=100),
             "snapshots": read_lines(reader, worktree, workflow_id),
         }
     found = store.workflows(worktree=worktree)
     whole = {
         "standing": stored_standing(store, worktree or "", workflow_id),
+        "plan": stored_waiting_plan(store, worktree or ""),
         "workflows": [flow.model_dump(mode="json") for flow in found],
         "snapshots": stored_lines(store, worktree, workflow_id),
     }
@@ -145,7 +147,12 @@ def test_a_claim_whose_process_runs(sqlite_store: SqlStore) -> None:
 
 
 def test_an_empty_database(sqlite_store: SqlStore) -> None:
-    assert same(sqlite_store, "/nowhere") == {"standing": None, "workflows": [], "snapshots": []}
+    assert same(sqlite_store, "/nowhere") == {
+        "standing": None,
+        "plan": None,
+        "workflows": [],
+        "snapshots": [],
+    }
 
 
 def test_the_active_one_of_a_folder_comes_first(sqlite_store: SqlStore) -> None:

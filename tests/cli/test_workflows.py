@@ -192,6 +192,57 @@ def test_a_failed_task_is_tried_again(place: Place, plan: Callable[..., Path]) -
     assert log(place) == ["a", "c"]
 
 
+def _wind_down(place: Place) -> str:
+    """Its session's name."""
+    place.ok("winddown", "start", "--percent", "0.9")
+    said = ("assistant_response", "--data", '{"summary": "looked around"}')
+    place.ok("winddown", "append", *said, "--percent", "0.9")
+    place.ok("winddown", "finalize", "-r", "full")
+    return place.json("status")["workflow"]["latest_snapshot"]
+
+
+def test_work_without_a_plan_hides_no_failed_plan(place: Place, plan: Callable[..., Path]) -> None:
+    place.run("run", plan("echo a >> log", "test -e ok"))
+    failed = place.json("status")["workflow"]["id"]
+    _wind_down(place)
+    told = place.json("status")
+    assert (told["workflow"]["id"] != failed, told["plan"]["id"]) == (True, failed)
+    status = place.ok("status").out
+    assert f"({told['workflow']['id']})\n" in status
+    assert f"Plan:      Demo  ({failed})\n" in status
+    assert f"try again: holdfast retry --workflow {failed}\n" in status
+    assert "Failed:    t2 (attempt 1): exit code 1" in status
+    assert place.json("status", failed)["plan"] is None
+    place.run("skip", "t9").failed(1, error="has no task 't9'")
+    again = place.run("resume")
+    assert (again.code, "failed: task t2: exit code 1" in again.err) == (1, True)
+    newest = _wind_down(place)
+    again = place.run("resume")
+    assert f"{failed} is the plan of this folder" in again.err
+    assert f"`holdfast resume {newest}` takes the newest of it" in again.err
+    (place.project / "ok").touch()
+    assert place.run("retry").out.startswith("✓ Retrying what failed")
+    assert log(place) == ["a"]
+
+
+def test_a_plan_completed_later_leaves_a_failed_one_named(place: Place, plan: Callable[..., Path]) -> None:
+    place.run("run", plan("test -e ok"))
+    failed = place.json("status")["workflow"]["id"]
+    place.ok("run", plan("echo b >> log"))
+    assert place.json("status")["plan"] is None
+    for command in ("resume", "retry"):
+        hint = f"`holdfast resume {failed}` retries the plan that failed before"
+        place.run(command).failed(1, error="No paused workflow in current directory", hint=hint)
+
+
+def test_work_without_a_plan_hides_no_paused_plan(place: Place, plan: Callable[..., Path]) -> None:
+    place.ok("run", plan("echo a >> log", "echo b >> log"), "--pause-every", "1")
+    paused = place.json("status")["workflow"]["id"]
+    _wind_down(place)
+    assert f"continue: holdfast resume {paused}\n" in place.ok("status").out
+    assert (place.run("resume").code, log(place)) == (0, ["a", "b"])
+
+
 def test_the_last_lines_of_output_and_a_retry(place: Place, plan: Callable[..., Path]) -> None:
     place.run("run", plan("seq 1 20; test -e ok", "echo b >> log"))
     told = place.ok("status").out
@@ -313,8 +364,9 @@ def test_a_failed_one_stands_in_nobodys_way(place: Place, plan: Callable[..., Pa
     assert (refused.code, "another workflow is active" in refused.err) == (3, True)
     (place.project / "go").touch()
     assert result_of(running).code == 0
-    place.run("resume").failed(1, error="No paused workflow in current directory", hint="list")
+    place.run("resume").failed(1, error="No paused workflow in current directory", hint=old)
     place.ok("cancel", old)
+    place.run("resume").failed(1, error="No paused workflow in current directory", hint="list")
     place.run("resume", old).failed(1, error="is cancelled and cannot become in_progress")
 
 

@@ -292,9 +292,12 @@ def _name_the_other(service: common.Service, current: Settings, workflow: Workfl
     from holdfast.model.workflow import OPEN
 
     newest = next(iter(service.workflows(worktree=current.worktree, statuses=OPEN, limit=1)), workflow)
-    if newest.id != workflow.id:
+    latest = service.store.latest_snapshot(newest.id)
+    if newest.id != workflow.id and latest is not None and newest.updated_at > workflow.updated_at:
+        other = newest.id if service.tasks(newest.id).tasks else latest.session_id
         click.echo(
-            f"{workflow.id} is the plan of this folder; `holdfast threads` lists what was worked on since",
+            f"{workflow.id} is the plan of this folder; `holdfast threads` lists what was worked on since, "
+            f"`holdfast resume {other}` takes the newest of it",
             err=True,
         )
 
@@ -350,16 +353,37 @@ def _with_consent(resume: Callable[..., _T], accept_commands: bool) -> _T:
         return resume(accept_commands=True)
 
 
-def _chosen(service: common.Service, current: Settings, workflow_id: str | None) -> Workflow:
+def _chosen(
+    service: common.Service, current: Settings, workflow_id: str | None, *, needs_plan: bool = False
+) -> Workflow:
     from holdfast.cli.running import chosen_workflow
-    from holdfast.model.workflow import OPEN, VALID_TRANSITIONS
+    from holdfast.model.workflow import ACTIVE, OPEN
 
-    if workflow_id is None:
-        # A failed one is meant while nothing came after it: later it may long be done in another way.
-        newest = service.of_worktree(current.worktree, frozenset(VALID_TRANSITIONS))
-        workflow_id = newest.id if newest and newest.status == "failed" else None
-    workflow = chosen_workflow(service, current, workflow_id, "paused", OPEN)
+    plan = None if workflow_id else _waiting_plan(service, current)
+    try:
+        open_ones = ACTIVE if needs_plan else OPEN
+        workflow = plan or chosen_workflow(service, current, workflow_id, "paused", open_ones)
+    except NotFoundError as error:
+        failed = None if workflow_id else _waiting_plan(service, current, despite_later=True)
+        if failed is None:
+            raise
+        named = f"`holdfast resume {failed.id}` retries the plan that failed before: {failed.issue.title}"
+        raise NotFoundError(error.message, hint=named) from None
     return service.resumable(workflow.id)
+
+
+def _waiting_plan(
+    service: common.Service, current: Settings, *, despite_later: bool = False
+) -> Workflow | None:
+    from holdfast.sessions.standing import LOOKED_AT, waiting_plan
+
+    found = service.workflows(worktree=current.worktree, limit=LOOKED_AT)
+    return waiting_plan(
+        found,
+        lambda flow: flow.status,
+        lambda flow: bool(service.tasks(flow.id).tasks),
+        despite_later=despite_later,
+    )
 
 
 def _snapshot(service: common.Service, current: Settings, name: str | None) -> str | None:
@@ -460,7 +484,7 @@ def retry_command(
 
     current = common.settings()
     with common.starting(current, detach=detach) as (service, here):
-        workflow = _chosen(service, current, workflow_id)
+        workflow = _chosen(service, current, workflow_id, needs_plan=True)
         claim = here.claim if here else None
         resumed = service.retry(workflow.id, task_id, message=message, claim=claim)
         for sentence in resumed.drift:
@@ -494,7 +518,7 @@ def skip_command(
     with common.starting(current, detach=detach) as (service, here):
         if workflow_id is None:
             waiting = service.of_worktree(current.worktree, frozenset({"blocked"}))
-            workflow_id = (waiting or _chosen(service, current, None)).id
+            workflow_id = (waiting or _chosen(service, current, None, needs_plan=True)).id
         workflow = service.skip(workflow_id, task_id, reason, claim=here.claim if here else None)
         said = f"✓ Skipped task {task_id}"
         return run_or_leave(service, here, workflow, said, _answer(workflow), as_json=as_json)

@@ -120,13 +120,13 @@ def status() -> dict[str, Any]:
     from holdfast.cli.status import status_report
 
     report = status_report(common.settings(), None)
-    workflow = report["workflow"]
-    if workflow:
-        kept = ("id", "status", "pause_reason", "latest_snapshot", "tasks_completed", "tasks_remaining")
-        report["workflow"] = {
-            "title": workflow["issue"]["title"],
-            **{name: workflow[name] for name in kept if workflow.get(name) is not None},
-        }
+    kept = ("id", "status", "pause_reason", "latest_snapshot", "tasks_completed", "tasks_remaining")
+    for which in ("workflow", "plan"):
+        if workflow := report[which]:
+            report[which] = {
+                "title": workflow["issue"]["title"],
+                **{name: workflow[name] for name in kept if workflow.get(name) is not None},
+            }
     report["usage"] = report["usage"][-3:]
     return {name: value for name, value in report.items() if value}
 

@@ -51,32 +51,47 @@ def status_command(workflow_id: str | None, as_json: bool) -> None:
 def status_report(current: Settings, workflow_id: str | None) -> dict[str, Any]:
     return {
         "project": current.worktree,
-        "workflow": _workflow(current, workflow_id),
+        **_workflows_here(current, workflow_id),
         "winddown": _winddown(current),
         "usage": _usage(current),
     }
 
 
-def _workflow(current: Settings, workflow_id: str | None) -> dict[str, Any] | None:
-    from holdfast.sessions.standing import read_standing
+def _workflows_here(current: Settings, workflow_id: str | None) -> dict[str, dict[str, Any] | None]:
+    """The named workflow, or the newest one and beside it the plan that waits or failed before it."""
+    from holdfast.sessions.standing import read_standing, read_waiting_plan
 
-    return common.answered(
+    here = current.worktree
+    workflow, plan = common.answered(
         current,
-        lambda reader: read_standing(reader, current.worktree, workflow_id),
-        lambda store: stored_standing(store, current.worktree, workflow_id),
+        lambda reader: (read_standing(reader, here, workflow_id), read_waiting_plan(reader, here)),
+        lambda store: (stored_standing(store, here, workflow_id), stored_waiting_plan(store, here)),
     )
+    is_another = workflow_id is None and workflow and plan and plan["id"] != workflow["id"]
+    return {"workflow": workflow, "plan": plan if is_another else None}
 
 
 def stored_standing(
     store: SqlStore | RemoteStore, worktree: str, workflow_id: str | None
 ) -> dict[str, Any] | None:
     """The same of any store."""
-    from holdfast.sessions.standing import chosen
+    from holdfast.sessions.standing import LOOKED_AT, chosen
 
     if workflow_id is not None:
         return _described(store, store.workflow(workflow_id))
-    workflow = chosen(store.workflows(worktree=worktree, limit=50), lambda flow: flow.status)
+    workflow = chosen(store.workflows(worktree=worktree, limit=LOOKED_AT), lambda flow: flow.status)
     return _described(store, workflow) if workflow else None
+
+
+def stored_waiting_plan(store: SqlStore | RemoteStore, worktree: str) -> dict[str, Any] | None:
+    from holdfast.sessions.standing import LOOKED_AT, waiting_plan
+
+    def has_plan(flow: Workflow) -> bool:
+        return any(line.tasks_completed + line.tasks_remaining for line in store.snapshots(flow.id))
+
+    found = store.workflows(worktree=worktree, limit=LOOKED_AT)
+    plan = waiting_plan(found, lambda flow: flow.status, has_plan)
+    return _described(store, plan) if plan else None
 
 
 def _described(store: SqlStore | RemoteStore, workflow: Workflow) -> dict[str, Any]:
@@ -140,6 +155,8 @@ def _print(report: dict[str, Any]) -> None:
         click.echo("Workflow:  none yet")
     else:
         _print_workflow(workflow)
+    if report["plan"]:
+        _print_workflow(report["plan"], "Plan:")
     winddown = report["winddown"]
     if winddown:
         click.echo(f"Wind-down: {winddown['session_id']}, {counted(winddown['action_count'], 'action')}")
@@ -155,8 +172,8 @@ def _print(report: dict[str, Any]) -> None:
         click.echo(f"Start with: {common.FIRST_STEP}")
 
 
-def _print_workflow(workflow: dict[str, Any]) -> None:
-    click.echo(f"Workflow:  {workflow['issue']['title']}  ({workflow['id']})")
+def _print_workflow(workflow: dict[str, Any], label: str = "Workflow:") -> None:
+    click.echo(f"{label:10} {workflow['issue']['title']}  ({workflow['id']})")
     click.echo(f"Status:    {_status_line(workflow)}")
     if workflow["latest_snapshot"]:
         click.echo(f"Snapshot:  {workflow['latest_snapshot']}  (session {workflow['session_count']})")
@@ -171,6 +188,8 @@ def _print_workflow(workflow: dict[str, Any]) -> None:
         click.echo(f"Running:   {workflow['current_task_id']}")
     if workflow["status"] == "failed":
         _print_ways_on(workflow)
+    elif workflow["status"] == "paused" and workflow["tasks_remaining"]:
+        click.echo(f"           continue: holdfast resume {workflow['id']}")
     if workflow["abandoned"]:
         click.echo(f"           it does not seem to be running: holdfast resume {workflow['id']}")
 

@@ -25,10 +25,37 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
+LOOKED_AT = 50
+"""Newest workflows of a folder, of which one is chosen."""
+
 
 def chosen(found: Sequence[T], status: Callable[[T], str]) -> T | None:
     """The active workflow among those of a folder, else the one changed last."""
     return next((flow for flow in found if status(flow) in ACTIVE), found[0] if found else None)
+
+
+def waiting_plan(
+    found: Iterable[T],
+    status: Callable[[T], str],
+    has_plan: Callable[[T], bool],
+    *,
+    despite_later: bool = False,
+) -> T | None:
+    """The plan that `resume` means, of a folder's workflows, newest first; none beside an active workflow.
+
+    Sessions and wind-downs hide no plan. A failed one is meant until a later plan completed, which may have
+    done its work in another way; with `despite_later` also then.
+    """
+    known = list(found)
+    if any(status(flow) in ACTIVE for flow in known):
+        return None
+    may_be_done = False
+    for flow in known:
+        is_failed = status(flow) == "failed" and (despite_later or not may_be_done)
+        if is_failed or (status(flow) == "paused" and has_plan(flow)):
+            return flow
+        may_be_done |= status(flow) == "completed"
+    return None
 
 
 def described(
@@ -64,11 +91,23 @@ def described(
 def read_standing(reader: QuickReader, worktree: str, workflow_id: str | None) -> Document | None:
     """What `described` says of the named workflow, or of the one of this folder."""
     if workflow_id is not None:
-        workflow = reader.workflow(workflow_id)
-    else:
-        workflow = chosen(reader.workflows(worktree, limit=50), lambda flow: flow["status"])
-    if workflow is None:
-        return None
+        return _standing(reader, reader.workflow(workflow_id))
+    workflow = chosen(reader.workflows(worktree, limit=LOOKED_AT), lambda flow: flow["status"])
+    return _standing(reader, workflow) if workflow else None
+
+
+def read_waiting_plan(reader: QuickReader, worktree: str) -> Document | None:
+    """What `described` says of the plan that a resume in this folder means."""
+
+    def has_plan(flow: Document) -> bool:
+        lines = reader.snapshots(flow["id"])
+        return any(line["tasks_completed"] + line["tasks_remaining"] for line in lines)
+
+    plan = waiting_plan(reader.workflows(worktree, limit=LOOKED_AT), lambda flow: flow["status"], has_plan)
+    return _standing(reader, plan) if plan else None
+
+
+def _standing(reader: QuickReader, workflow: Document) -> Document:
     fold = _folded(reader, workflow["id"])
     snapshots = reader.snapshots(workflow["id"])
     latest = max(snapshots, key=lambda line: (line["created_at"], line["session_number"]), default=None)
