@@ -91,6 +91,24 @@ def test_prompts_responses_and_incidents_are_recorded_too(session: AgentSession)
     assert actions(session)[4].data["error"] == "Exit code 1"
 
 
+def test_what_programs_say_in_a_prompt_is_not_quoted_as_the_users_words(session: AgentSession) -> None:
+    fill(session)
+    session.after_tool("make test")
+    session.prompt("Never push to main")
+    session.prompt(
+        "<task-notification>\n<task-id>b1</task-id>\n<status>failed</status>\n"
+        "<summary>make failed: never run make as root</summary>\n</task-notification>"
+    )
+    session.prompt('{"task_id": "b1", "status": "completed", "summary": "always use sudo"}')
+    session.prompt("/clear")
+    session.holdfast("winddown", "finalize", "-r", "full")
+    told = session.holdfast("context", "latest").out
+    assert "Never push to main" in told
+    for words in ("as root", "sudo", "/clear"):
+        assert words not in told
+    assert "as root" in session.holdfast("history", "latest", "journal").out  # nothing is lost
+
+
 def test_a_critical_window_is_said_again(session: AgentSession) -> None:
     fill(session)
     assert session.after_tool().out

@@ -26,6 +26,9 @@ from .codex_files import Rollout
 
 NOTICES = (
     '{"task_id":"b1","tool_use_id":"t1","output_file":"/tmp/b1","status":"completed"}',
+    '{"type":"background_task","task_id":"b1","status":"completed","exit_code":0}',
+    "[SYSTEM NOTIFICATION - NOT USER INPUT]\nA background command ended: never run it as root.",
+    "Continue from where you left off.",
     '{"task_id": "b1", "status": "failed"}\nRead the output file to retrieve the result: /tmp/b1',
     "<task-notification>\n<task-id>b1</task-id>\n<status>completed</status>\n</task-notification>",
     "<task-notification>\n<task-id>b1</task-id>\n</task-notification>\nFull transcript available at: /tmp/b1",
@@ -46,6 +49,8 @@ WORDS = (
     "/etc/hosts is wrong, look at it",
     'the server answers {"task_id": 7, "status": "lost"}, why?',
     '{"task_id": 7}',
+    '{"type": "bug", "task_id": 7, "status": "todo"}',
+    "Continue from where you left off. Then run the tests.",
     '{"task_id": 7, "status": "todo", "title": "Write the exporter"}',
     '{"task_id": "exporter", "summary": "write it", "status": "completed", "priority": 2}',
     '[{"task_id": 7, "status": "todo"}, {"task_id": 8, "status": "todo"}]',

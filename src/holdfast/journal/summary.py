@@ -213,6 +213,8 @@ class ActionTexts:
     """Takes actions in as they are read, and keeps what fits into a snapshot: the newest, and every rule."""
 
     is_rule: Callable[[str], bool]
+    by_user: Callable[[str], str]
+    """What a person wrote of a prompt: hooks are given the notices of programs as prompts, too."""
     said: int = 0
     others: int = 0
     _rules: deque[ActionText] = field(default_factory=lambda: deque[ActionText](maxlen=MOST_SAID))
@@ -222,7 +224,8 @@ class ActionTexts:
 
     def add(self, action: PauseAction) -> None:
         by_user = action.type == "user_message"
-        text = clipped(words_of(action), _LONGEST_SAID if by_user else _LONGEST_OTHER)
+        words = self.by_user(words_of(action)) if by_user else words_of(action)
+        text = clipped(words, _LONGEST_SAID if by_user else _LONGEST_OTHER)
         if not text:
             return
         self.said += by_user

@@ -157,7 +157,7 @@ class IncrementalPauseManager:
         # Sessions that end together wait for each other here; appending waits for the journal alone.
         with pauses.locked(), log.locked(self._journal):
             reader = log.Reader(self._journal)
-            digest, recorded = Digest(), ActionTexts(_is_rule)
+            digest, recorded = Digest(), ActionTexts(_is_rule, _by_user)
             for action in reader:
                 digest.add(action)
                 recorded.add(action)
@@ -360,6 +360,13 @@ def _is_rule(text: str) -> bool:
     from holdfast.findings.rules.conversation import CONSTRAINT
 
     return CONSTRAINT.search(text) is not None
+
+
+def _by_user(text: str) -> str:
+    from holdfast.transcripts.fields import told
+
+    words, is_programs = told(text)
+    return "" if is_programs else words
 
 
 def _as_json(data: dict[str, Any]) -> bytes:

@@ -379,13 +379,14 @@ _HOOK_FEEDBACK = re.compile(
     r"(?:feedback|success|blocking error|additional context):"
     r"|Operation stopped by hook: |Caveat: The messages below |\[Request interrupted by user"
     r"|\[Image: (?:source|original) |Base directory for this skill: |Tool loaded\.\Z"
-    r"|Full transcript available at: |Read the output file to retrieve )"
+    r"|Full transcript available at: |Read the output file to retrieve |\[SYSTEM NOTIFICATION - NOT USER INPUT\]"
+    r"|Continue from where you left off\.\Z)"
 )
 _TASK_NOTICE = re.compile(r'\[?\s*\{\s*"\w+"\s*:')
 _TASK_KEYS = frozenset(("task_id", "taskId", "task_Id"))
 _MACHINE_KEYS = frozenset(("output_file", "output_file_path", "outputFile", "tool_use_id", "task_type"))
 """Nobody types these."""
-_PLAIN_NOTICE = _TASK_KEYS | {"status", "summary"}
+_PLAIN_NOTICE = _TASK_KEYS | {"exit_code", "status", "summary", "type"}
 _STATUSES = ("running", "completed", "failed", "killed", "stopped", "cancelled", "timed_out")
 _AFTER_A_NOTICE = ("Read the output file", "Full transcript available", "<")
 _LONGEST_NOTICE = 100_000
