@@ -115,11 +115,12 @@ def test_the_plan_ranks_what_is_missing_and_matters(shop: Place) -> None:
 def test_the_plan_fits_the_terminal(shop: Place) -> None:
     long = shop.project / "src" / ("deep" * 12)
     long.mkdir()
-    (long / "file.py").write_text(f"def {'name' * 20}(): pass\n")
+    (long / "file.py").write_text(f"def {'name' * 20}(): pass\ndef {'関数' * 30}(): pass\n")
     shop.environment["COLUMNS"] = "70"
     code, shown = on_terminal(shop, ["docs", "plan", "src"])
     assert code == 0
-    assert all(len(line) <= 70 for line in shown.splitlines()[:5]), shown
+    assert all(len(line) + sum(one in "関数" for one in line) <= 70 for line in shown.splitlines()[:6]), shown
+    assert "関数…" in shown
     assert "…" in shown
     assert "name" * 20 in shop.ok("docs", "plan", "src").out
 

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import zlib
+from contextlib import suppress
 from importlib import import_module
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -14,9 +17,18 @@ from holdfast.store.encryption import decrypt, encrypt
 
 from .harness import Place
 from .test_own_sessions import MONDAY, own
+from .test_tx import run_tasks
 
 __all__ = ["own"]
 SECRET = {"HOLDFAST_PASSPHRASE": "correct horse"}
+
+
+def content_of(path: Path) -> bytes:
+    """As it is, and as git packs it."""
+    data = path.read_bytes()
+    with suppress(zlib.error):
+        data += zlib.decompress(data)
+    return data
 
 
 def stored(place: Place) -> list[bytes]:
@@ -100,6 +112,10 @@ def test_what_stays_readable_is_named(own: Place) -> None:
     manager = SessionStateManager(own.project)
     state = manager.list_sessions("audit")[0]
     manager.save_session_state(state.changed(config={"word": "planted-word"}), "audit")
+    assert run_tasks(own, "echo planted-word | tee made-by-a-task; rm made-by-a-task").code == 0
+    own.ok("winddown", "start", "--percent", "0.9")
+    note = '{"tool": "Read", "note": "planted-word"}'
+    own.ok("winddown", "append", "tool_call", "--data", note, "--percent", "0.91")
     own.ok("export", "before.holdfast")
     done = own.run("sessions", "encrypt", env=SECRET)
     assert done.code == 0
@@ -110,9 +126,13 @@ def test_what_stays_readable_is_named(own: Place) -> None:
         path
         for folder in (own.project, own.home)
         for path in folder.rglob("*")
-        if path.is_file() and (b"planted-word" in path.read_bytes() or path.suffix == ".holdfast")
+        if path.is_file() and (b"planted-word" in content_of(path) or path.suffix == ".holdfast")
     ]
     assert str(own.project / "before.holdfast") in named
+    named = [name.partition(" (")[0] for name in named]
+    assert own.home / "holdfast.db" in holding
+    assert any("logs" in path.parts for path in holding)
+    assert "" not in named
     assert [path for path in holding if not any(str(path).startswith(name) for name in named)] == []
     own.environment |= SECRET
     own.ok("export", "after.holdfast", "--encrypt")

@@ -7,6 +7,7 @@ import functools
 import json
 import shutil
 import sys
+import unicodedata
 from collections.abc import Callable, Generator, Sequence
 from typing import Any, TextIO, TypeVar
 
@@ -181,21 +182,32 @@ def tell_table(
 def print_table(headings: Sequence[str], rows: Sequence[Sequence[object]], *, fits: bool = False) -> None:
     """Columns as wide as their content; with `fits`, as the terminal has room for."""
     texts = [[_cell(value) for value in row] for row in (headings, *rows)]
-    widths = [max(len(row[column]) for row in texts) for column in range(len(headings))]
+    widths = [max(_width(row[column]) for row in texts) for column in range(len(headings))]
     if fits and sys.stdout.isatty():
         room = shutil.get_terminal_size().columns - 2 * (len(widths) - 1)
         while sum(widths) > room and max(widths) > _NARROWEST:
             widths[widths.index(max(widths))] -= 1
     for row in ([_cut(text, width) for text, width in zip(row, widths, strict=True)] for row in texts):
-        line = "  ".join(text.ljust(width) for text, width in zip(row, widths, strict=True))
+        line = "  ".join(text + " " * (width - _width(text)) for text, width in zip(row, widths, strict=True))
         click.echo(line.rstrip())
 
 
 def _cut(text: str, width: int) -> str:
     """With the end, which says most of a path."""
-    if len(text) <= width:
+    if _width(text) <= width:
         return text
-    return text[: (width - 1) // 3] + "…" + text[len(text) - (width - 1 - (width - 1) // 3) :]
+    for kept in range(min(len(text), width) - 1, 0, -1):
+        cut = text[: kept // 3] + "…" + text[len(text) - (kept - kept // 3) :]
+        if _width(cut) <= width:
+            return cut
+    return "…"
+
+
+def _width(text: str) -> int:
+    """Columns of a terminal: signs of some scripts take two."""
+    if text.isascii():
+        return len(text)
+    return sum(2 if unicodedata.east_asian_width(one) in "FW" else 1 for one in text)
 
 
 def _cell(value: object) -> str:

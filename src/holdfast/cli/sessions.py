@@ -12,7 +12,7 @@ from holdfast.base.clock import to_datetime
 from holdfast.base.errors import InvalidInputError, SessionNotFoundError
 from holdfast.base.text import counted
 from holdfast.cli import common
-from holdfast.project.formats import SHARE, STATE
+from holdfast.project.formats import SESSIONS, SHARE, SIDECAR, STATE
 
 
 @click.group("sessions")
@@ -126,7 +126,7 @@ def _in_clear() -> list[str]:
     """What still holds content that anybody can read who can read the files, with the path of each."""
     current = common.settings()
     folder = current.layout.folder
-    own = [path for path in sorted(current.layout.sessions.glob("*")) if path.is_file() and not _is_age(path)]
+    own = [path for path in _entries(current.layout.sessions) if path.is_file() and not _is_age(path)]
     bundles = [path for path in sorted(current.project.rglob("*.holdfast")) if path.is_file()]
     database = [f"{current.db} (and its -wal and -shm files)" if "://" not in current.db else current.db]
     places: dict[str, list[Any]] = {
@@ -135,10 +135,42 @@ def _in_clear() -> list[str]:
         "bundles shared from here, also on the remote": [one for one in (folder / SHARE,) if one.is_dir()],
         "notes about agents' sessions": [one for one in (folder / STATE,) if one.is_dir()],
         "bundles exported earlier": [path for path in bundles if not _is_age(path)],
+        "other files of this project": [one for one in _entries(folder) if one.name not in _NAMED],
         "the database": database,
+        "output of tasks and other data of all your projects": [
+            one
+            for one in _entries(current.home)
+            if one.name not in _NAMED and not _is_part_of(one, current.db)
+        ],
     }
     named = [f"{what}: {', '.join(map(str, found))}" for what, found in places.items() if found]
     return [*named, "bundles that were exported to other folders, if any"]
+
+
+_NAMED = frozenset(
+    (
+        ".gitignore",
+        SESSIONS,
+        SHARE,
+        SIDECAR,
+        STATE,
+        "key.age",
+        "key.pub",
+        "mark",
+        "projects",
+        "server-token",
+        "trusted",
+    )
+)
+"""What is told of in another line, or holds no content."""
+
+
+def _entries(folder: Path) -> list[Path]:
+    return [path for path in sorted(folder.glob("*")) if path.suffix != ".lock" and path.name != ".lock"]
+
+
+def _is_part_of(path: Path, database: str) -> bool:
+    return str(path).removesuffix("-wal").removesuffix("-shm") == database
 
 
 def _is_age(path: Path) -> bool:
