@@ -22,8 +22,8 @@ from holdfast.base.process import ProcessIdentity
 from holdfast.testing import FixedClock
 from holdfast.undo import git as git_module
 from holdfast.undo import work as work_module
-from holdfast.undo.carry import from_document
 from holdfast.undo.git import UsersGit
+from holdfast.undo.ledger import from_document
 from holdfast.undo.state import BORROWED, LedgerEntry
 from holdfast.undo.transactions import SideCar, UndoLimits
 from holdfast.undo.work import NamedFiles

@@ -36,7 +36,7 @@ from holdfast.store.documents import read_session_document, render_files
 from holdfast.store.item_sessions import SessionStateManager
 from holdfast.store.protocol import Store
 from holdfast.store.session_files import FileSet, SessionFiles
-from holdfast.undo.carry import CarriedTransaction, from_document
+from holdfast.undo.ledger import CarriedTransaction, from_document
 from holdfast.undo.transactions import SideCar, UndoLimits
 
 _ORIGINS = "origins.json"

@@ -36,9 +36,8 @@ from holdfast.base.faults import fault_point
 from holdfast.base.ids import new_id
 from holdfast.base.process import ProcessIdentity, identify
 from holdfast.project.layout import ProjectLayout
-from holdfast.undo.carry import CarriedTransaction, to_document
 from holdfast.undo.git import run_git
-from holdfast.undo.ledger import Cache, Transaction
+from holdfast.undo.ledger import Cache, CarriedTransaction, Transaction, to_document
 from holdfast.undo.objects import Repository
 from holdfast.undo.plan import Hunk, hunks_of, without_hunks
 from holdfast.undo.state import WHOLE_TREE, LedgerEntry, PathChange, State

@@ -12,6 +12,7 @@ import errno
 import hashlib
 import json
 import os
+import re
 import stat
 import sys
 from base64 import b64decode, b64encode
@@ -22,7 +23,7 @@ from itertools import count
 from pathlib import Path
 from typing import Any
 
-from holdfast.base.durable import make_folder, opened, sync_folder, write_whole
+from holdfast.base.durable import make_folder, opened, private_folder, sync_folder, write_whole
 from holdfast.base.errors import CannotDoError, ConflictError, HoldfastError, InvalidInputError
 from holdfast.base.faults import fault_point
 from holdfast.base.file_stamps import feed, open_regular, read_steadily, settled_ctime
@@ -30,12 +31,13 @@ from holdfast.project.formats import FOLDER
 from holdfast.undo.git import IndexedFile, UsersGit
 from holdfast.undo.objects import blob_id
 from holdfast.undo.plan import NOT_KEPT
-from holdfast.undo.set_aside import PART, SetAside, move
 from holdfast.undo.state import BORROWED, FOLDER_KIND, FileState, KnownFile, same
 from holdfast.undo.users_index import NOTHING
 
 MOST_FILES = 200_000
 _STAGED = ".holdfast-staged-"
+PART = ".holdfast-part-"
+"""How the names of files begin that are not written whole."""
 _POSITIVE = (1 << 63) - 1
 
 Keep = Callable[[bytes], int]
@@ -422,6 +424,94 @@ class Worktree:
         except (FileNotFoundError, NotADirectoryError):
             return None
         return found.state if found else None
+
+
+# ── set aside ─────────────────────────────────────────────────────────────────────────────────────
+
+# Files that had to leave the tree and whose content is not stored: moved here, and back when undone.
+#
+# Each is named after its content, so the record that names the content finds the file. Nothing here is
+# ever removed by us. A rename keeps mode, times and whatever else the file has, at any size and without
+# needing room.
+
+
+class SetAside:
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+
+    def find(self, oid: str) -> list[Path]:
+        """What is named after this content; it may have been changed since."""
+        return sorted(self.folder.glob(f"{oid}-*"))
+
+    def files(self) -> list[Path]:
+        return sorted(self.folder.glob("[0-9a-f]*-*"))
+
+    def take_in(self, place: Path, state: FileState, name: str) -> Path:
+        """Move a file here that holds what `state` says."""
+        target = self._free(state, name)
+        move(place, target, state)
+        sync_folder(self.folder)
+        return target
+
+    def copy_in(self, place: Path, state: FileState) -> None:
+        copy(place, self._free(state, place.name), state)
+
+    def _free(self, state: FileState, name: str) -> Path:
+        readable = re.sub(r"[^A-Za-z0-9._-]", "_", name)[-60:]
+        if not self.folder.is_dir():
+            private_folder(self.folder)
+            sync_folder(self.folder.parent)
+        places = (self.folder / f"{state.oid}-{number}-{readable}" for number in count(1))
+        return next(place for place in places if not os.path.lexists(place))
+
+
+def move(source: Path, place: Path, state: FileState) -> None:
+    """Renamed; onto another disk it is copied and compared before the first one goes."""
+    try:
+        source.rename(place)
+    except OSError as error:
+        if error.errno != errno.EXDEV:
+            raise
+        copy(source, place, state)
+        fault_point("sidecar.copied")
+        source.unlink()
+
+
+def copy(source: Path, place: Path, state: FileState) -> None:
+    """With mode and times, on the disk when this returns; a `ConflictError` if it is not as `state` says."""
+    if state.link:
+        os.symlink(source.readlink(), place)  # noqa: PTH211 - the same, and neither resolves anything
+        return
+    part = place.with_name(f"{PART}{place.name}")
+    part.unlink(missing_ok=True)
+    try:
+        _copy_content(source, part, state)
+        part.rename(place)
+    except BaseException:
+        part.unlink(missing_ok=True)
+        raise
+    sync_folder(place.parent)
+
+
+def _copy_content(source: Path, part: Path, state: FileState) -> None:
+    digest = hashlib.sha1(f"blob {state.size}\0".encode(), usedforsecurity=False)
+    with opened(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL) as descriptor:
+
+        def take(block: bytes) -> None:
+            digest.update(block)
+            write_whole(descriptor, block)
+
+        with open_regular(os.fsencode(source)) as from_source:
+            feed(from_source, take)
+            status = os.fstat(from_source)
+        if digest.hexdigest() != state.oid:
+            raise ConflictError(f"{source} was changed at the same moment and was left unchanged")
+        os.fchmod(descriptor, stat.S_IMODE(status.st_mode))
+        os.utime(descriptor, ns=(status.st_atime_ns, status.st_mtime_ns))
+        os.fsync(descriptor)
+
+
+# ── paths ─────────────────────────────────────────────────────────────────────────────────────────
 
 
 def checked_path(root: Path, path: str | bytes | os.PathLike[str]) -> bytes:
