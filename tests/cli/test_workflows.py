@@ -315,6 +315,7 @@ def test_the_obvious_workflow_needs_no_name(place: Place) -> None:
     assert "✓ Workflow completed" in place.run("approve").out
     place.ok("run", asks)
     assert "rejected" in place.ok("reject", "-r", "no").out
+    assert ": task a was rejected: no\n" in place.ok("status").out
     place.ok("run", asks)
     assert "cancelled" in place.ok("cancel").out  # the active one
     assert "cancelled" in place.ok("cancel").out  # the one that failed, alone now

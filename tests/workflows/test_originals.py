@@ -374,3 +374,26 @@ def test_a_copy_is_known_by_what_is_left(text: str) -> None:
     assert taken_out(redact(copy)[0], text) is not None
     assert taken_out(f"{copy}!", text) is None or copy.endswith("]")
     assert taken_out(copy, f"{text}!") is None or copy.endswith("]")
+
+
+def test_an_older_snapshot_goes_with_the_values_of_its_own_attempt(workshop: Workshop) -> None:
+    """Both have the same copy: only the attempt's number tells one from the other."""
+    plan = parse_plan(
+        "issue: {id: V, title: Values}\npause_every: 1\ntasks:\n  - {id: z, run: 'true'}\n"
+        "  - {id: a, run: 'echo key=$(cat which) >> $HOLDFAST_OUTPUTS; cat which', depends_on: [z]}\n"
+        "  - {id: b, run: 'echo $HOLDFAST_INPUT_A_KEY >> log', depends_on: [a]}\n"
+    )
+    first, second = "ghp_" + "a1B2" * 9, "ghp_" + "c3D4" * 9
+    (workshop.project / "which").write_text(first)
+    paused = workshop.resume(workshop.run(plan))
+    (workshop.project / "which").write_text(second)
+    with workshop.service() as service:
+        before, after = (line.id for line in service.snapshots(paused.id))
+    again = workshop.resume(paused, snapshot_id=before)
+    assert workshop.tasks(again)["a"].attempts == 2
+    assert workshop.resume(again, snapshot_id=after).status == "completed"
+    assert workshop.log() == [first]
+    with workshop.service() as service:
+        assert [service.task_output(again.id, "a", attempt=number).text for number in (1, 2)] == [
+            "[redacted:github-token]"
+        ] * 2

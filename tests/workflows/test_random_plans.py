@@ -238,13 +238,13 @@ class Trial:
 
 def _pids_with(token: str) -> list[int]:
     found: list[int] = []
-    for path in Path("/proc").glob("[0-9]*/cmdline"):
+    for folder in Path("/proc").iterdir():
         try:
-            words = path.read_bytes().split(b"\0")
+            words = (folder / "cmdline").read_bytes().split(b"\0") if folder.name.isdecimal() else []
         except OSError:
             continue  # it has ended
         if token.encode() in words:
-            found.append(int(path.parent.name))
+            found.append(int(folder.name))
     return found
 
 

@@ -38,6 +38,9 @@ WORKFLOW_PAUSE = 0.85
 """Where a workflow pauses if neither its plan nor the user says it: before the auto-pause level, because
 the running task goes on to its end, and the pause itself needs room."""
 
+DEFAULT_PRIORITY = 100
+"""Of a workflow whose plan does not say it: there is room on both sides."""
+
 
 def placed_levels(given: dict[str, float]) -> dict[str, float]:
     """All levels: those the user gave as they are, the others as near to their defaults as these allow.

@@ -18,7 +18,7 @@ from holdfast.model.statuses import (
     VALID_TRANSITIONS,
     WorkflowStatus,
 )
-from holdfast.model.thresholds import WORKFLOW_PAUSE
+from holdfast.model.thresholds import DEFAULT_PRIORITY, WORKFLOW_PAUSE
 
 __all__ = [
     "ACTIVE",
@@ -58,9 +58,6 @@ class PauseRequest(Value):
     reason: str | None = None
     requested_at: AwareDatetime
     force_after: float | None = Field(default=None, ge=0, description="Overrides the workflow's own limit")
-
-
-DEFAULT_PRIORITY = 100
 
 
 class WorkflowOptions(Value):

@@ -14,7 +14,7 @@ from datetime import datetime
 from typing import Any
 
 from holdfast.model.statuses import Lease
-from holdfast.model.thresholds import WORKFLOW_PAUSE
+from holdfast.model.thresholds import DEFAULT_PRIORITY, WORKFLOW_PAUSE
 from holdfast.store.sqlite import LEASE_AGE, SCHEMA_HEAD, SCHEMA_VERSION, prepare, sqlite_driver, sqlite_path
 
 Document = dict[str, Any]
@@ -40,6 +40,7 @@ _OPTIONS: Document = {
     "retries": 0,
     "retry_delay": 1.0,
     "keep_going": False,
+    "priority": DEFAULT_PRIORITY,
     "repository": None,
     "branch": None,
 }

@@ -32,6 +32,7 @@ from holdfast.model.entry import (
     TaskStarted,
     UsageReported,
     Warned,
+    WorkflowResumed,
     WorkflowStatusChanged,
 )
 from holdfast.model.fold import PendingRetry, SessionFold
@@ -41,6 +42,7 @@ from holdfast.model.usage import UsageMetrics
 from holdfast.model.workflow import PauseRequest, Workflow
 from holdfast.sessions.pause import RunningWork, pause_running
 from holdfast.sessions.transitions import Facts, settled_entries
+from holdfast.store.protocol import Store
 from holdfast.workflows.checkout import Checkout, OwnFolder, checkout_for
 from holdfast.workflows.drivers.guarded import end_cut_off
 from holdfast.workflows.drivers.prompts import feedback
@@ -122,6 +124,7 @@ class _OpenSession:
         self._done_in_session = fold.done_in_session
         self._failed_in_session = set(fold.failed_in_session)
         self._retries = dict(fold.retries)
+        self._ran_before = _attempts_of_all_sessions(around.core.store, workflow)
         self._started_at: datetime = fold.session_started or self._now()
         self._resets_at: datetime | None = None
         self._no_place: str | None = None
@@ -279,7 +282,7 @@ class _OpenSession:
             reason = f"task {waiting.id} is waiting for approval"
             blocked = WorkflowStatusChanged(status="blocked", reason=reason)
             return self._ended("blocked", [*entries, blocked])
-        started = [task.changed(status="in_progress", attempts=task.attempts + 1) for task in chosen]
+        started = [task.changed(status="in_progress", attempts=self._next_attempt(task)) for task in chosen]
         starts = [TaskStarted(task_id=task.id, attempt=task.attempts) for task in started]
         if starts:
             self._trail.begin()
@@ -289,6 +292,9 @@ class _OpenSession:
         for task in started:
             self._tasks[task.id] = self._running[task.id] = task
         return GO_ON
+
+    def _next_attempt(self, task: Task) -> int:
+        return max(task.attempts, self._ran_before.get(task.id, 0)) + 1
 
     def _is_ready(self, task: Task) -> bool:
         return self._may_start(task) and self._due_in(task) <= 0
@@ -518,6 +524,26 @@ class _OpenSession:
 
     def _now(self) -> datetime:
         return to_datetime(self._around.clock())
+
+
+def _attempts_of_all_sessions(store: Store, workflow: Workflow) -> dict[str, int]:
+    """How often tasks were started, if a session has gone on from an older snapshot, which does not know it:
+    what an attempt left and printed is kept under its number."""
+    if workflow.session_count < 3:
+        return {}
+    numbers = {line.id: line.session_number for line in store.snapshots(workflow.id)}
+    resumed = [event.entry for event in store.events(workflow_id=workflow.id, types=("workflow_resumed",))]
+    if all(
+        numbers.get(one.snapshot_id or "", 0) == one.session_number - 1
+        for one in resumed
+        if isinstance(one, WorkflowResumed)
+    ):
+        return {}
+    found: dict[str, int] = {}
+    for event in store.events(workflow_id=workflow.id, types=("task_started",)):
+        if isinstance(event.entry, TaskStarted):
+            found[event.entry.task_id] = max(found.get(event.entry.task_id, 0), event.entry.attempt)
+    return found
 
 
 _OUTCOMES: dict[type[TaskOutcome], Literal["completed", "failed", "interrupted"]] = {

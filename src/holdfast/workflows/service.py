@@ -435,7 +435,9 @@ class OrchestratorService(WorkflowService[SqlStore]):
             raise IllegalTransitionError(
                 f"workflow {workflow_id} is {workflow.status}; it is not waiting for approval"
             )
-        return self._settle(workflow, "failure", reason or "the approval was refused")
+        waiting = self.waiting_for_approval(workflow)
+        rejected = f"task {waiting.id} was rejected" if waiting else "the approval was refused"
+        return self._settle(workflow, "failure", f"{rejected}: {reason}" if reason else rejected)
 
     def recovered(self, workflow_id: str) -> Workflow:
         """The workflow; paused with trigger `crash` first, where its runner is gone."""
