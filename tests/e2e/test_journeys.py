@@ -363,6 +363,33 @@ def test_work_that_agents_left_open_is_on_the_first_page(served: Server, open_pa
     expect(page.get_by_role("heading", level=1)).to_contain_text("Snapshot of session")
 
 
+def test_context_is_edited_and_kept(served: Server, open_page: Open) -> None:
+    """By keyboard: add a pin, drop a line, see the tokens and what differs, save."""
+    page = open_page(served)
+    flow = paused(served, page)
+    page.goto(f"{served.url}/workflows/{flow}/resume")
+    expect(page.get_by_label("Context text")).to_contain_text("A chain of tasks")
+    page.get_by_role("button", name="Edit", exact=True).press("Enter")
+    editor = page.get_by_role("region", name="Edit the context")
+    page.get_by_label("Add a pin").fill("The staging database is shared: never drop it.")
+    page.get_by_label("Add a pin").press("Enter")
+    expect(editor.get_by_text("The staging database is shared")).to_be_visible()
+    expect(editor.get_by_role("status")).to_contain_text("with your changes")
+    editor.get_by_role("button", name="Compare").press("Enter")
+    expect(editor.locator(".line-added").filter(has_text="The staging database is shared")).to_have_count(1)
+    assert faults_by_axe(page) == []
+    editor.get_by_role("button", name="Compare").press("Enter")
+    editor.get_by_role("button", name="Drop: The staging").press("Enter")
+    expect(editor.get_by_text("The staging database is shared")).to_have_count(0)
+    page.get_by_label("Add a pin").fill("The staging database is shared: never drop it.")
+    page.get_by_label("Add a pin").press("Enter")
+    expect(editor.get_by_text("The staging database is shared")).to_be_visible()
+    assert faults_by_axe(page) == []
+    editor.get_by_role("button", name="Save").press("Enter")
+    expect(page.get_by_label("Context text")).to_contain_text("The staging database is shared")
+    assert "The staging database is shared" in served.ask(f"/api/workflows/{flow}/resume/preview")["context"]
+
+
 def test_resume_page_tells_whether_the_folder_changed(served: Server, open_page: Open) -> None:
     page = open_page(served)
     workflow_id = paused(served, page)

@@ -1,7 +1,7 @@
 /** Every question the pages ask, each under one key. */
 import { infiniteQueryOptions, type QueryClient, queryOptions } from "@tanstack/react-query";
 import { answered, api, toShow } from "./client";
-import type { WorkflowStatus } from "./types";
+import type { ContextEdits, WorkflowStatus } from "./types";
 
 const PAGE = 50;
 
@@ -142,6 +142,21 @@ export const contextOf = (id: string, snapshotId: string) =>
           signal,
         }),
       ),
+  });
+
+/** With these changes, or as saved; statement by statement. */
+export const editedContext = (id: string, snapshotId: string, edits: ContextEdits | null, model: string) =>
+  queryOptions({
+    queryKey: [...keys.workflow(id), "snapshot", snapshotId, "edited", edits, model],
+    queryFn: ({ signal }) =>
+      answered(
+        api.POST("/api/workflows/{workflow_id}/snapshots/{snapshot_id}/context", {
+          ...within(id, snapshotId),
+          body: { edits, max_chars: 9_500, model: model || null },
+          signal,
+        }),
+      ),
+    gcTime: 60_000,
   });
 
 export const journalOf = (id: string, snapshotId: string) =>

@@ -732,8 +732,16 @@ export interface paths {
          * @description The context for a session that continues from here, what it omits, and what it costs to read.
          */
         get: operations["get_context"];
-        put?: never;
-        post?: never;
+        /**
+         * Save Edited Context
+         * @description Save your changes: the next session reads the context so, and pins stay for those after it.
+         */
+        put: operations["save_edited_context"];
+        /**
+         * Preview Edited Context
+         * @description The context with changes of yours, statement by statement; nothing is saved.
+         */
+        post: operations["preview_edited_context"];
         delete?: never;
         options?: never;
         head?: never;
@@ -1211,6 +1219,60 @@ export interface components {
              */
             type: "constraint_pinned";
         };
+        /** ContextChanges */
+        ContextChanges: {
+            /**
+             * Dropped
+             * @description Keys of statements
+             * @default []
+             */
+            dropped: string[];
+            /**
+             * Order
+             * @description Keys in their order; each stays in its part
+             * @default []
+             */
+            order: string[];
+            /**
+             * Pins
+             * @default []
+             */
+            pins: components["schemas"]["ContextPin"][];
+        };
+        /**
+         * ContextEdits
+         * @description What a person changed in the context for the next session; kept for the sessions that follow.
+         */
+        ContextEdits: {
+            /**
+             * Dropped
+             * @description Keys of statements left out
+             * @default []
+             */
+            dropped: string[];
+            /**
+             * Order
+             * @description Keys in their order; each stays in its part
+             * @default []
+             */
+            order: string[];
+            /**
+             * Pins
+             * @description Always included, as they were pinned
+             * @default []
+             */
+            pins: components["schemas"]["ContextPin"][];
+        };
+        /** ContextPin */
+        ContextPin: {
+            /**
+             * Part
+             * @description Part of the context it stands in
+             */
+            part: string;
+            /** Text */
+            text: string;
+        };
         /**
          * ContextResponse
          * @description The context for the next session, what it omits, and what it costs to read.
@@ -1231,6 +1293,39 @@ export interface components {
              */
             drift_state: "same" | "changed" | "cannot_tell";
             fidelity: components["schemas"]["Fidelity"];
+        };
+        /**
+         * ContextStatement
+         * @description A line or paragraph of a context.
+         */
+        ContextStatement: {
+            /**
+             * Is Carried
+             * @description False if it was dropped, or if there was no room for it
+             */
+            is_carried: boolean;
+            /** Is Dropped */
+            is_dropped: boolean;
+            /**
+             * Is Fixed
+             * @description Always there and in its place: cannot be dropped or moved
+             */
+            is_fixed: boolean;
+            /** Is Pinned */
+            is_pinned: boolean;
+            /** Is Shortened */
+            is_shortened: boolean;
+            /** Key */
+            key: string;
+            /** Part */
+            part: string;
+            /** Text */
+            text: string;
+            /**
+             * Title
+             * @description Heading of its part
+             */
+            title: string;
         };
         /**
          * Conversation
@@ -1423,6 +1518,45 @@ export interface components {
             new: string;
             /** Path */
             path: string;
+        };
+        /** EditContext */
+        EditContext: {
+            /** @description Null: as they were saved */
+            edits?: components["schemas"]["ContextChanges"] | null;
+            /**
+             * Max Chars
+             * @default 9500
+             */
+            max_chars: number;
+            /**
+             * Model
+             * @description For the cost estimate
+             */
+            model?: string | null;
+        };
+        /** EditedContext */
+        EditedContext: {
+            /** Context */
+            context: string;
+            cost: components["schemas"]["Cost"];
+            /**
+             * Drift
+             * @description How the worktree differs from the pause, and what cannot be compared, as sentences
+             */
+            drift: string[];
+            /**
+             * Drift State
+             * @description `same` covers what could be compared; `strict` also rejects `cannot_tell`
+             * @enum {string}
+             */
+            drift_state: "same" | "changed" | "cannot_tell";
+            edits: components["schemas"]["ContextEdits"];
+            fidelity: components["schemas"]["Fidelity"];
+            /**
+             * Statements
+             * @description In their order; what was dropped or did not fit is in its place, too
+             */
+            statements: components["schemas"]["ContextStatement"][];
         };
         /** ErrorDetail */
         ErrorDetail: {
@@ -2838,6 +2972,7 @@ export interface components {
              * @default []
              */
             constraints: string[];
+            context_edits: components["schemas"]["ContextEdits"] | null;
             /**
              * Continues
              * @description Name of the session whose handover it was given, if any
@@ -4438,7 +4573,11 @@ export type CommandsToConfirm = components['schemas']['CommandsToConfirm'];
 export type CommandUse = components['schemas']['CommandUse'];
 export type Commit = components['schemas']['Commit'];
 export type ConstraintPinned = components['schemas']['ConstraintPinned'];
+export type ContextChanges = components['schemas']['ContextChanges'];
+export type ContextEdits = components['schemas']['ContextEdits'];
+export type ContextPin = components['schemas']['ContextPin'];
 export type ContextResponse = components['schemas']['ContextResponse'];
+export type ContextStatement = components['schemas']['ContextStatement'];
 export type Conversation = components['schemas']['Conversation'];
 export type ConversationCall = components['schemas']['ConversationCall'];
 export type ConversationMessage = components['schemas']['ConversationMessage'];
@@ -4450,6 +4589,8 @@ export type DecisionRecorded = components['schemas']['DecisionRecorded'];
 export type DiffHunk = components['schemas']['DiffHunk'];
 export type DriverRecord = components['schemas']['DriverRecord'];
 export type Edit = components['schemas']['Edit'];
+export type EditContext = components['schemas']['EditContext'];
+export type EditedContext = components['schemas']['EditedContext'];
 export type ErrorDetail = components['schemas']['ErrorDetail'];
 export type ErrorRecord = components['schemas']['ErrorRecord'];
 export type ErrorRecorded = components['schemas']['ErrorRecorded'];
@@ -8088,6 +8229,231 @@ export interface operations {
             };
             /** @description not found */
             404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorResponse"];
+                };
+            };
+            /** @description the request is invalid; `faults` says where */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorResponse"];
+                };
+            };
+            /** @description the stored data is damaged, or an internal error occurred */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorResponse"];
+                };
+            };
+            /** @description the database cannot be reached */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorResponse"];
+                };
+            };
+        };
+    };
+    save_edited_context: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                snapshot_id: string;
+                workflow_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["EditContext"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["EditedContext"];
+                };
+            };
+            /** @description the request is malformed, or its body is not JSON */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorResponse"];
+                };
+            };
+            /** @description missing or wrong token */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorResponse"];
+                };
+            };
+            /** @description the Host or Origin is not allowed */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorResponse"];
+                };
+            };
+            /** @description not found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorResponse"];
+                };
+            };
+            /** @description conflict: not possible in the current state, or held by another process */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorResponse"];
+                };
+            };
+            /** @description the body is too large */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorResponse"];
+                };
+            };
+            /** @description the body is not JSON */
+            415: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorResponse"];
+                };
+            };
+            /** @description the request is invalid; `faults` says where */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorResponse"];
+                };
+            };
+            /** @description the stored data is damaged, or an internal error occurred */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorResponse"];
+                };
+            };
+            /** @description the database cannot be reached */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorResponse"];
+                };
+            };
+        };
+    };
+    preview_edited_context: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                snapshot_id: string;
+                workflow_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                "application/json": components["schemas"]["EditContext"] | null;
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["EditedContext"];
+                };
+            };
+            /** @description the request is malformed, or its body is not JSON */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorResponse"];
+                };
+            };
+            /** @description missing or wrong token */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorResponse"];
+                };
+            };
+            /** @description the Host or Origin is not allowed */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorResponse"];
+                };
+            };
+            /** @description not found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorResponse"];
+                };
+            };
+            /** @description the body is too large */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorResponse"];
+                };
+            };
+            /** @description the body is not JSON */
+            415: {
                 headers: {
                     [name: string]: unknown;
                 };

@@ -10,12 +10,15 @@ export type {
   AgentSession,
   Approval,
   Carried,
+  ContextEdits,
   ContextResponse,
+  ContextStatement,
   Conversation,
   ConversationMessage,
   Cost,
   Decision,
   DiffHunk,
+  EditedContext,
   ErrorRecord,
   Fidelity,
   Health,
@@ -42,8 +45,8 @@ export type {
 } from "./schema";
 
 type Loose<Value, Key extends keyof Value> = Omit<Value, Key> & { [Name in Key]: readonly number[] };
-/** The client makes a list of the pair in a wind-down's range. */
-export type SessionSnapshot = Omit<WireSnapshot, "incremental_pause"> & {
+/** The client makes lists of pairs, as of the range of a wind-down; what was gathered no page shows. */
+export type SessionSnapshot = Omit<WireSnapshot, "incremental_pause" | "gathered"> & {
   incremental_pause?: Loose<IncrementalPause, "context_range"> | null;
 };
 export type WorkflowEvent = WireEvent;

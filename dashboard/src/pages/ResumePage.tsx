@@ -1,16 +1,19 @@
 import { keepPreviousData, useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
-import { type FormEvent, useState } from "react";
+import { type FormEvent, Suspense, useState } from "react";
 import { Link, useLocation } from "wouter";
 import { ApiError, answered, api } from "../api/client";
 import { progressOf, refresh, resumePreview, serverSettings, snapshotsOf } from "../api/queries";
-import type { ResumePreview } from "../api/types";
+import type { ResumePreview, SnapshotSummary } from "../api/types";
 import { counted, moment, neutral } from "../lib/format";
+import { part } from "../lib/part";
 import { useTitle } from "../lib/use-title";
 import { Facts, ForeignText } from "../parts/bits";
 import { ContextText, CostLine, FidelityReport } from "../parts/ContextView";
 import { Drift } from "../parts/Drift";
-import { Shown } from "../parts/states";
+import { Loading, Shown } from "../parts/states";
 import { say } from "../parts/toasts";
+
+const ContextEditor = part(() => import("../parts/ContextEditor"));
 
 const MODELS = [
   "claude-opus-4-5",
@@ -26,6 +29,7 @@ const NOT_SAME = { changed: "It has changed", cannot_tell: "That is unknown" } a
 export default function ResumePage({ id }: { id: string }) {
   const [snapshotId, setSnapshotId] = useState<string | null>(null);
   const [model, setModel] = useState<string | null>(null);
+  const [isEditing, setEditing] = useState(false);
   const settings = useQuery(serverSettings);
   const progress = useQuery(progressOf(id));
   const snapshots = useQuery(snapshotsOf(id));
@@ -91,7 +95,26 @@ export default function ResumePage({ id }: { id: string }) {
               </ResumeForm>
             </div>
             <div className="stack">
-              <ContextText text={data.context} />
+              {isEditing && data.snapshot ? (
+                <Suspense fallback={<Loading what="editor" />}>
+                  <ContextEditor
+                    key={data.snapshot.id}
+                    id={id}
+                    snapshotId={data.snapshot.id}
+                    before={sessionBefore(snapshots.data?.snapshots ?? [], data.snapshot.id)}
+                    model={reader}
+                    onClose={() => setEditing(false)}
+                  />
+                </Suspense>
+              ) : (
+                <ContextText text={data.context}>
+                  {data.snapshot && (
+                    <button type="button" className="small" onClick={() => setEditing(true)}>
+                      Edit
+                    </button>
+                  )}
+                </ContextText>
+              )}
               <FidelityReport fidelity={data.fidelity} />
             </div>
           </div>
@@ -99,6 +122,11 @@ export default function ResumePage({ id }: { id: string }) {
       </Shown>
     </div>
   );
+}
+
+function sessionBefore(all: readonly SnapshotSummary[], id: string): string | null {
+  const at = all.findIndex((one) => one.id === id);
+  return all[at - 1]?.id ?? null;
 }
 
 function Plan({ data }: { data: ResumePreview }) {

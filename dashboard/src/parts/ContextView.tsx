@@ -1,5 +1,5 @@
 /** A context as the agent will read it, with what it leaves out and what it costs to read. */
-import { useState } from "react";
+import { type ReactNode, useState } from "react";
 import type { Carried, ContextResponse, Cost, Fidelity } from "../api/types";
 import { count, counted, dollars, percent, words } from "../lib/format";
 import { Wide } from "./bits";
@@ -13,7 +13,7 @@ export function ContextView({ answer }: { answer: ContextResponse }) {
   );
 }
 
-export function ContextText({ text }: { text: string }) {
+export function ContextText({ text, children }: { text: string; children?: ReactNode }) {
   const [copied, setCopied] = useState(false);
   const copy = () => {
     void navigator.clipboard.writeText(text).then(() => setCopied(true));
@@ -22,9 +22,12 @@ export function ContextText({ text }: { text: string }) {
     <section className="card" aria-label="The context as the agent will read it">
       <div className="row spread">
         <h2>What the agent will read</h2>
-        <button type="button" className="small" onClick={copy}>
-          {copied ? "Copied" : "Copy"}
-        </button>
+        <span className="row">
+          {children}
+          <button type="button" className="small" onClick={copy}>
+            {copied ? "Copied" : "Copy"}
+          </button>
+        </span>
       </div>
       {/* biome-ignore lint/a11y/noNoninteractiveTabindex: a box that scrolls must be reachable by keyboard */}
       <pre className="context" tabIndex={0} role="region" aria-label="Context text">

@@ -63,6 +63,31 @@ class FileFingerprint(Value):
     )
 
 
+class ContextPin(Value):
+    part: str = Field(min_length=1, max_length=40, description="Part of the context it stands in")
+    text: str = Field(min_length=1, max_length=4_000)
+
+
+class ContextEdits(Value):
+    """What a person changed in the context for the next session; kept for the sessions that follow."""
+
+    pins: tuple[ContextPin, ...] = Field(
+        default=(), max_length=100, description="Always included, as they were pinned"
+    )
+    dropped: tuple[str, ...] = Field(default=(), max_length=1_000, description="Keys of statements left out")
+    order: tuple[str, ...] = Field(
+        default=(), max_length=1_000, description="Keys in their order; each stays in its part"
+    )
+
+    @property
+    def lasting(self) -> ContextEdits:
+        """What holds for later sessions: a pinned state of then would be told as that of now."""
+        return self.changed(pins=tuple(pin for pin in self.pins if pin.part in _LASTING_PARTS))
+
+
+_LASTING_PARTS = ("wants", "decisions")
+
+
 class SessionSnapshot(Value):
     """Everything the next session needs, at one point in time."""
 
@@ -103,6 +128,7 @@ class SessionSnapshot(Value):
         default=None, description="Name of the session whose handover it was given, if any"
     )
     handover: str | None = Field(default=None, description="The agent's own words for the next session")
+    context_edits: ContextEdits | None = None
     closed: bool = Field(default=False, description="The user said that nothing is left to do")
     work: WorkCommitted | None = Field(default=None, description="The commit other machines continue from")
     incremental_pause: IncrementalPause | None = None

@@ -6,9 +6,13 @@ form; then, again by rank, what is left of the room goes to longer forms. Room t
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass, field
-from typing import Literal
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from hashlib import sha256
+from typing import TYPE_CHECKING, Literal
+
+if TYPE_CHECKING:
+    from holdfast.model.snapshot import ContextEdits
 
 Part = Literal["corrections", "now", "summary", "wants", "decisions", "state", "half-done", "map", "earlier"]
 
@@ -45,6 +49,11 @@ class Statement:
     @property
     def least(self) -> str:
         return self.short or self.text
+
+    @property
+    def key(self) -> str:
+        """A name for it that holds in another briefing of the same record."""
+        return sha256("\n".join((self.part, self.kind, self.least)).encode(errors="replace")).hexdigest()[:16]
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,6 +152,49 @@ class _Writer:
     def _spend(self, cost: int) -> None:
         self._left -= cost
         self._used += cost
+
+
+# ── what a person changed in it ───────────────────────────────────────────────────────────────────
+
+FIXED: tuple[Part, ...] = ("corrections", "now")
+"""Parts that say where the work stands and what is wrong in it: always there, and in their order."""
+PINNED = "pinned"
+
+
+def edited(briefing: Briefing, edits: ContextEdits | None) -> Briefing:
+    """With what was pinned, without what was dropped, in the order that was chosen within each part."""
+    if edits is None:
+        return briefing
+    pinned = {(pin.part, pin.text) for pin in edits.pins}
+    dropped, places = set(edits.dropped), {key: place for place, key in enumerate(edits.order)}
+    kept = [
+        replace(one, rank=0, short="") if (one.part, one.text) in pinned else one
+        for one in briefing.statements
+        if one.part in FIXED or (one.part, one.text) in pinned or one.key not in dropped
+    ]
+    known = {(one.part, one.text) for one in kept}
+    kept += [
+        Statement(pin.part, PINNED, pin.text, 0)
+        for pin in edits.pins
+        if pin.part in TITLES and (pin.part, pin.text) not in known
+    ]
+    return Briefing(briefing.head, tuple(_in_order(kept, places)))
+
+
+def _in_order(statements: list[Statement], places: Mapping[str, int]) -> Iterable[Statement]:
+    """Those with a place of their own take the places that such ones have, part by part."""
+    queues = {
+        part: iter(
+            sorted(
+                (one for one in statements if one.part == part and one.key in places),
+                key=lambda one: places[one.key],
+            )
+        )
+        for part in TITLES
+        if part not in FIXED
+    }
+    for one in statements:
+        yield next(queues[one.part]) if one.key in places and one.part in queues else one
 
 
 def without_repeats(statements: Iterable[Statement]) -> list[Statement]:

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from itertools import islice
+from typing import TYPE_CHECKING
 
 from holdfast.base.errors import InvalidInputError
 from holdfast.base.neutral import neutral
@@ -15,11 +16,14 @@ from holdfast.model.frame import BRIEFING, LEFT_OUT, SHORT_BRIEFING
 from holdfast.model.gathered import Gathered
 from holdfast.model.usage import Carried, Fidelity
 from holdfast.resume import sections
-from holdfast.resume.briefing import Briefing, Statement, Written, without_repeats, write
+from holdfast.resume.briefing import Briefing, Statement, Written, edited, without_repeats, write
 from holdfast.resume.ledger import WorkLedger, ledger_of
 from holdfast.resume.now import now
 from holdfast.resume.rendering import code
 from holdfast.resume.summary import told
+
+if TYPE_CHECKING:
+    from holdfast.model.snapshot import ContextEdits
 
 # ── the briefing ──────────────────────────────────────────────────────────────────────────────────
 
@@ -148,10 +152,18 @@ _NOTE_ROOM = 260
 class Compiled:
     text: str
     fidelity: Fidelity
+    offered: Briefing | None = None
+    """All there was to say, before anybody changed it and before it was cut to the room."""
+    written: Written | None = None
+    """What was said of it."""
 
 
 def compile_context(
-    found: Gathered, max_chars: int = DEFAULT_BUDGET, source: str = "SNAPSHOT", summary: str = ""
+    found: Gathered,
+    max_chars: int = DEFAULT_BUDGET,
+    source: str = "SNAPSHOT",
+    summary: str = "",
+    edits: ContextEdits | None = None,
 ) -> Compiled:
     """The briefing, never longer than `max_chars`, without secrets."""
     if max_chars < SMALLEST_BUDGET:
@@ -161,7 +173,7 @@ def compile_context(
         )
     room = max_chars
     while True:
-        compiled = _compiled(found, room, source, summary)
+        compiled = _compiled(found, room, source, summary, edits)
         text = neutral(redact(compiled.text)[0])
         # What stands for a secret may be longer than the secret: leave room for it.
         if len(text) <= max_chars or room < SMALLEST_BUDGET:
@@ -171,18 +183,21 @@ def compile_context(
     # Those taken out before the snapshot was stored left their mark, too.
     taken_out = text.count("[redacted:")
     fidelity = replace(compiled.fidelity, characters=len(text), budget=max_chars, redacted=taken_out)
-    return Compiled(text, fidelity)
+    return replace(compiled, text=text, fidelity=fidelity)
 
 
-def _compiled(found: Gathered, max_chars: int, source: str, summary: str) -> Compiled:
+def _compiled(
+    found: Gathered, max_chars: int, source: str, summary: str, edits: ContextEdits | None
+) -> Compiled:
     bare = max_chars < _BARE_BELOW
     room = max_chars if bare else max_chars - _NOTE_ROOM
-    written = write(briefing_of(found, max_chars, summary), room, bare=bare)
+    offered = briefing_of(found, max_chars, summary)
+    written = write(edited(offered, edits), room, bare=bare)
     text = written.text(bare=bare)[:room]
     categories = _categories(written, found, source)
     if not bare:
         text += left_out_note(categories, source, _NOTE_ROOM)
-    return Compiled(text, Fidelity(len(text), max_chars, categories))
+    return Compiled(text, Fidelity(len(text), max_chars, categories), offered, written)
 
 
 def _categories(written: Written, found: Gathered, source: str) -> tuple[Carried, ...]:

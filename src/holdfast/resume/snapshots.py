@@ -317,12 +317,14 @@ class ResumeContextCompiler:
     ) -> Compiled:
         own = _own_words(snapshot.handover or "", self.max_chars // 2)
         found = gathered_from(snapshot, issue, drift)
-        compiled = compile_context(found, self.max_chars - len(own), snapshot.session_id)
+        room = self.max_chars - len(own)
+        compiled = compile_context(found, room, snapshot.session_id, edits=snapshot.context_edits)
         if not own:
             return compiled
         head, mark, rest = compiled.text.partition("\n## ")
         text = f"{head}{own}{mark}{rest}"
-        return Compiled(text, replace(compiled.fidelity, characters=len(text), budget=self.max_chars))
+        fidelity = replace(compiled.fidelity, characters=len(text), budget=self.max_chars)
+        return replace(compiled, text=text, fidelity=fidelity)
 
     def get_detailed_history(self, snapshot: SessionSnapshot, category: str) -> str:
         """All there is of one kind, which the context may have left out."""

@@ -23,10 +23,11 @@ from holdfast.model.entry import Event
 from holdfast.model.git import GitState
 from holdfast.model.message import Role, ToolOutcome
 from holdfast.model.policy import Levels
-from holdfast.model.snapshot import FileFingerprint
+from holdfast.model.snapshot import ContextEdits, ContextPin, FileFingerprint
 from holdfast.model.task import Task, TaskStatus
 from holdfast.model.usage import Fidelity, UsageMetrics
 from holdfast.model.workflow import Workflow
+from holdfast.resume.compiler import DEFAULT_BUDGET, SMALLEST_BUDGET
 from holdfast.sessions.threads import Thread
 from holdfast.store.protocol import SnapshotSummary
 from holdfast.undo.state import FileKind, Status
@@ -292,6 +293,41 @@ class ContextResponse(Value):
     cost: Cost
     drift: Drift
     drift_state: DriftIs
+
+
+class ContextChanges(Body):
+    pins: tuple[ContextPin, ...] = Field(default=(), max_length=100)
+    dropped: tuple[str, ...] = Field(default=(), max_length=1_000, description="Keys of statements")
+    order: tuple[str, ...] = Field(
+        default=(), max_length=1_000, description="Keys in their order; each stays in its part"
+    )
+
+
+class EditContext(Body):
+    edits: ContextChanges | None = Field(default=None, description="Null: as they were saved")
+    max_chars: int = Field(default=DEFAULT_BUDGET, strict=True, ge=SMALLEST_BUDGET, le=1_000_000)
+    model: str | None = Field(default=None, max_length=200, description="For the cost estimate")
+
+
+class ContextStatement(Value):
+    """A line or paragraph of a context."""
+
+    key: str
+    part: str
+    title: str = Field(description="Heading of its part")
+    text: str
+    is_fixed: bool = Field(description="Always there and in its place: cannot be dropped or moved")
+    is_pinned: bool
+    is_dropped: bool
+    is_carried: bool = Field(description="False if it was dropped, or if there was no room for it")
+    is_shortened: bool
+
+
+class EditedContext(ContextResponse):
+    statements: tuple[ContextStatement, ...] = Field(
+        description="In their order; what was dropped or did not fit is in its place, too"
+    )
+    edits: ContextEdits
 
 
 class ResumePreview(ContextResponse):

@@ -283,6 +283,7 @@ def prepare_pause(workflow: Workflow, fold: SessionFold, facts: Facts, now: date
         errors=tuple(fold.errors.values()),
         reviewer_feedback=tuple(fold.feedback.values()) or None,
         test_state=fold.test_state,
+        context_edits=fold.base.context_edits.lasting if fold.base and fold.base.context_edits else None,
         constraints=tuple(fold.constraints),
         todos=fold.todos,
         worked=facts.worked,

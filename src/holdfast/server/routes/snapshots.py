@@ -3,20 +3,28 @@
 from __future__ import annotations
 
 import contextlib
-from dataclasses import asdict
+from collections.abc import Iterator
+from dataclasses import asdict, replace
 from typing import Annotated
 
-from fastapi import APIRouter, Query
+from fastapi import APIRouter, Body, Query
 
-from holdfast.base.errors import NotFoundError
+from holdfast.base.errors import InvalidInputError, NotFoundError
+from holdfast.base.neutral import neutral
+from holdfast.base.redact import redact
 from holdfast.model.findings import Decision, ErrorRecord, ReviewerFeedback, TestState
-from holdfast.model.snapshot import SessionSnapshot, SnapshotDiff, diff
+from holdfast.model.snapshot import ContextEdits, SessionSnapshot, SnapshotDiff, diff
 from holdfast.model.task import Task
-from holdfast.resume.compiler import DEFAULT_BUDGET
-from holdfast.server.app_state import AtDesk
+from holdfast.resume.briefing import FIXED, TITLES
+from holdfast.resume.compiler import DEFAULT_BUDGET, Compiled
+from holdfast.server.app_state import AppState, AtDesk
 from holdfast.server.models import (
+    WITH_BODY,
     ActionResponse,
     ContextResponse,
+    ContextStatement,
+    EditContext,
+    EditedContext,
     GitChanges,
     Journal,
     SnapshotListResponse,
@@ -32,6 +40,7 @@ from holdfast.server.routes.sessions import (
     context_fields,
 )
 from holdfast.sessions.contexts import newest_actions
+from holdfast.sessions.enrich import add_to_snapshot
 from holdfast.sessions.transitions import Core
 from holdfast.store.session_files import SessionFiles
 
@@ -78,6 +87,95 @@ def get_context(
     snapshot = desk.snapshot_of(workflow_id, snapshot_id)
     compiled, drift = compiled_for(workflow, snapshot, characters(max_chars, budget))
     return ContextResponse(**context_fields(compiled, drift, model))
+
+
+@router.post(_OF_WORKFLOW + "/{snapshot_id}/context", responses=documented(404, *WITH_BODY))
+def preview_edited_context(
+    workflow_id: str, snapshot_id: str, desk: AtDesk, request: Annotated[EditContext | None, Body()] = None
+) -> EditedContext:
+    """The context with changes of yours, statement by statement; nothing is saved."""
+    snapshot = desk.snapshot_of(workflow_id, snapshot_id)
+    return _edited(desk, snapshot, request or EditContext())
+
+
+@router.put(_OF_WORKFLOW + "/{snapshot_id}/context", responses=documented(404, 409, *WITH_BODY))
+def save_edited_context(
+    workflow_id: str, snapshot_id: str, desk: AtDesk, request: EditContext
+) -> EditedContext:
+    """Save your changes: the next session reads the context so, and pins stay for those after it."""
+    snapshot = desk.snapshot_of(workflow_id, snapshot_id)
+    wanted = _wanted(request) or ContextEdits()
+    layout = desk.layout_of(desk.store.workflow(workflow_id))
+    if layout.sessions.is_dir():
+        settings = replace(desk.settings, project=layout.root, db=desk.store.database)
+        saved = add_to_snapshot(settings, snapshot.id, {"context_edits": wanted})
+    else:  # its folder is elsewhere, or keeps no session files
+        saved = Core(desk.store).enrich(snapshot.id, context_edits=wanted)
+    return _edited(desk, saved, request)
+
+
+def _edited(desk: AppState, snapshot: SessionSnapshot, request: EditContext) -> EditedContext:
+    edits = _wanted(request) or snapshot.context_edits or ContextEdits()
+    workflow = desk.store.workflow(snapshot.workflow_id)
+    shown = snapshot.changed(context_edits=edits)
+    compiled, drift = compiled_for(workflow, shown, request.max_chars)
+    return EditedContext(
+        **context_fields(compiled, drift, request.model),
+        statements=tuple(_statements(compiled, edits)),
+        edits=edits,
+    )
+
+
+def _wanted(request: EditContext) -> ContextEdits | None:
+    if request.edits is None:
+        return None
+    unknown = [pin.part for pin in request.edits.pins if pin.part not in TITLES]
+    if unknown:
+        raise InvalidInputError(
+            f"no such part of a context: {unknown[0]}", hint=f"one of: {', '.join(TITLES)}"
+        )
+    return ContextEdits(pins=request.edits.pins, dropped=request.edits.dropped, order=request.edits.order)
+
+
+def _statements(compiled: Compiled, edits: ContextEdits) -> Iterator[ContextStatement]:
+    """Those written in their order; behind each part's those that were dropped."""
+    written, offered = compiled.written, compiled.offered
+    if written is None or offered is None:
+        return
+    pins = {(pin.part, pin.text) for pin in edits.pins}
+    kept = {one.key for one in written.briefing.statements}
+    dropped = [one for one in offered.statements if one.key in edits.dropped and one.key not in kept]
+    for part, title in TITLES.items():
+        of_part = [(one, place) for place, one in enumerate(written.briefing.statements) if one.part == part]
+        for one, place in of_part:
+            yield ContextStatement(
+                key=one.key,
+                part=part,
+                title=title,
+                text=_shown(one.text),
+                is_fixed=part in FIXED,
+                is_pinned=(part, one.text) in pins,
+                is_dropped=False,
+                is_carried=place in written.forms,
+                is_shortened=place in written.forms and written.shortened(place),
+            )
+        for one in dropped:
+            if one.part == part:
+                yield ContextStatement(
+                    key=one.key,
+                    part=part,
+                    title=title,
+                    text=_shown(one.text),
+                    is_fixed=False,
+                    is_pinned=False,
+                    is_dropped=True,
+                    is_carried=False,
+                    is_shortened=False,
+                )
+
+
+def _shown(text: str) -> str:
+    return neutral(redact(text)[0])
 
 
 @router.get("/api/snapshots", responses=documented(422))
