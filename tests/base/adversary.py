@@ -60,6 +60,10 @@ PIECES = (
         "-----BEGIN A ",
         "-----END A ",
     ),
+    *("psk", "token:", "auth=('a','", "login('a', '", 'key": "a", "value": "', "name=a value=", "value="),
+    *("echo a | sudo", " -p ", "mysql -p", " -u a:", "htpasswd -b a ", 'credential("a",', "mc alias set a "),
+    *('{default = "', "api key: ", "for a is ", "| password | ", '"d":"', 'kty"d":"', "password: |\n"),
+    *("token: string = ", "BUNDLE_A=a:", "AUTH_SALT','", "hook", "mnemonic: aaa ", "key: "),
     *("://a:", "://a:b", "password: ", "password' : '", "secret=ab1…", "passwordpassphrase=", "npm_a"),
     *(" ", "\n", "\\", "\\n", '"', "0", "A", "-", "=", ":", "…", "\u0130"),
 )

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import holdfast
-from base import adversary, secrets_corpus
+from base import adversary, leaks, secrets_corpus
 from holdfast.base.redact import redact
 from holdfast.base.secret_rules import may_hold_secret
 from soak import QUICK, repeated
@@ -128,6 +128,33 @@ def test_harmless_lines_stay_as_they_are() -> None:
     assert len(lines) >= 500
     assert [line for line in lines if redact(line)[1]] == []
     texts = [json.dumps({"out": f"a\n{line}\n"}) for line in lines]
+    assert [text for text in texts if redact(text)[1]] == []
+
+
+IN_RECORDS = (
+    lambda line: line,
+    lambda line: json.dumps({"out": f"a\n{line}\n"}),
+    lambda line: json.dumps({"x": json.dumps({"out": f"a\n{line}\nb"})}),
+)
+
+
+@pytest.mark.parametrize("kind", leaks.LEAKS)
+def test_secrets_are_taken_out_of_settings_commands_code_and_logs(kind: str) -> None:
+    rng, kept, made = random.Random(), [], 0
+    for _ in range(repeated(40, least=10)):
+        for line, secrets in leaks.made(kind, rng):
+            for wrap in IN_RECORDS:
+                made += 1
+                clean = redact(wrap(line))[0]
+                kept += [line for secret in secrets if secret[-12:] in clean and len(secret) > 4]
+                assert may_hold_secret(wrap(line)), f"the hook path would not look at {line}"
+    assert len(kept) <= max(2, made // 50), kept[:3]
+
+
+def test_what_looks_like_a_leak_stays_as_it_is() -> None:
+    lines = leaks.harmless(random.Random())
+    assert len(lines) >= 500
+    texts = [wrap(line) for line in lines for wrap in IN_RECORDS]
     assert [text for text in texts if redact(text)[1]] == []
 
 

@@ -16,15 +16,25 @@ no foreign engine: docs/decisions/0021-redaction.md.
 
 from __future__ import annotations
 
-import base64
-import binascii
 import re
 from bisect import bisect_left
 from collections import Counter
 from collections.abc import Callable, Iterator
-from functools import cache, lru_cache
+from functools import cache
 
 from holdfast.base.secret_rules import LONG_RULES, LONG_WORD, SHORTEST_WORD, SIGN_RULES, WORD_RULES
+from holdfast.base.secret_values import (
+    PATH,
+    family_of,
+    has_mix,
+    is_login,
+    is_mixed_case,
+    is_placeholder,
+    is_random,
+    is_slug,
+    is_strong,
+    looks_secret,
+)
 
 Span = tuple[int, int]
 Found = tuple[int, int, str]
@@ -59,9 +69,13 @@ def _secrets(data: bytes) -> Iterator[Found]:
     yield from _vendor_words(data)
     yield from _by_sign(data)
     yield from _private_keys(data)
+    if b"kty" in data:
+        yield from ((*match.span("secret"), "jwk") for match in _JWK.finditer(data))
     yield from _urls(data)
     yield from _named(data, lowered)
+    yield from _pairs(data, lowered)
     yield from _in_headers(data, lowered)
+    yield from _logins(data, lowered)
     yield from _on_command_lines(data, lowered)
 
 
@@ -76,20 +90,22 @@ _ESCAPES = b"nrtbf"
 def _vendor_words(data: bytes) -> Iterator[Found]:
     """Tokens begin a long word, or a part of one. The loop runs for every long word: what it does is counted."""
     shape, heads, inner = data.translate(_IN_WORDS), _heads(), _inner_heads()
+    plain: set[bytes] = set()
     start = shape.find(_LONG_WORD)
     while start >= 0:
         end = shape.find(b" ", start)
         end = len(data) if end < 0 else end
-        if start and data[start - 1] == 92 and data[start] in _ESCAPES:
-            start += 1  # in JSON text `\n` begins a line
-        if (
-            data[start : start + 3] in heads
-            or data[start : start + 2] in heads
-            or inner.search(data, start, end)
-        ):
-            yield from _in_word(data, start, end)
-        elif end - start >= LONG_WORD and (match := _long_words().match(data, start)):
-            yield (*match.span(), LONG_RULES[int((match.lastgroup or "r0")[1:])][0])
+        word = data[start:end]
+        if word not in plain or (start and data[start - 1] == 58):  # after a colon it may be another's half
+            if start and data[start - 1] == 92 and data[start] in _ESCAPES:
+                start += 1  # in JSON text `\n` begins a line
+            if data[start : start + 3] in heads or data[start : start + 2] in heads or inner.search(word):
+                found = list(_in_word(data, start, end))
+            else:
+                found = _long_word(data, start, end)
+            yield from found
+            if not found:
+                plain.add(word)
         start = shape.find(_LONG_WORD, end)
     if _CUT.encode() in data or b"u2026" in data:
         yield from _cut_words(data)
@@ -100,15 +116,22 @@ def _in_word(data: bytes, start: int, end: int) -> Iterator[Found]:
     heads = _heads()
     for place in (start, *(match.start() + 1 for match in _inner_heads().finditer(data, start, end))):
         rules = heads.get(data[place : place + 3]) or heads.get(data[place : place + 2]) or ()
-        for kind, pattern in rules if place >= done else ():
-            match = pattern().match(data, place) if tries else None
-            if match and not _is_placeholder(match[0]):
+        for kind, prefix, pattern in rules if place >= done else ():
+            if not tries or not data.startswith(prefix, place):
+                continue
+            match = pattern().match(data, place)
+            if match and not is_placeholder(match[0]):
                 yield place - _digits_before(data, place, kind), match.end(), kind
                 done = match.end()
                 break
             tries -= match is not None
-    if done == start and (match := _long_words().match(data, start)):
-        yield (*match.span(), LONG_RULES[int((match.lastgroup or "r0")[1:])][0])
+    if done == start:
+        yield from _long_word(data, start, end)
+
+
+def _long_word(data: bytes, start: int, end: int) -> list[Found]:
+    match = _long_words().match(data, start) if end - start >= LONG_WORD else None
+    return [(*match.span(), LONG_RULES[int((match.lastgroup or "r0")[1:])][0])] if match else []
 
 
 _MOST_PLACEHOLDERS = 16
@@ -118,12 +141,15 @@ _MOST_PLACEHOLDERS = 16
 @cache
 def _inner_heads() -> re.Pattern[bytes]:
     """Where a part of a word begins as a token does."""
-    seconds: dict[bytes, set[bytes]] = {}
+    nexts: dict[bytes, tuple[set[bytes], set[bytes]]] = {}
     for head in _heads():
-        seconds.setdefault(head[:1], set()).add(head[1:2])
+        seconds, thirds = nexts.setdefault(head[:1], (set(), set()))
+        seconds.add(head[1:2])
+        thirds.add(head[2:])
     parts = (
-        re.escape(first) + b"[" + re.escape(b"".join(sorted(two))) + b"]"
-        for first, two in sorted(seconds.items())
+        re.escape(first)
+        + b"".join(b"[" + re.escape(b"".join(sorted(some))) + b"]" for some in both if b"" not in some)
+        for first, both in sorted(nexts.items())
     )
     return re.compile(rb"[.~-](?:" + b"|".join(parts) + b")")
 
@@ -143,19 +169,22 @@ def _digits_before(data: bytes, place: int, kind: str) -> int:
     return len(digits) - len(digits.rstrip(b"0123456789")) + 1
 
 
+_Rule = tuple[str, bytes, Callable[[], re.Pattern[bytes]]]
+
+
 @cache
-def _heads() -> dict[bytes, tuple[tuple[str, Callable[[], re.Pattern[bytes]]], ...]]:
+def _heads() -> dict[bytes, tuple[_Rule, ...]]:
     """Which rules can match, by the first two or three characters."""
-    heads: dict[bytes, tuple[tuple[str, Callable[[], re.Pattern[bytes]]], ...]] = {}
+    heads: dict[bytes, tuple[_Rule, ...]] = {}
     for kind, prefixes, rest in WORD_RULES:
         for prefix in prefixes.split(" "):
             before = "(?<=[0-9]{8}:)" if kind == "telegram-token" else ""
-            rule = (kind, _later(f"{before}{re.escape(prefix)}(?:{rest})"))
+            rule = (kind, prefix.encode(), _later(f"{before}{re.escape(prefix)}(?:{rest})"))
             head = prefix[:3].encode()
             heads[head] = (*heads.get(head, ()), rule)
     for head in [head for head in heads if len(head) == 3 and head[:2] in heads]:
         heads[head] = (*heads[head], *heads[head[:2]])
-    heads[b"eyJ"] = (*heads.get(b"eyJ", ()), ("jwt", _later(_JWT)))
+    heads[b"eyJ"] = (*heads.get(b"eyJ", ()), ("jwt", b"eyJ", _later(_JWT)))
     return heads
 
 
@@ -216,7 +245,7 @@ def _by_sign(data: bytes) -> Iterator[Found]:
         for match in pattern.finditer(data):
             group = match.lastgroup or ""
             kind = SIGN_RULES[int(group[1:])][0]
-            if not _is_placeholder(match[group]) and (kind != "basic-auth" or _is_login(match[group])):
+            if not is_placeholder(match[group]):
                 yield (*match.span(group), kind)
 
 
@@ -257,6 +286,10 @@ def _end_of_key(data: bytes, body: int, ends: list[Span]) -> int:
     return match.end() if match else body
 
 
+_JWK = re.compile(rb"\"(?:[dkpq]|d[pq]|qi)\\{0,15}\": ?\\{0,15}\"(?P<secret>[A-Za-z0-9_-]{40,})\\{0,15}\"")
+"""The private numbers of a key that is written as JSON."""
+
+
 def _every(data: bytes, sign: bytes) -> Iterator[int]:
     """Where the sign stands. The engine of `re` finds literals faster than `find` does."""
     return (match.start() for match in re.finditer(re.escape(sign), data))
@@ -289,61 +322,107 @@ def _is_plain_login(user: bytes | None, word: bytes | None, at_home: bool) -> bo
     if word is None:
         return False
     is_local = word.isalpha() and word.islower() and at_home
+    is_local |= word.isalpha() and (
+        word.isupper() or word.lower().endswith((b"token", b"password", b"secret"))
+    )
     return (
         is_local
         or word.lower() in _PLAIN_WORDS
         or word == user
-        or word[:1] in b"${[*%"
-        or _is_placeholder(word)
+        or (word[:1] in b"${[*%" and not is_strong(word))
+        or is_placeholder(word)
     )
 
 
 # Values of secret-sounding names.
 
-_NAMED = re.compile(
-    # Anchored at rare letters of the names: what comes before is read backwards where the rest fits.
-    rb"(?:k(?:ey|en(?<=token))|p(?:ass(?:w(?:or)?[dt]|phrase|code)?|wd|hrase)"
-    rb"|c(?:re(?:t(?<=secret)|d(?:s|entials?)?)|(?<=mnemonic)))(?P<tail>[a-z0-9_.-]{0,24})"
-    rb"(?P<close>\\{0,15}[\"'\]]{0,2})(?:\s{1,3}(?:is|was|to):?\s|\s{0,3}(?P<sep>=>|:=|[!=]?==?|:|,|\(|>)\s{0,3}|\s{1,3})"
-    rb"(?P<open>[bfru]?\\{0,15}[\"'\x60]|)(?=[^\s\"'\\,;(){}<>\[\]|\x60])"
+_NAMES = (
+    # Anchored at rare letters of the names, each with a literal to search for: what comes before is read
+    # backwards where the rest fits.
+    r"k(?:ey|en(?<=token))",
+    r"p(?:ass(?:w(?:or)?[dt]|phrase|code)?|wd?|hrase|sk)",
+    r"cre(?:t(?<=secret)|d(?:s|entials?)?)",
+    r"mnemonic",
+    r"auth(?![a-z])",
+)
+_LINE_END = r"(?:\r?\n|\\{1,15}n)"
+_AFTER_NAME = (
+    r"(?P<tail>[a-z0-9_.-]{0,24})"
+    r"(?P<close>\\{0,15}[\"'\]\x60]{0,2})\*{0,2}(?:"
+    r"(?:\sfor\s[a-z .'-]{1,30}?)?\s{1,3}(?:is|was|to)(?P<colon>:?)\s"
+    r"|\s{0,3}(?P<type>:\s{0,2}[&']{0,2}[a-z_.]{1,30}(?:\s?\|\s?[a-z]{1,10})?|\[\])\s{0,3}=\s{0,3}"
+    r"|\s{0,40}(?P<sep>=>|:=|[!=]?==?|:|,|\(|>)(?:\s{0,3}[a-z:]{0,30}(?:from|new|str|string)\((?=\\{0,15}[\"'])|)\*{0,2}\s{0,3}"
+    rf"|:\s{{0,3}}(?P<block>[|>])[+-]?\s{{0,3}}{_LINE_END}\s{{1,20}}"
+    r"|\s{0,30}(?P<cell>\|)\s{0,3}"
+    r"|\s{0,3}\{\s{0,3}default\s{0,3}=\s{0,3}"
+    r"|\s{1,3})"
+    r"(?P<open>[bfru]?\\{0,15}[\"'\x60]|)(?=[^\s\"'\\,;(){}<>\[\]|\x60])"
 )
 _BARE = re.compile(rb"[^\s\"'\\,;(){}<>\[\]\x60\x1a]{1,400}")
 _QUOTED = re.compile(rb"[^\"'\x60\\\r\n]{1,400}")
 _QUOTE = re.compile(rb"(\\*)\"")
 
 
+@cache
+def _named_patterns() -> tuple[re.Pattern[bytes], ...]:
+    return tuple(re.compile((name + _AFTER_NAME).encode()) for name in _NAMES)
+
+
 def _named(data: bytes, lowered: bytes) -> Iterator[Found]:
-    match = _NAMED.search(lowered)
-    while match:
-        start = match.end()
-        found = _value_of(data, match)
-        if found:
-            yield (*found, "assigned-secret")
-            start = found[1]
-        match = _NAMED.search(lowered, start)
+    for pattern in _named_patterns():
+        match = pattern.search(lowered)
+        while match:
+            start = match.end()
+            found = _value_of(data, match)
+            if found:
+                yield (*found, "assigned-secret")
+                start = found[1]
+            match = pattern.search(lowered, start)
 
 
 def _value_of(data: bytes, match: re.Match[bytes]) -> Span | None:
     name = _name_at(data, match)
-    family = _family(name)
+    family = family_of(name)
     if not family:
         return None
     start, quoted = match.end(), bool(match["open"])
+    if family == "phrase" and not quoted:
+        phrase = _PHRASE.match(data, start)
+        return phrase.span() if phrase else None
     end = _end_of_quoted(data, start, match["open"]) if quoted else _end_of_bare(data, start)
     value = data[start:end]
-    if _is_call(data, match, name, end):
+    if match["sep"] == b"(" and name.lower().endswith((b"credential", b"credentials")):
+        second = _SECOND.match(data, start)
+        return second.span("secret") if second and _is_second(second["secret"]) else None
+    if _is_call(data, match, name, end) or (match["type"] and not quoted):
         return None
-    prose = match["sep"] is None and not _is_flag(data, match, name)
+    if (
+        data[match.end("tail") - len(name) - 1 : match.end("tail") - len(name)] in (b"$", b"{")
+        and not match["sep"]
+    ):
+        return None  # a variable, and the next argument
+    has_sign = match["sep"] or match["colon"] or match["type"] or match["block"] or match["cell"]
+    prose = not has_sign and not _is_flag(data, match, name)
     is_cut = data[end : end + 1] == b"\x1a" and len(value) >= 4 and not prose
-    is_secret = (is_cut and _has_mix(value)) or _looks_secret(value, family, quoted, prose, name)
+    is_secret = (is_cut and has_mix(value)) or looks_secret(value, family, quoted, prose, name)
     return (start, end) if is_secret else None
+
+
+def _is_loose(value: bytes) -> bool:
+    """No word of a list whose words sound like secrets."""
+    return bool(re.search(rb"[0-9]", value)) and is_random(value, 8) and b"[" not in value
+
+
+_PHRASE = re.compile(rb"(?:[a-z]{3,8} ){11,23}[a-z]{3,8}")
 
 
 def _is_call(data: bytes, match: re.Match[bytes], name: bytes, end: int) -> bool:
     """Code whose arguments are no values of the name: `token(x)`, `Token, "x"`, `get_password(…)`."""
     sep, quoted = match["sep"], bool(match["open"])
     if sep == b",":
-        return not (quoted and match["close"])
+        return not (quoted and match["close"] and _is_loose(data[match.end() : end]))
+    if match["cell"]:
+        return not data.endswith((b"| ", b"| `", b"| **"), 0, match.end("tail") - len(name))
     if sep == b"(":
         return not (quoted and b"set" in name.lower())
     is_template = quoted and b"{" in data[match.end() : end] and b"}" in data[match.end() : end]
@@ -354,21 +433,36 @@ def _name_at(data: bytes, match: re.Match[bytes]) -> bytes:
     before = data[max(0, match.start() - 40) : match.start()]
     at = len(before.rstrip(_WORD_BYTES + b"-."))
     at += before[at - 1 : at] == b"\\" and before[at : at + 1] in (b"n", b"r", b"t")  # `\npassword` in JSON
-    return before[at:] + data[match.start() : match.end("tail")]
+    name = before[at:] + data[match.start() : match.end("tail")]
+    if before.endswith(b" "):  # `API key: …`
+        first = _FIRST_WORD.search(before)
+        return first[1] + b"_" + name if first else name
+    return name
+
+
+_FIRST_WORD = re.compile(
+    rb"(?i)(?:(?<![a-z])|(?<=\\[nrt]))(api|access|secret|private|auth|signing|master|seed|recovery|license|encryption) $"
+)
 
 
 def _is_flag(data: bytes, match: re.Match[bytes], name: bytes) -> bool:
     """`--password X`, and `password X` of a `.netrc` or a `redis.conf`."""
     if name.startswith(b"-"):
         return True
-    line = data[max(0, match.start() - 120) : match.start()]
-    return b"login " in line or b"machine " in line or name.lower() == b"requirepass"
+    start = match.end("tail") - len(name)
+    line = data[max(0, start - 120) : start]
+    return (
+        b"login " in line
+        or b"machine " in line
+        or line.endswith((b"ENV ", b"ARG ", b"setenv ", b"set -x ", b"set -gx "))
+        or name.lower() in (b"requirepass", b"masterauth", b"bindpw")
+    )
 
 
 def _end_of_bare(data: bytes, start: int) -> int:
     match = _BARE.match(data, start)
     end = match.end() if match else start
-    while end > start and data[end - 1] in b".:!?" and data[end : end + 1] in (b"", b" ", b"\n"):
+    while end > start and data[end - 1] in b".:!?" and data[end : end + 1] in (b"", b" ", b"\n", b"<", b"\\"):
         end -= 1
     amp = data.find(b"&", start, end)  # the next field of a query
     return amp if amp > start and b"=" in data[amp:end] else end
@@ -394,207 +488,66 @@ def _on_one_line(data: bytes, start: int, end: int) -> int:
     return end if b"\n" not in data[start:end] and end - start <= 1000 else _end_of_bare(data, start)
 
 
-_PARTS = re.compile(rb"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+")
-_WORDS_OF_PASSWORDS = frozenset(b"password passwd passwort pwd pass passphrase passcode".split())
-_WORDS_OF_SECRETS = frozenset(
-    b"secret token apikey credential credentials creds cred secretkey accesskey authtoken".split()
+# A name and its value that are told as a pair: of a container's environment, a form, a list of settings.
+
+_GAP = rb"(?:\s|\\{1,15}[nrt]){0,30}"
+_PAIR_NAME = re.compile(
+    rb"(?:name|key)\\{0,15}[\"']?\s{0,3}[:=]\s{0,3}\\{0,15}[\"']?(?P<name>[A-Za-z0-9_.-]{3,60})\\{0,15}[\"']?,?"
+    + _GAP
+    + rb"\\{0,15}[\"']?$",
+    re.IGNORECASE,
 )
-_KEYS_OF = frozenset(
-    b"api app access secret private auth encryption signing master account shared storage service license client consumer"
-    b" subscription admin deploy webhook hmac aes jwt session cipher preshared root data developer integration rest server"
-    b" project write read ingest ingestion management billing sas functions host ssh decryption security security wrapping"
-    b" user personal bot registration activation merchant payment crypto wallet seed publish management sdk personal".split()
+_PAIR_VALUE = re.compile(
+    rb"value\\{0,15}[\"']?\s{0,3}[:=]\s{0,3}(?P<open>\\{0,15}[\"']|)(?=[^\s\"'\\,;(){}<>\[\]|\x60])"
 )
-_KEYS_OF_NO_SECRET = frozenset(
-    b"primary foreign sort partition cache public publishable row hash map object s3 group query lookup idempotency unique"
-    b" composite pub dict json translation i18n message routing range shard index issue config dedup etag natural surrogate"
-    b" item list event react element entity field column trace job step state storagekey locale lang test node file host".split()
+_LONGEST_PAIR = 140
+
+
+def _pairs(data: bytes, lowered: bytes) -> Iterator[Found]:
+    for match in _PAIR_VALUE.finditer(lowered):
+        named = _PAIR_NAME.search(data, max(0, match.start() - _LONGEST_PAIR), match.start())
+        if named is None:
+            continue
+        start, quoted = match.end(), bool(match["open"])
+        if named["name"].lower().endswith(b"cookie"):
+            yield from _of_list(data, start)
+            continue
+        end = _end_of_quoted(data, start, match["open"]) if quoted else _end_of_bare(data, start)
+        family = family_of(named["name"])
+        if family and looks_secret(data[start:end], family, quoted, False, named["name"]):
+            yield start, end, "assigned-secret"
+
+
+_SECOND_OF_TWO = (
+    rb"[^\"'\\\s]{1,80}\\{0,15}[\"'],\s{0,2}\\{0,15}[\"'](?P<secret>[^\"'\\\s]{6,200})\\{0,15}[\"']"
 )
-_TAILS = frozenset(
-    b"prod production staging stage dev development test live value val base b64 base64 raw plain plaintext text string str"
-    b" default old new current previous primary secondary main backup local ci eu us key".split()
+_LOGIN = (
+    # `auth=("user", "password")`, `login("user", "password")`: in brackets, the second of two strings.
+    rb"[a-z]{0,20}\s{0,2}[:=]?\s{0,2}[(\[]\s{0,2}(?:[a-z_.]{1,40},\s{0,2})?\\{0,15}[\"']" + _SECOND_OF_TWO
 )
-_TAILS_OF_NO_SECRET = frozenset(
-    b"file path url uri name names id ids type types count counts limit limits expiry expires expiration ttl length len size"
-    b" hash env ref refs header headers field fields prefix suffix version index policy manager provider store storage"
-    b" endpoint address format label title hint placeholder rotation strategy usage budget window windows class cls"
-    b" reset changed required enabled valid error errors date time at age in for kind mode method algorithm alg arn dir folder"
-    b" location var variable pair pairs fingerprint checksum digest stdin prompt less free board stroke word words code frame"
-    b" ring set spec signature source status usage user username validator".split()
-)
-
-
-@lru_cache(4096)
-def _family(name: bytes) -> str:
-    """What a name says of its value: `password`, `secret`, `key` (if it looks random), or nothing."""
-    parts = [part.lower() for part in _PARTS.findall(name)]
-    for at in range(len(parts) - 1, -1, -1):
-        family = _family_of(parts, at)
-        if family:
-            return _with_tail(family, parts[at + 1 :])
-    return ""
-
-
-def _with_tail(family: str, tail: list[bytes]) -> str:
-    words = [word for word in tail if not word.isdigit() and len(word) > 1]
-    if any(word in _TAILS_OF_NO_SECRET for word in words):
-        return ""
-    return family if all(word in _TAILS for word in words) else "key"
-
-
-def _family_of(parts: list[bytes], at: int) -> str:
-    word, before = parts[at], parts[at - 1] if at else b""
-    if word in _WORDS_OF_PASSWORDS or word.endswith((b"password", b"passwd", b"passphrase")):
-        return "password"
-    if word in _WORDS_OF_SECRETS or word.endswith(
-        (b"secret", b"token", b"apikey", b"secretkey", b"privatekey")
-    ):
-        return "secret"
-    if (word == b"phrase" and before in (b"seed", b"recovery", b"secret", b"pass")) or word == b"mnemonic":
-        return "phrase"
-    if word == b"key":
-        return _family_of_key(before)
-    if word.endswith((b"accountkey", b"accesskey", b"sharedkey", b"authkey", b"masterkey", b"pass", b"pwd")):
-        return (
-            "password"
-            if word in (b"requirepass", b"dbpass", b"smtppass", b"userpass", b"masterpass", b"pgpass")
-            else "key"
-        )
-    return ""
-
-
-def _family_of_key(before: bytes) -> str:
-    if before in _KEYS_OF:
-        return "secret"
-    return "" if before in _KEYS_OF_NO_SECRET or not before else "key"
-
-
-_PLACEHOLDER = re.compile(
-    rb"(?i)your[-_]?(?:api|key|tok|sec|pass|auth|own|acc|cli|priv|db|[-_])|example|placeholder|changeme|change[-_]me|redacted"
-    rb"|replace[-_]|dummy|insert[-_]|<|\$\{|\{\{|%\(|\*{4}|x{6}|\.{3}$|^\.{3}|[-_]here\b|foobar|undefined|^secrets\.|^env\."
-)
-_TYPE = re.compile(
-    rb"(?i)(?:u?int|float|utf|sha|md|base|varchar|char|str|string|bytes?|decimal|es|rs|hs|ps|oauth|http|v|pbkdf|aes|ed|x|secp|p)"
-    rb"[-_]?[0-9]{1,4}(?:[-_][a-z0-9]{1,12})*"
-)
-_UNIT = re.compile(rb"[0-9][0-9.,_]*[a-zA-Z%]{0,8}")
-_PATH = re.compile(
-    rb"\.{1,2}/|[~@]|[A-Za-z]:[\\/]|[a-z][a-z0-9+.-]{1,20}://|/(?:[A-Za-z0-9_.-]{0,40}/|[a-z_.-]{2,40}$)"
-)
-_DOTTED = re.compile(rb"(?:[A-Za-z_]{1,40}\.){1,6}[A-Za-z_]{2,60}[0-9]?")
-_IDENTIFIER = re.compile(rb"[A-Za-z_]{1,60}[0-9]{0,2}")
-_SPLIT = re.compile(rb"[-_./:]")
-_SLUG = re.compile(rb"[A-Za-z]{2,}|[A-Za-z]{0,3}[0-9]{1,4}|[A-Za-z]?")
-
-
-def _is_placeholder(value: bytes) -> bool:
-    """What a manual writes where a secret goes."""
-    return bool(_PLACEHOLDER.search(value)) or len(set(value[-12:])) == 1
-
-
-def _is_path(value: bytes) -> bool:
-    return bool(_PATH.match(value)) and (b"://" in value or not _is_base64(value))
-
-
-def _is_base64(value: bytes) -> bool:
-    """Capitals, small letters and digits in a piece between slashes as no folder's name has them."""
-    longest = max(value.split(b"/"), key=len)
-    return (
-        len(value) >= 20
-        and len(longest) >= 8
-        and all(re.search(kind, longest) for kind in (rb"[A-Z]", rb"[a-z]", rb"[0-9]"))
+_AUTH_LOGIN = re.compile(rb"auth(?!or)" + _LOGIN)
+_LOGINS = tuple(
+    re.compile(begin + _LOGIN + end)
+    for begin, end in (
+        (rb"ection(?<=getconnection)", b""),
+        (rb"login(?:(?<=vault login) (?:token=)?(?P<token>[a-z0-9._-]{20,200})|", rb")"),
     )
+)
 
 
-def _has_mix(value: bytes) -> bool:
-    """Letters, and something that words do not have."""
-    plain = value.translate(None, b"_-")
-    return not plain.isalpha() and any(65 <= c <= 90 or 97 <= c <= 122 for c in plain)
+def _logins(data: bytes, lowered: bytes) -> Iterator[Found]:
+    for pattern in _LOGINS:
+        for match in pattern.finditer(lowered):
+            start, end = match.span(match.lastgroup or "secret")
+            if _is_second(data[start:end]):
+                yield start, end, "assigned-secret"
 
 
-def _looks_secret(value: bytes, family: str, quoted: bool, prose: bool, name: bytes) -> bool:
-    """Whether a value of a secret-sounding name is one: `password=os.environ` is not."""
-    if (
-        len(value) < 6
-        or (prose and name.lower() == b"pass")
-        or (value[:1] in b"$%&*@!=~#<" and not quoted)
-        or _is_placeholder(value)
-        or _is_path(value)
-    ):
-        return False
-    if b" " in value:
-        return _is_phrase(value, family)
-    if family == "phrase":
-        return False
-    if family == "password":
-        return _looks_password(value, quoted, prose, name)
-    if not _has_mix(value):
-        return _is_mixed_case(value)
-    if _is_code(value, quoted):
-        return False
-    return _is_random(value, 16 if family == "key" else 8 if not prose else 12)
+_SECOND = re.compile(_SECOND_OF_TWO)
 
 
-def _looks_password(value: bytes, quoted: bool, prose: bool, name: bytes) -> bool:
-    if value.isdigit():
-        return not prose and (quoted or name.isupper())
-    if not _has_mix(value):
-        return _is_mixed_case(value)
-    if prose:
-        return _is_random(value, 8) and not _is_slug(value)
-    return not _is_code(value, quoted)
-
-
-def _is_code(value: bytes, quoted: bool) -> bool:
-    is_dotted = _DOTTED.fullmatch(value) and not any(_is_mixed_case(part) for part in value.split(b"."))
-    if is_dotted or _TYPE.fullmatch(value) or (_UNIT.fullmatch(value) and not value.isalnum()):
-        return True
-    is_name = not quoted and _IDENTIFIER.fullmatch(value)
-    return bool(is_name) and any(
-        word in value.lower() for word in (b"pass", b"token", b"secret", b"key", b"cred")
-    )
-
-
-def _is_slug(value: bytes) -> bool:
-    """Words and small numbers with `-` between: `my-secret-v2`."""
-    parts = _SPLIT.split(value)
-    return len(parts) > 1 and all(_SLUG.fullmatch(part) for part in parts)
-
-
-def _is_random(value: bytes, least: int) -> bool:
-    return len(value) >= least and not _is_slug(value) and _has_mix(value) and not _UNIT.fullmatch(value)
-
-
-def _is_mixed_case(value: bytes) -> bool:
-    """Letters alone, but with capitals as no name has them: every third to two thirds."""
-    letters = value.translate(None, b"_-")
-    capitals = sum(65 <= c <= 90 for c in letters)
-    least = 0.25 if letters == value else 0.35
-    return len(letters) >= 16 and letters.isalpha() and least <= capitals / len(letters) <= 0.8
-
-
-def _is_phrase(value: bytes, family: str) -> bool:
-    words = value.split(b" ")
-    if family == "phrase" or (family == "password" and len(words) in (12, 15, 18, 21, 24)):
-        return len(words) >= 3 and all(word.isalpha() and word.islower() for word in words)
-    return (
-        family == "password"
-        and len(words) <= 4
-        and _has_mix(value)
-        and bool(re.search(rb"[0-9]", value))
-        and bool(re.search(rb"[!#$%&*+=?@^~]", value))
-    )
-
-
-def _is_login(value: bytes) -> bool:
-    """Base64 of `user:password`, as Basic authentication and Docker's settings have it."""
-    if len(value) < 8:
-        return False
-    try:
-        plain = base64.b64decode(value.rstrip(b"=") + b"=" * (-len(value.rstrip(b"=")) % 4), validate=True)
-    except (ValueError, binascii.Error):
-        return False
-    return b":" in plain and all(c >= 32 for c in plain)
+def _is_second(value: bytes) -> bool:
+    return looks_secret(value, "password", True, False, b"") and not is_slug(value)
 
 
 # Headers.
@@ -606,12 +559,15 @@ _SCHEME = re.compile(
 _AUTHORIZATION = re.compile(
     rb"authorization\\{0,15}[\"'\]]{0,2}\s{0,3}[:=,]?\s{0,3}[bfru]?\\{0,15}[\"'\x60]?"
 )
+_DOCKER_AUTH = re.compile(
+    rb"auth\\{0,15}[\"']?\s{0,2}[:=]\s{0,2}\\{0,15}[\"']?(?P<secret>[A-Za-z0-9+/]{10,400}={0,2})"
+)
 _RAW = re.compile(rb"[A-Za-z0-9._~+/:|-]{16,600}=*")
 _REST = re.compile(rb"[A-Za-z0-9._~+/:|%=-]*")
 """Of a credential that is longer than what was needed to tell: it is read once."""
 _SIGNATURE = re.compile(rb"[A-Za-z0-9 /=,;_-]{0,400}?Signature=(?P<secret>[A-Za-z0-9%+/=]{20,})")
 _COOKIES = re.compile(
-    rb"cookies?\\{0,15}[\"'\]]{0,2}\s{0,3}[:=,(]?\s{0,3}\\{0,15}[\"'\x60]?(?=[^\s\"'\x60]{1,200}=)"
+    rb"cookies?(?![a-z])\\{0,15}[\"'\]]{0,2}\s{0,3}[:=,(]?\s{0,3}\\{0,15}[\"'\x60]?(?=[^\s\"'\x60]{1,200}=)"
 )
 _COOKIE = re.compile(rb"\s{0,3}(?P<name>[^\s=;,\"'\\]{1,80})=(?P<secret>[^\s;,\"'\\]{0,4000})(?:;|(?=.)|$)")
 _OF_COOKIES = frozenset(
@@ -626,7 +582,10 @@ def _in_headers(data: bytes, lowered: bytes) -> Iterator[Found]:
             if match and _is_credential(match["secret"], kind):
                 yield match.start("secret"), _end_of_rest(data, match.end()), kind
     done = 0
-    for at in _every(lowered, b"authorization"):
+    for at in _every(lowered, b"auth"):
+        if not lowered.startswith(b"authorization", at):
+            yield from _other_auth(data, lowered, at)
+            continue
         span = _authorization(data, lowered, at) if at >= done else None
         if span:
             done = _end_of_rest(data, span[1])
@@ -639,6 +598,15 @@ def _in_headers(data: bytes, lowered: bytes) -> Iterator[Found]:
                 yield (*match.span("secret"), "cookie")
 
 
+def _other_auth(data: bytes, lowered: bytes, at: int) -> Iterator[Found]:
+    match = _DOCKER_AUTH.match(data, at)
+    if match and is_login(match["secret"]):
+        yield (*match.span("secret"), "basic-auth")
+    match = _AUTH_LOGIN.match(lowered, at)
+    if match and _is_second(data[match.start("secret") : match.end("secret")]):
+        yield (*match.span("secret"), "assigned-secret")
+
+
 def _end_of_rest(data: bytes, end: int) -> int:
     rest = _REST.match(data, end)
     return rest.end() if rest else end
@@ -646,10 +614,10 @@ def _end_of_rest(data: bytes, end: int) -> int:
 
 def _is_credential(value: bytes, kind: str) -> bool:
     if kind == "basic-auth":
-        return _is_login(value)
-    if _is_placeholder(value):
+        return is_login(value)
+    if is_placeholder(value):
         return False
-    return len(value) >= 16 and ((_has_mix(value) and not _is_slug(value)) or _is_mixed_case(value))
+    return len(value) >= 16 and ((has_mix(value) and not is_slug(value)) or is_mixed_case(value))
 
 
 def _authorization(data: bytes, lowered: bytes, at: int) -> Span | None:
@@ -658,10 +626,10 @@ def _authorization(data: bytes, lowered: bytes, at: int) -> Span | None:
         return None
     match = _SCHEME.match(data, begin.end()) or _SIGNATURE.match(data, begin.end())
     if match:
-        is_one = _is_login(match["secret"]) or _is_credential(match["secret"], "bearer-token")
+        is_one = is_login(match["secret"]) or _is_credential(match["secret"], "bearer-token")
         return match.span("secret") if is_one else None
     raw = _RAW.match(data, begin.end())
-    if raw and _is_credential(raw[0], "bearer-token") and not _PATH.match(raw[0]) and b"://" not in raw[0]:
+    if raw and _is_credential(raw[0], "bearer-token") and not PATH.match(raw[0]) and b"://" not in raw[0]:
         return raw.span()
     return None
 
@@ -675,57 +643,103 @@ def _cookies(data: bytes, lowered: bytes, at: int) -> Iterator[re.Match[bytes]]:
         match = _COOKIE.match(data, match.end()) if data[match.end() - 1 : match.end()] == b";" else None
 
 
+def _of_list(data: bytes, start: int) -> Iterator[Found]:
+    match = _COOKIE.match(data, start)
+    while match:
+        if _is_cookie(match):
+            yield (*match.span("secret"), "cookie")
+        match = _COOKIE.match(data, match.end()) if data[match.end() - 1 : match.end()] == b";" else None
+
+
 def _is_cookie(match: re.Match[bytes]) -> bool:
     value = match["secret"]
     return (
         match["name"].lower() not in _OF_COOKIES
         and len(value) >= 8
-        and _is_random(value, 8)
-        and not _is_placeholder(value)
+        and is_random(value, 8)
+        and not is_placeholder(value)
     )
 
 
 # Programs that take a password without a name.
 
+_OPTION = re.compile(rb" -(?:[abnptuwPU]|-user|-body|-with-token)")
+_OF_OPTION = rb"[ =]?\\{0,15}[\"']?"
+_IN_COMMAND = rb"(?P<secret>[^\s\"'\\$<{-][^\s\"'\\]{3,200})"
+_ARGUMENT = re.compile(_OF_OPTION + _IN_COMMAND)
+_AFTER_USER = re.compile(_OF_OPTION + rb"[^\s:\"'\\]{1,64}:(?P<secret>[^\s\"'\\$<{][^\s\"'\\]{3,200})")
+_AFTER_SHARE = re.compile(_OF_OPTION + rb"[^\s%\"'\\]{1,64}%(?P<secret>[^\s\"'\\$<{][^\s\"'\\]{3,200})")
+_AFTER_NAME_OF_USER = re.compile(rb"b [^\s\"'\\]{1,64} \\{0,15}[\"']?" + _IN_COMMAND)
+_AFTER_FILE = re.compile(rb" [^\s\"'\\]{1,80} [^\s\"'\\]{1,64} \\{0,15}[\"']?" + _IN_COMMAND)
+_WEB = (b"curl", b"http", b"wget")
+_OPTIONS: dict[bytes, tuple[tuple[re.Pattern[bytes], tuple[bytes, ...]], ...]] = {
+    b"-a": ((_ARGUMENT, (b"redis-cli",)), (_AFTER_USER, (b"http", b"xh "))),
+    b"-p": (
+        (
+            _ARGUMENT,
+            (
+                b"sshpass",
+                b"mysql",
+                b"docker login",
+                b"podman login",
+                b"mongo",
+                b"az login",
+                b"twine",
+                b"7z",
+                b"oc login",
+            ),
+        ),
+    ),
+    b"-u": ((_AFTER_USER, _WEB),),
+    b"-b": ((_AFTER_FILE, (b"htpasswd",)),),
+    b"-n": ((_AFTER_NAME_OF_USER, (b"htpasswd",)),),
+    b"-t": ((_ARGUMENT, (b"doctl",)),),
+    b"-w": ((_ARGUMENT, (b"ldap",)),),
+    b"-P": ((_ARGUMENT, (b"zip",)),),
+    b"-U": ((_AFTER_SHARE, (b"smbclient", b"rpcclient", b"net ")),),
+    b"--user": ((_AFTER_USER, _WEB),),
+    b"--body": ((_ARGUMENT, (b"gh secret",)),),
+    b"--with-token": ((re.compile(rb" <<< ?[\"']?" + _IN_COMMAND), (b"gh auth",)),),
+}
+"""By option: what follows it, in lines that name one of these programs."""
 _COMMANDS = (
-    (
-        b" -u",
-        re.compile(rb" -u(?:ser)?[ =]?[\"']?[^\s:\"'\\]{1,64}:(?P<secret>[^\s\"'\\$<{][^\s\"'\\]{3,200})"),
-    ),
-    (b"--user", re.compile(rb"--user[ =][\"']?[^\s:\"'\\]{1,64}:(?P<secret>[^\s\"'\\$<{][^\s\"'\\]{3,200})")),
-    (b"sshpass -p", re.compile(rb"sshpass -p ?[\"']?(?P<secret>[^\s\"'\\$<{][^\s\"'\\]{3,200})")),
-    (
-        b"mysql",
-        re.compile(
-            rb"mysql(?:dump|admin)? [^\n|;\"]{0,120}?-p[\"']?(?P<secret>[^\s\"'\\$<{-][^\s\"'\\]{3,200})"
-        ),
-    ),
-    (
-        b"docker login",
-        re.compile(
-            rb"docker login [^\n|;\"]{0,120}?-p[ =]?[\"']?(?P<secret>[^\s\"'\\$<{-][^\s\"'\\]{3,200})"
-        ),
-    ),
-    (
-        b"redis-cli",
-        re.compile(rb"redis-cli [^\n|;\"]{0,120}?-a[ =]?[\"']?(?P<secret>[^\s\"'\\$<{-][^\s\"'\\]{3,200})"),
-    ),
     (b"identified by", re.compile(rb"(?i)identified by (?:password )?'(?P<secret>[^'\"\\\s]{4,200})'")),
     (b":5432:", re.compile(rb":5432:[^\s:\"'\\]{1,64}:[^\s:\"'\\]{1,64}:(?P<secret>[^\s\"'\\]{4,200})")),
+    (
+        b"echo ",  # into a program that asks for a password
+        re.compile(
+            rb"echo (?:-n )?\\{0,15}[\"']?(?:[a-z0-9_.-]{1,40}:)?"
+            + _IN_COMMAND
+            + rb"\\{0,15}[\"']? ?\|[^|\n]{0,60}?"
+            rb"(?:sudo -S|chpasswd|-stdin|with-token)"
+        ),
+    ),
+    (b"mc alias set", re.compile(rb"mc alias set \S{1,60} \S{1,200} \S{1,60} [\"']?" + _IN_COMMAND)),
 )
+_LONGEST_COMMAND = 160
 
 
 def _on_command_lines(data: bytes, lowered: bytes) -> Iterator[Found]:
+    for option in _OPTION.finditer(data):
+        found = _after_option(data, option)
+        if found:
+            yield (*found, "command-password")
     for sign, pattern in _COMMANDS:
         for at in _every(lowered, sign):
             match = pattern.match(data, at)
-            if match and _is_argument(match["secret"], lowered[max(0, at - 200) : match.end()], sign):
+            if match and _is_argument(match["secret"]):
                 yield (*match.span("secret"), "command-password")
 
 
-def _is_argument(value: bytes, command: bytes, sign: bytes) -> bool:
-    if _is_placeholder(value) or value.lower() in _PLAIN_WORDS:
-        return False
-    if sign in (b" -u", b"--user") and not any(name in command for name in (b"curl", b"http", b"wget")):
-        return False  # `docker run -u 1000:1000`
-    return _has_mix(value) or sign == b"identified by"
+def _after_option(data: bytes, option: re.Match[bytes]) -> Span | None:
+    before = data[max(0, option.start() - _LONGEST_COMMAND) : option.start()]
+    command = before[before.rfind(b"\n") + 1 :].lower()
+    for pattern, programs in _OPTIONS[option[0][1:]]:
+        if any(name in command for name in programs):
+            match = pattern.match(data, option.end())
+            return match.span("secret") if match and _is_argument(match["secret"]) else None
+    return None
+
+
+def _is_argument(value: bytes) -> bool:
+    return not is_placeholder(value) and value.lower() not in _PLAIN_WORDS and has_mix(value)

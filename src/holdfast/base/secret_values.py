@@ -1,0 +1,259 @@
+# ruff: noqa: E501 - patterns and lists of words, which read worse when broken
+"""What a name says of its value, and whether a value looks like a secret.
+
+`password=os.environ` has none, `password: str` neither, and `your-api-key-here` is what a manual writes. A value is
+judged by its shape: code, types, paths, units and words with dashes are none.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import re
+from functools import lru_cache
+
+_PARTS = re.compile(rb"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+")
+_WORDS_OF_PASSWORDS = frozenset(
+    b"password passwd passwort pwd pass passphrase passcode sshpass psk bindpw masterauth".split()
+)
+_WORDS_OF_SECRETS = frozenset(
+    b"secret token apikey credential credentials creds cred secretkey accesskey authtoken".split()
+)
+_KEYS_OF = frozenset(
+    b"api app access secret private auth encryption signing master account shared storage service license client consumer"
+    b" subscription admin deploy webhook hmac aes jwt session cipher preshared root data developer integration rest server"
+    b" project write read ingest ingestion management billing sas functions host ssh decryption security security wrapping"
+    b" user personal bot registration activation merchant payment crypto wallet seed publish management sdk personal".split()
+)
+_KEYS_OF_NO_SECRET = frozenset(
+    b"primary foreign sort partition cache public publishable row hash map object s3 group query lookup idempotency unique"
+    b" composite pub dict json translation i18n message routing range shard index issue config dedup etag natural surrogate"
+    b" item list event react element entity field column trace job step state storagekey locale lang test node file host".split()
+)
+_TAILS = frozenset(
+    b"prod production staging stage dev development test live value val base b64 base64 raw plain plaintext text string str"
+    b" default old new current previous primary secondary main backup local ci eu us key".split()
+)
+_TAILS_OF_NO_SECRET = frozenset(
+    b"file path url uri name names id ids type types count counts limit limits expiry expires expiration ttl length len size"
+    b" hash env ref refs header headers field fields prefix suffix version index policy manager provider store storage"
+    b" endpoint address format label title hint placeholder rotation strategy usage budget window windows class cls"
+    b" reset changed required enabled valid error errors date time at age in for kind mode method algorithm alg arn dir folder"
+    b" location var variable pair pairs fingerprint checksum digest stdin prompt less free board stroke word words code frame"
+    b" ring arg args set spec signature source status usage user username validator".split()
+)
+
+
+@lru_cache(4096)
+def family_of(name: bytes) -> str:
+    """What a name says of its value: `password`, `secret`, `key` (if it looks random), or nothing."""
+    parts = [part.lower() for part in _PARTS.findall(name)]
+    for at in range(len(parts) - 1, -1, -1):
+        family = _family_of_part(parts, at)
+        if family:
+            return _with_tail(family, parts[at + 1 :])
+    return ""
+
+
+def _with_tail(family: str, tail: list[bytes]) -> str:
+    words = [word for word in tail if not word.isdigit() and len(word) > 1]
+    if any(word in _TAILS_OF_NO_SECRET for word in words):
+        return ""
+    return family if all(word in _TAILS for word in words) else "key"
+
+
+def _family_of_part(parts: list[bytes], at: int) -> str:
+    word, before = parts[at], parts[at - 1] if at else b""
+    if word in _WORDS_OF_PASSWORDS or word.endswith((b"password", b"passwd", b"passphrase")):
+        return "password"
+    if word in _WORDS_OF_SECRETS or word.endswith(
+        (b"secret", b"token", b"apikey", b"secretkey", b"privatekey")
+    ):
+        return "secret"
+    if (word == b"phrase" and before in (b"seed", b"recovery", b"secret", b"pass")) or word == b"mnemonic":
+        return "phrase"
+    if word == b"key":
+        return _family_of_key(before)
+    if word == b"auth" and before == b"rediscli":
+        return "password"
+    if word == b"auth" or (word == b"pw" and not before):
+        return "key"
+    if word.endswith((b"accountkey", b"accesskey", b"sharedkey", b"authkey", b"masterkey", b"pass", b"pwd")):
+        return (
+            "password"
+            if word
+            in (
+                b"requirepass",
+                b"storepass",
+                b"keypass",
+                b"dbpass",
+                b"smtppass",
+                b"userpass",
+                b"masterpass",
+                b"pgpass",
+            )
+            else "key"
+        )
+    return ""
+
+
+def _family_of_key(before: bytes) -> str:
+    if before in _KEYS_OF:
+        return "secret"
+    return "" if before in _KEYS_OF_NO_SECRET or not before else "key"
+
+
+_PLACEHOLDER = re.compile(
+    rb"(?i)your[-_]?(?:api|key|tok|sec|pass|auth|own|acc|cli|priv|db|[-_])|example|placeholder|changeme|change[-_]me|redacted"
+    rb"|replace[-_]|dummy|insert[-_]|<|\$\{|\{\{|%\(|\*{4}|x{6}|\.{3}$|^\.{3}|[-_]here\b|foobar|undefined|^secrets\.|^env\."
+)
+_TYPE = re.compile(
+    rb"(?i)(?:u?int|float|utf|sha|md|base|varchar|char|str|string|bytes?|decimal|es|rs|hs|ps|oauth|http|v|pbkdf|aes|ed|x|secp|p)"
+    rb"[-_]?[0-9]{1,4}(?:[-_][a-z0-9]{1,12})*"
+)
+_UNIT = re.compile(rb"[0-9][0-9.,_]*[a-zA-Z%]{0,8}")
+PATH = re.compile(
+    rb"\.{1,2}/|[~@]|[A-Za-z]:[\\/]|[a-z][a-z0-9+.-]{1,20}://|/(?:[A-Za-z0-9_.-]{0,40}/|[a-z_.-]{2,40}$)"
+)
+_DOTTED = re.compile(rb"(?:[A-Za-z_]{1,40}(?:32|64)?[a-z]{0,9}\.){1,6}[A-Za-z_]{2,60}[0-9]?")
+_ATTRIBUTE = re.compile(rb"(?:[a-z_]{2,40}[0-9]{0,2}\.){2,6}[a-z_]{2,60}[0-9]?")
+_IDENTIFIER = re.compile(rb"[A-Za-z_]{1,60}[0-9]{0,2}")
+_SPLIT = re.compile(rb"[-_./:]")
+_SLUG = re.compile(rb"[A-Za-z]{2,}|[A-Za-z]{0,3}[0-9]{1,4}|[A-Za-z]?")
+
+
+def is_placeholder(value: bytes) -> bool:
+    """What a manual writes where a secret goes."""
+    return bool(_PLACEHOLDER.search(value[:_TOLD_BY])) or len(set(value[-12:])) == 1
+
+
+_TOLD_BY = 100
+"""So many characters tell a placeholder; a text full of names would be read again for each of them."""
+
+
+def _is_path(value: bytes) -> bool:
+    return bool(PATH.match(value)) and (b"://" in value or not _is_base64(value))
+
+
+def _is_base64(value: bytes) -> bool:
+    """Capitals, small letters and digits in a piece between slashes as no folder's name has them."""
+    longest = max(value.split(b"/"), key=len)
+    return (
+        len(value) >= 20
+        and len(longest) >= 8
+        and all(re.search(kind, longest) for kind in (rb"[A-Z]", rb"[a-z]", rb"[0-9]"))
+    )
+
+
+def has_mix(value: bytes) -> bool:
+    """Letters, and something that words do not have."""
+    plain = value.translate(None, b"_-")
+    return not plain.isalpha() and any(65 <= c <= 90 or 97 <= c <= 122 for c in plain)
+
+
+def looks_secret(value: bytes, family: str, quoted: bool, prose: bool, name: bytes) -> bool:
+    """Whether a value of a secret-sounding name is one: `password=os.environ` is not."""
+    value = value[:_SHOWN]
+    if (
+        len(value) < 6
+        or (prose and name.lower() == b"pass")
+        or (value[:1] in b"$%&*@!=~#<" and not quoted and not is_strong(value))
+        or is_placeholder(value)
+        or _is_path(value)
+        or value.count(b"?") * 3 > len(value)  # what is not ASCII
+        or (prose and b"?" in value and not re.search(rb"[0-9]", value))
+        or (prose and b"[" in value)
+    ):
+        return False
+    if b" " in value:
+        return _is_phrase(value, family)
+    if family == "phrase":
+        return False
+    if family == "password":
+        return _looks_password(value, quoted, prose, name)
+    if not has_mix(value):
+        return is_mixed_case(value)
+    if _is_code(value, quoted):
+        return False
+    return is_random(value, 16 if family == "key" else 8 if not prose else 12)
+
+
+_SHOWN = 220
+"""So much of a value says what it is: the longest phrase of words."""
+
+
+def is_strong(value: bytes) -> bool:
+    """A password although it begins as a variable, an alias or a format would."""
+    return (
+        value[:1] in b"!%&*#"
+        and len(value) >= 10
+        and value[1:] != value[1:].upper()
+        and value[1:] != value[1:].lower()
+        and bool(re.search(rb"[0-9]", value))
+    )
+
+
+def _looks_password(value: bytes, quoted: bool, prose: bool, name: bytes) -> bool:
+    if value.isdigit():
+        return not prose and (quoted or name.isupper())
+    if not has_mix(value):
+        return is_mixed_case(value)
+    if prose:
+        return not _is_code(value, False) and is_random(value, 8) and not is_slug(value)
+    return not _is_code(value, quoted)
+
+
+def _is_code(value: bytes, quoted: bool) -> bool:
+    is_dotted = (_DOTTED.fullmatch(value) or _ATTRIBUTE.fullmatch(value)) and not any(
+        is_mixed_case(part) for part in value.split(b".")
+    )
+    if is_dotted or _TYPE.fullmatch(value) or (_UNIT.fullmatch(value) and not value.isalnum()):
+        return True
+    if value.endswith((b"()", b"Key", b"Token", b"Secret", b"Password")) or b"?." in value or b"::" in value:
+        return not quoted or value.endswith(b"()")
+    is_name = not quoted and _IDENTIFIER.fullmatch(value)
+    return bool(is_name) and any(
+        word in value.lower() for word in (b"pass", b"token", b"secret", b"key", b"cred", b"psk")
+    )
+
+
+def is_slug(value: bytes) -> bool:
+    """Words and small numbers with `-` between: `my-secret-v2`."""
+    parts = _SPLIT.split(value)
+    return len(parts) > 1 and all(_SLUG.fullmatch(part) for part in parts)
+
+
+def is_random(value: bytes, least: int) -> bool:
+    return len(value) >= least and not is_slug(value) and has_mix(value) and not _UNIT.fullmatch(value)
+
+
+def is_mixed_case(value: bytes) -> bool:
+    """Letters alone, but with capitals as no name has them: every third to two thirds."""
+    letters = value.translate(None, b"_-")
+    capitals = sum(65 <= c <= 90 for c in letters)
+    least = 0.25 if letters == value else 0.35
+    return len(letters) >= 16 and letters.isalpha() and least <= capitals / len(letters) <= 0.8
+
+
+def _is_phrase(value: bytes, family: str) -> bool:
+    words = value.split(b" ")
+    if family == "phrase" or (family == "password" and len(words) in (12, 15, 18, 21, 24)):
+        return len(words) >= 3 and all(word.isalpha() and word.islower() for word in words)
+    return (
+        family == "password"
+        and len(words) <= 4
+        and has_mix(value)
+        and bool(re.search(rb"[0-9]", value))
+        and bool(re.search(rb"[!#$%&*+=?@^~]", value))
+    )
+
+
+def is_login(value: bytes) -> bool:
+    """Base64 of `user:password`, as Basic authentication and Docker's settings have it."""
+    if len(value) < 8:
+        return False
+    try:
+        plain = base64.b64decode(value.rstrip(b"=") + b"=" * (-len(value.rstrip(b"=")) % 4), validate=True)
+    except (ValueError, binascii.Error):
+        return False
+    return b":" in plain and all(c >= 32 for c in plain)
