@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from holdfast.journal.cost import _INPUT_PRICES, characters_for, reading_cost
+from holdfast.journal.usage import _INPUT_PRICES, characters_for, reading_cost
 
 
 @pytest.mark.parametrize(

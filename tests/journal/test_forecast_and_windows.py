@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from holdfast.base.errors import InvalidInputError
-from holdfast.journal.cost import seconds_until_full
+from holdfast.journal.usage import seconds_until_full
 from holdfast.journal.windows import DEFAULT_WINDOW, context_window
 from holdfast.model.policy import Level, Levels
 

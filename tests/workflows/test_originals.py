@@ -22,7 +22,7 @@ from hypothesis import strategies as st
 from cli.harness import Place
 from holdfast.base.errors import InvalidInputError
 from holdfast.base.redact import redact
-from holdfast.model.originals import taken_out
+from holdfast.model.task import taken_out
 from holdfast.workflows.drivers.protocol import Done
 from holdfast.workflows.plan import parse_plan
 from holdfast.workflows.worker import Worker

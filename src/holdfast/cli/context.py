@@ -16,7 +16,7 @@ from holdfast.base.errors import CannotDoError, InvalidInputError, NotFoundError
 from holdfast.cli import common
 from holdfast.hooks.fast.context import HANDED_OVER, LIMITS, ROOM_FOR_HEADING
 from holdfast.hooks.install import AGENTS
-from holdfast.journal.cost import reading_cost
+from holdfast.journal.usage import reading_cost
 from holdfast.model import frame
 
 TYPE_CHECKING = False
@@ -94,7 +94,7 @@ def max_characters(characters: int | None, tokens: int | None, default: int = _D
     if characters is not None and tokens is not None:
         raise InvalidInputError("give --max-chars or --budget, not both")
     if tokens is not None:
-        from holdfast.journal.cost import characters_for
+        from holdfast.journal.usage import characters_for
 
         return characters_for(tokens)
     return default if characters is None else characters

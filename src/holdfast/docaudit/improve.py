@@ -35,8 +35,8 @@ from holdfast.docaudit.sessions import (
 from holdfast.docaudit.splice import splice
 from holdfast.model.git import decode_path
 from holdfast.model.item_session import ImproveProgress, ImproveSessionState
-from holdfast.model.originals import lacks_something
 from holdfast.model.snapshot import FileFingerprint
+from holdfast.model.task import lacks_something
 from holdfast.undo.transactions import SideCar
 from holdfast.undo.worktree import blob_id
 

@@ -16,7 +16,7 @@ from holdfast.docaudit.items import CodeItem
 from holdfast.docaudit.languages import Source, clean, text_of_docstring, text_of_jsdoc
 from holdfast.findings.deadlines import OwnThread
 from holdfast.findings.model_call import ModelChoice, Question, ask, too_late
-from holdfast.model.originals import marks_in
+from holdfast.model.task import marks_in
 from holdfast.project.settings import Settings
 
 # ── style ─────────────────────────────────────────────────────────────────────────────────────────

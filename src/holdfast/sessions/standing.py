@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from holdfast.base.clock import seconds_between
-from holdfast.journal.cost import seconds_until_full
 from holdfast.journal.log import Reader
 from holdfast.journal.summary import Digest, archives
+from holdfast.journal.usage import seconds_until_full
 from holdfast.model.statuses import ACTIVE, REMAINING, TaskProgress, is_gone
 from holdfast.project.layout import ProjectLayout
 from holdfast.store.reader import Document, NotPlainError, QuickReader, SnapshotLine, TaskLine, task_lines

@@ -40,10 +40,9 @@ from holdfast.model.entry import (
 from holdfast.model.findings import Decision, ErrorRecord
 from holdfast.model.fold import SessionFold
 from holdfast.model.git import GitState
-from holdfast.model.originals import ISSUE, MESSAGE, OPTIONS, lacks_something, name_of, original
 from holdfast.model.policy import Trigger
 from holdfast.model.snapshot import FileFingerprint, IncrementalPause, SessionSnapshot
-from holdfast.model.task import TaskDAG
+from holdfast.model.task import ISSUE, MESSAGE, OPTIONS, TaskDAG, lacks_something, name_of, original
 from holdfast.model.usage import UsageMetrics
 from holdfast.model.workflow import (
     ACTIVE,

@@ -13,6 +13,7 @@ from sqlalchemy.dialects import postgresql, sqlite
 
 from holdfast.model.entry import Entry, Event, entry_from_json
 from holdfast.model.snapshot import SessionSnapshot
+from holdfast.model.statuses import Lease
 from holdfast.model.workflow import (
     NEVER_RUN_AGAIN,
     Issue,
@@ -24,7 +25,6 @@ from holdfast.model.workflow import (
 from holdfast.store.documents import snapshot_from_columns, snapshot_to_columns
 from holdfast.store.driver import Connection, Direct, Ordinary
 from holdfast.store.engine import check_whole, database_errors, open_engine, shown, writing
-from holdfast.store.leases import Leases
 from holdfast.store.protocol import (
     Change,
     SnapshotSummary,
@@ -33,8 +33,8 @@ from holdfast.store.protocol import (
     workflow_not_found,
     worktree_taken,
 )
-from holdfast.store.sqlite import sqlite_path
-from holdfast.store.tables import originals, session_snapshots, workflow_events, workflows
+from holdfast.store.sqlite import LEASE_AGE, sqlite_path
+from holdfast.store.tables import originals, session_snapshots, workers, workflow_events, workflows
 
 _EVENT_ORDER_LOCK = 7_310_002
 
@@ -412,3 +412,51 @@ def _snapshot_row(snapshot: SessionSnapshot) -> dict[str, Any]:
     row = {name: getattr(snapshot, name) for name in SnapshotSummary.__dataclass_fields__}
     text, tasks = snapshot_to_columns(snapshot)
     return {**row, "snapshot_json": text, "tasks": tasks}
+
+
+# Who is there to run work: a row a process, kept fresh on the database's own clock.
+#
+# Machines disagree about the time; they all agree with the database. A row that was not renewed for
+# longer than its lease belongs to a process that is dead, cut off or stopped.
+
+_LEASE_COLUMNS = ("id", "kind", "host", "pid", "started_mark", "lease_seconds")
+_SQLITE_CLOCK = ("strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')", LEASE_AGE)
+_POSTGRES_CLOCK = (
+    "clock_timestamp()",
+    "CAST(extract(epoch FROM clock_timestamp() - seen_at) AS double precision)",
+)
+
+
+class Leases:
+    def __init__(self, reading: sa.Engine, writing: sa.Engine, database: str) -> None:
+        self._reading, self._writing, self._database = reading, writing, database
+        now, age = _SQLITE_CLOCK if reading.dialect.name == "sqlite" else _POSTGRES_CLOCK
+        self._now: sa.ColumnElement[str] = sa.literal_column(now)
+        self._age: sa.ColumnElement[float] = sa.literal_column(age)
+
+    def add(self, lease: Lease) -> None:
+        row = {name: getattr(lease, name) for name in _LEASE_COLUMNS}
+        self._change(workers.insert().values(**row, seen_at=self._now))
+
+    def renew(self, worker_id: str) -> bool:
+        """Whether the row was still there; if not, somebody took its owner for dead."""
+        return self._change(workers.update().where(workers.c.id == worker_id).values(seen_at=self._now)) == 1
+
+    def remove(self, worker_id: str) -> None:
+        self._change(workers.delete().where(workers.c.id == worker_id))
+
+    def remove_expired(self, worker_id: str) -> bool:
+        """Take the row of a dead process away; of several who try, one is told that it did."""
+        is_expired = self._age > workers.c.lease_seconds
+        return self._change(workers.delete().where(workers.c.id == worker_id, is_expired)) == 1
+
+    def all(self) -> Sequence[Lease]:
+        columns = [workers.c[name] for name in _LEASE_COLUMNS]
+        with database_errors(self._database), self._reading.connect() as connection:
+            rows = connection.execute(sa.select(*columns, self._age.label("age"))).mappings()
+            return [Lease(**row) for row in rows]
+
+    def _change(self, statement: sa.UpdateBase) -> int:
+        """How many rows it met."""
+        with database_errors(self._database), self._writing.begin() as connection:
+            return connection.execute(statement).rowcount

@@ -19,7 +19,7 @@ from holdfast.base.errors import HoldfastError
 from holdfast.base.process import identify, machine
 from holdfast.model.statuses import Lease, holder, is_dead, is_gone
 from holdfast.project.settings import Settings
-from holdfast.store.leases import Leases
+from holdfast.store.sql import Leases
 
 __all__ = ["LEASE_SECONDS", "HeldLease", "holder", "is_dead", "is_gone", "start_worker"]
 

@@ -18,16 +18,16 @@ from holdfast.base.neutral import without_controls
 from holdfast.base.redact import redact
 from holdfast.model.entry import SnapshotImported, WorkflowCreated
 from holdfast.model.fold import SessionFold
-from holdfast.model.originals import (
+from holdfast.model.task import (
     ISSUE,
     MESSAGE,
     OPTIONS,
+    Task,
     lacks_something,
     name_of,
     outputs_of,
     taken_out,
 )
-from holdfast.model.task import Task
 from holdfast.model.workflow import Issue, Workflow, WorkflowOptions
 from holdfast.store.protocol import Store
 from holdfast.workflows.drivers.protocol import Done, DriverFinding, TaskOutcome

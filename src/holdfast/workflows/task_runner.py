@@ -20,10 +20,9 @@ from holdfast.base.faults import fault_point
 from holdfast.base.redact import redact
 from holdfast.model.entry import AgentSessionReported, TestsRun, WorkCommitted
 from holdfast.model.fold import SessionFold
-from holdfast.model.originals import outputs_of
 from holdfast.model.policy import PauseCause, Situation, must_force, pause_cause
 from holdfast.model.snapshot import SessionSnapshot
-from holdfast.model.task import Task
+from holdfast.model.task import Task, outputs_of
 from holdfast.model.usage import UsageMetadata, UsageMetrics
 from holdfast.model.workflow import Workflow
 from holdfast.workflows.checkout import Checkout

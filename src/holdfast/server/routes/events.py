@@ -11,7 +11,7 @@ from pydantic import BaseModel
 from starlette.concurrency import run_in_threadpool
 from starlette.websockets import WebSocketDisconnect
 
-from holdfast.journal.cost import seconds_until_full
+from holdfast.journal.usage import seconds_until_full
 from holdfast.model.entry import Event, UsageReported, WorkflowResumed
 from holdfast.server.app_state import AppState, AtDesk
 from holdfast.server.auth import SOCKET_PROTOCOL

@@ -14,7 +14,7 @@ from holdfast.base.errors import InvalidInputError, NotFoundError
 from holdfast.base.redact import redact
 from holdfast.capture.drift import FolderDrift, cannot_tell, find_workflow_drift
 from holdfast.hooks.turns import named_files
-from holdfast.journal.cost import characters_for, reading_cost
+from holdfast.journal.usage import characters_for, reading_cost
 from holdfast.model.gathered import Gathered
 from holdfast.model.snapshot import SessionSnapshot
 from holdfast.model.workflow import Workflow

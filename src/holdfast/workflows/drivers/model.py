@@ -23,7 +23,7 @@ from holdfast.findings.model_call import (
     opened,
     refuse_if_forbidden,
 )
-from holdfast.journal.cost import characters_for
+from holdfast.journal.usage import characters_for
 from holdfast.journal.windows import context_window
 from holdfast.model.task import Task
 from holdfast.model.usage import UsageMetadata
