@@ -479,6 +479,30 @@ def test_a_forced_pause_leaves_nothing_running(
     assert log(place) == ["2"]
 
 
+def test_a_cancel_is_reported_when_nothing_is_left_running(
+    place: Place, plan: Callable[..., Path], stubborn: Stubborn
+) -> None:
+    running = begin(place, "run", plan(IGNORING))
+    stubborn.started()
+    place.ok("cancel")
+    assert stubborn.running() == []
+    assert "was cancelled" in result_of(running).out
+
+
+def test_a_new_run_waits_for_what_was_just_cancelled(
+    place: Place, plan: Callable[..., Path], stubborn: Stubborn
+) -> None:
+    running = begin(place, "run", plan(IGNORING))
+    stubborn.started()
+    cancelling = begin(place, "cancel")
+    _until_it_is(place, "cancelled")
+    pids = " ".join(map(str, stubborn.running()))
+    place.ok("run", plan(f"for one in {pids}; do if kill -0 $one; then touch beside; fi; done; touch ran"))
+    assert ((place.project / "ran").exists(), (place.project / "beside").exists()) == (True, False)
+    assert result_of(cancelling).code == 0
+    assert "was cancelled" in result_of(running).out
+
+
 STARTERS = {
     "timeout": f"timeout 600 sh -c '{OBEYING}'",
     "setsid": f"setsid -w sh -c '{OBEYING}'",

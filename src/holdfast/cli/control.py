@@ -687,7 +687,7 @@ def pause_command(
 @_reason_option
 @common.json_option
 def cancel_command(workflow_id: str | None, reason: str | None, as_json: bool) -> None:
-    """Cancel a workflow permanently; a running task is stopped.
+    """Cancel a workflow permanently; a running task is stopped, with all its processes.
 
     Without WORKFLOW: the active one in this folder, or the only one that could be resumed.
 
@@ -698,8 +698,11 @@ def cancel_command(workflow_id: str | None, reason: str | None, as_json: bool) -
     """
     current = common.settings()
     with common.service_for(current) as service:
-        workflow = service.cancel(workflow_id or _to_cancel(service, current), reason)
-    common.tell(as_json, _answer(workflow), f"✓ Workflow {workflow.id} cancelled")
+        chosen = service.workflow(workflow_id or _to_cancel(service, current))
+        is_elsewhere = service.is_run_elsewhere(chosen)
+        workflow = service.cancel(chosen.id, reason)
+    elsewhere = ("  It ran on another machine, which is still stopping its task",) if is_elsewhere else ()
+    common.tell(as_json, _answer(workflow), f"✓ Workflow {workflow.id} cancelled", *elsewhere)
 
 
 def _to_cancel(service: common.Service, current: Settings) -> str:

@@ -379,7 +379,8 @@ _HOOK_FEEDBACK = re.compile(
     r"(?:feedback|success|blocking error|additional context):"
     r"|Operation stopped by hook: |Caveat: The messages below |\[Request interrupted by user"
     r"|\[Image: (?:source|original) |Base directory for this skill: |Tool loaded\.\Z"
-    r"|Full transcript available at: |Read the output file to retrieve |\[SYSTEM NOTIFICATION - NOT USER INPUT\]"
+    r"|Full transcript available at: |Read the output file to retrieve "
+    r"|\[SYSTEM NOTIFICATION - NOT USER INPUT\]"
     r"|Continue from where you left off\.\Z)"
 )
 _TASK_NOTICE = re.compile(r'\[?\s*\{\s*"\w+"\s*:')

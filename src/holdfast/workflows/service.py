@@ -24,6 +24,7 @@ from holdfast.base.errors import (
     SessionAlreadyRunningError,
     require_installed,
 )
+from holdfast.base.process import machine
 from holdfast.base.redact import redact
 from holdfast.capture.drift import DriftState, FolderDrift, find_workflow_drift
 from holdfast.capture.git import BEFORE_FIRST_COMMIT, capture_git_state
@@ -50,8 +51,8 @@ from holdfast.sessions.transitions import (
 from holdfast.store.protocol import Change, SnapshotSummary, Store
 from holdfast.store.sql import SqlStore
 from holdfast.workflows.drivers import driver_named
-from holdfast.workflows.drivers.guarded import end_cut_off
-from holdfast.workflows.lease import is_dead, is_gone
+from holdfast.workflows.drivers.guarded import GRACE_SECONDS, end_cut_off, wait_for_cut_off
+from holdfast.workflows.lease import holder, is_dead, is_gone
 from holdfast.workflows.originals import (
     AcceptedCommands,
     UnconfirmedCommandsError,
@@ -64,6 +65,9 @@ from holdfast.workflows.task_log import TaskLog, TaskOutput
 _TO_TAKE_UP_SECONDS = 10.0
 """A worker that was started for a workflow needs some of them before it is there."""
 _SLACK_SECONDS = 30.0
+_TO_END_SECONDS = GRACE_SECONDS + 10.0
+"""A runner that learns of a cancel ends its task's processes within these; then whoever waits does."""
+_JUST_CANCELLED_SECONDS = 600.0
 
 _S = TypeVar("_S", bound=Store)
 
@@ -99,6 +103,10 @@ class WorkflowService(ABC, Generic[_S]):
     @abstractmethod
     def recovered(self, workflow_id: str) -> Workflow:
         """The workflow; paused with trigger `crash` first, where its runner is gone."""
+
+    def is_run_elsewhere(self, workflow: Workflow) -> bool:  # noqa: ARG002 - a server knows its own workers
+        """Whether another machine runs it, so that the end of its processes cannot be seen from here."""
+        return False
 
     def workflow(self, workflow_id: str) -> Workflow:
         return self.store.workflow(workflow_id)
@@ -191,6 +199,7 @@ class OrchestratorService(WorkflowService[SqlStore]):
             driver_named(driver_of(task, plan.options), self.settings).check(task)
         name, commit = self._where(plan, worktree)
         self._settle_if_abandoned(name)
+        self._end_what_was_cancelled(name)
         return self.core.open(
             plan.issue,
             name,
@@ -272,6 +281,7 @@ class OrchestratorService(WorkflowService[SqlStore]):
         if restore is not None and snapshot is not None:
             restore(snapshot)
             drift = self._drift(workflow, snapshot)
+        self._end_what_was_cancelled(workflow.worktree)
         resumed, _ = self.core.claim(
             workflow_id, message, snapshot=snapshot, runs=True, claim=claim, failed=failed
         )
@@ -412,8 +422,11 @@ class OrchestratorService(WorkflowService[SqlStore]):
         return workflow
 
     def cancel(self, workflow_id: str, reason: str | None = None) -> Workflow:
-        """End it for good; a task in flight is stopped."""
-        return again_on_conflict(lambda: self.core.move(workflow_id, "cancelled", reason))
+        """End it for good; a task in flight is stopped, and none of its processes on this machine is left."""
+        has_runner = self._has_runner(self.store.workflow(workflow_id))
+        cancelled = again_on_conflict(lambda: self.core.move(workflow_id, "cancelled", reason))
+        self._end_processes(cancelled, _TO_END_SECONDS if has_runner else 0.0)
+        return cancelled
 
     def approve(self, workflow_id: str, task_id: str | None = None, *, claim: str | None = None) -> Workflow:
         """Let the task start that is waiting for approval; of another one than `task_id` nothing was seen."""
@@ -482,7 +495,23 @@ class OrchestratorService(WorkflowService[SqlStore]):
     def has_workers(self) -> bool:
         return any(lease.kind == "worker" and not is_dead(lease) for lease in self.store.leases.all())
 
+    def is_run_elsewhere(self, workflow: Workflow) -> bool:
+        leases = self.store.leases.all() if workflow.status in ACTIVE and workflow.claim else ()
+        return any(one.id == holder(workflow.claim or "") and one.host != machine() for one in leases)
+
     # ── inside ──────────────────────────────────────────────────────────────────────────────
+
+    def _end_processes(self, workflow: Workflow, wait: float = _TO_END_SECONDS) -> None:
+        """Of what was cancelled: its runner ends them; where that does not happen, they are ended here."""
+        tasks = self.core.fold(workflow).tasks().tasks
+        wait_for_cut_off(workflow, tasks, wait)
+        end_cut_off(workflow, tasks)
+
+    def _end_what_was_cancelled(self, worktree: str) -> None:
+        """Or a new session in the folder would run beside the rest of it."""
+        for workflow in self.store.workflows(worktree=worktree, statuses={"cancelled"}, limit=3):
+            if self._clock() - workflow.updated_at.timestamp() < _JUST_CANCELLED_SECONDS:
+                self._end_processes(workflow)
 
     def _where(self, plan: Plan, worktree: Path | None) -> tuple[str, str | None]:
         """What the workflow is alone in, a folder or a branch, and the commit it starts from."""

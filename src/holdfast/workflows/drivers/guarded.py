@@ -364,6 +364,14 @@ def end_cut_off(workflow: Workflow, tasks: Iterable[Task]) -> None:
         kill_all(partial(_marked, mark), _kill)
 
 
+def wait_for_cut_off(workflow: Workflow, tasks: Iterable[Task], seconds: float) -> None:
+    """Until no process of the tasks that were under way is left on this machine: their runner ends them."""
+    marks = [f"{attempt_mark(workflow, task)}-" for task in tasks if task.status == "in_progress"]
+    deadline = time.monotonic() + seconds
+    while any(map(_marked, marks)) and time.monotonic() < deadline:
+        time.sleep(_LOOK_SECONDS)
+
+
 def end_what_is_left(assignment: Assignment) -> None:
     """Of all commands of an attempt, also those that ended long ago: the next one must not run beside it."""
     if assignment.has_programs.is_set():  # to look through all processes costs more than a short task
