@@ -22,7 +22,7 @@ PYTEST_OF_AGENTS := $(PYTHON_BIN) -m pytest -n $(or $(WORKERS),$(CORES)) --dist 
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help run tour setup dashboard pictures test test-agents check format wording soak bench lock clean postgresql chromium
+.PHONY: help run tour setup dashboard pictures test test-agents check format wording soak bench site lock clean postgresql chromium
 
 help: ## list these targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' Makefile
@@ -85,6 +85,9 @@ bench: $(BENCH_STAMP) ## the side-by-side benchmarks
 $(BENCH_STAMP): bench/requirements.lock pyproject.toml $(SETUP_SCRIPTS)
 	@scripts/setup bench/.venv bench/requirements.lock
 	@touch $@
+
+site: setup ## build the documentation's site and the man page into .cache/site
+	@scripts/site
 
 lock: ## write the lock files anew (ARGS=--upgrade: newest versions)
 	@scripts/lock $(ARGS)

@@ -70,6 +70,21 @@ def test_the_first_success_of_the_readme_is_one(project: Path) -> None:
     assert "context is full" in results[-1][1]
 
 
+@pytest.mark.whole_sample
+def test_the_crash_to_try_ends_well(project: Path) -> None:
+    """As it stands on the page, with bash: killed in the middle, resumed, nothing done twice."""
+    (script,) = blocks(ROOT / "docs/tasks/laptop-died.md", "bash")
+    program = project.parent / "bin" / "holdfast"
+    program.parent.mkdir()
+    program.write_text(f'#!/bin/sh\nexec {sys.executable} -P -m holdfast "$@"\n')
+    program.chmod(0o755)
+    environment = {**os.environ, **READ_AT_START, "PATH": f"{program.parent}:{os.environ['PATH']}"}
+    done = subprocess.run(
+        ["bash", "-c", script], cwd=project, env=environment, capture_output=True, text=True, check=False
+    )
+    assert done.stdout.endswith("first\nslow\n"), done.stdout + done.stderr
+
+
 def run(line: str, project: Path) -> tuple[int, str, str]:
     """Exit code, output and errors."""
     with start_program(

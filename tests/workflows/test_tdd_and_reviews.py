@@ -137,3 +137,18 @@ def test_a_notice_that_cannot_be_sent_holds_nothing_up(workshop: Workshop) -> No
 
 def test_nobody_is_told_unless_asked(workshop: Workshop) -> None:
     assert workshop.settings.notify == ()
+
+
+def test_doctor_sends_a_test_message_to_each_address(
+    workshop: Workshop, mailbox: tuple[str, list[dict[str, Any]]]
+) -> None:
+    url, got = mailbox
+    place = workshop.place
+    none = place.run("doctor", "--notify")
+    none.failed(1, error="nowhere to send", hint="notify")
+    place.environment["HOLDFAST_NOTIFY"] = f"{url} nonsense://user:hinge@host"
+    done = place.run("doctor", "--notify")
+    assert (done.code, [one["message"] for one in got]) == (1, ["This is a test message."])
+    assert "✓ notification 1: a test message was delivered" in done.out
+    assert "✗ notification 2: the test message was not delivered" in done.out
+    assert "hinge" not in done.out + done.err

@@ -50,8 +50,9 @@ class CheckResult:
 
 @click.command("doctor")
 @click.option("--fix", is_flag=True, help="Repair what can be repaired without losing anything.")
+@click.option("--notify", is_flag=True, help="Also send a test message to where `notify` says.")
 @common.json_option
-def doctor_command(fix: bool, as_json: bool) -> None:
+def doctor_command(fix: bool, notify: bool, as_json: bool) -> None:
     """Check the installation.
 
     With --fix, a failed check is repaired where that loses nothing: a damaged database is renamed and rebuilt
@@ -63,14 +64,21 @@ def doctor_command(fix: bool, as_json: bool) -> None:
     Examples:
       holdfast doctor
       holdfast doctor --fix
-      holdfast doctor --json
+      holdfast doctor --notify
     """
     current = common.settings()
+    if notify and not current.notify:
+        raise CannotDoError(
+            "there is nowhere to send a test message: the setting `notify` is empty",
+            hint='set notify = ["ntfy://TOPIC"] in your config file, or HOLDFAST_NOTIFY',
+        )
     findings = _findings(current)
     for _ in range(_PASSES if fix else 0):
         if bad := [finding.name for finding in findings if finding.failed]:
             _repair(current, bad)
             findings = _findings(current)
+    if notify:
+        findings += _notifications(current)
     if as_json:
         common.print_json([finding.document for finding in findings])
     else:
@@ -81,6 +89,19 @@ def doctor_command(fix: bool, as_json: bool) -> None:
     bad = [finding.name for finding in findings if finding.failed]
     if bad:
         raise CannotDoError(f"check failed: {', '.join(bad)}", hint="see the lines marked ✗")
+
+
+def _notifications(current: Settings) -> Iterator[CheckResult]:
+    """By number: an address may hold a password."""
+    from holdfast.workflows.runner_context import send_test
+
+    for number, taken in enumerate(send_test(current.notify), start=1):
+        yield CheckResult(
+            f"notification {number}",
+            taken,
+            "a test message was delivered" if taken else "the test message was not delivered",
+            "check the address: each service has its own form, see apprise's documentation",
+        )
 
 
 _PASSES = 2

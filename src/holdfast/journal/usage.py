@@ -55,6 +55,7 @@ class UsageState:
     recent_reports: tuple[str, ...] = ()
     previous_share: float = field(default=0.0, repr=False)
     schema_version: int = USAGE_VERSION
+    levels: Levels = field(default=Levels(), repr=False, compare=False)
 
     @property
     def total_tokens(self) -> int:
@@ -72,6 +73,33 @@ class UsageState:
     @property
     def is_complete(self) -> bool:
         return self.set_aside is None
+
+    # Under the names that claude-mpm's tracker has for them, for programs that move from it.
+
+    @property
+    def cumulative_input_tokens(self) -> int:
+        return self.input_tokens
+
+    @property
+    def cumulative_output_tokens(self) -> int:
+        return self.output_tokens
+
+    @property
+    def cache_creation_tokens(self) -> int:
+        return self.cache_write
+
+    @property
+    def cache_read_tokens(self) -> int:
+        return self.cache_read
+
+    @property
+    def threshold_reached(self) -> str | None:
+        level = self.levels.at(self.share)
+        return level.name.lower() if level else None
+
+    @property
+    def auto_pause_active(self) -> bool:
+        return self.levels.at(self.share) >= Level.AUTO_PAUSE
 
 
 class ContextUsageTracker:
@@ -107,15 +135,18 @@ class ContextUsageTracker:
         report: Literal["delta", "cumulative"] = "delta",
         report_id: str | None = None,
         model: str | None = None,
+        cache_creation: int = 0,
     ) -> UsageState:
         """Take in one report and return the new state.
 
         A `delta` is added; a `cumulative` report is the running total and replaces
         what was there. A report whose id was seen before changes nothing: some agents
-        repeat the usage of a message on each of its lines.
+        repeat the usage of a message on each of its lines. `cache_creation` is another name of `cache_write`.
         """
+        _check_counts({"cache_write": cache_write, "cache_creation": cache_creation})
+        written = cache_write + cache_creation
         counts: dict[str, int] = dict(
-            zip(USAGE_COUNTS, (input_tokens, output_tokens, cache_read, cache_write), strict=True)
+            zip(USAGE_COUNTS, (input_tokens, output_tokens, cache_read, written), strict=True)
         )
         _check_counts(counts)
         self._layout.ensure()
@@ -143,14 +174,39 @@ class ContextUsageTracker:
             )
         return state
 
-    def reset_session(self) -> UsageState:
-        """The window is empty: a conversation begins anew under the same id."""
+    def reset_session(self, new_session_id: str | None = None) -> UsageState:
+        """The window is empty: a conversation begins anew, under the same id unless another is given."""
+        self.session_id = new_session_id or self.session_id
         self._layout.ensure()
         with storage_errors("record usage"), lock_file(self._lock):
             state = replace(self._read_or_set_aside(), **dict.fromkeys(USAGE_COUNTS, 0), reports=0)
             state = replace(state, recent_reports=(), previous_share=0.0, last_updated=iso(self._clock()))
             replace_file(self._path, _encoded(state))
         return state
+
+    def check_thresholds(self, state: UsageState | None = None) -> str | None:
+        """The highest level that was reached, such as `auto_pause`; None below all of them."""
+        level = self.levels.at((state or self.get_current_state()).share)
+        return level.name.lower() if level else None
+
+    def get_usage_summary(self) -> dict[str, Any]:
+        """The state as a document."""
+        state = self.get_current_state()
+        return {
+            "session_id": state.session_id,
+            "total_tokens": state.total_tokens,
+            "budget": state.context_window,
+            "percentage_used": round(state.percentage_used, 2),
+            "threshold_reached": state.threshold_reached,
+            "auto_pause_active": state.auto_pause_active,
+            "breakdown": {
+                "input_tokens": state.input_tokens,
+                "output_tokens": state.output_tokens,
+                "cache_creation_tokens": state.cache_write,
+                "cache_read_tokens": state.cache_read,
+            },
+            "last_updated": state.last_updated,
+        }
 
     def level(self) -> Level:
         return self.levels.at(self.get_current_state().share)
@@ -182,11 +238,15 @@ class ContextUsageTracker:
             set_aside=None if report == "cumulative" else state.set_aside,
             recent_reports=seen,
             previous_share=state.share,
+            levels=self.levels,
         )
 
     def _empty(self) -> UsageState:
         return UsageState(
-            self.session_id, model=self._model, context_window=self._window or context_window(self._model)
+            self.session_id,
+            model=self._model,
+            context_window=self._window or context_window(self._model),
+            levels=self.levels,
         )
 
     def _read_or_set_aside(self) -> UsageState:
@@ -194,7 +254,7 @@ class ContextUsageTracker:
         if not self._path.exists():
             return self._empty()
         try:
-            return parse_state(read_file(self._path))
+            return replace(parse_state(read_file(self._path)), levels=self.levels)
         except DamagedDataError as error:
             kept = set_aside(self._path, self._clock())
             log.warning("usage of session %s: %s; kept as %s", self.session_id, error.message, kept.name)

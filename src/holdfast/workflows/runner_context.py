@@ -167,6 +167,20 @@ class Notices:
                 log.warning("a notification was not delivered: %s", type(error).__name__)
 
 
+def send_test(urls: Sequence[str]) -> list[bool]:
+    """Whether a test message was taken by each of the addresses."""
+    taken: list[bool] = []
+    for url in urls:
+        sender = _apprise()
+        try:
+            taken.append(
+                sender.add(url) and bool(sender.notify(title="Holdfast", body="This is a test message."))
+            )
+        except Exception:  # noqa: BLE001 - as above
+            taken.append(False)
+    return taken
+
+
 class _Sender(Protocol):
     """The part of apprise we use."""
 
