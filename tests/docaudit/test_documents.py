@@ -114,7 +114,9 @@ def test_every_setting_stands_in_the_documents() -> None:
 
 
 def test_the_example_of_a_settings_file_is_one(project: Path) -> None:
-    (example,) = blocks(ROOT / "docs" / "settings.md", "toml")
+    (example,) = [
+        code for code in blocks(ROOT / "docs" / "settings.md", "toml") if ".holdfast/config" in code
+    ]
     ProjectLayout(project).ensure()
     (project / ".holdfast" / "config.toml").write_text(example)
     assert load_settings({"HOLDFAST_HOME": os.environ["HOLDFAST_HOME"]}, project).context_window == 1_000_000
