@@ -7,6 +7,7 @@ import os
 import shutil
 import sqlite3
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -559,3 +560,27 @@ def test_what_the_users_index_tells_is_what_reading_tells(
         assert state is not None
         read = {path: known.state for path, known in state.all_files().items()}
     assert {path: one.changed(stored=True) for path, one in seen.items()} == read
+
+
+def test_an_index_that_git_replaces_meanwhile_is_read_as_it_was(
+    project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    git(project, "update-index", "--refresh")
+    later = 3_999_999_999  # so that what git knows of the files is believed
+    os.utime(project / ".git" / "index", (later, later))
+    (project / "b").write_text("changed\n")
+    before = UsersGit(project).survey(4_000_000_000.0)
+    assert before is not None
+    usual = git_module.usual_modes
+
+    def replace_index(*arguments: Any) -> tuple[int, int]:
+        git(project, "rm", "--cached", "--quiet", "a")
+        return usual(*arguments)
+
+    monkeypatch.setattr(git_module, "usual_modes", replace_index)
+    monkeypatch.setattr(git_module, "SHARED_FROM", 1)
+    during = UsersGit(project).survey(4_000_000_000.0)
+    assert during is not None
+    assert (during.index, during.odd) == (before.index, before.odd)
+    assert before.odd[b"b"] is None
+    assert all(one for path, one in before.odd.items() if path != b"b")

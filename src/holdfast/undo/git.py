@@ -16,6 +16,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from itertools import pairwise
 from pathlib import Path
+from typing import IO
 
 from holdfast.base import git
 from holdfast.base.errors import GitError
@@ -101,33 +102,38 @@ class UsersGit:
         if place is None or not (self._root / ".git").exists() or self._has_other_ids:
             return None
         try:
-            written, data = place.stat().st_mtime_ns, place.read_bytes()
-            count = readable_count(data)
-            if not count:
-                return None
-            base = os.fsencode(self._root) + b"/"
-            modes = usual_modes(data, count, base)
-            times = (written, int(now * 1_000_000_000))
-            if count < SHARED_FROM:
-                part = Survey(data, base, modes, times)
-                part.run(0, count, alone=False)
-                parts = [(part.odd, part.folders, part.inside, part.is_whole)]
-                others = self._list_others()
-            else:
-                with _surveying(place, base, modes, times, count) as answers:
-                    others = self._list_others()  # at the same time
-                    parts = answers()
+            with place.open("rb") as index:  # git puts another in its place at any time
+                surveyed = self._survey_by(index, now)
         except (OSError, struct.error, ValueError, IndexError, EOFError):
             return None
+        if surveyed is None:
+            return None
+        found, parts = surveyed
         if not all(is_whole for *_, is_whole in parts):
             return None
-        found = TreeSurvey(data, modes, others)
         for odd, folders, inside, _ in parts:
             found.odd |= odd
             found.folders |= folders
             found.inside |= set(inside)
-        found.odd |= dict.fromkeys(self._converted_in(data, others))
+        found.odd |= dict.fromkeys(self._converted_in(found.index, found.others))
         return found
+
+    def _survey_by(self, index: IO[bytes], now: float) -> tuple[TreeSurvey, list[SurveyedPart]] | None:
+        times = os.fstat(index.fileno()).st_mtime_ns, int(now * 1_000_000_000)
+        data = index.read()
+        count = readable_count(data)
+        if not count:
+            return None
+        base = os.fsencode(self._root) + b"/"
+        modes = usual_modes(data, count, base)
+        if count >= SHARED_FROM:
+            with _surveying(index, base, modes, times, count) as answers:
+                others = self._list_others()  # at the same time
+                return TreeSurvey(data, modes, others), answers()
+        part = Survey(data, base, modes, times)
+        part.run(0, count, alone=False)
+        found = TreeSurvey(data, modes, self._list_others())
+        return found, [(part.odd, part.folders, part.inside, part.is_whole)]
 
     @property
     def _has_other_ids(self) -> bool:
@@ -230,7 +236,7 @@ def _text_of(place: Path) -> str:
 
 @contextmanager
 def _surveying(
-    place: Path, base: bytes, modes: tuple[int, int], times: tuple[int, int], count: int
+    index: IO[bytes], base: bytes, modes: tuple[int, int], times: tuple[int, int], count: int
 ) -> Generator[Callable[[], list[SurveyedPart]]]:
     """Processes that share the tree, as many as there are processors, up to what is of use."""
     shares = max(1, min(os.cpu_count() or 1, _MOST_PROCESSES))
@@ -239,15 +245,14 @@ def _surveying(
     try:
         for first, last in pairwise(bounds):
             numbers = map(str, (first, last, *modes, *times))
-            with place.open("rb") as index:
-                processes.append(
-                    subprocess.Popen(
-                        [sys.executable, "-I", "-S", users_index.__file__, os.fsdecode(base), *numbers],
-                        stdin=index,
-                        stdout=subprocess.PIPE,
-                        stderr=subprocess.DEVNULL,
-                    )
+            processes.append(
+                subprocess.Popen(
+                    [sys.executable, "-I", "-S", users_index.__file__, os.fsdecode(base), *numbers],
+                    stdin=index,
+                    stdout=subprocess.PIPE,
+                    stderr=subprocess.DEVNULL,
                 )
+            )
         yield lambda: [marshal.loads(one.communicate(timeout=_TIME_LIMIT)[0]) for one in processes]  # noqa: S302 - our own process
     finally:
         for one in processes:

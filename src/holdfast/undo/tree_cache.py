@@ -18,6 +18,7 @@ from holdfast.base.file_stamps import settled_ctime
 from holdfast.project.formats import FOLDER
 from holdfast.undo.git import TreeSurvey, UsersGit
 from holdfast.undo.state import FOLDER_KIND, KnownFile, same_content
+from holdfast.undo.users_index import readable_count
 from holdfast.undo.worktree import UnreadableError, Worktree, is_ours
 
 _QUICKLY_READ = 1 << 20
@@ -98,6 +99,7 @@ class TreeCache:
         if survey is None:
             return None
         others = [name for name in survey.others if is_ours(name)]
+        self._tree.refuse_too_many((readable_count(survey.index) or 0) + len(others))
         self.nested = [name for name in others if name.endswith(b"/")]
         names = [name for name in (*others, *survey.odd) if not name.endswith(b"/") and is_ours(name)]
         counted = {*survey.folders, *(one for one in _folders_of(names) if self._is_folder(one))}

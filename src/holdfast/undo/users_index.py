@@ -245,10 +245,16 @@ def _number(data: bytes, position: int) -> tuple[int, int]:
 
 
 def main() -> None:
-    """`BASE FIRST LAST PLAIN EXECUTABLE WRITTEN NOW`, the index on stdin; what was found goes to stdout."""
+    """`BASE FIRST LAST PLAIN EXECUTABLE WRITTEN NOW`, the index on stdin; what was found goes to stdout.
+
+    Others read the same open file, so its position is nobody's.
+    """
     base = os.fsencode(sys.argv[1])
     first, last, plain, executable, written, now = map(int, sys.argv[2:])
-    survey = Survey(sys.stdin.buffer.read(), base, (plain, executable), (written, now))
+    data, left = b"", os.fstat(0).st_size
+    while left > len(data):
+        data += os.pread(0, left - len(data), len(data)) or sys.exit("the index became shorter")
+    survey = Survey(data, base, (plain, executable), (written, now))
     survey.run(first, last, alone=True)
     sys.stdout.buffer.write(dumps((survey.odd, survey.folders, list(survey.inside), survey.is_whole)))
 

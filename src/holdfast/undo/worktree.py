@@ -72,11 +72,14 @@ class Worktree:
         """
         names = users_git.list_unignored() if users_git else None
         found = [name for name in (self._walk() if names is None else names) if is_ours(name)]
-        if len(found) > MOST_FILES:
+        self.refuse_too_many(len(found))
+        return found
+
+    def refuse_too_many(self, files: int) -> None:
+        if files > MOST_FILES:
             raise CannotDoError(
                 f"{self.root} holds more than {MOST_FILES:,} files", hint="give the paths to watch"
             )
-        return found
 
     def _walk(self) -> Iterator[bytes]:
         for folder, folders, names in os.walk(self._base):
