@@ -15,8 +15,8 @@ import sys
 from collections.abc import AsyncIterator
 
 from holdfast import Flow, Hub, SessionState
+from holdfast.flow.hub import pause_on_interrupt
 from holdfast.flow.step import Step
-from holdfast.flow.terminal import pause_on_interrupt
 from holdfast.store.flows import SqlFlowStore
 
 SECONDS = float(os.environ.get("FLOW_SECONDS", "0.5"))

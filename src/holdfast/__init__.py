@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from holdfast.flow.graph import Flow as Flow
     from holdfast.flow.hub import Hub as Hub
     from holdfast.flow.hub import SessionContext as SessionContext
+    from holdfast.flow.step import Step as Step
     from holdfast.journal.log import PauseAction as PauseAction
     from holdfast.journal.usage import ContextUsageTracker as ContextUsageTracker
     from holdfast.model.findings import Decision as Decision
@@ -56,6 +57,7 @@ _HOME = {
     "SessionSnapshot": "holdfast.model.snapshot",
     "SessionState": "holdfast.model.flow",
     "SessionStateManager": "holdfast.store.item_sessions",
+    "Step": "holdfast.flow.step",
     "Task": "holdfast.model.task",
     "TaskDAG": "holdfast.model.task",
     "TestState": "holdfast.model.findings",

@@ -29,6 +29,7 @@ NAMES = [
     "SessionSnapshot",
     "SessionState",
     "SessionStateManager",
+    "Step",
     "Task",
     "TaskDAG",
     "TestState",

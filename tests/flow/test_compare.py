@@ -23,7 +23,10 @@ PRINTED = {
 }
 
 
-def test_every_program_prints_what_it_should(capsys: pytest.CaptureFixture[str]) -> None:
+def test_every_program_prints_what_it_should(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.chdir(tmp_path)
     assert {path.stem for path in PROGRAMS.glob("*.py")} == set(PRINTED)
     for name, expected in PRINTED.items():
         runpy.run_path(str(PROGRAMS / f"{name}.py"))

@@ -19,8 +19,7 @@ from pathlib import Path
 import pytest
 
 from holdfast.base.errors import CannotDoError
-from holdfast.flow.hub import Hub
-from holdfast.flow.terminal import pause_on_interrupt
+from holdfast.flow.hub import Hub, pause_on_interrupt
 
 ROOT = Path(__file__).parents[2]
 EXAMPLE = ROOT / "examples" / "flow.py"
@@ -29,7 +28,7 @@ PATIENCE = 60.0
 HOLDS_ON = """
 import asyncio, os, signal, sys, time
 from holdfast import Flow, Hub
-from holdfast.flow.terminal import pause_on_interrupt
+from holdfast.flow.hub import pause_on_interrupt
 
 flow = Flow("terminal")
 

@@ -3,8 +3,7 @@
 import asyncio
 from collections.abc import AsyncIterator
 
-from holdfast import Flow, Hub
-from holdfast.flow.step import Step
+from holdfast import Flow, Hub, Step
 
 talk = Flow("talk")
 

@@ -2,8 +2,7 @@
 
 import asyncio
 
-from holdfast import Flow, Hub
-from holdfast.flow.step import Step
+from holdfast import Flow, Hub, Step
 
 kitchen = Flow("kitchen")
 
@@ -16,8 +15,7 @@ async def cook(step: Step) -> list[str]:
 async def main() -> None:
     hub = Hub()
     running = await hub.start(kitchen, session_id="tonight")
-    for dish in ("soup", "fish"):
-        await hub.send("tonight", "order", dish)
+    await hub.send("tonight", "order", "soup", "fish")
     print((await running).outputs["cook"])
 
 

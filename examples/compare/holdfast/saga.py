@@ -2,8 +2,7 @@
 
 import asyncio
 
-from holdfast import Flow, Hub
-from holdfast.flow.step import Step
+from holdfast import Flow, Hub, Step
 
 journey = Flow("journey")
 journey.node(lambda step: "hotel booked", name="hotel")

@@ -2,8 +2,8 @@
 
 import asyncio
 
-from holdfast import Flow, Hub
-from holdfast.flow.step import Step
+from holdfast import Flow, Hub, Step
+from holdfast.store.flows import SqlFlowStore
 
 reminder = Flow("reminder")
 
@@ -14,4 +14,4 @@ async def remind(step: Step) -> str:
     return f"remember {step.input}"
 
 
-print(asyncio.run(Hub().run(reminder, "the tide")).outputs["remind"])
+print(asyncio.run(Hub(store=SqlFlowStore("compare.db")).run(reminder, "the tide")).outputs["remind"])

@@ -5,14 +5,19 @@ from __future__ import annotations
 import asyncio
 import logging
 import os
-from collections.abc import Collection, Sequence
+import signal
+import threading
+from collections.abc import Callable, Collection, Generator, Sequence
+from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
 from datetime import datetime
+from types import FrameType
 from typing import Any, Self, TypeVar, cast
 
 from holdfast.base.clock import Clock, system_clock, to_datetime
 from holdfast.base.errors import (
+    CannotDoError,
     FlowChangedError,
     InvalidInputError,
     NotFoundError,
@@ -22,8 +27,7 @@ from holdfast.base.errors import (
 from holdfast.base.ids import new_id as make_id
 from holdfast.base.process import ProcessIdentity, identify, is_alive, machine
 from holdfast.base.redact import redact
-from holdfast.flow.bus import Bus, Subscription
-from holdfast.flow.executor import Run
+from holdfast.flow.executor import Bus, Run, Subscription
 from holdfast.flow.graph import CompiledFlow, Flow
 from holdfast.flow.step import AbortController, AbortSignal
 from holdfast.flow.store import FlowStore, MemoryFlowStore, surely
@@ -391,9 +395,10 @@ class Hub:
 
     # From outside: a session of any process on the same store.
 
-    async def send(self, session_id: str, name: str, value: Any = None) -> None:
-        """A signal for the next node that waits for this name; kept until then."""
-        await self._post(session_id, "signal", name, value)
+    async def send(self, session_id: str, name: str, *values: Any) -> None:
+        """A signal for the next node that waits for this name, one for each value; kept until then."""
+        for value in values or (None,):
+            await self._post(session_id, "signal", name, value)
 
     async def say(self, session_id: str, message: str) -> None:
         """A message for the next agent that starts, or goes on after a pause."""
@@ -670,3 +675,52 @@ async def _done(result: asyncio.Future[T] | T) -> T:
     if isinstance(result, asyncio.Future):
         return await cast("asyncio.Future[T]", result)
     return result
+
+
+# ── at a terminal ──────────────────────────────────────────────────────────────────────────────────
+
+# Ctrl-C for people who run flows there: once pauses, twice aborts, three times is Python's own.
+
+
+@contextmanager
+def pause_on_interrupt(
+    hub: Hub, *, tell: Callable[[str], object] | None = None, reason: str = "Ctrl-C"
+) -> Generator[None]:
+    """Within this, Ctrl-C pauses all sessions of the hub, and a second one aborts them.
+
+    `tell` is given a line for the person at the terminal. A third Ctrl-C raises
+    KeyboardInterrupt right where the program is, should a node not let go.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        raise CannotDoError(
+            "Ctrl-C is delivered to the main thread, but this is another thread",
+            hint="run the hub's event loop in the main thread",
+        )
+    loop = asyncio.get_running_loop()
+    pressed = 0
+
+    def interrupted(number: int, frame: FrameType | None) -> None:
+        nonlocal pressed
+        pressed += 1
+        if pressed > 2:
+            signal.default_int_handler(number, frame)
+        # On the loop's own time: here we may be in the midst of anything.
+        loop.call_soon_threadsafe(_pause if pressed == 1 else _abort, hub, reason, tell)
+
+    before: Any = signal.signal(signal.SIGINT, interrupted)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+def _pause(hub: Hub, reason: str, tell: Callable[[str], object] | None) -> None:
+    if tell is not None:
+        tell("pausing after the current step; Ctrl-C again aborts")
+    hub.pause(reason)
+
+
+def _abort(hub: Hub, reason: str, tell: Callable[[str], object] | None) -> None:
+    if tell is not None:
+        tell("aborting")
+    hub.abort(reason=f"{reason} twice")
