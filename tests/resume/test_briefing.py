@@ -233,6 +233,59 @@ def test_the_map_says_what_a_file_was_changed_for():
     assert "`door.py`. Edited to turn the hinge around" in text
 
 
+def test_the_map_says_what_was_added_changed_and_removed():
+    session = (
+        Session()
+        .user("go")
+        .edit(
+            "door.py",
+            "def hang():\n    pass\n\ndef oil():\n    pass",
+            "def hang():\n    return\n\ndef saw():",
+        )
+        .edit("wall.py", "x\nheight = wall.height()\ny", "x\nheight = 3\ny")
+    )
+    text = told(session)
+    assert "`door.py`: adds `oil`; changes `hang`; removes `saw`" in text
+    assert "`wall.py`: `height = 3` became `height = wall.height()`" in text
+
+
+def test_what_was_taken_back_is_neither_added_nor_removed():
+    session = Session().user("go").edit("door.py", "def oil():", "").edit("door.py", "", "def oil():")
+    assert "`oil`" not in told(session).split("## Map")[1]
+
+
+def test_a_renaming_in_many_files_is_told_once():
+    session = Session().user("rename it")
+    for name in ("a.go", "b.go", "c.go"):
+        session.edit(name, "state.LastTime = now()", "state.LastAt = now()")
+    text = told(session).split("## Map")[1]
+    assert text.count("became") == 1
+    assert "`state.LastAt = now()` became `state.LastTime = now()` in `c.go`; `b.go`; `a.go`" in text
+
+
+def test_where_a_search_found_something_is_told_but_for_what_was_edited_since():
+    shown = "a.go:12: old(x)\na.go:40: old(y)\nb.go:7: old(z)\nc.go:9: old(q)"
+    session = (
+        Session().user("replace old").tool("Grep", shown, pattern="old\\(").edit("b.go", "new(z)", "old(z)")
+    )
+    assert "`old\\(` found (not edited since): `a.go:12, 40`; `c.go:9`" in told(session)
+
+
+def test_what_the_agent_found_out_stands_with_the_work_at_hand_and_lists_as_lists():
+    session = (
+        Session()
+        .user("why are the tests of the session red?")
+        .agent("Let me look. The bug is in `listAll`: it looks for the old name, so the session is dropped.")
+        .agent("These tests need the new name:\n- `TestDoor` in `a.go`\n- `TestWall` in `b.go`\n- `TestRoof`")
+        .tool("Read", "package a", file_path="a.go")
+        .agent("Next the first of them:")
+        .edit("a.go", "name()", "old()")
+    )
+    text = told(session)
+    assert 'found out by then: "The bug is in `listAll`: it looks for the old name, so the' in text
+    assert "\n- The agent had set out, 2 steps before the end:\n" in text
+
+
 def test_a_file_that_was_removed_is_called_removed():
     text = told(Session().user("go").edit("door.py").shell("rm door.py"))
     assert "`door.py` (removed)" in line(text, "Written")
@@ -299,6 +352,15 @@ def test_beside_a_summary_its_next_step_counts_and_the_records_last_words_do_not
     text = told(session, summary=_SUMMARY)
     assert line(text, "Next:") == '- Next: by the summary below: "Run `make test`, then commit."'
     assert "Need to add the import" not in text
+
+
+def test_beside_a_summary_nothing_is_said_twice_and_long_code_is_left_to_its_file():
+    code = "```go\n" + "line()\n" * 30 + "```\n"
+    files = f"3. Files and Code Sections:\n   - `door.py`\n{code}   - `wall.py`\n\n9. Optional"
+    text = told(Session().user("hang it").edit("door.py"), summary=_SUMMARY.replace("9. Optional", files))
+    assert "line()" not in text
+    assert "(code left out: see the file)" in text
+    assert text.count("Run `make test`, then commit.") == 1
 
 
 def test_beside_a_summary_stands_what_it_does_not_name():

@@ -10,7 +10,7 @@ from holdfast.model.gathered import Gathered, Happening, LastStep, Stop, TestRun
 from holdfast.resume.briefing import Statement
 from holdfast.resume.ledger import WorkLedger, is_a_run
 from holdfast.resume.rendering import code, condensed, finding, listed, prose, quoted
-from holdfast.resume.summary import next_step
+from holdfast.resume.summary import TOLD_ABOVE, next_step
 
 _SHORT_REQUEST = 70
 _SHORT_PLAN = 40  # "Let me check:" says nothing by itself
@@ -54,7 +54,7 @@ def now(found: Gathered, ledger: WorkLedger, room: int, summarised: str = "") ->
         steps = [] if found.stop.kind == "in_flight" else list(_certain(found, ledger))
         told = next_step(summarised)
         steps.append(
-            f"by the summary below: {quoted(condensed(told, 500))}"
+            f"by the summary below: {quoted(condensed(told, TOLD_ABOVE))}"
             if told
             else "what the summary below names as the current work and the next step."
         )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 
 from holdfast.base.text import counted, end_of, one_line, same_command, start_of
 from holdfast.model.gathered import (
@@ -15,6 +15,7 @@ from holdfast.model.gathered import (
     Gathered,
     Happening,
     Insight,
+    Listing,
     Recorded,
     Review,
     Turn,
@@ -540,22 +541,32 @@ def _set_out(found: Gathered, steps: list[Happening], room: int) -> Happening | 
 
 
 def _listed(found: Gathered, since: int, room: int) -> Iterator[Statement]:
-    """Of the lists that the agent made: the newest of places or tests; else of anything."""
+    """The lists of the newest words that name places or tests, else of the newest; and such a list before."""
     new = [one for one in found.listings if one.index >= since]
     named = [one for one in new if sum(bool(_PLACE.search(item)) for item in one.items) * 2 > len(one.items)]
-    for one in (named or new)[-2:] if named else new[-1:]:
-        most = max(300, min(1100, room // 8))
+    newest = (named or new)[-1:]
+    together = [one for one in new if newest and one.index == newest[0].index][-_LISTS_TOGETHER:]
+    before = [one for one in named if one not in together][-1:] if len(together) == 1 else []
+    for one in (*before, *together):
         items: list[str] = []
+        left = max(300, min(1100, room // 8))
         for item in one.items:
-            if sum(map(len, items)) + len(item) > most:
+            left -= len(item)
+            if left < 0:
                 break
             items.append(item)
-        more = len(one.items) - len(items) + one.left_out
-        lead = prose(one.lead.rstrip(":"), 160)
-        what = "listed" if _LOOKS_FIRST.match(lead) or not lead else f"listed ({quoted(lead)})"
-        what = "planned" if _PLANS.match(lead) else what
-        text = _points(f"The agent {what}:", [*map(prose, items), *([f"and {more} more"] if more else [])])
-        yield Statement("half-done", "plans", text, 4, index=one.index, counts=len(items))
+        yield Statement("half-done", "plans", _list_of(one, items), 4, index=one.index, counts=len(items))
+
+
+_LISTS_TOGETHER = 3
+
+
+def _list_of(one: Listing, items: list[str]) -> str:
+    more = len(one.items) - len(items) + one.left_out
+    lead = prose(one.lead.rstrip(":"), 160)
+    what = "listed" if _LOOKS_FIRST.match(lead) or not lead else f"listed ({quoted(lead)})"
+    what = "planned" if _PLANS.match(lead) else what
+    return _points(f"The agent {what}:", [*map(prose, items), *([f"and {more} more"] if more else [])])
 
 
 _PLACE = re.compile(r"\w\.\w{1,4}:\d|\bTest[A-Z]|\btest_\w|`[\w./-]+\.\w{1,4}`")
@@ -750,10 +761,15 @@ def map_of(found: Gathered, ledger: WorkLedger) -> Iterator[Statement]:
     talked = _talked_names(found)
     plain: list[FileUse] = []
     common = Counter(one for file in changed for one in file.purposes)
+    everywhere = _replaced_in_many(changed)
+    for (old, new), files in everywhere.items():
+        where = listed((ledger.paths(file.path) for file in files), _FILES_SHOWN)
+        text = f"{code(old)} became {code(new)} in {where}"
+        yield Statement("map", "files", text, 4, index=files[0].last_index, counts=0)
     for place, file in enumerate(changed):
         own = [one for one in file.purposes if common[one] < _FOR_ALL]
         names = "" if file.deleted else _done_to(file) or _named(talked.get(file.path, [])[:2])
-        full = _changed(file, ledger, names, own)
+        full = _changed(file, ledger, names, own, everywhere)
         if full == ledger.paths(file.path):
             plain.append(file)
             continue
@@ -812,7 +828,22 @@ def _few(names: Sequence[str]) -> str:
     return f"{', '.join(map(code, names[:_NAMES]))}{more}"
 
 
-def _changed(file: FileUse, ledger: WorkLedger, names: str, purposes: list[str]) -> str:
+def _replaced_in_many(files: list[FileUse]) -> dict[tuple[str, str], list[FileUse]]:
+    """One line changed alike in several files, as a renaming does."""
+    found: dict[tuple[str, str], list[FileUse]] = {}
+    for file in files:
+        for one in file.replaced:
+            found.setdefault(one, []).append(file)
+    return {one: where for one, where in found.items() if len(where) >= _FOR_ALL}
+
+
+def _changed(
+    file: FileUse,
+    ledger: WorkLedger,
+    names: str,
+    purposes: list[str],
+    told_above: Collection[tuple[str, str]],
+) -> str:
     deed = " (removed)" if file.deleted else " (new)" if file.created else ""
     by = f", written by {file.by}" if file.by else ""
     told = [one for one in purposes if not _PURPOSE_IN_PASSING.search(one)]
@@ -820,15 +851,16 @@ def _changed(file: FileUse, ledger: WorkLedger, names: str, purposes: list[str])
         told = [one for one in told if "`" in one][:1]
     why = "; ".join(_lowered(prose(one, 120)) for one in told[:_PURPOSES])
     edited = f". Edited to {why}" if why and not file.deleted else ""
-    if not edited and file.replaced and not file.deleted:
-        edited = "; ".join(f"{code(old)} became {code(new)}" for old, new in file.replaced[:_PURPOSES])
+    own = [one for one in file.replaced if one not in told_above]
+    if not edited and own and not file.deleted:
+        edited = "; ".join(f"{code(old)} became {code(new)}" for old, new in own[:_PURPOSES])
         edited = f"{'.' if names else ':'} {edited}"
     return f"{ledger.paths(file.path)}{deed}{by}{names}{edited}"
 
 
 _PURPOSES = 2
 _PURPOSE_IN_PASSING = re.compile(
-    r"^\w+ (?:it|them|this|these|that|those|both|all|more)\b"
+    r"^(?:the|an?|this|these|some|both)\b|^\w+ (?:it|them|this|these|that|those|both|all|more)\b"
     r"|\b(?:unique|properly|directive|same for|step by step)\b"
     r"|^(?:edit|update|fix|change|modify|refactor|make|do) (?:the )?(?:[\w`()]+ )?"
     r"(?:function|file|code|edits?|changes?|imports?)?(?: to)?$"
@@ -945,6 +977,8 @@ def _first_lines(lines: list[str], most: int) -> str:
             break
         if line.strip():
             kept.append(line)
+    while len(kept) > 1 and kept[-1].rstrip("* ").endswith(":"):
+        kept.pop()  # what it leads to does not follow
     return "\n".join(kept).strip("\n") or condensed("\n".join(lines), most)
 
 

@@ -64,6 +64,30 @@ def next_step(summary: str) -> str:
     return text[found.end() : following.start() if following else len(text)].strip()
 
 
+_FILES = re.compile(r"^(?:#+ *)?(?:\*\*)?\d+\. *(?:\*\*)?[^\n]*\b(?:Files|Code)\b[^\n]*$", re.MULTILINE)
+_SHORT_CODE = 10
+_SEE_FILE = "(code left out: see the file)"
+TOLD_ABOVE = 500
+
+
+def for_a_reader(summary: str) -> str:
+    """Without what stands elsewhere: the user's words, long code of files, a next step that is told above."""
+    text = without_user_messages(bare(summary))
+    if 0 < len(next_step(summary)) <= TOLD_ABOVE and (found := _NEXT_STEP.search(text)):
+        following = _NEXT_TITLE.search(text, found.end())
+        text = f"{text[: found.start()].rstrip()}\n\n{text[following.start() :] if following else ''}".strip()
+    if part := _FILES.search(text):
+        following = _NEXT_TITLE.search(text, part.end())
+        end = following.start() if following else len(text)
+        text = text[: part.end()] + _CODE_BLOCK.sub(_short_code, text[part.end() : end]) + text[end:]
+    return text
+
+
+def _short_code(block: re.Match[str]) -> str:
+    lines = block[0].count("\n")
+    return block[0] if lines <= _SHORT_CODE + 2 else f"{_indent(block[0])}{_SEE_FILE}\n"
+
+
 def notes_left(summary: str, most: int) -> str:
     """Lines of the agent's notes for its summary that name what the summary itself does not."""
     notes = _ANALYSIS.search(summary[:_LONGEST].replace("\r", ""))
@@ -114,7 +138,7 @@ def correction_line(one: Correction, where: str = "below") -> str:
 
 def told(summary: str, ledger: WorkLedger, room: int) -> Iterator[Statement]:
     """The corrections first, then the summary in as much room as the facts leave."""
-    text, corrections = corrected(without_user_messages(bare(summary)), ledger)
+    text, corrections = corrected(for_a_reader(summary), ledger)
     for one in corrections:
         yield Statement("corrections", "corrections", correction_line(one), 0)
     freed = len(summary) - len(text)
