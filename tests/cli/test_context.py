@@ -205,6 +205,37 @@ def talk(place: Place, *lines: dict[str, Any], name: str = "talk.jsonl") -> Path
     return path
 
 
+def test_what_a_sub_agent_wrote_is_read_from_its_own_file(place: Place) -> None:
+    """Claude Code keeps it beside the session's; git need not have shown it."""
+    report = "I added the hinge.\n\nagentId: a7 (use SendMessage to continue)"
+    task = {"description": "build", "prompt": "add it"}
+
+    def at(minute: int, line: dict[str, Any]) -> dict[str, Any]:
+        return {**line, "timestamp": f"2026-11-15T12:{minute:02}:00.000Z"}
+
+    path = talk(
+        place,
+        at(1, claude.called("t1", "Task", **task)),
+        at(5, claude.answered("t1", report)),
+        at(6, claude.called("t2", "Bash", command="git commit -qam hinge")),
+        at(7, claude.answered("t2", "[main 1a2b3c4] hinge")),
+        at(8, claude.called("t3", "Task", **task)),
+    )
+    beside = path.with_suffix("") / "subagents"
+    beside.mkdir(parents=True)
+    for key, name, minute in (("a7", "hinge", 3), ("a8", "latch", 9)):
+        edit = {"file_path": f"{name}.py", "new_string": "x = 1", "old_string": "x = 0"}
+        lines = claude.called("s1", "Edit", **edit), claude.answered("s1", "done")
+        (beside / f"agent-{key}.jsonl").write_bytes(claude.file_of(*(at(minute, line) for line in lines)))
+    text = place.run("context", "--transcript", str(path)).out
+    assert "`hinge.py`, written by a sub-agent" in text
+    written = next(line for line in text.split("\n") if line.startswith("- Written after"))
+    assert "`latch.py`" in written
+    assert "hinge" not in written
+    (beside / "agent-a7.jsonl").write_bytes(b"\x00{")
+    assert place.run("context", "--transcript", str(path)).code == 0
+
+
 def ran_tool(number: int, printed: str, *, error: bool = False, **arguments: Any) -> list[dict[str, Any]]:
     call = f"t{number}"
     name = arguments.pop("tool", "Bash")

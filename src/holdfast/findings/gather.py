@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import re
+from bisect import bisect_right
 from collections import deque
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
+from operator import itemgetter
 from typing import cast
 
 from holdfast.base.text import unglued
@@ -26,7 +28,12 @@ _MOST_WAITING = 1000
 _SUMMARY_KEPT = 30_000
 _EDITS_KEPT = 5
 _PLAN_KEPT = 12_000
+_MOMENTS_KEPT = 5000
+_FOOTER_SCANNED = 600
+_SUBAGENT = re.compile(r"\bagentId: (\w+)")
+_IN_BACKGROUND = re.compile(r"\bagent launched\b|\brunning in the background\b", re.IGNORECASE)
 _UNKNOWN = Action("other", "")
+_BY_SUBAGENT = "a sub-agent"
 _ANSWERS_SCANNED = 20_000
 _ANSWERED = re.compile(r'"([^"\n]{3,400})"="([^"\n]{1,400})"')
 _RESULT_SOURCES: dict[str, NameSource] = {
@@ -38,16 +45,23 @@ _RESULT_SOURCES: dict[str, NameSource] = {
 }
 
 
-def gather(messages: Iterable[Message], report: ReadReport) -> Gathered:
-    gatherer = _Gatherer(report)
+Subagents = Mapping[str, Callable[[], Iterable[Message]]]
+"""What is recorded of sub-agents beside the session itself, by their ids."""
+
+
+def gather(messages: Iterable[Message], report: ReadReport, subagents: Subagents | None = None) -> Gathered:
+    gatherer = _Gatherer(report, subagents or {})
     for message in messages:
         gatherer.take(message)
+    gatherer.take_unreported_subagents()
     return gatherer.found()
 
 
 class _Gatherer:
-    def __init__(self, report: ReadReport) -> None:
+    def __init__(self, report: ReadReport, subagents: Subagents) -> None:
         self._report = report
+        self._subagents = dict(subagents)
+        self._moments: deque[tuple[str, int]] = deque(maxlen=_MOMENTS_KEPT)
         self._talk = ConversationFinder()
         self._failures = Failures()
         self._commands = Commands()
@@ -88,6 +102,8 @@ class _Gatherer:
             self._todos_index = index
         for result in message.tool_results:
             self._result(index, result, message.subagent is not None)
+        if self._subagents and message.at and message.tool_results:
+            self._moments.append((message.at, index))
         if message.thinking:
             self._names.met(index, "thought", message.thinking)
             if message.subagent is None:
@@ -139,9 +155,7 @@ class _Gatherer:
             self._took_over = handed_over(text) or self._took_over
 
     def _call(self, index: int, call: ToolCall, by_subagent: bool) -> None:
-        action = action_of(call)
-        if action.path and not is_absolute(action.path):
-            action = replace(action, path=self._located(action.path))
+        action = self._located_action(call)
         if action.kind in ("edit", "write") and not by_subagent:
             action = replace(action, about=purpose_of(self._spoken))
         self._waiting[call.id] = action
@@ -163,25 +177,40 @@ class _Gatherer:
             met(index, "search" if action.kind == "search" else "asked", action.about, path)
         met(index, "path", path)
 
+    def _located_action(self, call: ToolCall) -> Action:
+        action = action_of(call)
+        if action.path and not is_absolute(action.path):
+            return replace(action, path=self._located(action.path))
+        return action
+
     def _result(self, index: int, result: ToolResult, by_subagent: bool) -> None:
         action = self._waiting.pop(result.call_id, _UNKNOWN)
-        failed = result.outcome == "error"
         if not by_subagent:
             self._trail.answered(result.call_id, result.outcome, result.text)
         if result.outcome != "ok":
             self._files.not_touched(index, action)
         if result.outcome == "interrupted":
-            by_user = stopped_by_user(result)
-            if by_user:
-                self._talk.interrupted()
-            self._last_step = action, "interrupted" if by_user else "unknown"
+            if not by_subagent:
+                self._interrupted(action, result)
             return
         self._talk.went_on()
         if action.kind == "todo":
             return
-        self._last_step = action, result.outcome
-        if result.outcome == "unknown" and not result.text:
-            return  # it was still running
+        if not by_subagent:
+            self._last_step = action, result.outcome
+            if action.kind == "agent":
+                self._subagent_reported(index, result.text)
+        if result.outcome != "unknown" or result.text:  # else it was still running
+            self._ended(index, action, result, by_subagent)
+
+    def _interrupted(self, action: Action, result: ToolResult) -> None:
+        by_user = stopped_by_user(result)
+        if by_user:
+            self._talk.interrupted()
+        self._last_step = action, "interrupted" if by_user else "unknown"
+
+    def _ended(self, index: int, action: Action, result: ToolResult, by_subagent: bool) -> None:
+        failed = result.outcome == "error"
         if failed:
             self._failures.failed(index, action, result.text)
         else:
@@ -191,6 +220,33 @@ class _Gatherer:
         self._met_in_result(index, action, result.text)
         if not by_subagent:
             self._reviews.answered(index, action, result.text)
+
+    def _subagent_reported(self, index: int, text: str) -> None:
+        """What it did is known by then; one in the background has only been started."""
+        told = _SUBAGENT.search(text, max(0, len(text) - _FOOTER_SCANNED))
+        if told and told[1] in self._subagents and not _IN_BACKGROUND.search(text, 0, _FOOTER_SCANNED):
+            for message in self._subagents.pop(told[1])():
+                self._done_by_subagent(index, message)
+
+    def take_unreported_subagents(self) -> None:
+        """What those did to files that were stopped, or ran in the background: placed by its time."""
+        for read in self._subagents.values():
+            for message in read():
+                before = bisect_right(self._moments, message.at, key=itemgetter(0)) if message.at else 0
+                after = self._moments[before - 1][1] + 1 if before else 0
+                for result in message.tool_results:
+                    action = self._waiting.pop(result.call_id, _UNKNOWN)
+                    if result.outcome == "ok" and not is_elsewhere(action.command, self._report.cwd):
+                        self._files.touched(min(after, self._newest), action, _BY_SUBAGENT)
+                for call in message.tool_calls:
+                    self._waiting[call.id] = self._located_action(call)
+        self._subagents = {}
+
+    def _done_by_subagent(self, index: int, message: Message) -> None:
+        for result in message.tool_results:
+            self._result(index, result, by_subagent=True)
+        for call in message.tool_calls:
+            self._call(index, call, by_subagent=True)
 
     def _met_in_result(self, index: int, action: Action, text: str) -> None:
         shown = files_read(action.command) if action.kind == "shell" else []
@@ -207,7 +263,7 @@ class _Gatherer:
             for question, answer in _ANSWERED.findall(text[:_ANSWERS_SCANNED]):
                 self._talk.answered(index, question, answer)
         if action.kind != "shell" or not is_elsewhere(action.command, self._report.cwd):
-            self._files.touched(index, action, "a sub-agent" if by_subagent else "")
+            self._files.touched(index, action, _BY_SUBAGENT if by_subagent else "")
         if action.kind in ("edit", "write"):
             self._reviews.edited(action.path)
             self._git.touched(action.path)

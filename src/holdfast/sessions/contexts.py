@@ -8,6 +8,7 @@ import os
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +23,7 @@ from holdfast.model.message import Message, ReadReport
 from holdfast.model.statuses import DONE
 from holdfast.project.layout import ProjectLayout
 from holdfast.store.session_files import SessionFiles
-from holdfast.transcripts import open_transcript
+from holdfast.transcripts import open_transcript, subagent_files
 
 TYPE_CHECKING = False
 
@@ -60,11 +61,24 @@ def read_session(
     report, messages = open_transcript(path, agent, session_id)
     messages = messages if turns is None else _first_turns(messages, turns)
     recent: deque[Message] = deque(maxlen=_RECENT_MESSAGES)
+    subagents = (
+        {key: partial(_of_subagent, file) for key, file in subagent_files(path).items()}
+        if report.agent == "claude" and turns is None
+        else {}
+    )
     with _no_collection():
-        found = gather(_remembered(messages, recent), report)
+        found = gather(_remembered(messages, recent), report, subagents)
     if not found.messages:
         raise _nothing_read(path, report)
     return ReadSession(found, report, tuple(recent))
+
+
+def _of_subagent(file: Path) -> Iterator[Message]:
+    """As far as it can be read: it adds to what the session's own file tells."""
+    try:
+        yield from open_transcript(file, "claude")[1]
+    except HoldfastError:
+        return
 
 
 def _first_turns(messages: Iterable[Message], turns: int) -> Iterator[Message]:

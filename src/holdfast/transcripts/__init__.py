@@ -106,6 +106,16 @@ def _opened(path: Path) -> BinaryIO:
     return cast(BinaryIO, gzip.open(path, "rb"))
 
 
+def subagent_files(path: Path) -> dict[str, Path]:
+    """The records that sub-agents keep beside their session's file, by their ids, as Claude Code has it."""
+    folder = path.with_suffix("") / "subagents"
+    try:
+        found = sorted(folder.glob("agent-*.jsonl"))
+        return {one.stem.removeprefix("agent-"): one for one in found if one.is_file()}
+    except OSError:
+        return {}
+
+
 def _messages(path: Path, agent: str, report: ReadReport, session_id: str | None) -> Iterator[Message]:
     module: Any = importlib.import_module(f"holdfast.transcripts.{agent}")
     read: TranscriptReader = module.read

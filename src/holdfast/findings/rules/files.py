@@ -132,11 +132,12 @@ class TouchedFiles:
 
     @staticmethod
     def _edited(use: _Use, index: int, by: str, *, created: bool, deleted: bool) -> None:
-        use.by = by
+        """What a sub-agent did in the background may be heard of late."""
+        if index >= use.last_edit_index:
+            use.by, use.deleted = by, deleted
         use.edits += 1
-        use.last_edit_index = index
+        use.last_edit_index = max(index, use.last_edit_index)
         use.created = use.created or created
-        use.deleted = deleted
 
     def _use(self, index: int, written: str) -> _Use:
         path = self._located(written)
@@ -145,7 +146,7 @@ class TouchedFiles:
             if len(self._uses) >= _MOST_KEPT:
                 self._forget_oldest()
             use = self._uses[path] = _Use(index)
-        use.last_index = index
+        use.last_index = max(index, use.last_index)
         return use
 
     def _forget_oldest(self) -> None:
