@@ -335,5 +335,15 @@ class WrittenCode:
 
 def _only_defined(name: str, every: str) -> bool:
     """A comment that names it is no use of it."""
-    used = re.compile(rf"^(?![ \t]*(?://|#|\*|\"\"\")).*\b{re.escape(name)}\b", re.MULTILINE)
-    return all(_FUNCTION.match(found[0]) for found in used.finditer(every))
+    at = every.find(name)
+    while at >= 0:
+        end = every.find("\n", at)
+        line = every[every.rfind("\n", 0, at) + 1 : end if end >= 0 else len(every)]
+        if _IN_CODE.match(line) and not _FUNCTION.match(line) and name in _WORDS.findall(line):
+            return False
+        at = every.find(name, at + len(name))
+    return True
+
+
+_IN_CODE = re.compile(r"(?![ \t]*(?://|#|\*|\"\"\"))")
+_WORDS = re.compile(r"\w+")
