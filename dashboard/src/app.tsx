@@ -1,4 +1,4 @@
-import { Component, type ReactNode, Suspense, useEffect, useRef } from "react";
+import { Component, type ReactNode, Suspense, useEffect, useRef, useState } from "react";
 import { Link, Route, Switch, useLocation } from "wouter";
 import { MissingPart, part } from "./lib/part";
 import { taskIn } from "./lib/paths";
@@ -8,6 +8,7 @@ import { Empty, Failed, Loading } from "./parts/states";
 import { ThemeSwitch } from "./parts/ThemeSwitch";
 import { Toasts } from "./parts/toasts";
 
+const CommandPalette = part(() => import("./parts/CommandPalette"));
 const NewWorkflow = part(() => import("./pages/NewWorkflow"));
 const WorkflowDetail = part(() => import("./pages/WorkflowDetail"));
 const TaskPage = part(() => import("./pages/TaskPage"));
@@ -99,12 +100,44 @@ function Header({ path }: { path: string }) {
           );
         })}
       </nav>
+      <Palette />
       <Liveness />
       <ThemeSwitch />
       <Link href="/new" className="button primary">
         New <span className="wide-only">workflow</span>
       </Link>
     </header>
+  );
+}
+
+/** Ctrl-K, from wherever one is. */
+function Palette() {
+  const [isOpen, setOpen] = useState(false);
+  useEffect(() => {
+    const keyed = (event: globalThis.KeyboardEvent) => {
+      if (event.key.toLowerCase() !== "k" || !(event.ctrlKey || event.metaKey)) return;
+      event.preventDefault();
+      setOpen((before) => !before);
+    };
+    window.addEventListener("keydown", keyed);
+    return () => window.removeEventListener("keydown", keyed);
+  }, []);
+  return (
+    <>
+      <button
+        type="button"
+        className="small go-to"
+        aria-keyshortcuts="Control+K Meta+K"
+        onClick={() => setOpen(true)}
+      >
+        Go to… <kbd className="wide-only">Ctrl K</kbd>
+      </button>
+      {isOpen && (
+        <Suspense fallback={null}>
+          <CommandPalette onClose={() => setOpen(false)} />
+        </Suspense>
+      )}
+    </>
   );
 }
 

@@ -6,6 +6,7 @@ Tasks wait for a file before they end, so that a test decides when something hap
 from __future__ import annotations
 
 import json
+import re
 import shutil
 from collections.abc import Callable
 
@@ -319,6 +320,63 @@ def test_search_and_filter(served: Server, open_page: Open) -> None:
     page.get_by_role("button", name="Failed").click()
     page.get_by_role("button", name="Completed").click()
     expect(rows).to_have_count(1)
+
+
+def test_go_to_anything_by_a_few_letters(served: Server, open_page: Open) -> None:
+    page = open_page(served)
+    flow = paused(served, page)
+    snapshot_of = served.ask(f"/api/workflows/{flow}/snapshots")["snapshots"][0]
+    page.goto(f"{served.url}/server")
+    for letters, kind, heading in (
+        ("chain of", "Workflow", "A chain of tasks"),
+        (snapshot_of["session_id"], "Snapshot", "Snapshot of session 1"),
+        ("agent ses", "Page", "Agent sessions"),
+    ):
+        page.keyboard.press("Control+k")
+        page.get_by_role("combobox", name="Go to").fill(letters)
+        expect(page.get_by_role("option").first).to_contain_text(kind)
+        expect(page.get_by_role("option", selected=True)).to_have_count(1)
+        if kind == "Workflow":
+            assert faults_by_axe(page) == []
+        page.keyboard.press("Enter")
+        expect(page.get_by_role("heading", name=heading)).to_be_visible()
+        expect(page.get_by_role("combobox", name="Go to")).to_have_count(0)
+    page.keyboard.press("Control+k")
+    page.keyboard.press("Escape")
+    expect(page.get_by_role("dialog")).to_have_count(0)
+
+
+def test_several_at_once_and_a_fork(served: Server, open_page: Open) -> None:
+    flows: list[str] = []
+    for name in ("one", "two"):
+        folder = make_project(served.project.parent / name)
+        flows.append(served.ask("/api/workflows", {"plan": plan_of(*CHAIN), "worktree": str(folder)})["id"])
+    page = open_page(served)
+    expect(page.locator(".workflows tbody tr")).to_have_count(2)
+    page.get_by_label("Select all workflows").press("Space")
+    bulk = page.get_by_role("region", name="Selected workflows")
+    expect(bulk).to_contain_text("2 workflows selected")
+    assert faults_by_axe(page) == []
+    bulk.get_by_role("button", name="Pause").click()
+    expect(page.get_by_text("2 workflows asked to pause.")).to_be_visible()
+    for name in ("one", "two"):
+        (served.project.parent / name / "first.go").touch()
+    expect(page.locator(".workflows .status-paused")).to_have_count(2)
+    page.set_viewport_size({"width": 390, "height": 860})
+    page.locator(".workflows tbody").get_by_role("checkbox").first.click()
+    bulk.get_by_role("button", name="Cancel").click()
+    page.get_by_role("dialog").get_by_role("button", name="Cancel them").click()
+    expect(page.locator(".workflows .status-cancelled")).to_have_count(1)
+    page.set_viewport_size({"width": 1280, "height": 860})
+
+    page.goto(f"{served.url}/workflows/{flows[0]}/tasks?status=completed")
+    expect(page.locator(".task")).to_have_count(1)
+    page.get_by_label("Search tasks").fill("first")
+    expect(page).to_have_url(re.compile("q=first"))
+    page.get_by_role("button", name="Fork", exact=True).click()
+    expect(page.get_by_text("Forked: this is the copy")).to_be_visible()
+    sees(page, "Paused")
+    assert flows[0] not in page.url
 
 
 def test_by_keyboard_alone(served: Server, open_page: Open) -> None:

@@ -1,5 +1,10 @@
 /** Every question the pages ask, each under one key. */
-import { infiniteQueryOptions, type QueryClient, queryOptions } from "@tanstack/react-query";
+import {
+  infiniteQueryOptions,
+  keepPreviousData,
+  type QueryClient,
+  queryOptions,
+} from "@tanstack/react-query";
 import { answered, api, toShow } from "./client";
 import type { ContextEdits, WorkflowStatus } from "./types";
 
@@ -205,6 +210,35 @@ export const openThreads = queryOptions({
   staleTime: 30_000,
   refetchInterval: 60_000,
 });
+
+const FOUND = 8;
+
+/** Of everything that has a page: the workflows and snapshots by these words, the threads and sessions to choose from. */
+export async function search(wanted: string, signal?: AbortSignal) {
+  const asked = signal ? { signal } : {};
+  const [workflows, threads, sessions, snapshots] = await Promise.all([
+    answered(api.GET("/api/workflows", { params: { query: { limit: FOUND, search: wanted } }, ...asked })),
+    answered(api.GET("/api/threads", { params: { query: { finished: true } }, ...asked })),
+    answered(api.GET("/api/sessions", { params: { query: { limit: 200 } }, ...asked })),
+    wanted
+      ? answered(api.GET("/api/snapshots", { params: { query: { name: wanted } }, ...asked }))
+      : { snapshots: [] },
+  ]);
+  return {
+    workflows: workflows.workflows,
+    threads: threads.threads,
+    sessions: sessions.sessions,
+    snapshots: snapshots.snapshots,
+  };
+}
+
+export const found = (wanted: string) =>
+  queryOptions({
+    queryKey: ["found", wanted],
+    queryFn: ({ signal }) => search(wanted, signal),
+    placeholderData: keepPreviousData,
+    staleTime: 10_000,
+  });
 
 export const agentSessions = (project: string | null) =>
   infiniteQueryOptions({

@@ -15,7 +15,8 @@ export default function AgentSessions() {
   const project = params.get("project");
   const known = useQuery(projects);
   const query = useInfiniteQuery(agentSessions(project));
-  const [open, setOpen] = useState<string | null>(null);
+  const named = params.get("session");
+  const [toggled, setToggled] = useState<string | null>(null);
   const found = query.data?.pages.flatMap((page) => page.sessions) ?? [];
   const first = query.data?.pages[0];
   return (
@@ -63,8 +64,10 @@ export default function AgentSessions() {
                 key={name}
                 session={session}
                 project={project}
-                isOpen={open === name}
-                onToggle={() => setOpen(open === name ? null : name)}
+                isOpen={(toggled ?? named) === session.session_id}
+                onToggle={() =>
+                  setToggled((toggled ?? named) === session.session_id ? "" : session.session_id)
+                }
               />
             );
           })}

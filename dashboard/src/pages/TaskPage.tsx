@@ -10,7 +10,7 @@ import { plain } from "../lib/output";
 import { taskPath } from "../lib/paths";
 import { useTitle } from "../lib/use-title";
 import { useEvents, useNews } from "../live/use-events";
-import { ReasonDialog, useAction } from "../parts/Actions";
+import { ForkButton, ReasonDialog, useAction } from "../parts/Actions";
 import { ApprovalCard } from "../parts/ApprovalCard";
 import { Ago, Facts, Foreign, ForeignText, Section, Status } from "../parts/bits";
 import { ConversationView } from "../parts/ConversationView";
@@ -105,17 +105,20 @@ function TaskActions({ data: { task }, progress }: { data: TaskDetail; progress:
   const retry = useAction(workflow.id, `Task ${neutral(task.id)} is retried.`, () =>
     answered(api.POST("/api/workflows/{workflow_id}/retry", { ...path, body: { task_id: task.id } })),
   );
-  if (!rests || task.status === "completed" || task.status === "skipped") return null;
+  const canAct = rests && task.status !== "completed" && task.status !== "skipped";
   return (
     <div className="actions">
-      {task.status === "failed" && (
+      <ForkButton id={workflow.id} taskId={task.id} />
+      {canAct && task.status === "failed" && (
         <button type="button" className="primary" disabled={retry.isPending} onClick={() => retry.mutate("")}>
           Retry
         </button>
       )}
-      <button type="button" onClick={() => setSkipping(true)}>
-        Skip
-      </button>
+      {canAct && (
+        <button type="button" onClick={() => setSkipping(true)}>
+          Skip
+        </button>
+      )}
       {isSkipping && (
         <ReasonDialog
           title={`Skip task ${neutral(task.id)}?`}

@@ -6,6 +6,7 @@ import type { Thread, Workflow, WorkflowStatus } from "../api/types";
 import { folder, neutral, words } from "../lib/format";
 import { useTitle } from "../lib/use-title";
 import { useEvents, useNews } from "../live/use-events";
+import { BulkActions } from "../parts/BulkActions";
 import { Ago, ProgressBar, Status } from "../parts/bits";
 import { Empty, Failed, Loading } from "../parts/states";
 
@@ -23,6 +24,7 @@ export function WorkflowList() {
   useTitle("Workflows");
   const [filter, setFilter] = useFilter();
   const asked = useDeferredValue(filter);
+  const [chosen, setChosen] = useState<ReadonlySet<string>>(new Set());
   const query = useInfiniteQuery({ ...workflowPages(asked), placeholderData: (before) => before });
   useLiveList(query.data?.pages[0]?.seq);
   const workflows = query.data?.pages.flatMap((page) => page.workflows) ?? [];
@@ -35,7 +37,11 @@ export function WorkflowList() {
       {query.isError && <Failed error={query.error} retry={() => void query.refetch()} />}
       {query.isPending && <Loading what="workflows" />}
       {query.data && workflows.length === 0 && <NoWorkflows isFiltered={isFiltered} />}
-      {workflows.length > 0 && <WorkflowTable workflows={workflows} />}
+      <BulkActions
+        chosen={workflows.filter((one) => chosen.has(one.id))}
+        onClear={() => setChosen(new Set())}
+      />
+      {workflows.length > 0 && <WorkflowTable workflows={workflows} chosen={chosen} onChoose={setChosen} />}
       {query.hasNextPage && (
         <button
           type="button"
@@ -204,13 +210,31 @@ function NoWorkflows({ isFiltered }: { isFiltered: boolean }) {
   );
 }
 
-function WorkflowTable({ workflows }: { workflows: readonly Workflow[] }) {
+interface Choice {
+  chosen: ReadonlySet<string>;
+  onChoose: (chosen: ReadonlySet<string>) => void;
+}
+
+function WorkflowTable({ workflows, chosen, onChoose }: Choice & { workflows: readonly Workflow[] }) {
+  const all = workflows.every((one) => chosen.has(one.id));
   return (
     <table className="table cards listing workflows">
       <thead>
         <tr>
-          <th scope="col">Status</th>
-          <th scope="col">Workflow</th>
+          <th scope="col" className="check-cell">
+            <input
+              type="checkbox"
+              aria-label="Select all workflows"
+              checked={all}
+              onChange={() => onChoose(new Set(all ? [] : workflows.map((one) => one.id)))}
+            />
+          </th>
+          <th scope="col" className="status-cell">
+            Status
+          </th>
+          <th scope="col" className="title-cell">
+            Workflow
+          </th>
           <th scope="col">Progress</th>
           <th scope="col">Folder</th>
           <th scope="col" className="number">
@@ -221,23 +245,36 @@ function WorkflowTable({ workflows }: { workflows: readonly Workflow[] }) {
       </thead>
       <tbody>
         {workflows.map((workflow) => (
-          <WorkflowRow key={workflow.id} workflow={workflow} />
+          <WorkflowRow key={workflow.id} workflow={workflow} chosen={chosen} onChoose={onChoose} />
         ))}
       </tbody>
     </table>
   );
 }
 
-function WorkflowRow({ workflow }: { workflow: Workflow }) {
+function WorkflowRow({ workflow, chosen, onChoose }: Choice & { workflow: Workflow }) {
   const [, go] = useLocation();
   const status = workflow.status ?? "pending";
   const href = `/workflows/${workflow.id}`;
   const open = (event: KeyboardEvent | React.MouseEvent) => {
-    if (!(event.target as HTMLElement).closest("a")) go(href);
+    if (!(event.target as HTMLElement).closest("a, .check-cell")) go(href);
+  };
+  const choose = () => {
+    const next = new Set(chosen);
+    if (!next.delete(workflow.id)) next.add(workflow.id);
+    onChoose(next);
   };
   return (
     // The link in the row is what keyboards and screen readers use; the row is a larger target for a mouse.
     <tr onClick={open}>
+      <td className="check-cell">
+        <input
+          type="checkbox"
+          aria-label={`Select ${neutral(workflow.issue.title || workflow.issue.id)}`}
+          checked={chosen.has(workflow.id)}
+          onChange={choose}
+        />
+      </td>
       <td data-label="Status">
         <Status status={status} />
         {workflow.pause_request && <span className="note">pausing…</span>}

@@ -1,7 +1,7 @@
 /** What can be done with a workflow in its state, and how the server answered. */
 import { useMutation, useQueryClient } from "@tanstack/react-query";
 import { type FormEvent, useState } from "react";
-import { Link } from "wouter";
+import { Link, useLocation } from "wouter";
 import { answered, api } from "../api/client";
 import { progressOf, refresh } from "../api/queries";
 import type { WorkflowProgress } from "../api/types";
@@ -23,7 +23,13 @@ export function Actions({ progress }: { progress: WorkflowProgress }) {
     answered(api.POST("/api/workflows/{workflow_id}/retry", path)),
   );
   const [failed] = progress.failed_task_ids;
-  if (isOver) return null;
+  if (isOver) {
+    return (
+      <div className="actions">
+        <ForkButton id={workflow.id} />
+      </div>
+    );
+  }
   return (
     <div className="actions">
       {isRunning && (
@@ -51,6 +57,7 @@ export function Actions({ progress }: { progress: WorkflowProgress }) {
           Resume…
         </Link>
       )}
+      <ForkButton id={workflow.id} />
       <button type="button" onClick={() => setAsking("cancel")}>
         Cancel
       </button>
@@ -89,6 +96,30 @@ export function Actions({ progress }: { progress: WorkflowProgress }) {
         />
       )}
     </div>
+  );
+}
+
+/** A copy to try something else with: paused, the original stays as it is. */
+export function ForkButton({ id, taskId }: { id: string; taskId?: string }) {
+  const [, go] = useLocation();
+  const fork = useMutation({
+    mutationFn: () =>
+      answered(
+        api.POST("/api/workflows/{workflow_id}/fork", {
+          params: { path: { workflow_id: id } },
+          body: { task_id: taskId ?? null },
+        }),
+      ),
+    onSuccess: (copy) => {
+      say("Forked: this is the copy, and it is paused.");
+      go(`/workflows/${copy.id}`);
+    },
+    onError: complain,
+  });
+  return (
+    <button type="button" disabled={fork.isPending} onClick={() => fork.mutate()}>
+      {taskId ? "Fork from here" : "Fork"}
+    </button>
   );
 }
 

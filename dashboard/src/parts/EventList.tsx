@@ -1,6 +1,7 @@
 import { useMemo, useState } from "react";
 import { describe, type Line } from "../lib/describe";
 import { count, moment, timeOfDay, ZONE } from "../lib/format";
+import { useParam } from "../lib/use-param";
 import type { ConnectionState } from "../live/connection";
 import type { Stream } from "../live/stream";
 import { Empty, Loading } from "./states";
@@ -12,7 +13,7 @@ interface Told extends Line {
 }
 
 export function EventList({ stream, state }: { stream: Stream; state: ConnectionState }) {
-  const [search, setSearch] = useState("");
+  const [search, setSearch] = useParam("q");
   const [withUsage, setWithUsage] = useState(false);
   const told = useMemo(() => {
     const wanted = search.trim().toLowerCase();

@@ -1,10 +1,11 @@
-import { useMemo, useState } from "react";
+import { useMemo } from "react";
 import { Link } from "wouter";
 import type { Task } from "../api/types";
 import { countByStatus, type TaskStatus } from "../graph/tasks";
 import { count, neutral, words } from "../lib/format";
 import { plain } from "../lib/output";
 import { taskPath } from "../lib/paths";
+import { useParam } from "../lib/use-param";
 import { Status } from "./bits";
 import { Empty } from "./states";
 import { VirtualList } from "./VirtualList";
@@ -13,8 +14,9 @@ const ORDER: readonly TaskStatus[] = ["in_progress", "failed", "blocked", "pendi
 
 /** `id`: of the workflow, where its tasks have pages. */
 export function TaskTable({ id, tasks }: { id?: string; tasks: readonly Task[] }) {
-  const [search, setSearch] = useState("");
-  const [status, setStatus] = useState<TaskStatus | null>(null);
+  const [search, setSearch] = useParam("q");
+  const [asked, setStatus] = useParam("status");
+  const status = ORDER.find((one) => one === asked) ?? null;
   const counts = useMemo(() => countByStatus(tasks), [tasks]);
   const found = useMemo(() => {
     const wanted = search.trim().toLowerCase();
@@ -44,7 +46,7 @@ export function TaskTable({ id, tasks }: { id?: string; tasks: readonly Task[] }
               type="button"
               className={`chip chip-${one}`}
               aria-pressed={status === one}
-              onClick={() => setStatus(status === one ? null : one)}
+              onClick={() => setStatus(status === one ? "" : one)}
             >
               {words(one)} <span className="count">{count(counts[one])}</span>
             </button>
