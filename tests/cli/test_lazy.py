@@ -17,7 +17,7 @@ from holdfast.journal.usage import ContextUsageTracker
 
 from .harness import PATIENCE, Place
 
-FRAME = {"__init__", "common", "dialogue", "interrupts", "live", "main", "running"}
+FRAME = {"__init__", "common", "dialogue", "interrupts", "live", "main", "running", "watch"}
 
 
 def test_the_table_is_the_modules() -> None:

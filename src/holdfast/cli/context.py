@@ -16,7 +16,6 @@ from holdfast.base.errors import CannotDoError, InvalidInputError, NotFoundError
 from holdfast.cli import common
 from holdfast.hooks.fast.context import HANDED_OVER, LIMITS, ROOM_FOR_HEADING
 from holdfast.hooks.install import AGENTS
-from holdfast.journal.usage import reading_cost
 from holdfast.model import frame
 
 TYPE_CHECKING = False
@@ -155,11 +154,15 @@ def _summary(path: Path | None) -> str:
 
 
 def _report(compiled: Compiled, model: str | None) -> None:
+    from holdfast.journal.usage import reading_cost
+
     click.echo(compiled.fidelity.table(), err=True, nl=False)
     click.echo(f"Cost: {reading_cost(len(compiled.text), model)}", err=True)
 
 
 def _print_json(compiled: Compiled, model: str | None) -> None:
+    from holdfast.journal.usage import reading_cost
+
     cost = reading_cost(len(compiled.text), model)
     common.print_json({"context": compiled.text, "fidelity": asdict(compiled.fidelity), "cost": asdict(cost)})
 
@@ -294,6 +297,8 @@ def handoff_command(
       holdfast handoff --to claude-code --session 266b3f40 --exec
       holdfast handoff --to codex --report --exec -- exec --sandbox workspace-write
     """
+    from holdfast.journal.usage import reading_cost
+
     current = common.settings()
     longest = LIMITS[AGENTS[agent]] - ROOM_FOR_HEADING
     room = max_characters(options["max_chars"], options["budget"], longest)

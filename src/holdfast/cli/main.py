@@ -61,6 +61,7 @@ COMMANDS = {
     "tx": "Show which files sessions changed, and undo the changes.",
     "uninstall": "Remove Holdfast from a coding agent.",
     "usage": "Show how full the context window is, by agent session and workflow.",
+    "watch": "Watch this folder's work, with keys to pause, resume and undo.",
     "winddown": "Record the last actions of a session and turn them into a snapshot.",
     "worker": "Run queued workflows and take over from dead workers.",
 }
@@ -73,7 +74,7 @@ _SHARED = {
     **dict.fromkeys(("completion", "doctor", "prune", "reindex", "trust"), "doctor"),
     **dict.fromkeys(("events", "logs"), "events"),
     **dict.fromkeys(("install", "uninstall"), "install"),
-    **dict.fromkeys(("list", "stats", "status", "threads", "usage"), "status"),
+    **dict.fromkeys(("list", "stats", "status", "threads", "usage", "watch"), "status"),
     **dict.fromkeys(("note", "quiet", "remind"), "quiet"),
     **dict.fromkeys(("serve", "worker"), "serve"),
     "rewind": "tx",

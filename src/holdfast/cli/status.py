@@ -1,4 +1,4 @@
-"""`status`, `threads`, `list`, `stats` and `usage`: where the work stands, and what it used."""
+"""`status`, `watch`, `threads`, `list`, `stats`, `usage`: where the work stands, and what it used."""
 
 from __future__ import annotations
 
@@ -225,6 +225,29 @@ def _status_line(workflow: dict[str, Any]) -> str:
     told_below = workflow["status"] == "failed" and workflow["failed_tasks"]
     reason = f": {workflow['pause_reason']}" if workflow["pause_reason"] and not told_below else ""
     return f"{workflow['status']}, {common.ago(passed)}{reason}"
+
+
+# ── watch ─────────────────────────────────────────────────────────────────────────────────────────
+
+
+@click.command("watch")
+def watch_command() -> None:
+    """Watch this folder's work, with keys to pause, resume and undo.
+
+    Shows how full each context window is and how it filled, the workflow, and the open threads. It looks once
+    a second and changes nothing by itself.
+
+    \b
+    Examples:
+      holdfast watch
+    """
+    from holdfast.base.errors import require_installed
+
+    require_installed("holdfast watch", "textual")
+    current = common.settings()  # what is wrong with it is said before the screen is taken
+    from holdfast.cli.watch import WatchScreen
+
+    WatchScreen(current).run()
 
 
 # ── threads ───────────────────────────────────────────────────────────────────────────────────────
