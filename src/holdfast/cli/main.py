@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 COMMANDS = {
     "approve": "Approve the waiting task and continue.",
-    "cancel": "Cancel a workflow permanently; a running task is stopped.",
+    "cancel": "Cancel a workflow permanently; a running task is stopped, with all its processes.",
     "completion": "Print a script that completes commands and options in your shell.",
     "context": "Print what the next session should read.",
     "docs": "Rate, rank and improve the documentation of your code.",
