@@ -249,6 +249,11 @@ def test_the_map_says_what_was_added_changed_and_removed():
     assert "`wall.py`: `height = 3` became `height = wall.height()`" in text
 
 
+def test_a_line_that_was_put_in_is_shown_where_nothing_else_tells_of_it():
+    text = told(Session().user("go").edit("a.go", "x := 1\n\ny := two()\nz := 3", "x := 1\nz := 3"))
+    assert "`a.go`: gets `y := two()`" in text
+
+
 def test_what_was_taken_back_is_neither_added_nor_removed():
     session = Session().user("go").edit("door.py", "def oil():", "").edit("door.py", "", "def oil():")
     assert "`oil`" not in told(session).split("## Map")[1]
@@ -261,6 +266,19 @@ def test_a_renaming_in_many_files_is_told_once():
     text = told(session).split("## Map")[1]
     assert text.count("became") == 1
     assert "`state.LastAt = now()` became `state.LastTime = now()` in `c.go`; `b.go`; `a.go`" in text
+
+
+def test_a_line_that_is_changed_again_is_told_by_how_it_was_at_first():
+    session = Session().user("go").edit("a.go", "size = 2", "size = 1").edit("a.go", "size = 3", "size = 2")
+    assert "`size = 1` became `size = 3`" in told(session)
+    assert "became" not in told(session.edit("a.go", "size = 1", "size = 3"))
+
+
+def test_text_that_repeats_itself_does_not_hold_the_reader_up():
+    """Each would take a pattern that looks back the age of the world, or some minutes."""
+    session = Session().user("go on with it, please").agent("The bug is in " + "a/" * 20_000)
+    session.tool("Grep", "\n" * 20_000, pattern="x").edit("a.go", "func a()\n" * 60 + "x", "")
+    assert told(session)
 
 
 def test_where_a_search_found_something_is_told_but_for_what_was_edited_since():

@@ -218,7 +218,8 @@ _NAMED = re.compile(r"`[^`]+`|\b[a-z]\w*[A-Z_]\w+|\w\(\)")
 _EMPTY_TALK = re.compile(
     r"^(?:(?:done|good call|got it|great|perfect|ok(?:ay)?|sure|yes|no problem|you(?:'re| are| raise)\b[^.]*"
     r"|i see|good|that makes sense|makes sense|here(?:'s| is| are)\b[^.]*|found it)[.!,]*\s*)$"
-    r"|^(?:now |ok,? |good,? |great,? )?(?:let me|let's|i'll|i will|i need to|now i)\b|[:?]$",
+    r"|^(?:now |ok,? |good,? |great,? )?(?:let me|let's|i'll|i will|i need to|now i)\b|[:?]$"
+    r"|^(?:should|would|could|may|might)\b",
     re.IGNORECASE,
 )
 _REASONED = re.compile(

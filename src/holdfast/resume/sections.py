@@ -729,12 +729,12 @@ def _newest_edit(found: Gathered, ledger: WorkLedger, since: int, room: int) -> 
     if edit is None or not edit.new.strip() or edit.index < since:
         return
     text = condensed(edit.new, max(300, min(1200, room // 8)))
-    if not _ONLY_DEFINES.fullmatch(text):
+    if not all(_DEFINES.match(line) for line in text.split("\n") if line.strip(" \t…")):
         told = f"The newest edit, in {ledger.paths(edit.path)}:\n{fenced(text)}"
         yield Statement("half-done", "edits", told, 4, index=edit.index)
 
 
-_ONLY_DEFINES = re.compile(r"(?:\s*(?:export |async |pub )*(?:func|def|class|type|function|fn) [^\n]*\n?)+…?")
+_DEFINES = re.compile(r"\s*(?:export |async |pub )*(?:func|def|class|type|function|fn) ")
 
 
 # ── map ───────────────────────────────────────────────────────────────────────────────────────────
@@ -764,7 +764,7 @@ def map_of(found: Gathered, ledger: WorkLedger) -> Iterator[Statement]:
     everywhere = _replaced_in_many(changed)
     for (old, new), files in everywhere.items():
         where = listed((ledger.paths(file.path) for file in files), _FILES_SHOWN)
-        text = f"{code(old)} became {code(new)} in {where}"
+        text = f"{f'{code(old)} became ' if old else ''}{code(new)} {'' if old else 'put '}in {where}"
         yield Statement("map", "files", text, 4, index=files[0].last_index, counts=0)
     for place, file in enumerate(changed):
         own = [one for one in file.purposes if common[one] < _FOR_ALL]
@@ -851,9 +851,11 @@ def _changed(
         told = [one for one in told if "`" in one][:1]
     why = "; ".join(_lowered(prose(one, 120)) for one in told[:_PURPOSES])
     edited = f". Edited to {why}" if why and not file.deleted else ""
-    own = [one for one in file.replaced if one not in told_above]
+    own = [one for one in file.replaced if one not in told_above and (one[0] or not names)]
     if not edited and own and not file.deleted:
-        edited = "; ".join(f"{code(old)} became {code(new)}" for old, new in own[:_PURPOSES])
+        edited = "; ".join(
+            f"{code(old)} became {code(new)}" if old else f"gets {code(new)}" for old, new in own[:_PURPOSES]
+        )
         edited = f"{'.' if names else ':'} {edited}"
     return f"{ledger.paths(file.path)}{deed}{by}{names}{edited}"
 

@@ -190,9 +190,9 @@ _EDIT_SCANNED = 12_000
 _DEFINES = re.compile(
     r"^[ \t+]*(?:(?:export|default|pub(?:\([^)]*\))?|public|private|protected|static|async"
     r"|abstract|final|override)\s+)*"
-    r"(?:func|def|class|type|function|fn|interface|struct|enum|trait|impl|module|object)\s+(?:\([^)\n]*\)\s*)?([A-Za-z_]\w{2,60})"
+    r"(?:func|def|class|type|function|fn|interface|struct|enum|trait|impl|module|object)\s+(?:\([^)\n]*\)\s*)?([A-Za-z_]\w{2,150})"
     r"|^[ \t+]*(?:export\s+)?(?:const|let|var"
-    r"|val)\s+([A-Za-z_]\w{2,60})\s*(?::[^=\n]+)?=\s*(?:async\s*)?(?:\(|function\b)",
+    r"|val)\s+([A-Za-z_]\w{2,150})\s*(?::[^=\n]+)?=\s*(?:async\s*)?(?:\(|function\b)",
     re.MULTILINE,
 )
 _NO_WORK = re.compile(
@@ -213,7 +213,7 @@ def _defines(text: str) -> Iterator[str]:
 
 
 def _replaced(old: str, new: str) -> tuple[str, str] | None:
-    """The line that an edit changed, where it was one."""
+    """The line that an edit changed, where it was one; the first that it put in, where it took out none."""
     if not old or not new or len(old) + len(new) > _SHORT_EDIT:
         return None
     before, after = old.split("\n"), new.split("\n")
@@ -221,6 +221,9 @@ def _replaced(old: str, new: str) -> tuple[str, str] | None:
         del before[0], after[0]
     while before and after and before[-1] == after[-1]:
         del before[-1], after[-1]
+    if not before:
+        first = next((line for line in map(one_line, after) if not _NO_WORK.match(line)), "")
+        return ("", first) if 0 < len(first) <= _SHORT_LINE else None
     if len(before) != 1 or len(after) != 1:
         return None
     was, now = one_line(before[0]), one_line(after[0])
@@ -274,7 +277,7 @@ def _keep(use: _Use, action: Action, *, known: bool) -> None:
     _put_last(use.names, reversed(names_of(action)), _NAMES_KEPT)
     _put_last(use.purposes, [action.about] if action.about else [], _PURPOSES_KEPT)
     if one := _replaced(action.old, action.new):
-        _put_last(use.replaced, [one], _PURPOSES_KEPT)
+        _put_last(use.replaced, _joined_to(use.replaced, one), _PURPOSES_KEPT)
     if known:
         return
     new, old = dict.fromkeys(_defines(action.new)), dict.fromkeys(_defines(action.old))
@@ -286,6 +289,15 @@ def _keep(use: _Use, action: Action, *, known: bool) -> None:
         use.names.pop(name, None)
     for name in new:
         use.dropped.pop(name, None)
+
+
+def _joined_to(replaced: dict[tuple[str, str], None], one: tuple[str, str]) -> list[tuple[str, str]]:
+    """A line that is changed again is told by how it was at first; one that is as it was, not at all."""
+    before = next((known for known in replaced if known[1] == one[0] and known[0]), None)
+    if before is None:
+        return [one]
+    del replaced[before]
+    return [] if before[0] == one[1] else [(before[0], one[1])]
 
 
 _ADDED_KEPT = 24
@@ -303,7 +315,7 @@ def _put_last(kept: dict[_Kept, None], texts: Iterable[_Kept], most: int) -> Non
 # ── what is not wired up yet ──────────────────────────────────────────────────────────────────────
 
 _FUNCTION = re.compile(
-    r"^[ \t]*(?:export |async |pub )*(?:func(?: \([^)\n]*\))?|def|function|fn) ([A-Za-z_]\w{3,60})",
+    r"^[ \t]*(?:export |async |pub )*(?:func(?: \([^)\n]*\))?|def|function|fn) ([A-Za-z_]\w{3,150})",
     re.MULTILINE,
 )
 _CALLED_BY_OTHERS = re.compile(r"(?i:test|main$|init$)|_")

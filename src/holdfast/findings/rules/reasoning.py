@@ -219,7 +219,7 @@ _REASONED = re.compile(
 _CONTRAST = re.compile(
     r"\b(?:but|however|not|only|never|already|no longer|still|whereas|always)\b|n't\b", re.IGNORECASE
 )
-_NAME = re.compile(r"`[^`]+`|\b[a-z]\w*[A-Z_]\w+|\w\(\)|\b[\w/-]+\.(?:[a-z]{1,4})(?::\d+)?\b|:\d+\b")
+_NAME = re.compile(r"`[^`]+`|\b[a-z]\w*[A-Z_]\w+|\w\(\)|\b[\w/-]{1,100}\.[a-z]{1,4}(?::\d+)?\b|:\d+\b")
 _HEDGED = re.compile(
     r"\b(?:might|may|could|maybe|perhaps|possibly|probably|likely|suspect|wonder|seems?|appears?|presumably"
     r"|not sure|i think|unclear|assum(?:e|ing)|theory|either|one of)\b|\?",

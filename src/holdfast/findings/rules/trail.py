@@ -131,7 +131,7 @@ def _line_of(step: _Step) -> str:
     return clipped(" / ".join(lines), _TOLD) if len(lines) <= 3 else ""  # a listing tells nothing in a line
 
 
-_PLACE = re.compile(r"^\s*((?:[\w.@-]+/|/)*[\w.@-]+\.\w{1,5})(?::(\d+))?(?=[:\s]|$)", re.MULTILINE)
+_PLACE = re.compile(r"^[ \t]*((?:[\w.@-]+/|/)*[\w.@-]+\.\w{1,5})(?::(\d+))?(?=[:\s]|$)", re.MULTILINE)
 _SEARCHES = re.compile(r"\b(?:grep|rg|ag)\b")
 _MOST_FILES, _MOST_LINES = 14, 6
 
