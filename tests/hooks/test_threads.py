@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from hooks.harness import AgentSession, said
-from hooks.test_sessions import holdfast
+from hooks.test_sessions import holdfast, run_through
 from transcripts.claude_files import answered, called
 
 AUTHOR = ("-c", "user.name=Ada", "-c", "user.email=ada@example.org")
@@ -24,6 +24,15 @@ def repository(session: AgentSession) -> AgentSession:
     git(session, "init", "-q", "-b", "main")
     git(session, "commit", "-q", "--allow-empty", "-m", "begin")
     return session
+
+
+def _spoken(words: str) -> dict[str, Any]:
+    line = said(words, "assistant", "m9", 5_000, "claude-sonnet-4-5")
+    line["message"] |= {"stop_reason": "end_turn"}
+    return line
+
+
+OVER = _spoken("All is well here.")
 
 
 def other(session: AgentSession, name: str) -> AgentSession:
@@ -77,6 +86,67 @@ def test_finished_work_is_one_line_and_unfinished_work_the_whole_handover(reposi
     assert (thread["id"], thread["branch"], thread["state"]) == (left, "main", "not committed: left.py")
     assert len(listed(repository, "--all")) == 2
     assert repository.errors == ""
+
+
+LOOKS = {
+    "what is up": [],
+    "how are you": [],
+    "show me the weather": [],
+    "run git status": ["git status"],
+    "Please tell me which files here are not committed yet": ["git status --short && git diff | head -20"],
+}
+
+
+@pytest.mark.some_of("request_", number=2)
+@pytest.mark.parametrize("request_", LOOKS)
+def test_a_session_that_only_looked_hides_no_open_work(repository: AgentSession, request_: str) -> None:
+    left = worked_on(other(repository, "one"), "left.py", commit=False)
+    calls = [
+        line
+        for command in LOOKS[request_]
+        for line in (called("c1", "Bash", command=command), answered("c1", "?? left.py"))
+    ]
+    later = run_through(other(repository, "two"), [said(request_, "user"), *calls, OVER])
+    (thread,) = listed(repository)
+    assert (thread["id"], thread["snapshot_id"] != later, later in thread["sessions"]) == (left, True, True)
+    start = other(repository, "three").start().context
+    assert start.startswith(f"[holdfast] Work in this folder was paused ({left})")
+    latest = holdfast(repository, "context", "latest")
+    for told in (start, latest):
+        assert "Write the module left.py" in told
+        assert f'changed nothing ({later}): the user said "{request_}"' in told
+    assert "not committed: left.py" in thread["state"]
+    assert repository.errors == ""
+
+
+@pytest.mark.parametrize("how", ["found out", "announced", "decided"])
+def test_a_look_with_findings_is_work_of_its_own(repository: AgentSession, how: str) -> None:
+    left = worked_on(other(repository, "one"), "left.py", commit=False)
+    looks = [
+        line
+        for number in range(6)
+        for line in (
+            called(f"c{number}", "Read", file_path=str(repository.project / f"m{number}.py")),
+            answered(f"c{number}", "x = 1"),
+        )
+    ]
+    lines = {
+        "found out": [said("Find out why the cache is slow", "user"), *looks, OVER],
+        "announced": [said("Look at it", "user"), _spoken("I still have to write the migration.")],
+        "decided": [said("Never touch migrations/ again", "user"), OVER],
+    }[how]
+    later = run_through(other(repository, "two"), lines)
+    assert later in [one["id"] for one in listed(repository, "--all")]
+    assert left in [one["id"] for one in listed(repository)]
+    assert (repository.sessions / "LATEST-SESSION.txt").read_text() == f"{later}\n"
+
+
+def test_who_only_looked_sees_that_the_work_is_committed(repository: AgentSession) -> None:
+    worked_on(other(repository, "one"), "left.py", commit=False)
+    git(repository, "add", ".")
+    git(repository, "commit", "-q", "-m", "Take it")
+    run_through(other(repository, "two"), [said("how are you", "user"), OVER])
+    assert listed(repository) == []
 
 
 def test_three_threads_on_two_branches(repository: AgentSession) -> None:

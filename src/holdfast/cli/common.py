@@ -232,12 +232,13 @@ def find_snapshot(store: Store, current: Settings, name: str) -> SnapshotSummary
     if not name:  # the beginning of every id, and what an unset variable leaves on a command line
         raise InvalidInputError("the snapshot name is empty", hint="`holdfast snapshot list` shows them")
     if name == "latest":
-        from holdfast.sessions.contexts import newest_with_work
+        from holdfast.sessions.contexts import newest_with_work, open_before
         from holdfast.store.protocol import SnapshotSummary
 
         named = _named_by_folder(store, current)
         if named is not None:
-            return named
+            before = open_before(store, store.snapshot(named.id))
+            return SnapshotSummary.of(before) if before else named
         latest = newest_with_work(store, (flow.id for flow in store.workflows(worktree=current.worktree)))
         if latest is not None:
             return SnapshotSummary.of(latest)

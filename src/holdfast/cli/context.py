@@ -108,16 +108,17 @@ def _compile(snapshot: str | None, options: dict[str, Any], max_chars: int) -> C
 def snapshot_context(snapshot: str, max_chars: int) -> Compiled:
     from holdfast.capture.drift import find_drift
     from holdfast.resume.snapshots import ResumeContextCompiler
-    from holdfast.sessions.contexts import as_it_stands
+    from holdfast.sessions.contexts import as_it_stands, asides_since
 
     current = common.settings()
     with common.store_for(current) as store:
         found = store.snapshot(common.find_snapshot(store, current, snapshot).id)
         workflow = store.workflow(found.workflow_id)
+        since = asides_since(store, found)
         found, moved_on = as_it_stands(store, found, workflow)
     drift = find_drift(found, current.project).sentences if workflow.worktree == current.worktree else ()
     return ResumeContextCompiler(max_chars).compile_with_report(
-        found, workflow.issue, drift=(*moved_on, *drift)
+        found, workflow.issue, drift=(*since, *moved_on, *drift)
     )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import logging
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from datetime import datetime
 from pathlib import Path
 
@@ -31,6 +31,10 @@ from holdfast.project.trust import data_home
 from holdfast.sessions.pause import SessionPauseManager
 from holdfast.sessions.winddown import IncrementalPauseManager
 from holdfast.store.session_files import SessionFiles
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from holdfast.sessions.threads import Thread
 
 _CAUSES: dict[str, tuple[Trigger, str]] = {
     "compact": ("exhaustion", "before the agent compacted its conversation"),
@@ -192,7 +196,9 @@ def _settle(work: SessionWork, cause: str, transcript: str, at: float | None) ->
     is_unrecorded = cause == "crash" and work.agent in _RECORDS_NO_OPEN_CALL
     _enrich(work, manager.settings, name, transcript, _last_call(work) if is_unrecorded else None)
     prepare_contexts(work, name)
-    note_threads(work)
+    for thread in _noted_threads(work):
+        if name in thread.sessions and name != thread.id and not thread.issue:
+            prepare_contexts(work, thread.id, is_looked_at_since=True)
 
 
 def _finalised(
@@ -397,7 +403,7 @@ def _own_words(work: SessionWork) -> str:
     return words if count == prompts else ""
 
 
-def prepare_contexts(work: SessionWork, name: str) -> bool:
+def prepare_contexts(work: SessionWork, name: str, *, is_looked_at_since: bool = False) -> bool:
     """Compile the session's context once for each limit, so that a starting session only reads it.
 
     The first line is the commit of that moment, for the reader to compare.
@@ -408,10 +414,11 @@ def prepare_contexts(work: SessionWork, name: str) -> bool:
     sessions = work.settings().layout.sessions
     files = SessionFiles(sessions)
     snapshot, workflow = read_session_document(files.read(name), where=f"{name}.json")
+    since = _asides_since(work, snapshot) if is_looked_at_since else ()
     contexts: dict[str, str] = {}
     for agent, limit in LIMITS.items():
         compiled = ResumeContextCompiler(limit - ROOM_FOR_HEADING).compile_with_report(
-            snapshot, workflow.issue
+            snapshot, workflow.issue, drift=since
         )
         commit = (snapshot.git_state.commit_at_snapshot if snapshot.git_state else None) or ""
         contexts[context_file(str(sessions), name, agent)] = f"{commit}\n{compiled.text}"
@@ -422,8 +429,25 @@ def prepare_contexts(work: SessionWork, name: str) -> bool:
     return True
 
 
+def _asides_since(work: SessionWork, snapshot: SessionSnapshot) -> tuple[str, ...]:
+    from holdfast.sessions.contexts import asides_since
+    from holdfast.sessions.pause import open_store
+
+    try:
+        with open_store(work.settings()) as store:
+            return asides_since(store, snapshot)
+    except HoldfastError as error:
+        error_log.note(str(work.state), f"the later sessions cannot be read: {error.message}")
+        return ()
+
+
 def note_threads(work: SessionWork) -> bool:
     """Write the list that a starting session reads."""
+    _noted_threads(work)
+    return True
+
+
+def _noted_threads(work: SessionWork) -> Sequence[Thread]:
     from holdfast.sessions.pause import open_store
     from holdfast.sessions.threads import threads_in, threads_of_files
 
@@ -442,7 +466,7 @@ def note_threads(work: SessionWork) -> bool:
     rows = [
         [
             one.id,
-            " ".join(one.sessions),
+            " ".join(sorted(one.sessions, key=lambda session: session != one.id)),  # the handover's first
             one.branch or "",
             one.status,
             repr(one.updated_at.timestamp()),
@@ -454,7 +478,7 @@ def note_threads(work: SessionWork) -> bool:
     ]
     note = work.state / formats.HOOKS / formats.THREADS
     notes.write(str(note), formats.render_threads(stamp, rows))
-    return True
+    return found
 
 
 def _snapshot(work: SessionWork) -> SessionSnapshot:

@@ -188,7 +188,7 @@ class ThreadLine:
     def __init__(self, fields: list[str]) -> None:
         self.id, sessions, self.branch, status, updated, plan, self.title, self.state = fields
         self.sessions = sessions.split(" ")
-        """Names, newest first."""
+        """Names: of work without a plan the one that tells where it stands, then newest first."""
         self.is_open = status == "open"
         self.updated = float(updated)
         self.has_plan = plan == "plan"

@@ -328,7 +328,7 @@ _WORTH_KEEPING = 5
 
 def state(found: Gathered, ledger: WorkLedger, room: int) -> Iterator[Statement]:
     for change in found.drift:
-        lead = "" if change.startswith("Cannot tell") else "Changed since the pause: "
+        lead = "" if change.startswith(("Cannot tell", "A later session")) else "Changed since the pause: "
         yield Statement("state", "changes since", f"{lead}{prose(change, 300)}", 0)
     if found.stopped_because and found.messages:  # without talk it is the first thing that is told
         yield Statement(

@@ -30,7 +30,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from holdfast.model.snapshot import SessionSnapshot
     from holdfast.model.workflow import Workflow
-    from holdfast.store.protocol import Store
+    from holdfast.store.protocol import SnapshotSummary, Store
     from holdfast.transcripts.discover import FoundSession
 
 
@@ -160,17 +160,50 @@ def newest_with_work(store: Store, workflow_ids: Iterable[str]) -> SessionSnapsh
         last = store.latest_snapshot(workflow_id)
         found = last if last is None or last.worked else _before(store, workflow_id)
         if found is not None:
-            return found
+            return open_before(store, found) or found
         newest = newest or last
     return newest
+
+
+def open_before(store: Store, snapshot: SessionSnapshot) -> SessionSnapshot | None:
+    """Where that session only looked, the open work it looked at."""
+    from holdfast.sessions.threads import is_aside, open_because
+
+    if not is_aside(snapshot):
+        return None
+    for line in _newest_first(store, snapshot.workflow_id)[:_LOOKED_AT]:
+        earlier = store.snapshot(line.id)
+        if _came_before(earlier, snapshot) and earlier.worked and not is_aside(earlier):
+            return earlier if open_because(earlier) else None
+    return None
+
+
+def asides_since(store: Store, snapshot: SessionSnapshot) -> tuple[str, ...]:
+    """The newest session after it that only looked, in a line."""
+    from holdfast.sessions.threads import aside_told, is_aside
+
+    for line in _newest_first(store, snapshot.workflow_id)[:_LOOKED_AT]:
+        later = store.snapshot(line.id)
+        if not _came_before(snapshot, later):
+            break
+        if later.worked:
+            return (aside_told(later),) if is_aside(later) else ()
+    return ()
+
+
+def _came_before(one: SessionSnapshot, other: SessionSnapshot) -> bool:
+    return (one.created_at, one.session_number) < (other.created_at, other.session_number)
+
+
+def _newest_first(store: Store, workflow_id: str) -> list[SnapshotSummary]:
+    lines = store.snapshots(workflow_id)
+    return sorted(lines, key=lambda one: (one.created_at, one.session_number), reverse=True)
 
 
 def _before(store: Store, workflow_id: str) -> SessionSnapshot | None:
     """The newest with work, where the last one is idle. However many are: it is named in the folder, so that
     not all of them are read; only where that name is lost they are."""
-    lines = sorted(
-        store.snapshots(workflow_id), key=lambda one: (one.created_at, one.session_number), reverse=True
-    )
+    lines = _newest_first(store, workflow_id)
     name = _named_latest(store, workflow_id) if len(lines) > _LOOKED_AT else None
     named = [line for line in lines[_LOOKED_AT:] if line.session_id == name]
     for line in (*lines[1:_LOOKED_AT], *named, *lines[_LOOKED_AT:]):

@@ -2,14 +2,15 @@
 
 A thread is computed from snapshots, never stored. Sessions belong together where they are one conversation of
 an agent, where one goes on from the other's handover, where they change the same files on a branch, or where
-they run the same plan. A session that did no work belongs to none.
+they run the same plan. A session that did no work belongs to none, and one that only looked says nothing of
+where the work stands.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import TYPE_CHECKING, Literal
 
@@ -17,10 +18,12 @@ from pydantic import AwareDatetime, Field
 
 from holdfast.base.errors import HoldfastError, InvalidInputError, NotFoundError
 from holdfast.base.text import clipped, counted, one_line, sentences
+from holdfast.findings.rules.trail import only_looked
 from holdfast.model.base import Value
 from holdfast.model.snapshot import SessionSnapshot
 from holdfast.model.workflow import OPEN, Workflow
 from holdfast.resume.ledger import WorkLedger
+from holdfast.resume.rendering import quoted
 from holdfast.resume.snapshots import ledger_at
 
 if TYPE_CHECKING:
@@ -34,6 +37,7 @@ _LOOKED_AT_EACH = 10
 """Of several folders at once."""
 _TITLE = 90
 _STATE = 160
+_ASIDE = 80
 _FEW_WORDS = 4
 """A request of so many words at most ("go on") says nothing of what is worked on."""
 _ENDED_BY_ITSELF = ("the agent session ended", "the work is handed over to another agent")
@@ -78,6 +82,12 @@ class _Group:
         if snapshot.conversation:
             self.conversations.add(snapshot.conversation)
 
+    @property
+    def at_work(self) -> tuple[SessionSnapshot, Workflow]:
+        """The newest that did more than to look: it says where the work stands."""
+        working = (one for one in reversed(self.members) if not is_aside(one[0]))
+        return next(working, self.members[-1])
+
 
 # ── which sessions belong together ────────────────────────────────────────────────────────────────
 
@@ -109,8 +119,29 @@ def _belongs(snapshot: SessionSnapshot, group: _Group) -> bool:
     changed = set(ledger_at(snapshot).changed)
     shares = not changed.isdisjoint(group.files)
     if any(member.session_id == snapshot.continues for member, _ in group.members):
-        return shares or not changed or not group.files or _settles(snapshot, newest) or _goes_on(snapshot)
+        if is_aside(snapshot) or shares or not group.files:
+            return True
+        return _settles(snapshot, newest) or (bool(changed) and _goes_on(snapshot))
     return shares and _branch(snapshot) == _branch(newest)
+
+
+def is_aside(snapshot: SessionSnapshot) -> bool:
+    """A session that changed and decided nothing and left nothing to do: it hides no work that is open."""
+    found = snapshot.gathered
+    if found is None or snapshot.task_dag.tasks or snapshot.incremental_pause is not None:
+        return False
+    is_over = snapshot.trigger == "pause" and snapshot.pause_reason in _ENDED_BY_ITSELF
+    return is_over and only_looked(found) and not _announced(found.last_words)
+
+
+def aside_told(snapshot: SessionSnapshot) -> str:
+    """In one line: what was said may matter all the same."""
+    found = snapshot.gathered
+    said = [quoted(turn.said.strip(' \t\n"'), _ASIDE) for turn in found.turns[-2:]] if found else []
+    answer = quoted(found.last_words, _ASIDE) if found and found.last_words else ""
+    told = [f"the user said {' and '.join(said)}"] if said else []
+    told += [f"the agent answered {answer}"] if answer else []
+    return f"A later session changed nothing ({snapshot.session_id}): {', '.join(told) or 'nothing was said'}"
 
 
 def _settles(snapshot: SessionSnapshot, before: SessionSnapshot) -> bool:
@@ -133,9 +164,12 @@ def _branch(snapshot: SessionSnapshot) -> str | None:
 
 
 def _thread(group: _Group) -> Thread:
-    snapshot, workflow = group.members[-1]
+    snapshot, workflow = group.at_work
     has_plan = bool(snapshot.task_dag.tasks)
-    because = _plan_open_because(snapshot, workflow) if has_plan else open_because(snapshot)
+    is_settled = _settles(group.newest, snapshot)  # who only looked may have seen that somebody committed it
+    because = (
+        _plan_open_because(snapshot, workflow) if has_plan else open_because(snapshot, is_settled=is_settled)
+    )
     return Thread(
         id=workflow.id if has_plan else snapshot.session_id,
         title=clipped(_title(group), _TITLE),
@@ -148,7 +182,7 @@ def _thread(group: _Group) -> Thread:
         workflow_id=workflow.id,
         snapshot_id=snapshot.id,
         sessions=tuple(member.session_id for member, _ in reversed(group.members)),
-        updated_at=snapshot.created_at,
+        updated_at=group.newest.created_at,
     )
 
 
@@ -177,8 +211,11 @@ def _plan_open_because(snapshot: SessionSnapshot, workflow: Workflow) -> str:
     return f"{workflow.status.replace('_', ' ')}, {left} left"
 
 
-def open_because(snapshot: SessionSnapshot) -> str:
-    """Why the work of a session without a plan is not finished; empty where all says that it is."""
+def open_because(snapshot: SessionSnapshot, *, is_settled: bool = False) -> str:
+    """Why the work of a session without a plan is not finished; empty where all says that it is.
+
+    `is_settled`: what it had not committed is committed by now.
+    """
     found = snapshot.gathered
     if snapshot.closed:
         return ""
@@ -186,7 +223,10 @@ def open_because(snapshot: SessionSnapshot) -> str:
         return snapshot.pause_reason or f"ended by {snapshot.trigger}"
     if found is None or snapshot.pause_reason not in _ENDED_BY_ITSELF:
         return f"paused: {snapshot.pause_reason}" if snapshot.pause_reason else "paused"
-    return _stopped(snapshot) or _left_over(ledger_at(snapshot)) or _announced(found.last_words)
+    ledger = ledger_at(snapshot)
+    if is_settled:
+        ledger = replace(ledger, not_committed=())
+    return _stopped(snapshot) or _left_over(ledger) or _announced(found.last_words)
 
 
 def _announced(last_words: str) -> str:

@@ -37,6 +37,7 @@ from holdfast.model.task import DONE, Task, TaskDAG
 from holdfast.model.workflow import ACTIVE, OPEN, RESUMABLE, Workflow, WorkflowStatus
 from holdfast.project.layout import ProjectLayout
 from holdfast.project.settings import Settings, project_settings
+from holdfast.sessions.contexts import asides_since
 from holdfast.sessions.pause import NewWork, RunningWork, pause_new, pause_running, with_world
 from holdfast.sessions.transitions import (
     RETRY_ALL,
@@ -270,9 +271,8 @@ class OrchestratorService(WorkflowService[SqlStore]):
         if snapshot is not None and is_handover(snapshot):
             before = self.core.taken_up(snapshot)
             taken = self.core.take_up(workflow_id, snapshot, message)
-            return Resumed(
-                taken, snapshot, drift.sentences, drift.state, is_handover=True, taken_up_before=before
-            )
+            told = (*asides_since(self.store, snapshot), *drift.sentences)
+            return Resumed(taken, snapshot, told, drift.state, is_handover=True, taken_up_before=before)
         require_installed("running a workflow", "dbos")
         fold = self.core.fold(workflow)
         tasks = (*fold.tasks().tasks, *(snapshot.task_dag.tasks if snapshot else ()))

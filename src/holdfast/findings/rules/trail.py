@@ -296,7 +296,7 @@ _STATES_SOMETHING = re.compile(
 _POINT = re.compile(r"^[ \t]*[-*•+][ \t]|(?:^|\s)\d{1,2}[.)]\s", re.MULTILINE)
 _ONLY_LOOKS = re.compile(
     r"(?:date|cal|uptime|whoami|hostname|uname|pwd|ls|cat|head|tail|wc|echo|which|file|stat|du|df|tree|grep|rg"
-    r"|git (?:status|log|diff|show)"
+    r"|git (?:blame|diff|log|ls-files|rev-parse|show|status)"
     r"|(?:[\w./-]*python[\d.]*(?: -P)? -m )?[\w./-]*holdfast (?:status|context|threads|history|list|sessions"
     r"|usage|stats|doctor|events|logs|snapshot (?:list|show)|tx (?:list|show|diff)))"
     r"(?:[ \t]+(?!--output|--fix|--done)[\w./:=+%@,'\"-]+)*"
@@ -315,6 +315,47 @@ def did_work(found: Gathered, messages: Sequence[Message]) -> bool:
         or not _is_over(found, messages)
         or any(_may_change(call) for message in messages for call in message.tool_calls)
     )
+
+
+_FEW_LOOKS = 4
+_LOOKING = ("said", "thought", "user", "read", "search", "shell")
+_LOOKS_AT_ERRORS = re.compile(r"[ \t]+2>(?:/dev/null|&1)")
+_THEN = re.compile(r"[ \t]*(?:&&|\|\||[;|\n])[ \t\n]*")
+
+
+def only_looked(found: Gathered) -> bool:
+    """Whether a session changed, decided and found out nothing: some talk, or a look or two.
+
+    It may have been worth having, but it is not what the next session goes on with while other work is open.
+    """
+    steps = [one for one in found.happened if one.kind not in ("said", "thought", "user")]
+    by_agent = [one.text for one in found.happened if one.kind == "said"]
+    is_plan = not steps and any(len(_POINT.findall(text)) > 1 for text in by_agent)
+    return not (
+        _left_something(found)
+        or found.plan is not None
+        or found.reports
+        or found.earlier_summary
+        or found.compactions
+        or len(found.turns) > _FEW_TURNS
+        or len(steps) > _FEW_LOOKS
+        or sum(map(len, by_agent)) > _FEW_WORDS
+        or is_plan
+        or not all(map(_looks, found.happened))
+        or any(file.edits or file.created or file.deleted for file in found.files)
+        or found.stop.kind not in ("answered", "spoke", *(() if steps else ("asked",)))
+    )
+
+
+def _looks(step: Happening) -> bool:
+    if step.kind != "shell":
+        return step.kind in _LOOKING
+    return only_shows(step.text)
+
+
+def only_shows(command: str) -> bool:
+    """Each part of it; a part of a quotation is none that is known."""
+    return all(map(_ONLY_LOOKS.fullmatch, _THEN.split(_LOOKS_AT_ERRORS.sub("", command.strip()))))
 
 
 def _left_something(found: Gathered) -> bool:
@@ -338,7 +379,8 @@ def _said_much(found: Gathered, messages: Sequence[Message]) -> bool:
 
 def _only_asks(found: Gathered) -> bool:
     """What the user says beyond plain questions and "go on" may be a decision or a rule, in any language."""
-    return all(_is_plain_question(turn.said.strip()) for turn in found.turns)
+    # One agent's command line puts what is typed into quotes.
+    return all(_is_plain_question(turn.said.strip(' \t\n"')) for turn in found.turns)
 
 
 def _is_plain_question(said: str) -> bool:
@@ -363,5 +405,5 @@ def _is_over(found: Gathered, messages: Sequence[Message]) -> bool:
 def _may_change(call: ToolCall) -> bool:
     action = action_of(call)
     if action.kind == "shell":
-        return _ONLY_LOOKS.fullmatch(action.command) is None
+        return not only_shows(action.command)
     return action.kind not in ("read", "search") and call.name.lower() not in _READS_THE_WEB
