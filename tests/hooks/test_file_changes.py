@@ -330,6 +330,23 @@ def test_what_is_taken_back_in_the_middle_of_a_turn_is_judged_alike(agent: Agent
     assert (agent.project / "made").read_text() == "agent\nand the user\n"
 
 
+def test_what_a_tool_names_before_the_watch_began_is_the_agents(agent: AgentSession) -> None:
+    start(agent)
+    begin_turn(agent)
+    end_turn(agent)
+    with lock_file(agent.project / ".holdfast" / "sidecar" / "holdfast.lock"):
+        agent.prompt("in a large tree")
+        agent.before_tool(
+            tool_name="Write", tool_input={"file_path": str(agent.project / "late"), "content": "x"}
+        )
+    agent.wait_for(lambda: not (agent.notes / "turning").exists())
+    (agent.project / "late").write_text("x\n")
+    end_turn(agent)
+    assert "in doubt" not in agent.holdfast("tx", "show").out
+    assert agent.holdfast("tx", "undo").code == 0
+    assert not (agent.project / "late").exists()
+
+
 def test_a_turn_whose_first_tool_did_not_wait_says_what_is_missing(agent: AgentSession) -> None:
     start(agent)
     begin_turn(agent)

@@ -299,7 +299,7 @@ def file_changes(event: AgentEvent, answer: HookAnswer) -> None:  # noqa: ARG001
     """Record what a turn of the agent changes in files; in small trees a tool waits for the scan."""
     if event.moment == "before_tool":
         _wait_for_the_look(event)
-        if os.path.exists(event.note(RECORDING)):
+        if any(os.path.exists(event.note(one)) for one in (RECORDING, TURNING)):
             _note_named(event)
     elif event.moment in ("response", "incident"):
         _end_turn(event)

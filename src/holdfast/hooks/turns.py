@@ -141,8 +141,9 @@ def watch(work: SessionWork, turn: str) -> bool:
             unended = _read(work, RECORDING)
             if unended:
                 _record(work, sidecar, unended, doubt=_GONE)
+                notes.remove(work.note(NAMED))
+            # What tools name from here on is this turn's: in a large tree they do not wait for the watch.
             name = sidecar.take_up(_name(work), owner=_agent(work))
-        notes.remove(work.note(NAMED))
         notes.write(work.note(TRANSACTION), name.encode())
         notes.write(work.note(RECORDING), turn.encode() or b"0")
         if os.path.exists(work.note(TURN_OVER)):
