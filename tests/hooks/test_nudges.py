@@ -5,13 +5,15 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from holdfast import SessionPauseManager
 from holdfast.hooks import nudges
 from holdfast.project.layout import ProjectLayout
-from hooks.harness import AgentSession, Result
+from hooks.harness import AgentSession, Result, said
+from transcripts.claude_files import answered, called
 
 DAY = 86_400
 
@@ -119,6 +121,48 @@ def test_quiet_silences_it(session: AgentSession, name: str) -> None:
     (session.state / f"quiet-{session.session_id}").write_text("0")
     situation, words = SITUATIONS[name]
     assert words not in situation(session).out
+
+
+def about_to_commit(session: AgentSession, *steps: tuple[str, dict[str, Any], str], command: str = "") -> str:
+    """What is said before a commit, after these tools and what they gave back."""
+    (session.project / "Makefile").write_text("test:\n")
+    lines = [said("Fix the door", "user", "u", 0, "")]
+    for number, (tool, given, printed) in enumerate(steps):
+        lines += [called(f"t{number}", tool, **given), answered(f"t{number}", printed)]
+    session.transcript.unlink(missing_ok=True)
+    session.write(*lines)
+    return session.before_tool(command or "git commit -am 'Fix the door'").context
+
+
+TESTED = ("Bash", {"command": "make test"}, "===== 3 passed in 0.10s =====")
+FAILED = (
+    "Bash",
+    {"command": "make test"},
+    "FAILED test_door.py::test_hinge\n=== 1 failed, 2 passed in 0.1s ===",
+)
+EDITED = ("Edit", {"file_path": "door.py", "old_string": "a", "new_string": "b"}, "done")
+
+
+def test_before_a_commit_it_knows_whether_the_tests_ran(session: AgentSession) -> None:
+    assert "shows no run of tests" in about_to_commit(session, EDITED)
+
+
+def test_where_they_passed_on_what_is_committed_it_says_nothing(session: AgentSession) -> None:
+    assert about_to_commit(session, EDITED, TESTED) == ""
+
+
+def test_where_a_file_changed_since_it_names_that(session: AgentSession) -> None:
+    assert "was not run since door.py changed" in about_to_commit(session, TESTED, EDITED)
+
+
+def test_where_they_failed_it_says_so(session: AgentSession) -> None:
+    assert "`make test` failed the last time" in about_to_commit(session, EDITED, FAILED)
+
+
+def test_a_commit_that_waits_for_the_tests_is_left_alone(session: AgentSession) -> None:
+    assert about_to_commit(session, EDITED, command="make test && git commit -am 'Fix the door'") == ""
+    session.prompt()
+    assert "shows no run" in about_to_commit(session, EDITED, command="make test; git commit -am 'Fix'")
 
 
 def test_a_reminder_is_heard_once_a_session(session: AgentSession) -> None:

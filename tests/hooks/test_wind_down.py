@@ -138,7 +138,10 @@ def test_long_and_odd_results_are_one_line(session: AgentSession) -> None:
     recorded = actions(session)
     assert len(recorded) == 4
     assert len(session.journal.read_bytes()) < 20_000
-    assert recorded[1].data["response"].endswith('END"}')
+    told = recorded[1].data["response"]["stdout"]
+    assert told.startswith("xxx")
+    assert "characters …" in told
+    assert told.endswith("END")
     assert recorded[3].data["input"] == {"a": [1, {}]}
 
 

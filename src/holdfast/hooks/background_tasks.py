@@ -541,6 +541,52 @@ def note_changes(work: SessionWork) -> bool:
     return True
 
 
+def note_checks(work: SessionWork, command: str, transcript: str = "") -> bool:
+    """What the record tells of the checks before a commit; nothing where they passed on what it commits."""
+    from holdfast.base.redact import redact
+
+    try:
+        told = _told_of_checks(work, command, transcript)
+    except HoldfastError:
+        return False  # there is no record that could be read
+    notes.write(work.note(formats.CHECKS), redact(told)[0].encode())
+    return True
+
+
+_NO_CHECK = "this session's record shows no run of tests, build or linter"
+
+
+def _told_of_checks(work: SessionWork, command: str, transcript: str) -> str:
+    from holdfast.base.text import clipped
+    from holdfast.findings.rules.commands import check_kinds
+    from holdfast.sessions.contexts import NothingSaidError, read_session
+
+    before, chained, _ = command.partition("git commit")[0].rpartition("&&")
+    if chained and check_kinds(before):
+        return ""  # the commit waits for it
+    path, agent = _transcript(work, transcript)
+    try:
+        checks = read_session(path, agent, work.session).found.checks
+    except NothingSaidError:
+        checks = ()
+    if not checks:
+        return _NO_CHECK
+    red = next((run for run in reversed(checks) if not run.passed), None)
+    run = red or max(checks, key=lambda one: one.index)
+    name = f"`{clipped(run.command, 100)}`"
+    if red is not None:
+        return f"{name} failed the last time it ran"
+    if run.unsure:
+        return f"the output of {name} does not tell whether it passed"
+    if run.edited_since:
+        files = ", ".join(sorted(map(os.path.basename, run.edited_since))[:_NAMED_FILES])
+        return f"{name} passed, but was not run since {files} changed"
+    return ""
+
+
+_NAMED_FILES = 3
+
+
 def _drop_old_contexts(sessions: Path) -> None:
     """They can be made again; the newest suffice."""
     files = sorted(sessions.glob("session-*.context-*.md"), reverse=True)
@@ -633,6 +679,7 @@ TASKS: dict[str, Callable[..., bool]] = {
     "contexts": prepare_contexts,
     "threads": note_threads,
     "changes": note_changes,
+    "checks": note_checks,
     "supplement": note_supplement,
     **{name: _of_turns(name) for name in ("look", "watch", "record", "finish")},
 }

@@ -361,7 +361,7 @@ def _note_named(event: AgentEvent) -> None:
     from holdfast.hooks.fast.payload import as_json
 
     given = event.mapping("tool_input")
-    named = {key: given[key] for key in _NAMING if key in given and len(as_json(given[key])) <= _LONGEST_NAME}
+    named = {key: given[key] for key in _NAMING if key in given and _is_short(given[key])}
     if not named:
         return
     from holdfast.hooks.fast.journal import without_secrets
@@ -373,6 +373,15 @@ def _note_named(event: AgentEvent) -> None:
         os.write(descriptor, line)
     finally:
         os.close(descriptor)
+
+
+def _is_short(value: object) -> bool:
+    """Text is measured before it is written as JSON: of 20 MB that takes a second."""
+    from holdfast.hooks.fast.payload import as_json
+
+    return (not isinstance(value, str) or len(value) <= _LONGEST_NAME) and len(
+        as_json(value)
+    ) <= _LONGEST_NAME
 
 
 def _is_stale(path: str) -> bool:

@@ -383,16 +383,39 @@ def is_commit(command: str) -> bool:
 
 
 def qa_before_commit(event: AgentEvent) -> str | None:
-    """Before a commit: were the project's checks run?"""
+    """Before a commit: say so where the project's checks were not run on what is committed, or failed."""
     if not is_commit(event.command()):
         return None
     prompts = notes.read(event.note(formats.PROMPTS), 32) or b"0"
     if notes.read(event.note("qa-told"), 32) == prompts:
         return None  # once a prompt is enough, however many commits it makes
     notes.write(event.note("qa-told"), prompts)
+    known = _known_of_checks(event)
+    if known == "":
+        return None  # they passed, and nothing was edited since
     named = [words for name, words in _CHECKS if os.path.exists(os.path.join(event.project, name))]
     what = named[0] if named else "the project's tests"
-    return f"[holdfast] About to commit: make sure that {what} passed on exactly what is being committed."
+    return (
+        f"[holdfast] About to commit, and {known}. Run {what} on exactly what is being committed first."
+        if known
+        else f"[holdfast] About to commit: make sure that {what} passed on exactly what is being committed."
+    )
+
+
+_READING_THE_RECORD = 4.0
+
+
+def _known_of_checks(event: AgentEvent) -> str | None:
+    """What this session's record tells of them; None where it cannot be read in time."""
+    from holdfast.hooks.fast import spawn
+
+    notes.remove(event.note(formats.CHECKS))
+    notes.ensure_folder(event.folder)
+    before = event.command().partition("git commit")[0][-4000:]
+    words = (f"{before}git commit", event.text("transcript_path"))
+    spawn.run(event, "checks", *words, wait=_READING_THE_RECORD)
+    found = notes.read(event.note(formats.CHECKS), 4096)
+    return None if found is None else found.decode("utf-8", "replace")
 
 
 # ── post commit ───────────────────────────────────────────────────────────────────────────────────

@@ -116,8 +116,19 @@ def text_data(name: str, value: str) -> str:
 
 def _fitting(value: object) -> object:
     """Of a long value the beginning and the end, as text."""
+    value = _with_short_texts(value)  # first: to write 20 MB as JSON takes a second
     whole = as_json(value)
     return value if len(whole) <= _LONGEST_RAW else _cut(whole)
+
+
+def _with_short_texts(value: object) -> object:
+    if isinstance(value, str):
+        return _cut(value)
+    if isinstance(value, dict):
+        return {name: _with_short_texts(one) for name, one in value.items()}  # pyright: ignore
+    if isinstance(value, list):
+        return [_with_short_texts(one) for one in value]  # pyright: ignore
+    return value
 
 
 def _cut(value: str) -> str:
