@@ -142,3 +142,27 @@ def test_the_plugin_is_valid(claude: ClaudeCode) -> None:
     for path in (installed, ROOT / "plugins" / "claude-code", ROOT):
         checked = claude.workshop.run(["claude", "plugin", "validate", str(path)], environ=claude.environ)
         assert "Validation passed" in checked.check().out
+
+
+def test_sub_agents_and_tasks_stand_in_the_journal(claude: ClaudeCode) -> None:
+    full = claude.nearly_full
+
+    def helped(request: Seen) -> Turn:
+        """The sub-agent's own first request is answered by this, too."""
+        return say("The door is 80 cm wide.", Tokens(input=900))
+
+    ask = call("Agent", full, description="Measure", prompt="Measure it", subagent_type="general-purpose")
+    claude.model.then(claude.shell("echo full", full), ask, helped)
+    claude.model.then(call("TaskCreate", full, subject="Hang the door", description="in its frame"))
+    claude.model.then(call("TaskUpdate", full, taskId="1", status="completed"), say("Done.", full))
+    claude.ask("Measure the door and hang it", "--allowedTools=Bash,Agent,TaskCreate,TaskUpdate")
+    claude.workshop.settled()
+    (archive,) = (claude.workshop.project / ".holdfast" / "sessions").glob("*-incremental.jsonl")
+    events = [json.loads(line) for line in archive.read_text().splitlines()]
+    told = [(one["data"]["event"], one["data"]["detail"]) for one in events if one["type"] == "system_event"]
+    assert told == [
+        ("SubagentStart", "general-purpose"),
+        ("SubagentStop", "The door is 80 cm wide."),
+        ("TaskCreated", "Hang the door"),
+        ("TaskCompleted", "Hang the door"),
+    ]

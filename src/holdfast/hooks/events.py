@@ -65,6 +65,7 @@ _DOES = {
     "batch": "stops a run if configured",
     "model": "usage of each model call",
     "response": "journals the response; usage",
+    "report": "journals sub-agents and their reports, tasks and their ends",
     "incident": "journals what interrupted the turn",
     "compact": "snapshot before compaction; form and facts for the summary",
     "compacted": "adds what the summary lacks",

@@ -220,10 +220,13 @@ def _action(event: AgentEvent) -> tuple[str, str]:
     if event.moment == "response":
         said = event.text("last_assistant_message") or event.text("prompt_response")
         return "assistant_response", journal.text_data("text", said)
-    from holdfast.hooks.fast.payload import as_json
+    return "system_event", journal.event_data(
+        event.name, next((text for name in _DETAILS if (text := event.text(name))), "")
+    )
 
-    what = event.text("error") or event.text("trigger")
-    return "system_event", as_json({"event": event.name, "detail": what})
+
+_DETAILS = ("error", "trigger", "last_assistant_message", "task_subject", "agent_type")
+"""What an event is about, in the first of these that it has."""
 
 
 # ── wind down ─────────────────────────────────────────────────────────────────────────────────────

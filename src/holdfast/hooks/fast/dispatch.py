@@ -37,7 +37,7 @@ HOUSEKEEPING = {
         *("compact", "compacted"),
     ),
     "level_notice": ("prompt", "after_tool", "response"),
-    "journal": ("prompt", "after_tool", "response", "incident", "compact"),
+    "journal": ("prompt", "after_tool", "response", "report", "incident", "compact"),
     "wind_down": ("prompt", "before_tool", "after_tool", "batch"),
     "file_changes": ("start", "prompt", "before_tool", "response", "incident", "end"),
     "snapshot": ("compact", "end"),

@@ -114,6 +114,10 @@ def text_data(name: str, value: str) -> str:
     return as_json({name: _cut(value)})
 
 
+def event_data(name: str, detail: str) -> str:
+    return as_json({"event": name, "detail": _cut(detail)})
+
+
 def _fitting(value: object) -> object:
     """Of a long value the beginning and the end, as text."""
     value = _with_short_texts(value)  # first: to write 20 MB as JSON takes a second
