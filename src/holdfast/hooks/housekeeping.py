@@ -23,7 +23,7 @@ from holdfast.project.formats import ENDING, LATE_LOOK, NAMED, RECORDING, TRANSA
 TYPE_CHECKING = False
 
 if TYPE_CHECKING:
-    from holdfast.hooks.fast.answer import HookAnswer
+    from holdfast.hooks.fast.dispatch import HookAnswer
     from holdfast.hooks.fast.event import AgentEvent
     from holdfast.hooks.fast.usage import Gauge
 

@@ -8,7 +8,7 @@ import os
 import time
 
 from holdfast.hooks.fast import notes
-from holdfast.hooks.fast.compaction import learn, point_for
+from holdfast.hooks.fast.levels import learn, point_for
 from holdfast.hooks.fast.payload import NotAnObjectError, as_json, mapping, members, number, text
 from holdfast.project import formats
 
