@@ -38,6 +38,7 @@ class ClaudeCode(Driver):
     name = "claude-code"
     window = 200_000
     most_injected = 9_500
+    shows_notices = True
     tools_prefix = "mcp__plugin_holdfast_holdfast__"
     run_class = ClaudeRun
 

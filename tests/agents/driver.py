@@ -32,6 +32,8 @@ class Driver(ABC):
     """Characters of a resume context that it takes whole."""
     may_tell_usage_late: ClassVar[bool] = False
     """Whether the tools that a model call asked for may have run before it says what the call took."""
+    shows_notices: ClassVar[bool] = False
+    """Whether what a hook says to the user is seen where it runs without a screen."""
     run_class: ClassVar[type[Run]]
 
     def __init__(self, workshop: Workshop, model: FakeModel) -> None:
@@ -67,6 +69,9 @@ class Driver(ABC):
     @abstractmethod
     def shell(self, command: str, tokens: Tokens | None = None) -> Turn:
         """The model asks for a shell command."""
+
+    def with_model(self, model: str) -> tuple[str, ...]:
+        return "--model", model
 
     tools_prefix: ClassVar[str]
     """What it puts before the names of Holdfast's tools."""

@@ -27,6 +27,7 @@ class Gemini(Driver):
     name = "gemini"
     window = 1_048_576
     most_injected = 20_000
+    shows_notices = True
     tools_prefix = "mcp_holdfast_"
     run_class = GeminiRun
 

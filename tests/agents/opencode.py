@@ -8,6 +8,14 @@ from agents.driver import Driver, Run
 from agents.fakes.turns import Tokens, Turn, call
 from agents.workshop import Started
 
+_MODELS = {
+    "scripted": (100_000, 8_000),
+    "small": (100_000, 32_000),
+    "middle": (200_000, 32_000),
+    "large": (1_000_000, 64_000),
+}
+"""The window of each, and how much it may answer."""
+
 
 class OpenCodeRun(Run):
     @property
@@ -31,12 +39,14 @@ class OpenCode(Driver):
         self.compact_by_itself(False)
 
     def compact_by_itself(self, does: bool) -> None:
-        limits = {"context": self.window, "output": 8_000}
         provider = {
             "npm": "@ai-sdk/openai-compatible",
             "name": "Scripted",
             "options": {"baseURL": f"{self.model.url}/v1", "apiKey": "dummy"},
-            "models": {"scripted": {"name": "Scripted", "limit": limits, "tool_call": True}},
+            "models": {
+                name: {"name": name, "limit": {"context": context, "output": output}, "tool_call": True}
+                for name, (context, output) in _MODELS.items()
+            },
         }
         document = {
             "model": "scripted/scripted",
@@ -50,6 +60,9 @@ class OpenCode(Driver):
         path = self.workshop.home / ".config" / "opencode" / "opencode.json"
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(json.dumps(document))
+
+    def with_model(self, model: str) -> tuple[str, ...]:
+        return "--model", f"scripted/{model}"
 
     def before_two_at_once(self) -> None:
         """Make its database: two that find none both make the tables, and one of them fails."""

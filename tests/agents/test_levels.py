@@ -1,0 +1,72 @@
+"""With several models of each agent: levels are told before that agent compacts on that model, and used."""
+
+from __future__ import annotations
+
+import re
+import sys
+
+import pytest
+
+from agents.codex import Codex
+from agents.conftest import Meet
+from agents.driver import Driver
+from agents.fakes.turns import Tokens, say
+from agents.opencode import OpenCode
+
+WORDS = "Now: run make numbers. State: half of it."
+NOTE = f"printf '%s' '{WORDS}' | {sys.executable} -m holdfast note handover"
+MODELS = {
+    "claude-code": {
+        "claude-opus-4-6": 167_000,
+        "claude-sonnet-4-6": 167_000,
+        "claude-sonnet-4-5-20250929": 200_000,
+    },
+    "codex": {"gpt-5.5": 90_000, "gpt-5.4": 90_000, "scripted": 90_000},
+    "gemini": {"gemini-2.5-pro": 524_288, "gemini-2.5-flash": 524_288, "gemini-3-pro-preview": 524_288},
+    "opencode": {"small": 68_000, "middle": 168_000, "large": 968_000},
+}
+"""Each with the tokens at which it compacts by itself."""
+
+
+NEVER_COMPACT = ("claude-sonnet-4-5-20250929",)
+LEVELS = 4
+LONG = " ".join(f"Number {n} is not it." for n in range(2_000))
+"""Gemini CLI compacts only what came before the newest prompt."""
+
+
+@pytest.mark.parametrize(
+    ("name", "model"), [(name, model) for name, models in MODELS.items() for model in models]
+)
+def test_the_wrap_up_comes_before_the_compaction_and_its_handover_is_passed_on(
+    meet: Meet, name: str, model: str
+) -> None:
+    agent, point = meet(name), MODELS[name][model]
+    _let_compact(agent, point)
+    at = [Tokens(input=point * share // 100) for share in (40, 73, 87, 92, 96)]
+    options = [*agent.with_model(model)]
+    if name == "gemini":
+        agent.model.then(say(LONG))
+        options += agent.resume_options(agent.ask("Look around", *options).session_id)
+    agent.model.then(*[agent.shell(f"echo {tokens.input} > numbers.txt", tokens) for tokens in at])
+    agent.model.then(agent.shell(NOTE, at[4]), agent.shell("echo over", Tokens(input=point + 1_000)))
+    agent.model.then(say("Stopped.", Tokens(input=2_000)))
+    run = agent.ask("Count all numbers", *options)
+    asked = [index for index, seen in enumerate(agent.model.seen) if "Wrap up now" in seen.text]
+    compacted = [index for index, seen in enumerate(agent.model.seen) if seen.kind == "summary"]
+    assert bool(compacted) == (model not in NEVER_COMPACT)
+    assert asked, "it was never asked to wrap up"
+    assert not compacted or asked[0] < compacted[0]
+    if agent.shows_notices:
+        shown = re.findall(r"Holdfast: [^\"\\\n]*", run.ended.out + run.ended.err)
+        assert len(shown) == len(set(shown)) == LEVELS, shown
+    agent.workshop.settled(2 if compacted else 1)
+    agent.model.then(say("I see."))
+    agent.ask("Go on")
+    assert WORDS in agent.model.main[-1].text
+
+
+def _let_compact(agent: Driver, point: int) -> None:
+    if isinstance(agent, Codex):
+        agent.compact_at(point)
+    elif isinstance(agent, OpenCode):
+        agent.compact_by_itself(True)
