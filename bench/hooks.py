@@ -21,6 +21,7 @@ from holdfast.hooks.events import hook_command
 
 TOPIC = "hooks"
 BARS = {"tool event, nothing to do": 1.0, "prompt event, all nudges": 2.2, "tool event, journaling": 2.0}
+BARS["status line"] = 2.0
 BAR_LONG = 1.1
 LONG = 100 * 1024 * 1024
 _EVENTS = {
@@ -28,6 +29,7 @@ _EVENTS = {
     "tool event, before": ("PreToolUse", "idle"),
     "prompt event, all nudges": ("UserPromptSubmit", "idle"),
     "tool event, journaling": ("PostToolUse", "full"),
+    "status line": ("statusLine", "idle"),
 }
 
 
@@ -145,6 +147,8 @@ class Place:
             "prompt": "Go on with the parser.",
             "tool_name": "Bash",
             "tool_input": {"command": "pytest -q tests/parser", "description": "Run the tests"},
+            "cost": {"total_cost_usd": 1.25},
+            "rate_limits": {"five_hour": {"used_percentage": 61}, "seven_day": {"used_percentage": 12}},
             "tool_response": {"stdout": "12 passed in 0.4s\n" * 20, "stderr": "", "interrupted": False},
         }
         return json.dumps(document, separators=(",", ":")).encode()
