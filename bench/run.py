@@ -28,6 +28,7 @@ TOPICS = (
     "hooks",
     "flow",
     "workflows",
+    "scale",
     "files",
     "server",
     "sidecar",

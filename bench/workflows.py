@@ -17,7 +17,7 @@ from urllib.parse import quote
 from measure import Figure, Subject, in_fresh_process, interleave, make_project, scratch_folder
 
 TOPIC = "workflows"
-BAR = 1.5
+BAR = 1.2
 FLAT = 1.3
 TASKS = 20
 FLUSH = 20

@@ -325,3 +325,21 @@ def test_a_plan_is_run_on_a_schedule_until_that_is_removed(workshop: Workshop) -
     assert place.run("schedules", "--remove", made["schedule"]).code == 0
     assert place.json("schedules") == []
     assert place.run("schedules", "--remove", made["schedule"]).code == 1
+
+
+def test_what_workers_without_a_lease_have_left_is_found_without_reading_the_rest(
+    any_workshop: Workshop, tmp_path: Path
+) -> None:
+    with any_workshop.service() as service:
+        store, plan = service.store, plan_of("true")
+        left = service.start(plan, claim="worker-gone-1-aaa#7")
+        for number, claim in enumerate(("worker-here-1-aaa#1", "run-here-1-aaa#1", None)):
+            folder = tmp_path / str(number)
+            folder.mkdir()
+            service.start(plan, folder, claim=claim)
+        lease = Lease("worker-here-1-aaa", "worker", "elsewhere", 1, None, 60.0)
+        store.leases.add(lease)
+        assert [flow.id for flow in store.left_behind()] == [left.id]
+        assert store.claimed_by_workers() == 2
+        store.leases.remove(lease.id)
+        assert len(store.left_behind()) == 2

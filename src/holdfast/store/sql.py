@@ -260,6 +260,23 @@ class SqlStore:
         """Those that somebody runs, or did before they died."""
         return self._found(workflows.select().where(workflows.c.claim.is_not(None)))
 
+    def claimed_by_workers(self) -> int:
+        """How many sessions workers have taken up, dead ones included."""
+        query = sa.select(sa.func.count()).where(workflows.c.claim.startswith("worker-"))
+        with self._reading() as connection:
+            return connection.execute(query).scalar_one()
+
+    def left_behind(self) -> Sequence[Workflow]:
+        """Those that a worker has claimed which has no lease any more; nothing is read of the others."""
+        claim = workflows.c.claim
+        hosts = (
+            sa.func.split_part(claim, "#", 1)
+            if self._engine.dialect.name == "postgresql"
+            else sa.func.substr(claim, 1, sa.func.instr(claim, "#") - 1)
+        )
+        living = sa.select(workers.c.id)
+        return self._found(workflows.select().where(claim.startswith("worker-"), hosts.not_in(living)))
+
     def due(self, now: datetime, limit: int = 100) -> Sequence[Workflow]:
         table = workflows
         query = (

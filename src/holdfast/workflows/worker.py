@@ -31,7 +31,7 @@ from holdfast.project.settings import Settings
 from holdfast.sessions.transitions import Core
 from holdfast.store.sql import SqlStore
 from holdfast.workflows.drivers import driver_named
-from holdfast.workflows.lease import LEASE_SECONDS, HeldLease, LeaseKind, holder, is_dead, is_gone
+from holdfast.workflows.lease import LEASE_SECONDS, HeldLease, LeaseKind, is_dead, is_gone
 from holdfast.workflows.plan import read_plan
 from holdfast.workflows.recorder import RunOverError
 from holdfast.workflows.runner import SessionRun
@@ -258,15 +258,14 @@ class _Round:
         """
         leases = self._bury_the_dead(self._store.leases.all())
         self._resume_what_is_due()
-        claimed = [flow for flow in self._store.claimed() if (flow.claim or "").startswith("worker-")]
-        left_behind = [flow for flow in claimed if self._is_left_behind(flow, leases)]
+        left_behind = self._store.left_behind()
         queued = self._store.queued()
         for workflow in self._engine.bring_to_queue(
             [*queued, *left_behind], lambda executor: is_gone(f"{executor}#", leases)
         ):
             with contextlib.suppress(HeldElsewhereError):  # another worker was faster
                 self._around.core.run_anew(workflow)
-        return len(queued) + len(claimed)
+        return len(queued) + self._store.claimed_by_workers()
 
     def _bury_the_dead(self, leases: Sequence[Lease]) -> list[Lease]:
         """Take the leases of dead workers away: from then on they count as gone, and know it themselves.
@@ -285,9 +284,6 @@ class _Round:
                     continue
             living.append(lease)
         return living
-
-    def _is_left_behind(self, workflow: Workflow, leases: Sequence[Lease]) -> bool:
-        return all(lease.id != holder(workflow.claim or "") for lease in leases)
 
     def _resume_what_is_due(self) -> None:
         for workflow in self._store.due(to_datetime(self._around.clock())):
