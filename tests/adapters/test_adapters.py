@@ -9,7 +9,6 @@ import os
 import re
 import subprocess
 import sys
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -23,8 +22,8 @@ from holdfast.adapters.langgraph import run as run_graph
 from holdfast.adapters.openai_agents import HoldfastSession, conversation
 from holdfast.adapters.openai_agents import run as run_openai
 from holdfast.adapters.pydantic_ai import run as run_agent
-from holdfast.base.errors import CannotDoError, DamagedDataError, HeldElsewhereError, MissingExtraError
-from holdfast.model.message import TokenUsage
+from holdfast.base.errors import CannotDoError, DamagedDataError, MissingExtraError
+from holdfast.model.message import Message, TokenUsage
 
 EXAMPLES = Path(__file__).parents[2] / "examples" / "adapters"
 
@@ -245,14 +244,28 @@ def test_a_session_that_was_never_paused_hands_nothing_over(place: Place) -> Non
     assert (session.handover(), session.new_window()) == ("", "")
 
 
-@pytest.mark.parametrize("pause", [lambda session: session.pause([], agent="a")])
-def test_a_wind_down_that_somebody_else_has_is_left_alone(
-    place: Place, pause: Callable[[PausableSession], str]
-) -> None:
+def test_a_pause_beside_somebody_elses_wind_down_is_saved_and_leaves_it_alone(place: Place) -> None:
     manager = IncrementalPauseManager(place.project)
     name = manager.start_incremental_pause(0.9, {})
-    with pytest.raises(HeldElsewhereError):
-        pause(PausableSession("mine", place.project))
+    session = PausableSession("mine", place.project)
+    saved = session.pause([Message(0, "user", text="Oil the hinge")], agent="mine")
+    assert "Oil the hinge" in session.handover()
     summary = manager.get_pause_summary()
     assert summary is not None
-    assert summary["session_id"] == name
+    assert (summary["session_id"], summary["action_count"]) == (name, 1)
+    finalized = manager.finalize_pause()
+    assert finalized is not None
+    assert finalized.stem != saved
+    assert "Oil the hinge" in session.handover()
+
+
+def test_programs_that_pause_together_are_all_saved(place: Place) -> None:
+    def pause(number: int) -> str:
+        session = PausableSession(f"worker-{number}", place.project)
+        return session.pause([Message(0, "user", text=f"Oil hinge {number}")], agent="mine")
+
+    with concurrent.futures.ThreadPoolExecutor(4) as pool:
+        names = list(pool.map(pause, range(8)))
+    assert len(set(names)) == 8
+    for number in range(8):
+        assert f"Oil hinge {number}" in PausableSession(f"worker-{number}", place.project).handover()

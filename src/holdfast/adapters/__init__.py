@@ -5,7 +5,7 @@ A module a framework: `pydantic_ai`, `langgraph`, `openai_agents`. What they sha
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -14,14 +14,15 @@ from holdfast.base.clock import Clock, system_clock
 from holdfast.base.errors import HoldfastError
 from holdfast.findings.gather import gather
 from holdfast.journal.usage import ContextUsageTracker
-from holdfast.journal.windows import context_window as window_of
 from holdfast.model.message import Message, ReadReport, TokenUsage
+from holdfast.model.usage import UsageMetrics
 from holdfast.project.settings import project_settings
 from holdfast.resume.compiler import DEFAULT_BUDGET
 from holdfast.resume.snapshots import ResumeContextCompiler
 from holdfast.sessions.contexts import ReadSession
 from holdfast.sessions.enrich import add_conversation
-from holdfast.sessions.winddown import IncrementalPauseManager
+from holdfast.sessions.pause import SessionPauseManager
+from holdfast.sessions.transitions import Facts
 from holdfast.store.documents import read_session_document
 from holdfast.store.session_files import SessionFiles
 
@@ -84,30 +85,32 @@ class PausableSession:
         *,
         agent: str,
         reason: str | None = None,
-        state: Mapping[str, Any] | None = None,
         is_cut_short: bool = True,
     ) -> str:
-        """Save the session with what its conversation tells; returns its name. `state` is kept with it.
+        """Save the session with what its conversation tells; returns its name.
 
-        `is_cut_short` says that the agent would have gone on.
+        Programs that pause in one folder together are all saved, also beside an agent that is winding down
+        there. `is_cut_short` says that the agent would have gone on.
         """
         spoken = list(messages)
         if spoken and is_cut_short:
             spoken[-1].turn = "open"
         usage = self.tracker.get_current_state()
-        manager = IncrementalPauseManager(settings=self.settings, clock=self._clock)
-        initial = {
-            "agent": agent,
-            "agent_session": self.session_id,
-            "context_window": usage.context_window or window_of(usage.model),
-            **({"model": usage.model} if usage.model else {}),
-            **(state or {}),
-        }
-        manager.start_incremental_pause(min(1.0, usage.share), initial)
-        path = manager.finalize_pause(reason=reason, worked=True)
-        assert path is not None  # noqa: S101 - it was started above
-        self._add(path.stem, spoken, agent)
-        return path.stem
+        name = SessionPauseManager(settings=self.settings, clock=self._clock).pause_now(
+            Facts(
+                trigger="exhaustion" if usage.auto_pause_active else "pause",
+                reason=reason,
+                usage=UsageMetrics(
+                    tokens_used=usage.total_tokens,
+                    tokens_remaining_estimate=max(0, usage.context_window - usage.total_tokens),
+                    context_utilization=min(1.0, usage.share),
+                    tool_calls=sum(len(message.tool_calls) for message in spoken),
+                    session_duration_seconds=0,
+                ),
+            )
+        )
+        self._add(name, spoken, agent)
+        return name
 
     def handover(self, max_chars: int = DEFAULT_BUDGET) -> str:
         """What the next window should read of the last pause of this session; empty where there is none."""
@@ -142,7 +145,6 @@ class PausableSession:
                 document = files.read(name)
             except HoldfastError:
                 continue  # a damaged one hides no other
-            pause: dict[str, Any] = document.get("incremental_pause") or {}
-            if pause.get("agent_session") == self.session_id:
+            if document.get("conversation") == self.session_id:
                 return document
         return None

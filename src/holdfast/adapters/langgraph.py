@@ -109,11 +109,8 @@ def _with_thread(config: Mapping[str, Any] | None, thread: str, watcher: Any) ->
 def _pause(graph: CompiledStateGraph[Any, Any, Any, Any], session: PausableSession, config: Any) -> str:
     state = graph.get_state(config)
     checkpoint = state.config.get("configurable", {})["checkpoint_id"]
-    return session.pause(
-        conversation(state.values),
-        agent="langgraph",
-        state={"checkpoint": checkpoint, "next_nodes": ", ".join(state.next)},
-    )
+    reason = f"paused before {', '.join(state.next)}; LangGraph goes on from checkpoint {checkpoint}"
+    return session.pause(conversation(state.values), agent="langgraph", reason=reason)
 
 
 def _report(session: PausableSession, update: Any) -> None:
