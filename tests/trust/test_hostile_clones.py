@@ -137,7 +137,7 @@ def _links(zoo: Zoo) -> None:
 
 def _odd_files(zoo: Zoo) -> None:
     """What an archive can hold and git cannot: whoever reads it waits for ever."""
-    for name in ("mark", "state/quiet-x", "sessions/session-20990101-000000.json"):
+    for name in ("mark", "config.toml", "state/quiet-x", "sessions/session-20990101-000000.json"):
         path = zoo.folder / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.unlink(missing_ok=True)
@@ -192,6 +192,142 @@ def _names(zoo: Zoo) -> None:
     zoo.place.git("-c", "core.hooksPath=/dev/null", "commit", "--quiet", "--allow-empty", "-m", TAG + WORDS)
 
 
+def _hostile_config(zoo: Zoo) -> str:
+    """Every setting of git's that names a program."""
+    programs = {
+        "core": ("fsmonitor", "sshCommand", "pager", "editor", "askPass", "gitProxy", "alternateRefsCommand"),
+        "gpg": ("program",),
+        "credential": ("helper",),
+        "diff": ("external",),
+        "sequence": ("editor",),
+        "uploadpack": ("packObjectsHook",),
+        "interactive": ("diffFilter",),
+        "trailer.x": ("command", "cmd"),
+        "merge.x": ("driver",),
+        "mergetool.x": ("cmd",),
+        "filter.x": ("clean", "smudge", "process"),
+        "diff.x": ("textconv", "command"),
+        "tar.x": ("command",),
+        "remote.origin": ("uploadpack", "receivepack", "vcs"),
+        "alias": ("status", "diff", "log", "rev-parse"),
+    }
+    lines = []
+    for section, names in programs.items():
+        head, _, rest = section.partition(".")
+        lines.append(f'[{head} "{rest}"]' if rest else f"[{head}]")
+        sign = "!" if section == "alias" else ""
+        lines += [f'\t{name} = "{sign}{zoo.program}"' for name in names]
+    return "\n".join(
+        (
+            *lines,
+            f'[core]\n\thooksPath = "{zoo.place.project}/.githooks"',
+            f'\tattributesFile = "{zoo.place.project}/.attributes"',
+            "[submodule]\n\trecurse = true",
+            "[maintenance]\n\tauto = true\n[gc]\n\tauto = 1\n[protocol]\n\tallow = always\n",
+        )
+    )
+
+
+def _attributes(zoo: Zoo) -> None:
+    for name in (".gitattributes", ".attributes"):
+        zoo.file(name, "* filter=x diff=x merge=x\n")
+    for name in (
+        "pre-commit",
+        "post-checkout",
+        "post-index-change",
+        "reference-transaction",
+        "fsmonitor-watchman",
+    ):
+        zoo.file(f".githooks/{name}", "")
+        shutil.copy(zoo.program, zoo.place.project / ".githooks" / name)
+    zoo.file("a.txt", "text\n")
+
+
+def _git_elsewhere(zoo: Zoo) -> None:
+    """`.git` is a file that names a folder of the project, whose settings are hostile."""
+    _attributes(zoo)
+    project = zoo.place.project
+    (project / ".git").rename(project / "not-git")
+    zoo.file(".git", "gitdir: not-git\n")
+    with (project / "not-git" / "config").open("a") as file:
+        file.write(_hostile_config(zoo))
+
+
+def _git_includes(zoo: Zoo) -> None:
+    """Settings that git reads from other files: of the worktree, and included where a condition holds."""
+    _attributes(zoo)
+    git = zoo.place.project / ".git"
+    zoo.file("settings/always", _hostile_config(zoo))
+    with (git / "config").open("a") as file:
+        file.write(
+            "[core]\n\trepositoryformatversion = 1\n[extensions]\n\tworktreeConfig = true\n"
+            '[include]\n\tpath = ../settings/always\n[includeIf "gitdir:**"]\n\tpath = ../settings/always\n'
+        )
+    (git / "config.worktree").write_text(_hostile_config(zoo))
+    (git / "info").mkdir(exist_ok=True)
+    (git / "info" / "attributes").write_text("* filter=x diff=x\n")
+
+
+def _submodules(zoo: Zoo) -> None:
+    """A module whose address is a command, checked out with settings of its own."""
+    zoo.file(
+        ".gitmodules",
+        f'[submodule "m"]\n\tpath = m\n\turl = ext::{zoo.program}\n\tupdate = !{zoo.program}\n',
+    )
+    module = zoo.place.project / "m"
+    subprocess.run(["git", "init", "--quiet", module], check=True)
+    zoo.file("m/file", "text\n")
+    subprocess.run(["git", "-C", module, "add", "file"], check=True)
+    subprocess.run(["git", "-C", module, "commit", "--quiet", "-m", "m"], check=True)
+    zoo.place.git("-c", "core.hooksPath=/dev/null", "add", ".gitmodules", "m")
+    zoo.place.git("-c", "core.hooksPath=/dev/null", "commit", "--quiet", "-m", "with a module")
+    with (module / ".git" / "config").open("a") as file:
+        file.write(_hostile_config(zoo))
+    zoo.file("m/file", "changed\n")
+
+
+def _variables(zoo: Zoo) -> None:
+    """What tools that read a folder's files of variables would take over."""
+    git = {
+        "GIT_DIR": "evil",
+        "GIT_SSH_COMMAND": zoo.program,
+        "GIT_EXTERNAL_DIFF": zoo.program,
+        "GIT_CONFIG_COUNT": 1,
+    }
+    own = {"HOLDFAST_DB": f"{zoo.outside}/x.db", "HOLDFAST_HOME": zoo.outside, "PYTHONSTARTUP": zoo.program}
+    lines = "".join(f"{name}={value}\n" for name, value in {**git, **own, "LD_PRELOAD": zoo.program}.items())
+    for name in (".env", ".env.local", ".envrc", "holdfast.env", ".holdfast.env"):
+        zoo.file(name, lines)
+    zoo.file(
+        "pyproject.toml",
+        f'[tool.holdfast]\nserver = "{zoo.address}"\nnotify = ["json://{zoo.address[7:]}"]\n',
+    )
+    zoo.file("holdfast.toml", f'server = "{zoo.address}"\nmodel_url = "{zoo.address}"\n')
+
+
+def _folder_is_a_link(zoo: Zoo) -> None:
+    """`.holdfast` itself leads to a folder with somebody's session."""
+    _session(zoo)
+    there = zoo.outside / "folder-of-another"
+    zoo.folder.rename(there)
+    zoo.folder.symlink_to(there)
+
+
+def _large(zoo: Zoo) -> None:
+    """Files that look as large as a disk and take no room: whoever reads them whole runs out of memory."""
+    for name in (
+        "mark",
+        "config.toml",
+        "state/reminders",
+        "sessions/ACTIVE-PAUSE.jsonl",
+        "state/hooks/threads",
+    ):
+        path = zoo.folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with path.open("wb") as file:
+            file.truncate(1 << 36)
+
+
 ANIMALS: dict[str, Callable[[Zoo], None]] = {
     "session": _session,
     "side-car": _side_car,
@@ -203,8 +339,17 @@ ANIMALS: dict[str, Callable[[Zoo], None]] = {
     "code": _code,
     "agents' files": _agents_files,
     "names": _names,
+    "submodules": _submodules,
+    # From here on any git that is not ours starts programs.
     "git settings": _git_settings,
+    "git elsewhere": _git_elsewhere,
+    "git includes": _git_includes,
+    "variables": _variables,
+    "a link": _folder_is_a_link,
+    "large files": _large,
 }
+TOGETHER = [name for name in ANIMALS if name not in ("git elsewhere", "a link", "large files")]
+"""What one folder can hold at once."""
 COMMANDS = [
     words.split()
     for words in """
@@ -357,9 +502,9 @@ def hold(zoo: Zoo, heard: list[bytes], doors: str, *animals: str) -> None:
 def test_trust_covers_what_was_shown_and_no_program(zoo: Zoo, heard: list[bytes], doors: str) -> None:
     """Sessions of a trusted folder are told, as quotations; nothing is run, sent or written elsewhere."""
     later = ("links", "settings", "odd files")
-    for animal, plant in ANIMALS.items():
+    for animal in TOGETHER:
         if animal not in later:
-            plant(zoo)
+            ANIMALS[animal](zoo)
     assert zoo.place.run("trust", "--yes").code == 0
     _links(zoo)
     before = surroundings(zoo)
@@ -373,10 +518,28 @@ def test_trust_covers_what_was_shown_and_no_program(zoo: Zoo, heard: list[bytes]
 @pytest.mark.some_of("doors")
 @pytest.mark.parametrize("doors", DOORS)
 def test_a_clone_with_everything_in_it_does_nothing(zoo: Zoo, heard: list[bytes], doors: str) -> None:
-    hold(zoo, heard, doors, *ANIMALS)
+    hold(zoo, heard, doors, *TOGETHER)
 
 
 @pytest.mark.some_of("case")
 @pytest.mark.parametrize("case", [f"{doors}, {animal}" for doors in DOORS for animal in ANIMALS])
 def test_each_alone_does_nothing(zoo: Zoo, heard: list[bytes], case: str) -> None:
     hold(zoo, heard, *case.split(", "))
+
+
+def test_large_files_in_a_trusted_folder_are_named_and_not_read(zoo: Zoo) -> None:
+    """A patch may bring them later: each is refused by name, before it is read into memory."""
+    assert zoo.place.run("remind", "call them").code == 0
+    for name in ("state/reminders", "sessions/session-20990101-000000.json"):
+        path = zoo.folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with path.open("wb") as file:
+            file.truncate(1 << 36)
+    for words in ("status", "remind", "reindex", "context latest", "doctor"):
+        result = zoo.place.run(*words.split())
+        assert "unexpected" not in result.err, (words, result)
+        assert "Traceback" not in result.err
+    zoo.file(f"{FOLDER}/config.toml", "# " + "x" * (1 << 20))
+    refused = zoo.place.run("status")
+    assert refused.code == 2
+    assert "config.toml is too large" in refused.err

@@ -82,8 +82,14 @@ def open_to_append(path: Path) -> BinaryIO:
     return open(os.open(path, flags, PRIVATE_FILE), "ab")  # noqa: PTH123 - the caller closes it
 
 
+LARGEST = 1 << 30
+"""What a file of ours may hold: one of holes may say that it is as large as the disk."""
+
+
 def read_file(path: Path) -> bytes:
     with open_file(path) as file:
+        if os.fstat(file.fileno()).st_size > LARGEST:
+            raise OSError(errno.EFBIG, os.strerror(errno.EFBIG), str(path))
         return file.read()
 
 

@@ -22,7 +22,7 @@ from holdfast.project import formats
 from holdfast.project.formats import FOLDER
 from holdfast.project.layout import ProjectLayout
 from holdfast.project.settings import Settings, load_settings
-from holdfast.project.trust import Trust
+from holdfast.project.trust import Trust, read_plain
 from holdfast.store.session_files import SessionFiles
 
 
@@ -591,12 +591,7 @@ def _contents(project: Path) -> Contents:
 
 def _settings(path: Path) -> list[str]:
     """The lines of the settings file, as text only."""
-    try:
-        if path.is_symlink():
-            return []
-        lines = path.read_bytes()[:65_536].decode(errors="replace").splitlines()
-    except OSError:
-        return []
+    lines = read_plain(str(path), most=65_536).decode(errors="replace").splitlines()
     return [_shown(line) for line in lines if line.strip()][:_LISTED]
 
 

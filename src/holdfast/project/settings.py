@@ -284,12 +284,17 @@ def _from_project(path: Path, user_file: Path) -> dict[str, Any]:
     return values
 
 
+_LARGEST = 1 << 20
+
+
 def _from_file(path: Path) -> dict[str, Any]:
     if not path.is_file():
         return {}
     import tomllib
 
     try:
+        if path.stat().st_size > _LARGEST:
+            raise InvalidInputError(f"{path} is too large to hold settings", hint="look what is in it")
         document = tomllib.loads(path.read_text(encoding="utf-8"))
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise InvalidInputError(f"{path}: {error}", hint="fix the file; nothing was changed") from None

@@ -236,9 +236,9 @@ class Trust:
 
     def _read_record(self, folder: str, found: os.stat_result) -> _Record | None:
         name = _mark_in(folder)
-        data = _read(os.path.join(self._records, name)) if name else b""
+        data = read_plain(os.path.join(self._records, name)) if name else b""
         if name and not data and _is_private(self._spare):
-            data = _read(os.path.join(self._spare, name))
+            data = read_plain(os.path.join(self._spare, name))
         lines = data.decode("utf-8", "surrogateescape").split("\n")
         record = _Record(name, lines) if len(lines) == 5 else None
         if record is None or not record.covers(folder, found):
@@ -277,7 +277,7 @@ def _is_private(folder: str) -> bool:
 
 
 def _mark_in(folder: str) -> str:
-    name = _read(os.path.join(folder, MARK), most=64).decode("ascii", "replace").strip()
+    name = read_plain(os.path.join(folder, MARK), most=64).decode("ascii", "replace").strip()
     return name if len(name) == 32 and not name.strip("0123456789abcdef") else ""
 
 
@@ -290,7 +290,7 @@ def _is_fresh(folder: str) -> bool:
         return False
     ours = all(name.startswith((_IGNORE, MARK)) for name in kinds if name.endswith(".tmp"))
     rest = {name for name in kinds if not name.endswith(".tmp")}
-    ignore = _read(os.path.join(folder, _IGNORE), most=64) if _IGNORE in rest else b""
+    ignore = read_plain(os.path.join(folder, _IGNORE), most=64) if _IGNORE in rest else b""
     return ours and all(kinds.values()) and rest <= {_IGNORE, MARK} and ignore in (b"", _IGNORES_ALL)
 
 
@@ -329,7 +329,7 @@ def _index_of(project: str) -> str:
         place = parent
     git = os.path.realpath(f"{place}/.git")
     if not os.path.isdir(git):  # a linked worktree or a submodule
-        told = _read(git).decode("utf-8", "surrogateescape").partition("gitdir:")[2].strip()
+        told = read_plain(git, most=8192).decode("utf-8", "surrogateescape").partition("gitdir:")[2].strip()
         git = os.path.join(os.path.dirname(git), told)
     return f"{git}/index"
 
@@ -345,7 +345,7 @@ def _stamp(index: str) -> str:
 
 def _may_name_folder(index: str) -> bool:
     """Whether only git can tell: the name occurs, or names are stored in parts (version 4, a split index)."""
-    data = _read(index)
+    data = read_plain(index)
     if data[:8] not in (b"DIRC\0\0\0\2", b"DIRC\0\0\0\3") or _SPLIT_INDEX in data:
         return True
     return FOLDER.encode() in data.lower()  # some file systems do not tell capitals
@@ -365,7 +365,7 @@ def _listed_by_git(project: str) -> bytes | None:
     return answer.out if answer.code == 0 else None
 
 
-def _read(path: str, most: int = 1 << 30) -> bytes:
+def read_plain(path: str, most: int = 1 << 30) -> bytes:
     """Nothing where it is no plain file: who opened a pipe would wait for ever."""
     try:
         descriptor = os.open(path, os.O_RDONLY | _NO_FOLLOW | getattr(os, "O_NONBLOCK", 0))
