@@ -36,7 +36,11 @@ class Answer:
     @property
     def code(self) -> str:
         """What kind of error it is; that it has the one shape is checked on the way."""
-        error = self.data["error"]
+        assert self.headers["content-type"] == "application/problem+json"
+        told, error = self.data, self.data["error"]
+        assert told["type"] == f"urn:holdfast:error:{error['code']}"
+        assert (told["status"], told["detail"]) == (self.status, error["message"])
+        assert told["title"]
         assert set(error) == {"code", "message", "hint", "faults", "confirm"}, error
         assert error["message"]
         return error["code"]

@@ -30,7 +30,8 @@ def test_every_error_has_the_one_shape(operation: dict[str, Any]) -> None:
     errors = {status: answer for status, answer in operation["responses"].items() if status >= "400"}
     assert set(errors) >= {"400", "401", "403", "500", "503"}
     for answer in errors.values():
-        schema = answer["content"]["application/json"]["schema"]
+        assert list(answer["content"]) == ["application/problem+json"]
+        schema = answer["content"]["application/problem+json"]["schema"]
         assert schema == {"$ref": "#/components/schemas/ErrorResponse"}
 
 

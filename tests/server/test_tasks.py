@@ -212,6 +212,24 @@ def test_whose_change_it_is(description: str, is_its: bool) -> None:
     assert is_of_task(description, Task(id="t1", description="Mend")) is is_its
 
 
+@pytest.mark.parametrize("agent", ["claude", "model", "other"])
+@pytest.mark.parametrize("name", ["../../../etc/passwd", "a\0b", "", "x" * 5_000, "\n"])
+def test_odd_names_of_conversations_are_not_found(
+    served: Served, sql_store: SqlStore, settings: Settings, agent: str, name: str
+) -> None:
+    tasks = TaskDAG(tasks=(Task(id="a", description="a", prompt="Do it"),))
+    flow = workflow(worktree=str(settings.project))
+    said: list[Entry] = [
+        WorkflowCreated(issue=flow.issue, worktree=flow.worktree, task_dag=tasks),
+        TaskStarted(task_id="a"),
+        AgentSessionReported(task_id="a", agent=agent, agent_session_id=name),
+    ]
+    sql_store.apply(new(flow, *said))
+    answer = served.ask("GET", "/api/workflows/wf_1/conversation?task_id=a")
+    assert answer.status in (404, 422), answer
+    assert served.ask("GET", "/api/workflows/wf_1/task?task_id=a").status == 200
+
+
 def test_work_in_a_clone_has_no_changes_here(served: Served, sql_store: SqlStore) -> None:
     tasks = TaskDAG(tasks=(Task(id="a", description="a", run="true"),))
     flow = workflow(worktree="/no/such/folder", created_at=NOON)

@@ -302,6 +302,20 @@ def test_what_was_read_is_told_again_only_while_it_is_true(served: Served, sql_s
         flow = change.workflow
 
 
+def test_what_a_program_has_already_is_not_sent_again(served: Served, sql_store: SqlStore) -> None:
+    flow = workflow()
+    sql_store.apply(new(flow))
+    for address in ("/api/workflows/wf_1", "/api/workflows"):
+        first = served.ask("GET", address)
+        tag = first.headers["etag"]
+        again = served.ask("GET", address, headers={"If-None-Match": f'"other", W/{tag}'})
+        assert (again.status, again.body, again.headers["etag"]) == (304, b"", tag)
+    change = next_of(flow, numbered(1))
+    sql_store.apply(change)
+    now = served.ask("GET", "/api/workflows/wf_1", headers={"If-None-Match": tag})
+    assert (now.status, now.data["revision"]) == (200, 2)
+
+
 @pytest.fixture
 def stored(served: Served, sql_store: SqlStore) -> Served:
     sql_store.apply(new(full_workflow(), save=full_snapshot()))

@@ -32,7 +32,7 @@ from holdfast.project.settings import Settings
 from holdfast.server.app_state import AppState, Workers
 from holdfast.server.auth import LOOPBACK_NAMES, Auth, Credentials, is_loopback
 from holdfast.server.feed import EventFeed
-from holdfast.server.models import SocketMessage, install_error_handlers
+from holdfast.server.models import PROBLEM, SocketMessage, install_error_handlers
 from holdfast.server.routes import (
     about,
     actions,
@@ -51,8 +51,9 @@ from holdfast.workflows.service import OrchestratorService
 _ABOUT = """Workflows, snapshots and events of Holdfast.
 
 Every call needs the token: `Authorization: Bearer …`. Cookies are not read.
-Every error has the shape `ErrorResponse`. `/ws/events?since=N` is a WebSocket. It sends `SocketMessage`s:
-first the events numbered above N, then live events.
+Every error is a problem (RFC 9457) of the shape `ErrorResponse`.
+`/ws/events?since=N` is a WebSocket. It sends `SocketMessage`s: first the events numbered above N,
+then live events.
 """
 
 
@@ -69,8 +70,18 @@ def document(app: FastAPI) -> dict[str, Any]:
         components["securitySchemes"] = {"token": {"type": "http", "scheme": "bearer"}}
         found["security"] = [{"token": []}]
         _add_socket_messages(components["schemas"])
+        _name_problems(found["paths"])
         app.openapi_schema = found
     return app.openapi_schema
+
+
+def _name_problems(paths: dict[str, Any]) -> None:
+    """The framework knows one media type for all that a route answers."""
+    for methods in paths.values():
+        for operation in methods.values():
+            for status, told in operation["responses"].items():
+                if status >= "400":
+                    told["content"] = {PROBLEM: told["content"]["application/json"]}
 
 
 def _add_socket_messages(schemas: dict[str, Any]) -> None:

@@ -8,6 +8,7 @@ import threading
 from collections import OrderedDict
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from hashlib import sha256
 from pathlib import Path
 from typing import Annotated, Self
 
@@ -57,14 +58,23 @@ class ResponseCache:
         mark = self._store.change_mark()  # before reading: a copy may be newer than its mark, never older
         known = self._kept.get(key)
         if known is not None and known[0] == mark:
-            return Response(known[1], media_type="application/json")
+            return _tagged(request, known[1])
         document = await run_in_threadpool(lambda: make().model_dump_json().encode())
         if mark is not None and len(document) <= _LARGEST_COPY:
             self._kept[key] = (mark, document)
             self._kept.move_to_end(key)
             if len(self._kept) > _MOST_COPIES:
                 self._kept.popitem(last=False)
-        return Response(document, media_type="application/json")
+        return _tagged(request, document)
+
+
+def _tagged(request: Request, document: bytes) -> Response:
+    """Whoever has it already is told so instead."""
+    tag = f'"{sha256(document).hexdigest()[:32]}"'
+    known = {one.strip().removeprefix("W/") for one in request.headers.get("if-none-match", "").split(",")}
+    if tag in known:
+        return Response(status_code=304, headers={"etag": tag})
+    return Response(document, media_type="application/json", headers={"etag": tag})
 
 
 # ── what routes need ──────────────────────────────────────────────────────────────────────────────

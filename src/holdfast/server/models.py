@@ -7,6 +7,7 @@ import binascii
 import logging
 from collections.abc import Mapping, Sequence
 from datetime import datetime
+from http import HTTPStatus
 from typing import Annotated, Any, Literal
 
 from fastapi import FastAPI, Query, Request, WebSocket
@@ -741,7 +742,16 @@ class ErrorDetail(Value):
 
 
 class ErrorResponse(Value):
+    """A problem as RFC 9457 describes one, `application/problem+json`; `error` says more."""
+
+    type: str = Field(description="`urn:holdfast:error:` and the error code")
+    title: str
+    status: int
+    detail: str
     error: ErrorDetail
+
+
+PROBLEM = "application/problem+json"
 
 
 class RefusedError(Exception):
@@ -781,8 +791,15 @@ def documented(*statuses: int) -> dict[int | str, dict[str, Any]]:
 
 def answer(status: int, detail: ErrorDetail, headers: Mapping[str, str] | None = None) -> Response:
     # A name in a message may hold half of a character: it is shown as it can be.
-    document = ErrorResponse(error=_sound(detail)).model_dump_json()
-    return Response(document, status, headers, media_type="application/json")
+    sound = _sound(detail)
+    document = ErrorResponse(
+        type=f"urn:holdfast:error:{sound.code}",
+        title=HTTPStatus(status).phrase,
+        status=status,
+        detail=sound.message,
+        error=sound,
+    )
+    return Response(document.model_dump_json(), status, headers, media_type=PROBLEM)
 
 
 def _sound(detail: ErrorDetail) -> ErrorDetail:

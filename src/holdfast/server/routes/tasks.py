@@ -305,6 +305,8 @@ def get_conversation(
 
 def _messages(desk: AppState, workflow: Workflow, spoken: TaskConversation) -> Iterator[Message]:
     folder = desk.layout_of(workflow).root
+    if "\0" in spoken.session_id:  # as anybody may have written in an imported session
+        raise NotFoundError("the agent's own record is not on this machine")
     if spoken.agent == "model":
         path = history_file(desk.layout_of(workflow), spoken.session_id)
         return open_transcript(path, "model")[1]

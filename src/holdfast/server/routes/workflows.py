@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 from fastapi import APIRouter, Query, Request, Response
 from pydantic import ValidationError
@@ -77,7 +77,10 @@ def _refuse_without_work(task: Task, options: WorkflowOptions) -> None:
 router = APIRouter(prefix="/api/workflows", tags=["workflows"])
 
 
-@router.get("", response_model=WorkflowPage, responses=documented(422))
+_UNCHANGED: dict[int | str, dict[str, Any]] = {304: {"description": "`If-None-Match` names its `ETag`"}}
+
+
+@router.get("", response_model=WorkflowPage, responses=documented(422) | _UNCHANGED)
 async def list_workflows(
     request: Request,
     desk: AtDesk,
@@ -136,7 +139,7 @@ def folder_named(worktree: str | None) -> Path | None:
     return folder
 
 
-@router.get("/{workflow_id}", response_model=Workflow, responses=documented(404, 422))
+@router.get("/{workflow_id}", response_model=Workflow, responses=documented(404, 422) | _UNCHANGED)
 async def get_workflow(request: Request, workflow_id: str, desk: AtDesk) -> Response:
     """The workflow as recorded; `progress` and `tasks` return its current state."""
     return await desk.copies.answer(request, lambda: desk.store.workflow(workflow_id))
