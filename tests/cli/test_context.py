@@ -415,7 +415,7 @@ def test_a_file_we_may_not_read(place: Place, open_folder: Path, closed: str) ->
     file.parent.mkdir()
     shutil.copy(warm, file)
     (open_folder / closed).chmod(0)
-    for options in ([], ["--agent", "claude"]):
+    for options in ([], ["--agent", "claude"], ["--agent", "claude-code"]):
         done = subprocess.run(
             [sys.executable, "-c", _WITHOUT_RIGHTS, warm, "context", "--transcript", file, *options],
             cwd="/",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
 import os
 import subprocess
@@ -167,6 +168,29 @@ def test_rubbish_and_a_client_that_goes_away(project: Path) -> None:
     assert any(answer.get("id") == 1 and "result" in answer for answer in answers)
     assert done.returncode == 0
     assert b"Traceback" not in done.stderr
+
+
+def test_a_client_that_is_gone_is_no_error(project: Path) -> None:
+    hello = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "t", "version": "1"}}
+    request = json.dumps({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": hello}).encode()
+    server = subprocess.Popen(
+        PROGRAM,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        env=environment(project),
+        cwd=project,
+    )
+    assert server.stdin
+    assert server.stdout
+    assert server.stderr
+    server.stdout.close()  # nobody reads the answer
+    with contextlib.suppress(BrokenPipeError):
+        server.stdin.write(request + b"\n")
+        server.stdin.close()
+    assert server.wait(timeout=60) == 0
+    assert server.stderr.read() == b""
+    server.stderr.close()
 
 
 def test_a_port_without_http_is_refused(project: Path) -> None:

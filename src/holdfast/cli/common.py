@@ -294,3 +294,12 @@ def duration(seconds: float) -> str:
     if hours:
         return f"{hours} h {minutes:02d} min"
     return f"{minutes} min {rest:02d} s" if minutes else f"{rest} s"
+
+
+class AgentName(click.Choice[str]):
+    """An agent as people call it; older names are understood, too."""
+
+    def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        from holdfast.hooks.install import OLD_NAMES
+
+        return super().convert(OLD_NAMES.get(value, value), param, ctx)

@@ -15,7 +15,7 @@ import click
 from holdfast.base.errors import CannotDoError, InvalidInputError, NotFoundError
 from holdfast.cli import common
 from holdfast.hooks.fast.context import HANDED_OVER, LIMITS, ROOM_FOR_HEADING
-from holdfast.hooks.install import AGENTS
+from holdfast.hooks.install import AGENTS, OLD_NAMES
 from holdfast.model import frame
 
 TYPE_CHECKING = False
@@ -42,7 +42,7 @@ _DEFAULT = 9_500
     help="An agent's session file, anywhere on disk.",
 )
 @click.option(
-    "--agent", help="The agent that wrote it: claude, codex, gemini or opencode. Detected by default."
+    "--agent", help="The agent that wrote it: claude-code, codex, gemini or opencode. Detected by default."
 )
 @click.option(
     "--max-chars", type=int, metavar="N", help=f"Maximum length in characters. Default: {_DEFAULT}."
@@ -122,6 +122,12 @@ def snapshot_context(snapshot: str, max_chars: int) -> Compiled:
     )
 
 
+def _reader_of(agent: str | None) -> str | None:
+    """What we call it, by any of its names outside."""
+    name = OLD_NAMES.get(agent or "", agent)
+    return AGENTS.get(name or "", name)
+
+
 def _of_transcript(options: dict[str, Any], max_chars: int) -> Compiled:
     from holdfast.resume.compiler import compile_context
     from holdfast.sessions.contexts import find_transcript, read_session
@@ -134,7 +140,7 @@ def _of_transcript(options: dict[str, Any], max_chars: int) -> Compiled:
         )
     else:
         path: Path = options["transcript"]
-        session = read_session(path, options["agent"], turns=options["turns"])
+        session = read_session(path, _reader_of(options["agent"]), turns=options["turns"])
         source = f"--transcript {shlex.quote(str(path))}"
     if session.report.torn or session.report.oversized:
         click.echo(
@@ -266,7 +272,7 @@ _PROGRAMS = {"claude-code": "claude", "codex": "codex", "gemini": "gemini", "ope
 
 @click.command("handoff", context_settings={"ignore_unknown_options": True})
 @click.option(
-    "--to", "agent", type=click.Choice(list(AGENTS)), required=True, help="The agent that continues."
+    "--to", "agent", type=common.AgentName(list(AGENTS)), required=True, help="The agent that continues."
 )
 @click.option(
     "--session", "session_id", metavar="ID", help="The agent session to hand over. Default: the newest."

@@ -10,17 +10,11 @@ from typing import TypeVar
 import click
 
 from holdfast.base.errors import InvalidInputError, NotFoundError
-from holdfast.hooks.install import AGENTS, OLD_NAMES, InstallPlan, Target, agents_here, installer_for
+from holdfast.cli import common
+from holdfast.hooks.install import AGENTS, InstallPlan, Target, agents_here, installer_for
 from holdfast.hooks.install.files import FileChange
 
 F = TypeVar("F", bound=Callable[..., object])
-
-
-class AgentName(click.Choice[str]):
-    """An agent as people call it; older names are understood, too."""
-
-    def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> str:
-        return super().convert(OLD_NAMES.get(value, value), param, ctx)
 
 
 def _options(command: F) -> F:
@@ -40,7 +34,7 @@ def _options(command: F) -> F:
             "--user", "scope", flag_value="user", default="user", help="For all projects (default)."
         ),
         click.option("--all", "everywhere", is_flag=True, help="For every agent that is found here."),
-        click.argument("agent", type=AgentName(list(AGENTS)), required=False),
+        click.argument("agent", type=common.AgentName(list(AGENTS)), required=False),
     ):
         command = option(command)
     return command

@@ -77,7 +77,17 @@ def command(http: bool, port: int | None) -> None:
     if http:
         _serve_http(server, _PORT if port is None else port)
     else:
-        server.run("stdio")
+        try:
+            server.run("stdio")
+        except* (BrokenPipeError, ConnectionResetError):
+            _say_nothing_more()  # the client is gone
+
+
+def _say_nothing_more() -> None:
+    """The interpreter flushes stdout when it ends, and would complain of the closed pipe."""
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, sys.stdout.fileno())
+    os.close(nowhere)
 
 
 def tool_server() -> MCPServer[Any]:
