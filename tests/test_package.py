@@ -19,6 +19,7 @@ import pytest
 from packaging.requirements import Requirement
 
 from cli.harness import PATIENCE, PROGRAM, Place
+from holdfast.base.errors import MissingExtraError
 from server.program import ServerProgram
 
 ROOT = Path(__file__).parents[1]
@@ -291,6 +292,21 @@ def test_the_extra_for_the_server_serves(tmp_path: Path) -> None:
     program = environment_of(tmp_path / "venv", "server")
     with ServerProgram(place, "--no-worker", program=program) as server:
         assert server.served().ask("GET", "/", token=None).status == 200
+
+
+@pytest.mark.parametrize(
+    ("prefix", "told"),
+    [
+        ("/home/ada/.local/share/uv/tools/holdfast", "uv tool install --force 'PACKAGE[watch]'"),
+        ("/home/ada/.local/share/pipx/venvs/holdfast", "pipx install --force 'PACKAGE[watch]'"),
+        ("/home/ada/project/.venv", "pip install 'holdfast[watch]'"),
+    ],
+)
+def test_the_hint_is_for_the_tool_that_installed_it(
+    monkeypatch: pytest.MonkeyPatch, prefix: str, told: str
+) -> None:
+    monkeypatch.setattr(sys, "prefix", prefix)
+    assert (MissingExtraError("watch", "textual").hint or "").startswith(told)
 
 
 @pytest.mark.some_of("extra", "line", number=2)

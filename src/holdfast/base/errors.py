@@ -26,6 +26,8 @@ hook path imports this.
 
 from __future__ import annotations
 
+import sys
+
 
 class HoldfastError(Exception):
     """What went wrong, and what to do about it."""
@@ -102,8 +104,17 @@ class MissingExtraError(CannotDoError):
         self.extra = EXTRAS[module]
         super().__init__(
             f"{purpose} requires the package {module.replace('_', '-')}, which is not installed",
-            hint=f"pip install 'holdfast[{self.extra}]'",
+            hint=_how_to_install(self.extra),
         )
+
+
+def _how_to_install(extra: str) -> str:
+    """`pip` would install it beside a program that stands in an environment of its own."""
+    place = sys.prefix.replace("\\", "/")
+    for tool, folder in (("uv tool install --force", "/uv/tools/"), ("pipx install --force", "/pipx/venvs/")):
+        if folder in place:
+            return f"{tool} 'PACKAGE[{extra}]', where PACKAGE is what you installed, a file or a name"
+    return f"pip install 'holdfast[{extra}]'"
 
 
 def require_installed(purpose: str, module: str) -> None:
