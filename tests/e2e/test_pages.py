@@ -178,6 +178,20 @@ def test_dialog(tab: tuple[str, Page], sample: Sample, complaints: Complaints, p
     expect(page.get_by_role("dialog")).to_have_count(0)
 
 
+def test_graph_has_a_map(sample: Sample, browser: Browser, complaints: Complaints) -> None:
+    """Of all tasks, in the colours of their statuses; beside few tasks there is none."""
+    with browser.new_context(viewport={"width": 1280, "height": 860}) as context:
+        page = context.new_page()
+        complaints.watch(page)
+        page.goto(sample.server.link)
+        page.goto(f"{sample.server.url}/workflows/{sample.running}")
+        graph_map = page.get_by_role("img", name="All tasks")
+        expect(graph_map).to_be_visible(timeout=PATIENCE)
+        expect(graph_map.locator(".react-flow__minimap-node")).to_have_count(11, timeout=PATIENCE)
+        expect(graph_map.locator(".mini-in_progress")).to_have_count(1, timeout=PATIENCE)
+        assert faults_by_axe(page) == []
+
+
 @pytest.mark.some_of("tab")
 def test_axe_would_complain(tab: tuple[str, Page], sample: Sample) -> None:
     """The judge is awake: a button without a name and grey on grey are found."""

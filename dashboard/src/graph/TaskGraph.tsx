@@ -4,6 +4,7 @@ import {
   Controls,
   type Edge,
   Handle,
+  MiniMap,
   type Node,
   type NodeChange,
   type NodeProps,
@@ -26,6 +27,9 @@ type TaskNode = Node<{ task: Task }, "task">;
 
 /** From here on zooming out stops earlier: all of it at once would be neither readable nor light. */
 const LARGE = 500;
+
+/** Up to here the whole is seen at a glance anyway. */
+const SMALL = 8;
 
 const SIZE = { width: NODE_WIDTH, height: NODE_HEIGHT };
 const HANDLES = [
@@ -98,6 +102,15 @@ export default function TaskGraph({ id, tasks }: { id: string; tasks: readonly T
         >
           <Background gap={24} />
           <Controls showInteractive={false} position="bottom-right" />
+          {tasks.length > SMALL && tasks.length <= LARGE && (
+            <MiniMap
+              pannable
+              zoomable
+              position="bottom-left"
+              ariaLabel="All tasks"
+              nodeClassName={(node) => `mini-${(node as TaskNode).data.task.status ?? "pending"}`}
+            />
+          )}
         </ReactFlow>
       </section>
       {shown && <TaskPanel id={id} task={shown} onClose={() => setChosen(null)} />}
