@@ -256,3 +256,28 @@ def test_a_commit_that_was_undone_was_not_made(
     told = place.ok("context", "--transcript", path).lines
     listed = next((line for line in told if line.startswith("- Commits of this session")), "")
     assert [name for name in ("aaaaaaa", "bbbbbbb") if name in listed] == made
+
+
+GOES_ON = "do what the agent said it would do next, unless it is done"
+LEFT = "wait for the user; the agent called this left"
+
+
+@pytest.mark.parametrize(
+    ("last", "following"),
+    [
+        ("Next I will write the header in csv1.py.", GOES_ON),
+        ("Now I still have to write the docs.", GOES_ON),
+        ("The docs are still missing.", LEFT),
+        ("I will do the docs next if you agree.", LEFT),
+    ],
+)
+def test_what_an_agent_named_as_left_is_next(place: Place, last: str, following: str) -> None:
+    path = place.root / "left.jsonl"
+    path.write_bytes(claude.file_of(claude.typed(ASKED_FOR), RUNNING, RAN, ended(f"Oiled. {last}")))
+    assert f'- Next: {following}: "{last}".\n' in place.ok("context", "--transcript", path).out
+
+
+def test_nothing_left_is_nothing_to_do(place: Place) -> None:
+    path = place.root / "done.jsonl"
+    path.write_bytes(claude.file_of(claude.typed(ASKED_FOR), RUNNING, RAN, ended("Nothing remains to do.")))
+    assert f"{NEXT['answered']}\n" in place.ok("context", "--transcript", path).out

@@ -406,8 +406,40 @@ def _when_finished(found: Gathered, ledger: WorkLedger) -> Iterator[str]:
         yield f"wait for the user; still open in the agent's plan: {prose(waiting[0].text, 160)}."
     elif ledger.red is not None and ledger.red.index > (found.turns[-1].index if found.turns else 0):
         yield f"wait for the user; {code(ledger.red.command, 120)} is red."
+    elif left := named_as_left(found.last_words):
+        yield _go_on_with(left)
     else:
         yield "wait for the user; the agent's last words say how it left the latest request."
+
+
+def named_as_left(last_words: str) -> str:
+    """What the agent itself called left, when it ended its turn."""
+    told = next((one for one in reversed(sentences(last_words)) if _LEFT.search(one)), "")
+    return "" if _NOTHING_LEFT.search(told) else told
+
+
+_LEFT = re.compile(
+    r"\b(?:remain(?:s|ing)?|still (?:to|needs?|has|have|missing|open)|not (?:yet )?(?:done|finished|begun"
+    r"|implemented|started)|(?:i'll|i will|will) (?:then )?(?:continue|go on|proceed|do)|left to \w+"
+    r"|to be (?:done|corrected|fixed|written)|to-?do|next,? i)\b",
+    re.IGNORECASE,
+)
+_NOTHING_LEFT = re.compile(r"\b(?:nothing|none|no)\b", re.IGNORECASE)
+
+
+def _go_on_with(left: str) -> str:
+    """An agent's own next step is the next step; about what it only calls open, the user decides."""
+    words = quoted(one_line(left), 300)
+    if _OWN_NEXT_STEP.search(left):
+        return f"do what the agent said it would do next, unless it is done: {words}."
+    return f"wait for the user; the agent called this left: {words}."
+
+
+_OWN_NEXT_STEP = re.compile(
+    r"\b(?:i(?:'ll| will)|i still (?:have|need) to|next,? i|i (?:have|need) (?:yet )?to)\b"
+    r"(?!.*\b(?:if|once|when|unless) you\b)",
+    re.IGNORECASE,
+)
 
 
 def _thought_on(red: TestRun | None, found: Gathered) -> str:

@@ -8,7 +8,6 @@ where the work stands.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
@@ -17,12 +16,13 @@ from typing import TYPE_CHECKING, Literal
 from pydantic import AwareDatetime, Field
 
 from holdfast.base.errors import HoldfastError, InvalidInputError, NotFoundError
-from holdfast.base.text import clipped, counted, one_line, sentences
+from holdfast.base.text import clipped, counted, one_line
 from holdfast.findings.rules.trail import only_looked
 from holdfast.model.base import Value
 from holdfast.model.snapshot import SessionSnapshot
 from holdfast.model.workflow import OPEN, Workflow
 from holdfast.resume.ledger import WorkLedger
+from holdfast.resume.now import named_as_left
 from holdfast.resume.rendering import quoted
 from holdfast.resume.snapshots import ledger_at
 
@@ -230,18 +230,8 @@ def open_because(snapshot: SessionSnapshot, *, is_settled: bool = False) -> str:
 
 
 def _announced(last_words: str) -> str:
-    """What the agent itself called left, when it ended its turn."""
-    told = next((one for one in reversed(sentences(last_words)) if _LEFT.search(one)), "")
-    return f"the agent's last words: {told}" if told and not _NOTHING_LEFT.search(told) else ""
-
-
-_LEFT = re.compile(
-    r"\b(?:remain(?:s|ing)?|still (?:to|needs?|has|have|missing|open)|not (?:yet )?(?:done|finished|begun"
-    r"|implemented|started)|(?:i'll|i will|will) (?:then )?(?:continue|go on|proceed|do)|left to \w+"
-    r"|to be (?:done|corrected|fixed|written)|to-?do|next,? i)\b",
-    re.IGNORECASE,
-)
-_NOTHING_LEFT = re.compile(r"\b(?:nothing|none|no)\b", re.IGNORECASE)
+    told = named_as_left(last_words)
+    return f"the agent's last words: {told}" if told else ""
 
 
 _STOPPED = {
