@@ -26,10 +26,18 @@ STARTS_GIT = {"base/git.py"}
 STARTS_PROCESSES = {
     # Those that run git, with what `base/git.py` tells them.
     *("base/git.py", "undo/objects.py"),
+    # Processes of our own that share the first look at a tree.
+    "undo/git.py",
     # `ps`, where there is no /proc.
     "base/process.py",
     # Ourselves, agents, and what the user's plans say.
-    *("docaudit/search.py", "flow/agents/claude_code.py", "hooks/fast/spawn.py", "cli/context.py"),
+    *(
+        "docaudit/search.py",
+        "flow/agents/claude_code.py",
+        "hooks/fast/spawn.py",
+        "cli/context.py",
+        "cli/watch.py",
+    ),
     *("workflows/lease.py", "workflows/drivers/guarded.py"),
 }
 _STARTERS = {

@@ -29,6 +29,7 @@ tasks:
 STORY = """
 run plan.yaml | status | list | events | logs first | reject | threads | usage | snapshot show latest
 retry --detach | pause --no-wait | cancel | run plan.yaml | skip second | approve --detach | cancel
+fork second | cancel
 winddown start --percent 0.9 | winddown append tool_call --percent 0.91 | winddown summary | stats
 winddown finalize | winddown recover | snapshot list | resume | resume
 snapshot diff latest latest | history latest tasks | context latest | snapshot delete latest --yes

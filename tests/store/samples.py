@@ -24,6 +24,7 @@ from holdfast.model.entry import (
     TaskSkipped,
     TaskStarted,
     TestsRun,
+    TodosSet,
     UsageReported,
     Warned,
     WorkCommitted,
@@ -36,6 +37,7 @@ from holdfast.model.entry import (
 )
 from holdfast.model.findings import Decision, ErrorRecord, Evidence, ReviewerFeedback, TestState
 from holdfast.model.git import GitState
+from holdfast.model.message import TodoItem
 from holdfast.model.snapshot import ActionGlimpse, FileFingerprint, IncrementalPause, SessionSnapshot
 from holdfast.model.task import Task, TaskDAG
 from holdfast.model.usage import UsageMetrics
@@ -268,6 +270,7 @@ ONE_OF_EACH: tuple[Entry, ...] = (
     TestsRun(state=TESTS),
     UsageReported(usage=USAGE),
     ConstraintPinned(text="b"),
+    TodosSet(todos=(TodoItem(text="Paint the mast", status="pending"),)),
     PauseRequested(trigger="exhaustion", reason="85 %"),
     WorkflowPaused(
         snapshot_id="snap_1",

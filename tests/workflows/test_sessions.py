@@ -288,7 +288,7 @@ def test_a_refused_approval_is_asked_for_again_by_a_resume(workshop: Workshop) -
     blocked = workshop.run(tasks)
     with workshop.service() as service:
         failed = service.reject(blocked.id, "not like this")
-        assert (failed.status, failed.pause_reason) == ("failed", "not like this")
+        assert (failed.status, failed.pause_reason) == ("failed", "task a was rejected: not like this")
         assert [line.trigger for line in service.snapshots(blocked.id)] == ["failure"]
         with pytest.raises(IllegalTransitionError):
             service.approve(blocked.id)
