@@ -352,6 +352,10 @@ def test_several_at_once_and_a_fork(served: Server, open_page: Open) -> None:
         folder = make_project(served.project.parent / name)
         flows.append(served.ask("/api/workflows", {"plan": plan_of(*CHAIN), "worktree": str(folder)})["id"])
     page = open_page(served)
+    for flow in flows:  # paused earlier, they would have no task that is done
+        page.goto(f"{served.url}/workflows/{flow}")
+        task_is(page, "first", "in_progress")
+    page.goto(served.url)
     expect(page.locator(".workflows tbody tr")).to_have_count(2)
     page.get_by_label("Select all workflows").press("Space")
     bulk = page.get_by_role("region", name="Selected workflows")
