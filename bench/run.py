@@ -25,7 +25,6 @@ TOPICS = (
     "startup",
     "handoff",
     "transcripts",
-    "search",
     "hooks",
     "flow",
     "workflows",

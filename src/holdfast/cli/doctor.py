@@ -348,9 +348,8 @@ _OLD_NOTES_SECONDS = 14 * 86_400.0
 def prune_command(dry_run: bool, yes: bool, as_json: bool) -> None:
     """Remove what Holdfast no longer needs.
 
-    That is: temporary files of killed processes, compiled contexts that can be compiled again, the index of
-    `sessions list --all --search`, which the next search builds again, and the hooks' notes of agent sessions
-    that were saved more than 14 days ago. Sessions, snapshots, journals, logs,
+    That is: temporary files of killed processes, compiled contexts that can be compiled again, and the hooks'
+    notes of agent sessions that were saved more than 14 days ago. Sessions, snapshots, journals, logs,
     recorded changes and copies of damaged files are never removed.
 
     \b
@@ -386,7 +385,6 @@ def _prunable(current: Settings) -> Iterator[tuple[str, Iterable[Path]]]:
     yield "left behind by a killed process", _left_behind(current)
     yield "can be compiled again", _old_contexts(current)
     yield "notes of a saved session", _old_notes(current)
-    yield "can be built again", _search_index(current)
 
 
 def _old_contexts(current: Settings) -> Iterator[Path]:
@@ -398,13 +396,6 @@ def _old_contexts(current: Settings) -> Iterator[Path]:
         name = path.name.partition(".")[0]
         if name != latest and path.with_name(f"{name}.json").exists():
             yield path
-
-
-def _search_index(current: Settings) -> Iterable[Path]:
-    from holdfast.base.durable import is_held
-    from holdfast.transcripts.search_index import files_in, lock_of
-
-    return () if is_held(lock_of(current.home)) else files_in(current.home)
 
 
 def _old_notes(current: Settings) -> Iterator[Path]:

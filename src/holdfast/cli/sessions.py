@@ -2,12 +2,9 @@ from __future__ import annotations
 
 import os
 import shlex
-import sys
 import time
-from collections.abc import Callable, Generator, Iterator
-from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
@@ -16,9 +13,6 @@ from holdfast.base.errors import InvalidInputError, SessionNotFoundError
 from holdfast.base.text import counted
 from holdfast.cli import common
 from holdfast.project.formats import SESSIONS, SHARE, SIDECAR, STATE
-
-if TYPE_CHECKING:
-    from holdfast.transcripts.discover import FoundSession, SearchReport
 
 
 @click.group("sessions")
@@ -44,33 +38,31 @@ def command() -> None:
 @click.option(
     "--search", "words", metavar="WORDS", help="Only agents' sessions in which all these words occur."
 )
-@click.option("--no-index", is_flag=True, help="Search the session files themselves.")
 @common.json_option
-def list_sessions(limit: int, everywhere: bool, words: str | None, no_index: bool, as_json: bool) -> None:
+def list_sessions(limit: int, everywhere: bool, words: str | None, as_json: bool) -> None:
     """List the sessions of Claude Code, Codex, Gemini CLI, OpenCode and your own, newest first.
 
-    --search looks at what was said in them, and at what tools were called with and returned. With --all it
-    asks an index, which is brought up to date first and holds no secrets; --json says in each session's
-    `searched` whether that answered (`index`) or the files were read (`scan`).
+    --search looks at what was said in them, and at what tools were called with and returned.
     """
     from itertools import islice
 
-    from holdfast.transcripts.discover import SearchReport
+    from holdfast.transcripts.discover import SearchReport, find_sessions, mentions
 
     if words is not None and not words.split():
         raise InvalidInputError(
             "there are no words to search for", hint="holdfast sessions list --search door"
         )
     report = SearchReport()
-    sessions, searched = _searched(words, report, everywhere=everywhere, no_index=no_index)
+    project = None if everywhere else common.settings().project
+    sessions = find_sessions(project, Path.home(), os.environ, report)
+    if words is not None:
+        sessions = filter(lambda one: mentions(one, words.split(), report), sessions)
     # Of many only those shown are looked at, and one to tell whether there are more.
     is_cut = everywhere or words is not None
     found = list(islice(sessions, limit + 1 if is_cut else None))
     own = [] if is_cut else _own_sessions()
     if as_json:
         described = [_described(one) for one in found] + [_own_described(*one) for one in own]
-        if searched:
-            described = [{**one, "searched": searched} for one in described]
         described.sort(key=lambda one: one["updated"], reverse=True)
         common.print_json(described[:limit])
     elif not found and not own:
@@ -82,67 +74,6 @@ def list_sessions(limit: int, everywhere: bool, words: str | None, no_index: boo
             _print_own(own[:limit])
     if report.skipped:
         click.echo(f"warning: {report.skipped} files could not be read and were skipped", err=True)
-
-
-def _searched(
-    words: str | None, report: SearchReport, *, everywhere: bool, no_index: bool
-) -> tuple[Iterator[FoundSession], str | None]:
-    """The sessions, and by what they were searched."""
-    from holdfast.transcripts.discover import find_sessions, mentions
-
-    project = None if everywhere else common.settings().project
-    if words is not None and everywhere and not no_index:
-        from holdfast.transcripts.search_index import IndexDamagedError, IndexUnusableError
-
-        try:
-            try:
-                return iter(_by_index(words.split(), report)), "index"
-            except IndexDamagedError:
-                report.skipped = 0
-                return iter(_by_index(words.split(), report)), "index"
-        except IndexUnusableError as error:
-            click.echo(f"note: the session files are searched, not the index: {error}", err=True)
-            report.skipped = 0
-    sessions = find_sessions(project, Path.home(), os.environ, report)
-    if words is None:
-        return sessions, None
-    return filter(lambda one: mentions(one, words.split(), report), sessions), "scan"
-
-
-def _by_index(words: list[str], report: SearchReport) -> list[FoundSession]:
-    from holdfast.transcripts.discover import find_sessions
-    from holdfast.transcripts.search_index import key_of, search_index
-
-    with search_index(common.settings().home) as index, _reading_progress() as progress:
-        found = list(find_sessions(None, Path.home(), os.environ, report, index))
-        index.update(found, report, progress)
-        matching = index.matching(words)
-    return [one for one in found if key_of(one) in matching]
-
-
-@contextmanager
-def _reading_progress() -> Generator[Callable[[int, int], None]]:
-    """A bar on a terminal while sessions are read into the index; it is gone when they are."""
-    if not sys.stderr.isatty():
-        yield lambda _done, _total: None
-        return
-    was_shown = False
-
-    def show(done: int, total: int) -> None:
-        nonlocal was_shown
-        if total >= _WORTH_A_BAR:
-            was_shown = True
-            share = done / total
-            click.echo(f"\rReading sessions into the index: {share:4.0%}", nl=False, err=True)
-
-    try:
-        yield show
-    finally:
-        if was_shown:
-            click.echo("\r\x1b[K", nl=False, err=True)
-
-
-_WORTH_A_BAR = 5_000_000  # bytes
 
 
 def _none_found(everywhere: bool, words: str | None) -> str:
@@ -193,14 +124,11 @@ def encrypt() -> None:
 
 def _in_clear() -> list[str]:
     """What still holds content that anybody can read who can read the files, with the path of each."""
-    from holdfast.transcripts import search_index
-
     current = common.settings()
     folder = current.layout.folder
     own = [path for path in _entries(current.layout.sessions) if path.is_file() and not _is_age(path)]
     bundles = [path for path in sorted(current.project.rglob("*.holdfast")) if path.is_file()]
     database = [f"{current.db} (and its -wal and -shm files)" if "://" not in current.db else current.db]
-    index = search_index.files_in(current.home)
     places: dict[str, list[Any]] = {
         "session files and journals of pauses": own,
         "copies of your files for undo": [one for one in (current.layout.sidecar,) if one.is_dir()],
@@ -208,12 +136,11 @@ def _in_clear() -> list[str]:
         "notes about agents' sessions": [one for one in (folder / STATE,) if one.is_dir()],
         "bundles exported earlier": [path for path in bundles if not _is_age(path)],
         "other files of this project": [one for one in _entries(folder) if one.name not in _NAMED],
-        "words of all agents' sessions, for searching (`holdfast prune` removes it)": index,
         "the database": database,
         "output of tasks and other data of all your projects": [
             one
             for one in _entries(current.home)
-            if one.name not in _NAMED and one not in index and not _is_part_of(one, current.db)
+            if one.name not in _NAMED and not _is_part_of(one, current.db)
         ],
     }
     named = [f"{what}: {', '.join(map(str, found))}" for what, found in places.items() if found]
