@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 
 import pytest
 
@@ -257,6 +258,44 @@ def test_a_line_that_was_put_in_is_shown_where_nothing_else_tells_of_it():
 def test_what_was_taken_back_is_neither_added_nor_removed():
     session = Session().user("go").edit("door.py", "def oil():", "").edit("door.py", "", "def oil():")
     assert "`oil`" not in told(session).split("## Map")[1]
+
+
+def test_what_only_moved_behind_a_long_text_is_not_removed():
+    lines = "\n".join(f"    step({number})" for number in range(2000))
+    session = (
+        Session().user("go").edit("door.go", f"func oil() {{\n{lines}\n}}\nfunc hang() {{", "func hang() {")
+    )
+    the_map = told(session).split("## Map")[1]
+    assert "adds `oil`" in the_map
+    assert "removes" not in the_map
+    back = (
+        Session().user("go").edit("door.go", "func hang() {", f"func oil() {{\n{lines}\n}}\nfunc hang() {{")
+    )
+    assert "removes `oil`" in told(back)
+    assert "adds" not in told(back).split("## Map")[1]
+
+
+@pytest.mark.parametrize(
+    "rename",
+    [
+        lambda session: session.edit("door.go", "Door", "RedDoor"),
+        lambda session: session.shell("sed -i 's/RedDoor/Door/g' door.go"),
+        lambda session: session.agent(
+            "The sub-agent is done. The type was renamed from `RedDoor` to `Door`."
+        ),
+    ],
+)
+def test_the_map_names_what_stands_after_the_last_edit(rename: Callable[[Session], Session]):
+    session = Session().user("go").edit("door.go", "type RedDoor struct {\n}\ntype Hinge struct {", "")
+    the_map = told(rename(session)).split("## Map")[1]
+    assert "adds `Door`, `Hinge`" in the_map or "adds `Hinge`, `Door`" in the_map
+    assert "adds `RedDoor`" not in the_map
+
+
+def test_what_should_be_renamed_has_its_old_name_still():
+    session = Session().user("go").edit("door.go", "type RedDoor struct {\n}", "")
+    text = told(session.agent("It should be renamed from `RedDoor` to `Door`."))
+    assert "adds `RedDoor`" in text
 
 
 def test_a_renaming_in_many_files_is_told_once():

@@ -141,6 +141,7 @@ class _Gatherer:
             self._trail.said(index, "said", text)
             self._spoken = text
             self._failures.commented(index, text)
+            self._files.said(text)
             self._names.met(index, "said", text)
         elif message.role == "system":
             self._git.linked(text)

@@ -123,7 +123,16 @@ class TouchedFiles:
             for path in files_read(action.command):
                 self._use(index, path).reads += 1
             for path, gone in _shell_writes(action.command):
-                self._edited(self._use(index, path), index, by or "a command", created=False, deleted=gone)
+                use = self._use(index, path)
+                self._edited(use, index, by or "a command", created=False, deleted=gone)
+                for _, old, new in _SUBSTITUTED.findall(action.command[:_SCANNED]):
+                    _renamed(use, old, new)
+
+    def said(self, text: str) -> None:
+        """What was renamed by somebody whose edits are in no record, a sub-agent for one."""
+        for old, new in _SAID_RENAMED.findall(text[:_EDIT_SCANNED]):
+            for use in self._uses.values():
+                _renamed(use, old, new)
 
     def not_touched(self, index: int, action: Action) -> None:
         """An edit that failed or that the user stopped: the file stays in view, unchanged."""
@@ -212,6 +221,30 @@ def _defines(text: str) -> Iterator[str]:
     return (match[1] or match[2] for match in _DEFINES.finditer(text[:_EDIT_SCANNED]))
 
 
+def _defined_beyond(text: str) -> set[str]:
+    """What a long text defines behind the part that is scanned; by the line, which no text makes slow."""
+    lines = (line[:_HUNK_LINE] for line in text[_EDIT_SCANNED - _HUNK_LINE :].split("\n"))
+    found = map(_DEFINES.match, lines if len(text) > _EDIT_SCANNED else ())
+    return {match[1] or match[2] for match in found if match}
+
+
+_ONE_NAME = re.compile(r"[A-Za-z_]\w{2,150}")
+_SAID_RENAMED = re.compile(
+    r"(?<!be )(?<!not )(?<!n't )\brenamed (?:from )?`([A-Za-z_]\w{2,150})(?:\(\))?` (?:to|into|as|→) "
+    r"`([A-Za-z_]\w{2,150})(?:\(\))?`"
+)
+_SUBSTITUTED = re.compile(r"\bs([/|#])(?:\\b|\\<)?([A-Za-z_]\w{2,150})(?:\\b|\\>)?\1([A-Za-z_]\w{2,150})\1g")
+
+
+def _renamed(use: _Use, old: str, new: str) -> None:
+    """A name that an edit brought and that has another since goes by that one."""
+    for names in (use.added, use.names):
+        if old in names:
+            kept = dict.fromkeys(new if name == old else name for name in names)
+            names.clear()
+            names.update(kept)
+
+
 def _replaced(old: str, new: str) -> tuple[str, str] | None:
     """The line that an edit changed, where it was one; the first that it put in, where it took out none."""
     if not old or not new or len(old) + len(new) > _SHORT_EDIT:
@@ -274,6 +307,8 @@ def _keep(use: _Use, action: Action, *, known: bool) -> None:
     if action.path.endswith(_PROSE):
         _put_last(use.purposes, [action.about] if action.about else [], _PURPOSES_KEPT)
         return
+    if _ONE_NAME.fullmatch(action.old) and _ONE_NAME.fullmatch(action.new):
+        _renamed(use, action.old, action.new)
     _put_last(use.names, reversed(names_of(action)), _NAMES_KEPT)
     _put_last(use.purposes, [action.about] if action.about else [], _PURPOSES_KEPT)
     if one := _replaced(action.old, action.new):
@@ -281,9 +316,11 @@ def _keep(use: _Use, action: Action, *, known: bool) -> None:
     if known:
         return
     new, old = dict.fromkeys(_defines(action.new)), dict.fromkeys(_defines(action.old))
-    gone = [name for name in old if name not in new]
+    still, before = _defined_beyond(action.new), _defined_beyond(action.old)
+    gone = [name for name in old if name not in new and name not in still]
+    fresh = [name for name in new if name not in old and name not in before]
     _put_last(use.dropped, (name for name in gone if name not in use.added), _NAMES_KEPT)
-    _put_last(use.added, reversed([name for name in new if name not in old]), _ADDED_KEPT)
+    _put_last(use.added, reversed(fresh), _ADDED_KEPT)
     for name in gone:
         use.added.pop(name, None)
         use.names.pop(name, None)
