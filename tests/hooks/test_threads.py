@@ -149,6 +149,29 @@ def test_who_only_looked_sees_that_the_work_is_committed(repository: AgentSessio
     assert listed(repository) == []
 
 
+def test_what_an_earlier_session_left_is_told_with_the_later_one(repository: AgentSession) -> None:
+    edits = [
+        called("e1", "Write", file_path=str(repository.project / "m.py"), content="x = 1\n"),
+        answered("e1", "ok"),
+    ]
+    rest = _spoken("Half done. I still have to write the tests.")
+    first = run_through(
+        other(repository, "one"), [said("Implement the exporter in m.py", "user"), *edits, rest]
+    )
+    done = _spoken("The header is in place.")
+    later = run_through(
+        other(repository, "two"), [said("Add a licence header to m.py", "user"), *edits, done]
+    )
+    (thread,) = listed(repository)
+    assert thread["id"] == later
+    assert thread["state"] == 'left by an earlier session: "I still have to write the tests."'
+    start = other(repository, "three").start().context
+    assert start.startswith(f"[holdfast] Work in this folder was paused ({later})")
+    for told in (start, holdfast(repository, "context", "latest")):
+        assert f'since: "I still have to write the tests." ({first})' in told
+    assert repository.errors == ""
+
+
 def test_three_threads_on_two_branches(repository: AgentSession) -> None:
     on_main = [worked_on(other(repository, name), f"{name}.py", commit=False) for name in ("one", "two")]
     git(repository, "checkout", "-q", "-b", "feature")

@@ -188,3 +188,64 @@ def test_gathered_without_files_hides_nothing() -> None:
     assert first.gathered is not None
     other = session(2, "Something else that has nothing to do with it", gathered=replace(first.gathered))
     assert len(threads(first, other)) == 2
+
+
+LEFT = "Half done. I still have to write the tests."
+ASKED = StoppingPoint("asked", "Which separator do you want?")
+TODO = {"todos": (TodoItem("Write the tests", "pending"),)}
+LICENCE: dict[str, Any] = {"said": "Add a licence header to export.py", "files": ("export.py",)}
+
+
+def standing(*sessions: SessionSnapshot) -> tuple[str, str]:
+    (found,) = threads_among((one, workflow()) for one in sessions)
+    return found.status, found.state
+
+
+@pytest.mark.parametrize(
+    ("earlier", "words"),
+    [
+        ({"found": {"last_words": LEFT}}, '"I still have to write the tests."'),
+        (
+            {"found": {"last_words": "Begun. The tests for export.py are still missing."}},
+            '"The tests for export.py',
+        ),
+        ({"found": TODO}, '"Write the tests"'),
+        ({"stop": ASKED}, '"Which separator do you want?"'),
+    ],
+)
+def test_what_an_earlier_session_left_keeps_the_thread_open(earlier: dict[str, Any], words: str) -> None:
+    first = session(1, "Implement the exporter in export.py", ("export.py",), **earlier)
+    done = {"last_words": "Added the header."}
+    status, state = standing(first, session(2, **LICENCE, found=done), session(3, **LICENCE, found=done))
+    assert (status, state.startswith(f"left by an earlier session: {words}")) == ("open", True)
+
+
+@pytest.mark.parametrize(
+    "later",
+    [
+        {"said": "Now write a test for it please", "files": ("export.py",)},
+        {**LICENCE, "files": ("export.py", "tests/test_export.py")},
+        {**LICENCE, "found": {"last_words": "Added the header; the tests are written and pass."}},
+        {**LICENCE, "conversation": "c1"},
+        {**LICENCE, "said": "continue", "continues": "session-1"},
+        {**LICENCE, "closed": True},
+    ],
+)
+def test_what_was_taken_up_since_is_not_left(later: dict[str, Any]) -> None:
+    first = session(1, "Implement the exporter", ("export.py",), found={"last_words": LEFT, **TODO})
+    assert standing(first, session(2, **later)) == ("finished", "finished")
+
+
+def test_a_later_list_of_tasks_takes_the_place_of_an_earlier_one() -> None:
+    first = session(1, "Implement the exporter", ("export.py",), found=TODO)
+    listed = {"todos": (TodoItem("Add the header", "completed"),)}
+    assert standing(first, session(2, **LICENCE, found=listed)) == ("finished", "finished")
+
+
+def test_what_an_earlier_session_had_not_committed_is_settled_by_git_alone() -> None:
+    first = session(1, files=("export.py", "b.py"), git_state=git(uncommitted=("export.py", "b.py")))
+    assert standing(first, session(2, **LICENCE, git_state=git(uncommitted=("b.py",)))) == (
+        "open",
+        "left by an earlier session: not committed: b.py",
+    )
+    assert standing(first, session(2, **LICENCE)) == ("finished", "finished")

@@ -197,7 +197,7 @@ def _settle(work: SessionWork, cause: str, transcript: str, at: float | None) ->
     _enrich(work, manager.settings, name, transcript, _last_call(work) if is_unrecorded else None)
     prepare_contexts(work, name)
     for thread in _noted_threads(work):
-        if name in thread.sessions and name != thread.id and not thread.issue:
+        if name in thread.sessions and len(thread.sessions) > 1 and not thread.issue:
             prepare_contexts(work, thread.id, is_looked_at_since=True)
 
 

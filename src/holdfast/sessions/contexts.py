@@ -179,16 +179,17 @@ def open_before(store: Store, snapshot: SessionSnapshot) -> SessionSnapshot | No
 
 
 def asides_since(store: Store, snapshot: SessionSnapshot) -> tuple[str, ...]:
-    """The newest session after it that only looked, in a line."""
-    from holdfast.sessions.threads import aside_told, is_aside
+    """The newest session after it that only looked, in a line; another on what earlier ones had left."""
+    from holdfast.sessions.threads import aside_told, is_aside, left_told
 
+    left = left_told(store, snapshot)
     for line in _newest_first(store, snapshot.workflow_id)[:_LOOKED_AT]:
         later = store.snapshot(line.id)
         if not _came_before(snapshot, later):
             break
         if later.worked:
-            return (aside_told(later),) if is_aside(later) else ()
-    return ()
+            return (*left, aside_told(later)) if is_aside(later) else left
+    return left
 
 
 def _came_before(one: SessionSnapshot, other: SessionSnapshot) -> bool:

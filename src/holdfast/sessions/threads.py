@@ -8,6 +8,7 @@ where the work stands.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
@@ -38,6 +39,8 @@ _LOOKED_AT_EACH = 10
 _TITLE = 90
 _STATE = 160
 _ASIDE = 80
+_LEFT_TOLD = 3
+_LEFT_WORDS = 120
 _FEW_WORDS = 4
 """A request of so many words at most ("go on") says nothing of what is worked on."""
 _ENDED_BY_ITSELF = ("the agent session ended", "the work is handed over to another agent")
@@ -94,6 +97,12 @@ class _Group:
 
 def threads_among(sessions: Iterable[tuple[SessionSnapshot, Workflow]]) -> list[Thread]:
     """Open ones first, then the newest; sessions that did no work are left out."""
+    found = [_thread(group) for group in reversed(_groups(sessions))]
+    return sorted(found, key=lambda thread: not thread.is_open)
+
+
+def _groups(sessions: Iterable[tuple[SessionSnapshot, Workflow]]) -> list[_Group]:
+    """The one that was worked on last is the last."""
     groups: list[_Group] = []
     ordered = sorted(sessions, key=lambda one: (one[0].created_at, one[0].session_number))
     for snapshot, workflow in ordered:
@@ -105,9 +114,8 @@ def threads_among(sessions: Iterable[tuple[SessionSnapshot, Workflow]]) -> list[
             groups.append(group)
         group.take(snapshot, workflow)
         groups.remove(group)
-        groups.append(group)  # the newest last
-    found = [_thread(group) for group in reversed(groups)]
-    return sorted(found, key=lambda thread: not thread.is_open)
+        groups.append(group)
+    return groups
 
 
 def _belongs(snapshot: SessionSnapshot, group: _Group) -> bool:
@@ -170,6 +178,8 @@ def _thread(group: _Group) -> Thread:
     because = (
         _plan_open_because(snapshot, workflow) if has_plan else open_because(snapshot, is_settled=is_settled)
     )
+    if not because:
+        because = next((f"left by an earlier session: {told}" for _, told in _left_earlier(group)), "")
     return Thread(
         id=workflow.id if has_plan else snapshot.session_id,
         title=clipped(_title(group), _TITLE),
@@ -251,6 +261,103 @@ def _stopped(snapshot: SessionSnapshot) -> str:
         return ""
     said = stop.words or ", ".join(call.target for call in stop.calls)
     return f"{_STOPPED[stop.kind]}{f': {said}' if said else ''}"
+
+
+# What an earlier session of the thread left, and no later one shows done. In doubt it is told, not dropped.
+
+
+def _left_earlier(group: _Group) -> Iterator[tuple[SessionSnapshot, str]]:
+    """Each with the session that left it, the newest first."""
+    at_work, _ = group.at_work
+    if at_work.closed or at_work.task_dag.tasks:
+        return
+    members = [one for one, _ in group.members]
+    place = next(number for number, one in enumerate(members) if one is at_work)
+    for number in reversed(range(place)):
+        earlier, later = members[number], members[number + 1 :]
+        if earlier.closed:
+            return
+        if is_aside(earlier) or any(_takes_up(one, earlier) for one in later):
+            continue
+        for told in _left_by(earlier, later):
+            yield earlier, told
+
+
+def _takes_up(later: SessionSnapshot, earlier: SessionSnapshot) -> bool:
+    """Whether its own end says where all that the earlier one left stands."""
+    if later.conversation and later.conversation == earlier.conversation:
+        return True
+    turns = later.gathered.turns if later.gathered else ()
+    return not is_aside(later) and any(
+        len(turn.said.split()) <= _FEW_WORDS and _CONTINUES.search(turn.said) for turn in turns
+    )
+
+
+_CONTINUES = re.compile(
+    r"\b(?:continue|carry on|go (?:on|ahead)|keep going|proceed|resume|finish|the rest|weiter\w*)\b",
+    re.IGNORECASE,
+)
+
+
+def _left_by(earlier: SessionSnapshot, later: Sequence[SessionSnapshot]) -> Iterator[str]:
+    found = earlier.gathered
+    if found is None:
+        return
+    ledger = ledger_at(earlier)
+    told = [found.stop.words] if found.stop.kind == "asked" and found.stop.words else []
+    told += [named_as_left(found.last_words)]
+    if not any(one.gathered and one.gathered.todos for one in later):
+        told += [todo.text for todo in ledger.open_tasks()]
+    done = _stems(" ".join(_taken_up(later)))
+    own = _stems(" ".join(ledger.changed))  # every session of the thread may name its files
+    for words in filter(None, dict.fromkeys(told)):
+        wanted = _stems(words)
+        if not (wanted - own or wanted) & done:
+            yield quoted(words, _LEFT_WORDS)
+    if still := _still_uncommitted(ledger, later):
+        yield f"not committed: {', '.join(still[:3])}"
+
+
+def _taken_up(later: Sequence[SessionSnapshot]) -> Iterator[str]:
+    """What they were asked for, what they said at last, and the files they changed."""
+    for one in later:
+        if one.gathered is None or is_aside(one):
+            continue
+        yield from (turn.said for turn in one.gathered.turns)
+        yield from (one.gathered.last_words, *(todo.text for todo in one.gathered.todos))
+        yield from ledger_at(one).changed
+
+
+def _still_uncommitted(ledger: WorkLedger, later: Sequence[SessionSnapshot]) -> tuple[str, ...]:
+    seen = [paths for one in later if (paths := ledger_at(one).git.uncommitted) is not None]
+    return tuple(path for path in ledger.not_committed if not seen or path in seen[-1])
+
+
+_STEM = re.compile(r"[^\W\d_]{4,}")
+_ENDING = re.compile(r"(?<=.{4})(?:ings?|ed|es|e|s)$")
+_SAYS_NOTHING = re.compile(
+    r"still|have|need|remain|left|open|miss|done|finish|begun|start|todo|implement|write|writ|written|continu"
+    r"|next|then|will|would|should|shall|could|this|that|thes|thos|them|they|with|from|into|what|which|when"
+    r"|your|ther|also|only|more|some|other|make|made|file|code|work|want|pleas|been|must|first"
+)
+"""A stem."""
+
+
+def _stems(text: str) -> set[str]:
+    stems = {_ENDING.sub("", word) for word in _STEM.findall(text.lower())}
+    return {one for one in stems if not _SAYS_NOTHING.fullmatch(one)}
+
+
+def left_told(store: Store, snapshot: SessionSnapshot) -> tuple[str, ...]:
+    """What earlier sessions of its thread left open, in one line."""
+    if snapshot.task_dag.tasks or not snapshot.worked:
+        return ()
+    flows = store.workflows(worktree=store.workflow(snapshot.workflow_id).worktree)
+    groups = _groups(_stored(store, flows, _LOOKED_AT))
+    group = next((one for one in groups if one.at_work[0].id == snapshot.id), None)
+    left = list(_left_earlier(group))[:_LEFT_TOLD] if group else []
+    told = "; ".join(f"{words} ({session.session_id})" for session, words in left)
+    return (f"Left by earlier sessions of this work, and not seen to be done since: {told}",) if told else ()
 
 
 _RED = {"test": "tests fail", "build": "the build fails", "lint": "the linter fails"}
