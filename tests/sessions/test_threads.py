@@ -249,3 +249,12 @@ def test_what_an_earlier_session_had_not_committed_is_settled_by_git_alone() -> 
         "left by an earlier session: not committed: b.py",
     )
     assert standing(first, session(2, **LICENCE)) == ("finished", "finished")
+
+
+def test_who_goes_on_with_what_was_left_in_a_new_file_belongs_to_it() -> None:
+    first = session(1, "Implement the exporter", ("export.py",), found={"last_words": LEFT})
+    second = session(2, **LICENCE, continues="session-1")
+    tests = session(3, "Now please write the tests for it", ("test_it.py",), continues="session-2")
+    other = session(3, "Please update the manual pages", ("manual.md",), continues="session-2")
+    assert standing(first, second, tests) == ("finished", "finished")
+    assert threads(first, second, other) == [("session-2", "session-1"), ("session-3",)]

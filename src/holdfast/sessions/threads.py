@@ -129,7 +129,8 @@ def _belongs(snapshot: SessionSnapshot, group: _Group) -> bool:
     if any(member.session_id == snapshot.continues for member, _ in group.members):
         if is_aside(snapshot) or shares or not group.files:
             return True
-        return _settles(snapshot, newest) or (bool(changed) and _goes_on(snapshot))
+        is_about_it = _is_about_what_is_left(snapshot, group)
+        return is_about_it or _settles(snapshot, newest) or (bool(changed) and _goes_on(snapshot))
     return shares and _branch(snapshot) == _branch(newest)
 
 
@@ -283,6 +284,15 @@ def _left_earlier(group: _Group) -> Iterator[tuple[SessionSnapshot, str]]:
             yield earlier, told
 
 
+def _is_about_what_is_left(snapshot: SessionSnapshot, group: _Group) -> bool:
+    asked = (
+        _stems(" ".join(turn.said for turn in snapshot.gathered.turns)) if snapshot.gathered else set[str]()
+    )
+    at_work, _ = group.at_work
+    left = [*_left_words(at_work), *(told for _, told in _left_earlier(group))]
+    return bool(asked & (_stems(" ".join(left)) - _stems(" ".join(group.files))))
+
+
 def _takes_up(later: SessionSnapshot, earlier: SessionSnapshot) -> bool:
     """Whether its own end says where all that the earlier one left stands."""
     if later.conversation and later.conversation == earlier.conversation:
@@ -300,22 +310,27 @@ _CONTINUES = re.compile(
 
 
 def _left_by(earlier: SessionSnapshot, later: Sequence[SessionSnapshot]) -> Iterator[str]:
-    found = earlier.gathered
-    if found is None:
-        return
     ledger = ledger_at(earlier)
-    told = [found.stop.words] if found.stop.kind == "asked" and found.stop.words else []
-    told += [named_as_left(found.last_words)]
-    if not any(one.gathered and one.gathered.todos for one in later):
-        told += [todo.text for todo in ledger.open_tasks()]
+    has_a_new_list = any(one.gathered and one.gathered.todos for one in later)
+    told = _left_words(earlier, with_tasks=not has_a_new_list)
     done = _stems(" ".join(_taken_up(later)))
     own = _stems(" ".join(ledger.changed))  # every session of the thread may name its files
-    for words in filter(None, dict.fromkeys(told)):
+    for words in told:
         wanted = _stems(words)
         if not (wanted - own or wanted) & done:
             yield quoted(words, _LEFT_WORDS)
     if still := _still_uncommitted(ledger, later):
         yield f"not committed: {', '.join(still[:3])}"
+
+
+def _left_words(snapshot: SessionSnapshot, *, with_tasks: bool = True) -> list[str]:
+    """The question it asked, the rest that it named, its open tasks."""
+    found = snapshot.gathered
+    if found is None:
+        return []
+    question = found.stop.words if found.stop.kind == "asked" else ""
+    tasks = [todo.text for todo in ledger_at(snapshot).open_tasks()] if with_tasks else []
+    return [words for words in dict.fromkeys((question, named_as_left(found.last_words), *tasks)) if words]
 
 
 def _taken_up(later: Sequence[SessionSnapshot]) -> Iterator[str]:
