@@ -10,7 +10,7 @@ import pytest
 from findings.sessions import Session
 from holdfast.base.text import unglued
 from holdfast.findings.rules.conversation import purpose_of
-from holdfast.model.message import TodoItem
+from holdfast.model.message import Message, TodoItem, ToolCall
 from holdfast.resume.compiler import compile_context
 from holdfast.resume.rendering import condensed, gist
 
@@ -336,11 +336,79 @@ def test_what_the_agent_found_out_stands_with_the_work_at_hand_and_lists_as_list
         .agent("These tests need the new name:\n- `TestDoor` in `a.go`\n- `TestWall` in `b.go`\n- `TestRoof`")
         .tool("Read", "package a", file_path="a.go")
         .agent("Next the first of them:")
-        .edit("a.go", "name()", "old()")
+        .edit("a.go", "func listAll() {\n    name()", "func listAll() {\n    old()")
     )
     text = told(session)
     assert 'found out by then: "The bug is in `listAll`: it looks for the old name, so the' in text
     assert "\n- The agent had set out, 2 steps before the end:\n" in text
+
+
+def test_a_hypothesis_that_was_given_up_is_not_told():
+    session = (
+        Session()
+        .user("why are the tests of the session red?")
+        .agent("The issue is that `parseLine` checks for `user`, because the transcript has `human` lines.")
+        .tool("Read", "package a", file_path="a.go")
+        .agent("There it is! The folder is a symbolic link, so that `realPath` is never equal to `tempDir`.")
+        .tool("Read", "package b", file_path="b.go")
+        .agent("Now the test:")
+        .tool("Read", "package c", file_path="c.go")
+    )
+    assert "parseLine" not in told(session)
+
+
+def test_what_nothing_bears_out_is_called_a_thought():
+    session = (
+        Session()
+        .user("why are the tests of the session red?")
+        .agent("The bug is in `listAll`: it looks for the old name, so the session is dropped.")
+        .tool("Read", "package a", file_path="a.go")
+        .agent("Now I look at the rest of the package that is there.")
+        .tool("Read", "package b", file_path="b.go")
+    )
+    assert 'agent thought (nothing later bears it out): "The bug is in `listAll`' in told(session)
+
+
+def test_a_finding_that_was_cut_is_not_told():
+    cut = "The bug is in `listAll` because it looks for the old name. The `pendingName` is used in listSess"
+    session = Session().user("why are the tests of the session red?").agent(cut)
+    session.tool("Read", "package a", file_path="a.go").agent("Now the next of the files that are there:")
+    assert "agent thought" not in told(session.tool("Read", "package b", file_path="b.go"))
+
+
+def test_a_report_of_the_agent_is_corrected_where_it_is_quoted():
+    status = "On branch x\nChanges not staged for commit:\n\tmodified:   door.py\n"
+    report = "I have turned the hinge around in `door.py`, and here is how it stands now, in short. " * 3
+    session = (
+        Session()
+        .user("turn the hinge around, so that the door opens to the garden and no more to the road")
+        .edit("door.py")
+        .shell("git status", status)
+        .agent(f"{report}\n\n- Lint passes\n- Changes staged but not committed")
+        .user("is the fault elsewhere, too?")
+        .tool("Grep", "", pattern="hinge")
+    )
+    text = told(session)
+    assert (
+        "- Changes staged but not committed [the record: the newest `git status` showed as not staged" in text
+    )
+
+
+def test_a_next_step_names_its_object():
+    assert 'do what the user wrote last: "hang the door"' in told(Session().user("hang the door"))
+    asked = Session().user("hang the door").tool("Grep", "a.go:3: hinge\nb.go:7: hinge", pattern="hinge")
+    asked.messages.append(
+        Message(
+            index=len(asked.messages),
+            role="assistant",
+            tool_calls=(ToolCall("c9", "Grep", {"pattern": "hinge"}),),
+        )
+    )
+    following = line(told(asked), "Next:")
+    assert "`hinge` had found before: `a.go:3`; `b.go:7`" in following
+    several = Session().user("hang the door").agent("Now I update both callers.").edit("door.py")
+    following = line(told(several), "Next:")
+    assert 'the last edit, in `door.py`, may be only a part of it: "Now I update both callers."' in following
 
 
 def test_a_file_that_was_removed_is_called_removed():

@@ -39,7 +39,7 @@ def briefing_of(found: Gathered, room: int, summary: str = "") -> Briefing:
         return Briefing(_head(found, room), tuple(_around(words, found, ledger, room)))
     statements = (
         *now(found, ledger, room),
-        *sections.wants(found, room),
+        *sections.wants(found, ledger, room),
         *sections.decisions(found, room),
         *sections.state(found, ledger, room),
         *sections.half_done(found, ledger, room),
@@ -57,7 +57,7 @@ def _around(words: str, found: Gathered, ledger: WorkLedger, room: int) -> Itera
         (
             *told(words, ledger, room),
             *now(found, ledger, room, words),
-            *sections.wants(found, room, outcomes=False),
+            *sections.wants(found, ledger, room, outcomes=False),
             *(one for one in sections.state(found, ledger, room) if one.kind not in left_out),
             *islice(edits, 1),
             *sections.not_named(found, ledger, words),

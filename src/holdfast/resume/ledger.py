@@ -430,6 +430,11 @@ def corrected(words: str, ledger: WorkLedger) -> tuple[str, list[Correction]]:
     return "\n".join(lines), found
 
 
+def checked(words: str, ledger: WorkLedger) -> str:
+    """Words of an agent that are quoted, with the record's beside what it contradicts."""
+    return corrected(words, ledger)[0]
+
+
 def _in_place(line: str, wrong: list[Correction]) -> str:
     for one in wrong:
         note = f" [the record: {one.instead}]"
@@ -475,6 +480,15 @@ def _claims_green(ledger: WorkLedger) -> str:
     if red is None or not red.command or not red.failing or red.edited_since:
         return ""
     return f"the newest run of {code(red.command, 120)} failed"
+
+
+def _claims_staged(ledger: WorkLedger) -> str:
+    shown = ledger.git.status
+    if shown is None or shown.staged or not shown.unstaged:
+        return ""
+    if any(one.index > shown.index for one in ledger.commits):
+        return ""
+    return f"the newest `git status` showed as not staged: {listed(map(code, shown.unstaged), 6)}"
 
 
 def _claims_committed(ledger: WorkLedger) -> str:
@@ -539,6 +553,14 @@ _CLAIMS = (
         ),
         True,
         _claims_uncommitted,
+    ),
+    (
+        _claim(
+            r"\b(?:changes|files|everything|work|all) (?:(?:is|are|was|were|have been) )?(?:now )?staged\b"
+            r"(?! (?:rollout|build|release))"
+        ),
+        False,
+        _claims_staged,
     ),
     (
         _claim(

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from holdfast.base.text import clipped, counted, end_of, one_line, same_command, sentences, start_of
 from holdfast.model.gathered import Gathered, Happening, LastStep, Stop, TestRun, Turn
 from holdfast.resume.briefing import Statement
-from holdfast.resume.ledger import WorkLedger, is_a_run
+from holdfast.resume.ledger import WorkLedger, checked, is_a_run
 from holdfast.resume.rendering import code, condensed, finding, listed, prose, quoted
 from holdfast.resume.summary import TOLD_ABOVE, next_step
 
@@ -43,7 +43,7 @@ def now(found: Gathered, ledger: WorkLedger, room: int, summarised: str = "") ->
         yield Statement("now", "state", f"Stopped: {_stopped(found, ledger)}{known}{compacted}", 0)
     words = None if summarised else _words(found)
     if words:
-        full = quoted(_both_ends(words.text, max(150, min(460, room // 12))))
+        full = quoted(checked(_both_ends(words.text, max(150, min(460, room // 12))), ledger))
         since = sum(one.index > words.index for one in found.happened if one.outcome)
         lead = f"{_LEAD[words.kind]}{f' ({since} steps before the end)' if since > 2 else ''}"
         yield Statement(
@@ -218,7 +218,7 @@ def _next(found: Gathered, ledger: WorkLedger) -> Iterator[str]:
     yield from _certain(found, ledger)
     if stop.kind == "asked":
         return
-    intention = _intention(found) if stop.kind not in ("unanswered", "stopped") else ""
+    intention = _intention(found, ledger) if stop.kind not in ("unanswered", "stopped") else ""
     if intention:
         yield intention
     if _only_looking(found):
@@ -276,16 +276,21 @@ def _certain(found: Gathered, ledger: WorkLedger) -> Iterator[str]:
     if stop.kind == "asked":
         yield "wait for the user's answer."
     if stop.kind == "in_flight" and stop.calls:
-        yield _after_call(stop.calls[-1], ledger)
+        yield _after_call(stop.calls[-1], found, ledger)
     if stop.kind in ("unanswered", "stopped") and found.turns:
-        yield "do what the user wrote last (the goal above)."
+        yield f"do what the user wrote last: {quoted(condensed(found.turns[-1].said, _CLIPPED_REQUEST))}."
 
 
-def _after_call(call: LastStep, ledger: WorkLedger) -> str:
+_CLIPPED_REQUEST = 160
+
+
+def _after_call(call: LastStep, found: Gathered, ledger: WorkLedger) -> str:
     if call.kind in ("edit", "write", "delete"):
         return f"look whether {ledger.paths(call.target)} was written, and finish that edit."
     if call.kind in _LOOKING:
-        return f"repeat {_call(call, ledger)}: it only looks."
+        if places := _found_before(call, found, ledger):
+            return f"go on from what {_call(call, ledger)} had found before: {places}."
+        return f"repeat {_call(call, ledger)}, which only looks{_for_the_request(found)}."
     if call.kind == "shell" and _is_check(call.target, ledger):
         return f"run {code(call.target, 300)} again: what it said is not recorded."
     if call.kind == "shell":
@@ -295,11 +300,30 @@ def _after_call(call: LastStep, ledger: WorkLedger) -> str:
     return f"find out what became of {_call(call, ledger)}."
 
 
+def _found_before(call: LastStep, found: Gathered, ledger: WorkLedger) -> str:
+    """The places that the same search found, of files that nobody has written since."""
+    same = next((one for one in reversed(found.happened) if one.places and one.text == call.target), None)
+    edited = same is not None and any(file.last_edit_index > same.index for file in found.files)
+    return "" if same is None or edited else _places_of(same, ledger)
+
+
+def _places_of(look: Happening, ledger: WorkLedger) -> str:
+    return listed((code(place) for place in map(ledger.paths.short, look.places)), _PLACES_NAMED)
+
+
+_PLACES_NAMED = 8
+
+
+def _for_the_request(found: Gathered) -> str:
+    said = found.turns[-1].said if found.turns else ""
+    return f", for the request {quoted(condensed(said, _CLIPPED_REQUEST))}" if said else ""
+
+
 def _is_check(command: str, ledger: WorkLedger) -> bool:
     return any(same_command(run.command) == same_command(command) for run in ledger.checks)
 
 
-def _intention(found: Gathered) -> str:
+def _intention(found: Gathered, ledger: WorkLedger) -> str:
     """What the agent had announced and had not done when the record ends."""
     asked = max((one.index for one in found.happened if one.kind == "user"), default=-1)
     steps = [one for one in found.happened if one.index > asked]
@@ -314,20 +338,21 @@ def _intention(found: Gathered) -> str:
         return f"do what the agent had announced last, unless it is done: {quoted(plan, 300)}."
     looks = last.kind in _LOOKING or (last.outcome == "ok" and last.kind == "shell" and _only_looking(found))
     if looks and plan:
-        return _after_a_look(found, steps, plan)
+        return _after_a_look(found, steps, plan, ledger)
     if last.outcome == "error":
         return f"settle what just failed: {code(last.told, 200)}."
-    return _rest_of(spoken) if last.kind in ("edit", "write") else ""
+    return _rest_of(spoken, last, ledger) if last.kind in ("edit", "write") else ""
 
 
-def _rest_of(spoken: Happening) -> str:
+def _rest_of(spoken: Happening, last: Happening, ledger: WorkLedger) -> str:
     """Where more than one edit was announced: one was made, and nothing tells whether it was all."""
     told = sentences(spoken.text)[-1:] or [""]
     several = _SEVERAL.search(told[0]) or (spoken.kind == "said" and _TWO_DEEDS.search(told[0]))
     if not several:
         return ""
-    what = f": {quoted(told[0], 300)}" if len(told[0]) > _SHORT_PLAN else " (the last words above)"
-    return f"see that all that was set out is done, the last edit may be only a part of it{what}."
+    what = told[0] if len(told[0]) > _SHORT_PLAN else clipped(one_line(spoken.text), 300)
+    edit = f"the last edit, in {ledger.paths(last.text)}, may be only a part of it"
+    return f"see that this is done to the end, {edit}: {quoted(what, 300)}."
 
 
 _SEVERAL = re.compile(
@@ -336,10 +361,13 @@ _SEVERAL = re.compile(
 _TWO_DEEDS = re.compile(r"`[^`]+`.*,? and (?:then |also )?\w+ .*`[^`]+`")
 
 
-def _after_a_look(found: Gathered, steps: list[Happening], plan: str) -> str:
+def _after_a_look(found: Gathered, steps: list[Happening], plan: str, ledger: WorkLedger) -> str:
     """What the look was for; where the agent did not say, what it was changing, or had found by then."""
     if finding(plan)[1] > 0 and _ANNOUNCES.search(plan):
-        return f"go on with what that look was for: {quoted(plan, 300)}."
+        last = steps[-1]
+        on = ledger.paths(last.text) if last.kind == "read" else code(last.text, 120)
+        places = f", which found {_places_of(last, ledger)}" if last.places else ""
+        return f"go on with what the look at {on} was for{places}: {quoted(plan, 300)}."
     if any(one.kind in _WRITING for one in steps) and (doing := _doing(steps)):
         return doing
     told = [one for one in found.insights if one.index >= steps[0].index]

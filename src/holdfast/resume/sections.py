@@ -50,7 +50,7 @@ OTHERS = "recorded actions"
 _KINDS = {"assistant_response": "agent", "system_event": "event", "pause_started": "at the start"}
 
 
-def wants(found: Gathered, room: int, *, outcomes: bool = True) -> Iterator[Statement]:
+def wants(found: Gathered, ledger: WorkLedger, room: int, *, outcomes: bool = True) -> Iterator[Statement]:
     """`outcomes`: with what came of each; a summary beside it tells that better."""
     yield from _given(found)
     yield from _recorded(found, room)
@@ -68,7 +68,7 @@ def wants(found: Gathered, room: int, *, outcomes: bool = True) -> Iterator[Stat
         age = len(turns) - place
         if turn.index == below:
             following = None  # what came of it stands in the work at hand
-        yield _turn(turn, following, age, room) if outcomes else _words_of(turn, age == 1, room)
+        yield _turn(turn, following, age, room, ledger) if outcomes else _words_of(turn, age == 1, room)
     yield from _agreed_plan(found, room)
     yield from _refused(found)
 
@@ -152,7 +152,7 @@ def _without_repeats(turns: Iterable[Turn]) -> list[Turn]:
     return sorted(newest.values(), key=lambda turn: turn.index)
 
 
-def _turn(turn: Turn, following: Turn | None, age: int, room: int) -> Statement:
+def _turn(turn: Turn, following: Turn | None, age: int, room: int, ledger: WorkLedger) -> Statement:
     """`age` counts from the latest message, which is 1."""
     is_latest = age == 1
     rule = turn.constraint or turn.correction
@@ -171,9 +171,9 @@ def _turn(turn: Turn, following: Turn | None, age: int, room: int) -> Statement:
     return Statement(
         "wants",
         "user messages",
-        f"{asked}{words}{_outcome(turn, following, _TOLD_WITH_A_TURN if age < 5 else 280)}",
+        f"{asked}{words}{_outcome(turn, following, _TOLD_WITH_A_TURN if age < 5 else 280, ledger)}",
         rank,
-        f"{asked}{short}{_outcome(turn, following, _short_outcome(age, room))}",
+        f"{asked}{short}{_outcome(turn, following, _short_outcome(age, room), ledger)}",
         turn.index,
     )
 
@@ -213,14 +213,14 @@ def _quotation(text: str, most: int, is_latest: bool) -> str:
     return f"\n{fenced(short)}" if "\n" in short and (len(short) > 300 or is_latest) else quoted(short)
 
 
-def _outcome(turn: Turn, following: Turn | None, most: int) -> str:
+def _outcome(turn: Turn, following: Turn | None, most: int, ledger: WorkLedger) -> str:
     if following is None:
         return ""
     if _OBJECTS.match(following.said) and not following.said.rstrip().endswith("?") and not turn.asked:
         return " → the user objected, see the next"
     if not turn.reported:
         return " → stopped by the user" if turn.cut_short else ""
-    told = _told_of(turn, most)
+    told = facts.checked(_told_of(turn, most), ledger)
     return f"\n  → {told}" if told else ""
 
 
@@ -243,7 +243,7 @@ def _refused(found: Gathered) -> Iterator[Statement]:
 # ── decisions ─────────────────────────────────────────────────────────────────────────────────────
 
 _MOST_CHOICES = 4
-_MOST_FOUND, _MOST_FOUND_EARLIER = 6, 6
+_MOST_FOUND, _MOST_FOUND_EARLIER = 3, 6
 _REJECTS = re.compile(
     r"^(?:no\b|nope|undo|revert|that'?s (?:not|wrong)|not quite|don'?t|i (?:did not|didn'?t))", re.IGNORECASE
 )
@@ -446,7 +446,7 @@ def half_done(found: Gathered, ledger: WorkLedger, room: int) -> Iterator[Statem
     since = _since(found)
     steps = [one for one in found.happened if one.index >= since and one.kind != "user"]
     if found.stop.kind in _FINISHED and not goes_on(found):
-        yield from _closing(found, room)
+        yield from _closing(found, ledger, room)
         return
     whole = _set_out(found, steps, room)
     yield from _found_out(found, since, whole, room)
@@ -458,7 +458,7 @@ def half_done(found: Gathered, ledger: WorkLedger, room: int) -> Iterator[Statem
         yield Statement("half-done", "plans", text, 4, index=whole.index)
     listings = [] if whole else list(_listed(found, since, room))
     yield from listings
-    yield from _report_before(found, room)
+    yield from _report_before(found, ledger, room)
     yield from _places(steps, ledger, " ".join(one.text for one in listings))
     yield from _last_steps(steps, ledger)
     yield from _unused(found, ledger, since)
@@ -477,10 +477,10 @@ def _since(found: Gathered) -> int:
     return latest
 
 
-def _closing(found: Gathered, room: int) -> Iterator[Statement]:
+def _closing(found: Gathered, ledger: WorkLedger, room: int) -> Iterator[Statement]:
     """The agent's closing words say best what it has done."""
     if len(found.last_words) > 150:
-        text = condensed(found.last_words, max(400, min(1800, room // 5)))
+        text = facts.checked(condensed(found.last_words, max(400, min(1800, room // 5))), ledger)
         yield Statement(
             "half-done",
             "state",
@@ -496,20 +496,43 @@ def _found_out(found: Gathered, since: int, whole: Happening | None, room: int) 
         one for one in found.insights if one.index >= since and (whole is None or one.index != whole.index)
     ]
     told = f"{found.last_words[:_TOLD_ABOVE]} {whole.text if whole else ''}"
-    new = [one for one in new if not _stands_in(one.text, told)]
+    new = [one for one in new if _is_whole(one.text) and not _stands_in(one.text, told)]
     best = _best(new, _MOST_FOUND, max(500, min(2000, room // 5)))
     if not best:
         return
-    lead = "What the agent had found out by then, oldest first:"
+    sure = [_is_borne_out(one, found) for one in best]
     if len(best) == 1:
-        text = short = f"The agent had found out by then: {quoted(best[0].text)}"
+        verb = "had found out by then" if sure[0] else "thought (nothing later bears it out)"
+        text = short = f"The agent {verb}: {quoted(best[0].text)}"
     else:
-        text = _points(lead, [quoted(one.text) for one in best])
-        short = _points(lead, [quoted(one.text) for one in best[-_FOUND_AT_LEAST:]])
+        lead = "What the agent had found out by then, the last first:"
+        if not all(sure):
+            lead = "What the agent thought, the last first:"
+        lines = [
+            f"{'found out: ' if known and not all(sure) else ''}{quoted(one.text)}"
+            for one, known in zip(reversed(best), reversed(sure), strict=True)
+        ]
+        text, short = _points(lead, lines), _points(lead, lines[:_FOUND_AT_LEAST])
     yield Statement("half-done", "findings", text, 2, short, best[-1].index, len(best))
 
 
-_FOUND_AT_LEAST = 4
+def _is_whole(text: str) -> bool:
+    """No sentence that was cut, and none in which the agent still wavers."""
+    return text.endswith((".", "!", ":", ")", "`", '"')) and not _WANDERS.search(text)
+
+
+def _is_borne_out(one: Insight, found: Gathered) -> bool:
+    """Whether a later edit, run or statement is about a name that it gives."""
+    names = set(_CODE_NAME.findall(one.text))
+    later = (step for step in found.happened if step.index > one.index and step.kind not in _NO_EVIDENCE)
+    return any(
+        name in f"{step.text} {step.told}" for step in later if step.outcome in (None, "ok") for name in names
+    )
+
+
+_CODE_NAME = re.compile(r"\b[a-z]\w*[A-Z_]\w+|\b[A-Z][a-z]+[A-Z]\w+|[\w-]{2,80}\.[a-z]{1,4}\b")
+_NO_EVIDENCE = ("thought", "user", "read", "search")
+_FOUND_AT_LEAST = 2
 
 
 _TOLD_ABOVE = 460
@@ -687,13 +710,13 @@ def _is_reported_below(found: Gathered) -> bool:
     )
 
 
-def _report_before(found: Gathered, room: int) -> Iterator[Statement]:
+def _report_before(found: Gathered, ledger: WorkLedger, room: int) -> Iterator[Statement]:
     """What a short request ("do it again") refers to."""
     if _is_reported_below(found):
         before = found.turns[-2]
-        text = condensed(before.reported, max(400, min(1400, room // 6)))
+        text = facts.checked(condensed(before.reported, max(400, min(1400, room // 6))), ledger)
         lead = "Before the latest message the agent had reported:"
-        short = f"{lead} {quoted(gist(before.reported, 300))}"
+        short = f"{lead} {quoted(facts.checked(gist(before.reported, 300), ledger))}"
         yield Statement("half-done", "reports", f"{lead}\n{fenced(text)}", 3, short, before.index)
 
 

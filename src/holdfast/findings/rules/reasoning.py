@@ -58,11 +58,13 @@ class Reasoning:
         texts += [(index, False, text) for index, text in self._thought]
         insights: list[Insight] = []
         listings: list[Listing] = []
+        verdicts: list[_Verdict] = []
         for index, said, text in sorted(texts, key=lambda one: one[:2]):
+            verdicts += _verdicts(index, text)
             blocks = list(_blocks(text))
             insights += _insights(index, said, blocks)
             listings += _listings(index, said, blocks)
-        return tuple(_newest_view(insights)[-_INSIGHTS:]), tuple(listings[-_LISTINGS:])
+        return tuple(_newest_view(_still_held(insights, verdicts))[-_INSIGHTS:]), tuple(listings[-_LISTINGS:])
 
 
 def _before(first: int, texts: Iterable[tuple[int, str]]) -> deque[tuple[int, str]]:
@@ -350,6 +352,77 @@ _OF_THE_MOMENT = re.compile(
     re.IGNORECASE,
 )
 """What is mended a moment later."""
+
+
+# ── what later words replace ──────────────────────────────────────────────────────────────────────
+
+_OVERTURNS = re.compile(
+    r"^(?:(?:but|so|oh|hmm)[, ]+)?(?:actually|wait|hold on|no,|not the\b)|\bthere it is\b|\bfound it\b"
+    r"|\b(?:real|actual|true|root|underlying) (?:cause|issue|problem|reason|bug)\b|\bturns out\b"
+    r"|\b(?:is not|isn't|was not|wasn't) the (?:issue|problem|cause|reason|bug)\b|\bnot (?:because|due to)\b"
+    r"|\b(?:simplest|right|real|correct|proper) fix\b|\bI was wrong\b|\bmisdiagnos",
+    re.IGNORECASE,
+)
+_FOUND = re.compile(r"^(?:there it is|found it|found the (?:root cause|bug|problem|issue))\b", re.IGNORECASE)
+_NAMES_A_FAULT = re.compile(
+    r"\bthe (?:\w+ )?(?:issue|problem|bug|cause|reason)\b[^.]{0,20}\b(?:is|was|are)\b|\bsomething is wrong\b"
+    r"|\bthe (?:\w+ )?(?:issue|problem|bug|cause|reason)\b[^.]{0,20}:",
+    re.IGNORECASE,
+)
+_SAME_HUNT = 60
+"""Messages: what was looked for that long ago is another fault."""
+_KEY_WORD = re.compile(r"[a-z]{6,}")
+_SHARED_WORDS = 3
+_VERDICT_SCANNED = 600
+
+
+@dataclass(frozen=True, slots=True)
+class _Verdict:
+    """Words that overturn what was thought before on the same matter; `found`: the hunt ended with them."""
+
+    index: int
+    names: frozenset[str]
+    words: frozenset[str]
+    found: bool = False
+
+
+def _verdict(index: int, text: str, *, found: bool = False) -> _Verdict:
+    names = frozenset(name.strip("`").lower() for name in _NAME.findall(text))
+    return _Verdict(index, names, frozenset(_KEY_WORD.findall(text.lower())), found)
+
+
+def _verdicts(index: int, text: str) -> Iterator[_Verdict]:
+    told = sentences(text)
+    if any(_FOUND.search(one) for one in told[:2]):
+        yield _verdict(index, text[:_VERDICT_SCANNED], found=True)
+    for place, one in enumerate(told):
+        if _OVERTURNS.search(one):
+            yield _verdict(index, " ".join(told[place : place + 2]))
+
+
+def _still_held(insights: list[Insight], verdicts: list[_Verdict]) -> list[Insight]:
+    """Without those that later words contradict or replace; of verdicts on one fault, the last."""
+    kept: list[Insight] = []
+    later = sorted(verdicts, key=lambda one: one.index)
+    newer: list[_Verdict] = []  # verdicts among the insights, of the same text too
+    for one in reversed(insights):
+        own = _verdict(one.index, one.text)
+        fault = _NAMES_A_FAULT.search(one.text) is not None
+        while later and later[-1].index > one.index:
+            newer.append(later.pop())
+        if not any(_replaces(verdict, own, fault) for verdict in newer):
+            kept.append(one)
+        if fault:
+            newer.append(own)
+    return kept[::-1]
+
+
+def _replaces(verdict: _Verdict, own: _Verdict, fault: bool) -> bool:
+    if verdict.index - own.index > _SAME_HUNT:
+        return False
+    if fault and verdict.found and verdict.index > own.index:
+        return True
+    return bool(verdict.names & own.names) or len(verdict.words & own.words) >= _SHARED_WORDS
 
 
 # ── lists ─────────────────────────────────────────────────────────────────────────────────────────
