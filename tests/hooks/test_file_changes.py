@@ -281,6 +281,75 @@ def test_what_the_user_edits_during_a_turn_is_in_doubt_and_left(agent: AgentSess
     assert (agent.project / "mine").read_text() == "mine\n"
 
 
+READS_ONLY = {
+    "cp mine copy": "mine",
+    "cp mine /elsewhere 2>/dev/null": "mine",
+    "cp mine copy 2 # mine": "mine",
+    "cp -r sub /elsewhere": "sub/k",
+    "ln -s mine link": "mine",
+    "mkdir -p sub": "sub/new",
+    "mkdir sub && cp x sub": "sub/k",
+    "cp other sub": "sub/k",
+    "cp other other2\necho mine": "mine",
+    "rsync -a other copy --exclude mine": "mine",
+    "cp -r sub/. /elsewhere": "sub/k",
+    "mv gone sub": "sub/k",
+    "cp -t sub mine": "mine",
+    "git restore --staged mine": "mine",
+    "git rm --cached mine": "mine",
+    "chmod +x mine": "mine",
+    "touch mine": "mine",
+}
+
+
+@pytest.mark.some_of("command", number=6)
+@pytest.mark.parametrize("command", READS_ONLY)
+def test_a_command_names_what_it_writes_and_no_more(agent: AgentSession, command: str) -> None:
+    (agent.project / "sub").mkdir()
+    (agent.project / "sub" / "k").write_text("k\n")
+    start(agent)
+    begin_turn(agent)
+    agent.before_tool(command)
+    (agent.project / READS_ONLY[command]).write_text("the user's\n")
+    end_turn(agent)
+    ((_, paths, doubt),) = told(transactions(agent)[0])
+    assert (paths, bool(doubt)) == ([READS_ONLY[command]], True)
+
+
+WRITES = (
+    "cp mine copy 2>/dev/null",
+    "cp mine sub",
+    "cp -t sub mine",
+    "cp -r sub sub2",
+    "cp -r sub sub3",
+    "mv sub sub4",
+    "mv mine sub # there",
+    "ln -s mine link",
+    "ln -s sub link",
+    "mkdir -p one/two",
+    "rm -r sub sub3",
+    "chmod 700 mine",
+    "touch made mine",
+    "truncate -s 0 mine",
+)
+
+
+@pytest.mark.some_of("command", number=6)
+@pytest.mark.parametrize("command", WRITES)
+def test_what_a_command_writes_is_the_agents(agent: AgentSession, command: str) -> None:
+    for folder in ("sub", "sub3"):
+        (agent.project / folder).mkdir()
+        (agent.project / folder / "k").write_text(f"{folder}\n")
+    start(agent)
+    begin_turn(agent)
+    agent.before_tool(command)
+    subprocess.run(["sh", "-c", command], cwd=agent.project, check=True)
+    end_turn(agent)
+    ((_, paths, doubt),) = told(transactions(agent)[0])
+    assert paths
+    assert not doubt
+
+
 def test_files_are_rewound_to_a_turn(agent: AgentSession) -> None:
     start(agent)
     for number in (1, 2, 3):

@@ -9,9 +9,9 @@ import re
 import shlex
 import time
 from collections.abc import Callable, Iterator
-from itertools import groupby
+from itertools import groupby, zip_longest
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from holdfast.base.durable import is_held
 from holdfast.base.errors import HoldfastError, IllegalTransitionError, InvalidInputError
@@ -36,7 +36,14 @@ if TYPE_CHECKING:
 # The files that each session at work in a project named to its tools: what tells their changes apart.
 
 _CHANGING = ("edit", "write", "delete")
-_WRITING = frozenset(("rm", "mv", "cp", "touch", "ln", "mkdir", "rmdir", "truncate", "chmod", "restore"))
+_EXACT = frozenset(("truncate", "restore"))
+_OF_MODE_OR_TIME = frozenset(("touch", "chmod", "chown"))
+_COPYING = frozenset(("mv", "cp", "ln", "install", "rsync"))
+_TARGET = re.compile(r"--target-directory(?:=(?P<folder>.+))?|-[A-Za-su-z]*t")
+_PATTERN = re.compile(r"[*?\[{$`]")
+
+Reach = Literal["file", "whole", "new", "mode"]
+"""How much of a name counts: itself; all below it; all below it where it is a new folder; mode and time."""
 
 
 def named_files(project: Path) -> dict[str, NamedFiles]:
@@ -45,8 +52,11 @@ def named_files(project: Path) -> dict[str, NamedFiles]:
     for path in (project / formats.FOLDER / formats.STATE / formats.HOOKS).glob(f"*/{TRANSACTION}"):
         turn = _text(path.with_name(RECORDING)) or _text(path.with_name(ENDING))
         if turn:
-            paths = frozenset(_paths(path.with_name(NAMED), project))
-            found[_text(path)] = NamedFiles(paths, f"turn {turn}")
+            named: dict[Reach, set[bytes]] = {"file": set(), "whole": set(), "new": set(), "mode": set()}
+            for name, reach in _paths(path.with_name(NAMED), project):
+                named[reach].add(name)
+            files, wholes, news, modes = map(frozenset, named.values())
+            found[_text(path)] = NamedFiles(files, f"turn {turn}", wholes, news, modes)
     return found
 
 
@@ -57,7 +67,7 @@ def _text(path: Path) -> str:
         return ""
 
 
-def _paths(path: Path, project: Path) -> Iterator[bytes]:
+def _paths(path: Path, project: Path) -> Iterator[tuple[bytes, Reach]]:
     try:
         lines = path.read_bytes().splitlines()
     except OSError:
@@ -68,50 +78,130 @@ def _paths(path: Path, project: Path) -> Iterator[bytes]:
             action = action_of(ToolCall("", str(called["tool"]), called["given"]))
         except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
             continue  # half a line: the power went
-        for name in _changed(action, called["given"]):
+        cwd = str(called["cwd"] or project)
+        for name, reach in _changed(action, called["given"], cwd):
             try:
-                yield checked_path(project, os.path.join(str(called["cwd"] or project), name))
+                yield checked_path(project, os.path.join(cwd, name)), reach
             except InvalidInputError:
                 continue  # outside of the project
 
 
-def _changed(action: Action, given: dict[str, Any]) -> list[str]:
+def _changed(action: Action, given: dict[str, Any], cwd: str) -> list[tuple[str, Reach]]:
     """The files that a tool call changes, as it names them."""
     if action.kind == "edit" and not action.path:  # a patch may come as the command of its tool
         action = action_of(ToolCall("", "shell", given))
     if action.patched:
-        return [name for _, name in action.patched]
+        return [(name, "file") for _, name in action.patched]
     if action.path and action.kind in _CHANGING:
-        return [action.path]
+        return [(action.path, "whole" if action.kind == "delete" else "file")]
     if action.kind != "shell":
         return []
-    return [*files_written(action.command), *_operands(action.command)]
+    return [*((name, "file") for name in files_written(action.command)), *_operands(action.command, cwd)]
 
 
-def _operands(command: str) -> list[str]:
+def _operands(command: str, folder: str) -> list[tuple[str, Reach]]:
     """Files and folders that a shell command removes, moves, makes or writes into, where it names them."""
-    words = shlex.shlex(command.partition("<<")[0], posix=True, punctuation_chars=True)
+    lines = command.partition("<<")[0].replace("\\\n", " ").replace("\n", "\n;")
+    words = shlex.shlex(lines, posix=True, punctuation_chars=True)
     words.whitespace_split = True
-    found: list[str] = []
-    folder = joined_by = ""
+    found: list[tuple[str, Reach]] = []
+    joined_by = ""
     try:
-        for is_joint, part in groupby(words, lambda word: not word.strip("();<>|&")):
-            program, *rest = part
-            if is_joint:
-                joined_by = [program, *rest][-1]
-                continue
-            if program == "git" and rest:
-                program, *rest = rest
-            names = [word for word in rest if not word.startswith("-")]
-            if joined_by.endswith(">"):
-                found.append(os.path.join(folder, program))
-            elif program == "cd":
-                folder = os.path.join(folder, *names[:1])
-            elif program in _WRITING:
-                found += [os.path.join(folder, name) for name in names]
+        parts = [list(part) for _, part in groupby(words, lambda word: not word.strip("();<>|&"))]
     except ValueError:
         return []  # an open quote
+    for part, after in zip_longest(parts, parts[1:], fillvalue=[""]):
+        if not part[0].strip("();<>|&"):
+            joined_by = part[-1]
+            continue
+        is_number = after[0][:1] in ("<", ">") and part[-1].isdigit()  # of what is redirected
+        program, *rest = part[:-1] if is_number and len(part) > 1 else part
+        if program == "git" and rest:
+            program, *rest = rest
+            if "--cached" in rest or _is_of_index(program, rest):
+                continue
+        if joined_by.endswith(">"):
+            found.append((os.path.join(folder, program), "file"))
+        elif program == "cd":
+            folder = os.path.join(folder, *_names(rest)[:1])
+        else:
+            found.extend((os.path.join(folder, name), reach) for name, reach in _done(program, rest, folder))
     return found
+
+
+def _is_of_index(program: str, words: list[str]) -> bool:
+    """`git restore --staged` leaves the files alone."""
+    short = "".join(word for word in words if re.fullmatch("-[A-Za-z]+", word))
+    is_staged = "--staged" in words or "S" in short
+    return program == "restore" and is_staged and "--worktree" not in words and "W" not in short
+
+
+def _names(words: list[str]) -> list[str]:
+    return [word for word in words if not word.startswith("-")]
+
+
+def _done(program: str, words: list[str], folder: str) -> Iterator[tuple[str, Reach]]:
+    names = _names(words)
+    short = "".join(word for word in words if re.fullmatch("-[A-Za-z]+", word))
+    if program == "rm":
+        is_whole = "r" in short or "R" in short or "--recursive" in words
+        reach: Reach = "whole" if is_whole else "file"
+        for name in names:
+            yield name, reach
+    elif program == "rmdir" or program in _EXACT:
+        for name in names:
+            yield name, "file"
+    elif program == "mkdir" or (program == "install" and "d" in short):
+        yield from _made(names, with_parents="p" in short or "--parents" in words or program == "install")
+    elif program in _OF_MODE_OR_TIME:
+        for name in names:
+            yield name, "mode"
+    elif program in _COPYING:
+        is_deep = program == "mv" or any(sign in short for sign in "rRa")
+        is_deep = is_deep or not {"--recursive", "--archive"}.isdisjoint(words)
+        yield from _copied(program, words, folder, is_deep=is_deep)
+
+
+def _made(names: list[str], *, with_parents: bool) -> Iterator[tuple[str, Reach]]:
+    for name in names:
+        yield name, "file"
+        while with_parents and (name := os.path.dirname(name.rstrip("/"))).strip("/"):
+            yield name, "file"
+
+
+def _copied(program: str, words: list[str], folder: str, *, is_deep: bool) -> Iterator[tuple[str, Reach]]:
+    """Where it goes to, and of a move also where it came from."""
+    sources, into = _ends(program, words)
+    if program == "mv":
+        for name in sources:
+            yield name, "whole"
+    reach: Reach = "whole" if is_deep else "file"
+    at = os.path.join(folder, into)
+    if into and (not os.path.isdir(at) or os.path.islink(at)):
+        yield into, reach
+        return
+    for source in sources:
+        base = os.path.basename(source if program == "rsync" else source.rstrip("/"))
+        if base in ("", ".", "..") or _PATTERN.search(base):
+            continue  # its names are not told
+        yield os.path.join(into, base), reach
+        if is_deep and not os.path.lexists(os.path.join(at, base)):
+            yield into, "new"  # the folder itself was copied or moved to that name
+
+
+def _ends(program: str, words: list[str]) -> tuple[list[str], str]:
+    """The sources and the destination; none where options leave that open."""
+    for place, word in enumerate(words):
+        option = None if program == "rsync" else _TARGET.fullmatch(word)
+        if option:
+            rest = words[place + 1 :] if option["folder"] else words[place + 2 :]
+            into = option["folder"] or "".join(words[place + 1 : place + 2])
+            return _names([*words[:place], *rest]), into
+    names = _names(words)
+    if program == "ln" and len(names) == 1:
+        return names, "."
+    is_plain = len(names) > 1 and words[-1] == names[-1] and (words[-2] == "--" or words[-2][:1] != "-")
+    return (names[:-1], names[-1]) if is_plain else ([], "")
 
 
 # ── turns ─────────────────────────────────────────────────────────────────────────────────────────

@@ -79,11 +79,30 @@ class NamedFiles:
 
     paths: frozenset[bytes]
     description: str = ""
+    wholes: frozenset[bytes] = frozenset()
+    """Removed, moved or copied with all that is below."""
+    news: frozenset[bytes] = frozenset()
+    """Likewise, if there was no such folder before."""
+    modes: frozenset[bytes] = frozenset()
+    """Only their mode or time was set; or they were made, empty."""
 
-    def covers(self, path: bytes) -> bool:
-        while path and path not in self.paths:
-            path = path.rpartition(b"/")[0]
-        return bool(path)
+    def covers(self, path: bytes, differing: Differing | None = None) -> bool:
+        place = path.rstrip(b"/")
+        if place in self.paths or (place in self.modes and differing and _keeps_content(*differing[path])):
+            return True
+        while place and place not in self.wholes and not self._is_new(place, differing or {}):
+            place = place.rpartition(b"/")[0]
+        return bool(place)
+
+    def _is_new(self, folder: bytes, differing: Differing) -> bool:
+        before, now = differing.get(folder + b"/", (None, None))
+        return folder in self.news and before is None and now is not None
+
+
+def _keeps_content(before: KnownFile | None, now: KnownFile | None) -> bool:
+    if before is None or now is None:
+        return now is not None and not now.link and not now.size
+    return (before.link, before.oid) == (now.link, now.oid)
 
 
 Differing = Mapping[bytes, tuple[KnownFile | None, KnownFile | None]]
@@ -305,9 +324,13 @@ class UndoWork:
             return {}, {path: now for path, (_, now) in differing.items()}
         shares: dict[tuple[str, str], list[bytes]] = {}
         users = {path: differing[path][1] for path in self._there_before(differing, watches)}
+
+        def naming(path: bytes) -> dict[str, bool]:
+            return {name: one.covers(path, differing) for name, one in named_files.items()}
+
         owners = _owners(
             {path: now for path, (_, now) in differing.items() if path not in users},
-            lambda path: _owner(path, watches, closing, named_files),
+            lambda path: _owner(path, watches, closing, naming(path)),
         )
         for path, owner in owners.items():
             if owner is None:
@@ -676,14 +699,14 @@ def _doing(name: str, closing: str | None, named_files: Mapping[str, NamedFiles]
 
 
 def _owner(
-    path: bytes, watches: Sequence[Watch], closing: str | None, named_files: Mapping[str, NamedFiles]
+    path: bytes, watches: Sequence[Watch], closing: str | None, naming: Mapping[str, bool]
 ) -> tuple[str, str] | None:
     """The transaction a change belongs to, and why that is in doubt, if it is.
 
-    Who named the file, in its watch or to a tool, comes before who watches everything.
+    Who named the file, in its watch or to a tool, comes before who watches everything. `naming`: whether
+    it did to a tool, of every session that tells.
     """
-    naming = {name for name, one in named_files.items() if one.covers(path)}
-    named = [one for one in watches if path in one.paths or one.transaction_id in naming]
+    named = [one for one in watches if path in one.paths or naming.get(one.transaction_id)]
     candidates = named or [one for one in watches if one.whole_tree]
     if not candidates:
         return None
@@ -693,7 +716,7 @@ def _owner(
         return chosen.transaction_id, "its session ended unexpectedly"
     if others:
         return chosen.transaction_id, f"{', '.join(others)} was also watching it"
-    return chosen.transaction_id, "" if named or chosen.transaction_id not in named_files else _ONLY_SEEN
+    return chosen.transaction_id, "" if named or chosen.transaction_id not in naming else _ONLY_SEEN
 
 
 def _owners(

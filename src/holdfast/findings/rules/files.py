@@ -70,6 +70,8 @@ def _done_to(verb: str, rest: str) -> list[tuple[str, bool]]:
     )
     if verb.endswith("mv"):
         return [(path, place < len(paths) - 1) for place, path in enumerate(paths)] if len(paths) > 1 else []
+    if verb == "git rm" and "--cached" in rest:
+        return []  # it leaves the file alone
     if verb.startswith("git ") and not verb.endswith("rm"):
         return []  # it takes changes back; what is left cannot be told from the command
     return [(path, verb.endswith("rm")) for path in paths]
