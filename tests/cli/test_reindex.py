@@ -216,3 +216,60 @@ def test_a_database_of_a_newer_version(three: Place) -> None:
     for result in three.many(["list"], ["reindex"]):
         result.failed(4, error="was written by a newer holdfast", hint="upgrade holdfast")
     assert not list(three.home.glob("*damaged*"))
+
+
+PLAN = """
+issue: {id: D, title: Ship it}
+tasks:
+  - {id: a, run: "echo a >> a.out"}
+  - {id: b, run: "test -e ok", depends_on: [a]}
+  - {id: c, run: "echo c >> c.out", depends_on: [b]}
+"""
+
+
+@pytest.mark.parametrize("end", ["completed", "cancelled"])
+def test_a_workflow_that_ended_stays_ended(place: Place, end: str) -> None:
+    (place.project / "plan.yaml").write_text(PLAN)
+    assert place.run("run", "plan.yaml").code != 0
+    flow = place.json("list")[0]["id"]
+    (place.project / "ok").touch()
+    place.run(*(("retry",) if end == "completed" else ("cancel",)))
+    file = place.root / "ended.holdfast"
+    place.ok("export", file)
+    remove_database(place)
+    for _ in range(2):
+        place.ok("reindex")
+        assert [(one["id"], one["status"]) for one in place.json("list", "--all")] == [(flow, end)]
+        assert place.json("threads") == []
+        counts = place.json("status")["workflow"]
+        assert (counts["tasks_remaining"] == 0) == (end == "completed")
+        assert place.run("resume", "--yes", "--accept-commands").code != 0
+    other = place.beside("other")
+    other.ok("import", file)
+    assert [one["status"] for one in other.json("list")] == [end]
+    assert other.json("threads") == []
+    assert other.run("resume", "--yes", "--accept-commands").code != 0
+    assert not (other.project / "a.out").exists()
+
+
+def test_an_end_that_only_one_side_knows_of_reaches_the_other(place: Place) -> None:
+    (place.project / "plan.yaml").write_text(PLAN)
+    assert place.run("run", "plan.yaml").code != 0
+    [path] = place.sessions.glob("session-*.json")
+    failed = path.read_bytes()
+    place.run("cancel")
+    ended = path.read_bytes()
+    path.write_bytes(failed)  # as if killed before the file was written
+    place.ok("reindex")
+    assert json.loads(path.read_bytes())["workflow"]["status"] == "cancelled"
+    path.write_bytes(failed)
+    remove_database(place)
+    place.ok("reindex")
+    assert place.json("list")[0]["status"] == "failed"
+    path.write_bytes(ended)  # a database from a copy that is older than the files
+    place.ok("reindex")
+    assert place.json("list")[0]["status"] == "cancelled"
+    path.write_bytes(b"{")  # what cannot be read changes nothing
+    assert place.run("reindex").code == 4
+    assert place.json("list")[0]["status"] == "cancelled"
+    assert path.read_bytes() == b"{"

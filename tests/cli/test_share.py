@@ -136,3 +136,19 @@ def test_an_audit_shared_to_and_fro_is_one_and_its_ratings_meet(
     assert (
         "left as it is here: the-audit: the rating of a.py: one differs" in colleague.ok("share", "pull").out
     )
+
+
+def test_what_was_ended_since_it_was_pulled_is_ended_there_too(place: Place, colleague: Place) -> None:
+    (place.project / "plan.yaml").write_text(
+        "issue: {id: X, title: Work}\ntasks:\n  - {id: t1, run: 'test -e ok'}\n"
+    )
+    assert place.run("run", "plan.yaml").code != 0
+    place.ok("share", "push")
+    colleague.ok("share", "pull")
+    (place.project / "ok").touch()
+    assert place.run("retry").code == 0
+    flow = next(one["id"] for one in place.json("list") if one["status"] == "completed")
+    place.ok("share", "push")
+    assert colleague.json("share", "pull")[0]["sessions"] == []
+    [there] = [one for one in colleague.json("list") if one["id"] == flow]
+    assert there["status"] == "completed"

@@ -13,7 +13,7 @@ from pydantic import ValidationError
 
 from holdfast.base.clock import Clock, system_clock, to_datetime
 from holdfast.base.durable import read_file, replace_file, storage_errors, write_new
-from holdfast.base.errors import CannotDoError, DamagedDataError, NotFoundError
+from holdfast.base.errors import CannotDoError, DamagedDataError, HoldfastError, NotFoundError
 from holdfast.base.ids import new_id
 from holdfast.journal.summary import archive_name
 from holdfast.model.base import ITEM_SESSION_SCHEMA, explain
@@ -28,9 +28,10 @@ from holdfast.model.item_session import (
     same_session,
 )
 from holdfast.model.snapshot import SessionSnapshot
-from holdfast.model.workflow import ACTIVE, Workflow
+from holdfast.model.workflow import ACTIVE, NEVER_RUN_AGAIN, Workflow
 from holdfast.project.settings import Settings
-from holdfast.sessions.pause import remember_project
+from holdfast.sessions.pause import keep_end, open_store, remember_project
+from holdfast.sessions.transitions import Core
 from holdfast.store.bundle import LARGEST_MEMBER, pack, unpack
 from holdfast.store.documents import read_session_document, render_files
 from holdfast.store.item_sessions import SessionStateManager
@@ -71,6 +72,8 @@ def export_bundle(
     folder = settings.layout.sessions
     files = SessionFiles(folder)
     sessions = files.session_ids() if folder.is_dir() else []
+    if sessions:
+        _keep_ends(settings)
     copies = _origins(settings).keys() if for_sharing else ()
     left_out = [name for name in sessions if copies and _snapshot_id(files, name) in copies]
     sessions = [name for name in sessions if name not in left_out]
@@ -101,6 +104,16 @@ def export_bundle(
     others = {f"sessions/{name}.json": read_file(folder / f"{name}.json") for name in left_out}
     members |= _transactions(settings, members if only else None, others)
     return pack(members, to_datetime(clock()), passphrase), [*sessions, *items], [*damaged.values()]
+
+
+def _keep_ends(settings: Settings) -> None:
+    """A workflow may have ended before its files could tell, or under an older version."""
+    try:
+        with open_store(settings) as store:
+            for one in store.workflows(worktree=settings.worktree, statuses=NEVER_RUN_AGAIN):
+                keep_end(store, one, settings.project)
+    except HoldfastError as error:
+        log.warning("the database cannot be read: %s", error.message)
 
 
 def _readable(
@@ -252,7 +265,7 @@ def _place_sessions(
             journal = members.get(f"journals/{old}.jsonl")
             if snapshot.id in here:
                 report.already_there.append(here[snapshot.id])
-                _go_on_with(files, store, here[snapshot.id], workflow.id, workflows)
+                _go_on_with(files, store, here[snapshot.id], workflow, workflows)
                 continue
             _drop_leftover(files, old, journal)
             fresh, owner = _renamed(files, store, snapshot, workflow, workflows, clock)
@@ -271,18 +284,26 @@ def _place_sessions(
             report.sessions.append(fresh.session_id)
             if fresh.session_id != old:
                 report.renamed[old] = fresh.session_id
+    for known in workflows.values():
+        if _is_known(store, known):
+            keep_end(store, store.workflow(known), settings.project)
     return workflows
 
 
 def _go_on_with(
-    files: SessionFiles, store: Store, name: str, workflow_id: str, workflows: dict[str, str]
+    files: SessionFiles, store: Store, name: str, workflow: Workflow, workflows: dict[str, str]
 ) -> None:
-    """The rest of an import that was interrupted belongs to the workflow that its first sessions got."""
+    """The rest of an import that was interrupted belongs to the workflow that its first sessions got.
+
+    So does the end that it came to there since. A workflow that began here is ended by no bundle.
+    """
     with contextlib.suppress(DamagedDataError):
-        found = str(files.read(name).get("workflow_id"))
+        document = files.read(name)
+        found = str(document.get("workflow_id"))
         begun = store.events(workflow_id=found, limit=2)
         if begun and isinstance(begun[-1].entry, SnapshotImported):
-            workflows.setdefault(workflow_id, found)
+            workflows.setdefault(workflow.id, found)
+            Core(store).take_in_end(str(document.get("id")), found, workflow.status)
 
 
 def _drop_leftover(files: SessionFiles, name: str, journal: bytes | None) -> None:

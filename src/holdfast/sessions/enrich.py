@@ -20,10 +20,10 @@ from holdfast.project.settings import Settings
 from holdfast.resume.ledger import corrected
 from holdfast.resume.snapshots import ResumeContextCompiler, ledger_at
 from holdfast.sessions.contexts import ReadSession, read_session
-from holdfast.sessions.pause import open_store
+from holdfast.sessions.pause import open_store, write_again
 from holdfast.sessions.transitions import Core
-from holdfast.store.documents import render_files
-from holdfast.store.session_files import FileSet, SessionFiles
+from holdfast.store.protocol import Store
+from holdfast.store.session_files import SessionFiles
 
 log = logging.getLogger("holdfast.enrich")
 
@@ -68,8 +68,7 @@ def add_conversation(
         workflow = store.workflow(enriched.workflow_id)
         report = ResumeContextCompiler().compile_with_report(enriched, workflow.issue).fidelity
         enriched = core.enrich(snapshot_id, fidelity=report)
-        workflow = store.workflow(enriched.workflow_id)
-    _rewrite_files(settings, enriched, render_files(enriched, workflow))
+        _rewrite_files(settings, store, snapshot_id)
     return enriched
 
 
@@ -85,8 +84,7 @@ def add_to_snapshot(settings: Settings, snapshot_id: str, told: Mapping[str, Any
     """Add these fields alone."""
     with open_store(settings) as store:
         enriched = Core(store).enrich(snapshot_id, **told)
-        workflow = store.workflow(enriched.workflow_id)
-    _rewrite_files(settings, enriched, render_files(enriched, workflow))
+        _rewrite_files(settings, store, snapshot_id)
     return enriched
 
 
@@ -121,11 +119,10 @@ def _findings(
     return extraction.decisions, extraction.errors
 
 
-def _rewrite_files(settings: Settings, snapshot: SessionSnapshot, files: dict[str, bytes]) -> None:
-    folder = SessionFiles(settings.layout.sessions)
-    with folder.locked():
-        if snapshot.session_id in folder.session_ids():
-            folder.place(FileSet(snapshot.session_id, files, becomes_latest=False))
+def _rewrite_files(settings: Settings, store: Store, snapshot_id: str) -> None:
+    files = SessionFiles(settings.layout.sessions)
+    with files.locked():  # and read there, or it could undo what somebody else wrote meanwhile
+        write_again(store, files, snapshot_id)
 
 
 # ── in the background ─────────────────────────────────────────────────────────────────────────────

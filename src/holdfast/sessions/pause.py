@@ -34,7 +34,7 @@ from holdfast.model.fold import SessionFold
 from holdfast.model.git import GitState, decode_path, encode_path
 from holdfast.model.snapshot import SessionSnapshot
 from holdfast.model.task import TaskDAG
-from holdfast.model.workflow import OPEN, RESUMABLE, Issue, Workflow
+from holdfast.model.workflow import NEVER_RUN_AGAIN, OPEN, RESUMABLE, Issue, Workflow
 from holdfast.project.layout import ProjectLayout
 from holdfast.project.settings import Settings, project_settings
 from holdfast.sessions.transitions import Core, Facts, Settled, going_on, opening, opening_pause
@@ -189,6 +189,36 @@ def pause_running(work: RunningWork, worktree: Path, facts: Facts, seconds: floa
         found = work.current()
         latest = work.core.store.latest_snapshot(found.id) if found.status in RESUMABLE else None
         return latest or work.commit_alone(facts)
+
+
+# ── the end of a workflow ─────────────────────────────────────────────────────────────────────────
+
+
+def write_again(store: Store, files: SessionFiles, snapshot_id: str) -> None:
+    """The session's files, from what the database has now. Call with the folder locked."""
+    snapshot = store.snapshot(snapshot_id)
+    if snapshot.session_id in files.session_ids():
+        rendered = render_files(snapshot, store.workflow(snapshot.workflow_id))
+        files.place(FileSet(snapshot.session_id, rendered, becomes_latest=False))
+
+
+def keep_end(store: Store, workflow: Workflow, folder: Path) -> None:
+    """Let the files of the last session tell that its workflow was completed or cancelled: without the
+    database they are all that is known of it. A folder that takes no files costs that alone."""
+    sessions = ProjectLayout(folder).sessions
+    if workflow.status not in NEVER_RUN_AGAIN or not sessions.is_dir():
+        return
+    try:
+        latest = store.latest_snapshot(workflow.id)
+        files = SessionFiles(sessions)
+        if latest is None or latest.session_id not in files.session_ids():
+            return
+        with files.locked(partial(is_stored, store)):
+            found, told = read_session_document(files.read(latest.session_id), where=latest.session_id)
+            if found.id == latest.id and told.status != workflow.status:
+                write_again(store, files, latest.id)
+    except HoldfastError as error:
+        log.warning("the session's files do not tell that the workflow ended: %s", error.message)
 
 
 # ── whatever is worked on in a folder ─────────────────────────────────────────────────────────────

@@ -22,7 +22,7 @@ from holdfast.model.snapshot import SessionSnapshot
 from holdfast.model.workflow import Workflow
 from holdfast.project.layout import ProjectLayout
 from holdfast.project.settings import Settings
-from holdfast.sessions.pause import is_stored, known_projects, open_store, remember_project
+from holdfast.sessions.pause import is_stored, keep_end, known_projects, open_store, remember_project
 from holdfast.sessions.transitions import Core, again_on_conflict
 from holdfast.store.documents import read_session_document
 from holdfast.store.engine import engine_database, verify_engine_tables
@@ -150,7 +150,9 @@ def _take_in_project(store: Store, layout: ProjectLayout, report: ReindexReport,
             snapshot, workflow = _read(files, session_id, project)
             added = Core(store).take_in(snapshot, workflow)
             if not added:
-                _note_move(store, workflow.id, project, clock)
+                _note_move(store, snapshot.workflow_id, project, clock)
+                Core(store, clock).take_in_end(snapshot.id, snapshot.workflow_id, workflow.status)
+                keep_end(store, store.workflow(snapshot.workflow_id), project)
         except DamagedDataError as error:
             report.damaged.append(error.message)
         except HeldElsewhereError as error:

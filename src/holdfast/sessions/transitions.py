@@ -28,6 +28,7 @@ from holdfast.model.entry import (
     SnapshotEnriched,
     SnapshotImported,
     TaskApproved,
+    TaskFinished,
     TaskSkipped,
     Warned,
     WorkflowCreated,
@@ -42,10 +43,11 @@ from holdfast.model.fold import SessionFold
 from holdfast.model.git import GitState
 from holdfast.model.policy import Trigger
 from holdfast.model.snapshot import FileFingerprint, IncrementalPause, SessionSnapshot
-from holdfast.model.task import ISSUE, MESSAGE, OPTIONS, TaskDAG, lacks_something, name_of, original
+from holdfast.model.task import DONE, ISSUE, MESSAGE, OPTIONS, TaskDAG, lacks_something, name_of, original
 from holdfast.model.usage import UsageMetrics
 from holdfast.model.workflow import (
     ACTIVE,
+    NEVER_RUN_AGAIN,
     OPEN,
     RESUMABLE,
     Issue,
@@ -363,6 +365,17 @@ def again_on_conflict(action: Callable[[], _T]) -> _T:
     return action()
 
 
+def _done_since(snapshot: SessionSnapshot, workflow: Workflow) -> list[TaskFinished]:
+    """The tasks that a workflow from files must have done after its last pause: it was completed."""
+    left = snapshot.task_dag.tasks if workflow.status == "completed" else ()
+    told = "completed or skipped after the last pause"
+    return [
+        TaskFinished(task_id=task.id, outcome="completed", result=told, attempt=max(1, task.attempts))
+        for task in left
+        if task.status not in DONE
+    ]
+
+
 class Core:
     def __init__(self, store: Store, clock: Clock = system_clock) -> None:
         self.store = store
@@ -675,10 +688,27 @@ class Core:
                 constraints=snapshot.constraints,
             )
             snapshot = snapshot.changed(folded_through=0)  # another database's numbers mean nothing here
-            self.store.apply(Change(workflow.changed(revision=1), None, (created, entry), save=snapshot))
+            entries = (created, entry, *_done_since(snapshot, workflow))
+            self.store.apply(Change(workflow.changed(revision=1), None, entries, save=snapshot))
             return True
         self.store.apply(self._adding(known, snapshot, workflow, entry))
         return True
+
+    def take_in_end(self, snapshot_id: str, workflow_id: str, status: WorkflowStatus) -> bool:
+        """A session's file tells how its workflow ended. That counts where nobody has gone on since."""
+
+        def ended() -> bool:
+            known, latest = self.store.workflow(workflow_id), self.store.latest_snapshot(workflow_id)
+            if status not in NEVER_RUN_AGAIN or known.status not in RESUMABLE:
+                return False
+            if latest is None or latest.id != snapshot_id:
+                return False
+            moved = known.touched(self._now(), status=status, **NOT_RUNNING)  # it ran in between, elsewhere
+            changed = WorkflowStatusChanged(status=status, reason="as its session file says")
+            self._apply(known, moved, *_done_since(latest, moved), changed)
+            return True
+
+        return again_on_conflict(ended)
 
     def _adding(
         self, known: Workflow, snapshot: SessionSnapshot, workflow: Workflow, entry: SnapshotImported
@@ -697,7 +727,8 @@ class Core:
         highest = max({*taken, number})
         count = highest + (is_running and highest != known.session_count)
         after = state.changed(session_count=max(known.session_count, count), revision=known.revision + 1)
-        return clean(Change(after, known.revision, (entry,), save=snapshot))
+        done = _done_since(snapshot, workflow) if state is workflow else []
+        return clean(Change(after, known.revision, (entry, *done), save=snapshot))
 
     def relocate(self, workflow_id: str, worktree: str) -> Workflow:
         """The folder of a workflow was moved or renamed."""

@@ -40,7 +40,7 @@ from holdfast.model.policy import PauseCause, PausePolicy, Situation, does_not_f
 from holdfast.model.task import DONE, Task, failure_of
 from holdfast.model.usage import UsageMetrics
 from holdfast.model.workflow import PauseRequest, Workflow
-from holdfast.sessions.pause import RunningWork, pause_running
+from holdfast.sessions.pause import RunningWork, keep_end, pause_running
 from holdfast.sessions.transitions import Facts, settled_entries
 from holdfast.store.protocol import Store
 from holdfast.workflows.checkout import Checkout, OwnFolder, checkout_for
@@ -450,7 +450,10 @@ class _OpenSession:
 
     def _ended(self, status: Literal["completed", "blocked"], entries: list[Entry]) -> Verdict | None:
         entries = [*entries, *self._brought_home()]
-        return status if self._told(self._recorder.commit(*entries, to=status), entries) else None
+        if not self._told(self._recorder.commit(*entries, to=status), entries):
+            return None
+        keep_end(self._around.core.store, self._workflow, self._worktree)
+        return status
 
     def _brought_home(self) -> list[Entry]:
         self._trail.end()

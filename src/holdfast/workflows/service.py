@@ -38,7 +38,7 @@ from holdfast.model.workflow import ACTIVE, OPEN, RESUMABLE, Workflow, WorkflowS
 from holdfast.project.layout import ProjectLayout
 from holdfast.project.settings import Settings, project_settings
 from holdfast.sessions.contexts import asides_since
-from holdfast.sessions.pause import NewWork, RunningWork, pause_new, pause_running, with_world
+from holdfast.sessions.pause import NewWork, RunningWork, keep_end, pause_new, pause_running, with_world
 from holdfast.sessions.transitions import (
     RETRY_ALL,
     Core,
@@ -426,6 +426,7 @@ class OrchestratorService(WorkflowService[SqlStore]):
         has_runner = self._has_runner(self.store.workflow(workflow_id))
         cancelled = again_on_conflict(lambda: self.core.move(workflow_id, "cancelled", reason))
         self._end_processes(cancelled, _TO_END_SECONDS if has_runner else 0.0)
+        keep_end(self.store, cancelled, Path(os.fsdecode(decode_path(cancelled.worktree))))
         return cancelled
 
     def approve(self, workflow_id: str, task_id: str | None = None, *, claim: str | None = None) -> Workflow:
