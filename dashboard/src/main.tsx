@@ -30,11 +30,8 @@ const client = new QueryClient({
 const given = takeFromAddress();
 if (given !== null) await accept(given);
 // A link pasted into a tab that shows this page already loads nothing by itself.
-window.addEventListener("hashchange", async () => {
-  const pasted = takeFromAddress();
-  if (pasted === null) return;
-  await accept(pasted);
-  location.reload();
+window.addEventListener("hashchange", () => {
+  if (location.hash.startsWith("#code=")) location.reload();
 });
 
 createRoot(document.getElementById("root") as HTMLElement).render(

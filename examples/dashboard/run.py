@@ -14,6 +14,7 @@ import urllib.request
 from pathlib import Path
 from typing import Any
 
+from holdfast.project.server_token import read_token
 from holdfast.project.settings import load_settings
 from sample import PLAN, History, make_project
 
@@ -47,13 +48,13 @@ def start_sample(address: dict[str, str]) -> None:
     """The sample runs as soon as somebody can look at it; one that is still open is left as it is."""
     url = address["url"] + "/api/workflows"
     still_open = "&".join(f"status={name}" for name in ("pending", "in_progress", "blocked", "paused"))
-    workflows = ask(address, f"{url}?search=DEMO-1&{still_open}")["workflows"]
+    workflows = ask(f"{url}?search=DEMO-1&{still_open}")["workflows"]
     if not workflows:
-        ask(address, url, {"plan": PLAN})
+        ask(url, {"plan": PLAN})
 
 
-def ask(address: dict[str, str], url: str, body: dict[str, Any] | None = None) -> Any:
-    token = address["link"].partition("token=")[2]
+def ask(url: str, body: dict[str, Any] | None = None) -> Any:
+    token = read_token(load_settings().home)  # the link is for a browser: it works once
     headers = {"Authorization": f"Bearer {token}", "Content-Type": "application/json"}
     data = None if body is None else json.dumps(body).encode()
     request = urllib.request.Request(url, data, headers)  # noqa: S310 - our own server

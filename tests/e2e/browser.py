@@ -17,6 +17,7 @@ from playwright.sync_api import Browser, ConsoleMessage, Error, Page, sync_playw
 
 from cli.harness import start_program
 from fork_server import READ_AT_START
+from holdfast.project.server_token import read_token
 
 ROOT = Path(__file__).parents[2]
 AXE = ROOT / "dashboard" / "node_modules" / "axe-core" / "axe.min.js"
@@ -53,7 +54,8 @@ class Server:
     project: Path
     home: Path
     port: int = 0
-    link: str = ""
+    url: str = ""
+    printed_link: str = ""
     _process: subprocess.Popen[str] | None = field(default=None, repr=False)
 
     def start(self) -> None:
@@ -68,7 +70,8 @@ class Server:
         assert self._process.stdout is not None
         told = self._process.stdout.readline()
         assert told, f"the server did not start: exit code {self._process.wait()}"
-        self.link = json.loads(told)["link"]
+        address = json.loads(told)
+        self.url, self.printed_link = address["url"], address["link"]
         self.port = int(self.url.rpartition(":")[2])
 
     def holdfast(self, *words: str) -> None:
@@ -80,8 +83,9 @@ class Server:
         assert process.returncode == 0, err
 
     @property
-    def url(self) -> str:
-        return self.link.partition("/#")[0]
+    def link(self) -> str:
+        """A new one each time: a link lets one browser in."""
+        return self.ask("/api/links", {})["link"]
 
     def kill(self) -> None:
         self._end(signal.SIGKILL)
@@ -100,7 +104,7 @@ class Server:
 
     def ask(self, path: str, body: dict[str, Any] | None = None) -> Any:
         headers = {
-            "Authorization": f"Bearer {self.link.partition('token=')[2]}",
+            "Authorization": f"Bearer {read_token(self.home)}",
             "Content-Type": "application/json",
         }
         data = None if body is None else json.dumps(body).encode()

@@ -150,12 +150,12 @@ def test_cookies_that_another_port_sets_lock_nobody_out(
 def test_a_wrong_link_locks_nobody_out(
     served: Server, open_page: Open, other_program: OtherProgram, complaints: Complaints
 ) -> None:
-    complaints.expected = ("401",)
+    complaints.expected = ("410",)
     page = open_page(served)
     shows_workflows(page)
     for wrong in ("wrong", "", "%20,", "\u00e9"):
         page.goto(other_program.url)
-        page.evaluate("(url) => { location.href = url; }", f"{served.url}/#token={wrong}")
+        page.evaluate("(url) => { location.href = url; }", f"{served.url}/#code={wrong}")
         shows_workflows(page)
         assert page.url == f"{served.url}/"
 
@@ -163,12 +163,14 @@ def test_a_wrong_link_locks_nobody_out(
 def test_a_browser_without_the_link_is_told_how_to_get_in(
     served: Server, browser: Browser, complaints: Complaints
 ) -> None:
-    complaints.expected = ("401", "WebSocket")
+    complaints.expected = ("401", "410", "WebSocket")
     with browser.new_context() as context:
         page = context.new_page()
         complaints.watch(page)
-        page.goto(f"{served.url}/#token=not-the-right-one")
+        page.goto(served.url)
         expect(page.get_by_role("alert").first).to_contain_text("Open the link that holdfast serve printed")
+        page.goto(f"{served.url}/#code=not-the-right-one")
+        expect(page.get_by_role("alert").first).to_contain_text("This link has expired")
         page.goto(served.link)  # into the tab that shows the page already: only what follows # differs
         shows_workflows(page)
         assert page.url == f"{served.url}/"
@@ -179,3 +181,23 @@ def test_a_browser_without_the_link_is_told_how_to_get_in(
         page.reload()
         expect(page.get_by_role("alert").first).to_contain_text("This browser is not authorised yet.")
         assert page.evaluate("() => localStorage.length") == 0
+
+
+def test_a_link_lets_one_browser_in(served: Server, browser: Browser, complaints: Complaints) -> None:
+    complaints.expected = ("401", "410", "WebSocket")
+    link = served.printed_link
+    with browser.new_context() as first, browser.new_context() as second:
+        page = first.new_page()
+        complaints.watch(page)
+        page.goto(link)
+        shows_workflows(page)
+        late = second.new_page()
+        complaints.watch(late)
+        late.goto(link)
+        alert = late.get_by_role("alert").first
+        expect(alert).to_contain_text("This link was already used; it works once.")
+        expect(alert).to_contain_text("holdfast serve --link")
+        late.goto(served.link)
+        shows_workflows(late)
+        page.reload()
+        shows_workflows(page)

@@ -7,9 +7,10 @@ import signal
 from collections.abc import Sequence
 from types import TracebackType
 from typing import Self
-from urllib.parse import parse_qs, urlsplit
+from urllib.parse import urlsplit
 
 from cli.harness import PROGRAM, Place, start_program
+from holdfast.project.server_token import browser_token, read_token
 
 from .harness import PATIENCE, Served
 
@@ -44,10 +45,10 @@ class ServerProgram:
         assert self._process.stdout is not None
         told = json.loads(self._process.stdout.readline())
         self.link, self.url = told["link"], told["url"]
-        link = urlsplit(self.link)
-        assert link.port is not None
-        self.port = link.port
-        (self.token,) = parse_qs(link.fragment)["token"]
+        port = urlsplit(self.link).port
+        assert port is not None
+        self.port = port
+        self.token = browser_token(read_token(self._place.settings().home), port)
 
     def kill(self) -> None:
         self._process.send_signal(signal.SIGKILL)

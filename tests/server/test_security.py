@@ -14,14 +14,24 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from websockets.exceptions import InvalidStatus
+from websockets.exceptions import ConnectionClosed, InvalidStatus
 
 from cli.harness import Place
 from holdfast.base.errors import DamagedDataError, InvalidInputError, NotFoundError
-from holdfast.project.server_token import browser_token, made_token, read_token, token_file
+from holdfast.project.server_token import (
+    browser_token,
+    create_scoped_token,
+    made_token,
+    matching_token,
+    read_token,
+    revoke_scoped_token,
+    scoped_tokens_file,
+    token_file,
+)
 from holdfast.project.settings import Settings
 from holdfast.server.app import HttpConnection, origin_of
-from holdfast.server.auth import Credentials, _depth
+from holdfast.server.auth import LINK_SECONDS, TOKEN_ENDED, Credentials, OneTimeCodes, _depth
+from holdfast.server.models import RefusedError
 from holdfast.store.sql import SqlStore
 
 from .harness import PATIENCE, TOKEN, Served, serving
@@ -31,12 +41,17 @@ from .test_document import DOCUMENT
 ROUTES = [
     (method.upper(), path.replace("{workflow_id}", "wf_x").replace("{snapshot_id}", "snap_x"))
     for path, methods in DOCUMENT["paths"].items()
-    for method in methods
+    for method, operation in methods.items()
+    if operation.get("security") != []
 ]
 BROWSER_TOKEN = Credentials(TOKEN).browser_token
 OFFERED = ("holdfast", f"holdfast.token.{BROWSER_TOKEN}")
 """The protocols that the dashboard offers for its WebSocket."""
 PLAN = {"issue": {"id": "a", "title": "t"}, "tasks": [{"id": "x", "run": "true"}]}
+
+
+def code_of(link: str) -> dict[str, str]:
+    return {"code": link.partition("#code=")[2]}
 
 
 @pytest.fixture
@@ -173,7 +188,10 @@ def test_a_websocket_needs_the_token(served: Served) -> None:
 
 def test_the_link_opens_this_server_and_holds_no_token_that_opens_another(place: Place) -> None:
     with ServerProgram(place) as one, ServerProgram(place) as other:
-        assert one.link == f"{one.url}/#token={one.token}"
+        assert one.token not in one.link
+        assert other.served().ask("POST", "/api/login", code_of(one.link), token=None).code == "link_expired"
+        answer = one.served().ask("POST", "/api/login", code_of(one.link), token=None)
+        assert (answer.status, answer.data) == (200, {"token": one.token})
         assert place.environment["HOLDFAST_HOME"]
         assert read_token(Path(place.environment["HOLDFAST_HOME"])) != one.token
         assert one.served().ask("GET", "/api/health").status == 200
@@ -359,7 +377,7 @@ def test_a_public_address_is_a_scheme_a_host_and_a_port(place: Place) -> None:
         with pytest.raises(InvalidInputError, match="--public-url"):
             origin_of(url)
     with ServerProgram(place, "--public-url", "https://box.example.org:8443") as program:
-        assert program.link == f"https://box.example.org:8443/#token={program.token}"
+        assert program.link.startswith("https://box.example.org:8443/#code=")
 
 
 def test_the_dashboard_comes_from_its_folder_and_nothing_else_does(
@@ -442,3 +460,163 @@ def test_half_a_request_does_not_keep_its_connection(
                 pass
         assert listener.connection.ping().wait(PATIENCE), "a WebSocket is no request that waits"
         assert served.ask("GET", "/api/health").status == 200
+
+
+# --- links that work once
+
+
+def test_a_link_works_once_and_its_refusals_say_what_to_do(served: Served) -> None:
+    made = served.ask("POST", "/api/links")
+    assert made.status == 201
+    codes = [code_of(made.data["link"])] * 8
+    answers: list[int] = []
+    at_once = [
+        threading.Thread(
+            target=lambda one=one: answers.append(
+                served.ask("POST", "/api/login", one, token=None, headers={"Origin": served.url}).status
+            )
+        )
+        for one in codes
+    ]
+    for thread in at_once:
+        thread.start()
+    for thread in at_once:
+        thread.join()
+    assert sorted(answers) == [200] + [410] * 7
+    for code, expected in (
+        (codes[0], "link_used"),
+        ({"code": "x"}, "link_expired"),
+        ({"code": ""}, "link_expired"),
+    ):
+        refused = served.ask("POST", "/api/login", code, token=None)
+        assert (refused.status, refused.code) == (410, expected)
+        assert "holdfast serve --link" in refused.data["error"]["hint"]
+
+
+def test_a_link_expires() -> None:
+    now = [1000.0]
+    codes = OneTimeCodes(lambda: now[0])
+    in_time, late = codes.new()[0], codes.new()[0]
+    now[0] += LINK_SECONDS - 1
+    codes.use(in_time)
+    now[0] += 1
+    with pytest.raises(RefusedError, match="expired"):
+        codes.use(late)
+
+
+def test_the_exchange_is_only_for_our_own_pages_and_small(served: Served) -> None:
+    code = code_of(served.ask("POST", "/api/links").data["link"])
+    for headers in ({"Origin": "http://evil.example"}, {"Sec-Fetch-Site": "cross-site"}, {"Host": "evil"}):
+        assert served.ask("POST", "/api/login", code, token=None, headers=headers).status == 403
+    assert served.ask("POST", "/api/login", {"code": "x" * 5_000}, token=None).code == "too_large"
+    assert served.ask("GET", "/api/login", token=None).status == 401
+    assert served.ask("POST", "/api/login", code, token=None).status == 200
+
+
+def test_a_new_link_by_a_command(place: Place) -> None:
+    with ServerProgram(place) as program:
+        link = place.json("serve", "--link", "--port", str(program.port))["link"]
+        assert link.startswith(f"{program.url}/#code=")
+        for one in (link, program.link):
+            answer = program.served().ask("POST", "/api/login", code_of(one), token=None)
+            assert answer.data == {"token": program.token}
+    place.run("serve", "--link", "--port", str(program.port)).failed(
+        1, error="cannot be reached", hint="holdfast serve"
+    )
+
+
+# --- tokens given away
+
+
+@pytest.fixture
+def home(settings: Settings) -> Iterator[Path]:
+    scoped_tokens_file(settings.home).unlink(missing_ok=True)
+    yield settings.home
+    scoped_tokens_file(settings.home).unlink(missing_ok=True)
+
+
+def test_a_read_only_token_sees_everything_and_changes_nothing(
+    served: Served, home: Path, sql_store: SqlStore
+) -> None:
+    token, _ = create_scoped_token(home, "eyes", "read", "7d")
+    assert served.ask("POST", "/api/workflows", {"plan": PLAN}).status == 201
+    before = (served.get("/api/workflows", token=token), sql_store.event_range())
+    for method, path in ROUTES:
+        answer = served.ask(method, path, token=token)
+        if method == "GET":
+            assert answer.status not in (401, 403), (method, path)
+        else:
+            assert (answer.status, answer.code) == (403, "read_only"), (method, path)
+            assert answer.data["error"]["hint"]
+    for method in ("POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE", "get", "X"):
+        assert served.ask(method, "/api/workflows", token=token).status in (400, 403), method
+    assert before == (served.get("/api/workflows", token=token), sql_store.event_range())
+    with served.socket(headers={"Authorization": f"Bearer {token}"}) as listener:
+        assert listener.next()["type"] == "live"
+
+
+def test_a_write_token_writes_and_makes_no_owner(served: Served, home: Path) -> None:
+    token, _ = create_scoped_token(home, "writer", "write", "7d")
+    assert served.ask("POST", "/api/workflows", {"plan": PLAN}, token=token).status == 201
+    refused = served.ask("POST", "/api/links", token=token)
+    assert (refused.status, refused.code) == (403, "owner_only")
+
+
+def test_a_revoked_token_ends_at_once_in_open_connections_too(served: Served, home: Path) -> None:
+    token, _ = create_scoped_token(home, "gone", "read", "7d")
+    with (
+        served.socket(headers={"Authorization": f"Bearer {token}"}) as listener,
+        served.socket() as owners,
+    ):
+        assert listener.next()["type"] == owners.next()["type"] == "live"
+        revoke_scoped_token(home, "gone")
+        assert served.ask("GET", "/api/health", token=token).code == "unauthorised"
+        assert served.ask("POST", "/api/workflows", {"plan": PLAN}).status == 201
+        assert owners.next()["type"] == "events"
+        with pytest.raises(ConnectionClosed) as closed:
+            listener.next()
+        assert closed.value.rcvd is not None
+        assert closed.value.rcvd.code == TOKEN_ENDED
+
+
+def test_an_expired_token_is_refused_with_what_to_do(served: Served, home: Path) -> None:
+    token, _ = create_scoped_token(home, "old", "write", "30m", clock=lambda: 1_000.0)
+    refused = served.ask("GET", "/api/health", token=token)
+    assert (refused.status, refused.code) == (401, "unauthorised")
+    assert "has expired" in refused.data["detail"]
+    assert "holdfast token create" in refused.data["error"]["hint"]
+
+
+def test_damaged_tokens_let_nobody_in_but_the_owner(served: Served, home: Path) -> None:
+    token, _ = create_scoped_token(home, "ci", "write", "7d")
+    for content in ("", "{}", "[]", '{"tokens": [{"name": "x"}]}', "[" * 100_000, '{"tokens": [1]}'):
+        scoped_tokens_file(home).write_text(content)
+        refused = served.ask("GET", "/api/health", token=token)
+        assert (refused.status, refused.code) == (401, "unauthorised")
+        assert served.ask("GET", "/api/health").status == 200
+
+
+def test_tokens_by_the_command_line(place: Place) -> None:
+    home = place.settings().home
+    made = place.json("token", "create", "ci", "--scope", "write", "--expires", "7d")
+    stored = scoped_tokens_file(home)
+    assert stat.S_IMODE(stored.stat().st_mode) == 0o600
+    assert made["token"] not in stored.read_text()
+    found = matching_token(home, made["token"])
+    assert found is not None
+    assert (found.name, found.scope, round(found.expires - found.created)) == ("ci", "write", 7 * 86_400)
+    assert matching_token(home, "wrong") is None
+    place.run("token", "create", "ci").failed(1, error="already", hint="token revoke ci")
+    for bad in ("7", "0d", "7y", "-1d", "4000d", ""):
+        place.run("token", "create", "x", "--expires", bad).failed(2, error="--expires")
+    place.run("token", "create", "two words").failed(2, error="name")
+    (listed,) = place.json("token", "list")
+    assert (listed["name"], listed["scope"], listed["state"]) == ("ci", "write", "valid")
+    assert "token" not in listed
+    own = {"HOLDFAST_SERVER_TOKEN": made["token"]}
+    with ServerProgram(place) as program:
+        place.ok("--server", program.url, "list", env=own)
+        place.ok("token", "revoke", "ci")
+        place.run("--server", program.url, "list", env=own).failed(2, error="token")
+    place.run("token", "revoke", "ci").failed(1, error="no such token")
+    assert place.ok("token", "list").out.startswith("No tokens")

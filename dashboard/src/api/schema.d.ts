@@ -44,6 +44,46 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/links": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Create Link
+         * @description A new link for another browser. Only with the owner's token.
+         */
+        post: operations["create_link"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/login": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Use Link
+         * @description Exchange a link's code for the browser's token. Needs no token; works once.
+         */
+        post: operations["use_link"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/projects": {
         parameters: {
             query?: never;
@@ -1115,6 +1155,14 @@ export interface components {
              * @constant
              */
             type: "backfill_expired";
+        };
+        /** BrowserToken */
+        BrowserToken: {
+            /**
+             * Token
+             * @description Send it as `Authorization: Bearer TOKEN`; it opens this port only
+             */
+            token: string;
         };
         /** Carried */
         Carried: {
@@ -2545,6 +2593,19 @@ export interface components {
              * @default false
              */
             value: boolean;
+        };
+        /** NewLink */
+        NewLink: {
+            /**
+             * Expires At
+             * Format: date-time
+             */
+            expires_at: string;
+            /**
+             * Link
+             * @description Lets one browser in, once
+             */
+            link: string;
         };
         /**
          * PauseRequest
@@ -4177,6 +4238,14 @@ export interface components {
             /** Tokens Used */
             tokens_used: number;
         };
+        /** UseLink */
+        UseLink: {
+            /**
+             * Code
+             * @description What follows `#code=` in the link
+             */
+            code: string;
+        };
         /**
          * Warned
          * @description A warning to the user that did not stop anything.
@@ -4580,6 +4649,7 @@ export type AgreedPlan = components['schemas']['AgreedPlan'];
 export type Approval = components['schemas']['Approval'];
 export type ApproveTask = components['schemas']['ApproveTask'];
 export type BackfillExpiredMessage = components['schemas']['BackfillExpiredMessage'];
+export type BrowserToken = components['schemas']['BrowserToken'];
 export type Carried = components['schemas']['Carried'];
 export type ChangedFile = components['schemas']['ChangedFile'];
 export type Choice = components['schemas']['Choice'];
@@ -4638,6 +4708,7 @@ export type Levels = components['schemas']['Levels'];
 export type Listing = components['schemas']['Listing'];
 export type LiveMessage = components['schemas']['LiveMessage'];
 export type Name = components['schemas']['Name'];
+export type NewLink = components['schemas']['NewLink'];
 export type PauseRequest = components['schemas']['PauseRequest'];
 export type PauseRequested = components['schemas']['PauseRequested'];
 export type PauseWorkflow = components['schemas']['PauseWorkflow'];
@@ -4707,6 +4778,7 @@ export type UsageHistory = components['schemas']['UsageHistory'];
 export type UsageMetrics = components['schemas']['UsageMetrics'];
 export type UsageReported = components['schemas']['UsageReported'];
 export type UsageSample = components['schemas']['UsageSample'];
+export type UseLink = components['schemas']['UseLink'];
 export type Warned = components['schemas']['Warned'];
 export type WorkCommitted = components['schemas']['WorkCommitted'];
 export type Workflow = components['schemas']['Workflow'];
@@ -4763,7 +4835,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ErrorResponse"];
                 };
             };
-            /** @description the Host or Origin is not allowed */
+            /** @description the Host or Origin is not allowed, or the token does not allow this */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -4837,8 +4909,178 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ErrorResponse"];
                 };
             };
-            /** @description the Host or Origin is not allowed */
+            /** @description the Host or Origin is not allowed, or the token does not allow this */
             403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ErrorResponse"];
+                };
+            };
+            /** @description the stored data is damaged, or an internal error occurred */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ErrorResponse"];
+                };
+            };
+            /** @description the database cannot be reached */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ErrorResponse"];
+                };
+            };
+        };
+    };
+    create_link: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["NewLink"];
+                };
+            };
+            /** @description the request is malformed, or its body is not JSON */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ErrorResponse"];
+                };
+            };
+            /** @description missing or wrong token */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ErrorResponse"];
+                };
+            };
+            /** @description the Host or Origin is not allowed, or the token does not allow this */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ErrorResponse"];
+                };
+            };
+            /** @description the stored data is damaged, or an internal error occurred */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ErrorResponse"];
+                };
+            };
+            /** @description the database cannot be reached */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ErrorResponse"];
+                };
+            };
+        };
+    };
+    use_link: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["UseLink"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["BrowserToken"];
+                };
+            };
+            /** @description the request is malformed, or its body is not JSON */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ErrorResponse"];
+                };
+            };
+            /** @description missing or wrong token */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ErrorResponse"];
+                };
+            };
+            /** @description the Host or Origin is not allowed, or the token does not allow this */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ErrorResponse"];
+                };
+            };
+            /** @description the link was used or has expired */
+            410: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ErrorResponse"];
+                };
+            };
+            /** @description the body is too large */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ErrorResponse"];
+                };
+            };
+            /** @description the body is not JSON */
+            415: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ErrorResponse"];
+                };
+            };
+            /** @description the request is invalid; `faults` says where */
+            422: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -4902,7 +5144,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ErrorResponse"];
                 };
             };
-            /** @description the Host or Origin is not allowed */
+            /** @description the Host or Origin is not allowed, or the token does not allow this */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -4974,7 +5216,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ErrorResponse"];
                 };
             };
-            /** @description the Host or Origin is not allowed */
+            /** @description the Host or Origin is not allowed, or the token does not allow this */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -5059,7 +5301,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ErrorResponse"];
                 };
             };
-            /** @description the Host or Origin is not allowed */
+            /** @description the Host or Origin is not allowed, or the token does not allow this */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -5142,7 +5384,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ErrorResponse"];
                 };
             };
-            /** @description the Host or Origin is not allowed */
+            /** @description the Host or Origin is not allowed, or the token does not allow this */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -5210,7 +5452,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ErrorResponse"];
                 };
             };
-            /** @description the Host or Origin is not allowed */
+            /** @description the Host or Origin is not allowed, or the token does not allow this */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -5286,7 +5528,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ErrorResponse"];
                 };
             };
-            /** @description the Host or Origin is not allowed */
+            /** @description the Host or Origin is not allowed, or the token does not allow this */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -5374,7 +5616,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ErrorResponse"];
                 };
             };
-            /** @description the Host or Origin is not allowed */
+            /** @description the Host or Origin is not allowed, or the token does not allow this */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -5457,7 +5699,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ErrorResponse"];
                 };
             };
-            /** @description the Host or Origin is not allowed */
+            /** @description the Host or Origin is not allowed, or the token does not allow this */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -5522,7 +5764,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ErrorResponse"];
                 };
             };
-            /** @description the Host or Origin is not allowed */
+            /** @description the Host or Origin is not allowed, or the token does not allow this */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -5592,7 +5834,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ErrorResponse"];
                 };
             };
-            /** @description the Host or Origin is not allowed */
+            /** @description the Host or Origin is not allowed, or the token does not allow this */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -5669,7 +5911,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ErrorResponse"];
                 };
             };
-            /** @description the Host or Origin is not allowed */
+            /** @description the Host or Origin is not allowed, or the token does not allow this */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -5757,7 +5999,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ErrorResponse"];
                 };
             };
-            /** @description the Host or Origin is not allowed */
+            /** @description the Host or Origin is not allowed, or the token does not allow this */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -5856,7 +6098,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ErrorResponse"];
                 };
             };
-            /** @description the Host or Origin is not allowed */
+            /** @description the Host or Origin is not allowed, or the token does not allow this */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -5957,7 +6199,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ErrorResponse"];
                 };
             };
-            /** @description the Host or Origin is not allowed */
+            /** @description the Host or Origin is not allowed, or the token does not allow this */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -6076,7 +6318,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ErrorResponse"];
                 };
             };
-            /** @description the Host or Origin is not allowed */
+            /** @description the Host or Origin is not allowed, or the token does not allow this */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -6204,7 +6446,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ErrorResponse"];
                 };
             };
-            /** @description the Host or Origin is not allowed */
+            /** @description the Host or Origin is not allowed, or the token does not allow this */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -6282,7 +6524,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ErrorResponse"];
                 };
             };
-            /** @description the Host or Origin is not allowed */
+            /** @description the Host or Origin is not allowed, or the token does not allow this */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -6401,7 +6643,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ErrorResponse"];
                 };
             };
-            /** @description the Host or Origin is not allowed */
+            /** @description the Host or Origin is not allowed, or the token does not allow this */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -6486,7 +6728,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ErrorResponse"];
                 };
             };
-            /** @description the Host or Origin is not allowed */
+            /** @description the Host or Origin is not allowed, or the token does not allow this */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -6575,7 +6817,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ErrorResponse"];
                 };
             };
-            /** @description the Host or Origin is not allowed */
+            /** @description the Host or Origin is not allowed, or the token does not allow this */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -6691,7 +6933,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ErrorResponse"];
                 };
             };
-            /** @description the Host or Origin is not allowed */
+            /** @description the Host or Origin is not allowed, or the token does not allow this */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -6812,7 +7054,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ErrorResponse"];
                 };
             };
-            /** @description the Host or Origin is not allowed */
+            /** @description the Host or Origin is not allowed, or the token does not allow this */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -6902,7 +7144,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ErrorResponse"];
                 };
             };
-            /** @description the Host or Origin is not allowed */
+            /** @description the Host or Origin is not allowed, or the token does not allow this */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -6991,7 +7233,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ErrorResponse"];
                 };
             };
-            /** @description the Host or Origin is not allowed */
+            /** @description the Host or Origin is not allowed, or the token does not allow this */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -7110,7 +7352,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ErrorResponse"];
                 };
             };
-            /** @description the Host or Origin is not allowed */
+            /** @description the Host or Origin is not allowed, or the token does not allow this */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -7208,7 +7450,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ErrorResponse"];
                 };
             };
-            /** @description the Host or Origin is not allowed */
+            /** @description the Host or Origin is not allowed, or the token does not allow this */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -7320,7 +7562,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ErrorResponse"];
                 };
             };
-            /** @description the Host or Origin is not allowed */
+            /** @description the Host or Origin is not allowed, or the token does not allow this */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -7409,7 +7651,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ErrorResponse"];
                 };
             };
-            /** @description the Host or Origin is not allowed */
+            /** @description the Host or Origin is not allowed, or the token does not allow this */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -7525,7 +7767,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ErrorResponse"];
                 };
             };
-            /** @description the Host or Origin is not allowed */
+            /** @description the Host or Origin is not allowed, or the token does not allow this */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -7646,7 +7888,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ErrorResponse"];
                 };
             };
-            /** @description the Host or Origin is not allowed */
+            /** @description the Host or Origin is not allowed, or the token does not allow this */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -7744,7 +7986,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ErrorResponse"];
                 };
             };
-            /** @description the Host or Origin is not allowed */
+            /** @description the Host or Origin is not allowed, or the token does not allow this */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -7860,7 +8102,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ErrorResponse"];
                 };
             };
-            /** @description the Host or Origin is not allowed */
+            /** @description the Host or Origin is not allowed, or the token does not allow this */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -7972,7 +8214,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ErrorResponse"];
                 };
             };
-            /** @description the Host or Origin is not allowed */
+            /** @description the Host or Origin is not allowed, or the token does not allow this */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -8058,7 +8300,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ErrorResponse"];
                 };
             };
-            /** @description the Host or Origin is not allowed */
+            /** @description the Host or Origin is not allowed, or the token does not allow this */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -8144,7 +8386,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ErrorResponse"];
                 };
             };
-            /** @description the Host or Origin is not allowed */
+            /** @description the Host or Origin is not allowed, or the token does not allow this */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -8246,7 +8488,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ErrorResponse"];
                 };
             };
-            /** @description the Host or Origin is not allowed */
+            /** @description the Host or Origin is not allowed, or the token does not allow this */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -8336,7 +8578,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ErrorResponse"];
                 };
             };
-            /** @description the Host or Origin is not allowed */
+            /** @description the Host or Origin is not allowed, or the token does not allow this */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -8453,7 +8695,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ErrorResponse"];
                 };
             };
-            /** @description the Host or Origin is not allowed */
+            /** @description the Host or Origin is not allowed, or the token does not allow this */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -8557,7 +8799,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ErrorResponse"];
                 };
             };
-            /** @description the Host or Origin is not allowed */
+            /** @description the Host or Origin is not allowed, or the token does not allow this */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -8643,7 +8885,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ErrorResponse"];
                 };
             };
-            /** @description the Host or Origin is not allowed */
+            /** @description the Host or Origin is not allowed, or the token does not allow this */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -8729,7 +8971,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ErrorResponse"];
                 };
             };
-            /** @description the Host or Origin is not allowed */
+            /** @description the Host or Origin is not allowed, or the token does not allow this */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -8818,7 +9060,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ErrorResponse"];
                 };
             };
-            /** @description the Host or Origin is not allowed */
+            /** @description the Host or Origin is not allowed, or the token does not allow this */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -8904,7 +9146,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ErrorResponse"];
                 };
             };
-            /** @description the Host or Origin is not allowed */
+            /** @description the Host or Origin is not allowed, or the token does not allow this */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -8990,7 +9232,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ErrorResponse"];
                 };
             };
-            /** @description the Host or Origin is not allowed */
+            /** @description the Host or Origin is not allowed, or the token does not allow this */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -9076,7 +9318,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ErrorResponse"];
                 };
             };
-            /** @description the Host or Origin is not allowed */
+            /** @description the Host or Origin is not allowed, or the token does not allow this */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -9164,7 +9406,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ErrorResponse"];
                 };
             };
-            /** @description the Host or Origin is not allowed */
+            /** @description the Host or Origin is not allowed, or the token does not allow this */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -9249,7 +9491,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ErrorResponse"];
                 };
             };
-            /** @description the Host or Origin is not allowed */
+            /** @description the Host or Origin is not allowed, or the token does not allow this */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -9334,7 +9576,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ErrorResponse"];
                 };
             };
-            /** @description the Host or Origin is not allowed */
+            /** @description the Host or Origin is not allowed, or the token does not allow this */
             403: {
                 headers: {
                     [name: string]: unknown;

@@ -1,8 +1,8 @@
 /**
  * The token that lets this page in.
  *
- * It comes behind the `#` of the link that `holdfast serve` prints, and is kept in the storage of this
- * origin. Unlike a cookie, that is out of reach for what is served on another port of the same host.
+ * The link that `holdfast serve` prints has a code behind its `#` that works once; the token it is
+ * exchanged for is kept in the storage of this origin. Unlike a cookie, that is out of reach for what is served on another port of the same host.
  */
 const NAME = "holdfast-token";
 
@@ -26,20 +26,43 @@ export function socketProtocols(): string[] {
   return token() ? ["holdfast", `holdfast.token.${token()}`] : ["holdfast"];
 }
 
-/** The token of a printed link, if that is what was opened; then out of the address it goes. */
+/** The code of a printed link, if that is what was opened; then out of the address it goes. */
 export function takeFromAddress(): string | null {
-  const found = new URLSearchParams(location.hash.slice(1)).get("token");
+  const found = new URLSearchParams(location.hash.slice(1)).get("code");
   if (found === null) return null;
   history.replaceState(history.state, "", location.pathname + location.search);
   return /^[\w-]+$/.test(found) ? found : null; // anything else fits in no header
 }
 
-/** Keep the token of a link, unless it is wrong: any site can lead here with one, and lock nobody out. */
-export async function accept(found: string): Promise<void> {
-  if (token() && token() !== found && !(await isRight(found))) return;
-  remembered = found;
+/** Why the link that was opened let nobody in; null where it did, or none was opened. */
+let refusal: { message: string; hint: string } | null = null;
+
+export function linkRefusal(): { message: string; hint: string } | null {
+  return refusal;
+}
+
+/** Exchange the code of a link. A wrong one changes nothing: any site can lead here with one. */
+export async function accept(code: string): Promise<void> {
+  refusal = null;
   try {
-    localStorage.setItem(NAME, found);
+    const answer = await fetch("/api/login", {
+      method: "POST",
+      headers: { "Content-Type": "application/json" },
+      body: JSON.stringify({ code }),
+      credentials: "omit",
+    });
+    const told = await answer.json();
+    if (answer.ok) keep(String(told.token));
+    else refusal = { message: String(told.error.message), hint: String(told.error.hint ?? "") };
+  } catch {
+    refusal = { message: "the server cannot be reached", hint: "Open the link again when it runs." };
+  }
+}
+
+function keep(given: string): void {
+  remembered = given;
+  try {
+    localStorage.setItem(NAME, given);
   } catch {
     // remembered is all there is
   }
@@ -51,14 +74,5 @@ export function forget(): void {
     localStorage.removeItem(NAME);
   } catch {
     // nothing was kept
-  }
-}
-
-async function isRight(found: string): Promise<boolean> {
-  try {
-    const headers = { Authorization: `Bearer ${found}` };
-    return (await fetch("/api/health", { headers, credentials: "omit" })).ok;
-  } catch {
-    return false;
   }
 }

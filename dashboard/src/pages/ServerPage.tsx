@@ -63,7 +63,8 @@ export default function ServerPage() {
         </Section>
         <Section title="This browser">
           <p className="muted">
-            It keeps the token of the link that let it in. After logging out, that link lets it in again.
+            It keeps a token for this address. After logging out, a new link lets it in again: run{" "}
+            <code>holdfast serve --link</code>.
           </p>
           <button type="button" onClick={logOut}>
             Log out

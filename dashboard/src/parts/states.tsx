@@ -2,6 +2,7 @@
 import type { UseQueryResult } from "@tanstack/react-query";
 import type { ReactNode } from "react";
 import { ApiError } from "../api/client";
+import { linkRefusal } from "../api/token";
 import { MissingPart } from "../lib/part";
 
 export function Loading({ what }: { what: string }) {
@@ -54,15 +55,26 @@ export function Faults({ error }: { error: ApiError | null }) {
 }
 
 function NotLetIn() {
+  const refusal = linkRefusal();
   return (
     <div className="state state-failed" role="alert">
       <p className="state-title">This browser is not authorised yet.</p>
-      <p>
-        Open the link that <code>holdfast serve</code> printed in its terminal. This browser stores the token
-        for this address.
-      </p>
+      {refusal ? (
+        <p>
+          {sentence(refusal.message)} {sentence(refusal.hint)}
+        </p>
+      ) : (
+        <p>
+          Open the link that <code>holdfast serve</code> printed in its terminal. A link works once; for
+          another one run <code>holdfast serve --link</code>.
+        </p>
+      )}
     </div>
   );
+}
+
+function sentence(text: string): string {
+  return text && `${text[0]?.toUpperCase()}${text.slice(1)}${text.endsWith(".") ? "" : "."}`;
 }
 
 /** The answer to one question, or the state it is in. What is shown stays while it is asked again. */

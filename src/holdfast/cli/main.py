@@ -57,6 +57,7 @@ COMMANDS = {
     "stats": "Summarise the recorded actions by type and tool, with the time to exhaustion.",
     "status": "Show the status of the work in this folder.",
     "threads": "List the open pieces of work in this folder.",
+    "token": "Give others limited access to the server, and take it back.",
     "trust": "Inspect a .holdfast folder from elsewhere, and trust it.",
     "tx": "Show which files sessions changed, and undo the changes.",
     "uninstall": "Remove Holdfast from a coding agent.",
@@ -76,7 +77,7 @@ _SHARED = {
     **dict.fromkeys(("install", "uninstall"), "install"),
     **dict.fromkeys(("list", "stats", "status", "threads", "usage", "watch"), "status"),
     **dict.fromkeys(("note", "quiet", "remind"), "quiet"),
-    **dict.fromkeys(("serve", "worker"), "serve"),
+    **dict.fromkeys(("serve", "token", "worker"), "serve"),
     "rewind": "tx",
 }
 """Small commands that stand in one module; there each is called NAME_command."""

@@ -1,17 +1,26 @@
-"""`serve` and `worker`: processes that go on until they are told to stop."""
+"""`serve` and `worker`, which go on until they are told to stop; `token`: who else may use the server."""
 
 from __future__ import annotations
 
 import json
 import signal
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import click
 
+from holdfast.base.clock import iso, system_clock
 from holdfast.base.errors import require_installed
 from holdfast.cli import common
 from holdfast.cli.running import answering
+from holdfast.project.server_token import (
+    SCOPES,
+    ScopedToken,
+    create_scoped_token,
+    revoke_scoped_token,
+    scoped_tokens,
+)
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -38,20 +47,25 @@ _NOT_BUILT = "not included in this build; in a clone, run `make dashboard`"
 )
 @click.option("--public-url", metavar="URL", help="Where browsers reach it, behind a TLS proxy.")
 @click.option("--no-worker", is_flag=True, help="Do not start a worker.")
+@click.option("--link", "new_link", is_flag=True, help="Print a new link of the running server, and exit.")
 @common.json_option
-def serve_command(no_worker: bool, as_json: bool, **options: Any) -> None:
+def serve_command(no_worker: bool, new_link: bool, as_json: bool, **options: Any) -> None:
     """Serve the dashboard and the API for this database.
 
-    Only this machine can reach it, and only with the token in the printed link. The browser stores
-    the token for this address. Ctrl-C stops the server; running workflows continue in workers.
+    Only this machine can reach it. The printed link lets one browser in, once, within 15 minutes;
+    `--link` prints another one. Ctrl-C stops the server; running workflows continue in workers.
 
     \b
     Examples:
       holdfast serve
       holdfast serve --port 9000
+      holdfast serve --port 9000 --link
       holdfast serve --host 0.0.0.0 --tls-cert cert.pem --tls-key key.pem --allow-host box.example.org
       holdfast serve --public-url https://holdfast.example.org
     """
+    if new_link:
+        _print_new_link(options, as_json)
+        return
     for module in ("fastapi", "uvicorn") if no_worker else ("fastapi", "uvicorn", "dbos"):
         require_installed("the server", module)
     from holdfast.server.app import Options, serve
@@ -65,6 +79,84 @@ def serve_command(no_worker: bool, as_json: bool, **options: Any) -> None:
             click.echo(f"Dashboard: {dashboard}\nAPI:       {address.url}/api\nPress Ctrl-C to stop.")
 
     serve(common.settings(), Options(**options, starts_workers=not no_worker), announce)
+
+
+def _print_new_link(options: dict[str, Any], as_json: bool) -> None:
+    from holdfast.client.service import connection_for
+
+    current = common.settings()
+    scheme = "https" if options["tls_cert"] else "http"
+    host = f"[{options['host']}]" if ":" in options["host"] else options["host"]
+    url = current.server or f"{scheme}://{host}:{options['port']}"
+    connection = connection_for(replace(current, server=url))
+    try:
+        found = connection.post("links")
+    finally:
+        connection.close()
+    common.tell(as_json, found, f"Dashboard: {found['link']}")
+
+
+# ── token ─────────────────────────────────────────────────────────────────────────────────────────
+
+
+@click.group("token")
+def token_command() -> None:
+    """Give others limited access to the server, and take it back.
+
+    The owner's own token is not among these.
+
+    \b
+    Examples:
+      holdfast token create ci --scope read --expires 7d
+      holdfast token list
+      holdfast token revoke ci
+    """
+
+
+@token_command.command("create")
+@click.argument("name")
+@click.option("--scope", type=click.Choice(SCOPES), default="read", show_default=True,
+              help="read: see everything, change nothing; write: all that the API can do.")  # fmt: skip
+@click.option("--expires", default="30d", show_default=True, metavar="TIME", help="30m, 12h, 7d or 4w.")
+@common.json_option
+def create_token(name: str, scope: str, expires: str, as_json: bool) -> None:
+    """Create a token and print it, once: only its hash is stored."""
+    token, made = create_scoped_token(common.settings().home, name, scope, expires)
+    document = {"token": token, **_shown(made)}
+    common.tell(
+        as_json,
+        document,
+        token,
+        f"Named {name}, scope {scope}, expires {document['expires']}. It is not shown again.",
+    )
+
+
+@token_command.command("list")
+@common.json_option
+def list_tokens(as_json: bool) -> None:
+    """List tokens by name, without the tokens themselves."""
+    rows = [_shown(one) for one in scoped_tokens(common.settings().home)]
+    lines = [f"{row['name']}  {row['scope']}  {row['state']} until {row['expires']}" for row in rows]
+    common.tell(as_json, rows, *(lines or ["No tokens. Create one with `holdfast token create NAME`."]))
+
+
+@token_command.command("revoke")
+@click.argument("name")
+@common.json_option
+def revoke_token(name: str, as_json: bool) -> None:
+    """End a token at once, in connections that are open as well."""
+    revoke_scoped_token(common.settings().home, name)
+    common.tell(as_json, {"revoked": name}, f"Revoked {name}.")
+
+
+def _shown(token: ScopedToken) -> dict[str, str]:
+    return {
+        "name": token.name,
+        "scope": token.scope,
+        "state": "valid" if token.expires > system_clock() else "expired",
+        "created": iso(token.created),
+        "expires": iso(token.expires),
+    }
 
 
 # ── worker ────────────────────────────────────────────────────────────────────────────────────────

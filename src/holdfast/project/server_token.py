@@ -1,15 +1,29 @@
-"""The one secret of a server: made at its first start, for its owner's eyes only."""
+"""The secret of a server, for its owner's eyes only; and the tokens that its owner gives away."""
 
 from __future__ import annotations
 
 import contextlib
 import hashlib
 import hmac
+import json
+import re
 import secrets
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Any
 
-from holdfast.base.durable import private_folder, storage_errors, sync_folder, write_new
-from holdfast.base.errors import DamagedDataError, InvalidInputError, NotFoundError
+from holdfast.base.clock import Clock, system_clock
+from holdfast.base.durable import (
+    lock_file,
+    private_folder,
+    read_file,
+    replace_file,
+    storage_errors,
+    sync_folder,
+    write_new,
+)
+from holdfast.base.errors import CannotDoError, DamagedDataError, InvalidInputError, NotFoundError
 
 _SHORTEST = 32
 
@@ -67,3 +81,110 @@ def browser_token(token: str, port: int) -> str:
 def same(given: str, expected: str) -> bool:
     """In a time that does not depend on how much of it is right."""
     return hmac.compare_digest(given.encode(errors="replace"), expected.encode())
+
+
+# ── tokens given away ─────────────────────────────────────────────────────────────────────────────
+
+# For programs and people who may do less than the owner. Only hashes are stored: a token is random
+# and long, so that nothing is gained by guessing, and one that is lost cannot be shown again.
+
+SCOPES = ("read", "write")
+_NAME = re.compile(r"[\w.@-]{1,64}")
+_UNITS = {"m": 60, "h": 3_600, "d": 86_400, "w": 604_800}
+_LONGEST_DAYS = 3_650
+
+
+@dataclass(frozen=True)
+class ScopedToken:
+    name: str
+    scope: str
+    digest: str
+    created: float
+    expires: float
+    """Both in seconds since 1970."""
+
+    def __post_init__(self) -> None:
+        read: dict[str, Any] = vars(self)
+        if not all(isinstance(read[name], str) for name in ("name", "scope", "digest")):
+            raise TypeError("names and hashes are texts")
+        if self.scope not in SCOPES:
+            raise ValueError(f"no such scope: {self.scope}")
+        if not all(isinstance(read[name], int | float) for name in ("created", "expires")):
+            raise TypeError("times are numbers")
+
+
+def scoped_tokens_file(home: Path) -> Path:
+    return home / "server-tokens.json"
+
+
+def scoped_tokens(home: Path) -> tuple[ScopedToken, ...]:
+    path = scoped_tokens_file(home)
+    try:
+        document = json.loads(read_file(path))
+        return tuple(ScopedToken(**one) for one in document["tokens"])
+    except FileNotFoundError:
+        return ()
+    except (OSError, ValueError, TypeError, LookupError, RecursionError) as error:
+        raise DamagedDataError(
+            f"{path} cannot be read: {error}",
+            hint="move it away, then create the tokens anew: `holdfast token create NAME`",
+        ) from None
+
+
+def create_scoped_token(
+    home: Path, name: str, scope: str, lifetime: str, *, clock: Clock = system_clock
+) -> tuple[str, ScopedToken]:
+    """The token itself, which nobody can see again, and what is stored of it."""
+    if not _NAME.fullmatch(name):
+        raise InvalidInputError(
+            "a token's name must be 1 to 64 letters, digits or . _ - @", hint="holdfast token create ci"
+        )
+    now = clock()
+    token = secrets.token_urlsafe(32)
+    made = ScopedToken(name, scope, _digest(token), now, now + _seconds(lifetime))
+    private_folder(home)
+    with lock_file(home / "server-tokens.lock"):
+        known = scoped_tokens(home)
+        if any(one.name == name for one in known):
+            raise CannotDoError(
+                f"there is a token named {name} already",
+                hint=f"choose another name, or run `holdfast token revoke {name}` first",
+            )
+        _write(home, (*known, made))
+    return token, made
+
+
+def revoke_scoped_token(home: Path, name: str) -> None:
+    private_folder(home)
+    with lock_file(home / "server-tokens.lock"):
+        known = scoped_tokens(home)
+        kept = [one for one in known if one.name != name]
+        if len(kept) == len(known):
+            raise NotFoundError(f"no such token: {name}", hint="`holdfast token list` shows what exists")
+        _write(home, kept)
+
+
+def matching_token(home: Path, given: str) -> ScopedToken | None:
+    """Read anew each time, so that a revoked token is worth nothing from that moment on."""
+    digest = _digest(given)
+    return next((one for one in scoped_tokens(home) if same(digest, one.digest)), None)
+
+
+def _write(home: Path, tokens: Sequence[ScopedToken]) -> None:
+    path = scoped_tokens_file(home)
+    with storage_errors(f"write {path}"):
+        replace_file(path, json.dumps({"tokens": [asdict(one) for one in tokens]}, indent=1).encode())
+
+
+def _seconds(lifetime: str) -> int:
+    found = re.fullmatch(r"([1-9][0-9]{0,8})([mhdw])", lifetime)
+    seconds = int(found[1]) * _UNITS[found[2]] if found else 0
+    if not 0 < seconds <= _LONGEST_DAYS * _UNITS["d"]:
+        raise InvalidInputError(
+            f"invalid --expires {lifetime}", hint="give it as 30m, 12h, 7d or 4w, at most 3650d"
+        )
+    return seconds
+
+
+def _digest(token: str) -> str:
+    return hashlib.sha256(token.encode(errors="replace")).hexdigest()

@@ -30,7 +30,7 @@ from holdfast.base.errors import CannotDoError, HeldElsewhereError, HoldfastErro
 from holdfast.project.server_token import made_token
 from holdfast.project.settings import Settings
 from holdfast.server.app_state import AppState, Workers
-from holdfast.server.auth import LOOPBACK_NAMES, Auth, Credentials, is_loopback
+from holdfast.server.auth import LOOPBACK_NAMES, Auth, Credentials, OneTimeCodes, is_loopback
 from holdfast.server.feed import EventFeed
 from holdfast.server.models import PROBLEM, SocketMessage, install_error_handlers
 from holdfast.server.routes import (
@@ -50,7 +50,7 @@ from holdfast.workflows.service import OrchestratorService
 
 _ABOUT = """Workflows, snapshots and events of Holdfast.
 
-Every call needs the token: `Authorization: Bearer …`. Cookies are not read.
+Every call but `/api/login` needs a token: `Authorization: Bearer …`. Cookies are not read.
 Every error is a problem (RFC 9457) of the shape `ErrorResponse`.
 `/ws/events?since=N` is a WebSocket. It sends `SocketMessage`s: first the events numbered above N,
 then live events.
@@ -156,7 +156,10 @@ def create_app(
 
     pages = _application()
     pages.include_router(dashboard_router(files))
-    return Auth(create_api(lifespan), pages, door)
+    api = create_api(lifespan)
+    codes = api.state.codes = OneTimeCodes()
+    api.state.door = door
+    return Auth(api, pages, door, settings.home, codes)
 
 
 def create_api(lifespan: Lifespan[FastAPI] | None = None) -> FastAPI:
@@ -226,15 +229,10 @@ class Options:
 
 @dataclass(frozen=True)
 class Address:
-    """Where it can be reached, and the link that lets a browser in."""
+    """Where it can be reached, and the link that lets one browser in."""
 
     url: str
-    browser_token: str
-
-    @property
-    def link(self) -> str:
-        """What follows the `#` stays in the browser: it is in no request, log or Referer."""
-        return f"{self.url}/#token={self.browser_token}"
+    link: str
 
 
 def serve(settings: Settings, options: Options, announce: Callable[[Address], None]) -> None:
@@ -245,8 +243,9 @@ def serve(settings: Settings, options: Options, announce: Callable[[Address], No
     port = listener.getsockname()[1]
     door = _door(options, token, port)
     name = f"[{options.host}]" if ":" in options.host else options.host
-    address = Address(door.public_origin or f"{door.scheme}://{name}:{port}", door.browser_token)
+    url = door.public_origin or f"{door.scheme}://{name}:{port}"
     app = create_app(settings, door, starts_workers=options.starts_workers)
+    address = Address(url, door.link(url, app.codes.new()[0]))
     config = uvicorn.Config(
         app,
         http=HttpConnection,

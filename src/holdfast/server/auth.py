@@ -14,19 +14,34 @@ from __future__ import annotations
 import ipaddress
 import json
 import re
+import secrets
+import threading
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from urllib.parse import urlsplit
 
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
+from starlette.websockets import WebSocketDisconnect
 
-from holdfast.project.server_token import browser_token, same
+from holdfast.base.clock import Clock, system_clock
+from holdfast.base.errors import DamagedDataError
+from holdfast.project.server_token import browser_token, matching_token, same
 from holdfast.server.models import RefusedError, refusal
 
 MOST_BODY_BYTES = 16 << 20
 """As much as the largest plan."""
 MOST_JSON_DEPTH = 64
+
+_MOST_LOGIN_BYTES = 4 << 10
+"""The one call that needs no token: anybody can make it."""
+LOGIN_PATH = "/api/login"
+LINKS_PATH = "/api/links"
+LINK_SECONDS = 15 * 60
+NEW_LINK = "run `holdfast serve --link` where the server runs, and open the link it prints"
+TOKEN_ENDED = 4001
+"""Closes a WebSocket whose token was revoked or has expired."""
 
 LOOPBACK_NAMES = frozenset({"localhost", "127.0.0.1", "::1"})
 
@@ -69,9 +84,56 @@ class Credentials:
     def browser_token(self) -> str:
         return browser_token(self.token, self.port)
 
+    def link(self, origin: str, code: str) -> str:
+        """What follows the `#` stays in the browser: it is in no request line, log or Referer."""
+        return f"{self.public_origin or origin}/#code={code}"
+
     def knows(self, host: str) -> bool:
         name = _name_of(host)
         return name in self.names or (self.any_address and _is_address(name))
+
+
+class OneTimeCodes:
+    """Of the links: each lets one browser in, once, for a while. In memory: a restart ends them."""
+
+    def __init__(self, clock: Clock = system_clock) -> None:
+        self.clock = clock
+        self._lock = threading.Lock()
+        self._expiries: dict[str, float] = {}
+        self._used: dict[str, float] = {}
+
+    def new(self) -> tuple[str, float]:
+        """A code, and when it expires."""
+        code = secrets.token_urlsafe(32)
+        with self._lock:
+            now = self.clock()
+            for codes in (self._expiries, self._used):
+                for old in [one for one, end in codes.items() if end <= now]:
+                    del codes[old]
+            self._expiries[code] = expires = now + LINK_SECONDS
+        return code, expires
+
+    def use(self, code: str) -> None:
+        """Of several at once one succeeds."""
+        with self._lock:
+            expires = self._expiries.pop(code, None)
+            if expires is not None:
+                self._used[code] = expires
+            was_used = expires is None and code in self._used
+        if was_used:
+            raise RefusedError(410, "link_used", "this link was already used; it works once", NEW_LINK)
+        if expires is None or expires <= self.clock():
+            raise RefusedError(
+                410, "link_expired", "this link has expired or is not of this server", NEW_LINK
+            )
+
+
+@dataclass(frozen=True)
+class Access:
+    """What the token of a request allows."""
+
+    may_write: bool
+    is_owner: bool = False
 
 
 @dataclass
@@ -80,6 +142,9 @@ class Auth:
     pages: ASGIApp
     """The dashboard's files: they hold nothing private, so that a browser can show how to get in."""
     door: Credentials
+    home: Path
+    """Where the tokens are that the owner gave away."""
+    codes: OneTimeCodes
     _tokens: tuple[str, str] = field(init=False)
 
     def __post_init__(self) -> None:
@@ -93,15 +158,19 @@ class Auth:
         send = _with_headers(is_private, send)
         try:
             headers = Headers(scope=scope)
-            self._check(scope, headers)
+            access = self._check(scope, headers)
             if scope["type"] == "http":
-                receive = await _small_body(headers, receive)
+                most = MOST_BODY_BYTES if access else _MOST_LOGIN_BYTES
+                receive = await _small_body(headers, receive, most)
+            elif access and not access.is_owner:
+                send = self._while_valid(_given_token(scope, headers), send)
         except RefusedError as error:
             await _refuse(error, scope, receive, send)
             return
         await (self.api if is_private else self.pages)(scope, receive, send)
 
-    def _check(self, scope: Scope, headers: Headers) -> None:
+    def _check(self, scope: Scope, headers: Headers) -> Access | None:
+        """None for what is open to all: the dashboard's files, and the exchange of a link's code."""
         host = headers.get("host", "")
         if len(headers.getlist("host")) != 1 or not self.door.knows(host):
             raise RefusedError(
@@ -111,15 +180,14 @@ class Auth:
                 "use the address that `holdfast serve` printed, or start it with --allow-host NAME",
             )
         if not _is_private(scope["path"]) and scope["type"] == "http":
-            return
+            return None
         self._check_origin(headers, host)
-        if not self._may_pass(_given_token(scope, headers)):
-            raise RefusedError(
-                401,
-                "unauthorised",
-                "the token is missing or wrong",
-                "open the link that `holdfast serve` printed, or send `Authorization: Bearer TOKEN`",
-            )
+        if scope["type"] == "http" and (scope["method"], scope["path"]) == ("POST", LOGIN_PATH):
+            return None
+        access = self._access(_given_token(scope, headers))
+        if scope["type"] == "http":
+            _check_allowed(access, scope["method"], scope["path"])
+        return access
 
     def _check_origin(self, headers: Headers, host: str) -> None:
         origin = headers.get("origin")
@@ -129,8 +197,61 @@ class Auth:
         if headers.get("sec-fetch-site", "same-origin") not in ("same-origin", "none"):
             raise _foreign()
 
-    def _may_pass(self, given: str) -> bool:
-        return any(same(given, token) for token in self._tokens)
+    def _access(self, given: str) -> Access:
+        if any(same(given, token) for token in self._tokens):
+            return Access(may_write=True, is_owner=True)
+        try:
+            found = matching_token(self.home, given) if given else None
+        except DamagedDataError as error:
+            raise RefusedError(401, "unauthorised", error.message, error.hint) from None
+        if found is None:
+            raise RefusedError(
+                401,
+                "unauthorised",
+                "the token is missing or wrong",
+                "open the link that `holdfast serve` printed (`holdfast serve --link` prints a new one), "
+                "or send `Authorization: Bearer TOKEN`",
+            )
+        if found.expires <= self.codes.clock():
+            raise RefusedError(
+                401,
+                "unauthorised",
+                f"the token {found.name} has expired",
+                f"run `holdfast token revoke {found.name}`, then `holdfast token create {found.name}`",
+            )
+        return Access(may_write=found.scope == "write")
+
+    def _while_valid(self, given: str, send: Send) -> Send:
+        """A WebSocket stays open for days: its token is looked at again before each message."""
+
+        async def sending(message: Message) -> None:
+            if message["type"] == "websocket.send":
+                try:
+                    self._access(given)
+                except RefusedError as error:
+                    reason = error.detail.message[:100]
+                    await send({"type": "websocket.close", "code": TOKEN_ENDED, "reason": reason})
+                    raise WebSocketDisconnect(TOKEN_ENDED, reason) from None
+            await send(message)
+
+        return sending
+
+
+def _check_allowed(access: Access, method: str, path: str) -> None:
+    if method not in ("GET", "HEAD") and not access.may_write:
+        raise RefusedError(
+            403,
+            "read_only",
+            "this token may only read",
+            "use a token made with `holdfast token create NAME --scope write`",
+        )
+    if path == LINKS_PATH and not access.is_owner:
+        raise RefusedError(
+            403,
+            "owner_only",
+            "a link gives the rights of the owner; this token has fewer",
+            NEW_LINK,
+        )
 
 
 def is_loopback(host: str) -> bool:
@@ -199,14 +320,14 @@ def _with_headers(is_private: bool, send: Send) -> Send:
 # --- bodies
 
 
-async def _small_body(headers: Headers, receive: Receive) -> Receive:
+async def _small_body(headers: Headers, receive: Receive, most: int) -> Receive:
     """The body read whole, where it is small enough; handed on as one message."""
     announced = headers.get("content-length")
-    if announced is not None and (not announced.isdecimal() or int(announced) > MOST_BODY_BYTES):
-        raise _too_large()
+    if announced is not None and (not announced.isdecimal() or int(announced) > most):
+        raise _too_large(most)
     if announced in (None, "0") and "transfer-encoding" not in headers:
         return receive
-    body = await _read(receive)
+    body = await _read(receive, most)
     if body:
         _check_json(headers.get("content-type", ""), body)
     messages: list[Message] = [{"type": "http.request", "body": body, "more_body": False}]
@@ -217,23 +338,26 @@ async def _small_body(headers: Headers, receive: Receive) -> Receive:
     return again
 
 
-async def _read(receive: Receive) -> bytes:
+async def _read(receive: Receive, most: int) -> bytes:
     pieces: list[bytes] = []
     size = 0
     while True:
         message = await receive()
         if message["type"] != "http.request":
-            raise RefusedError(400, "bad_request", "the request was aborted")
+            raise RefusedError(400, "bad_request", "the request was aborted", "send it again")
         pieces.append(message.get("body", b""))
         size += len(pieces[-1])
-        if size > MOST_BODY_BYTES:
-            raise _too_large()
+        if size > most:
+            raise _too_large(most)
         if not message.get("more_body"):
             return b"".join(pieces)
 
 
-def _too_large() -> RefusedError:
-    return RefusedError(413, "too_large", f"the body must not exceed {MOST_BODY_BYTES >> 20} MB")
+def _too_large(most: int) -> RefusedError:
+    told = f"{most >> 20} MB" if most >> 20 else f"{most >> 10} kB"
+    return RefusedError(
+        413, "too_large", f"the body must not exceed {told}", "send less; see /api/openapi.json"
+    )
 
 
 def _check_json(content_type: str, body: bytes) -> None:
@@ -243,10 +367,13 @@ def _check_json(content_type: str, body: bytes) -> None:
         )
     if body.count(b"[") + body.count(b"{") > MOST_JSON_DEPTH and _depth(body) > MOST_JSON_DEPTH:
         raise RefusedError(
-            422, "invalid_input", f"JSON must not be nested more than {MOST_JSON_DEPTH} levels deep"
+            422,
+            "invalid_input",
+            f"JSON must not be nested more than {MOST_JSON_DEPTH} levels deep",
+            "see /api/openapi.json",
         )
     if _SURROGATE in body.lower() and _has_half_a_character(body):
-        raise RefusedError(422, "invalid_input", "the body contains a lone surrogate")
+        raise RefusedError(422, "invalid_input", "the body contains a lone surrogate", "send valid Unicode")
 
 
 _SURROGATE = b"\\ud"

@@ -171,7 +171,20 @@ class ApproveTask(Body):
     task_id: str | None = Field(default=None, description="Fail unless this is the task that is waiting")
 
 
+class UseLink(Body):
+    code: str = Field(max_length=200, description="What follows `#code=` in the link")
+
+
 # --- answers
+
+
+class BrowserToken(Value):
+    token: str = Field(description="Send it as `Authorization: Bearer TOKEN`; it opens this port only")
+
+
+class NewLink(Value):
+    link: str = Field(description="Lets one browser in, once")
+    expires_at: AwareDatetime
 
 
 class ActionResponse(Value):
@@ -766,10 +779,11 @@ class RefusedError(Exception):
 _OWN = {
     400: "the request is malformed, or its body is not JSON",
     401: "missing or wrong token",
-    403: "the Host or Origin is not allowed",
+    403: "the Host or Origin is not allowed, or the token does not allow this",
     404: "not found",
     405: "method not allowed",
     409: "conflict: not possible in the current state, or held by another process",
+    410: "the link was used or has expired",
     413: "the body is too large",
     415: "the body is not JSON",
     422: "the request is invalid; `faults` says where",

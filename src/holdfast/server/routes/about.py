@@ -9,14 +9,51 @@ from fastapi import APIRouter, Request
 from starlette.responses import FileResponse, HTMLResponse, Response
 
 from holdfast import __version__
+from holdfast.base.clock import to_datetime
 from holdfast.base.errors import NotFoundError
 from holdfast.model.git import encode_path
 from holdfast.server.app_state import AtDesk
-from holdfast.server.models import Health, ProjectList, ProjectStats, SettingsView, WorkflowStats, documented
+from holdfast.server.auth import LINKS_PATH, LOGIN_PATH, Credentials, OneTimeCodes
+from holdfast.server.models import (
+    WITH_BODY,
+    BrowserToken,
+    Health,
+    NewLink,
+    ProjectList,
+    ProjectStats,
+    SettingsView,
+    UseLink,
+    WorkflowStats,
+    documented,
+)
 from holdfast.sessions.standing import journal_stats
 from holdfast.workflows.experience import Experience, pauses_by_trigger
 
 router = APIRouter(prefix="/api", tags=["about"])
+
+
+@router.post(
+    LOGIN_PATH.removeprefix("/api"),
+    responses=documented(410, *WITH_BODY),
+    openapi_extra={"security": []},
+)
+def use_link(body: UseLink, request: Request) -> BrowserToken:
+    """Exchange a link's code for the browser's token. Needs no token; works once."""
+    codes: OneTimeCodes = request.app.state.codes
+    door: Credentials = request.app.state.door
+    codes.use(body.code)
+    return BrowserToken(token=door.browser_token)
+
+
+@router.post(LINKS_PATH.removeprefix("/api"), status_code=201, responses=documented())
+def create_link(request: Request) -> NewLink:
+    """A new link for another browser. Only with the owner's token."""
+    codes: OneTimeCodes = request.app.state.codes
+    door: Credentials = request.app.state.door
+    code, expires = codes.new()
+    return NewLink(
+        link=door.link(f"{door.scheme}://{request.headers['host']}", code), expires_at=to_datetime(expires)
+    )
 
 
 @router.get("/health", responses=documented())
