@@ -87,6 +87,11 @@ class Server:
         """A new one each time: a link lets one browser in."""
         return self.ask("/api/links", {})["link"]
 
+    def let_in(self, page: Page) -> None:
+        """Open a link; the page is drawn once its code is exchanged, which who leaves earlier ends."""
+        page.goto(self.link)
+        page.locator("#root > *").first.wait_for(state="attached")
+
     def kill(self) -> None:
         self._end(signal.SIGKILL)
 

@@ -47,7 +47,7 @@ def open_page(browser: Browser, complaints: Complaints) -> Iterator[Callable[...
         page = context.new_page()
         complaints.watch(page)
         if server.url not in let_in:
-            page.goto(server.link)
+            server.let_in(page)
             let_in.add(server.url)
         if path != "/" or page.url != f"{server.url}/":
             page.goto(f"{server.url}{path}")

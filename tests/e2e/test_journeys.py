@@ -332,6 +332,7 @@ def test_go_to_anything_by_a_few_letters(served: Server, open_page: Open) -> Non
         (snapshot_of["session_id"], "Snapshot", "Snapshot of session 1"),
         ("agent ses", "Page", "Agent sessions"),
     ):
+        expect(page.get_by_role("button", name="Go to")).to_be_visible()  # drawn: it hears keys
         page.keyboard.press("Control+k")
         page.get_by_role("combobox", name="Go to").fill(letters)
         expect(page.get_by_role("option").first).to_contain_text(kind)

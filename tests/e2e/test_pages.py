@@ -144,7 +144,7 @@ def tab(request: pytest.FixtureRequest, sample: Sample, browser: Browser) -> Ite
     ) as context:
         context.set_default_timeout(PATIENCE)
         page = context.new_page()
-        page.goto(sample.server.link)
+        sample.server.let_in(page)
         yield look, page
 
 
@@ -183,7 +183,7 @@ def test_graph_has_a_map(sample: Sample, browser: Browser, complaints: Complaint
     with browser.new_context(viewport={"width": 1280, "height": 860}) as context:
         page = context.new_page()
         complaints.watch(page)
-        page.goto(sample.server.link)
+        sample.server.let_in(page)
         page.goto(f"{sample.server.url}/workflows/{sample.running}")
         graph_map = page.get_by_role("img", name="All tasks")
         expect(graph_map).to_be_visible(timeout=PATIENCE)
@@ -231,7 +231,7 @@ def test_a_part_that_did_not_arrive_is_loaded_again(
         context.set_default_timeout(PATIENCE)
         page = context.new_page()
         complaints.watch(page)
-        page.goto(sample.server.link)
+        sample.server.let_in(page)
         for part, link, shown in (("ServerPage", "Server", "h1"), ("TaskGraph", "health", ".graph")):
             page.route(f"**/assets/{part}-*", lambda route: route.abort())
             page.get_by_role("link", name=link).first.click()
