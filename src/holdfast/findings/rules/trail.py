@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, cast
 
@@ -294,12 +294,26 @@ _STATES_SOMETHING = re.compile(
 )
 """In a question: it may be a rule or a decision that is put as one."""
 _POINT = re.compile(r"^[ \t]*[-*•+][ \t]|(?:^|\s)\d{1,2}[.)]\s", re.MULTILINE)
+_QUOTED = r"'[^'\n]*'|\"[^\"$`\\\n]*\""
+"""Nothing in it is run by the shell."""
+_WORD = rf"(?:[\w./:=+%@,~^*?\[\]{{}}-]|{_QUOTED})+"
 _ONLY_LOOKS = re.compile(
-    r"(?:date|cal|uptime|whoami|hostname|uname|pwd|ls|cat|head|tail|wc|echo|which|file|stat|du|df|tree|grep|rg"
-    r"|git (?:blame|diff|log|ls-files|rev-parse|show|status)"
-    r"|(?:[\w./-]*python[\d.]*(?: -P)? -m )?[\w./-]*holdfast (?:status|context|threads|history|list|sessions"
-    r"|usage|stats|doctor|events|logs|snapshot (?:list|show)|tx (?:list|show|diff)))"
-    r"(?:[ \t]+(?!--output|--fix|--done)[\w./:=+%@,'\"-]+)*"
+    rf"""(?:
+    (?:cal|uptime|whoami|hostname|uname|pwd|cd|ls|cat|head|tail|wc|echo|which|file|stat|du|df|grep|rg|jq
+        |git[ ](?:blame|diff|log|ls-files|rev-parse|show|status)
+        |(?:[\w./-]*python[\d.]*(?:[ ]-P)?[ ]-m[ ])?[\w./-]*holdfast[ ](?:status|context|threads|history|list
+            |sessions|usage|stats|doctor|events|logs|snapshot[ ](?:list|show)|tx[ ](?:list|show|diff)))
+        (?:[ \t]+(?!['"-]*-['"]*(?:output|fix|done|pre)){_WORD})*
+    |(?:sort|tree)(?:[ \t]+(?!['"-]*-['"]*(?:\w*o|compress)){_WORD})*
+    |date(?:[ \t]+(?!['"-]*-['"]*s){_WORD})*
+    |find(?:[ \t]+(?!['"]?-(?:delete|exec|ok|fprint|fls)){_WORD})*
+    |sed[ ]-n[ ](['"]?)\d+(?:,(?:\d+|\$))?p\1(?:[ \t]+(?!['"]?-){_WORD})*
+    |uniq(?:[ ]-[cdiu]+)*
+    |git[ ]branch(?:[ ](?:-[avr]+|--list|--all|--show-current))*
+    |git[ ]remote(?:[ ]-v)?
+    |[\w./-]+[ ]--version
+    )""",
+    re.VERBOSE,
 )
 _READS_THE_WEB = frozenset(("webfetch", "websearch", "web_fetch", "web_search", "google_web_search"))
 
@@ -320,7 +334,7 @@ def did_work(found: Gathered, messages: Sequence[Message]) -> bool:
 _FEW_LOOKS = 4
 _LOOKING = ("said", "thought", "user", "read", "search", "shell")
 _LOOKS_AT_ERRORS = re.compile(r"[ \t]+2>(?:/dev/null|&1)")
-_THEN = re.compile(r"[ \t]*(?:&&|\|\||[;|\n])[ \t\n]*")
+_QUOTED_OR_THEN = re.compile(rf"{_QUOTED}|(?P<then>[ \t]*(?:&&|\|\||[;|\n])[ \t\n]*)")
 
 
 def only_looked(found: Gathered) -> bool:
@@ -355,7 +369,17 @@ def _looks(step: Happening) -> bool:
 
 def only_shows(command: str) -> bool:
     """Each part of it; a part of a quotation is none that is known."""
-    return all(map(_ONLY_LOOKS.fullmatch, _THEN.split(_LOOKS_AT_ERRORS.sub("", command.strip()))))
+    return all(map(_ONLY_LOOKS.fullmatch, _parts(_LOOKS_AT_ERRORS.sub("", command.strip()))))
+
+
+def _parts(command: str) -> Iterator[str]:
+    """What stands between the operators that are in no quotes."""
+    begin = 0
+    for found in _QUOTED_OR_THEN.finditer(command):
+        if found["then"]:
+            yield command[begin : found.start()]
+            begin = found.end()
+    yield command[begin:]
 
 
 def _left_something(found: Gathered) -> bool:
