@@ -18,10 +18,12 @@ from holdfast.base.errors import (
     IllegalTransitionError,
     InvalidInputError,
     NotFoundError,
+    StorageError,
 )
 from holdfast.base.process import ProcessIdentity
 from holdfast.testing import FixedClock
 from holdfast.undo import git as git_module
+from holdfast.undo import state as state_module
 from holdfast.undo import work as work_module
 from holdfast.undo.git import UsersGit
 from holdfast.undo.ledger import from_document
@@ -584,3 +586,46 @@ def test_an_index_that_git_replaces_meanwhile_is_read_as_it_was(
     assert (during.index, during.odd) == (before.index, before.odd)
     assert before.odd[b"b"] is None
     assert all(one for path, one in before.odd.items() if path != b"b")
+
+
+@pytest.mark.parametrize("when", ["opening", "at work"])
+def test_a_full_disk_is_no_damage(
+    project: Path, clock: FixedClock, monkeypatch: pytest.MonkeyPatch, when: str
+) -> None:
+    """`max_page_count`: SQLite refuses as it does on a full disk."""
+    database = project / ".holdfast" / "sidecar" / "holdfast-state.db"
+    with SideCar(project, clock=clock) as sidecar:
+        sidecar.begin("s1", transaction_id="tx")
+    (project / "a").write_text("x\n")
+    opened = state_module._opened
+
+    def full(path: Path) -> sqlite3.Connection:
+        connection = opened(path)
+        connection.execute("PRAGMA max_page_count = 1")
+        if when == "opening":
+            try:
+                connection.executescript(
+                    "CREATE TABLE filling (x); INSERT INTO filling VALUES (zeroblob(99999));"
+                )
+            finally:
+                connection.close()
+        return connection
+
+    def begin_many(sidecar: SideCar) -> None:
+        for number in range(200):
+            sidecar.begin("s1", transaction_id=f"more-{number}-padded-to-fill-a-page-sooner")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(state_module, "_opened", full)
+        with (
+            SideCar(project, clock=clock) as sidecar,
+            pytest.raises(StorageError, match="no space left") as told,
+        ):
+            begin_many(sidecar)
+    assert "free space" in (told.value.hint or "")
+    assert ("nothing was changed" in told.value.message) == (when == "opening")
+    assert [path.name for path in database.parent.glob("*state.db*damaged*")] == []
+    with SideCar(project, clock=clock) as sidecar:
+        sidecar.watch("tx")
+        (project / "a").write_text("y\n")
+        assert changed(sidecar, "tx").changes

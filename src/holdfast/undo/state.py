@@ -17,7 +17,7 @@ from typing import Annotated, Any, Literal, NamedTuple
 from pydantic import AwareDatetime, Field, ValidationError
 
 from holdfast.base.durable import NO_FOLLOW, is_held, opened, set_aside
-from holdfast.base.errors import DamagedDataError, NewerSchemaError
+from holdfast.base.errors import DamagedDataError, NewerSchemaError, StorageError
 from holdfast.base.process import ProcessIdentity, is_alive
 from holdfast.model.base import Schema, Value, explain
 from holdfast.project.formats import ending_mark
@@ -259,6 +259,19 @@ class Watch:
         return WHOLE_TREE in self.paths
 
 
+_REFUSALS = (sqlite3.SQLITE_IOERR, sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY)
+
+
+def refused_by_the_disk(error: sqlite3.DatabaseError, so_far: str = "") -> StorageError | None:
+    """A disk that is full, or cannot be written, says nothing against what is in the database."""
+    code = getattr(error, "sqlite_errorcode", 0)
+    if code & 0xFF == sqlite3.SQLITE_FULL:
+        return StorageError(f"no space left for the database of the side-car{so_far}")
+    if code & 0xFF in _REFUSALS and code != sqlite3.SQLITE_IOERR_SHORT_READ:  # the file was cut
+        return StorageError(f"could not use the database of the side-car: {error}{so_far}")
+    return None
+
+
 class State:
     def __init__(self, path: Path, unsynced: Callable[[], dict[str, bytes]], *, now: float) -> None:
         self._folder = path.parent
@@ -266,6 +279,8 @@ class State:
         try:
             self._database = _opened(path)
         except sqlite3.DatabaseError as error:
+            if refusal := refused_by_the_disk(error, "; nothing was changed"):
+                raise refusal from error
             kept = set_aside(path, now)
             log.warning("%s was damaged (%s) and kept as %s", path.name, error, kept.name)
             self._database = _opened(path)
@@ -280,7 +295,8 @@ class State:
                 "INSERT OR REPLACE INTO unsynced VALUES (?, ?)", self._take_unsynced().items()
             )
         except BaseException:
-            self._database.execute("ROLLBACK")
+            if self._database.in_transaction:  # of a full disk SQLite itself rolls back
+                self._database.execute("ROLLBACK")
             raise
         self._database.execute("COMMIT")
 

@@ -40,7 +40,7 @@ from holdfast.undo.git import run_git
 from holdfast.undo.ledger import Cache, CarriedTransaction, Transaction, to_document
 from holdfast.undo.objects import Repository
 from holdfast.undo.plan import Hunk, hunks_of, without_hunks
-from holdfast.undo.state import WHOLE_TREE, LedgerEntry, PathChange, State
+from holdfast.undo.state import WHOLE_TREE, LedgerEntry, PathChange, State, refused_by_the_disk
 from holdfast.undo.tree_cache import TreeCache
 from holdfast.undo.work import FilesBySession, UndoLimits, UndoOutcome, UndoWork, no_named_files
 from holdfast.undo.worktree import Worktree, blob_id, checked_path
@@ -583,6 +583,8 @@ class SideCar:
     def _damaged(self, error: sqlite3.DatabaseError) -> Exception:
         """What was seen of files is looked at anew the next time; the record of changes lies elsewhere."""
         path = self.folder / "holdfast-state.db"
+        if refusal := refused_by_the_disk(error):
+            return refusal
         if isinstance(error, sqlite3.OperationalError) or self._state is None:
             return error
         self._state.close()
