@@ -351,7 +351,7 @@ _OF_THE_MOMENT = re.compile(
     r"\b(?:imports?|imported|lint(?:er)?|unused|declared|syntax error|build fails|compiles?|typo)\b",
     re.IGNORECASE,
 )
-"""What is mended a moment later."""
+"""Slips that are fixed a moment later."""
 
 
 # ── what later words replace ──────────────────────────────────────────────────────────────────────
