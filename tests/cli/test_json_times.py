@@ -36,6 +36,7 @@ snapshot diff latest latest | history latest tasks | context latest | snapshot d
 sessions list | handoff --to codex --session claude-1 | note handover words.md
 remind buy milk | quiet status | tx list | tx show first | tx undo first | tx redo first | tx rollback first
 docs audit src | docs plan src | docs improve src --yes | sessions delete --all --force
+token create ci --expires 7d | token list | token revoke ci
 schedules | doctor | prune --dry-run | reindex | trust
 export all.holdfast | import all.holdfast | share push origin | share pull origin
 """
