@@ -137,6 +137,13 @@ def to_message(entry: LedgerEntry) -> str:
     return f"{subject}\n\n{entry.model_dump_json(exclude_defaults=False)}"
 
 
+def _parsed(text: str) -> Any:
+    try:
+        return json.loads(text)
+    except ValueError as error:
+        raise DamagedDataError(f"the database of the side-car is damaged: {error}") from error
+
+
 def from_message(message: str, *, where: str) -> LedgerEntry:
     try:
         document: Any = json.loads(message.partition("\n\n")[2])
@@ -211,7 +218,7 @@ class KnownFile(NamedTuple):
 
     @property
     def state(self) -> FileState:
-        more: dict[str, Any] = json.loads(self.more) if self.more else {}
+        more: dict[str, Any] = _parsed(self.more) if self.more else {}
         return FileState(
             link=self.link == 1,
             folder=self.link == FOLDER_KIND,
@@ -429,7 +436,7 @@ class State:
 
     def note(self, name: str) -> Any:
         row = self._database.execute("SELECT value FROM notes WHERE name = ?", (name,)).fetchone()
-        return json.loads(row[0]) if row else None
+        return _parsed(row[0]) if row else None
 
     def put_note(self, name: str, value: Any) -> None:
         self._put("notes", "name", name, None if value is None else (json.dumps(value),))
