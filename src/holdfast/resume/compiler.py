@@ -17,6 +17,7 @@ from holdfast.model.gathered import Gathered
 from holdfast.model.usage import Carried, Fidelity
 from holdfast.resume import sections
 from holdfast.resume.briefing import Briefing, Statement, Written, edited, without_repeats, write
+from holdfast.resume.file_map import map_of, not_named
 from holdfast.resume.ledger import WorkLedger, ledger_of
 from holdfast.resume.now import now
 from holdfast.resume.rendering import code
@@ -43,7 +44,7 @@ def briefing_of(found: Gathered, room: int, summary: str = "") -> Briefing:
         *sections.decisions(found, room),
         *sections.state(found, ledger, room),
         *sections.half_done(found, ledger, room),
-        *sections.map_of(found, ledger),
+        *map_of(found, ledger),
         *sections.earlier(found, ledger, room),
     )
     return Briefing(_head(found, room), tuple(without_repeats(statements)))
@@ -60,7 +61,7 @@ def _around(words: str, found: Gathered, ledger: WorkLedger, room: int) -> Itera
             *sections.wants(found, ledger, room, outcomes=False),
             *(one for one in sections.state(found, ledger, room) if one.kind not in left_out),
             *islice(edits, 1),
-            *sections.not_named(found, ledger, words),
+            *not_named(found, ledger, words),
         )
     )
 

@@ -1,17 +1,14 @@
-"""What a briefing says after its first lines: the user's words, decisions, state, work at hand, map."""
+"""What a briefing says after its first lines: the user's words, decisions, state, work at hand, errors."""
 
 from __future__ import annotations
 
 import re
-from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 
-from holdfast.base.text import counted, end_of, one_line, same_command, start_of
+from holdfast.base.text import counted, end_of, one_line, start_of
 from holdfast.model.gathered import (
     Choice,
-    CommandUse,
     Failure,
-    FileUse,
     Gathered,
     Happening,
     Insight,
@@ -24,16 +21,8 @@ from holdfast.resume import ledger as facts
 from holdfast.resume.briefing import LUXURY, Statement
 from holdfast.resume.ledger import WorkLedger
 from holdfast.resume.now import goal_room, goes_on, title_of
-from holdfast.resume.rendering import (
-    code,
-    conclusion,
-    condensed,
-    fenced,
-    gist,
-    listed,
-    prose,
-    quoted,
-)
+from holdfast.resume.rendering import code, conclusion, condensed, fenced, gist, listed, prose, quoted
+from holdfast.resume.summary import lasting, what_lasts
 
 # ── what the user wants ───────────────────────────────────────────────────────────────────────────
 
@@ -760,183 +749,8 @@ def _newest_edit(found: Gathered, ledger: WorkLedger, since: int, room: int) -> 
 _DEFINES = re.compile(r"\s*(?:export |async |pub )*(?:func|def|class|type|function|fn) ")
 
 
-# ── map ───────────────────────────────────────────────────────────────────────────────────────────
-
-_FILES_SHOWN = 14
-_READ_SHOWN = 5
-_NAMES = 4
-_ROUTINE = re.compile(
-    r"\b(?:tests?|lint|build|fmt|format|check|typecheck|vet|compile|make|install|start|run)\b"
-)
-_ONE_SPOT = re.compile(
-    r"\b(?:grep|rg|find|sed|awk|cat|ls|head|tail|echo|cd|chmod|mkdir|mv|cp|rm|touch|which|git (?:diff|show"
-    r"|add|log|reset|checkout|status|push|fetch|branch|stash))\b|\b[0-9a-f]{7,40}\b"
-)
-_COMMANDS_SHOWN = 6
-_LONGEST_COMMAND = 160
-_PIPED = re.compile(r"\|\s*(?:head|tail)\b")
-
-
-def map_of(found: Gathered, ledger: WorkLedger) -> Iterator[Statement]:
-    newest = sorted(found.files, key=lambda file: -file.last_index)
-    changed = [file for file in newest if file.edits and ledger.paths.is_inside(file.path)]
-    changed.sort(key=lambda file: -file.last_edit_index)
-    talked = _talked_names(found)
-    plain: list[FileUse] = []
-    common = Counter(one for file in changed for one in file.purposes)
-    everywhere = _replaced_in_many(changed)
-    for (old, new), files in everywhere.items():
-        where = listed((ledger.paths(file.path) for file in files), _FILES_SHOWN)
-        text = f"{f'{code(old)} became ' if old else ''}{code(new)} {'' if old else 'put '}in {where}"
-        yield Statement("map", "files", text, 4, index=files[0].last_index, counts=0)
-    for place, file in enumerate(changed):
-        own = [one for one in file.purposes if common[one] < _FOR_ALL]
-        names = "" if file.deleted else _done_to(file) or _named(talked.get(file.path, [])[:2])
-        full = _changed(file, ledger, names, own, everywhere)
-        if full == ledger.paths(file.path):
-            plain.append(file)
-            continue
-        rank = 4 if place < _FILES_SHOWN else 6
-        short = f"{ledger.paths(file.path)}{names}"
-        yield Statement("map", "files", full, rank, short, file.last_index)
-    if plain:
-        yield _one_line_of("Also changed", plain[:_FILES_SHOWN], ledger, 4)
-    elsewhere = [file for file in newest if file.edits and not ledger.paths.is_inside(file.path)]
-    if elsewhere:
-        yield _one_line_of("Written outside of the repository", elsewhere[:3], ledger, 5)
-    read = [file for file in newest if not file.edits and file.reads and ledger.paths.is_inside(file.path)]
-    read.sort(key=lambda file: -(file.last_index + 12 * min(file.reads, 5)))
-    if read:
-        yield _one_line_of("Read", read[:_READ_SHOWN], ledger, 5)
-    yield from _commands(found, ledger)
-
-
-def not_named(found: Gathered, ledger: WorkLedger, summary: str) -> Iterator[Statement]:
-    """Files that were changed and that a summary does not name."""
-    files = [
-        file
-        for file in found.files
-        if file.edits
-        and not file.deleted
-        and ledger.paths.is_inside(file.path)
-        and file.path.rsplit("/", 1)[-1] not in summary
-    ]
-    if files:
-        yield _one_line_of("Also changed, and not named in the summary", files[-_READ_SHOWN:], ledger, 4)
-
-
-def _one_line_of(lead: str, files: list[FileUse], ledger: WorkLedger, rank: int) -> Statement:
-    paths = "; ".join(ledger.paths(file.path) for file in files)
-    return Statement("map", "files", f"{lead}: {paths}", rank, counts=len(files))
-
-
-def _talked_names(found: Gathered) -> dict[str, list[str]]:
-    talked: dict[str, list[str]] = {}
-    for name in found.names:
-        if name.path and not name.value and name.talked:
-            talked.setdefault(name.path, []).append(name.text.removesuffix("()"))
-    return talked
-
-
-def _done_to(file: FileUse) -> str:
-    """What its edits brought, changed and took away, as far as their own text shows it."""
-    changed = [one for one in file.names if one not in file.added and one not in file.dropped]
-    parts = (("adds", file.added), ("changes", changed), ("removes", file.dropped))
-    told = "; ".join(f"{verb} {_few(names)}" for verb, names in parts if names)
-    return f": {told}" if told else ""
-
-
-def _few(names: Sequence[str]) -> str:
-    more = f" and {len(names) - _NAMES} more" if len(names) > _NAMES else ""
-    return f"{', '.join(map(code, names[:_NAMES]))}{more}"
-
-
-def _replaced_in_many(files: list[FileUse]) -> dict[tuple[str, str], list[FileUse]]:
-    """One line changed alike in several files, as a renaming does."""
-    found: dict[tuple[str, str], list[FileUse]] = {}
-    for file in files:
-        for one in file.replaced:
-            found.setdefault(one, []).append(file)
-    return {one: where for one, where in found.items() if len(where) >= _FOR_ALL}
-
-
-def _changed(
-    file: FileUse,
-    ledger: WorkLedger,
-    names: str,
-    purposes: list[str],
-    told_above: Collection[tuple[str, str]],
-) -> str:
-    deed = " (removed)" if file.deleted else " (new)" if file.created else ""
-    by = f", written by {file.by}" if file.by else ""
-    told = [one for one in purposes if not _PURPOSE_IN_PASSING.search(one)]
-    if names:  # they say what was done; more only where it says more
-        told = [one for one in told if "`" in one][:1]
-    why = "; ".join(_lowered(prose(one, 120)) for one in told[:_PURPOSES])
-    edited = f". Edited to {why}" if why and not file.deleted else ""
-    own = [one for one in file.replaced if one not in told_above and (one[0] or not names)]
-    if not edited and own and not file.deleted:
-        edited = "; ".join(
-            f"{code(old)} became {code(new)}" if old else f"gets {code(new)}" for old, new in own[:_PURPOSES]
-        )
-        edited = f"{'.' if names else ':'} {edited}"
-    return f"{ledger.paths(file.path)}{deed}{by}{names}{edited}"
-
-
-_PURPOSES = 2
-_PURPOSE_IN_PASSING = re.compile(
-    r"^(?:the|an?|this|these|some|both)\b|^\w+ (?:it|them|this|these|that|those|both|all|more)\b"
-    r"|\b(?:unique|properly|directive|same for|step by step)\b"
-    r"|^(?:edit|update|fix|change|modify|refactor|make|do) (?:the )?(?:[\w`()]+ )?"
-    r"(?:function|file|code|edits?|changes?|imports?)?(?: to)?$"
-    r"|^\w+ (?:the )?`?[\w./-]+\.\w{1,4}`?$|\bimports?\b"
-    r"|\b(?:nolint|errcheck|lint(?:er)?|unused|temporar\w+|one by one)\b|\bfor$",
-    re.IGNORECASE,
-)
-_FOR_ALL = 3
-"""What was said of so many files says nothing of one."""
-
-
-def _lowered(words: str) -> str:
-    return f"{words[:1].lower()}{words[1:]}"
-
-
-def _named(names: list[str]) -> str:
-    return f": {', '.join(map(code, names[:_NAMES]))}" if names else ""
-
-
-def _commands(found: Gathered, ledger: WorkLedger) -> Iterator[Statement]:
-    """One for each purpose: of those that differ only in what is done with their output, the newest."""
-    best: dict[str, CommandUse] = {}
-    red = {same_command(run.command) for run in ledger.checks if not run.passed or run.unsure}
-    for use in sorted(found.commands, key=lambda use: use.last_index):
-        if use.last_failed or same_command(use.command) in red:
-            continue
-        if len(use.command) <= _LONGEST_COMMAND and not _ONE_SPOT.search(_PIPED.split(use.command)[0]):
-            bare = same_command(use.command)
-            best.pop(bare, None)
-            best[bare] = use
-    newest = max((use.last_index for use in best.values()), default=0)
-    uses = sorted(best.values(), key=lambda use: -_use_worth(use, newest))
-    if shown := uses[:_COMMANDS_SHOWN]:
-        text = "; ".join(code(use.command, 200) for use in shown)
-        yield Statement(
-            "map", "commands", f"Commands that worked when last run: {text}", 4, counts=len(shown)
-        )
-
-
-def _use_worth(use: CommandUse, newest: int) -> float:
-    worth = use.runs**0.6 * 0.5 ** ((newest - use.last_index) / 200)
-    return worth * (3 if _ROUTINE.search(use.command) else 1) / (1 + len(use.command) / 200)
-
-
 # ── earlier ───────────────────────────────────────────────────────────────────────────────────────
 
-_SECTION = re.compile(r"(?:#+ *)?(?:\*\*)?(?:\d+\. +)?(?:\*\*)?([A-Z][\w ,/&'-]{3,50})(?:\*\*)?:(?:\*\*)?")
-_LONGEST_TITLE = 80
-_OUTDATED = re.compile(
-    r"pending|current work|next step|user messages|files and code|open tasks", re.IGNORECASE
-)
 _SETTLED_SHOWN = 4
 _TELLS_NOTHING = re.compile(
     r"CONFLICT \(|Error Trace:|Exit code|File does not exist|FAIL\b|File has not been read|String to replace"
@@ -952,7 +766,7 @@ def earlier(found: Gathered, ledger: WorkLedger, room: int) -> Iterator[Statemen
             "From the agent's own summary of what came before this record's window (what it "
             "called pending then is left out; what it says may have been overtaken since):"
         )
-        yield Statement("earlier", "earlier summary", f"{lead}\n{fenced(_what_lasts(summary, most))}", 5)
+        yield Statement("earlier", "earlier summary", f"{lead}\n{fenced(what_lasts(summary, most))}", 5)
     still_open = set(ledger.open_errors)
     met = [
         one
@@ -972,57 +786,6 @@ def earlier(found: Gathered, ledger: WorkLedger, room: int) -> Iterator[Statemen
 
 
 _ANOTHER_WAY = ("workaround", "deferred")
-_WHY = re.compile(r"error|fix|problem|decision|insight|finding|learn", re.IGNORECASE)
-_FENCED = re.compile(r"^[ \t]*```.*?^[ \t]*```[ \t]*\n?", re.DOTALL | re.MULTILINE)
-
-
-def _what_lasts(summary: str, most: int) -> str:
-    """What was wanted, and why things are as they are; older words with holes are worse than few."""
-    parts: list[tuple[str, list[str]]] = [("", [])]
-    for line in _FENCED.sub("", summary).split("\n"):
-        title = _SECTION.fullmatch(line.strip()) if len(line) < _LONGEST_TITLE else None
-        if title and not line.startswith((" ", "\t", "-")):
-            parts.append((title[1], []))
-        parts[-1][1].append(line)
-    why = [lines for title, lines in parts if _WHY.search(title)]
-    if not why:
-        return _first_lines(summary.split("\n"), most)
-    wanted = _first_lines(parts[1][1] if len(parts) > 1 else parts[0][1], most // 3)
-    room = most - len(wanted)
-    return "\n".join((wanted, *(_first_lines(lines, room // len(why)) for lines in why))).strip()
-
-
-def _first_lines(lines: list[str], most: int) -> str:
-    """As far as there is room."""
-    kept: list[str] = []
-    left = most
-    for line in lines:
-        left -= len(line) + 1
-        if left < 0:
-            break
-        if line.strip():
-            kept.append(line)
-    while len(kept) > 1 and kept[-1].rstrip("* ").endswith(":"):
-        kept.pop()  # what it leads to does not follow
-    return "\n".join(kept).strip("\n") or condensed("\n".join(lines), most)
-
-
-def lasting(summary: str) -> str:
-    """The parts of a summary that do not go out of date: what was wanted, found out and decided."""
-    kept: list[str] = []
-    outdated = False
-    for line in summary.split("\n"):
-        title = _SECTION.fullmatch(line.strip()) if len(line) < _LONGEST_TITLE else None
-        if title and not line.startswith((" ", "\t", "-")):
-            outdated = bool(_OUTDATED.search(title[1]))
-        if not outdated and not _WAS_OPEN.search(line):
-            kept.append(line)
-    return "\n".join(kept).strip()
-
-
-_WAS_OPEN = re.compile(
-    r"in progress|not yet|haven'?t|still need|pending|remaining|to ?do\b|next step|currently", re.IGNORECASE
-)
 
 
 def _meant_by(failure: Failure, found: Gathered) -> str:

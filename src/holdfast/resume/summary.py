@@ -1,7 +1,7 @@
 """A briefing whose prose is the outgoing agent's own summary, and whose facts are the ledger's.
 
 Each claim of the summary that the ledger can check is checked, and corrected where it stands. What no
-record can confirm is left as the agent's word.
+record can confirm is left as the agent's word. Of an older summary, the parts that last.
 """
 
 from __future__ import annotations
@@ -148,3 +148,63 @@ def told(summary: str, ledger: WorkLedger, room: int) -> Iterator[Statement]:
     if notes := notes_left(summary, _ROOM_FOR_NOTES):
         lead = "From the agent's notes for that summary, what stands in them alone:"
         yield Statement("summary", "notes", f"{lead}\n{fenced(visible(notes))}", 5)
+
+
+# ── what lasts of an older one ────────────────────────────────────────────────────────────────────
+
+_SECTION = re.compile(r"(?:#+ *)?(?:\*\*)?(?:\d+\. +)?(?:\*\*)?([A-Z][\w ,/&'-]{3,50})(?:\*\*)?:(?:\*\*)?")
+_LONGEST_TITLE = 80
+_OUTDATED = re.compile(
+    r"pending|current work|next step|user messages|files and code|open tasks", re.IGNORECASE
+)
+_WHY = re.compile(r"error|fix|problem|decision|insight|finding|learn", re.IGNORECASE)
+_FENCED = re.compile(r"^[ \t]*```.*?^[ \t]*```[ \t]*\n?", re.DOTALL | re.MULTILINE)
+
+
+def what_lasts(summary: str, most: int) -> str:
+    """What was wanted, and why things are as they are; older words with holes are worse than few."""
+    parts: list[tuple[str, list[str]]] = [("", [])]
+    for line in _FENCED.sub("", summary).split("\n"):
+        title = _SECTION.fullmatch(line.strip()) if len(line) < _LONGEST_TITLE else None
+        if title and not line.startswith((" ", "\t", "-")):
+            parts.append((title[1], []))
+        parts[-1][1].append(line)
+    why = [lines for title, lines in parts if _WHY.search(title)]
+    if not why:
+        return _first_lines(summary.split("\n"), most)
+    wanted = _first_lines(parts[1][1] if len(parts) > 1 else parts[0][1], most // 3)
+    room = most - len(wanted)
+    return "\n".join((wanted, *(_first_lines(lines, room // len(why)) for lines in why))).strip()
+
+
+def _first_lines(lines: list[str], most: int) -> str:
+    """As far as there is room."""
+    kept: list[str] = []
+    left = most
+    for line in lines:
+        left -= len(line) + 1
+        if left < 0:
+            break
+        if line.strip():
+            kept.append(line)
+    while len(kept) > 1 and kept[-1].rstrip("* ").endswith(":"):
+        kept.pop()  # what it leads to does not follow
+    return "\n".join(kept).strip("\n") or condensed("\n".join(lines), most)
+
+
+def lasting(summary: str) -> str:
+    """The parts of a summary that do not go out of date: what was wanted, found out and decided."""
+    kept: list[str] = []
+    outdated = False
+    for line in summary.split("\n"):
+        title = _SECTION.fullmatch(line.strip()) if len(line) < _LONGEST_TITLE else None
+        if title and not line.startswith((" ", "\t", "-")):
+            outdated = bool(_OUTDATED.search(title[1]))
+        if not outdated and not _WAS_OPEN.search(line):
+            kept.append(line)
+    return "\n".join(kept).strip()
+
+
+_WAS_OPEN = re.compile(
+    r"in progress|not yet|haven'?t|still need|pending|remaining|to ?do\b|next step|currently", re.IGNORECASE
+)

@@ -1,0 +1,180 @@
+"""The map of a briefing: which files were changed and read, what was done to them, which commands worked."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Collection, Iterator, Sequence
+
+from holdfast.base.text import same_command
+from holdfast.model.gathered import CommandUse, FileUse, Gathered
+from holdfast.resume.briefing import Statement
+from holdfast.resume.ledger import WorkLedger
+from holdfast.resume.rendering import code, listed, prose
+
+_FILES_SHOWN = 14
+_READ_SHOWN = 5
+_NAMES = 4
+_ROUTINE = re.compile(
+    r"\b(?:tests?|lint|build|fmt|format|check|typecheck|vet|compile|make|install|start|run)\b"
+)
+_ONE_SPOT = re.compile(
+    r"\b(?:grep|rg|find|sed|awk|cat|ls|head|tail|echo|cd|chmod|mkdir|mv|cp|rm|touch|which|git (?:diff|show"
+    r"|add|log|reset|checkout|status|push|fetch|branch|stash))\b|\b[0-9a-f]{7,40}\b"
+)
+_COMMANDS_SHOWN = 6
+_LONGEST_COMMAND = 160
+_PIPED = re.compile(r"\|\s*(?:head|tail)\b")
+
+
+def map_of(found: Gathered, ledger: WorkLedger) -> Iterator[Statement]:
+    newest = sorted(found.files, key=lambda file: -file.last_index)
+    changed = [file for file in newest if file.edits and ledger.paths.is_inside(file.path)]
+    changed.sort(key=lambda file: -file.last_edit_index)
+    talked = _talked_names(found)
+    plain: list[FileUse] = []
+    common = Counter(one for file in changed for one in file.purposes)
+    everywhere = _replaced_in_many(changed)
+    for (old, new), files in everywhere.items():
+        where = listed((ledger.paths(file.path) for file in files), _FILES_SHOWN)
+        text = f"{f'{code(old)} became ' if old else ''}{code(new)} {'' if old else 'put '}in {where}"
+        yield Statement("map", "files", text, 4, index=files[0].last_index, counts=0)
+    for place, file in enumerate(changed):
+        own = [one for one in file.purposes if common[one] < _FOR_ALL]
+        names = "" if file.deleted else _done_to(file) or _named(talked.get(file.path, [])[:2])
+        full = _changed(file, ledger, names, own, everywhere)
+        if full == ledger.paths(file.path):
+            plain.append(file)
+            continue
+        rank = 4 if place < _FILES_SHOWN else 6
+        short = f"{ledger.paths(file.path)}{names}"
+        yield Statement("map", "files", full, rank, short, file.last_index)
+    if plain:
+        yield _one_line_of("Also changed", plain[:_FILES_SHOWN], ledger, 4)
+    elsewhere = [file for file in newest if file.edits and not ledger.paths.is_inside(file.path)]
+    if elsewhere:
+        yield _one_line_of("Written outside of the repository", elsewhere[:3], ledger, 5)
+    read = [file for file in newest if not file.edits and file.reads and ledger.paths.is_inside(file.path)]
+    read.sort(key=lambda file: -(file.last_index + 12 * min(file.reads, 5)))
+    if read:
+        yield _one_line_of("Read", read[:_READ_SHOWN], ledger, 5)
+    yield from _commands(found, ledger)
+
+
+def not_named(found: Gathered, ledger: WorkLedger, summary: str) -> Iterator[Statement]:
+    """Files that were changed and that a summary does not name."""
+    files = [
+        file
+        for file in found.files
+        if file.edits
+        and not file.deleted
+        and ledger.paths.is_inside(file.path)
+        and file.path.rsplit("/", 1)[-1] not in summary
+    ]
+    if files:
+        yield _one_line_of("Also changed, and not named in the summary", files[-_READ_SHOWN:], ledger, 4)
+
+
+def _one_line_of(lead: str, files: list[FileUse], ledger: WorkLedger, rank: int) -> Statement:
+    paths = "; ".join(ledger.paths(file.path) for file in files)
+    return Statement("map", "files", f"{lead}: {paths}", rank, counts=len(files))
+
+
+def _talked_names(found: Gathered) -> dict[str, list[str]]:
+    talked: dict[str, list[str]] = {}
+    for name in found.names:
+        if name.path and not name.value and name.talked:
+            talked.setdefault(name.path, []).append(name.text.removesuffix("()"))
+    return talked
+
+
+def _done_to(file: FileUse) -> str:
+    """What its edits brought, changed and took away, as far as their own text shows it."""
+    changed = [one for one in file.names if one not in file.added and one not in file.dropped]
+    parts = (("adds", file.added), ("changes", changed), ("removes", file.dropped))
+    told = "; ".join(f"{verb} {_few(names)}" for verb, names in parts if names)
+    return f": {told}" if told else ""
+
+
+def _few(names: Sequence[str]) -> str:
+    more = f" and {len(names) - _NAMES} more" if len(names) > _NAMES else ""
+    return f"{', '.join(map(code, names[:_NAMES]))}{more}"
+
+
+def _replaced_in_many(files: list[FileUse]) -> dict[tuple[str, str], list[FileUse]]:
+    """One line changed alike in several files, as a renaming does."""
+    found: dict[tuple[str, str], list[FileUse]] = {}
+    for file in files:
+        for one in file.replaced:
+            found.setdefault(one, []).append(file)
+    return {one: where for one, where in found.items() if len(where) >= _FOR_ALL}
+
+
+def _changed(
+    file: FileUse,
+    ledger: WorkLedger,
+    names: str,
+    purposes: list[str],
+    told_above: Collection[tuple[str, str]],
+) -> str:
+    deed = " (removed)" if file.deleted else " (new)" if file.created else ""
+    by = f", written by {file.by}" if file.by else ""
+    told = [one for one in purposes if not _PURPOSE_IN_PASSING.search(one)]
+    if names:  # they say what was done; more only where it says more
+        told = [one for one in told if "`" in one][:1]
+    why = "; ".join(_lowered(prose(one, 120)) for one in told[:_PURPOSES])
+    edited = f". Edited to {why}" if why and not file.deleted else ""
+    own = [one for one in file.replaced if one not in told_above and (one[0] or not names)]
+    if not edited and own and not file.deleted:
+        edited = "; ".join(
+            f"{code(old)} became {code(new)}" if old else f"gets {code(new)}" for old, new in own[:_PURPOSES]
+        )
+        edited = f"{'.' if names else ':'} {edited}"
+    return f"{ledger.paths(file.path)}{deed}{by}{names}{edited}"
+
+
+_PURPOSES = 2
+_PURPOSE_IN_PASSING = re.compile(
+    r"^(?:the|an?|this|these|some|both)\b|^\w+ (?:it|them|this|these|that|those|both|all|more)\b"
+    r"|\b(?:unique|properly|directive|same for|step by step)\b"
+    r"|^(?:edit|update|fix|change|modify|refactor|make|do) (?:the )?(?:[\w`()]+ )?"
+    r"(?:function|file|code|edits?|changes?|imports?)?(?: to)?$"
+    r"|^\w+ (?:the )?`?[\w./-]+\.\w{1,4}`?$|\bimports?\b"
+    r"|\b(?:nolint|errcheck|lint(?:er)?|unused|temporar\w+|one by one)\b|\bfor$",
+    re.IGNORECASE,
+)
+_FOR_ALL = 3
+"""What was said of so many files says nothing of one."""
+
+
+def _lowered(words: str) -> str:
+    return f"{words[:1].lower()}{words[1:]}"
+
+
+def _named(names: list[str]) -> str:
+    return f": {', '.join(map(code, names[:_NAMES]))}" if names else ""
+
+
+def _commands(found: Gathered, ledger: WorkLedger) -> Iterator[Statement]:
+    """One for each purpose: of those that differ only in what is done with their output, the newest."""
+    best: dict[str, CommandUse] = {}
+    red = {same_command(run.command) for run in ledger.checks if not run.passed or run.unsure}
+    for use in sorted(found.commands, key=lambda use: use.last_index):
+        if use.last_failed or same_command(use.command) in red:
+            continue
+        if len(use.command) <= _LONGEST_COMMAND and not _ONE_SPOT.search(_PIPED.split(use.command)[0]):
+            bare = same_command(use.command)
+            best.pop(bare, None)
+            best[bare] = use
+    newest = max((use.last_index for use in best.values()), default=0)
+    uses = sorted(best.values(), key=lambda use: -_use_worth(use, newest))
+    if shown := uses[:_COMMANDS_SHOWN]:
+        text = "; ".join(code(use.command, 200) for use in shown)
+        yield Statement(
+            "map", "commands", f"Commands that worked when last run: {text}", 4, counts=len(shown)
+        )
+
+
+def _use_worth(use: CommandUse, newest: int) -> float:
+    worth = use.runs**0.6 * 0.5 ** ((newest - use.last_index) / 200)
+    return worth * (3 if _ROUTINE.search(use.command) else 1) / (1 + len(use.command) / 200)
