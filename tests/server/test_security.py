@@ -31,7 +31,7 @@ from holdfast.project.server_token import (
 from holdfast.project.settings import Settings
 from holdfast.server.app import HttpConnection, origin_of
 from holdfast.server.auth import LINK_SECONDS, TOKEN_ENDED, Credentials, OneTimeCodes, _depth
-from holdfast.server.models import RefusedError
+from holdfast.server.problems import RefusedError
 from holdfast.store.sql import SqlStore
 
 from .harness import PATIENCE, TOKEN, Served, serving

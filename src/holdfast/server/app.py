@@ -32,7 +32,8 @@ from holdfast.project.settings import Settings
 from holdfast.server.app_state import AppState, Workers
 from holdfast.server.auth import LOOPBACK_NAMES, Auth, Credentials, OneTimeCodes, is_loopback
 from holdfast.server.feed import EventFeed
-from holdfast.server.models import PROBLEM, SocketMessage, install_error_handlers
+from holdfast.server.models import SocketMessage
+from holdfast.server.problems import PROBLEM, install_error_handlers
 from holdfast.server.routes import (
     about,
     actions,

@@ -28,7 +28,7 @@ from starlette.websockets import WebSocketDisconnect
 from holdfast.base.clock import Clock, system_clock
 from holdfast.base.errors import DamagedDataError
 from holdfast.project.server_token import browser_token, matching_token, same
-from holdfast.server.models import RefusedError, refusal
+from holdfast.server.problems import RefusedError, refusal
 
 MOST_BODY_BYTES = 16 << 20
 """As much as the largest plan."""

@@ -15,7 +15,6 @@ from holdfast.model.git import encode_path
 from holdfast.server.app_state import AtDesk
 from holdfast.server.auth import LINKS_PATH, LOGIN_PATH, Credentials, OneTimeCodes
 from holdfast.server.models import (
-    WITH_BODY,
     BrowserToken,
     Health,
     NewLink,
@@ -24,8 +23,8 @@ from holdfast.server.models import (
     SettingsView,
     UseLink,
     WorkflowStats,
-    documented,
 )
+from holdfast.server.problems import WITH_BODY, documented
 from holdfast.sessions.standing import journal_stats
 from holdfast.workflows.experience import Experience, pauses_by_trigger
 

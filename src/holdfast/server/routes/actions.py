@@ -18,7 +18,6 @@ from holdfast.resume.compiler import DEFAULT_BUDGET
 from holdfast.server.app_state import AppState, AtDesk
 from holdfast.server.feed import FellBehindError
 from holdfast.server.models import (
-    WITH_BODY,
     ActionResponse,
     Approval,
     ApproveTask,
@@ -31,8 +30,8 @@ from holdfast.server.models import (
     ResumeWorkflow,
     RetryTask,
     SkipTask,
-    documented,
 )
+from holdfast.server.problems import WITH_BODY, documented
 from holdfast.server.routes.events import cost_so_far
 from holdfast.server.routes.sessions import (
     Budget,

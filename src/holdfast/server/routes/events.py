@@ -26,8 +26,8 @@ from holdfast.server.models import (
     SlowMessage,
     UsageHistory,
     UsageSample,
-    documented,
 )
+from holdfast.server.problems import documented
 from holdfast.store.protocol import Store
 
 router = APIRouter(tags=["events"])

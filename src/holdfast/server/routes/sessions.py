@@ -22,7 +22,6 @@ from holdfast.resume.compiler import DEFAULT_BUDGET, SMALLEST_BUDGET, Compiled, 
 from holdfast.resume.snapshots import ResumeContextCompiler
 from holdfast.server.app_state import AppState, AtDesk
 from holdfast.server.models import (
-    WITH_BODY,
     AgentSession,
     AgentSessionPage,
     ChangedFile,
@@ -40,10 +39,10 @@ from holdfast.server.models import (
     TransactionSummary,
     UndoRequest,
     UndoResponse,
-    documented,
     offset_cursor,
     offset_of,
 )
+from holdfast.server.problems import WITH_BODY, documented
 from holdfast.sessions.contexts import find_transcript, read_session
 from holdfast.sessions.threads import threads_in
 from holdfast.transcripts.discover import FoundSession, SearchReport, find_sessions

@@ -19,7 +19,6 @@ from holdfast.resume.briefing import FIXED, TITLES
 from holdfast.resume.compiler import DEFAULT_BUDGET, Compiled
 from holdfast.server.app_state import AppState, AtDesk
 from holdfast.server.models import (
-    WITH_BODY,
     ActionResponse,
     ContextResponse,
     ContextStatement,
@@ -29,8 +28,8 @@ from holdfast.server.models import (
     Journal,
     SnapshotListResponse,
     SnapshotMatches,
-    documented,
 )
+from holdfast.server.problems import WITH_BODY, documented
 from holdfast.server.routes.sessions import (
     Budget,
     MaxChars,

@@ -39,8 +39,8 @@ from holdfast.server.models import (
     TaskConversation,
     TaskDetail,
     TaskList,
-    documented,
 )
+from holdfast.server.problems import documented
 from holdfast.server.routes.sessions import entry_of
 from holdfast.sessions.contexts import find_transcript
 from holdfast.transcripts import open_transcript

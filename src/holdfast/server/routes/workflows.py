@@ -16,7 +16,6 @@ from holdfast.model.usage import UsageMetrics
 from holdfast.model.workflow import Issue, Workflow, WorkflowOptions, WorkflowStatus
 from holdfast.server.app_state import AppState, AtDesk
 from holdfast.server.models import (
-    WITH_BODY,
     CreateWorkflow,
     Cursor,
     Limit,
@@ -25,9 +24,9 @@ from holdfast.server.models import (
     WorkflowPage,
     WorkflowProgress,
     cursor_after,
-    documented,
     workflow_position,
 )
+from holdfast.server.problems import WITH_BODY, documented
 from holdfast.store.protocol import FIRST_PAGE
 from holdfast.workflows.plan import Plan, driver_of, has_nul, parse_plan
 
