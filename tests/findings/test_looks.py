@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from holdfast.findings.rules.trail import only_shows
+from holdfast.findings.rules.trail import found_out, only_shows
 
 SHOWS = """\
 find . -name '*.py'
@@ -88,3 +88,21 @@ def test_a_command_that_only_shows(command: str) -> None:
 @pytest.mark.parametrize("command", CHANGES)
 def test_a_command_that_may_change_something(command: str) -> None:
     assert not only_shows(command)
+
+
+@pytest.mark.parametrize(
+    ("answer", "is_found"),
+    [
+        ("The cause: login() in auth.py drops the cookie.", True),
+        ("It fails because the certificate has expired.", True),
+        ("Die Antwort steht in auth.py:42.", True),
+        ("`Session::close` is called twice.", True),
+        ("The problem is the missing index.", True),
+        ("It is Tuesday.", False),
+        ("left.py is not committed.", False),
+        ("On main, at 10:42.", False),
+        ("All is well here.", False),
+    ],
+)
+def test_an_answer_that_names_a_cause_or_a_place_in_the_code(answer: str, is_found: bool) -> None:
+    assert found_out(answer) is is_found

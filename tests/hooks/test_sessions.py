@@ -407,6 +407,14 @@ BUSY = {
     ],
     "was asked for a habit": [said("Can you use tabs?", "user", "r1")],
     "was told between two lines": [said("Postgres it is\nOK?", "user", "r1")],
+    "found the cause": [
+        said("Why does the login fail?", "user", "r1"),
+        called("c1", "Read", file_path="auth.py"),
+        answered("c1", "def login(): ..."),
+        said(
+            "The cause: login() in auth.py drops the cookie.", "assistant", "m8", 20_000, "claude-sonnet-4-5"
+        ),
+    ],
     "planned in steps": [
         said(
             "1. Add column tenant_id. 2. Backfill in batches of 500. 3. Switch reads. 4. Drop it on Friday.",

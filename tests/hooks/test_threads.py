@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from holdfast.hooks.fast.context import threads_stamp
 from hooks.harness import AgentSession, said
 from hooks.test_sessions import holdfast, run_through
 from transcripts.claude_files import answered, called
@@ -70,7 +71,7 @@ def listed(session: AgentSession, *words: str) -> list[dict[str, Any]]:
 def test_finished_work_is_one_line_and_unfinished_work_the_whole_handover(repository: AgentSession) -> None:
     done = worked_on(other(repository, "one"), "done.py", commit=True)
     stamp = (repository.state / "hooks" / "threads").read_text().split("\n")[0]
-    assert stamp == str(repository.sessions.stat().st_mtime_ns)  # the start need not make the list
+    assert stamp == threads_stamp(str(repository.project))  # the start need not make the list
     told = other(repository, "two").start().context
     assert told.count("\n") == 0
     assert told.startswith(
@@ -149,6 +150,48 @@ def test_who_only_looked_sees_that_the_work_is_committed(repository: AgentSessio
     assert listed(repository) == []
 
 
+def test_what_the_user_commits_later_is_finished(repository: AgentSession) -> None:
+    left = worked_on(other(repository, "one"), "left.py", commit=False)
+    assert [one["state"] for one in listed(repository)] == ["not committed: left.py"]
+    git(repository, "add", ".")
+    git(repository, "commit", "-q", "-m", "Take it")
+    assert listed(repository) == []
+    told = other(repository, "two").start().context
+    assert told.startswith("[holdfast] The last session in this folder left nothing open")
+    assert left in told
+    (repository.project / "left.py").write_text("x = 2\n")  # by the user, who goes on with it
+    assert [one["state"] for one in listed(repository)] == ["not committed: left.py"]
+    assert repository.errors == ""
+
+
+@pytest.mark.parametrize("how", ["stashed", "removed", "on another branch", "in part", "amended"])
+def test_what_became_of_uncommitted_work_is_asked_of_git(repository: AgentSession, how: str) -> None:
+    (repository.project / "new").mkdir()
+    (repository.project / "mine.py").write_text("x = 1\n")  # the user's
+    worked_on(other(repository, "one"), "new/left.py", commit=False)
+    state = [one["state"] for one in listed(repository)]
+    assert state == ["not committed: new/"]
+    (repository.project / "new" / "other.py").write_text("x = 1\n")
+    steps = {
+        "stashed": [["stash", "-u", "-q"]],
+        "removed": [["clean", "-fdxq", "new"]],
+        "on another branch": [
+            ["checkout", "-q", "-b", "side"],
+            ["add", "new"],
+            ["commit", "-q", "-m", "Take it"],
+            ["checkout", "-q", "main"],
+        ],
+        "in part": [["add", "new/other.py"], ["commit", "-q", "-m", "Only mine"]],
+        "amended": [["add", "new/left.py"], ["commit", "-q", "--amend", "-m", "All of it"]],
+    }[how]
+    for words in steps:
+        git(repository, *words)
+    away = ["not committed then, and git shows no change of it now: new/"]
+    expected = {"stashed": away, "removed": away, "in part": state}.get(how, [])
+    assert [one["state"] for one in listed(repository)] == expected
+    assert ("was paused" in other(repository, "two").start().context) == bool(expected)
+
+
 def test_what_an_earlier_session_left_is_told_with_the_later_one(repository: AgentSession) -> None:
     edits = [
         called("e1", "Write", file_path=str(repository.project / "m.py"), content="x = 1\n"),
@@ -175,8 +218,6 @@ def test_what_an_earlier_session_left_is_told_with_the_later_one(repository: Age
 def test_three_threads_on_two_branches(repository: AgentSession) -> None:
     on_main = [worked_on(other(repository, name), f"{name}.py", commit=False) for name in ("one", "two")]
     git(repository, "checkout", "-q", "-b", "feature")
-    git(repository, "add", ".")
-    git(repository, "commit", "-q", "-m", "Take along")
     feature = worked_on(other(repository, "three"), "three.py", commit=False)
     told = other(repository, "four").start().context
     assert told.startswith(f"[holdfast] Work in this folder was paused ({feature})")

@@ -3,16 +3,26 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from datetime import datetime
 from typing import Any
 
 import pytest
 
 from holdfast.base.errors import InvalidInputError
 from holdfast.model import gathered
-from holdfast.model.gathered import CommandUse, Commit, FileUse, Gathered, GitFacts, StoppingPoint, Turn
+from holdfast.model.gathered import (
+    CommandUse,
+    Commit,
+    FileUse,
+    Gathered,
+    GitFacts,
+    Happening,
+    StoppingPoint,
+    Turn,
+)
 from holdfast.model.git import GitState
 from holdfast.model.message import TodoItem
-from holdfast.model.snapshot import SessionSnapshot
+from holdfast.model.snapshot import FileFingerprint, SessionSnapshot
 from holdfast.sessions.threads import find_thread, open_because, threads_among
 from store.samples import PLAN, at, snapshot, workflow
 
@@ -44,17 +54,18 @@ def session(
     files: tuple[str, ...] = (),
     stop: StoppingPoint = DONE,
     found: dict[str, Any] | None = None,
+    prints: tuple[FileFingerprint, ...] = (),
     **fields: Any,
 ) -> SessionSnapshot:
-    talk = Gathered(
-        messages=4, turns=(Turn(0, said),), files=tuple(map(file, files)), stop=stop, **(found or {})
-    )
+    given_talk: dict[str, Any] = {"turns": (Turn(0, said),), **(found or {})}
+    talk = Gathered(messages=4, files=tuple(map(file, files)), stop=stop, **given_talk)
     given: dict[str, Any] = {
         "trigger": "pause",
         "pause_reason": "the agent session ended",
         "git_state": git(),
         "gathered": talk,
         "conversation": f"c{number}",
+        "files": prints,
         **fields,
     }
     return snapshot(
@@ -123,6 +134,15 @@ def test_the_title_is_the_first_request_that_says_something() -> None:
 
 
 RAN = CommandUse("make", 1, 0, 0, False)
+LOOKED = CommandUse("git status --short | head", 1, 0, 0, False)
+SCRIPT = Happening(1, "shell", "python - <<'E'\nopen('b.py', 'w')\nE", "ok")
+
+
+def written(path: str, at: str, content: str = "a") -> FileFingerprint:
+    moment = int(datetime.fromisoformat(at).timestamp()) * 1_000_000_000
+    return FileFingerprint(path=path, hash=f"sha256:{content * 64}", mtime_ns=moment, size=1, ctime_ns=moment)
+
+
 RED = gathered.TestRun(0, "pytest -q", False)
 LINT = gathered.TestRun(0, "ruff check", False, kind="lint")
 COMMITTED = {"todos_index": 1, "git": GitFacts(commits=(Commit(2, "1a2b3c4", "Hang the door"),))}
@@ -138,6 +158,21 @@ COMMITTED = {"todos_index": 1, "git": GitFacts(commits=(Commit(2, "1a2b3c4", "Ha
         (session(1, git_state=git(uncommitted=("b.py",))), ""),
         (session(1, closed=True, stop=BUSY), ""),
         (session(1, git_state=git(uncommitted=("b.py",)), found={"commands": (RAN,)}), "not committed: b.py"),
+        (
+            session(1, git_state=git(uncommitted=("b.py",)), found={"happened": (SCRIPT,)}),
+            "not committed: b.py",
+        ),
+        (session(1, git_state=git(uncommitted=("b.py",)), found={"commands": (LOOKED,)}), ""),
+        (
+            session(
+                1,
+                git_state=git(uncommitted=("b.py", "c.py")),
+                files=(),
+                found={"commands": (RAN,), "began": "2026-01-06T12:00:00.500Z"},
+                prints=(written("b.py", "2026-01-06T11:59:00Z"), written("c.py", "2026-01-06T12:00:01Z")),
+            ),
+            "not committed: c.py",
+        ),
         (session(1, files=("/srv/app/a.py",), git_state=git(uncommitted=("a.py",))), "not committed: a.py"),
         (session(1, files=("new/a.py",), git_state=git(uncommitted=("new/",))), "not committed: new/"),
         (
@@ -236,6 +271,47 @@ def test_what_was_taken_up_since_is_not_left(later: dict[str, Any]) -> None:
     assert standing(first, session(2, **later)) == ("finished", "finished")
 
 
+@pytest.mark.parametrize(
+    "later",
+    [
+        {"said": "Run the tests please", "found": {"last_words": "All 40 tests pass."}},
+        {**LICENCE, "said": "Add a licence header, do not touch the tests"},
+        {**LICENCE, "found": {"last_words": "Added the header. The tests are still to be written."}},
+        {**LICENCE, "found": {"turns": (Turn(0, LICENCE["said"]), Turn(2, "continue"))}},
+        {"said": "Why do the tests take so long?", "files": ("export.py",)},
+    ],
+)
+def test_a_word_in_common_settles_nothing(later: dict[str, Any]) -> None:
+    first = session(1, "Implement the exporter", ("export.py",), found={"last_words": LEFT})
+    given: dict[str, Any] = {"files": ("export.py",), **later}
+    status, state = standing(first, session(2, **given))
+    assert (status, "the tests" in state.lower()) == ("open", True)
+
+
+def test_of_a_rest_of_several_things_one_is_not_all() -> None:
+    rest = "I still have to migrate the invoices, document the webhook and benchmark the importer."
+    first = session(1, "Implement the exporter", ("export.py",), found={"last_words": rest})
+    part = session(2, "Document the webhook", ("export.py",))
+    assert standing(first, part)[0] == "open"
+    whole = session(3, "Migrate the invoices and benchmark the importer", ("export.py",))
+    assert standing(first, part, whole) == ("finished", "finished")
+
+
+@pytest.mark.parametrize(
+    ("said", "files", "is_one"),
+    [
+        ("Please go ahead with the rest of it where you left off", ("edge.py",), True),
+        ("Cover the edge cases as we said", ("tests/test_edge.py",), True),
+        ("Please finish the licence page", ("LICENCE",), False),
+    ],
+)
+def test_who_holds_the_handover_and_asks_in_other_words(
+    said: str, files: tuple[str, ...], is_one: bool
+) -> None:
+    first = session(1, "Implement the exporter", ("export.py",), found={"last_words": LEFT})
+    assert len(threads(first, session(2, said, files, continues="session-1"))) == (1 if is_one else 2)
+
+
 def test_a_later_list_of_tasks_takes_the_place_of_an_earlier_one() -> None:
     first = session(1, "Implement the exporter", ("export.py",), found=TODO)
     listed = {"todos": (TodoItem("Add the header", "completed"),)}
@@ -249,6 +325,20 @@ def test_what_an_earlier_session_had_not_committed_is_settled_by_git_alone() -> 
         "left by an earlier session: not committed: b.py",
     )
     assert standing(first, session(2, **LICENCE)) == ("finished", "finished")
+
+
+def test_what_another_thread_had_not_committed_is_not_this_ones() -> None:
+    mine = written("mine.py", "2026-01-06T11:00:00Z")
+    first = session(1, files=("mine.py",), git_state=git(uncommitted=("mine.py", "new/")), prints=(mine,))
+    ran: dict[str, Any] = {"found": {"commands": (RAN,)}, "git_state": git(uncommitted=("mine.py", "new/"))}
+    told = threads_among((one, workflow()) for one in (first, session(2, **ran, prints=(mine,))))
+    assert [(one.id, one.state) for one in told] == [
+        ("session-1", "not committed: mine.py"),
+        ("session-2", "finished"),
+    ]
+    changed = written("mine.py", "2026-01-06T11:00:00Z", "b")
+    told = threads_among((one, workflow()) for one in (first, session(2, **ran, prints=(changed,))))
+    assert ("session-2", "not committed: mine.py") in [(one.id, one.state) for one in told]
 
 
 def test_who_goes_on_with_what_was_left_in_a_new_file_belongs_to_it() -> None:

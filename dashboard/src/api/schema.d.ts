@@ -1933,6 +1933,11 @@ export interface components {
         /** Gathered */
         Gathered: {
             /**
+             * Began
+             * @default
+             */
+            began: string;
+            /**
              * Checks
              * @default []
              */
@@ -2182,6 +2187,11 @@ export interface components {
             status: components["schemas"]["StatusShown"] | null;
             /** Uncommitted */
             uncommitted: string[] | null;
+            /**
+             * Uncommitted Before
+             * @default []
+             */
+            uncommitted_before: string[];
             /**
              * Uncompared
              * @default []

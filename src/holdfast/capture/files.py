@@ -17,11 +17,10 @@ from typing import TypeVar
 from holdfast.base.clock import Clock, system_clock
 from holdfast.base.file_stamps import feed, read_steadily, settled_ctime
 from holdfast.model.git import decode_path, encode_path
-from holdfast.model.snapshot import FileFingerprint
+from holdfast.model.snapshot import ABSENT, FileFingerprint
 
 MOST_FILES = 2_000
 LARGEST_FILE = 64 << 20
-ABSENT = "absent"
 
 Item = TypeVar("Item")
 PathLike = str | bytes | os.PathLike[str]

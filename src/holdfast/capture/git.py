@@ -18,6 +18,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from datetime import datetime
 from pathlib import Path
 from typing import Final
 
@@ -36,7 +37,7 @@ from holdfast.base.git import (
     run_git,
     silenced_filters,
 )
-from holdfast.model.git import GitOperation, GitState, encode_path
+from holdfast.model.git import GitOperation, GitState, decode_path, encode_path
 
 BEFORE_FIRST_COMMIT: Final = "before-first-commit"
 """`since` of a workflow that began in an empty repository: all that is committed is new."""
@@ -379,6 +380,29 @@ def _committed_since(folder: Path, since: str | None, head: str | None) -> tuple
     if answer.code != 0 and run_git(folder, "cat-file", "-e", f"{since}^{{commit}}").code != 0:
         return None
     return _parse_tree_difference(output(folder, answer))
+
+
+def committed_of(
+    folder: Path, paths: Iterable[str], *, besides: str | None, since: datetime
+) -> frozenset[str]:
+    """Which of these files a commit names that was made since then, on whichever branch.
+
+    `besides`: the commit that was checked out then, and with it all that came before.
+    """
+    asked = list(paths)
+    known = () if besides is None else ("--not", besides)
+    names = [_literal(decode_path(path)) for path in asked]
+    commits = ("HEAD", "--branches", "--remotes", "--tags", *known)
+    words = ("log", "--format=", "--name-only", "--no-renames", "-z", f"--since={since.isoformat()}")
+    answer = run_git(folder, *words, *commits, "--", *names)
+    if answer.code != 0 and besides is not None:  # that commit is gone
+        return committed_of(folder, asked, besides=None, since=since)
+    named = {encode_path(name.strip(b"\n")) for name in output(folder, answer).split(b"\0")}
+    return frozenset(
+        path
+        for path in asked
+        if path in named or any(one.startswith(f"{path.rstrip('/')}/") for one in named)
+    )
 
 
 _SUBMODULE = b"160000"

@@ -83,12 +83,14 @@ class _Gatherer:
         self._last_step: tuple[Action, ToolOutcome] | None = None
         self._edits: deque[tuple[int, Action]] = deque(maxlen=_EDITS_KEPT)
         self._code = WrittenCode()
+        self._began = ""
         self._spoken = ""  # the agent's words or thought before its next calls
         self._plan: AgreedPlan | None = None
 
     def take(self, message: Message) -> None:
         index = message.index
         self._newest = index
+        self._began = self._began or message.at or ""
         if self._report.branch and self._report.branch != self._branch:
             self._branch = self._report.branch
             self._git.on_branch(self._branch)
@@ -317,6 +319,7 @@ class _Gatherer:
             reports=self._trail.reports(),
             todos_index=self._todos_index,
             stop=self._stopping.found(),
+            began=self._began,
         )
 
 

@@ -18,6 +18,7 @@ from holdfast.hooks.fast.context import (
     ROOM_FOR_HEADING,
     context_file,
     killed_sessions,
+    threads_stamp,
 )
 from holdfast.hooks.fast.event import AgentEvent, file_name_for
 from holdfast.hooks.fast.levels import look
@@ -452,7 +453,7 @@ def _noted_threads(work: SessionWork) -> Sequence[Thread]:
     from holdfast.sessions.threads import threads_in, threads_of_files
 
     settings = work.settings()
-    stamp = formats.threads_stamp(str(work.project))
+    stamp = threads_stamp(str(work.project))
     files = SessionFiles(settings.layout.sessions)
     try:
         if files.unindexed():

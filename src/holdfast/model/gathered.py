@@ -250,6 +250,7 @@ class GitFacts:
     upstream: str = ""
     ahead: int = 0  # commits that the upstream lacks
     status: StatusShown | None = None  # the newest in the record, unless it was overtaken
+    uncommitted_before: tuple[str, ...] = ()  # of those files, what nobody wrote to since the session began
 
 
 @dataclass(frozen=True, slots=True)
@@ -326,3 +327,4 @@ class Gathered:
     reports: tuple[SubagentReport, ...] = ()
     todos_index: int = -1  # when the plan was last changed
     stop: StoppingPoint = field(default_factory=StoppingPoint)
+    began: str = ""  # when its first message was said, as its record has it

@@ -53,6 +53,10 @@ class IncrementalPause(Value):
     )
 
 
+ABSENT = "absent"
+"""In place of a hash: nothing is there."""
+
+
 class FileFingerprint(Value):
     path: str
     hash: str = Field(pattern=r"^(sha256:[0-9a-f]{64}|absent)$")

@@ -121,9 +121,11 @@ def _changed(found: Gathered) -> tuple[str, ...]:
 
 
 def _not_committed(found: Gathered, changed: tuple[str, ...]) -> Iterator[str]:
-    """Where only commands may have changed files, in doubt all that is not committed."""
+    """Where only commands may have changed files, in doubt all that was written since the session began."""
+    ran = found.commands or any(step.kind == "shell" for step in found.happened)
+    before = found.git.uncommitted_before
     for path in found.git.uncommitted or ():
-        if any(_covers(path, one) for one in changed) if changed else found.commands:
+        if any(_covers(path, one) for one in changed) or (ran and not changed and path not in before):
             yield path
 
 

@@ -7,7 +7,9 @@ from collections.abc import Callable, Iterable
 from dataclasses import replace
 from typing import Any
 
+from holdfast.base.clock import seconds_between
 from holdfast.base.errors import InvalidInputError
+from holdfast.base.file_stamps import GRAIN_NS
 from holdfast.base.text import clipped, one_line
 from holdfast.model.findings import Decision, ErrorRecord, ReviewerFeedback, TestState
 from holdfast.model.gathered import (
@@ -21,7 +23,7 @@ from holdfast.model.gathered import (
 )
 from holdfast.model.git import GitState, decode_path
 from holdfast.model.message import TodoItem
-from holdfast.model.snapshot import IncrementalPause, SessionSnapshot
+from holdfast.model.snapshot import ABSENT, FileFingerprint, IncrementalPause, SessionSnapshot
 from holdfast.model.task import DONE, Task
 from holdfast.model.workflow import Issue
 from holdfast.resume.compiler import DEFAULT_BUDGET, Compiled, compile_context
@@ -153,7 +155,7 @@ def gathered_from(snapshot: SessionSnapshot, issue: Issue | None, drift: Iterabl
         todos=tuple(map(_todo, snapshot.task_dag.tasks)) or base.todos or snapshot.todos,
         choices=_merged_choices(base.choices, snapshot.decisions),
         failures=_merged_failures(base.failures, snapshot.errors),
-        git=_git(base.git, git),
+        git=replace(_git(base.git, git), uncommitted_before=_written_before(base.began, snapshot.files)),
         tests=_tests(snapshot.test_state, base.tests) if snapshot.test_state else base.tests,
         checks=_checks(snapshot.test_state, base),
         reviews=tuple(map(_review, snapshot.reviewer_feedback or ())) or base.reviews,
@@ -265,6 +267,21 @@ def _uncommitted(state: GitState) -> tuple[str, ...]:
         return ()
     # Older snapshots do not tell committed changes from others.
     return state.files_modified if state.files_uncommitted is None else state.files_uncommitted
+
+
+def _written_before(began: str, files: Iterable[FileFingerprint]) -> tuple[str, ...]:
+    """Nobody can set back the time at which a file was last changed; of what was removed it is not known."""
+    try:
+        moment = seconds_between("1970-01-01T00:00:00Z", began)
+    except ValueError:
+        return ()
+    return tuple(
+        one.path
+        for one in files
+        if one.hash != ABSENT
+        and one.ctime_ns is not None
+        and max(one.ctime_ns, one.mtime_ns) + GRAIN_NS < moment * 1e9
+    )
 
 
 def _tests(state: TestState, told: TestRun | None) -> TestRun:

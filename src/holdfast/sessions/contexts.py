@@ -167,14 +167,15 @@ def newest_with_work(store: Store, workflow_ids: Iterable[str]) -> SessionSnapsh
 
 def open_before(store: Store, snapshot: SessionSnapshot) -> SessionSnapshot | None:
     """Where that session only looked, the open work it looked at."""
-    from holdfast.sessions.threads import is_aside, open_because
+    from holdfast.sessions.threads import Folder, is_aside, open_because
 
     if not is_aside(snapshot):
         return None
     for line in _newest_first(store, snapshot.workflow_id)[:_LOOKED_AT]:
         earlier = store.snapshot(line.id)
         if _came_before(earlier, snapshot) and earlier.worked and not is_aside(earlier):
-            return earlier if open_because(earlier) else None
+            folder = Folder(store.workflow(earlier.workflow_id).worktree)
+            return earlier if open_because(earlier, folder, [snapshot]) else None
     return None
 
 

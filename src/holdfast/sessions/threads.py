@@ -8,21 +8,25 @@ where the work stands.
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import datetime
+from functools import cached_property
+from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from pydantic import AwareDatetime, Field
 
 from holdfast.base.errors import HoldfastError, InvalidInputError, NotFoundError
-from holdfast.base.text import clipped, counted, one_line
-from holdfast.findings.rules.trail import only_looked
+from holdfast.base.text import clipped, counted, one_line, sentences
+from holdfast.capture.git import capture_git_state, committed_of
+from holdfast.findings.rules.trail import only_looked, only_shows
 from holdfast.model.base import Value
+from holdfast.model.git import GitState, decode_path
 from holdfast.model.snapshot import SessionSnapshot
 from holdfast.model.workflow import OPEN, Workflow
-from holdfast.resume.ledger import WorkLedger
 from holdfast.resume.now import named_as_left
 from holdfast.resume.rendering import quoted
 from holdfast.resume.snapshots import ledger_at
@@ -79,6 +83,10 @@ class _Group:
     def newest(self) -> SessionSnapshot:
         return self.members[-1][0]
 
+    @property
+    def worktree(self) -> str:
+        return self.members[-1][1].worktree
+
     def take(self, snapshot: SessionSnapshot, workflow: Workflow) -> None:
         self.members.append((snapshot, workflow))
         self.files = dict.fromkeys((*ledger_at(snapshot).changed, *self.files))
@@ -91,13 +99,22 @@ class _Group:
         working = (one for one in reversed(self.members) if not is_aside(one[0]))
         return next(working, self.members[-1])
 
+    def since(self, snapshot: SessionSnapshot) -> list[SessionSnapshot]:
+        members = [one for one, _ in self.members]
+        return members[next(number for number, one in enumerate(members, 1) if one is snapshot) :]
+
 
 # ── which sessions belong together ────────────────────────────────────────────────────────────────
 
 
 def threads_among(sessions: Iterable[tuple[SessionSnapshot, Workflow]]) -> list[Thread]:
     """Open ones first, then the newest; sessions that did no work are left out."""
-    found = [_thread(group) for group in reversed(_groups(sessions))]
+    groups = _groups(sessions)
+    by_folder: dict[str, list[_Group]] = {}
+    for group in groups:
+        by_folder.setdefault(group.worktree, []).append(group)
+    folders = {worktree: Folder(worktree, own) for worktree, own in by_folder.items()}
+    found = [_thread(group, folders[group.worktree]) for group in reversed(groups)]
     return sorted(found, key=lambda thread: not thread.is_open)
 
 
@@ -162,7 +179,7 @@ def _settles(snapshot: SessionSnapshot, before: SessionSnapshot) -> bool:
 def _goes_on(snapshot: SessionSnapshot) -> bool:
     """Whether all that was asked for is to continue."""
     turns = snapshot.gathered.turns if snapshot.gathered else ()
-    return bool(turns) and len(turns[0].said.split()) <= _FEW_WORDS
+    return bool(turns) and (len(turns[0].said.split()) <= _FEW_WORDS or _only_continues(turns[0].said))
 
 
 def _branch(snapshot: SessionSnapshot) -> str | None:
@@ -172,15 +189,16 @@ def _branch(snapshot: SessionSnapshot) -> str | None:
 # ── where a thread stands ─────────────────────────────────────────────────────────────────────────
 
 
-def _thread(group: _Group) -> Thread:
+def _thread(group: _Group, folder: Folder) -> Thread:
     snapshot, workflow = group.at_work
-    has_plan = bool(snapshot.task_dag.tasks)
-    is_settled = _settles(group.newest, snapshot)  # who only looked may have seen that somebody committed it
-    because = (
-        _plan_open_because(snapshot, workflow) if has_plan else open_because(snapshot, is_settled=is_settled)
-    )
+    if has_plan := bool(snapshot.task_dag.tasks):
+        because = _plan_open_because(snapshot, workflow)
+    else:
+        because = open_because(snapshot, folder, group.since(snapshot))
     if not because:
-        because = next((f"left by an earlier session: {told}" for _, told in _left_earlier(group)), "")
+        because = next(
+            (f"left by an earlier session: {told}" for _, told in _left_earlier(group, folder)), ""
+        )
     return Thread(
         id=workflow.id if has_plan else snapshot.session_id,
         title=clipped(_title(group), _TITLE),
@@ -222,10 +240,13 @@ def _plan_open_because(snapshot: SessionSnapshot, workflow: Workflow) -> str:
     return f"{workflow.status.replace('_', ' ')}, {left} left"
 
 
-def open_because(snapshot: SessionSnapshot, *, is_settled: bool = False) -> str:
+def open_because(
+    snapshot: SessionSnapshot, folder: Folder | None = None, later: Sequence[SessionSnapshot] = ()
+) -> str:
     """Why the work of a session without a plan is not finished; empty where all says that it is.
 
-    `is_settled`: what it had not committed is committed by now.
+    What it had not committed may be committed by now: `later` ones of its thread have seen that, or the
+    folder shows it.
     """
     found = snapshot.gathered
     if snapshot.closed:
@@ -234,10 +255,12 @@ def open_because(snapshot: SessionSnapshot, *, is_settled: bool = False) -> str:
         return snapshot.pause_reason or f"ended by {snapshot.trigger}"
     if found is None or snapshot.pause_reason not in _ENDED_BY_ITSELF:
         return f"paused: {snapshot.pause_reason}" if snapshot.pause_reason else "paused"
-    ledger = ledger_at(snapshot)
-    if is_settled:
-        ledger = replace(ledger, not_committed=())
-    return _stopped(snapshot) or _left_over(ledger) or _announced(found.last_words)
+    return (
+        _stopped(snapshot)
+        or _left_over(snapshot, folder)
+        or _uncommitted_told(snapshot, later, folder)
+        or _announced(found.last_words)
+    )
 
 
 def _announced(last_words: str) -> str:
@@ -267,7 +290,7 @@ def _stopped(snapshot: SessionSnapshot) -> str:
 # What an earlier session of the thread left, and no later one shows done. In doubt it is told, not dropped.
 
 
-def _left_earlier(group: _Group) -> Iterator[tuple[SessionSnapshot, str]]:
+def _left_earlier(group: _Group, folder: Folder | None = None) -> Iterator[tuple[SessionSnapshot, str]]:
     """Each with the session that left it, the newest first."""
     at_work, _ = group.at_work
     if at_work.closed or at_work.task_dag.tasks:
@@ -280,17 +303,17 @@ def _left_earlier(group: _Group) -> Iterator[tuple[SessionSnapshot, str]]:
             return
         if is_aside(earlier) or any(_takes_up(one, earlier) for one in later):
             continue
-        for told in _left_by(earlier, later):
+        for told in _left_by(earlier, later, folder):
             yield earlier, told
 
 
 def _is_about_what_is_left(snapshot: SessionSnapshot, group: _Group) -> bool:
-    asked = (
-        _stems(" ".join(turn.said for turn in snapshot.gathered.turns)) if snapshot.gathered else set[str]()
-    )
+    """By a word: in doubt it belongs to it, where what is left stays told until more than that is done."""
     at_work, _ = group.at_work
     left = [*_left_words(at_work), *(told for _, told in _left_earlier(group))]
-    return bool(asked & (_stems(" ".join(left)) - _stems(" ".join(group.files))))
+    wanted = _stems(" ".join(left)) - _stems(" ".join(group.files))
+    said = (turn.said for turn in snapshot.gathered.turns) if snapshot.gathered else ()
+    return bool(wanted & _stems(" ".join((*said, *ledger_at(snapshot).changed))))
 
 
 def _takes_up(later: SessionSnapshot, earlier: SessionSnapshot) -> bool:
@@ -298,29 +321,41 @@ def _takes_up(later: SessionSnapshot, earlier: SessionSnapshot) -> bool:
     if later.conversation and later.conversation == earlier.conversation:
         return True
     turns = later.gathered.turns if later.gathered else ()
-    return not is_aside(later) and any(
-        len(turn.said.split()) <= _FEW_WORDS and _CONTINUES.search(turn.said) for turn in turns
-    )
+    return not is_aside(later) and bool(turns) and _only_continues(turns[0].said)
 
 
 _CONTINUES = re.compile(
-    r"\b(?:continue|carry on|go (?:on|ahead)|keep going|proceed|resume|finish|the rest|weiter\w*)\b",
+    r"\b(?:continue|carry on|go (?:on|ahead)|keep going|proceed|resume|finish|the rest|pick (?:it )?up"
+    r"|left off|weiter\w*)\b",
     re.IGNORECASE,
 )
+_SAYS_NO_MORE = re.compile(
+    r"carry|keep|ahead|proce\w*|resum|rest|pick|wher|yesterday|last|session|befor|stop\w*|just|everyth\w*|task"
+    r"|previou|again|weiter\w*"
+)
+"""A stem."""
 
 
-def _left_by(earlier: SessionSnapshot, later: Sequence[SessionSnapshot]) -> Iterator[str]:
+def _only_continues(said: str) -> bool:
+    """It asks for nothing by name, but for what was left."""
+    return _CONTINUES.search(said) is not None and all(_SAYS_NO_MORE.fullmatch(stem) for stem in _stems(said))
+
+
+def _left_by(
+    earlier: SessionSnapshot, later: Sequence[SessionSnapshot], folder: Folder | None
+) -> Iterator[str]:
     ledger = ledger_at(earlier)
     has_a_new_list = any(one.gathered and one.gathered.todos for one in later)
-    told = _left_words(earlier, with_tasks=not has_a_new_list)
+    left = _left_words(earlier, with_tasks=not has_a_new_list)
     done = _stems(" ".join(_taken_up(later)))
     own = _stems(" ".join(ledger.changed))  # every session of the thread may name its files
-    for words in told:
+    for words in left:
         wanted = _stems(words)
-        if not (wanted - own or wanted) & done:
+        wanted = wanted - own or wanted
+        if not wanted or len(wanted & done) < _MOST_OF_IT * len(wanted):
             yield quoted(words, _LEFT_WORDS)
-    if still := _still_uncommitted(ledger, later):
-        yield f"not committed: {', '.join(still[:3])}"
+    if told := _uncommitted_told(earlier, later, folder):
+        yield told
 
 
 def _left_words(snapshot: SessionSnapshot, *, with_tasks: bool = True) -> list[str]:
@@ -333,19 +368,40 @@ def _left_words(snapshot: SessionSnapshot, *, with_tasks: bool = True) -> list[s
     return [words for words in dict.fromkeys((question, named_as_left(found.last_words), *tasks)) if words]
 
 
+_MOST_OF_IT = 0.6
+
+
 def _taken_up(later: Sequence[SessionSnapshot]) -> Iterator[str]:
-    """What they were asked for, what they said at last, and the files they changed."""
+    """What they were asked to do, what they said at last that they did, and the files they changed."""
     for one in later:
         if one.gathered is None or is_aside(one):
             continue
-        yield from (turn.said for turn in one.gathered.turns)
-        yield from (one.gathered.last_words, *(todo.text for todo in one.gathered.todos))
+        told = [sentence for turn in one.gathered.turns for sentence in sentences(turn.said)]
+        yield from filter(_tells_of_doing, (*told, *sentences(one.gathered.last_words)))
+        yield from (todo.text for todo in one.gathered.todos)
         yield from ledger_at(one).changed
 
 
-def _still_uncommitted(ledger: WorkLedger, later: Sequence[SessionSnapshot]) -> tuple[str, ...]:
-    seen = [paths for one in later if (paths := ledger_at(one).git.uncommitted) is not None]
-    return tuple(path for path in ledger.not_committed if not seen or path in seen[-1])
+_NOT_DONE = re.compile(
+    r"\b(?:not|n't|never|no|without|skip\w*|later|leave|left|ignor\w+|except|only)\b|n't\b", re.IGNORECASE
+)
+_LOOKS_AT = re.compile(
+    r"\b(?:run|runs|ran|rerun|running|pass(?:es|ed|ing)?|fail(?:s|ed|ing)?|green|red|check(?:s|ed)?|look|show|list|read"
+    r"|see|review(?:ed)?|explain|why|what|which|where|how)\b|\?\s*$",
+    re.IGNORECASE,
+)
+_DOES = re.compile(
+    r"\b(?:writ\w+|wrote|add\w*|implement\w*|creat\w+|fix\w*|updat\w+|port(?:s|ed|ing)?|mak\w+|made|finish\w*"
+    r"|complet\w+|cover\w*|document(?:s|ed|ing)?|migrat\w+|remov\w+|renam\w+|build|built|extend\w*|done)\b",
+    re.IGNORECASE,
+)
+
+
+def _tells_of_doing(sentence: str) -> bool:
+    """Who runs the tests has not written any."""
+    if _NOT_DONE.search(sentence) or named_as_left(sentence):
+        return False
+    return not _LOOKS_AT.search(sentence) or _DOES.search(sentence) is not None
 
 
 _STEM = re.compile(r"[^\W\d_]{4,}")
@@ -367,10 +423,11 @@ def left_told(store: Store, snapshot: SessionSnapshot) -> tuple[str, ...]:
     """What earlier sessions of its thread left open, in one line."""
     if snapshot.task_dag.tasks or not snapshot.worked:
         return ()
-    flows = store.workflows(worktree=store.workflow(snapshot.workflow_id).worktree)
+    worktree = store.workflow(snapshot.workflow_id).worktree
+    flows = store.workflows(worktree=worktree)
     groups = _groups(_stored(store, flows, _LOOKED_AT))
     group = next((one for one in groups if one.at_work[0].id == snapshot.id), None)
-    left = list(_left_earlier(group))[:_LEFT_TOLD] if group else []
+    left = list(_left_earlier(group, Folder(worktree, groups)))[:_LEFT_TOLD] if group else []
     told = "; ".join(f"{words} ({session.session_id})" for session, words in left)
     return (f"Left by earlier sessions of this work, and not seen to be done since: {told}",) if told else ()
 
@@ -378,14 +435,135 @@ def left_told(store: Store, snapshot: SessionSnapshot) -> tuple[str, ...]:
 _RED = {"test": "tests fail", "build": "the build fails", "lint": "the linter fails"}
 
 
-def _left_over(ledger: WorkLedger) -> str:
+def _left_over(snapshot: SessionSnapshot, folder: Folder | None) -> str:
+    ledger = ledger_at(snapshot)
     if todo := ledger.open_tasks():
         return f"{counted(len(todo), 'task')} left: {todo[0].text}"
     if ledger.red is not None:
         return f"{_RED[ledger.red.kind]}: {ledger.red.command}"
-    if ledger.git.under_way:
+    if ledger.git.under_way and (folder is None or folder.is_under_way(snapshot)):
         return f"a {ledger.git.under_way} is in progress"
-    return f"not committed: {', '.join(ledger.not_committed[:3])}" if ledger.not_committed else ""
+    return ""
+
+
+# What was not committed: git is asked once more, since the user commits at any time.
+
+
+class Folder:
+    """What git shows of a folder now; it is asked once, and only where something depends on it. And what the
+    threads in it had left there."""
+
+    def __init__(self, worktree: str, groups: Sequence[_Group] = ()) -> None:
+        self._worktree = worktree
+        self._groups = groups
+
+    def left_by_others(self, snapshot: SessionSnapshot, path: str) -> bool:
+        """Whether a session of another thread had that file uncommitted before, as it is in this one."""
+        for group in self._groups:
+            members = [one for one, _ in group.members]
+            if any(one is snapshot for one in members):
+                continue
+            before = [one for one in members if one.created_at < snapshot.created_at]
+            if any(_is_same_in(one, snapshot, path) for one in before):
+                return True
+        return False
+
+    @cached_property
+    def _now(self) -> tuple[Path, GitState] | None:
+        """With the root of the work tree; None where nobody can tell: the folder is gone, or another's."""
+        try:
+            folder = Path(os.fsdecode(decode_path(self._worktree)))
+            found = capture_git_state(folder) if folder.is_dir() else None
+            return (
+                (Path(os.fsdecode(decode_path(found.worktree or self._worktree))), found) if found else None
+            )
+        except HoldfastError:
+            return None
+
+    def _at(self, snapshot: SessionSnapshot) -> tuple[Path, GitState] | None:
+        """If it is the work tree that this was in."""
+        is_same = self._now and snapshot.git_state and snapshot.git_state.worktree == self._now[1].worktree
+        return self._now if is_same else None
+
+    def is_under_way(self, snapshot: SessionSnapshot) -> bool:
+        """The merge or rebase of then; in doubt it is."""
+        now = self._at(snapshot)
+        return now is None or now[1].operation is not None
+
+    def settled(self, snapshot: SessionSnapshot, paths: Sequence[str]) -> tuple[set[str], set[str]] | None:
+        """Of what was not committed then: what is committed by now, and what git shows no change of, nor a
+        commit: somebody took it back or put it aside."""
+        found, then = self._at(snapshot), snapshot.git_state
+        if found is None or then is None:
+            return None
+        root, now = found
+        changed = (*(now.files_uncommitted or ()), *now.files_uncompared)
+        gone = {path for path in paths if not any(_overlap(path, one) for one in changed)}
+        if not gone:
+            return set(), set()
+        try:
+            done = committed_of(root, gone, besides=then.commit_at_snapshot, since=snapshot.created_at)
+        except HoldfastError:
+            return None
+        return set(done), gone - done
+
+
+def _is_same_in(one: SessionSnapshot, other: SessionSnapshot, path: str) -> bool:
+    """Of a folder that is not tracked as a whole nobody knows what is in it: then who had it first has it."""
+    if one.git_state is None or path not in (one.git_state.files_uncommitted or ()):
+        return False
+    then, now = (next((file.hash for file in each.files if file.path == path), "") for each in (one, other))
+    return then == now
+
+
+def _overlap(one: str, other: str) -> bool:
+    """A folder that is not tracked as a whole is one path, with a slash at its end."""
+    return one == other or any(a.endswith("/") and b.startswith(a) for a, b in ((one, other), (other, one)))
+
+
+def _uncommitted_told(
+    snapshot: SessionSnapshot, later: Sequence[SessionSnapshot], folder: Folder | None
+) -> str:
+    ledger = ledger_at(snapshot)
+    own = {
+        path: _within(path, ledger.changed)
+        for path in ledger.not_committed
+        if ledger.changed or _may_be_by_command(snapshot, path, folder)
+    }
+    seen = [paths for one in later if (paths := ledger_at(one).git.uncommitted) is not None]
+    if seen:
+        own = {
+            path: left
+            for path, files in own.items()
+            if (left := [one for one in files if any(_overlap(one, shown) for shown in seen[-1])])
+        }
+    files = [one for left in own.values() for one in left]
+    done, gone = (folder.settled(snapshot, files) if folder and files else None) or (set[str](), set[str]())
+    still = [path for path, left in own.items() if not done.union(gone).issuperset(left)]
+    if still:
+        return f"not committed: {', '.join(still[:3])}"
+    missing = [path for path, left in own.items() if not gone.isdisjoint(left)]
+    return f"{_GONE}: {', '.join(missing[:3])}" if missing else ""
+
+
+_GONE = "not committed then, and git shows no change of it now"
+
+
+def _may_be_by_command(snapshot: SessionSnapshot, path: str, folder: Folder | None) -> bool:
+    """A file that no record names: in doubt it is, where a command ran that does more than to show."""
+    found = snapshot.gathered
+    if found is None:
+        return True
+    ran = [
+        *(one.command for one in found.commands),
+        *(one.text for one in found.happened if one.kind == "shell"),
+    ]
+    return not all(map(only_shows, ran)) and (folder is None or not folder.left_by_others(snapshot, path))
+
+
+def _within(path: str, changed: Sequence[str]) -> list[str]:
+    """The files of the session in a folder that is not tracked as a whole."""
+    return [one for one in changed if path.endswith("/") and one.startswith(path)] or [path]
 
 
 # ── where they are read from ──────────────────────────────────────────────────────────────────────

@@ -325,6 +325,7 @@ def did_work(found: Gathered, messages: Sequence[Message]) -> bool:
         or _left_something(found)
         or _begins_with_a_summary(messages)
         or _said_much(found, messages)
+        or any(found_out(one.text) for one in messages if one.role == "assistant" and one.turn != "failed")
         or not _only_asks(found)
         or not _is_over(found, messages)
         or any(_may_change(call) for message in messages for call in message.tool_calls)
@@ -355,10 +356,24 @@ def only_looked(found: Gathered) -> bool:
         or len(steps) > _FEW_LOOKS
         or sum(map(len, by_agent)) > _FEW_WORDS
         or is_plan
+        or any(map(found_out, (*by_agent, found.last_words)))
         or not all(map(_looks, found.happened))
         or any(file.edits or file.created or file.deleted for file in found.files)
         or found.stop.kind not in ("answered", "spoke", *(() if steps else ("asked",)))
     )
+
+
+_IS_A_CAUSE = re.compile(
+    r"\b(?:causes?|caused|culprit|because|due to|bugs?|regression|race condition|deadlocks?|leaks?"
+    r"|off[- ]by[- ]one)\b|\b(?:problem|reason|fault|mistake|fix)(?:: | (?:is|was|lies)\b)",
+    re.IGNORECASE,
+)
+_IS_A_PLACE = re.compile(r"\b[A-Za-z_]\w*\(\)|\b[\w/-]+\.[a-z]{1,4}:\d+|\b[A-Za-z_]\w*(?:::|#)[A-Za-z_]\w*")
+
+
+def found_out(text: str) -> bool:
+    """Whether an answer, however short, names a cause, or a function or a line in the code."""
+    return bool(_IS_A_CAUSE.search(text) or _IS_A_PLACE.search(text))
 
 
 def _looks(step: Happening) -> bool:

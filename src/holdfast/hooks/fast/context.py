@@ -52,17 +52,35 @@ def open_work(event: "AgentEvent") -> list[str]:
     return [_listed(event, here + [one for one in opened if one not in here])]
 
 
+def threads_stamp(project: str) -> str:
+    """Of the sessions, and of the commits: the user may have committed what one of them had left."""
+    sessions = formats.threads_stamp(project)
+    own, common = _git_folders(project)
+    if not sessions or not own:
+        return sessions
+    moves = _size(os.path.join(own, "logs", "HEAD"))
+    tables = _text(os.path.join(common, "reftable", "tables.list")).replace("\n", ",")
+    return f"{sessions} {_head(project)}{tables} {moves}"
+
+
+def _size(path: str) -> int:
+    try:
+        return os.stat(path).st_size
+    except OSError:
+        return 0
+
+
 def _is_held_by_a_plan(thread: formats.ThreadLine) -> bool:
     """Running, or waiting for approval: its handover is of an earlier pause, and says what others do now."""
     return thread.has_plan and not thread.state.startswith(("paused", "failed"))
 
 
 def threads(event: "AgentEvent") -> list[formats.ThreadLine]:
-    """The threads of this folder. Read anew only where a session has come or gone; what runs a plan also goes
-    on without one."""
+    """The threads of this folder. Read anew only where a session has come or gone or something was committed;
+    what runs a plan also goes on without that."""
     path = os.path.join(formats.hooks_folder(event.state), formats.THREADS)
     stamp, found = formats.parse_threads(notes.read(path))
-    now = formats.threads_stamp(event.project)
+    now = threads_stamp(event.project)
     if not now or (stamp == now and not any(one.has_plan and one.is_open for one in found)):
         return found if now else []
     spawn.run(event, "threads", wait=15.0)
