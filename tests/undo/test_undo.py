@@ -278,6 +278,22 @@ def test_the_other_names_of_a_file_that_a_tool_named(project: Path, clock: Fixed
     assert (project / "twin").samefile(project / "a")
 
 
+def test_a_new_name_of_a_file_that_a_tool_named_is_in_doubt(project: Path, clock: FixedClock) -> None:
+    """That the content is the agent's does not make the name its own: anybody may have made it."""
+    named = {"tx": NamedFiles(frozenset([b"a"]))}
+    with SideCar(project, clock=clock, named_files=lambda: named) as sidecar:
+        sidecar.begin("s1", transaction_id="tx")
+        sidecar.watch("tx")
+        (project / "a").write_text("agent\n")
+        (project / "twin").hardlink_to(project / "a")
+        [in_doubt, certain] = (sidecar.record("tx"), sidecar.transaction("tx"))[1].changes
+        assert ([c.path for c in in_doubt.changes], bool(in_doubt.doubt)) == (["twin"], True)
+        assert ([c.path for c in certain.changes], certain.doubt) == (["a"], "")
+        assert sidecar.rollback("tx", partial=True).in_doubt == {"twin"}
+    assert (project / "a").read_text() == START["a"]
+    assert (project / "twin").read_text() == "agent\n"
+
+
 def test_what_the_user_did_before_and_between_is_not_the_sessions(
     sidecar: SideCar, project: Path, tx: str
 ) -> None:

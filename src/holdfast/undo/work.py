@@ -329,7 +329,7 @@ class UndoWork:
             return {name: one.covers(path, differing) for name, one in named_files.items()}
 
         owners = _owners(
-            {path: now for path, (_, now) in differing.items() if path not in users},
+            {path: states for path, states in differing.items() if path not in users},
             lambda path: _owner(path, watches, closing, naming(path)),
         )
         for path, owner in owners.items():
@@ -719,26 +719,26 @@ def _owner(
     return chosen.transaction_id, "" if named or chosen.transaction_id not in naming else _ONLY_SEEN
 
 
-def _owners(
-    changed: Mapping[bytes, KnownFile | None], owner_of: Callable[[bytes], Owner | None]
-) -> dict[bytes, Owner | None]:
-    """Whose each is. The names of one file are of whoever is known to have changed it under one of them; a
-    folder that came or went goes with what came or went in it."""
+def _owners(changed: Differing, owner_of: Callable[[bytes], Owner | None]) -> dict[bytes, Owner | None]:
+    """Whose each is. The names that a file had all along are of whoever is known to have changed it under
+    one of them, not so a new one; a folder that came or went goes with what came or went in it."""
     found = {path: owner_of(path) for path in changed}
-    certain = {
-        now.inode: owner
-        for path, now in changed.items()
-        if now and now.names > 1 and (owner := found[path]) and not owner[1]
-    }
-    for path, now in changed.items():
-        if now and now.names > 1 and (owner := found[path]) and owner[1] == _ONLY_SEEN:
-            found[path] = certain.get(now.inode, owner)
+    shared = {path: now.inode for path, (_, now) in changed.items() if now and now.names > 1}
+    certain = {inode: owner for path, inode in shared.items() if (owner := found[path]) and not owner[1]}
+    for path, inode in shared.items():
+        if (owner := found[path]) and owner[1] == _ONLY_SEEN and _is_same_file(*changed[path]):
+            found[path] = certain.get(inode, owner)
     inside: dict[bytes, Owner] = {}
     for path in sorted(changed, key=lambda one: bool((owner := found[one]) and owner[1]), reverse=True):
         owner = found[path]
         if owner and not path.endswith(b"/"):
             inside.update(dict.fromkeys(folders_above(path), owner))
     return {path: inside.get(path, owner) for path, owner in found.items()}
+
+
+def _is_same_file(before: KnownFile | None, now: KnownFile | None) -> bool:
+    """Whether a name stands for the file it stood for; git's index keeps less of the inode than the disk."""
+    return before is not None and now is not None and not (before.inode ^ now.inode) & 0xFFFFFFFF
 
 
 def _without_others_folders(
