@@ -68,10 +68,10 @@ EDITS = (
 COMMANDS = (
     "cp -a d copied", "rm -rf copied", "mv d b/", "mv b/d .", "mv a d/", "mkdir -p empty/deeper",
     "rmdir -p empty/deeper", "cp -al d linked", "rm -rf linked d", "ln -s ../../outside/folder d/far",
-    "truncate -s 0 b", "sed -i 's/$/ /' a", "mv d linked", "rm -f a b e", "ln -sfn ../outside/folder b",
-    "chmod -R go-rwx d", "touch a b e",
+    "test -L b || truncate -s 0 b", "sed -i 's/$/ /' a", "mv d linked", "rm -f a b e",
+    "ln -sfn ../outside/folder b", "chmod -R go-rwx d", "touch a b e",
 )  # fmt: skip
-"""What an agent's shell may do to many files at once."""
+"""What an agent's shell may do to many files at once, but not to what a link leads to outside."""
 MODES = (0o600, 0o640, 0o444, 0o755, 0o2755, 0o664)
 HUGE_SIZES = (1 << 20, 16 << 20, (16 << 20) + 1, 64 << 20)
 
