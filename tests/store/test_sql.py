@@ -9,7 +9,10 @@ import stat
 import subprocess
 import sys
 import tempfile
+import threading
+import time
 from collections.abc import Generator, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -35,9 +38,10 @@ from holdfast.model.task import TaskDAG
 from holdfast.store import engine as engines
 from holdfast.store import sqlite as our_sqlite
 from holdfast.store.engine import known_versions, upgrade
-from holdfast.store.sql import SqlStore, _workflow_row
+from holdfast.store.protocol import Change
+from holdfast.store.sql import SqlStore, _snapshot_row, _workflow_row
 from holdfast.store.sqlite import sqlite_driver
-from holdfast.store.tables import metadata, session_snapshots, workflows
+from holdfast.store.tables import metadata, session_snapshots, workflow_events, workflows
 from store.samples import at, full_snapshot, new, next_of, numbered, snapshot, workflow
 
 if TYPE_CHECKING:
@@ -62,6 +66,41 @@ def filled(database: str, snapshots: int = 40) -> SqlStore:
         saved = full_snapshot().changed(id=f"snap_{number}", workflow_id=f"wf_{number}")
         store.apply(new(workflow(f"wf_{number}"), numbered(1), save=saved))
     return store
+
+
+class Before:
+    """A program of the schema that the database has now, whatever becomes of that."""
+
+    def __init__(self, engine: sa.Engine) -> None:
+        self._engine = engines.writing(engine)
+        self._tables = sa.MetaData()
+        self._tables.reflect(engine)
+
+    def apply(self, change: Change) -> None:
+        """As it was done when the order was by time."""
+        row = _workflow_row(change.workflow)
+        flows, events = self._tables.tables["workflows"], self._tables.tables["workflow_events"]
+        snapshots = self._tables.tables["session_snapshots"]
+        written = typed(workflows, row)
+        with self._engine.begin() as connection:
+            if change.seen is None:
+                connection.execute(flows.insert().values(written))
+            else:
+                met = flows.c.id == change.workflow.id, flows.c.revision == change.seen
+                assert connection.execute(flows.update().where(*met).values(written)).rowcount == 1
+            if change.save is not None:
+                connection.execute(
+                    snapshots.insert().values(typed(session_snapshots, _snapshot_row(change.save)))
+                )
+            for entry in change.entries:
+                event = {"workflow_id": change.workflow.id, "at": change.workflow.updated_at}
+                event |= {"type": entry.type, "entry_json": entry.model_dump_json()}
+                connection.execute(events.insert().values(typed(workflow_events, event)))
+
+
+def typed(table: sa.Table, row: dict[str, Any]) -> dict[str, Any]:
+    """With the types that reflecting a table does not find."""
+    return {name: sa.bindparam(None, value, type_=table.c[name].type) for name, value in row.items()}
 
 
 class TestNewerVersions:
@@ -145,7 +184,8 @@ class TestMigrations:
         # compare_metadata does not look at partial indexes and AUTOINCREMENT; the database does.
         def described(engine: sa.Engine) -> list[tuple[Any, ...]]:
             question = (
-                "SELECT type, name, sql FROM sqlite_master WHERE name NOT LIKE '%alembic%' ORDER BY name"
+                "SELECT type, name, sql FROM sqlite_master "
+                "WHERE name NOT LIKE '%alembic%' AND type <> 'trigger' ORDER BY name"
                 if engine.dialect.name == "sqlite"
                 else "SELECT tablename, indexname, indexdef FROM pg_indexes "
                 "WHERE schemaname = 'public' AND tablename <> 'alembic_version' ORDER BY indexname"
@@ -175,7 +215,7 @@ class TestMigrations:
     def test_snapshots_from_before_tasks_had_a_column_stay_and_are_read(self, database: str) -> None:
         old = full_snapshot()
         text = old.model_dump_json()
-        columns = [column.name for column in session_snapshots.c if column.name != "tasks"]
+        columns = [column.name for column in session_snapshots.c if column.name not in ("tasks", "seq")]
         row = {name: getattr(old, name, None) for name in columns} | {"snapshot_json": text}
         engine = engines.open_bare_engine(database)
         upgrade(engine, to="0003")
@@ -198,6 +238,66 @@ class TestMigrations:
             assert "task_dag" not in sql(
                 database, "SELECT snapshot_json FROM session_snapshots WHERE id = 'snap_1'"
             )
+        finally:
+            store.close()
+
+    def test_what_was_there_before_gets_its_place_in_the_order(self, database: str) -> None:
+        engine = engines.open_bare_engine(database)
+        upgrade(engine, to="0006")
+        before = Before(engine)
+        for name in ("wf_1", "wf_2"):
+            before.apply(new(workflow(name), numbered(1)))
+        first = snapshot("snap_1", created_at=at(-9))
+        before.apply(next_of(workflow("wf_1"), seconds=-9, save=first))  # the clock was set back
+        second = snapshot("snap_2", of="wf_2", created_at=at(-99))
+        before.apply(next_of(workflow("wf_2"), seconds=-99, save=second))
+        before.apply(next_of(workflow("wf_1").changed(revision=2), seconds=-9))
+        engine.dispose()
+        store = SqlStore(database)
+        try:
+            assert [flow.id for flow in store.workflows()] == ["wf_1", "wf_2"]
+            assert {line.id for line in store.find_snapshots("snap_")} == {"snap_1", "snap_2"}
+            store.apply(next_of(store.workflow("wf_2"), save=snapshot("snap_3", of="wf_2", number=2)))
+            assert [flow.id for flow in store.workflows()] == ["wf_2", "wf_1"]
+            assert store.find_snapshots("snap_")[0].id == "snap_3"
+        finally:
+            store.close()
+
+    def test_a_program_that_runs_since_before_goes_on_and_keeps_the_order(self, database: str) -> None:
+        engine = engines.open_bare_engine(database)
+        upgrade(engine, to="0006")
+        before = Before(engine)
+        names = [f"wf_{number}" for number in range(3)]
+        for name in names:
+            before.apply(new(workflow(name)))
+        migrated, done = threading.Event(), list[str]()
+
+        def old_program() -> None:
+            revisions = dict.fromkeys(names, 1)
+            while len(done) < 30 or not migrated.is_set() or len(done) % 3:
+                name = names[len(done) % 3]
+                flow = workflow(name).changed(revision=revisions[name])
+                saved = snapshot(f"snap_{len(done)}", of=name, number=revisions[name], created_at=at(0))
+                before.apply(next_of(flow, numbered(len(done)), seconds=-len(done), save=saved))
+                revisions[name] += 1
+                done.append(name)
+
+        with ThreadPoolExecutor() as pool:
+            running = pool.submit(old_program)
+            while len(done) < 5 and not running.done():
+                time.sleep(0.001)
+            store = SqlStore(database)
+            migrated.set()
+            running.result()
+        engine.dispose()
+        try:
+            assert [flow.id for flow in store.workflows()] == names[::-1]
+            told = [event.entry for event in store.events(types={"task_finished"})]
+            assert told == [numbered(n) for n in range(len(done))]
+            after = [line.id for line in store.find_snapshots("snap_") if line.seq > 0]
+            assert after[0] == f"snap_{len(done) - 1}"
+            store.apply(next_of(store.workflow("wf_0")))
+            assert store.workflows()[0].id == "wf_0"
         finally:
             store.close()
 

@@ -3335,6 +3335,11 @@ export interface components {
             id: string;
             /** Pause Reason */
             pause_reason: string | null;
+            /**
+             * Seq
+             * @default 0
+             */
+            seq: number;
             /** Session Id */
             session_id: string;
             /** Session Number */

@@ -473,7 +473,7 @@ def list_snapshots(workflow_id: str | None, everywhere: bool, as_json: bool) -> 
         lambda reader: read_lines(reader, worktree, workflow_id),
         lambda store: stored_lines(store, worktree, workflow_id),
     )
-    lines.sort(key=lambda line: (line["created_at"], line["session_number"], line["id"]))
+    lines.sort(key=lambda line: (line["seq"], line["created_at"], line["session_number"], line["id"]))
     common.tell_table(
         as_json,
         lines,

@@ -6,6 +6,7 @@ import os
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from functools import partial
+from itertools import takewhile
 from pathlib import Path
 from typing import TypeVar
 
@@ -289,11 +290,13 @@ def _chosen_thread(
 
 def _name_the_other(service: common.Service, current: Settings, workflow: Workflow) -> None:
     """Where a plan is meant, and something else was worked on since."""
-    from holdfast.model.workflow import OPEN
+    from holdfast.model.workflow import OPEN, RESUMABLE
 
-    newest = next(iter(service.workflows(worktree=current.worktree, statuses=OPEN, limit=1)), workflow)
+    found = service.workflows(worktree=current.worktree, statuses=OPEN | RESUMABLE)
+    since = takewhile(lambda flow: flow.id != workflow.id, found)
+    newest = next((flow for flow in since if flow.status in OPEN), workflow)
     latest = service.store.latest_snapshot(newest.id)
-    if newest.id != workflow.id and latest is not None and newest.updated_at > workflow.updated_at:
+    if newest.id != workflow.id and latest is not None:
         other = newest.id if service.tasks(newest.id).tasks else latest.session_id
         click.echo(
             f"{workflow.id} is the plan of this folder; `holdfast threads` lists what was worked on since, "

@@ -329,7 +329,7 @@ def _agents_transactions(sidecar: SideCar, session: str | None) -> list[Transact
     if session and len(names) > 1:
         raise InvalidInputError(f"{session} is ambiguous", hint="give more characters of the id")
     chosen = found[0].session_id
-    return sorted((one for one in found if one.session_id == chosen), key=lambda one: (one.began, one.id))
+    return [one for one in reversed(found) if one.session_id == chosen]
 
 
 def _begins(name: str, session: str) -> bool:

@@ -181,16 +181,24 @@ class RemoteStore:
         statuses: Collection[WorkflowStatus] | None = None,
         limit: int = 100,
         search: str | None = None,
-        before: tuple[datetime, str] | None = None,
     ) -> Sequence[Workflow]:
-        if before is not None:
-            raise CannotDoError("a server's pages require its own cursors")
         if statuses is not None and not statuses:
             return []
         pages = self._pages(
             limit, worktree=worktree, status=sorted(statuses) if statuses is not None else None, search=search
         )
         return [Workflow.model_validate(one) for one in pages]
+
+    def workflow_page(
+        self,
+        *,
+        worktree: str | None = None,  # noqa: ARG002
+        statuses: Collection[WorkflowStatus] | None = None,  # noqa: ARG002
+        limit: int = 100,  # noqa: ARG002
+        search: str | None = None,  # noqa: ARG002
+        before: int | None = None,  # noqa: ARG002
+    ) -> tuple[Sequence[Workflow], int | None]:
+        raise _servers_own("positions of pages")
 
     def _pages(self, limit: int, **question: Any) -> Iterator[Any]:
         cursor: str | None = None

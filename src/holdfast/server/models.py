@@ -668,19 +668,13 @@ Cursor = Annotated[str | None, Query(max_length=400, description="`next_cursor` 
 Since = Annotated[int, Query(ge=0, le=LARGEST_NUMBER, description="Only events with a higher number")]
 
 
-def cursor_after(workflow: Workflow) -> str:
-    return _packed(workflow.updated_at.isoformat(), workflow.id)
+def workflow_cursor(seq: int) -> str:
+    return _packed("before", str(seq))
 
 
-def workflow_position(cursor: str) -> tuple[datetime, str]:
-    moment, name = _unpacked(cursor)
-    try:
-        at = datetime.fromisoformat(moment)
-    except ValueError:
-        raise _not_ours() from None
-    if at.tzinfo is None:
-        raise _not_ours()
-    return at, name
+def workflow_position(cursor: str | None) -> int | None:
+    """The number of an event: workflows last changed before it follow."""
+    return None if cursor is None else _number(cursor, "before", LARGEST_NUMBER)
 
 
 def offset_cursor(offset: int) -> str:
@@ -688,10 +682,14 @@ def offset_cursor(offset: int) -> str:
 
 
 def offset_of(cursor: str | None) -> int:
-    if cursor is None:
-        return 0
+    return 0 if cursor is None else _number(cursor, "offset", 999_999_999)
+
+
+def _number(cursor: str, wanted: str, most: int) -> int:
     kind, number = _unpacked(cursor)
-    if kind != "offset" or not number.isascii() or not number.isdecimal() or len(number) > 9:
+    if kind != wanted or not number.isascii() or not number.isdecimal() or len(number) > len(str(most)):
+        raise _not_ours()
+    if int(number) > most:
         raise _not_ours()
     return int(number)
 

@@ -108,7 +108,7 @@ class _Group:
 
 
 def threads_among(sessions: Iterable[tuple[SessionSnapshot, Workflow]]) -> list[Thread]:
-    """Open ones first, then the newest; sessions that did no work are left out."""
+    """Of sessions in their order: open ones first, then the newest; what did no work is left out."""
     groups = _groups(sessions)
     by_folder: dict[str, list[_Group]] = {}
     for group in groups:
@@ -121,8 +121,7 @@ def threads_among(sessions: Iterable[tuple[SessionSnapshot, Workflow]]) -> list[
 def _groups(sessions: Iterable[tuple[SessionSnapshot, Workflow]]) -> list[_Group]:
     """The one that was worked on last is the last."""
     groups: list[_Group] = []
-    ordered = sorted(sessions, key=lambda one: (one[0].created_at, one[0].session_number))
-    for snapshot, workflow in ordered:
+    for snapshot, workflow in sessions:
         if not snapshot.worked:
             continue
         group = next((one for one in reversed(groups) if _belongs(snapshot, one)), None)
@@ -425,7 +424,7 @@ def left_told(store: Store, snapshot: SessionSnapshot) -> tuple[str, ...]:
         return ()
     worktree = store.workflow(snapshot.workflow_id).worktree
     flows = store.workflows(worktree=worktree)
-    groups = _groups(_stored(store, flows, _LOOKED_AT))
+    groups = _groups(_stored(store, _lines(store, flows), _LOOKED_AT))
     group = next((one for one in groups if one.at_work[0].id == snapshot.id), None)
     left = list(_left_earlier(group, Folder(worktree, groups)))[:_LEFT_TOLD] if group else []
     told = "; ".join(f"{words} ({session.session_id})" for session, words in left)
@@ -574,26 +573,35 @@ def threads_in(store: Store, worktree: str | None = None) -> list[Thread]:
     by_folder: dict[str, list[Workflow]] = {}
     for flow in store.workflows(worktree=worktree):
         by_folder.setdefault(flow.worktree, []).append(flow)
-    folders = list(by_folder.values())[:_FOLDERS]
     most = _LOOKED_AT if worktree is not None else _LOOKED_AT_EACH
-    found = [thread for own in folders for thread in threads_among(_stored(store, own, most))]
-    return sorted(found, key=lambda thread: (not thread.is_open, _ago(thread.updated_at)))
+    found: list[Thread] = []
+    places: dict[tuple[str, str], tuple[int, datetime, int]] = {}
+    for folder, flows in list(by_folder.items())[:_FOLDERS]:
+        lines = _lines(store, flows)
+        places |= {(folder, line.session_id): line.place for line, _ in lines}
+        found += threads_among(_stored(store, lines, most))
+    found.sort(key=lambda thread: places[thread.worktree, thread.sessions[0]], reverse=True)
+    return sorted(found, key=lambda thread: not thread.is_open)
 
 
-def _ago(moment: datetime) -> float:
-    return -moment.timestamp()
-
-
-def _stored(store: Store, flows: Sequence[Workflow], most: int) -> Iterator[tuple[SessionSnapshot, Workflow]]:
+def _lines(store: Store, flows: Sequence[Workflow]) -> list[tuple[SnapshotSummary, Workflow]]:
+    """Newest first, as they came."""
     lines = [(line, flow) for flow in flows for line in _needed(store.snapshots(flow.id))]
-    lines.sort(key=lambda one: (one[0].created_at, one[0].session_number), reverse=True)
+    return sorted(lines, key=lambda one: one[0].place, reverse=True)
+
+
+def _stored(
+    store: Store, lines: Iterable[tuple[SnapshotSummary, Workflow]], most: int
+) -> list[tuple[SessionSnapshot, Workflow]]:
+    """The newest that did something, and what came between them; oldest first."""
+    found: list[tuple[SessionSnapshot, Workflow]] = []
     worked = 0
     for line, flow in lines:
-        snapshot = store.snapshot(line.id)
-        worked += snapshot.worked
-        yield snapshot, flow
+        found.append((store.snapshot(line.id), flow))
+        worked += found[-1][0].worked
         if worked >= most:
-            return
+            break
+    return found[::-1]
 
 
 def _needed(lines: Sequence[SnapshotSummary]) -> Sequence[SnapshotSummary]:
@@ -605,22 +613,23 @@ def _needed(lines: Sequence[SnapshotSummary]) -> Sequence[SnapshotSummary]:
 
 def threads_of_files(files: SessionFiles) -> list[Thread]:
     """As the folder's own files tell it, where the database is away."""
-    return threads_among(_filed(files))
+    return threads_among(_filed(files))  # files have no other order than their times
 
 
-def _filed(files: SessionFiles) -> Iterator[tuple[SessionSnapshot, Workflow]]:
+def _filed(files: SessionFiles) -> list[tuple[SessionSnapshot, Workflow]]:
     from holdfast.store.documents import read_session_document
 
+    found: list[tuple[SessionSnapshot, Workflow]] = []
     worked = 0
     for name in files.session_ids():
         try:
-            found = read_session_document(files.read(name), where=f"{name}.json")
+            found.append(read_session_document(files.read(name), where=f"{name}.json"))
         except HoldfastError:
             continue  # damaged: `doctor` tells of it
-        worked += found[0].worked
-        yield found
+        worked += found[-1][0].worked
         if worked >= _LOOKED_AT:
-            return
+            break
+    return sorted(found, key=lambda one: (one[0].created_at, one[0].session_number))
 
 
 def find_thread(threads: Sequence[Thread], name: str) -> Thread | None:

@@ -25,6 +25,8 @@ class MemoryStore:
         self._workflows: dict[str, Workflow] = {}
         self._snapshots: dict[str, SessionSnapshot] = {}
         self._events: list[Event] = []
+        self._last_seq: dict[str, int] = {}
+        self._places: dict[str, int] = {}
         self._originals: dict[str, dict[str, str]] = {}
 
     def apply(self, change: Change) -> Sequence[Event]:
@@ -44,10 +46,21 @@ class MemoryStore:
             if change.delete is not None:
                 del self._snapshots[change.delete]
             if change.save is not None:
+                self._place(change.save)
                 self._snapshots[change.save.id] = change.save
             self._events += recorded
+            if recorded:
+                self._last_seq[workflow.id] = recorded[-1].seq
             self._keep_originals(change)
             return recorded
+
+    def _place(self, snapshot: SessionSnapshot) -> None:
+        """One that comes late stands before those of its workflow that followed it."""
+        if snapshot.id not in self._snapshots:
+            following = (
+                self._places[other.id] for other in self._of(snapshot.workflow_id) if _came(snapshot, other)
+            )
+            self._places[snapshot.id] = min(following, default=len(self._events))
 
     def _keep_originals(self, change: Change) -> None:
         workflow = change.workflow
@@ -90,24 +103,34 @@ class MemoryStore:
         statuses: Collection[WorkflowStatus] | None = None,
         limit: int = 100,
         search: str | None = None,
-        before: tuple[datetime, str] | None = None,
     ) -> Sequence[Workflow]:
+        page, _ = self.workflow_page(worktree=worktree, statuses=statuses, limit=limit, search=search)
+        return page
+
+    def workflow_page(
+        self,
+        *,
+        worktree: str | None = None,
+        statuses: Collection[WorkflowStatus] | None = None,
+        limit: int = 100,
+        search: str | None = None,
+        before: int | None = None,
+    ) -> tuple[Sequence[Workflow], int | None]:
+        last = dict(self._last_seq)
         found = [
             workflow
             for workflow in list(self._workflows.values())
             if (worktree is None or workflow.worktree == worktree)
             and (statuses is None or workflow.status in statuses)
             and (not search or _mentions(workflow, search.lower()))
-            and (before is None or (workflow.updated_at, workflow.id) < before)
+            and (before is None or last[workflow.id] < before)
         ]
-        if worktree is not None and before is None:
-            last = {event.workflow_id: event.seq for event in self._events}
-            return sorted(found, key=lambda workflow: last[workflow.id], reverse=True)[:limit]
-        return sorted(found, key=lambda workflow: (workflow.updated_at, workflow.id), reverse=True)[:limit]
+        found.sort(key=lambda workflow: last[workflow.id], reverse=True)
+        return found[:limit], last[found[limit - 1].id] if len(found) > limit else None
 
     def queued(self, limit: int = 100) -> Sequence[Workflow]:
         found = [flow for flow in list(self._workflows.values()) if flow.run_id and flow.claim is None]
-        return sorted(found, key=lambda flow: flow.updated_at)[:limit]
+        return sorted(found, key=lambda flow: self._last_seq[flow.id])[:limit]
 
     def due(self, now: datetime, limit: int = 100) -> Sequence[Workflow]:
         found = [
@@ -131,15 +154,18 @@ class MemoryStore:
         )
 
     def snapshots(self, workflow_id: str) -> Sequence[SnapshotSummary]:
-        return sorted(map(SnapshotSummary.of, self._of(workflow_id)), key=lambda line: line.session_number)
+        return sorted(map(self._line, self._of(workflow_id)), key=lambda line: line.session_number)
 
     def find_snapshots(self, name: str) -> Sequence[SnapshotSummary]:
         found = [
-            SnapshotSummary.of(snapshot)
+            self._line(snapshot)
             for snapshot in list(self._snapshots.values())
             if snapshot.id.startswith(name) or snapshot.session_id == name
         ]
-        return sorted(found, key=lambda line: (line.created_at, line.id), reverse=True)
+        return sorted(found, key=lambda line: (*line.place, line.id), reverse=True)
+
+    def _line(self, snapshot: SessionSnapshot) -> SnapshotSummary:
+        return SnapshotSummary.of(snapshot, self._places[snapshot.id])
 
     def events(
         self,
@@ -169,6 +195,11 @@ class MemoryStore:
         return [
             snapshot for snapshot in list(self._snapshots.values()) if snapshot.workflow_id == workflow_id
         ]
+
+
+def _came(one: SessionSnapshot, other: SessionSnapshot) -> bool:
+    """Whether the first came before the second."""
+    return (one.created_at, one.session_number) < (other.created_at, other.session_number)
 
 
 def _mentions(workflow: Workflow, text: str) -> bool:

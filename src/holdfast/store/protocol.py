@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, fields
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Protocol
 
 from holdfast.base.errors import ConflictError, HeldElsewhereError, NotFoundError
@@ -12,9 +12,6 @@ from holdfast.model.entry import Entry, Event
 from holdfast.model.policy import Trigger
 from holdfast.model.snapshot import SessionSnapshot
 from holdfast.model.workflow import Workflow, WorkflowStatus
-
-FIRST_PAGE = (datetime.max.replace(tzinfo=UTC), "")
-"""Comes before every workflow in a list by time."""
 
 
 @dataclass(frozen=True)
@@ -49,10 +46,21 @@ class SnapshotSummary:
     pause_reason: str | None
     tasks_completed: int
     tasks_remaining: int
+    seq: int = 0
+    """Number of the last event before it: the order of snapshots, whatever the clock said."""
 
     @classmethod
-    def of(cls, snapshot: SessionSnapshot) -> SnapshotSummary:
-        return cls(**{one.name: getattr(snapshot, one.name) for one in fields(cls)})
+    def of(cls, snapshot: SessionSnapshot, seq: int = 0) -> SnapshotSummary:
+        return cls(**{name: getattr(snapshot, name) for name in SNAPSHOT_FIELDS}, seq=seq)
+
+    @property
+    def place(self) -> tuple[int, datetime, int]:
+        """Sorts snapshots of any workflows, oldest first."""
+        return (self.seq, self.created_at, self.session_number)
+
+
+SNAPSHOT_FIELDS = tuple(one.name for one in fields(SnapshotSummary) if one.name != "seq")
+"""What a line tells of the snapshot itself."""
 
 
 class Store(Protocol):
@@ -76,18 +84,27 @@ class Store(Protocol):
         statuses: Collection[WorkflowStatus] | None = None,
         limit: int = 100,
         search: str | None = None,
-        before: tuple[datetime, str] | None = None,
     ) -> Sequence[Workflow]:
-        """Most recently changed first: of one worktree in the order of their events, whatever the clock said;
-        of all, and in pages, by the time that was recorded.
+        """Most recently changed first: in the order of their events, whatever the clock said.
 
-        `search` is looked for in title, issue, id and worktree, whatever its case. `before` names the
-        last one of the page before: when it was changed, and its id; `FIRST_PAGE` begins.
+        `search` is looked for in title, issue, id and worktree, whatever its case.
         """
         ...
 
+    def workflow_page(
+        self,
+        *,
+        worktree: str | None = None,
+        statuses: Collection[WorkflowStatus] | None = None,
+        limit: int = 100,
+        search: str | None = None,
+        before: int | None = None,
+    ) -> tuple[Sequence[Workflow], int | None]:
+        """The same from `before` on, and the `before` of the next page; none after the last."""
+        ...
+
     def queued(self, limit: int = 100) -> Sequence[Workflow]:
-        """Those with a run that nobody has claimed, the longest waiting first."""
+        """Those with a run that nobody has claimed, the longest unchanged first."""
         ...
 
     def due(self, now: datetime, limit: int = 100) -> Sequence[Workflow]:

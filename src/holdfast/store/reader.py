@@ -48,7 +48,7 @@ _OPTIONS: Document = {
 
 _SNAPSHOT = (
     *("id", "workflow_id", "session_number", "session_id", "trigger", "created_at", "pause_reason"),
-    *("tasks_completed", "tasks_remaining"),
+    *("tasks_completed", "tasks_remaining", "seq"),
 )
 _SNAPSHOT_BEGINS = '{"schema_version":1,'
 _PACKED_TASK = 12
@@ -104,9 +104,8 @@ class QuickReader:
     def workflows(self, worktree: str | None, limit: int) -> list[Document]:
         """Most recently changed first."""
         if worktree is None:
-            return self._workflows("ORDER BY updated_at DESC, id DESC LIMIT :limit", limit=limit)
-        last_event = "(SELECT max(seq) FROM workflow_events WHERE workflow_id = workflows.id)"
-        which = f"WHERE worktree = :worktree ORDER BY {last_event} DESC LIMIT :limit"
+            return self._workflows("ORDER BY last_seq DESC LIMIT :limit", limit=limit)
+        which = "WHERE worktree = :worktree ORDER BY last_seq DESC LIMIT :limit"
         return self._workflows(which, worktree=worktree, limit=limit)
 
     def workflow(self, workflow_id: str) -> Document:

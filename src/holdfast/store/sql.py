@@ -26,6 +26,7 @@ from holdfast.store.documents import snapshot_from_columns, snapshot_to_columns
 from holdfast.store.driver import Connection, Direct, Ordinary
 from holdfast.store.engine import check_whole, database_errors, open_engine, shown, writing
 from holdfast.store.protocol import (
+    SNAPSHOT_FIELDS,
     Change,
     SnapshotSummary,
     changed_elsewhere,
@@ -39,6 +40,7 @@ from holdfast.store.tables import originals, session_snapshots, workers, workflo
 _EVENT_ORDER_LOCK = 7_310_002
 
 _SUMMARY = [session_snapshots.c[name] for name in SnapshotSummary.__dataclass_fields__]
+_OF_TRIGGERS = ("last_seq", "seq")
 
 
 # Built once: putting a statement together costs more than running it.
@@ -46,7 +48,7 @@ _ADD_WORKFLOW = workflows.insert()
 _CHANGE_WORKFLOW = (
     workflows.update()
     .where(workflows.c.id == sa.bindparam("which"), workflows.c.revision == sa.bindparam("seen"))
-    .values({column.name: sa.bindparam(column.name) for column in workflows.c})
+    .values({column.name: sa.bindparam(column.name) for column in workflows.c if column.name != "last_seq"})
 )
 _ADD_EVENTS = workflow_events.insert().returning(workflow_events.c.seq, sort_by_parameter_order=True)
 _NUMBER_EVENTS = sa.select(sa.func.pg_advisory_xact_lock_shared(_EVENT_ORDER_LOCK))
@@ -59,7 +61,7 @@ def _put(table: sa.Table) -> dict[str, Any]:
 
 
 def _replacing(insert: Any) -> Any:
-    columns = {column.name: insert.excluded[column.name] for column in insert.table.c}
+    columns = {name: insert.excluded[name] for name in insert.table.c.keys() if name not in _OF_TRIGGERS}  # noqa: SIM118 - a collection of columns
     return insert.on_conflict_do_update(index_elements=list(insert.table.primary_key), set_=columns)
 
 
@@ -71,6 +73,8 @@ _ORIGINALS = sa.select(originals.c.name, originals.c.written).where(
 )
 
 
+_IN_ORDER = (session_snapshots.c.created_at, session_snapshots.c.session_number)
+"""Of one workflow, whose times never go back."""
 _DELETE_SNAPSHOT = session_snapshots.delete().where(session_snapshots.c.id == sa.bindparam("which"))
 _READ_SNAPSHOTS = sa.select(
     session_snapshots.c.id, session_snapshots.c.snapshot_json, session_snapshots.c.tasks
@@ -78,7 +82,7 @@ _READ_SNAPSHOTS = sa.select(
 _ONE_SNAPSHOT = _READ_SNAPSHOTS.where(session_snapshots.c.id == sa.bindparam("which"))
 _LATEST_SNAPSHOT = (
     _READ_SNAPSHOTS.where(session_snapshots.c.workflow_id == sa.bindparam("which"))
-    .order_by(session_snapshots.c.created_at.desc(), session_snapshots.c.session_number.desc())
+    .order_by(*(one.desc() for one in _IN_ORDER))
     .limit(1)
 )
 # Two look-ups in the index; asked for together, SQLite would read the whole table.
@@ -86,13 +90,6 @@ _EVENT_RANGE = sa.select(
     sa.select(sa.func.min(workflow_events.c.seq)).scalar_subquery(),
     sa.select(sa.func.max(workflow_events.c.seq)).scalar_subquery(),
 )
-# Every change has one. A look-up in the index for each workflow: for those of one folder.
-_LAST_EVENT = (
-    sa.select(sa.func.max(workflow_events.c.seq))
-    .where(workflow_events.c.workflow_id == workflows.c.id)
-    .scalar_subquery()
-)
-_page_key = sa.tuple_(workflows.c.updated_at, workflows.c.id)
 
 
 class SqlStore:
@@ -229,29 +226,32 @@ class SqlStore:
         statuses: Collection[WorkflowStatus] | None = None,
         limit: int = 100,
         search: str | None = None,
-        before: tuple[datetime, str] | None = None,
     ) -> Sequence[Workflow]:
-        query = workflows.select().limit(limit)
-        if worktree is not None and before is None:
-            query = query.order_by(_LAST_EVENT.desc())
-        else:
-            query = query.order_by(workflows.c.updated_at.desc(), workflows.c.id.desc())
-        if worktree is not None:
-            query = query.where(workflows.c.worktree == worktree)
-        if statuses is not None:
-            query = query.where(workflows.c.status.in_(statuses))
-        if search:
-            query = query.where(_mentions(search))
+        return self._found(_listed(worktree, statuses, search).limit(limit))
+
+    def workflow_page(
+        self,
+        *,
+        worktree: str | None = None,
+        statuses: Collection[WorkflowStatus] | None = None,
+        limit: int = 100,
+        search: str | None = None,
+        before: int | None = None,
+    ) -> tuple[Sequence[Workflow], int | None]:
+        query = _listed(worktree, statuses, search).limit(limit + 1)
         if before is not None:
-            query = query.where(_page_key < before)
-        return self._found(query)
+            query = query.where(workflows.c.last_seq < before)
+        with self._reading() as connection:
+            rows = connection.execute(query).all()
+        position = rows[limit - 1].last_seq if len(rows) > limit else None
+        return [_workflow(row) for row in rows[:limit]], position
 
     def queued(self, limit: int = 100) -> Sequence[Workflow]:
         table = workflows
         query = (
             table.select()
             .where(table.c.claim.is_(None), table.c.run_id.is_not(None))
-            .order_by(table.c.updated_at)
+            .order_by(table.c.last_seq)
             .limit(limit)
         )
         return self._found(query)
@@ -329,7 +329,7 @@ class SqlStore:
         query = (
             sa.select(*_SUMMARY)
             .where(sa.or_(starts_so, table.c.session_id == name))
-            .order_by(table.c.created_at.desc(), table.c.id.desc())
+            .order_by(*(one.desc() for one in (table.c.seq, *_IN_ORDER, table.c.id)))
         )
         return self._summaries(query)
 
@@ -394,6 +394,17 @@ def _event(row: Any) -> Event:
     return Event(seq=row.seq, workflow_id=row.workflow_id, at=row.at, entry=entry)
 
 
+def _listed(
+    worktree: str | None, statuses: Collection[WorkflowStatus] | None, search: str | None
+) -> sa.Select[Any, Any, Any]:
+    query = workflows.select().order_by(workflows.c.last_seq.desc())
+    if worktree is not None:
+        query = query.where(workflows.c.worktree == worktree)
+    if statuses is not None:
+        query = query.where(workflows.c.status.in_(statuses))
+    return query.where(_mentions(search)) if search else query
+
+
 def _mentions(text: str) -> sa.ColumnElement[bool]:
     columns = (workflows.c.issue_title, workflows.c.issue_id, workflows.c.id, workflows.c.worktree)
     return sa.or_(*(column.icontains(text, autoescape=True) for column in columns))
@@ -414,6 +425,7 @@ def _workflow_row(workflow: Workflow) -> dict[str, Any]:
 
 def _workflow(row: Any) -> Workflow:
     fields = dict(row._mapping)
+    del fields["last_seq"]
     issue = Issue(**{name: fields.pop(f"issue_{name}") for name in Issue.model_fields})
     request = fields.pop("pause_request")
     options = fields.pop("options")
@@ -426,7 +438,7 @@ def _workflow(row: Any) -> Workflow:
 
 
 def _snapshot_row(snapshot: SessionSnapshot) -> dict[str, Any]:
-    row = {name: getattr(snapshot, name) for name in SnapshotSummary.__dataclass_fields__}
+    row = {name: getattr(snapshot, name) for name in SNAPSHOT_FIELDS}
     text, tasks = snapshot_to_columns(snapshot)
     return {**row, "snapshot_json": text, "tasks": tasks}
 

@@ -14,7 +14,7 @@ from typing import Any
 
 from holdfast.base.errors import InvalidInputError
 
-SCHEMA_HEAD = "0006"
+SCHEMA_HEAD = "0007"
 """The newest migration; a test holds it to the folder `migrations/versions`."""
 SCHEMA_VERSION = "SELECT version_num FROM alembic_version"
 

@@ -40,6 +40,14 @@ metadata = sa.MetaData(
     }
 )
 
+_NUMBER = sa.BigInteger().with_variant(sa.Integer, "sqlite")
+
+
+def _order(name: str) -> sa.Column[int]:
+    """A place in the order of all events. The database's triggers write it, whichever program runs."""
+    return sa.Column(name, _NUMBER, nullable=False, server_default="0")
+
+
 _IS_ACTIVE = sa.text("status IN ('in_progress', 'blocked')")
 _IS_QUEUED = sa.text("claim IS NULL AND run_id IS NOT NULL")
 _IS_CLAIMED = sa.text("claim IS NOT NULL")
@@ -66,9 +74,10 @@ workflows = sa.Table(
     sa.Column("run_id", sa.Text),
     sa.Column("claim", sa.Text),
     sa.Column("resume_at", Moment),
-    sa.Index("ix_workflows_updated_at", "updated_at", "id"),
-    sa.Index("ix_workflows_worktree_updated_at", "worktree", "updated_at"),
-    sa.Index("ix_workflows_status_updated_at", "status", "updated_at", "id"),
+    _order("last_seq"),  # of its last event
+    sa.Index("ix_workflows_last_seq", "last_seq"),
+    sa.Index("ix_workflows_worktree_last_seq", "worktree", "last_seq"),
+    sa.Index("ix_workflows_status_last_seq", "status", "last_seq"),
     # One active workflow a worktree, held by the database, so that no two processes can race past it.
     sa.Index(
         "uq_workflows_active_worktree",
@@ -78,7 +87,7 @@ workflows = sa.Table(
         postgresql_where=_IS_ACTIVE,
     ),
     # What workers look for each second: no more rows than there is work.
-    sa.Index("ix_workflows_queued", "updated_at", sqlite_where=_IS_QUEUED, postgresql_where=_IS_QUEUED),
+    sa.Index("ix_workflows_queued", "last_seq", sqlite_where=_IS_QUEUED, postgresql_where=_IS_QUEUED),
     sa.Index("ix_workflows_claim", "claim", sqlite_where=_IS_CLAIMED, postgresql_where=_IS_CLAIMED),
     sa.Index("ix_workflows_resume_at", "resume_at", sqlite_where=_IS_DUE, postgresql_where=_IS_DUE),
 )
@@ -109,6 +118,7 @@ session_snapshots = sa.Table(
     sa.Column("tasks_remaining", sa.Integer, nullable=False),
     sa.Column("snapshot_json", sa.Text, nullable=False),
     sa.Column("tasks", sa.LargeBinary),  # none in rows whose snapshot_json has them
+    _order("seq"),  # of the last event before it
     sa.UniqueConstraint("workflow_id", "session_number"),
     sa.Index("ix_session_snapshots_session_id", "session_id"),
     sa.Index("ix_session_snapshots_workflow_id_created_at", "workflow_id", "created_at"),
@@ -117,9 +127,7 @@ session_snapshots = sa.Table(
 workflow_events = sa.Table(
     "workflow_events",
     metadata,
-    sa.Column(
-        "seq", sa.BigInteger().with_variant(sa.Integer, "sqlite"), primary_key=True, autoincrement=True
-    ),
+    sa.Column("seq", _NUMBER, primary_key=True, autoincrement=True),
     sa.Column("workflow_id", sa.Text, sa.ForeignKey("workflows.id"), nullable=False),
     sa.Column("at", Moment, nullable=False),
     sa.Column("type", sa.Text, nullable=False),

@@ -36,6 +36,7 @@ from holdfast.undo.worktree import checked_path
 log = logging.getLogger("holdfast.sidecar")
 
 _PUBLISH = "publish"
+_ORDER = "order"
 
 
 @dataclass(frozen=True)
@@ -170,7 +171,13 @@ class Ledger:
     def family(self, name: str) -> list[str]:
         """Ids that are this name or begin with it and a dash, the one begun last at the end."""
         found = [one for one in self.ids() if one == name or one.startswith(f"{name}-")]
-        return sorted(found, key=lambda one: (self.last(one).at, len(one), one))
+        return sorted(found, key=lambda one: (*self.place(one), len(one), one))
+
+    def place(self, transaction_id: str) -> tuple[int, datetime]:
+        """Sorts transactions, the one changed last at the end, whatever the clock said. Where the state was
+        lost, and for what an earlier version recorded, only the time is known."""
+        number = self._state.note(f"{_ORDER} {branch_of(transaction_id)}")
+        return number or 0, self.last(transaction_id).at
 
     def exists(self, transaction_id: str) -> bool:
         return self._repository.branch(branch_of(transaction_id)) is not None
@@ -224,6 +231,9 @@ class Ledger:
             for path, known in files.items():
                 self._state.put_file(path, known)
             also()
+            number = (self._state.note(_ORDER) or 0) + 1
+            for name in (_ORDER, f"{_ORDER} {branch}"):
+                self._state.put_note(name, number)
             self._state.put_branch(branch, new)
             self._state.put_note(_PUBLISH, [branch, old, new])
         fault_point("sidecar.promised")
@@ -260,6 +270,7 @@ class Ledger:
         with self._state.change():
             self._state.unwatch(transaction_id)
             self._state.put_note(_PUBLISH, None)
+            self._state.put_note(f"{_ORDER} {branch_of(transaction_id)}", None)
             self._state.put_branch(branch_of(transaction_id), None)
         self._repository.delete_branch(branch_of(transaction_id))
 

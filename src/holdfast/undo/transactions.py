@@ -440,7 +440,7 @@ class SideCar:
             return []
         with self._at_work() as work:
             found = work.sound_transactions()
-        return sorted(found, key=lambda one: (one.updated, one.id), reverse=True)
+            return sorted(found, key=lambda one: (*work.ledger.place(one.id), one.id), reverse=True)
 
     def transaction(self, transaction_id: str) -> Transaction:
         with self._at_work() as work:

@@ -23,11 +23,10 @@ from holdfast.server.models import (
     PlanTask,
     WorkflowPage,
     WorkflowProgress,
-    cursor_after,
+    workflow_cursor,
     workflow_position,
 )
 from holdfast.server.problems import WITH_BODY, documented
-from holdfast.store.protocol import FIRST_PAGE
 from holdfast.workflows.plan import Plan, driver_of, has_nul, parse_plan
 
 # ── plans as JSON ─────────────────────────────────────────────────────────────────────────────────
@@ -96,17 +95,16 @@ async def list_workflows(
     cursor: Cursor = None,
 ) -> Response:
     """Most recently changed first."""
-    before = workflow_position(cursor) if cursor is not None else FIRST_PAGE
+    before = workflow_position(cursor)
 
     def page() -> WorkflowPage:
         _, newest = desk.store.event_range()
-        found = desk.store.workflows(
-            worktree=worktree, statuses=status, search=search, before=before, limit=limit + 1
+        found, position = desk.store.workflow_page(
+            worktree=worktree, statuses=status, search=search, before=before, limit=limit
         )
-        more = len(found) > limit
         return WorkflowPage(
-            workflows=tuple(found[:limit]),
-            next_cursor=cursor_after(found[limit - 1]) if more else None,
+            workflows=tuple(found),
+            next_cursor=workflow_cursor(position) if position is not None else None,
             seq=newest,
         )
 
