@@ -426,6 +426,37 @@ def test_work_that_agents_left_open_is_on_the_first_page(served: Server, open_pa
     expect(page.get_by_role("heading", level=1)).to_contain_text("Snapshot of session")
 
 
+def test_first_page_leads_to_what_waits_and_what_failed(served: Server, open_page: Open) -> None:
+    """By keyboard alone, from the numbers to the task that has to be decided."""
+    flow = served.create(
+        json.dumps(
+            {
+                "issue": {"id": "E2E-2", "title": "Ship it"},
+                "tasks": [{"id": "release", "run": "true", "approval": True}],
+            }
+        )
+    )
+    page = open_page(served)
+    work = page.get_by_role("region", name="Open work")
+    waiting = work.get_by_role("button", name="1 Waiting for you")
+    expect(waiting).to_be_enabled()
+    expect(work.get_by_role("button", name="0 Failed")).to_be_disabled()
+    waiting.press("Enter")
+    expect(waiting).to_have_attribute("aria-pressed", "true")
+    expect(work.locator(".work-item")).to_contain_text("release waits for approval")
+    assert faults_by_axe(page) == []
+    work.get_by_role("link", name="Ship it").press("Enter")
+    expect(page.get_by_role("heading", name="release")).to_be_visible()
+    page.get_by_role("button", name="Reject…").press("Enter")
+    page.get_by_label("Reason").fill("Not on a Friday")
+    page.get_by_role("dialog").get_by_role("button", name="Reject").press("Enter")
+    expect(page.get_by_role("button", name="Reject")).to_have_count(0)
+    page.goto(f"{served.url}/")
+    expect(work.get_by_role("button", name="1 Failed")).to_be_enabled()
+    served.ask(f"/api/workflows/{flow}/cancel", {"reason": "seen enough"})
+    expect(work).to_contain_text("Nothing is open")  # without a reload
+
+
 def test_context_is_edited_and_kept(served: Server, open_page: Open) -> None:
     """By keyboard: add a pin, drop a line, see the tokens and what differs, save."""
     page = open_page(served)

@@ -52,6 +52,7 @@ class Sample:
             "snapshot-journal": f"{past}/snapshots/{self.snapshots[1]}",
             "diff": f"{past}/diff/{self.snapshots[0]}/{self.snapshots[2]}",
             "agent-sessions": "/sessions",
+            "agent-sessions-all": "/sessions?everywhere=1",
             "agent-sessions-none": f"/sessions?project={self.server.project.parent}",
             "server": "/server",
             "no-workflow": "/workflows/no-such-one",
@@ -74,7 +75,9 @@ READY = {
     "snapshot-journal": ".journal li",
     "diff": ".diff",
     "server": ".facts dd code",
-    "agent-sessions": ".session-list li",
+    "agent-sessions": ".session-list .gauge",
+    "agent-sessions-all": ".session-list .gauge",
+    "workflows": ".newest-sessions .gauge",
 }
 
 
@@ -98,6 +101,7 @@ def sample(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Sample]:
 
 def write_agent_session(home: Path, project: Path) -> None:
     """As Claude Code keeps one."""
+    usage = {"input_tokens": 42_000, "output_tokens": 3_000, "cache_read_input_tokens": 95_000}
     said = [
         ("user", "Add a health endpoint. Never touch the public API."),
         ("assistant", "I decided to answer from a cache, because the checks are slow."),
@@ -109,7 +113,8 @@ def write_agent_session(home: Path, project: Path) -> None:
             "cwd": str(project),
             "timestamp": f"2026-01-06T12:00:0{number}Z",
             "uuid": f"m{number}",
-            "message": {"role": who, "content": [{"type": "text", "text": text}]},
+            "message": {"role": who, "content": [{"type": "text", "text": text}]}
+            | ({"model": "claude-sonnet-4-5", "usage": usage, "id": "m"} if who == "assistant" else {}),
         }
         for number, (who, text) in enumerate(said)
     ]

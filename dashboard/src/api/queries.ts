@@ -9,6 +9,7 @@ import { answered, api, toShow } from "./client";
 import type { ContextEdits, WorkflowStatus } from "./types";
 
 const PAGE = 50;
+const SESSIONS = 25;
 
 export interface ListFilter {
   search: string;
@@ -204,12 +205,26 @@ export const diffOf = (before: string, after: string) =>
       toShow(api.GET("/api/snapshots/diff", { params: { query: { before, after } }, signal })),
   });
 
-export const openThreads = queryOptions({
-  queryKey: ["threads"],
-  queryFn: ({ signal }) => toShow(api.GET("/api/threads", { signal })),
-  staleTime: 30_000,
+export const openWork = queryOptions({
+  queryKey: ["work"],
+  queryFn: ({ signal }) => answered(api.GET("/api/work", { signal })),
+  staleTime: 5_000,
   refetchInterval: 60_000,
 });
+
+const NEWEST = 6;
+
+/** With `usage` every record is read whole: the names are shown before that. */
+export const newestSessions = (usage: boolean) =>
+  queryOptions({
+    queryKey: ["sessions", "newest", usage],
+    queryFn: ({ signal }) =>
+      answered(
+        api.GET("/api/sessions", { params: { query: { everywhere: true, limit: NEWEST, usage } }, signal }),
+      ),
+    staleTime: 15_000,
+    refetchInterval: 60_000,
+  });
 
 const FOUND = 8;
 
@@ -240,16 +255,18 @@ export const found = (wanted: string) =>
     staleTime: 10_000,
   });
 
-export const agentSessions = (project: string | null) =>
+/** Of one project, of the server's own (null), or of all. With `usage` every record is read whole. */
+export const agentSessions = (project: string | null, everywhere: boolean, usage: boolean) =>
   infiniteQueryOptions({
-    queryKey: ["sessions", project],
+    queryKey: ["sessions", everywhere ? true : project, usage],
     queryFn: ({ pageParam, signal }) =>
       answered(
         api.GET("/api/sessions", {
           params: {
             query: {
-              limit: PAGE,
-              ...(project ? { project } : {}),
+              limit: SESSIONS,
+              usage,
+              ...(everywhere ? { everywhere } : project ? { project } : {}),
               ...(pageParam ? { cursor: pageParam } : {}),
             },
           },

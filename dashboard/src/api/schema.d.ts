@@ -385,6 +385,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/work": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List Work
+         * @description The unfinished work of all projects by what it needs: plans, and threads of agents' sessions.
+         */
+        get: operations["list_work"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/workflows": {
         parameters: {
             query?: never;
@@ -1014,6 +1034,11 @@ export interface components {
             agent: string;
             /** Path */
             path: string;
+            /**
+             * Project
+             * @description Its working folder, if the agent tells
+             */
+            project: string | null;
             /** Session Id */
             session_id: string;
             /** Size */
@@ -1027,13 +1052,18 @@ export interface components {
              * Format: date-time
              */
             updated: string;
+            /** @description If asked for, and the record can be read */
+            usage: components["schemas"]["AgentSessionUsage"] | null;
         };
         /** AgentSessionPage */
         AgentSessionPage: {
             /** Next Cursor */
             next_cursor: string | null;
-            /** Project */
-            project: string;
+            /**
+             * Project
+             * @description Null for all projects
+             */
+            project: string | null;
             /** Sessions */
             sessions: components["schemas"]["AgentSession"][];
             /**
@@ -1060,6 +1090,38 @@ export interface components {
              * @enum {string}
              */
             type: "agent_session_reported";
+        };
+        /**
+         * AgentSessionUsage
+         * @description What a session has used by its agent's own record, sub-agents included; null is what cannot be told.
+         */
+        AgentSessionUsage: {
+            /**
+             * Context Share
+             * @description Share of the window, 0.0 to 1.0
+             */
+            context_share: number | null;
+            /**
+             * Context Tokens
+             * @description Null if nothing is recorded since a compaction
+             */
+            context_tokens: number | null;
+            /** Context Window */
+            context_window: number;
+            /**
+             * Cost Is Partial
+             * @description A part was used on models without a list price
+             */
+            cost_is_partial: boolean;
+            /**
+             * Cost Usd
+             * @description At list prices; null if the model has none
+             */
+            cost_usd: number | null;
+            /** Model */
+            model: string | null;
+            /** Tokens */
+            tokens: number;
         };
         /**
          * AgentStep
@@ -3848,6 +3910,17 @@ export interface components {
              */
             issue: string | null;
             /**
+             * Left
+             * @description What is open in it, if it has no plan
+             * @default []
+             */
+            left: string[];
+            /**
+             * Needs
+             * @description What a person is to do: answer its agent, or see to what failed
+             */
+            needs: ("answer" | "repair") | null;
+            /**
              * Sessions
              * @description Names of its sessions, newest first
              */
@@ -4647,6 +4720,86 @@ export interface components {
              */
             type: "workflow_status_changed";
         };
+        /**
+         * WorkItem
+         * @description One piece of work that is not finished: a plan, or what an agent's sessions left.
+         */
+        WorkItem: {
+            /**
+             * Because
+             * @description Why it is in this state, in a few words
+             */
+            because: string;
+            /** Branch */
+            branch: string | null;
+            /**
+             * Id
+             * @description For `holdfast resume` and `holdfast status`
+             */
+            id: string;
+            /**
+             * Issue
+             * @description Id of the issue, if it has a plan
+             */
+            issue: string | null;
+            /**
+             * Left
+             * @description What is open in it
+             */
+            left: string[];
+            /** Sessions */
+            sessions: number;
+            /**
+             * Snapshot Id
+             * @description Null before the first pause
+             */
+            snapshot_id: string | null;
+            /**
+             * State
+             * @description `waiting` and `failed` need a person
+             * @enum {string}
+             */
+            state: "waiting" | "failed" | "running" | "open";
+            /**
+             * Task Id
+             * @description The task that waits, failed or runs
+             */
+            task_id: string | null;
+            /** Tasks Done */
+            tasks_done: number;
+            /** Tasks Total */
+            tasks_total: number;
+            /** Title */
+            title: string;
+            /**
+             * Updated At
+             * Format: date-time
+             */
+            updated_at: string;
+            /** Workflow Id */
+            workflow_id: string;
+            /** Worktree */
+            worktree: string;
+        };
+        /** WorkList */
+        WorkList: {
+            /** Counts */
+            counts: {
+                [key: string]: number;
+            };
+            /**
+             * Is Cut
+             * @description There may be more than is counted here
+             */
+            is_cut: boolean;
+            /**
+             * Items
+             * @description What needs a person first, then the newest
+             */
+            items: components["schemas"]["WorkItem"][];
+            /** Seq */
+            seq: number;
+        };
     };
     responses: never;
     parameters: never;
@@ -4659,6 +4812,7 @@ export type ActionResponse = components['schemas']['ActionResponse'];
 export type AgentSession = components['schemas']['AgentSession'];
 export type AgentSessionPage = components['schemas']['AgentSessionPage'];
 export type AgentSessionReported = components['schemas']['AgentSessionReported'];
+export type AgentSessionUsage = components['schemas']['AgentSessionUsage'];
 export type AgentStep = components['schemas']['AgentStep'];
 export type AgreedPlan = components['schemas']['AgreedPlan'];
 export type Approval = components['schemas']['Approval'];
@@ -4807,6 +4961,8 @@ export type WorkflowProgress = components['schemas']['WorkflowProgress'];
 export type WorkflowResumed = components['schemas']['WorkflowResumed'];
 export type WorkflowStats = components['schemas']['WorkflowStats'];
 export type WorkflowStatusChanged = components['schemas']['WorkflowStatusChanged'];
+export type WorkItem = components['schemas']['WorkItem'];
+export type WorkList = components['schemas']['WorkList'];
 export type $defs = Record<string, never>;
 export interface operations {
     list_events: {
@@ -5193,10 +5349,14 @@ export interface operations {
             query?: {
                 /** @description `next_cursor` of the previous page */
                 cursor?: string | null;
+                /** @description Of all projects; `project` is not used then */
+                everywhere?: boolean;
                 /** @description Maximum number of results */
                 limit?: number;
                 /** @description Project folder. Default: the server's */
                 project?: string | null;
+                /** @description Include fullness and cost: each record is read whole */
+                usage?: boolean;
             };
             header?: never;
             path?: never;
@@ -6371,6 +6531,80 @@ export interface operations {
             };
             /** @description the body is not JSON */
             415: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ErrorResponse"];
+                };
+            };
+            /** @description the request is invalid; `faults` says where */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ErrorResponse"];
+                };
+            };
+            /** @description the stored data is damaged, or an internal error occurred */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ErrorResponse"];
+                };
+            };
+            /** @description the database cannot be reached */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ErrorResponse"];
+                };
+            };
+        };
+    };
+    list_work: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["WorkList"];
+                };
+            };
+            /** @description the request is malformed, or its body is not JSON */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ErrorResponse"];
+                };
+            };
+            /** @description missing or wrong token */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ErrorResponse"];
+                };
+            };
+            /** @description the Host or Origin is not allowed, or the token does not allow this */
+            403: {
                 headers: {
                     [name: string]: unknown;
                 };

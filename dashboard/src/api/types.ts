@@ -8,6 +8,7 @@ import type {
 
 export type {
   AgentSession,
+  AgentSessionUsage,
   Approval,
   Carried,
   ContextEdits,
@@ -33,7 +34,6 @@ export type {
   Task,
   TaskAttempt,
   TaskDetail,
-  Thread,
   UndoResponse,
   UsageHistory,
   UsageMetrics,
@@ -42,6 +42,8 @@ export type {
   WorkflowPage,
   WorkflowProgress,
   WorkflowStats,
+  WorkItem,
+  WorkList,
 } from "./schema";
 
 type Loose<Value, Key extends keyof Value> = Omit<Value, Key> & { [Name in Key]: readonly number[] };

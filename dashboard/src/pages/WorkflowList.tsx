@@ -1,13 +1,14 @@
 import { useInfiniteQuery, useQuery, useQueryClient } from "@tanstack/react-query";
 import { type KeyboardEvent, useDeferredValue, useEffect, useRef, useState } from "react";
 import { Link, useLocation, useSearchParams } from "wouter";
-import { keys, type ListFilter, openThreads, progressOf, workflowPages } from "../api/queries";
-import type { Thread, Workflow, WorkflowStatus } from "../api/types";
+import { keys, type ListFilter, openWork, progressOf, workflowPages } from "../api/queries";
+import type { Workflow, WorkflowStatus } from "../api/types";
 import { folder, neutral, words } from "../lib/format";
 import { useTitle } from "../lib/use-title";
 import { useEvents, useNews } from "../live/use-events";
 import { BulkActions } from "../parts/BulkActions";
 import { Ago, ProgressBar, Status } from "../parts/bits";
+import { Overview } from "../parts/Overview";
 import { Empty, Failed, Loading } from "../parts/states";
 
 const STATUSES: readonly WorkflowStatus[] = [
@@ -32,7 +33,8 @@ export function WorkflowList() {
   return (
     <>
       <h1 className="hidden">Workflows</h1>
-      <OpenWork />
+      {!isFiltered && <Overview />}
+      {!isFiltered && <h2 className="listing-title">All workflows</h2>}
       <Filters filter={filter} onChange={setFilter} />
       {query.isError && <Failed error={query.error} retry={() => void query.refetch()} />}
       {query.isPending && <Loading what="workflows" />}
@@ -53,55 +55,6 @@ export function WorkflowList() {
         </button>
       )}
     </>
-  );
-}
-
-/** What agents left open without a plan; what has one is among the workflows. */
-function OpenWork() {
-  const { data } = useQuery(openThreads);
-  const threads = data?.threads.filter((thread) => !thread.issue) ?? [];
-  if (threads.length === 0) return null;
-  return (
-    <section aria-label="Open work">
-      <h2>Open work</h2>
-      <table className="table cards listing">
-        <thead>
-          <tr>
-            <th scope="col">Thread</th>
-            <th scope="col">Branch</th>
-            <th scope="col">Folder</th>
-            <th scope="col">Changed</th>
-          </tr>
-        </thead>
-        <tbody>
-          {threads.map((thread) => (
-            <ThreadRow key={thread.snapshot_id} thread={thread} />
-          ))}
-        </tbody>
-      </table>
-    </section>
-  );
-}
-
-function ThreadRow({ thread }: { thread: Thread }) {
-  return (
-    <tr>
-      <td className="title">
-        <Link className="clamped" href={`/workflows/${thread.workflow_id}/snapshots/${thread.snapshot_id}`}>
-          {thread.title}
-        </Link>
-        <span className="muted clamped">
-          {thread.state} · <code>holdfast resume {thread.id}</code>
-        </span>
-      </td>
-      <td data-label="Branch">{thread.branch ?? "–"}</td>
-      <td data-label="Folder" title={thread.worktree}>
-        <span className="path clamped">{folder(thread.worktree)}</span>
-      </td>
-      <td data-label="Changed" className="nowrap">
-        <Ago at={thread.updated_at} />
-      </td>
-    </tr>
   );
 }
 
@@ -130,8 +83,11 @@ function useLiveList(seq: number | undefined): void {
   const [since, setSince] = useState<number | null>(null);
   useEffect(() => setSince((known) => known ?? seq ?? null), [seq]);
   const client = useQueryClient();
+  const following = useEvents(null, since);
+  // The overview looks at more than one table: seldom enough that a busy machine does not notice.
+  useNews(following, () => void client.invalidateQueries({ queryKey: openWork.queryKey }), 2000);
   useNews(
-    useEvents(null, since),
+    following,
     (news, isGap) => {
       if (news.length === 0 && !isGap) return;
       void client.invalidateQueries({ queryKey: keys.lists });

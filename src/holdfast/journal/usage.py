@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import logging
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal, cast
@@ -20,6 +20,7 @@ from holdfast.base.durable import lock_file, read_file, replace_file, set_aside,
 from holdfast.base.errors import DamagedDataError, InvalidInputError, NewerSchemaError
 from holdfast.base.ids import file_name_for
 from holdfast.journal.windows import by_model, context_window
+from holdfast.model.message import Message, TokenUsage
 from holdfast.model.policy import Level, Levels
 from holdfast.project.formats import (
     UNKNOWN_SESSION,
@@ -393,3 +394,76 @@ def seconds_until_full(samples: Sequence[tuple[float, float]], *, full: float = 
     if slope <= 0:
         return None
     return max(0.0, (full - samples[-1][1]) / slope)
+
+
+# What an agent's session has used, out of its own record.
+
+
+@dataclass(frozen=True, slots=True)
+class RecordedUsage:
+    """Null is what cannot be told: no usage in the record, a window just compacted, no list price."""
+
+    model: str | None
+    tokens: int
+    """In and out, cached ones included."""
+    context_tokens: int | None
+    context_window: int
+    cost_usd: float | None
+    cost_is_partial: bool
+
+    @property
+    def share(self) -> float | None:
+        return None if self.context_tokens is None else self.context_tokens / self.context_window
+
+
+def session_usage(messages: Iterable[Message], model: str | None = None) -> RecordedUsage:
+    """Sub-agents count towards tokens and cost; the window is the session's own."""
+    in_window: int | None = None
+    totals: dict[str | None, TokenUsage] = {}
+    for message in messages:
+        if message.compaction and message.subagent is None:
+            in_window = None
+        if (used := message.usage) is None:
+            continue
+        name = used.model or model
+        totals[name] = _sum(totals.get(name, TokenUsage(model=name)), used)
+        if message.subagent is None:
+            in_window, model = used.context, name
+    costs = [_cost_of(used) for used in totals.values()]
+    priced = [cost for cost in costs if cost is not None]
+    return RecordedUsage(
+        model=model,
+        tokens=sum(used.context for used in totals.values()),
+        context_tokens=in_window,
+        context_window=context_window(model),
+        cost_usd=sum(priced) if priced else None,
+        cost_is_partial=0 < len(priced) < len(costs),
+    )
+
+
+def _sum(one: TokenUsage, other: TokenUsage) -> TokenUsage:
+    return TokenUsage(
+        one.input_tokens + other.input_tokens,
+        one.output_tokens + other.output_tokens,
+        one.cache_read + other.cache_read,
+        one.cache_write + other.cache_write,
+        one.model,
+    )
+
+
+def _cost_of(used: TokenUsage) -> float | None:
+    """At list price; None for a model without one, or where the prices are not installed."""
+    try:
+        from genai_prices import Usage, calc_price
+    except ImportError:
+        return None
+    counts = Usage(
+        input_tokens=used.input_tokens + used.cache_read + used.cache_write,
+        output_tokens=used.output_tokens,
+        cache_read_tokens=used.cache_read,
+        cache_write_tokens=used.cache_write,
+    )
+    try:
+        return float(calc_price(counts, model_ref=used.model or "").total_price)
+    except (LookupError, ValueError):
+        return None

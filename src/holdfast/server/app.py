@@ -41,6 +41,7 @@ from holdfast.server.routes import (
     sessions,
     snapshots,
     tasks,
+    work,
     workflows,
 )
 from holdfast.server.routes.about import FILES, dashboard_router
@@ -109,6 +110,7 @@ _THREADS = 12
 _LOOK_FOR_WORK_SECONDS = 2.0
 
 _ROUTERS = (
+    work.router,
     workflows.router,
     tasks.router,
     actions.router,

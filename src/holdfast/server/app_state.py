@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import subprocess
 import threading
@@ -19,6 +20,8 @@ from starlette.requests import HTTPConnection, Request
 from starlette.responses import Response
 
 from holdfast.base.clock import Clock, system_clock, to_datetime
+from holdfast.base.errors import HoldfastError
+from holdfast.journal.usage import RecordedUsage
 from holdfast.model.git import decode_path
 from holdfast.model.snapshot import SessionSnapshot
 from holdfast.model.statuses import Lease
@@ -28,9 +31,11 @@ from holdfast.model.workflow import Workflow
 from holdfast.project.layout import ProjectLayout
 from holdfast.project.settings import Settings
 from holdfast.server.feed import EventFeed
+from holdfast.sessions.contexts import usage_in
 from holdfast.sessions.pause import known_projects
 from holdfast.store.protocol import snapshot_not_found
 from holdfast.store.sql import SqlStore
+from holdfast.transcripts.discover import FoundSession
 from holdfast.workflows.lease import HeldLease, is_dead, is_gone, start_worker
 from holdfast.workflows.service import OrchestratorService
 
@@ -79,7 +84,10 @@ def _tagged(request: Request, document: bytes) -> Response:
 
 # ── what routes need ──────────────────────────────────────────────────────────────────────────────
 
-_KEPT_STANDINGS = 64
+_KEPT_STANDINGS = 512
+_KEPT_USAGES = 512
+_LONGEST_RECORD = 128 << 20
+"""Bytes: some two seconds of reading."""
 
 
 @dataclass(frozen=True)
@@ -109,6 +117,7 @@ class AppState:
         self.workers = workers
         self.copies = ResponseCache(self.store)
         self._standings: OrderedDict[tuple[str, int], Standing] = OrderedDict()
+        self._usages: OrderedDict[FoundSession, RecordedUsage | None] = OrderedDict()
         self._lock = threading.Lock()
 
     def standing(self, workflow: Workflow) -> Standing:
@@ -124,6 +133,21 @@ class AppState:
                 while len(self._standings) > _KEPT_STANDINGS:
                     self._standings.popitem(last=False)
         return known
+
+    def usage_of(self, session: FoundSession) -> RecordedUsage | None:
+        """Read once, until the agent writes on. None where the record is too long or cannot be read."""
+        with self._lock:
+            if session in self._usages:
+                return self._usages[session]
+        used = None
+        if (session.size or 0) <= _LONGEST_RECORD:
+            with contextlib.suppress(HoldfastError):
+                used = usage_in(session.path, session.agent, session.session_id)
+        with self._lock:
+            self._usages[session] = used
+            while len(self._usages) > _KEPT_USAGES:
+                self._usages.popitem(last=False)
+        return used
 
     def snapshot_of(self, workflow_id: str, snapshot_id: str) -> SessionSnapshot:
         """Only where it is one of that workflow."""

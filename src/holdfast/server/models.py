@@ -363,20 +363,34 @@ class UsageHistory(Value):
     seconds_until_full: float | None
 
 
+class AgentSessionUsage(Value):
+    """What a session has used by its agent's own record, sub-agents included; null is what cannot be told."""
+
+    model: str | None
+    tokens: int
+    context_tokens: int | None = Field(description="Null if nothing is recorded since a compaction")
+    context_window: int
+    context_share: float | None = Field(description="Share of the window, 0.0 to 1.0")
+    cost_usd: float | None = Field(description="At list prices; null if the model has none")
+    cost_is_partial: bool = Field(description="A part was used on models without a list price")
+
+
 class AgentSession(Value):
     """A session that a coding agent keeps on this machine."""
 
     agent: str
     session_id: str
     path: str
+    project: str | None = Field(description="Its working folder, if the agent tells")
     started: datetime | None
     updated: datetime
     size: int | None
     title: str | None
+    usage: AgentSessionUsage | None = Field(description="If asked for, and the record can be read")
 
 
 class AgentSessionPage(Value):
-    project: str
+    project: str | None = Field(description="Null for all projects")
     sessions: tuple[AgentSession, ...]
     next_cursor: str | None
     skipped: int = Field(description="Files that could not be read and were skipped")

@@ -7,8 +7,9 @@ import json
 import os
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ from holdfast.base.errors import DamagedDataError, HoldfastError, InvalidInputEr
 from holdfast.findings.gather import gather
 from holdfast.journal.log import Reader
 from holdfast.journal.summary import find_archive
+from holdfast.journal.usage import RecordedUsage, session_usage
 from holdfast.model.frame import asks_to_wrap_up
 from holdfast.model.gathered import Gathered
 from holdfast.model.git import decode_path
@@ -71,6 +73,15 @@ def read_session(
     if not found.messages:
         raise _nothing_read(path, report)
     return ReadSession(found, report, tuple(recent))
+
+
+def usage_in(path: Path, agent: str, session_id: str) -> RecordedUsage:
+    """What the session and its sub-agents have used by now."""
+    report, messages = open_transcript(path, agent, session_id)
+    own = subagent_files(path).values() if agent == "claude" else ()
+    beside = (replace(one, subagent=one.subagent or file.stem) for file in own for one in _of_subagent(file))
+    with _no_collection():
+        return session_usage(chain(beside, messages), report.model)
 
 
 def _of_subagent(file: Path) -> Iterator[Message]:

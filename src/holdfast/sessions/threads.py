@@ -44,6 +44,7 @@ _TITLE = 90
 _STATE = 160
 _ASIDE = 80
 _LEFT_TOLD = 3
+_MOST_LEFT = 6
 _LEFT_WORDS = 120
 _FEW_WORDS = 4
 """A request of so many words at most ("go on") says nothing of what is worked on."""
@@ -57,6 +58,10 @@ class Thread(Value):
     title: str
     status: Literal["open", "finished"]
     state: str = Field(description="Where it stands, in a few words")
+    needs: Literal["answer", "repair"] | None = Field(
+        default=None, description="What a person is to do: answer its agent, or see to what failed"
+    )
+    left: tuple[str, ...] = Field(default=(), description="What is open in it, if it has no plan")
     branch: str | None = Field(description="Null outside of git and on a detached HEAD")
     worktree: str
     files: tuple[str, ...] = Field(description="Files its sessions changed, the newest session's first")
@@ -203,6 +208,8 @@ def _thread(group: _Group, folder: Folder) -> Thread:
         title=clipped(_title(group), _TITLE),
         status="open" if because else "finished",
         state=clipped(one_line(because), _STATE) or _ended(workflow),
+        needs=_needed_of_person(snapshot) if because else None,
+        left=() if has_plan or not because else tuple(_open_items(group, folder)),
         branch=_branch(snapshot),
         worktree=workflow.worktree,
         files=tuple(group.files),
@@ -212,6 +219,24 @@ def _thread(group: _Group, folder: Folder) -> Thread:
         sessions=tuple(member.session_id for member, _ in reversed(group.members)),
         updated_at=group.newest.created_at,
     )
+
+
+def _needed_of_person(snapshot: SessionSnapshot) -> Literal["answer", "repair"] | None:
+    stop = snapshot.gathered.stop.kind if snapshot.gathered else ""
+    if stop == "asked":
+        return "answer"
+    return "repair" if stop == "failed" or snapshot.task_dag.count("failed") else None
+
+
+def _open_items(group: _Group, folder: Folder) -> list[str]:
+    """Each once, what is most certain first; what its own end says before what earlier sessions left."""
+    snapshot, _ = group.at_work
+    red = ledger_at(snapshot).red
+    items = [f"{_RED[red.kind]}: {red.command}" if red is not None else ""]
+    items += _left_words(snapshot)
+    items.append(_uncommitted_told(snapshot, group.since(snapshot), folder))
+    items += [told for _, told in _left_earlier(group, folder)]
+    return [clipped(one_line(item), _LEFT_WORDS) for item in dict.fromkeys(items) if item][:_MOST_LEFT]
 
 
 def _ended(workflow: Workflow) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from dataclasses import asdict
+from itertools import islice
 from pathlib import Path
 from typing import Annotated, Any, TypedDict
 
@@ -14,7 +15,7 @@ from holdfast.base.errors import InvalidInputError, NotFoundError
 from holdfast.base.redact import redact
 from holdfast.capture.drift import FolderDrift, cannot_tell, find_workflow_drift
 from holdfast.hooks.turns import named_files
-from holdfast.journal.usage import characters_for, reading_cost
+from holdfast.journal.usage import RecordedUsage, characters_for, reading_cost
 from holdfast.model.gathered import Gathered
 from holdfast.model.snapshot import SessionSnapshot
 from holdfast.model.workflow import Workflow
@@ -24,6 +25,7 @@ from holdfast.server.app_state import AppState, AtDesk
 from holdfast.server.models import (
     AgentSession,
     AgentSessionPage,
+    AgentSessionUsage,
     ChangedFile,
     ContextResponse,
     Cost,
@@ -123,17 +125,23 @@ Project = Annotated[str | None, Query(max_length=4096, description="Project fold
 
 @router.get("", responses=documented(422))
 def list_sessions(
-    desk: AtDesk, project: Project = None, limit: Limit = 50, cursor: Cursor = None
+    desk: AtDesk,
+    project: Project = None,
+    everywhere: Annotated[bool, Query(description="Of all projects; `project` is not used then")] = False,
+    usage: Annotated[bool, Query(description="Include fullness and cost: each record is read whole")] = False,
+    limit: Limit = 50,
+    cursor: Cursor = None,
 ) -> AgentSessionPage:
     """Sessions of Claude Code, Codex, Gemini CLI and OpenCode, newest first."""
     report = SearchReport()
-    folder = _folder(desk, project)
-    found = list(find_sessions(folder, desk.home, desk.environ, report))
+    folder = None if everywhere else _folder(desk, project)
     start = offset_of(cursor)
+    # Of those of all projects only what is shown is looked at, and one to tell whether there are more.
+    found = list(islice(find_sessions(folder, desk.home, desk.environ, report), start + limit + 1))
     page = found[start : start + limit]
     return AgentSessionPage(
-        project=_shown(folder),
-        sessions=tuple(map(_described, page)),
+        project=_shown(folder) if folder else None,
+        sessions=tuple(_described(one, desk.usage_of(one) if usage else None) for one in page),
         next_cursor=offset_cursor(start + limit) if len(found) > start + limit else None,
         skipped=report.skipped,
     )
@@ -354,15 +362,17 @@ def _folder(desk: AppState, project: str | None) -> Path:
     return Path(project)
 
 
-def _described(session: FoundSession) -> AgentSession:
+def _described(session: FoundSession, used: RecordedUsage | None) -> AgentSession:
     return AgentSession(
         agent=session.agent,
         session_id=session.session_id,
         path=_shown(session.path),
+        project=_shown(Path(session.project)) if session.project else None,
         started=session.started,
         updated=session.updated,
         size=session.size,
         title=redact(session.title)[0] if session.title else None,
+        usage=AgentSessionUsage(**asdict(used), context_share=used.share) if used else None,
     )
 
 
