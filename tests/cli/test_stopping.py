@@ -24,7 +24,7 @@ STOPPED = {
     "asked": f'- Stopped: the agent has asked the user and has no answer yet: "{QUESTION}".',
     "spoke": "- Stopped: the record ends with the agent's words; whether its turn was over is not recorded.",
     "in flight": "- Stopped: `make oil` was called; no result is recorded.",
-    "working": "- Stopped: between two steps.",
+    "working": "- Stopped: in mid-task.",
     "unanswered": "- Stopped: the user's latest message is not acted on yet.",
     "stopped": "- Stopped: the user stopped the agent.",
     "failed": f'- Stopped: the agent\'s program ended the turn with "{LIMIT}".',

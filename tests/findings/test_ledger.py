@@ -25,7 +25,9 @@ def ledger(session: Session) -> WorkLedger:
         ("pytest -q", "3 passed in 1s", "passed"),
         ("pytest -q | tail -5", "1 failed, 2 passed in 1s", "failed"),
         ("go test ./... 2>&1 | tail -3", "ok  \tshed/door\t0.2s", "passed"),
-        ("pytest -q | head -20", "3 passed in 1s", "unsure"),
+        ("pytest -q | head -20", "3 passed in 1s", "passed"),  # all of it was shown
+        ("pytest -q | head -20", "3 passed in 1s\n" * 20, "unsure"),
+        ("pytest -q | grep pass", "3 passed in 1s", "unsure"),
         ("make test &", "", "unsure"),
         ("npm test || true", "", "unsure"),
         ("go build ./... 2>&1 | tail", "door.go:4:2: undefined: hinge", "failed"),
@@ -110,3 +112,71 @@ def test_what_a_command_writes(command: str, paths: list[str]):
 )
 def test_a_short_answer_carries_its_question(before: str, said: str, asked: str):
     assert question_answered(before, said) == asked
+
+
+_OPTIONS = """Two ways:
+
+**A) Oak**
+- lasts
+
+**B) Pine, painted twice**
+- cheap
+
+Oak is here already, and pine would have to be brought.
+Which do you prefer?"""
+_QUESTIONS = """```
+a door
+```
+### Questions
+1. **Hinge**: left or right?
+2. How many keys shall there be?
+3. Paint it?
+
+Shall I begin?"""
+
+
+@pytest.mark.parametrize(
+    ("before", "said", "asked"),
+    [
+        (_OPTIONS, "B", "Which do you prefer? [B: Pine, painted twice]"),
+        (_OPTIONS, "I'd like it to be A, and green", "Which do you prefer? [A: Oak; B: Pine, painted twice]"),
+        (_OPTIONS, "it must last", "Which do you prefer? [A: Oak; B: Pine, painted twice]"),
+        (
+            _QUESTIONS,
+            "1. left 2. two, and one for the neighbour 3. no",
+            "1: Hinge: left or right?; 2: How many keys shall there be?; 3: Paint it?",
+        ),
+        (_QUESTIONS, "yes", "Shall I begin?"),
+        (
+            "Do you want to:\n- A) Hang the door\n- B) Something else?",
+            "oil it first",
+            "Do you want to: A: Hang the door; B: Something else?",
+        ),
+        ("It holds 50 kg.\n1. Nail it\n2. Glue it\nI would glue it.", "do 2", "[2: Glue it]"),
+        ("1. Nail it\n2. Glue it\nBoth hold 50 kg.\nShall I?", "50 is enough", "Shall I?"),
+    ],
+)
+def test_an_answer_carries_the_options_and_questions_it_names(before: str, said: str, asked: str):
+    assert question_answered(before, said) == asked
+
+
+def test_a_failed_run_names_the_parts_that_failed_and_every_place():
+    output = "--- FAIL: TestDoor (0.1s)\n    --- FAIL: TestDoor/left (0.1s)\n--- FAIL: TestRoof (0s)\nFAIL"
+    assert check_run(1, "go test ./...", False, output, "test").failing == ("TestDoor/left", "TestRoof")
+    places = "\n".join(f"door.go:{line}:2: too wide (fit)" for line in range(1, 7))
+    run = check_run(1, "golangci-lint run", True, places, "lint")
+    assert run.summary.startswith("door.go:1:2: too wide (fit) / door.go:2:2: too wide (fit) / door.go:3:2")
+    assert run.summary.endswith("door.go:4:2: too wide (fit) (and 2 more)")
+
+
+def test_a_pull_request_of_others_is_not_the_sessions():
+    found = (
+        Session()
+        .shell(
+            "gh pr view --json title,url,body",
+            "https://example.com/k/s/pull/7 after https://example.com/k/s/pull/1",
+        )
+        .shell("gh pr view 9 --json body", "see https://example.com/k/s/pull/9")
+        .found()
+    )
+    assert found.git.pull_requests == ("https://example.com/k/s/pull/7",)

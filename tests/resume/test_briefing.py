@@ -339,7 +339,7 @@ def test_what_the_agent_found_out_stands_with_the_work_at_hand_and_lists_as_list
         .edit("a.go", "func listAll() {\n    name()", "func listAll() {\n    old()")
     )
     text = told(session)
-    assert 'found out by then: "The bug is in `listAll`: it looks for the old name, so the' in text
+    assert 'The agent had found out: "The bug is in `listAll`: it looks for the old name, so the' in text
     assert "\n- The agent had set out, 2 steps before the end:\n" in text
 
 
@@ -366,14 +366,16 @@ def test_what_nothing_bears_out_is_called_a_thought():
         .agent("Now I look at the rest of the package that is there.")
         .tool("Read", "package b", file_path="b.go")
     )
-    assert 'agent thought (nothing later bears it out): "The bug is in `listAll`' in told(session)
+    assert 'newest view (nothing later bears it out): "The bug is in `listAll`' in told(session)
 
 
 def test_a_finding_that_was_cut_is_not_told():
     cut = "The bug is in `listAll` because it looks for the old name. The `pendingName` is used in listSess"
     session = Session().user("why are the tests of the session red?").agent(cut)
     session.tool("Read", "package a", file_path="a.go").agent("Now the next of the files that are there:")
-    assert "agent thought" not in told(session.tool("Read", "package b", file_path="b.go"))
+    text = told(session.tool("Read", "package b", file_path="b.go"))
+    assert "newest view" not in text
+    assert "had found out" not in text
 
 
 def test_a_report_of_the_agent_is_corrected_where_it_is_quoted():
@@ -408,7 +410,9 @@ def test_a_next_step_names_its_object():
     assert "`hinge` had found before: `a.go:3`; `b.go:7`" in following
     several = Session().user("hang the door").agent("Now I update both callers.").edit("door.py")
     following = line(told(several), "Next:")
-    assert 'the last edit, in `door.py`, may be only a part of it: "Now I update both callers."' in following
+    assert (
+        'the newest edit, in `door.py`, may be only a part of it: "Now I update both callers."' in following
+    )
 
 
 def test_a_file_that_was_removed_is_called_removed():
@@ -432,10 +436,111 @@ def test_a_function_that_was_there_before_is_not_called_unused():
 
 def test_a_command_whose_output_was_red_is_not_said_to_have_worked():
     red = Session().user("go").shell("make test | tail -5", "--- FAIL: TestDoor (0.1s)\nFAIL")
-    text = told(red.shell("make lint", "0 issues."))
-    worked = line(text, "Commands that worked")
-    assert "`make lint`" in worked
+    text = told(red.shell("make lint", "0 issues.").shell("npm start", "listening"))
+    worked = line(text, "Other commands that worked")
+    assert "`npm start`" in worked
+    assert "make lint" not in worked, "it stands in the state"
     assert "make test" not in worked
+
+
+# ── what is not said twice, and what is left out ──────────────────────────────────────────────────
+
+
+def test_many_uncommitted_files_are_marked_where_they_are_listed():
+    session = Session().user("hang the doors")
+    for number in range(7):
+        session.edit(f"door{number}.py", f"def open{number}():\n    pass", "")
+    text = told(session)
+    assert "no commit by the agent: 7 files, marked * in the map, the newest: `door6.py`;" in text
+    assert text.count(" *:") == 7
+
+
+def test_a_commit_that_the_user_speaks_of_is_told_beside_the_uncommitted_files():
+    session = Session().user("hang the door").edit("door.py").agent("Done, the door hangs.")
+    text = told(session.user("ok, I put everything into one commit, are the hinges right?"))
+    assert '(the user has spoken of committing since: "ok, I put everything into one commit' in text
+
+
+def test_a_greeting_and_what_was_sent_before_it_was_complete_are_left_out():
+    begun = "and if the door is closed, does the lock close as well, or does it"
+    session = Session().user("hi").agent("Hello.").user(begun).user(f"{begun} need a key?").agent("A key.")
+    text = told(session.user("hang the door").agent("I hang it.").user("and oil it, with the green oil"))
+    assert '"hi"' not in text
+    assert f'"{begun}"' not in text
+    assert "Left out" not in text
+
+
+def test_only_the_last_verdict_is_told():
+    session = (
+        Session()
+        .user("why are the tests of the session red?")
+        .agent("The bug is in `parseHinge`: it reads the wrong line, so the width is lost.")
+        .tool("Read", "package a", file_path="a.go")
+        .agent("The width is lost because `cutBoard` rounds it down, and never up as it should.")
+        .tool("Read", "func cutBoard() {", file_path="b.go")
+        .agent("Next the file of the board, `cutBoard` is called there:")
+        .tool("Read", "package c", file_path="c.go")
+    )
+    text = told(session)
+    assert 'The agent had found out: "The width is lost because `cutBoard` rounds it down' in text
+    assert "parseHinge" not in text
+
+
+def test_what_was_thought_before_a_test_passed_is_settled():
+    session = (
+        Session()
+        .user("make the test of the hinge pass")
+        .agent("The width is lost because `cutBoard` rounds it down, and never up as it should.")
+        .edit("b.go")
+        .shell("go test ./...", "ok  \tshed/door\t0.2s")
+    )
+    assert "newest view" not in told(session)
+    assert "had found out" not in told(session)
+
+
+def test_a_search_is_told_with_what_it_found_or_that_it_found_nothing():
+    session = (
+        Session()
+        .user("where is the hinge named?")
+        .tool("Grep", "door.go:3:hinge\ndoor.go:9:hinge", pattern="hinge")
+        .tool("Grep", "No matches found", pattern="latch")
+    )
+    text = told(session)
+    assert "`hinge` found: `door.go:3, 9`" in text
+    assert "`latch` (no match)" in text
+
+
+def test_a_short_result_of_several_lines_is_told_with_its_step():
+    session = (
+        Session()
+        .user("is the width right?")
+        .shell("cat width.json", '{\n"left": 3,\n"right": 4,\n"top": 5\n}')
+    )
+    assert '{ / "left": 3, / "right": 4, / "top": 5 / }' in line(told(session), "The last steps")
+
+
+def test_an_older_report_of_a_sub_agent_is_told_by_what_it_comes_back_to_even_in_little_room():
+    report = "I read `openDoor`. `openDoor` calls `turnKey`, and `turnKey` calls `oilHinge` in lock.py. " * 3
+    session = (
+        Session()
+        .user("look how the lock works, in detail please")
+        .tool("Task", report, description="Read the lock")
+    )
+    session.agent("The lock is read now.").user("then hang the door, and use the new hinge").edit("door.py")
+    for size in (8000, 1600):
+        assert 'sub-agent reported on "Read the lock": `openDoor`, `turnKey`' in told(session, size)
+
+
+def test_what_an_older_summary_says_of_errors_is_left_out():
+    summary = (
+        "1. Primary Request and Intent:\n   - Hang a green door\n"
+        "4. Errors and fixes:\n   - The hinge was bent\n"
+        "5. Key Decisions:\n   - Oak, because it lasts\n"
+    )
+    text = told(Session().compacted(summary).user("now oil the hinge").agent("I oil it:").edit("door.py"))
+    assert "Hang a green door" in text
+    assert "Oak, because it lasts" in text
+    assert "bent" not in text
 
 
 # ── long texts ────────────────────────────────────────────────────────────────────────────────────

@@ -434,4 +434,4 @@ def test_what_was_edited_after_the_tests_is_still_told_when_the_state_was_record
     assert state is not None
     text = compiled(snapshot(gathered=gathered, test_state=state))
     assert re.search(r"`pytest -q` passed \(green\); written since: .*door\.py", text)
-    assert "check what was written since: `pytest -q`" in text
+    assert "run `pytest -q`: not run since the last edits" in text

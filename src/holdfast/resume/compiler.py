@@ -52,7 +52,7 @@ def briefing_of(found: Gathered, room: int, summary: str = "") -> Briefing:
 
 def _around(words: str, found: Gathered, ledger: WorkLedger, room: int) -> Iterable[Statement]:
     """Prose from the agent, facts from the ledger; what rules made of the talk is not needed beside it."""
-    left_out = ("sub-agent reports", *(["open tasks", "done tasks"] if ledger.plan_is_older else []))
+    left_out = ("sub-agent reports", *(["open tasks"] if ledger.plan_is_older else []))
     edits = (one for one in sections.half_done(found, ledger, room) if one.kind == "edits")
     return without_repeats(
         (
@@ -223,7 +223,7 @@ def _categories(written: Written, found: Gathered, source: str) -> tuple[Carried
 def _gathered(found: Gathered) -> dict[str, int]:
     said = sum(one.kind == "user_message" for one in found.recorded)
     return {
-        "user messages": max(0, len(found.turns) - 1) + found.turns_dropped,
+        "user messages": max(0, len(sections.distinct(found.turns)) - 1) + found.turns_dropped,
         "commands": len(found.commands),
         "decisions": len(found.choices),
         "errors": sum(not failure.lookup for failure in found.failures),

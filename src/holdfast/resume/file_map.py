@@ -22,7 +22,7 @@ _ONE_SPOT = re.compile(
     r"\b(?:grep|rg|find|sed|awk|cat|ls|head|tail|echo|cd|chmod|mkdir|mv|cp|rm|touch|which|git (?:diff|show"
     r"|add|log|reset|checkout|status|push|fetch|branch|stash))\b|\b[0-9a-f]{7,40}\b"
 )
-_COMMANDS_SHOWN = 6
+_COMMANDS_SHOWN = 3
 _LONGEST_COMMAND = 160
 _PIPED = re.compile(r"\|\s*(?:head|tail)\b")
 
@@ -31,7 +31,6 @@ def map_of(found: Gathered, ledger: WorkLedger) -> Iterator[Statement]:
     newest = sorted(found.files, key=lambda file: -file.last_index)
     changed = [file for file in newest if file.edits and ledger.paths.is_inside(file.path)]
     changed.sort(key=lambda file: -file.last_edit_index)
-    talked = _talked_names(found)
     plain: list[FileUse] = []
     common = Counter(one for file in changed for one in file.purposes)
     everywhere = _replaced_in_many(changed)
@@ -41,23 +40,23 @@ def map_of(found: Gathered, ledger: WorkLedger) -> Iterator[Statement]:
         yield Statement("map", "files", text, 4, index=files[0].last_index, counts=0)
     for place, file in enumerate(changed):
         own = [one for one in file.purposes if common[one] < _FOR_ALL]
-        names = "" if file.deleted else _done_to(file) or _named(talked.get(file.path, [])[:2])
+        names = "" if file.deleted else _done_to(file)
         full = _changed(file, ledger, names, own, everywhere)
-        if full == ledger.paths(file.path):
+        if full == _marked(file, ledger):
             plain.append(file)
             continue
         rank = 4 if place < _FILES_SHOWN else 6
-        short = f"{ledger.paths(file.path)}{names}"
+        short = f"{_marked(file, ledger)}{names}"
         yield Statement("map", "files", full, rank, short, file.last_index)
     if plain:
-        yield _one_line_of("Also changed", plain[:_FILES_SHOWN], ledger, 4)
+        yield _one_line_of("Also changed", plain, ledger, 4)
     elsewhere = [file for file in newest if file.edits and not ledger.paths.is_inside(file.path)]
     if elsewhere:
         yield _one_line_of("Written outside of the repository", elsewhere[:3], ledger, 5)
+    asked = found.turns[-1].index if found.turns else 0
     read = [file for file in newest if not file.edits and file.reads and ledger.paths.is_inside(file.path)]
-    read.sort(key=lambda file: -(file.last_index + 12 * min(file.reads, 5)))
-    if read:
-        yield _one_line_of("Read", read[:_READ_SHOWN], ledger, 5)
+    if read := [file for file in read if file.last_index >= asked]:
+        yield _one_line_of("Read for the latest request", read[:_READ_SHOWN], ledger, 5)
     yield from _commands(found, ledger)
 
 
@@ -76,16 +75,13 @@ def not_named(found: Gathered, ledger: WorkLedger, summary: str) -> Iterator[Sta
 
 
 def _one_line_of(lead: str, files: list[FileUse], ledger: WorkLedger, rank: int) -> Statement:
-    paths = "; ".join(ledger.paths(file.path) for file in files)
+    paths = "; ".join(_marked(file, ledger) for file in files)
     return Statement("map", "files", f"{lead}: {paths}", rank, counts=len(files))
 
 
-def _talked_names(found: Gathered) -> dict[str, list[str]]:
-    talked: dict[str, list[str]] = {}
-    for name in found.names:
-        if name.path and not name.value and name.talked:
-            talked.setdefault(name.path, []).append(name.text.removesuffix("()"))
-    return talked
+def _marked(file: FileUse, ledger: WorkLedger) -> str:
+    mark = " *" if ledger.marks_uncommitted and file.path in ledger.uncommitted else ""
+    return f"{ledger.paths(file.path)}{mark}"
 
 
 def _done_to(file: FileUse) -> str:
@@ -120,20 +116,26 @@ def _changed(
     deed = " (removed)" if file.deleted else " (new)" if file.created else ""
     by = f", written by {file.by}" if file.by else ""
     told = [one for one in purposes if not _PURPOSE_IN_PASSING.search(one)]
-    if names:  # they say what was done; more only where it says more
-        told = [one for one in told if "`" in one][:1]
+    if names:  # they say what was done; more only where it says why
+        told = [one for one in told if _SAYS_WHY.search(one)][:1]
     why = "; ".join(_lowered(prose(one, 120)) for one in told[:_PURPOSES])
     edited = f". Edited to {why}" if why and not file.deleted else ""
-    own = [one for one in file.replaced if one not in told_above and (one[0] or not names)]
-    if not edited and own and not file.deleted:
-        edited = "; ".join(
-            f"{code(old)} became {code(new)}" if old else f"gets {code(new)}" for old, new in own[:_PURPOSES]
+    own = [one for one in file.replaced if one not in told_above]
+    if not names and not edited and own and not file.deleted:
+        one_line_each = (
+            f"{code(old, _OF_A_LINE)} became {code(new, _OF_A_LINE)}"
+            if old
+            else f"gets {code(new, _OF_A_LINE)}"
+            for old, new in own[:_PURPOSES]
         )
-        edited = f"{'.' if names else ':'} {edited}"
-    return f"{ledger.paths(file.path)}{deed}{by}{names}{edited}"
+        edited = f": {'; '.join(one_line_each)}"
+    return f"{_marked(file, ledger)}{deed}{by}{names}{edited}"
 
 
-_PURPOSES = 2
+_PURPOSES, _OF_A_LINE = 2, 90
+_SAYS_WHY = re.compile(
+    r" [\u2014\u2013-] |\b(?:because|since|so that|instead of|rather than|when|to avoid)\b"
+)
 _PURPOSE_IN_PASSING = re.compile(
     r"^(?:the|an?|this|these|some|both)\b|^\w+ (?:it|them|this|these|that|those|both|all|more)\b"
     r"|\b(?:unique|properly|directive|same for|step by step)\b"
@@ -151,16 +153,12 @@ def _lowered(words: str) -> str:
     return f"{words[:1].lower()}{words[1:]}"
 
 
-def _named(names: list[str]) -> str:
-    return f": {', '.join(map(code, names[:_NAMES]))}" if names else ""
-
-
 def _commands(found: Gathered, ledger: WorkLedger) -> Iterator[Statement]:
     """One for each purpose: of those that differ only in what is done with their output, the newest."""
     best: dict[str, CommandUse] = {}
-    red = {same_command(run.command) for run in ledger.checks if not run.passed or run.unsure}
+    told = {same_command(run.command) for run in ledger.checks}
     for use in sorted(found.commands, key=lambda use: use.last_index):
-        if use.last_failed or same_command(use.command) in red:
+        if use.last_failed or same_command(use.command) in told or not _ROUTINE.search(use.command):
             continue
         if len(use.command) <= _LONGEST_COMMAND and not _ONE_SPOT.search(_PIPED.split(use.command)[0]):
             bare = same_command(use.command)
@@ -171,10 +169,10 @@ def _commands(found: Gathered, ledger: WorkLedger) -> Iterator[Statement]:
     if shown := uses[:_COMMANDS_SHOWN]:
         text = "; ".join(code(use.command, 200) for use in shown)
         yield Statement(
-            "map", "commands", f"Commands that worked when last run: {text}", 4, counts=len(shown)
+            "map", "commands", f"Other commands that worked when last run: {text}", 4, counts=len(shown)
         )
 
 
 def _use_worth(use: CommandUse, newest: int) -> float:
     worth = use.runs**0.6 * 0.5 ** ((newest - use.last_index) / 200)
-    return worth * (3 if _ROUTINE.search(use.command) else 1) / (1 + len(use.command) / 200)
+    return worth / (1 + len(use.command) / 200)

@@ -17,6 +17,7 @@ from holdfast.resume.rendering import Paths, code, listed, prose, quoted
 
 _RECENT = 60  # messages: an older failure that nothing took up again is not what comes next
 _SAID_ELSEWHERE = re.compile(r"^CONFLICT \(|Automatic merge failed")
+_FEW_FILES = 5
 _CHECK_WORDS = {"test": "tests", "build": "build", "lint": "linter"}
 _TASK_IS_A_RUN = re.compile(
     r"\b(?:run|verify|check)\b.{0,40}\b(?:tests?|lint(?:er)?|build|suite|checks?)\b|^(?:test|lint|build)\b",
@@ -46,11 +47,19 @@ class WorkLedger:
     written_for: tuple[tuple[TodoItem, tuple[str, ...]], ...] = ()
     """Open tasks that edits since then were plainly made for, and those files."""
     removed: frozenset[str] = frozenset()
+    had_subagents: bool = False
+    users_commit: str = ""
+    """What the user said of a commit of their own after the last edit."""
 
     @property
     def red(self) -> TestRun | None:
         """The newest check that failed and that no check as wide has passed since."""
         return next((run for run in reversed(self.checks) if not run.passed), None)
+
+    @property
+    def marks_uncommitted(self) -> bool:
+        """Whether there are too many for a line, so that they are marked where files are listed."""
+        return self.git.uncommitted is None and len(self.uncommitted) > _FEW_FILES
 
     @property
     def unpushed(self) -> tuple[Commit, ...]:
@@ -103,7 +112,23 @@ def ledger_of(found: Gathered) -> WorkLedger:
         ),
         written_for=tuple(_written_for(tasks, found)),
         removed=frozenset(file.path for file in found.files if file.deleted),
+        had_subagents=bool(found.reports),
+        users_commit=_users_commit(found),
     )
+
+
+def _users_commit(found: Gathered) -> str:
+    edited = max((file.last_edit_index for file in found.files if file.edits), default=-1)
+    after = (turn.said for turn in found.turns if turn.index > edited and _COMMITTED.search(turn.said))
+    return next(after, "")
+
+
+_COMMITTED = re.compile(
+    r"\b(?:i|we)(?:'ve| have)?(?: just| already| now)? (?:commit(?:ted)?|merged|pushed|squashed|amended"
+    r"|made (?:a|the|one) (?:new )?(?:commit|one)|put \w+ (?:\w+ )?(?:in|into) (?:one|a) commit"
+    r"|reset the commit)\b",
+    re.IGNORECASE,
+)
 
 
 def _all_edited(found: Gathered) -> tuple[str, ...]:
@@ -256,7 +281,8 @@ def git_lines(ledger: WorkLedger) -> Iterator[str]:
         yield f"A {git.under_way} stopped at conflicts and is not concluded in the record{left}."
     if ledger.commits:
         made = "; ".join(_commit(one, ledger.branch) for one in reversed(ledger.commits[-8:]))
-        yield f"Commits of this session: {made}. {_pushed(ledger)}"
+        others = " Sub-agents may have made others." if ledger.had_subagents else ""
+        yield f"Commits of this session: {made}. {_pushed(ledger)}{others}"
     if git.push_refused:
         yield "The newest push was refused."
     if git.stashed:
@@ -286,7 +312,8 @@ def _pushed(ledger: WorkLedger) -> str:
     )
 
 
-def uncommitted_line(ledger: WorkLedger, most: int = 12) -> str:
+def uncommitted_line(ledger: WorkLedger, most: int = 12, *, marked: bool = False) -> str:
+    """`marked`: where the files are listed elsewhere as well, many are only counted."""
     if ledger.git.uncommitted is not None:
         return _at_the_pause(ledger, ledger.git.uncommitted, most)
     paths = [
@@ -297,8 +324,12 @@ def uncommitted_line(ledger: WorkLedger, most: int = 12) -> str:
     lead = (
         "Written after the agent's last commit" if ledger.commits else "Written, and no commit by the agent"
     )
-    told = " (whether the user has committed it, git tells)" if ledger.branch or ledger.commits else ""
-    return f"{lead}{told}: {listed(reversed(paths), most)}."
+    if ledger.users_commit:
+        lead += f" (the user has spoken of committing since: {quoted(ledger.users_commit, 140)})"
+    if marked and ledger.marks_uncommitted:
+        newest = listed(list(reversed(paths))[:3])
+        return f"{lead}: {len(paths)} files, marked * in the map, the newest: {newest}."
+    return f"{lead}: {listed(reversed(paths), most)}."
 
 
 def status_line(ledger: WorkLedger, since: int, most: int) -> str:
@@ -334,14 +365,16 @@ def _in_folder(path: str, ledger: WorkLedger) -> str:
 
 
 def check_lines(ledger: WorkLedger) -> Iterator[str]:
-    for run in reversed(ledger.checks):
+    """A part that passed before the last edits says nothing of how things stand, where there is more."""
+    wide = [run for run in ledger.checks if not (run.narrow and run.passed and run.edited_since)]
+    for run in reversed(wide or ledger.checks):
         yield _check(run, ledger)
 
 
 def _check(run: TestRun, ledger: WorkLedger) -> str:
     what = f"{code(run.command, 160)}" if run.command else f"The {_CHECK_WORDS[run.kind]}"
     if not run.passed:
-        said = f", which said {code(run.summary, 200)}" if run.summary else ""
+        said = f", which said {code(run.summary, 400)}" if run.summary else ""
         names = f": {listed(map(code, run.failing), 8)}" if run.failing else said
         text = f"{what} failed (red){names}"
     elif run.unsure:
@@ -351,7 +384,7 @@ def _check(run: TestRun, ledger: WorkLedger) -> str:
     if run.expected:
         text += f"; expected to fail: {listed(map(code, run.expected), 5)}"
     if run.edited_since:
-        text += f"; written since: {listed((ledger.paths(path) for path in run.edited_since), 3)}"
+        text += f"; written since: {listed((ledger.paths(path) for path in run.edited_since), 2)}"
     elif run.passed and not run.unsure:
         text += ", no code was written since"
     return f"{text}."
@@ -361,7 +394,9 @@ def open_tasks_line(ledger: WorkLedger, most: int) -> str:
     waiting = ledger.open_tasks()
     when = " when the agent last updated its list (files were written since)" if ledger.plan_is_older else ""
     more = f"; and {len(waiting) - most} more" if len(waiting) > most else ""
-    return f"Open tasks{when}: {'; '.join(_task(one, ledger) for one in waiting[:most])}{more}"
+    finished = len(ledger.tasks) - len(waiting)
+    done = f"; {finished} of its {len(ledger.tasks)} were done" if finished else ""
+    return f"Open tasks{when}: {'; '.join(_task(one, ledger) for one in waiting[:most])}{more}{done}"
 
 
 def _task(todo: TodoItem, ledger: WorkLedger) -> str:

@@ -41,15 +41,15 @@ def now(found: Gathered, ledger: WorkLedger, room: int, summarised: str = "") ->
         compacted = " The window had just been compacted." if found.stop.compacted else ""
         known = " The summary may tell it." if summarised and found.stop.kind == "in_flight" else ""
         yield Statement("now", "state", f"Stopped: {_stopped(found, ledger)}{known}{compacted}", 0)
+    steps = list(_next(found, ledger))
     words = None if summarised else _words(found)
-    if words:
+    if words and not any(one_line(words.text) in step for step in steps):
         full = quoted(checked(_both_ends(words.text, max(150, min(460, room // 12))), ledger))
         since = sum(one.index > words.index for one in found.happened if one.outcome)
         lead = f"{_LEAD[words.kind]}{f' ({since} steps before the end)' if since > 2 else ''}"
         yield Statement(
             "now", "state", f"{lead}: {full}", 0, f"{lead}: {quoted(words.text, 150)}", words.index
         )
-    steps = list(_next(found, ledger))
     if summarised:
         steps = [] if found.stop.kind == "in_flight" else list(_certain(found, ledger))
         told = next_step(summarised)
@@ -87,19 +87,22 @@ def _goal(found: Gathered, room: int) -> str:
         return prose(found.issue, 300)
     latest = found.turns[-1]
     whole = len(latest.said) <= goal_room(room) and "\n" not in latest.said.strip()
-    words = (
-        quoted(latest.said) if whole else f"{quoted(latest.said, goal_room(room) // 2)} (more of it below)"
-    )
+    most = _BEGINNING if room > _ROOMY else goal_room(room) // 2
+    words = quoted(latest.said) if whole else f"{quoted(latest.said, most)} (whole below)"
     if latest.after:
         words += f", said after the agent's {quoted(latest.after)}"
     elif latest.asked:
-        words += f", in answer to {quoted(latest.asked, 260)}"
+        words += f", in answer to {quoted(latest.asked, _QUESTIONS)}"
     if len(latest.said) >= _SHORT_REQUEST or room <= 1500:
         return words
     if found.plan and found.plan.index > latest.index:
         return f"{words}; the plan that the user then agreed to: {quoted(title_of(found.plan.text), 160)}"
     before = _request_before(found.turns)
     return f"{words}; before that: {quoted(condensed(before.said, 240))}" if before else words
+
+
+_BEGINNING, _ROOMY = 140, 5_000
+_QUESTIONS = 560
 
 
 def title_of(plan: str) -> str:
@@ -140,7 +143,7 @@ _ENDINGS: dict[Stop, str] = {
     "unanswered": "the user's latest message is not acted on yet.",
     "stopped": "the user stopped the agent.",
     "spoke": "right after the agent's words; the step that they announce is not in the record.",
-    "working": "between two steps.",
+    "working": "in mid-task.",
 }
 
 
@@ -167,7 +170,7 @@ def _last_step(found: Gathered, ledger: WorkLedger) -> str:
     told = (
         f": {code(step.told, 160)}" if (step.told and step.kind == "shell") or step.outcome == "error" else ""
     )
-    worked = ", which worked" if step.outcome == "ok" and step.kind in ("edit", "write") else ""
+    worked = ", done" if step.outcome == "ok" and step.kind in ("edit", "write") else ""
     return (
         f"The last step was the {deed}{on}{_DONE[step.outcome]}{worked}{told}."
         if deed
@@ -290,7 +293,7 @@ def _after_call(call: LastStep, found: Gathered, ledger: WorkLedger) -> str:
     if call.kind in _LOOKING:
         if places := _found_before(call, found, ledger):
             return f"go on from what {_call(call, ledger)} had found before: {places}."
-        return f"repeat {_call(call, ledger)}, which only looks{_for_the_request(found)}."
+        return f"repeat {_call(call, ledger)}, which only looks."
     if call.kind == "shell" and _is_check(call.target, ledger):
         return f"run {code(call.target, 300)} again: what it said is not recorded."
     if call.kind == "shell":
@@ -312,11 +315,6 @@ def _places_of(look: Happening, ledger: WorkLedger) -> str:
 
 
 _PLACES_NAMED = 8
-
-
-def _for_the_request(found: Gathered) -> str:
-    said = found.turns[-1].said if found.turns else ""
-    return f", for the request {quoted(condensed(said, _CLIPPED_REQUEST))}" if said else ""
 
 
 def _is_check(command: str, ledger: WorkLedger) -> bool:
@@ -351,8 +349,8 @@ def _rest_of(spoken: Happening, last: Happening, ledger: WorkLedger) -> str:
     if not several:
         return ""
     what = told[0] if len(told[0]) > _SHORT_PLAN else clipped(one_line(spoken.text), 300)
-    edit = f"the last edit, in {ledger.paths(last.text)}, may be only a part of it"
-    return f"see that this is done to the end, {edit}: {quoted(what, 300)}."
+    edit = f"the newest edit, in {ledger.paths(last.text)}, may be only a part of it"
+    return f"finish what was announced; {edit}: {quoted(what, 300)}."
 
 
 _SEVERAL = re.compile(
@@ -506,11 +504,11 @@ def _from_ledger(
     if unused and task is None:
         yield f"see where {listed(map(code, unused), 3)} is to be used: no edit so far does."
     if red is None and ledger.checks and ledger.checks[-1].edited_since:
-        commands = dict.fromkeys(code(run.command, 120) for run in reversed(ledger.checks) if not run.narrow)
-        yield (
-            f"check what was written since: "
-            f"{' and '.join(list(commands)[:2]) or code(ledger.checks[-1].command, 120)}."
-        )
+        wide = [one.command for one in reversed(ledger.checks) if not one.narrow] or [
+            ledger.checks[-1].command
+        ]
+        run = " and ".join(list(dict.fromkeys(code(same_command(one), 120) for one in wide))[:2])
+        yield f"run {run}: not run since the last edits."
     elif red is None and ledger.checks and ledger.uncommitted and not ledger.git.under_way and task is None:
         yield _FROM_THE_LAST_STEP
     elif not ledger.checks and ledger.uncommitted and not any(is_a_run(one) for one in ledger.open_tasks()):
@@ -557,4 +555,14 @@ def _whole_after(red: TestRun, ledger: WorkLedger) -> str:
 
 
 def _complaint(failing: tuple[str, ...], summary: str) -> str:
-    return f"it failed: {listed(map(code, failing), 2)}" if failing else f"it said {code(summary, 160)}"
+    return (
+        f"it failed: {listed(map(code, failing), 4)}"
+        if failing
+        else f"it said {code(_first_of(summary), 160)}"
+    )
+
+
+def _first_of(summary: str) -> str:
+    """The state has them all."""
+    first, *others = summary.split(" / ")
+    return f"{first} (and {len(others)} more below)" if others else first

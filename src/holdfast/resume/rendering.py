@@ -217,6 +217,7 @@ def _with_gaps(lines: list[str], kept: set[int]) -> str:
 _NAMED = re.compile(r"`[^`]+`|\b[a-z]\w*[A-Z_]\w+|\w\(\)")
 _EMPTY_TALK = re.compile(
     r"^(?:(?:done|good call|got it|great|perfect|ok(?:ay)?|sure|yes|no problem|you(?:'re| are| raise)\b[^.]*"
+    r"|this is (?:a )?(?:great|good|excellent|interesting)[^.]*"
     r"|i see|good|that makes sense|makes sense|here(?:'s| is| are)\b[^.]*|found it)[.!,]*\s*)$"
     r"|^(?:now |ok,? |good,? |great,? )?(?:let me|let's|i'll|i will|i need to|now i)\b|[:?]$"
     r"|^(?:should|would|could|may|might)\b",
@@ -285,7 +286,11 @@ def _is_told(point: str) -> bool:
 
 _WORDS = re.compile(r"[A-Za-z]{2,}")
 _LONGEST_POINT = 220
-_UNDECIDED = re.compile(r"\b(?:options?|alternatives?|approaches|choices|either|could)\b", re.IGNORECASE)
+_UNDECIDED = re.compile(
+    r"\b(?:options?|alternatives?|approaches|choices|either|could)\b"
+    r"|^\W*(?:where|legend|example|scenario|navigation|symbols?|rules)\b",
+    re.IGNORECASE,
+)
 _BARE_LEAD = re.compile(
     r"(?:summary|changes?|here|result|this|now|let me|what|files?|key|details|status)\b", re.IGNORECASE
 )

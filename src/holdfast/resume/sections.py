@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
+from itertools import zip_longest
 
 from holdfast.base.text import counted, end_of, one_line, start_of
 from holdfast.model.gathered import (
@@ -18,7 +20,7 @@ from holdfast.model.gathered import (
     Turn,
 )
 from holdfast.resume import ledger as facts
-from holdfast.resume.briefing import LUXURY, Statement
+from holdfast.resume.briefing import Statement
 from holdfast.resume.ledger import WorkLedger
 from holdfast.resume.now import goal_room, goes_on, title_of
 from holdfast.resume.rendering import code, conclusion, condensed, fenced, gist, listed, prose, quoted
@@ -33,7 +35,7 @@ _OBJECTS = re.compile(
     re.IGNORECASE,
 )
 _PINNED = -1
-_TOLD_WITH_A_TURN = 520
+_TOLD_WITH_A_TURN, _TOLD_WITH_AN_OLDER, _OF_LATE = 400, 200, 4
 SAID = "recorded user messages"
 OTHERS = "recorded actions"
 _KINDS = {"assistant_response": "agent", "system_event": "event", "pause_started": "at the start"}
@@ -43,7 +45,7 @@ def wants(found: Gathered, ledger: WorkLedger, room: int, *, outcomes: bool = Tr
     """`outcomes`: with what came of each; a summary beside it tells that better."""
     yield from _given(found)
     yield from _recorded(found, room)
-    turns = _without_repeats(found.turns)
+    turns = distinct(found.turns)
     below = found.turns[-2].index if _is_reported_below(found) else -1
     brief, turns = _brief_ones(turns)
     if brief:
@@ -135,10 +137,24 @@ def _told(one: Recorded) -> str:
     return f"{kind}: {one.text}" if kind else one.text
 
 
-def _without_repeats(turns: Iterable[Turn]) -> list[Turn]:
-    """Of words said twice, the newer."""
-    newest = {one_line(turn.said): turn for turn in turns}
-    return sorted(newest.values(), key=lambda turn: turn.index)
+def distinct(turns: Iterable[Turn]) -> list[Turn]:
+    """Of words said twice, the newer; none that ask for nothing."""
+    newest = {one_line(turn.said): turn for turn in turns if not _NO_REQUEST.fullmatch(turn.said.strip())}
+    kept = sorted(newest.values(), key=lambda turn: turn.index)
+    return [turn for turn, after in zip_longest(kept, kept[1:]) if turn and not _is_said_again(turn, after)]
+
+
+def _is_said_again(turn: Turn, after: Turn | None) -> bool:
+    """Whether the next message begins like it: it was sent before it was complete."""
+    begins = one_line(turn.said)[:_SAME_BEGINNING]
+    return after is not None and len(begins) == _SAME_BEGINNING and one_line(after.said).startswith(begins)
+
+
+_SAME_BEGINNING = 60
+_NO_REQUEST = re.compile(
+    r"(?:hi|hello|hey|thanks?(?: you)?|(?:please |let'?s )?(?:continue|go on|proceed)(?: please)?)[.! ]*",
+    re.IGNORECASE,
+)
 
 
 def _turn(turn: Turn, following: Turn | None, age: int, room: int, ledger: WorkLedger) -> Statement:
@@ -157,10 +173,11 @@ def _turn(turn: Turn, following: Turn | None, age: int, room: int, ledger: WorkL
     rank = 0 if is_latest else 1 if rule or turn.asked else 2
     if age >= _OLD and not turn.asked:  # what came of it has been worked on since
         following = None
+    most_told = _TOLD_WITH_A_TURN if age < _OF_LATE else _TOLD_WITH_AN_OLDER
     return Statement(
         "wants",
         "user messages",
-        f"{asked}{words}{_outcome(turn, following, _TOLD_WITH_A_TURN if age < 5 else 280, ledger)}",
+        f"{asked}{words}{_outcome(turn, following, most_told, ledger)}",
         rank,
         f"{asked}{short}{_outcome(turn, following, _short_outcome(age, room), ledger)}",
         turn.index,
@@ -194,7 +211,7 @@ def _beginning(text: str, most: int) -> str:
 def _asked(turn: Turn) -> str:
     if turn.after:
         return f"(after the agent's {quoted(turn.after)}) "
-    return f"{quoted(turn.asked, 420)} → " if turn.asked else ""
+    return f"{quoted(turn.asked, 900)} → " if turn.asked else ""
 
 
 def _quotation(text: str, most: int, is_latest: bool) -> str:
@@ -232,7 +249,7 @@ def _refused(found: Gathered) -> Iterator[Statement]:
 # ── decisions ─────────────────────────────────────────────────────────────────────────────────────
 
 _MOST_CHOICES = 4
-_MOST_FOUND, _MOST_FOUND_EARLIER = 3, 6
+_MOST_FOUND_EARLIER = 6
 _REJECTS = re.compile(
     r"^(?:no\b|nope|undo|revert|that'?s (?:not|wrong)|not quite|don'?t|i (?:did not|didn'?t))", re.IGNORECASE
 )
@@ -245,16 +262,19 @@ def decisions(found: Gathered, room: int) -> Iterator[Statement]:
             yield Statement(
                 "decisions", "decisions", text, 4 if place < _MOST_CHOICES else 8, index=choice.index
             )
-    told = " ".join(_told_of(turn, _TOLD_WITH_A_TURN) for turn in found.turns[:-1])
+    shown = [turn for turn in found.turns[-_OLD:-1] or found.turns if turn.reported]
+    told = " ".join(_told_of(turn, _TOLD_WITH_A_TURN) for turn in shown if turn is not found.turns[-1])
     finished = found.stop.kind in _FINISHED and not goes_on(found)
     told += found.last_words if finished else ""
     since = found.messages if finished else _since(found)
+    agreed = found.plan.index if found.plan else -1  # what was weighed before it stands in it
     earlier = [
         one
         for one in found.insights
-        if one.index < since
+        if agreed < one.index < since
         and one.said
         and one.worth >= _WORTH_KEEPING
+        and not _NO_REASON.search(one.text)
         and not _objected(one, found.turns)
         and not _stands_in(one.text, told)
     ]
@@ -308,8 +328,15 @@ def _best(insights: list[Insight], most: int, room: int) -> list[Insight]:
     return [insights[place] for place in sorted(kept)]
 
 
+_NO_REASON = re.compile(
+    r"^(?:(?:another|an?)? ?(?:alternative|option)|added|tests?\b|now\b|ah\b|oh\b|looking at|let me|i see\b"
+    r"|user \w+:)"
+    r"|\boptions? (?:become|are)\b|\b(?:lint(?:er)?|nolint|typo|imports?|compil\w+)\b|\u2705",
+    re.IGNORECASE,
+)
+"""What was weighed, reported or fixed on the way."""
 _FOR_THE_NEWEST = 3
-_WORTH_KEEPING = 5
+_WORTH_KEEPING = 4
 
 
 # ── state ─────────────────────────────────────────────────────────────────────────────────────────
@@ -331,8 +358,8 @@ def state(found: Gathered, ledger: WorkLedger, room: int) -> Iterator[Statement]
         few = facts.open_tasks_line(ledger, 4)
         text = facts.open_tasks_line(ledger, 20)
         yield Statement("state", "open tasks", text, 2, few, counts=len(waiting))
-        if text := facts.done_tasks_line(ledger):
-            yield Statement("state", "done tasks", text, 3)
+    if found.todos_index < 0 and (text := facts.done_tasks_line(ledger)):  # a plan's own, not an agent's list
+        yield Statement("state", "done tasks", text, 3)
     yield from _reviews(found)
     yield from _reports(found, room)
 
@@ -342,7 +369,11 @@ def _git(found: Gathered, ledger: WorkLedger) -> Iterator[Statement]:
         yield Statement("state", "commits" if text.startswith("Commits") else "git", text, 3)
     if text := facts.uncommitted_line(ledger):
         yield Statement(
-            "state", "git", facts.uncommitted_line(ledger, 8), 3, facts.uncommitted_line(ledger, 3)
+            "state",
+            "git",
+            facts.uncommitted_line(ledger, marked=True),
+            3,
+            facts.uncommitted_line(ledger, 3, marked=True),
         )
     since = _steps_since(found, ledger.git.status.index) if ledger.git.status else 0
     if since <= _NEW and (text := facts.status_line(ledger, since, 8)):
@@ -400,25 +431,37 @@ def is_told(review: Review) -> bool:
 
 
 def _reports(found: Gathered, room: int) -> Iterator[Statement]:
-    """In full where the latest request led to it; the work has gone on from an older one."""
+    """In full where the latest request led to it; of an older one what it was about: the work has gone on."""
     since = _since(found)
-    for report in reversed(found.reports[-3:]):
+    rank = 0 if room > _TINY else 2
+    for report in reversed(found.reports[-_REPORTS_SHOWN:]):
         lead = f"A sub-agent reported on {quoted(report.about, 100)}: "
-        told = _gist(report.text)
-        if report.index < since and len(told) < _TELLS_SOMETHING:
+        short = f"{lead}{', '.join(map(code, _named_most(report.text))) or quoted(_gist(report.text, 160))}"
+        if report.index < since:
+            yield Statement("state", "sub-agent reports", short, rank, index=report.index)
             continue
-        short = f"{lead}{quoted(told, 420)}"
         most = max(300, min(1400, room // 8))
-        full = f"{lead}\n{fenced(condensed(report.text, most))}" if report.index >= since else short
-        yield Statement("state", "sub-agent reports", full, 5, short, report.index)
+        full = f"{lead}\n{fenced(condensed(report.text, most))}"
+        yield Statement("state", "sub-agent reports", full, rank, short, report.index)
 
 
-def _gist(text: str) -> str:
+_REPORTS_SHOWN, _TINY = 2, 1500
+
+
+def _named_most(text: str) -> list[str]:
+    """The names in code that a report is about: those it comes back to."""
+    found = Counter(_CODE_NAME.findall(text[:_REPORT_SCANNED]))
+    return [name for name, _ in found.most_common(_NAMES_OF_A_REPORT)] if len(found) > 1 else []
+
+
+_REPORT_SCANNED, _NAMES_OF_A_REPORT = 3000, 4
+
+
+def _gist(text: str, most: int) -> str:
     """The sentences that name something; a report without any by its beginning and end."""
-    return gist(_OF_ITSELF.sub("", text), 400) or condensed(text, 300)
+    return gist(_OF_ITSELF.sub("", text), most) or condensed(text, most)
 
 
-_TELLS_SOMETHING = 60
 _OF_ITSELF = re.compile(
     r"(?:I(?: have|'ve)? (?:now )?(?:completed|gathered|explored|analy[sz]ed|reviewed|finished)|Now I have"
     r"|All (?:unit |integration )?tests pass)\b[^.\n]*[.:]"
@@ -438,7 +481,7 @@ def half_done(found: Gathered, ledger: WorkLedger, room: int) -> Iterator[Statem
         yield from _closing(found, ledger, room)
         return
     whole = _set_out(found, steps, room)
-    yield from _found_out(found, since, whole, room)
+    yield from _found_out(found, since, whole)
     if whole:
         after = sum(1 for one in steps if one.outcome and one.index > whole.index)
         ago = f", {counted(after, 'step')} before the end" if after else ""
@@ -479,30 +522,35 @@ def _closing(found: Gathered, ledger: WorkLedger, room: int) -> Iterator[Stateme
         )
 
 
-def _found_out(found: Gathered, since: int, whole: Happening | None, room: int) -> Iterator[Statement]:
-    """What the agent had come to think since the latest request; the newest view counts."""
-    new = [
-        one for one in found.insights if one.index >= since and (whole is None or one.index != whole.index)
-    ]
-    told = f"{found.last_words[:_TOLD_ABOVE]} {whole.text if whole else ''}"
-    new = [one for one in new if _is_whole(one.text) and not _stands_in(one.text, told)]
-    best = _best(new, _MOST_FOUND, max(500, min(2000, room // 5)))
-    if not best:
+def _found_out(found: Gathered, since: int, whole: Happening | None) -> Iterator[Statement]:
+    """The last verdict on the latest request: those before it led to it, or were wrong."""
+    told = whole.index + 1 if whole and _VERDICT.search(whole.text) else 0
+    settled = max(since, _reported_at(found), _passed_at(found), told)
+    new = [one for one in found.insights if one.index >= settled and _is_whole(one.text)]
+    last = next((one for one in reversed(new) if whole is None or one.index != whole.index), None)
+    if last is None or _stands_in(last.text, found.last_words):
         return
-    sure = [_is_borne_out(one, found) for one in best]
-    if len(best) == 1:
-        verb = "had found out by then" if sure[0] else "thought (nothing later bears it out)"
-        text = short = f"The agent {verb}: {quoted(best[0].text)}"
-    else:
-        lead = "What the agent had found out by then, the last first:"
-        if not all(sure):
-            lead = "What the agent thought, the last first:"
-        lines = [
-            f"{'found out: ' if known and not all(sure) else ''}{quoted(one.text)}"
-            for one, known in zip(reversed(best), reversed(sure), strict=True)
-        ]
-        text, short = _points(lead, lines), _points(lead, lines[:_FOUND_AT_LEAST])
-    yield Statement("half-done", "findings", text, 2, short, best[-1].index, len(best))
+    sure = _is_borne_out(last, found)
+    lead = "The agent had found out" if sure else "The agent's newest view (nothing later bears it out)"
+    yield Statement("half-done", "findings", f"{lead}: {quoted(last.text)}", 2, index=last.index)
+
+
+_VERDICT = re.compile(r"\b(?:problem|issue|cause|bug|fault|fix|found it|there it is)\b", re.IGNORECASE)
+
+
+def _passed_at(found: Gathered) -> int:
+    """What was thought before a test passed led to it."""
+    return max((run.index for run in found.checks if run.kind == "test" and run.passed), default=-1)
+
+
+def _reported_at(found: Gathered) -> int:
+    """Where the user has spoken since: what the agent thought before it reported is settled."""
+    said = [one.index for one in found.happened if one.kind == "said"]
+    over = found.stop.kind == "unanswered" and said and len(found.last_words) > _SHORTEST_REPORT
+    return said[-1] if over else -1
+
+
+_SHORTEST_REPORT = 150
 
 
 def _is_whole(text: str) -> bool:
@@ -521,10 +569,6 @@ def _is_borne_out(one: Insight, found: Gathered) -> bool:
 
 _CODE_NAME = re.compile(r"\b[a-z]\w*[A-Z_]\w+|\b[A-Z][a-z]+[A-Z]\w+|[\w-]{2,80}\.[a-z]{1,4}\b")
 _NO_EVIDENCE = ("thought", "user", "read", "search")
-_FOUND_AT_LEAST = 2
-
-
-_TOLD_ABOVE = 460
 
 
 def _points(lead: str, points: Iterable[str]) -> str:
@@ -554,7 +598,13 @@ def _set_out(found: Gathered, steps: list[Happening], room: int) -> Happening | 
 
 def _listed(found: Gathered, since: int, room: int) -> Iterator[Statement]:
     """The lists of the newest words that name places or tests, else of the newest; and such a list before."""
-    new = [one for one in found.listings if one.index >= since]
+    new = [
+        one
+        for one in found.listings
+        if one.index >= since
+        and one.lead
+        and not _stands_in(" ".join(one.items), _shown_of(found.last_words))
+    ]
     named = [one for one in new if sum(bool(_PLACE.search(item)) for item in one.items) * 2 > len(one.items)]
     newest = (named or new)[-1:]
     together = [one for one in new if newest and one.index == newest[0].index][-_LISTS_TOGETHER:]
@@ -573,20 +623,24 @@ def _listed(found: Gathered, since: int, room: int) -> Iterator[Statement]:
 _LISTS_TOGETHER = 3
 
 
+def _shown_of(words: str) -> str:
+    """Of the last words what the first lines quote."""
+    return (
+        words if len(words) <= _WORDS_SHOWN else f"{words[: _WORDS_SHOWN // 2]} {words[-_WORDS_SHOWN // 2 :]}"
+    )
+
+
+_WORDS_SHOWN = 460
+
+
 def _list_of(one: Listing, items: list[str]) -> str:
     more = len(one.items) - len(items) + one.left_out
     lead = prose(one.lead.rstrip(":"), 160)
-    what = "listed" if _LOOKS_FIRST.match(lead) or not lead else f"listed ({quoted(lead)})"
-    what = "planned" if _PLANS.match(lead) else what
+    what = "planned" if _PLANS.match(lead) else f"listed ({quoted(lead)})"
     return _points(f"The agent {what}:", [*map(prose, items), *([f"and {more} more"] if more else [])])
 
 
 _PLACE = re.compile(r"\w\.\w{1,4}:\d|\bTest[A-Z]|\btest_\w|`[\w./-]+\.\w{1,4}`")
-_LOOKS_FIRST = re.compile(
-    r"(?:ok,? |so |now |actually,? )?(?:let me (?:look|check|analy[sz]e|go|trace)"
-    r"|looking|i see|i found|wait)\b",
-    re.IGNORECASE,
-)
 _PLANS = re.compile(
     r"(?:ok,? |so |now )?(?:let me (?:create|plan|do|first|also need)|i (?:need|should|will|have) to|i'll"
     r"|i should|steps)\b",
@@ -596,21 +650,23 @@ _PLANS = re.compile(
 
 def _places(steps: list[Happening], ledger: WorkLedger, listed_above: str) -> Iterator[Statement]:
     """Where the newest search found something, and what a failed check names; not what was edited since."""
-    searched = False
+    searches = 0
+    edits = [one for one in steps if one.kind in ("edit", "write")]
     for one in reversed([one for one in steps if one.outcome][-_STEPS_SEARCHED:]):
         checked = one.kind == "shell" and "grep" not in one.text
-        edited = {each.text for each in steps if each.kind in ("edit", "write") and each.index > one.index}
+        edited = {each.text for each in edits if each.index > one.index}
         places = [place for place in one.places if not any(map(_of_file(place), edited))]
         if places and sum(_file_in(place) in listed_above for place in places) * 2 > len(places):
-            searched = True
+            searches += 1
             continue
-        if len(places) < (1 if checked else 2) or (searched and not checked):
+        older = searches and not checked and (edited or len(places) > _FEW_PLACES)
+        if not places or older or (searches >= _SEARCHES_SHOWN and not checked):
             continue
         where = listed((code(place) for place in map(ledger.paths.short, places)), _PLACES_SHOWN)
         what = f"{code(one.text, 100)} {'named' if checked else 'found'}"
         since = " (not edited since)" if edited else ""
         yield Statement("half-done", "results", f"{what}{since}: {where}", 4, index=one.index)
-        searched = True
+        searches += 1
         if checked:
             return
 
@@ -624,7 +680,7 @@ def _file_in(place: str) -> str:
     return _LINES_AT_END.sub("", place).rsplit("/", 1)[-1]
 
 
-_STEPS_SEARCHED = 15
+_STEPS_SEARCHED, _SEARCHES_SHOWN, _FEW_PLACES = 15, 3, 4
 _LINES_AT_END = re.compile(r":[\d, ]+$")
 _PLACES_SHOWN = 12
 
@@ -661,7 +717,7 @@ def _deeds(calls: list[Happening], ledger: WorkLedger) -> Iterator[str]:
 
 def _looked(one: Happening, ledger: WorkLedger) -> str:
     where = f" ({one.told})" if one.told else ""
-    return f"{ledger.paths(one.text)}{where}" if one.kind == "read" else f"{code(one.text, 60)}"
+    return f"{ledger.paths(one.text) if one.kind == 'read' else code(one.text, 60)}{where}"
 
 
 _ENDED = {
@@ -670,7 +726,7 @@ _ENDED = {
     None: " (no result recorded)",
     "unknown": " (no result recorded)",
 }
-_LONG_COMMAND = 100
+_LONG_COMMAND, _RESULT_IN_A_LINE = 100, 360
 
 
 def _deed(one: Happening, ledger: WorkLedger) -> str:
@@ -681,7 +737,7 @@ def _deed(one: Happening, ledger: WorkLedger) -> str:
         return f"{verb} {ledger.paths(one.text)}{names}{ended}"
     if one.kind == "plan":
         return f"put its plan {quoted(title_of(one.text), 120)} to the user{ended}"
-    told = f": {code(one.told, 150)}" if one.told else ""
+    told = f": {code(one.told, _RESULT_IN_A_LINE)}" if one.told else ""
     tool = "sub-agent " if one.kind == "agent" else ""
     what = code(one.text, 240)
     if one.about and len(one.text) > _LONG_COMMAND and not one.text.startswith(("git ", "printf")):
@@ -696,6 +752,7 @@ def _is_reported_below(found: Gathered) -> bool:
         and len(found.turns) > 1
         and len(found.turns[-1].said) < _SHORT_REQUEST
         and len(found.turns[-2].reported) > 200
+        and not (found.plan and found.plan.index > found.turns[-2].index)  # it came of that report
     )
 
 
@@ -721,7 +778,12 @@ def _unused(found: Gathered, ledger: WorkLedger, since: int) -> Iterator[Stateme
 def _last_result(steps: list[Happening], room: int) -> Iterator[Statement]:
     """What came back last, where a line could not tell it: nobody need ask for it again."""
     last = next((one for one in reversed(steps) if one.outcome), None)
-    if last and len(last.result) > _TOLD_IN_A_LINE and last.kind in ("shell", "search"):
+    if (
+        last
+        and not (last.told or last.places)
+        and len(last.result) > _TOLD_IN_A_LINE
+        and last.kind in ("shell", "search")
+    ):
         text = condensed(last.result, max(300, min(900, room // 12)))
         yield Statement(
             "half-done",
@@ -760,29 +822,24 @@ _TELLS_NOTHING = re.compile(
 
 
 def earlier(found: Gathered, ledger: WorkLedger, room: int) -> Iterator[Statement]:
-    if summary := lasting(found.earlier_summary):
-        most = max(400, min(1500, room // 8))
-        lead = (
-            "From the agent's own summary of what came before this record's window (what it "
-            "called pending then is left out; what it says may have been overtaken since):"
-        )
-        yield Statement("earlier", "earlier summary", f"{lead}\n{fenced(what_lasts(summary, most))}", 5)
-    still_open = set(ledger.open_errors)
+    most = max(400, min(1500, room // 8))
+    if summary := what_lasts(lasting(found.earlier_summary), most):
+        lead = "What came before this record's window, by the agent's own summary (it may be overtaken):"
+        yield Statement("earlier", "earlier summary", f"{lead}\n{fenced(summary)}", 5)
+    still_open, since = set(ledger.open_errors), _since(found)
     met = [
         one
         for one in found.failures
-        if not one.lookup and one not in still_open and not _TELLS_NOTHING.search(one.message)
+        if (one.index >= since or one.resolution == "deferred")
+        and not one.lookup
+        and one not in still_open
+        and not _TELLS_NOTHING.search(one.message)
     ]
     newest = [(one, _meant_by(one, found)) for one in reversed(met)]
     told = [_settled(one, meant) for one, meant in newest if meant or one.resolution in _ANOTHER_WAY]
-    told = told[:_SETTLED_SHOWN]
-    if told:
-        text = _points("Errors met, and what became of them:", told)
+    if told := told[:_SETTLED_SHOWN]:
+        text = _points("Errors met on the way, and what became of them:", told)
         yield Statement("earlier", "errors", text, 5, index=met[-1].index, counts=len(told))
-    gone = [one for one, meant in newest if not meant and one.resolution not in _ANOTHER_WAY]
-    if gone:
-        text = f"Errors met: {'; '.join(_settled(one, '') for one in gone[:_SETTLED_SHOWN])}"
-        yield Statement("earlier", "errors", text, LUXURY, index=gone[0].index, counts=len(gone))
 
 
 _ANOTHER_WAY = ("workaround", "deferred")

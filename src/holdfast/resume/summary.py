@@ -157,24 +157,24 @@ _LONGEST_TITLE = 80
 _OUTDATED = re.compile(
     r"pending|current work|next step|user messages|files and code|open tasks", re.IGNORECASE
 )
-_WHY = re.compile(r"error|fix|problem|decision|insight|finding|learn", re.IGNORECASE)
+_WHY = re.compile(r"decision|decided|insight|finding|learn", re.IGNORECASE)
 _FENCED = re.compile(r"^[ \t]*```.*?^[ \t]*```[ \t]*\n?", re.DOTALL | re.MULTILINE)
 
 
 def what_lasts(summary: str, most: int) -> str:
-    """What was wanted, and why things are as they are; older words with holes are worse than few."""
+    """What was wanted and decided: what was then found out and fixed is done, or was refuted since."""
     parts: list[tuple[str, list[str]]] = [("", [])]
     for line in _FENCED.sub("", summary).split("\n"):
         title = _SECTION.fullmatch(line.strip()) if len(line) < _LONGEST_TITLE else None
         if title and not line.startswith((" ", "\t", "-")):
             parts.append((title[1], []))
         parts[-1][1].append(line)
-    why = [lines for title, lines in parts if _WHY.search(title)]
-    if not why:
-        return _first_lines(summary.split("\n"), most)
-    wanted = _first_lines(parts[1][1] if len(parts) > 1 else parts[0][1], most // 3)
-    room = most - len(wanted)
-    return "\n".join((wanted, *(_first_lines(lines, room // len(why)) for lines in why))).strip()
+    wanted = parts[1][1] if len(parts) > 1 else parts[0][1]
+    told = [_first_lines(wanted[1:] if len(parts) > 1 else wanted, most * 2 // 3)]
+    left = most - len(told[0])
+    why = [lines for title, lines in parts if _WHY.search(title) and lines is not wanted]
+    told += [_first_lines(lines, left // len(why)) for lines in why]
+    return "\n".join(filter(None, told)).strip("\n")
 
 
 def _first_lines(lines: list[str], most: int) -> str:

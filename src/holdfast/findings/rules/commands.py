@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 
 from holdfast.base.text import clipped, head_and_tail, one_line, same_command
@@ -98,7 +98,9 @@ _NARROWED = re.compile(
     r"|\s\S*(?:_test|\.test|\.spec|test_)\w*\.\w+"
     r"|\s\.{0,2}/?[\w-]+(?:/[\w.-]+)+(?:/(?!\.\.\.)[\w.-]*)?(?=\s|$)"
 )
-_CUT = re.compile(r"\|\s*(?:head|grep|rg|sed|awk|cut|wc|jq|sort)\b")
+_CUT = re.compile(r"\|\s*(?:grep|rg|sed|awk|cut|wc|jq|sort)\b")
+_FIRST_LINES = re.compile(r"\|\s*head\b(?:\s+-n?\s*(\d{1,5}))?")
+_LINES_OF_HEAD = 10
 _PIPED = re.compile(r"(?<!\|)\|(?!\|)|\|\|\s*(?:true|echo|:)|;\s*(?:echo|true|:)\b")
 _BACKGROUND = re.compile(r"(?<!&)&\s*$|\bnohup\b")
 _GREEN = re.compile(
@@ -149,7 +151,7 @@ def is_test_command(command: str) -> bool:
 
 def check_run(index: int, command: str, failed: bool, output: str, kind: CheckKind) -> TestRun:
     text = head_and_tail(output, _SCANNED)
-    failing = dict.fromkeys(next(filter(None, found.groups()), "") for found in _FAILING.finditer(text))
+    failing = _without_parents(next(filter(None, found.groups()), "") for found in _FAILING.finditer(text))
     summaries = [one_line(line) for line in text.split("\n")[-_SUMMARY_LINES:] if _SUMMARY.search(line)]
     told = [line for line in summaries if _RED.search(line)] or summaries
     red = bool(failing or _RED.search(text)) or (failed and not _ends_in_search(command))
@@ -160,21 +162,32 @@ def check_run(index: int, command: str, failed: bool, output: str, kind: CheckKi
         index,
         command,
         not red,
-        tuple(failing)[:_MOST_FAILING],
-        clipped(_red_line(text) if red and not failing else told[-1] if told else "", 200),
+        failing[:_MOST_FAILING],
+        clipped(_red_lines(text) if red and not failing else told[-1] if told else "", _SUMMARY_KEPT),
         kind=kind,
         unsure=not red and not _is_proven(command, text),
         narrow=bool(_NARROWED.search(first_line)),
     )
 
 
-def _red_line(text: str) -> str:
-    """What a failed run complains of: the place in the code, or else its verdict."""
+def _without_parents(names: Iterable[str]) -> tuple[str, ...]:
+    """Of a test and its parts, the parts: go names both."""
+    found = dict.fromkeys(names)
+    return tuple(one for one in found if not any(other.startswith(f"{one}/") for other in found))
+
+
+def _red_lines(text: str) -> str:
+    """What a failed run complains of: the places in the code, or else its verdict."""
     lines = [one_line(line) for line in text.split("\n")]
-    at = [line for line in lines if _RED_LINE.search(line)]
+    at = list(dict.fromkeys(clipped(line, _COMPLAINT) for line in lines if _RED_LINE.search(line)))
     if at:
-        return at[0] + (f" (and {len(at) - 1} more)" if len(at) > 1 else "")
+        more = f" (and {len(at) - _COMPLAINTS} more)" if len(at) > _COMPLAINTS else ""
+        return " / ".join(at[:_COMPLAINTS]) + more
     return next((line for line in lines if _RED.search(line)), "")
+
+
+_COMPLAINT, _COMPLAINTS = 150, 4
+_SUMMARY_KEPT = _COMPLAINT * _COMPLAINTS + 40
 
 
 def _is_proven(command: str, text: str) -> bool:
@@ -182,6 +195,9 @@ def _is_proven(command: str, text: str) -> bool:
     line = command[:_COMMAND_SCANNED]
     if _BACKGROUND.search(line) or _CUT.search(line):
         return False
+    head = _FIRST_LINES.search(line)
+    if head and text.rstrip("\n").count("\n") + 1 >= int(head[1] or _LINES_OF_HEAD):
+        return False  # there was more, or there may have been
     return not _PIPED.search(line) or bool(_GREEN.search(text))
 
 
@@ -245,5 +261,6 @@ def _without_outdated(runs: list[TestRun]) -> list[TestRun]:
     return [
         run
         for run in runs
-        if not (run.kind == "build" and run.index < tested) and not (run.unsure and run is not runs[-1])
+        if not (run.kind == "build" and run.index < tested)
+        and not (run.unsure and (run is not runs[-1] or run.kind != "test"))
     ]

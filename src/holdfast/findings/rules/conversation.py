@@ -197,13 +197,7 @@ _ANSWER_LENGTH = 300
 _FEW_WORDS = 40
 _AFTER_LENGTH = 220
 _QUESTION_LENGTH = 240
-_OPTION_LENGTH = 200
-_CHOICE = re.compile(
-    r"^(?:(?:yes|ok|okay|sure|let'?s|go with|do|pick|take|use|i (?:think|prefer|like)|option"
-    r"|choice|number)[,. ]{1,3}){0,5}"
-    r"[(#]?([A-H]|\d{1,2})\b(?!'\w)",
-    re.IGNORECASE,
-)
+_OPTION_LENGTH = 170
 
 
 _ASKS_BACK = re.compile(
@@ -226,7 +220,28 @@ def _said_after(before: str, said: str) -> str:
 
 
 def question_answered(before: str, said: str) -> str:
-    """What the agent had asked, where these words are short enough to be no more than an answer."""
+    """What the agent had asked, where these words are short enough to be no more than an answer.
+
+    With the points that the answer names: "1. no 2. yes" answers two questions, "B" takes an option.
+    """
+    points = _Points.last_in(before, _POINT_MARK)
+    if points and _answers_in_points(said, points):
+        return "; ".join(points.told(mark) for mark in points.items)
+    if "option" in said.lower():
+        points = _Points.last_in(before, _OPTION_MARK)
+    asked = _question(before, said)
+    if not points:
+        return asked
+    named = [points.told(mark) for mark in _marks_named(said, points)] if len(said) <= _ANSWER_LENGTH else []
+    if asked and points.holds(asked):
+        return f"{points.lead} {'; '.join(points.told(mark) for mark in points.items)}".strip()
+    if asked and not named and _ASKS_WHICH.search(asked):
+        named = [points.told(mark) for mark in points.items]
+    options = f"[{'; '.join(named)}]" if named else ""
+    return f"{asked} {options}".strip()
+
+
+def _question(before: str, said: str) -> str:
     if len(said) > _ANSWER_LENGTH or "?" not in before:
         return ""
     if _asked_in_passing(before) or _ASKS_BACK.match(said):
@@ -234,28 +249,90 @@ def question_answered(before: str, said: str) -> str:
     end = before.rindex("?") + 1
     if len(said) > 60 and (said.rstrip().endswith("?") or before[end:].strip().count("\n") > 3):
         return ""  # a question of their own, or the agent had asked in passing
-    line = one_line(before[:end].splitlines()[-1]).lstrip("-*> ")
+    line = one_line(before[:end].splitlines()[-1].replace("**", "")).lstrip("-*> ")
     told = sentences(line)
     asked = told[-1] if told else line
     if len(asked) < 40 and len(told) > 1:  # "Which one?" needs what stands before it
         asked = f"{told[-2]} {asked}"
-    asked = asked if len(asked) <= _QUESTION_LENGTH else f"…{end_of(asked, _QUESTION_LENGTH)}"
-    option = _option(before, said)
-    return f"{asked} [{option}]" if option else asked
+    return asked if len(asked) <= _QUESTION_LENGTH else f"…{end_of(asked, _QUESTION_LENGTH)}"
 
 
-def _option(before: str, said: str) -> str:
-    """The option that an answer such as "A" or "2" names."""
-    chosen = _CHOICE.match(said)
-    if not chosen or len(said) > 80:
-        return ""
-    mark = re.escape(chosen[1])
-    found = re.findall(
-        rf"^[\s>*#-]*(?:Option |Approach )?\(?{mark}[).:](?:\*\*)?\s+(.{{3,400}})$",
-        before,
-        re.MULTILINE | re.IGNORECASE,
-    )
-    return f"{chosen[1]}: {clipped(one_line(found[-1].replace('**', '')), _OPTION_LENGTH)}" if found else ""
+_ASKS_WHICH = re.compile(
+    r"\b(?:which|what(?:'s| is| are| would)? (?:your|you|the)|prefer\w*|thoughts|what do you think"
+    r"|how (?:would|should|do) (?:you|we|i))\b",
+    re.IGNORECASE,
+)
+_POINT_MARK = re.compile(
+    r"^[\s>|*#_-]*(?:(?:Option|Approach|Question)\s+)?\(?([A-H]|\d{1,2})[.):](?:\*\*)?:?\s+(\S.*)$",
+    re.IGNORECASE,
+)
+_OPTION_MARK = re.compile(
+    r"^[\s>|*#_-]*(?:option|approach)\s+([A-H]|\d{1,2})\b[.):]?(?:\*\*)?:?\s+(\S.*)$", re.IGNORECASE
+)
+_FENCE = re.compile(r"^\s*(?:```|~~~)")
+_NAMED_POINT = re.compile(
+    r"^\W{0,2}([A-H]|\d{1,2})(?:\b(?!['%/:.-]?\w)|[.)])"
+    r"|\b(?:option|do|go with|take|pick|choose|use|think|like|prefer|want|fix|skip|drop|number|and|,)"
+    r"\s+[#(]?([A-H]|\d{1,2})\b(?!['%/:.-]?\w| (?:is|are) \w+ing)",
+    re.IGNORECASE,
+)
+_NUMBERED = re.compile(r"(?:^|[\s,;])(\d{1,2})[.):](?=\s)")
+
+
+@dataclass(frozen=True, slots=True)
+class _Points:
+    """The last list of numbered or lettered points in what the agent said, and what led to it."""
+
+    lead: str
+    items: dict[str, str]
+
+    @classmethod
+    def last_in(cls, text: str, mark_of: re.Pattern[str]) -> _Points | None:
+        lead, items, line_before = "", dict[str, str](), ""
+        lines = text.split("\n")
+        # An odd number of fences: the cut in the middle took one, and the text ends outside of code.
+        in_code = sum(bool(_FENCE.match(line)) for line in lines) % 2 == 1
+        for line in lines:
+            in_code ^= _FENCE.match(line) is not None
+            found = None if in_code else mark_of.match(line)
+            if found:
+                mark = found[1].upper()
+                if mark in ("1", "A") or not items:
+                    lead, items = line_before, {}
+                items.setdefault(mark, one_line(found[2].replace("**", "").strip(" |")))
+            elif line.strip() and not in_code:
+                line_before = one_line(line.replace("**", "")).strip("# ")
+        lead = lead if lead.endswith((":", "?")) else ""
+        return cls(lead, items) if len(items) > 1 else None
+
+    def told(self, mark: str) -> str:
+        return f"{mark}: {_with_its_end(self.items[mark])}"
+
+    def holds(self, asked: str) -> bool:
+        """Whether that question is itself one of the points."""
+        return any(asked.endswith(text) or text.endswith(asked[-20:]) for text in self.items.values())
+
+
+def _with_its_end(text: str) -> str:
+    if len(text) <= _OPTION_LENGTH or not text.endswith("?"):
+        return clipped(text, _OPTION_LENGTH)
+    return f"{clipped(text, _OPTION_LENGTH // 2)} {end_of(text, _OPTION_LENGTH // 2)}"
+
+
+def _answers_in_points(said: str, points: _Points) -> bool:
+    """Answers numbered as the points were."""
+    marks = list(dict.fromkeys(_NUMBERED.findall(said)))
+    return len(marks) > 1 and marks[0] == "1" and all(mark in points.items for mark in marks)
+
+
+def _marks_named(said: str, points: _Points) -> list[str]:
+    """Of letters only capitals count: "a" is a word."""
+    found = (one or other for one, other in _NAMED_POINT.findall(said))
+    return [
+        mark
+        for mark in dict.fromkeys(found)
+        if mark in points.items and points.items[mark][:_OPTION_LENGTH] not in said
+    ]
 
 
 # ── reviews ───────────────────────────────────────────────────────────────────────────────────────

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections import deque
 from dataclasses import replace
+from itertools import islice
 
 from holdfast.base.text import clipped, one_line
 from holdfast.findings.rules.actions import is_absolute
@@ -53,7 +54,11 @@ _STASH = re.compile(_GIT + r"stash\b(?:\s+(push|save|pop|apply|drop|list|show|cl
 _ASKS_BRANCH = re.compile(r"^(?:cd \S+ && )?git (?:branch --show-current|rev-parse --abbrev-ref HEAD)\s*$")
 _ELSEWHERE = re.compile(r"(?:^|[;&|(]\s*)cd\s+(?P<cd>[^\s;&|]+)|\bgit\s+-C\s+(?P<dir>[^\s;&|]+)")
 _PULL_REQUEST = re.compile(r"https?://[^\s\"')]+/(?:pull|pulls|merge_requests)/(\d+)")
-_OPENS_REQUEST = re.compile(r"\b(?:pr|mr) (?:create|view|edit|ready|merge)\b")
+_OPENS_REQUEST = re.compile(r"\b(?:pr|mr) create\b")
+_SHOWS_OWN_REQUEST = re.compile(
+    r"\b(?:pr|mr) (?:view|edit|ready)\b(?!\s+[\w#/:.]|[^;&|]*\s--repo\b|[^;&|]*\s-R\b)"
+)
+"""Without a number it is the one of the branch that is checked out."""
 
 
 _STATUS = re.compile(_GIT + r"status\b")
@@ -140,8 +145,10 @@ class GitWork:
             self._all_pushed(index)
         if not failed and (found := _STASH.search(command[:_SCANNED])):
             self._stash(found[1] or "push")
-        if _OPENS_REQUEST.search(command):
+        if not failed and _OPENS_REQUEST.search(command):
             self._note_links(text)
+        elif not failed and _SHOWS_OWN_REQUEST.search(command) and not self._pull_requests:
+            self._note_links(text, most=1)  # its description may name others
 
     def _look(self, index: int, command: str, output: str) -> None:
         if _OVERTAKES.search(command):
@@ -257,8 +264,8 @@ class GitWork:
     def linked(self, text: str) -> None:
         self._note_links(text[:_SCANNED])
 
-    def _note_links(self, text: str) -> None:
-        for found in _PULL_REQUEST.finditer(text):
+    def _note_links(self, text: str, most: int = 20) -> None:
+        for found in islice(_PULL_REQUEST.finditer(text), most):
             if len(self._pull_requests) < 20:
                 self._pull_requests.setdefault(found[0])
 

@@ -21,8 +21,9 @@ from holdfast.model.message import Message, ToolCall, ToolOutcome, ToolResult
 _STEPS_KEPT = 160
 _RESULT_KEPT, _SEARCH_KEPT = 4000, 12_000
 _WORDS_KEPT = 3000
-_TOLD = 200
-_RESULTS_SHOWN = 3
+_TOLD, _TOLD_OF_NEWEST = 200, 360
+_RESULTS_SHOWN, _TOLD_AT_LENGTH = 3, 8
+_LINES_TOLD, _LINES_TOLD_OF_NEWEST = 3, 12
 _RESULT_SHOWN = 1200
 _REPORTS_KEPT = 6
 _REPORT_KEPT = 6000
@@ -79,16 +80,17 @@ class Trail:
         self._steps = deque((step for step in self._steps if step.index < first), maxlen=_STEPS_KEPT)
 
     def found(self) -> tuple[Happening, ...]:
-        newest = [step for step in self._steps if step.outcome][-_RESULTS_SHOWN:]
+        newest = [step for step in self._steps if step.outcome][-_TOLD_AT_LENGTH:]
+        last = newest[-_RESULTS_SHOWN:]
         return tuple(
             Happening(
                 step.index,
                 step.kind,
                 step.text,
                 step.outcome,
-                _told(step),
+                _told(step, at_length=any(step is one for one in newest)),
                 one_line(step.action.about)[:_TOLD] if step.action and step.kind in _EXPLAINED else "",
-                _result(step) if any(step is one for one in newest) else "",
+                _result(step) if any(step is one for one in last) else "",
                 _places(step),
             )
             for step in self._steps
@@ -105,8 +107,8 @@ def _result(step: _Step) -> str:
     return head_and_tail("\n".join(lines), _RESULT_SHOWN)
 
 
-def _told(step: _Step) -> str:
-    """What came of it, in a line."""
+def _told(step: _Step, *, at_length: bool = False) -> str:
+    """What came of it, in a line; of the newest steps in a longer one."""
     if step.action is None:
         return ""
     if step.outcome == "error":
@@ -116,10 +118,15 @@ def _told(step: _Step) -> str:
         return ", ".join(names_of(step.action)[:4])
     if step.kind == "read":
         return step.action.lines
-    return clipped(_line_of(step), _TOLD) if step.kind == "shell" else ""
+    if step.kind == "search":
+        return "no match" if _NO_MATCH.match(step.result) and step.outcome == "ok" else ""
+    most = _LINES_TOLD_OF_NEWEST if at_length else _LINES_TOLD
+    return (
+        clipped(_line_of(step, most), _TOLD_OF_NEWEST if at_length else _TOLD) if step.kind == "shell" else ""
+    )
 
 
-def _line_of(step: _Step) -> str:
+def _line_of(step: _Step, most: int) -> str:
     kind = check_kind(step.text)
     if kind:
         run = check_run(step.index, step.text, False, step.result, kind)
@@ -128,9 +135,13 @@ def _line_of(step: _Step) -> str:
         if run.summary or not run.passed:
             return run.summary or telling_lines(step.result)[0]
     lines = [one_line(line) for line in step.result.split("\n") if not _NOISE.match(line)]
-    return clipped(" / ".join(lines), _TOLD) if len(lines) <= 3 else ""  # a listing tells nothing in a line
+    told = " / ".join(line for line in lines if line)
+    if len(lines) <= _LINES_TOLD:
+        return clipped(told, _TOLD)
+    return told if len(lines) <= most and len(told) <= _TOLD_OF_NEWEST else ""  # half a listing tells nothing
 
 
+_NO_MATCH = re.compile(r"\s*(?:No (?:matches|files|results)\b.*|Found 0 .*)?\s*$")
 _PLACE = re.compile(r"^[ \t]*((?:[\w.@-]+/|/)*[\w.@-]+\.\w{1,5})(?::(\d+))?(?=[:\s]|$)", re.MULTILINE)
 _SEARCHES = re.compile(r"\b(?:grep|rg|ag)\b")
 _MOST_FILES, _MOST_LINES = 14, 6
