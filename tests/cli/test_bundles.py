@@ -388,8 +388,34 @@ def test_a_value_that_came_without_its_secret_is_passed_to_nobody(place: Place) 
     told = other.run("resume", "--accept-commands")
     assert (told.code, (other.project / "used").exists()) == (1, False)
     assert "only a redacted copy of the value url of task t1 is available" in told.err
+    status = other.ok("status").out
+    assert "its text is not on this machine: run the plan again with `holdfast run`" in status
+    assert "holdfast retry" not in status
     assert place.run("resume", "--yes").code == 0
     assert (place.project / "used").read_text() == "https://jo:hunter2secret@host.io/x\n"
+
+
+def test_a_copy_that_could_not_run_is_not_made(place: Place) -> None:
+    """Of a workflow that has ended the secrets are not kept."""
+    (place.project / "plan.yaml").write_text(
+        "issue: {id: X, title: Work}\ntasks:\n"
+        "  - {id: t1, run: 'export DB_PASSWORD=hunter2secret; echo url=https://jo:$DB_PASSWORD@host.io/x "
+        ">> $HOLDFAST_OUTPUTS'}\n"
+        "  - {id: t2, run: 'true', depends_on: [t1]}\n"
+        "  - {id: t3, run: 'true', depends_on: [t2]}\n"
+        "  - {id: t4, run: 'touch alone'}\n"
+    )
+    place.ok("run", "plan.yaml")
+    place.run("fork", "t1").failed(
+        1,
+        error="the copy could not run: it cannot be run: only a redacted copy of its run is available",
+    )
+    place.run("fork", "t3").failed(
+        1, error="the copy could not run: only a redacted copy of the value url of task t1 is available"
+    )
+    assert len(place.json("list")) == 1
+    copied = place.json("fork", "t4")["id"]
+    assert place.run("resume", "--yes", copied).code == 0
 
 
 def test_a_plan_of_ones_own_needs_no_consent(place: Place) -> None:

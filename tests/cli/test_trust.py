@@ -425,8 +425,44 @@ def test_a_linked_sessions_folder_is_refused(place: Place, tmp_path: Path) -> No
     outside.mkdir()
     place.sessions.rmdir()
     place.sessions.symlink_to(outside)
-    place.run("winddown", "start", "--percent", "0.9").failed(1, error="symbolic link")
+    result = place.run("winddown", "start", "--percent", "0.9")
+    assert (result.code, "its folder sessions is a symbolic link" in result.err) == (1, True)
     assert list(outside.iterdir()) == []
+
+
+@pytest.mark.parametrize("name", ["sessions", "state", "state/hooks", "sidecar", "share"])
+def test_a_part_of_the_folder_that_is_a_link_is_not_followed(place: Place, tmp_path: Path, name: str) -> None:
+    """An archive that is unpacked over the project may bring one."""
+    session = AgentSession(place.project, place.root)
+    session.variables["HOLDFAST_HOME"] = str(place.home)
+    session.start()
+    session.prompt("Store the events")
+    session.wait_for(lambda: not (session.notes / "turning").exists())
+    session.wait_for((session.notes / "recording").exists)
+    place.started("tool_call")
+    part = place.project / FOLDER / name
+    outside = tmp_path / "outside"
+    if part.exists():
+        part.rename(outside)
+    else:
+        outside.mkdir()
+    part.symlink_to(outside)
+    before = tree_of(outside)
+    assert f"its folder {name} is a symbolic link" in place.run("status").err
+    for words in (
+        "remind x",
+        "winddown finalize",
+        "winddown discard --yes",
+        "tx undo last --yes",
+        "quiet on",
+    ):
+        place.run(*words.split())
+    session.prompt("Go on")
+    session.fire("PreToolUse", tool_name="Write", tool_input={"file_path": "a.py"}, tool_use_id="t1")
+    session.fire("SessionEnd", reason="other")
+    assert tree_of(outside) == before
+    part.unlink()
+    assert place.run("status").err == ""
 
 
 @contextlib.contextmanager

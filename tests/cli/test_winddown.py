@@ -591,3 +591,17 @@ def test_who_works_beside_a_plan_neither_stops_it_nor_takes_it_up(place: Place) 
     resumed = place.run("resume", "--yes")  # what can be run is meant, and the other is named
     assert "completed" in resumed.out
     assert "holdfast threads" in resumed.err
+
+
+def test_a_wind_down_that_was_resumed_is_marked_as_taken_up(place: Place) -> None:
+    place.paused("tool_call", reason="lunch")
+    assert place.json("status")["workflow"]["taken_up_at"] is None
+    assert "taken up" not in place.ok("status").out + place.ok("threads").out
+    assert place.run("resume").code == 0
+    told = place.json("status")["workflow"]
+    (thread,) = place.json("threads")
+    assert told["taken_up_at"]
+    assert thread["taken_up_at"] == told["taken_up_at"]
+    assert "; taken up " in place.ok("status").out
+    assert "; taken up " in place.ok("threads").out
+    assert (told["status"], thread["status"]) == ("paused", "open")

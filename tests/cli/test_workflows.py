@@ -312,7 +312,12 @@ def test_the_obvious_workflow_needs_no_name(place: Place) -> None:
     asks.write_text(HEAD + "  - {id: a, run: 'echo a >> log', approval: true}\n")
     place.run("approve").failed(1, error="No waiting workflow in current directory")
     place.ok("run", asks)
+    told = place.json("status")["workflow"]
+    assert told["waiting_task_id"] == "a"
+    shown = place.ok("status").out
+    assert f"Waiting:   for your approval of a\n           approve: holdfast approve {told['id']}\n" in shown
     assert "✓ Workflow completed" in place.run("approve").out
+    assert place.json("status")["workflow"]["waiting_task_id"] is None
     place.ok("run", asks)
     assert "rejected" in place.ok("reject", "-r", "no").out
     assert ": task a was rejected: no\n" in place.ok("status").out

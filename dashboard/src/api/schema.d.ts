@@ -3940,6 +3940,11 @@ export interface components {
              * @enum {string}
              */
             status: "open" | "finished";
+            /**
+             * Taken Up At
+             * @description When `resume` last printed its handover, if nothing was recorded of it since
+             */
+            taken_up_at: string | null;
             /** Title */
             title: string;
             /**

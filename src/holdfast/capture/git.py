@@ -387,20 +387,31 @@ def committed_of(
 ) -> frozenset[str]:
     """Which of these files a commit names that was made since then, on whichever branch.
 
-    `besides`: the commit that was checked out then, and with it all that came before.
+    `besides`: the commit that was checked out then, and with it all that came before. What HEAD has besides
+    is new; of other branches, and where that commit is gone, the time tells.
     """
     asked = list(paths)
+    recent = f"--since={since.isoformat()}"
     known = () if besides is None else ("--not", besides)
-    names = [_literal(decode_path(path)) for path in asked]
-    commits = ("HEAD", "--branches", "--remotes", "--tags", *known)
-    words = ("log", "--format=", "--name-only", "--no-renames", "-z", f"--since={since.isoformat()}")
-    answer = run_git(folder, *words, *commits, "--", *names)
-    if answer.code != 0 and besides is not None:  # that commit is gone
-        return committed_of(folder, asked, besides=None, since=since)
-    named = {encode_path(name.strip(b"\n")) for name in output(folder, answer).split(b"\0")}
+    found = _named_in_commits(folder, asked, "HEAD", *known)
+    if found is None:
+        known, found = (), frozenset[str]()
+    if left := [path for path in asked if path not in found]:
+        every = ("HEAD", "--branches", "--remotes", "--tags", *known)
+        found |= _named_in_commits(folder, left, recent, *every) or frozenset()
+    return found
+
+
+def _named_in_commits(folder: Path, paths: Sequence[str], *commits: str) -> frozenset[str] | None:
+    """None where one of the commits is not there."""
+    words = ("log", "--format=", "--name-only", "--no-renames", "-z", *commits)
+    answer = run_git(folder, *words, "--", *(_literal(decode_path(path)) for path in paths))
+    if answer.code != 0:
+        return None
+    named = {encode_path(name.strip(b"\n")) for name in answer.out.split(b"\0")}
     return frozenset(
         path
-        for path in asked
+        for path in paths
         if path in named or any(one.startswith(f"{path.rstrip('/')}/") for one in named)
     )
 

@@ -12,7 +12,7 @@ import click
 from holdfast.base.errors import DamagedDataError, HoldfastError
 from holdfast.base.text import counted
 from holdfast.cli import common
-from holdfast.model.statuses import NEVER_RUN_AGAIN
+from holdfast.model.statuses import NEVER_RUN_AGAIN, is_lost
 from holdfast.project.settings import Settings
 
 TYPE_CHECKING = False
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from holdfast.model.workflow import Workflow
     from holdfast.sessions.standing import JournalStats
     from holdfast.sessions.threads import Thread
+    from holdfast.store.protocol import SnapshotSummary
     from holdfast.store.sql import SqlStore
     from holdfast.workflows.experience import DriverRecord
 
@@ -110,7 +111,15 @@ def _described(store: SqlStore | RemoteStore, workflow: Workflow) -> dict[str, A
         current_task_id=fold.current_task_id,
         context_utilization=fold.usage.context_utilization,
         abandoned=_is_abandoned(store, workflow),
+        taken_up_at=_taken_up(store, latest) if latest else None,
     )
+
+
+def _taken_up(store: SqlStore | RemoteStore, latest: SnapshotSummary) -> str | None:
+    from holdfast.sessions.transitions import Core
+
+    moment = Core(store).taken_up(latest)
+    return moment and moment.isoformat().replace("+00:00", "Z")
 
 
 def _is_abandoned(store: SqlStore | RemoteStore, workflow: Workflow) -> bool:
@@ -186,6 +195,10 @@ def _print_workflow(workflow: dict[str, Any], label: str = "Workflow:") -> None:
         _print_failed(task)
     if workflow["current_task_id"]:
         click.echo(f"Running:   {workflow['current_task_id']}")
+    if workflow["waiting_task_id"]:
+        click.echo(f"Waiting:   for your approval of {common.in_a_line(workflow['waiting_task_id'])}")
+        click.echo(f"           approve: holdfast approve {workflow['id']}")
+        click.echo(f"           or reject: holdfast reject {workflow['id']}")
     if workflow["status"] == "failed":
         _print_ways_on(workflow)
     elif workflow["status"] == "paused" and workflow["tasks_remaining"]:
@@ -202,7 +215,10 @@ def _print_failed(task: dict[str, Any]) -> None:
 
 
 def _print_ways_on(workflow: dict[str, Any]) -> None:
-    click.echo(f"           try again: holdfast retry --workflow {workflow['id']}")
+    if any(is_lost(task["reason"]) for task in workflow["failed_tasks"]):
+        click.echo("           its text is not on this machine: run the plan again with `holdfast run`")
+    else:
+        click.echo(f"           try again: holdfast retry --workflow {workflow['id']}")
     for task in workflow["failed_tasks"][:1]:
         named = f"{shlex.quote(task['id'])} --workflow {workflow['id']}"
         click.echo(f"           or without it: holdfast skip {named}")
@@ -222,9 +238,12 @@ def _status_line(workflow: dict[str, Any]) -> str:
 
     moment = workflow["paused_at"] or workflow["updated_at"]
     passed = time.time() - datetime.fromisoformat(moment).timestamp()
+    taken_up = workflow["status"] == "paused" and workflow["taken_up_at"]
+    since = time.time() - datetime.fromisoformat(taken_up).timestamp() if taken_up else 0.0
+    mark = f"; taken up {common.ago(since)}" if taken_up else ""
     told_below = workflow["status"] == "failed" and workflow["failed_tasks"]
     reason = f": {workflow['pause_reason']}" if workflow["pause_reason"] and not told_below else ""
-    return f"{workflow['status']}, {common.ago(passed)}{reason}"
+    return f"{workflow['status']}, {common.ago(passed)}{reason}{mark}"
 
 
 # ── watch ─────────────────────────────────────────────────────────────────────────────────────────
@@ -298,7 +317,8 @@ def threads_command(everything: bool, closed: str | None, as_json: bool) -> None
             one["status"],
             one["updated_at"][:16].replace("T", " "),
             one["title"],
-            one["state"],
+            one["state"]
+            + (f"; taken up {one['taken_up_at'][:16]}".replace("T", " ") if one["taken_up_at"] else ""),
         ),
     )
 

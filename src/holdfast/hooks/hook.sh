@@ -74,6 +74,7 @@ member session_id || hand_over
 session=$value
 case $session in '' | *[!A-Za-z0-9._-]* | [!A-Za-z0-9]*) hand_over ;; esac
 [ -e "$notes/$session/who" ] || hand_over
+[ -L "$project/.holdfast/state" ] || [ -L "$notes" ] || [ -L "$notes/$session" ] && hand_over # whose it is, is asked there
 [ -e "$notes/$session/winding" ] && hand_over
 if [ "$agent" != claude ] || [ -z "$CLAUDE_PROJECT_DIR" ]; then
     # Only a payload from the folder we are in means the project we looked at.

@@ -53,6 +53,14 @@ DONE: frozenset[TaskStatus] = frozenset({"completed", "skipped"})
 """Whatever depends on these may start."""
 
 
+NOT_TO_BE_RUN = "it cannot be run: "
+"""How the failure begins of a task whose text is here without its secrets alone: no retry can help."""
+
+
+def is_lost(reason: str | None) -> bool:
+    return reason is not None and reason.startswith(NOT_TO_BE_RUN)
+
+
 # ── progress ──────────────────────────────────────────────────────────────────────────────────────
 
 

@@ -17,7 +17,7 @@ import stat
 import sys
 from _thread import get_ident
 
-from holdfast.project.formats import FOLDER
+from holdfast.project.formats import FOLDER, HOOKS, SESSIONS, SHARE, SIDECAR, STATE
 
 try:
     import fcntl
@@ -32,6 +32,7 @@ MARK = "mark"
 _IGNORE = ".gitignore"
 _IGNORES_ALL = b"*\n"
 _NO_FOLLOW = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0)
+_PARTS = (SESSIONS, STATE, f"{STATE}/{HOOKS}", SIDECAR, SHARE)
 _NO_MARK = "it was not created by you on this machine (a copy, from elsewhere, or from an older version)"
 _REFUSED = "refused"
 """In a record: git brought files that the user has not agreed to yet."""
@@ -125,7 +126,7 @@ class Trust:
             return "it is owned by another user"
         if record is None:
             return None if _is_fresh(folder) else _NO_MARK
-        return self._brought_by_git(project, record)
+        return _linked_part(folder) or self._brought_by_git(project, record)
 
     def make_own(self, project: str) -> None:
         """Make the folder, and mark it; one that is there and holds something is left as it is."""
@@ -265,6 +266,18 @@ class Trust:
         identity = [os.path.realpath(folder), str(found.st_ino), str(found.st_uid)]
         self._write_record(_Record(name, [*identity, " ".join(sorted(accepted)), _UNSEEN]))
         _replace(os.path.join(folder, MARK), f"{name}\n".encode())
+
+
+def _linked_part(folder: str) -> str | None:
+    """What is written into it would go elsewhere; what is read comes from there."""
+    for name in _PARTS:
+        try:
+            found = os.lstat(os.path.join(folder, name))
+        except OSError:
+            continue
+        if stat.S_ISLNK(found.st_mode):
+            return f"its folder {name} is a symbolic link"
+    return None
 
 
 def _is_private(folder: str) -> bool:

@@ -13,7 +13,7 @@ from holdfast.base.clock import seconds_between
 from holdfast.journal.log import Reader
 from holdfast.journal.summary import Digest, archives
 from holdfast.journal.usage import seconds_until_full
-from holdfast.model.statuses import ACTIVE, REMAINING, TaskProgress, is_gone
+from holdfast.model.statuses import ACTIVE, DONE, REMAINING, TaskProgress, is_gone
 from holdfast.project.layout import ProjectLayout
 from holdfast.store.reader import Document, NotPlainError, QuickReader, SnapshotLine, TaskLine, task_lines
 
@@ -67,6 +67,7 @@ def described(
     current_task_id: str | None,
     context_utilization: float | None,
     abandoned: bool,
+    taken_up_at: str | None,
 ) -> Document:
     return {
         **workflow,
@@ -80,9 +81,18 @@ def described(
         "tasks_completed": sum(task.status == "completed" for task in tasks),
         "tasks_remaining": sum(task.status in REMAINING for task in tasks),
         "current_task_id": current_task_id if workflow["status"] == "in_progress" else None,
+        "waiting_task_id": _waiting_task(tasks) if workflow["status"] == "blocked" else None,
         "context_utilization": context_utilization,
         "abandoned": abandoned,
+        "taken_up_at": taken_up_at,
     }
+
+
+def _waiting_task(tasks: Sequence[Task] | Sequence[TaskLine]) -> str | None:
+    """The one that somebody is to approve."""
+    done = {task.id for task in tasks if task.status in DONE}
+    waiting = (task for task in tasks if task.status == "pending" and task.approval)
+    return next((task.id for task in waiting if done.issuperset(task.depends_on)), None)
 
 
 # ── straight from the file ────────────────────────────────────────────────────────────────────────
@@ -120,6 +130,7 @@ def _standing(reader: QuickReader, workflow: Document) -> Document:
         current_task_id=fold.progress.current_task_id,
         context_utilization=fold.context_utilization,
         abandoned=claim is not None and is_gone(claim, reader.leases()),
+        taken_up_at=reader.taken_up(workflow["id"], latest["id"]) if latest else None,
     )
 
 
@@ -169,6 +180,8 @@ class _QuickFold:
             self.progress.finish(entry["task_id"], entry["outcome"], entry["result"], is_retried=is_retried)
         elif kind == "task_skipped":
             self.progress.skip(entry["task_id"], entry["reason"])
+        elif kind == "task_approved":
+            self.progress.change(entry["task_id"], approval=False)
         elif kind == "usage_reported":
             self.context_utilization = entry["usage"]["context_utilization"]
         elif kind == "workflow_resumed":

@@ -24,6 +24,7 @@ from holdfast.base.text import clipped, counted, one_line, sentences
 from holdfast.capture.git import capture_git_state, committed_of
 from holdfast.findings.rules.trail import only_looked, only_shows
 from holdfast.model.base import Value
+from holdfast.model.entry import HandoverTakenUp
 from holdfast.model.git import GitState, decode_path
 from holdfast.model.snapshot import SessionSnapshot
 from holdfast.model.workflow import OPEN, Workflow
@@ -70,6 +71,10 @@ class Thread(Value):
     snapshot_id: str = Field(description="Snapshot of its newest session")
     sessions: tuple[str, ...] = Field(description="Names of its sessions, newest first")
     updated_at: AwareDatetime
+    taken_up_at: AwareDatetime | None = Field(
+        default=None,
+        description="When `resume` last printed its handover, if nothing was recorded of it since",
+    )
 
     @property
     def is_open(self) -> bool:
@@ -604,9 +609,19 @@ def threads_in(store: Store, worktree: str | None = None) -> list[Thread]:
     for folder, flows in list(by_folder.items())[:_FOLDERS]:
         lines = _lines(store, flows)
         places |= {(folder, line.session_id): line.place for line, _ in lines}
-        found += threads_among(_stored(store, lines, most))
+        found += [_marked(store, thread) for thread in threads_among(_stored(store, lines, most))]
     found.sort(key=lambda thread: places[thread.worktree, thread.sessions[0]], reverse=True)
     return sorted(found, key=lambda thread: not thread.is_open)
+
+
+def _marked(store: Store, thread: Thread) -> Thread:
+    if not thread.is_open or thread.issue:
+        return thread
+    events = store.events(workflow_id=thread.workflow_id, types=("handover_taken_up",))
+    for event in reversed(events):
+        if isinstance(event.entry, HandoverTakenUp) and event.entry.snapshot_id == thread.snapshot_id:
+            return thread.changed(taken_up_at=event.at)
+    return thread
 
 
 def _lines(store: Store, flows: Sequence[Workflow]) -> list[tuple[SnapshotSummary, Workflow]]:

@@ -56,7 +56,7 @@ from holdfast.model.workflow import (
     WorkflowOptions,
     WorkflowStatus,
 )
-from holdfast.store.protocol import Change, Store
+from holdfast.store.protocol import Change, SnapshotSummary, Store
 
 # ── changes as values ─────────────────────────────────────────────────────────────────────────────
 
@@ -658,7 +658,7 @@ class Core:
 
         return again_on_conflict(note)
 
-    def taken_up(self, snapshot: SessionSnapshot) -> datetime | None:
+    def taken_up(self, snapshot: SessionSnapshot | SnapshotSummary) -> datetime | None:
         """When somebody last took this handover up."""
         events = self.store.events(workflow_id=snapshot.workflow_id, types=["handover_taken_up"])
         return next(

@@ -66,8 +66,17 @@ class NotPlainError(Exception):
 class TaskLine:
     """What `status` needs of a task."""
 
-    def __init__(self, id: str, status: str, attempts: int, result: str | None) -> None:  # noqa: A002
+    def __init__(
+        self,
+        id: str,  # noqa: A002
+        status: str,
+        attempts: int,
+        result: str | None,
+        depends_on: Sequence[str],
+        approval: bool,
+    ) -> None:
         self.id, self.status, self.attempts, self.result = id, status, attempts, result
+        self.depends_on, self.approval = depends_on, approval
 
     def changed(self, **changes: Any) -> TaskLine:
         return TaskLine(**{**vars(self), **changes})
@@ -158,6 +167,17 @@ class QuickReader:
         )
         return [json.loads(text) for (text,) in rows]
 
+    def taken_up(self, workflow_id: str, snapshot_id: str) -> str | None:
+        """When somebody last took that handover up."""
+        rows = self._rows(
+            "SELECT at, entry_json FROM workflow_events WHERE workflow_id = :id "
+            "AND type = 'handover_taken_up' ORDER BY seq DESC",
+            id=workflow_id,
+        )
+        return next(
+            (_moment(at) for at, text in rows if json.loads(text)["snapshot_id"] == snapshot_id), None
+        )
+
     def leases(self) -> list[Lease]:
         rows = self._rows(
             f"SELECT id, kind, host, pid, started_mark, lease_seconds, {LEASE_AGE} FROM workers"  # noqa: S608 - our own words
@@ -169,9 +189,8 @@ class QuickReader:
 
 
 def task_lines(task_dag: Document) -> list[TaskLine]:
-    return [
-        TaskLine(task["id"], task["status"], task["attempts"], task["result"]) for task in task_dag["tasks"]
-    ]
+    names = ("id", "status", "attempts", "result", "depends_on", "approval")
+    return [TaskLine(*(task[name] for name in names)) for task in task_dag["tasks"]]
 
 
 def _unpacked(packed: bytes) -> list[TaskLine]:
@@ -182,7 +201,7 @@ def _unpacked(packed: bytes) -> list[TaskLine]:
     tasks = msgpack.decode(packed)
     if any(len(task) < _PACKED_TASK for task in tasks):
         raise NotPlainError
-    return [TaskLine(task[0], task[2], task[10], task[11]) for task in tasks]
+    return [TaskLine(task[0], task[2], task[10], task[11], task[3], task[7]) for task in tasks]
 
 
 def _workflow(row: Document) -> Document:

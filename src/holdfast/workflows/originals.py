@@ -18,6 +18,7 @@ from holdfast.base.neutral import without_controls
 from holdfast.base.redact import redact
 from holdfast.model.entry import SnapshotImported, WorkflowCreated
 from holdfast.model.fold import SessionFold
+from holdfast.model.statuses import NOT_TO_BE_RUN
 from holdfast.model.task import (
     ISSUE,
     MESSAGE,
@@ -72,7 +73,7 @@ class Originals:
         for name in (*_EXECUTED, "description") if is_told else _EXECUTED:
             if lacks_something(getattr(copy, name)):
                 raise CannotDoError(
-                    f"it cannot be run: only a redacted copy of its {name} is available; run its plan "
+                    f"{NOT_TO_BE_RUN}only a redacted copy of its {name} is available; run its plan "
                     "again with `holdfast run`"
                 )
         return copy

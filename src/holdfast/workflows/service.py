@@ -56,6 +56,7 @@ from holdfast.workflows.drivers.guarded import GRACE_SECONDS, end_cut_off, wait_
 from holdfast.workflows.lease import holder, is_dead, is_gone
 from holdfast.workflows.originals import (
     AcceptedCommands,
+    Originals,
     UnconfirmedCommandsError,
     digest_of,
     foreign_commands,
@@ -366,6 +367,7 @@ class OrchestratorService(WorkflowService[SqlStore]):
         facts = self._facts_of_fork(origin, snapshot, task_id, name, folder)
         forked = WorkflowForked(origin_id=origin.id, snapshot_id=snapshot_id, task_id=task_id)
         now, originals = self._clock(), self.store.originals(origin.id)
+        _refuse_lost(Originals(originals, origin, fold), origin, fold.tasks())
 
         def prepared(facts: Facts) -> Settled:
             return forking(origin, fold, name, originals, facts, to_datetime(now), forked)
@@ -599,6 +601,28 @@ class OrchestratorService(WorkflowService[SqlStore]):
                 hint=f"`holdfast tx undo {found.entries[-1].id}` restores its changes; or resume from an "
                 "earlier snapshot with --from, or run the plan again",
             )
+
+
+def _refuse_lost(originals: Originals, origin: Workflow, tasks: TaskDAG) -> None:
+    """A copy that could not run: of a workflow that has ended, what its secrets were is not kept."""
+    left = [task for task in tasks.tasks if task.status not in DONE]
+    needed = {name for task in left for name in task.depends_on}
+    while more := {name for task in tasks.tasks if task.id in needed for name in task.depends_on} - needed:
+        needed |= more
+    try:
+        originals.options()
+        for task in left:
+            originals.task(task, is_told=driver_of(task, origin.options) != "shell")
+    except CannotDoError as error:
+        raise CannotDoError(f"the copy could not run: {error.message}") from error
+    for task in tasks.tasks:
+        if task.id in needed:
+            originals.outputs(task)
+    if lost := next(iter(originals.lost_values.values()), ""):
+        raise CannotDoError(
+            f"the copy could not run: only a redacted copy of {lost} is available",
+            hint="fork from the task that leaves the value",
+        )
 
 
 def _task_named(workflow: Workflow, tasks: TaskDAG, task_id: str) -> Task:

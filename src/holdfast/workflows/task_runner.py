@@ -22,6 +22,7 @@ from holdfast.model.entry import AgentSessionReported, TestsRun, WorkCommitted
 from holdfast.model.fold import SessionFold
 from holdfast.model.policy import PauseCause, Situation, must_force, pause_cause
 from holdfast.model.snapshot import SessionSnapshot
+from holdfast.model.statuses import NOT_TO_BE_RUN
 from holdfast.model.task import Task, outputs_of
 from holdfast.model.usage import UsageMetadata, UsageMetrics
 from holdfast.model.workflow import Workflow
@@ -380,7 +381,7 @@ class TaskRunner:
         lost = next((name for task_id in found if (name := self._originals.lost_values.get(task_id))), "")
         if lost:
             raise CannotDoError(
-                f"it cannot be run: only a redacted copy of {lost} is available; run the plan again with "
+                f"{NOT_TO_BE_RUN}only a redacted copy of {lost} is available; run the plan again with "
                 "`holdfast run`"
             )
         return {task_id: values for task_id, values in sorted(found.items()) if values}
