@@ -1,5 +1,6 @@
 import { describe, expect, test } from "vitest";
 import type { Task } from "../src/api/types";
+import { layOutByDagre } from "../src/graph/dagre-layout";
 import { layOut, NODE_HEIGHT, NODE_WIDTH, type Shape, viewOf } from "../src/graph/layout";
 import { countByStatus, tasksNow } from "../src/graph/tasks";
 import { event, finished, randomly, started } from "./make";
@@ -86,6 +87,73 @@ describe("the layout", () => {
       task(`t${index}`, index ? [`t${index - 1}`] : []),
     );
     expect(layOut(chain).places.get("t19999")?.layer).toBe(19_999);
+  });
+});
+
+/** Where a path as the layout writes it goes, at steps so small that no task is jumped over. */
+function* alongPath(path: string): Generator<{ x: number; y: number }> {
+  const numbers = (text: string) => [...text.matchAll(/-?[\d.]+/g)].map(Number) as number[];
+  let [x, y] = [0, 0];
+  for (const [, kind, rest] of path.matchAll(/([MLC])([^MLC]*)/g)) {
+    const to = numbers(rest as string);
+    const [endX, endY] = to.slice(-2) as [number, number];
+    if (kind !== "M") {
+      const [ax, ay, bx, by] = (kind === "C" ? to : [x, y, endX, endY]) as [number, number, number, number];
+      for (let t = 0; t <= 1; t += 0.02) {
+        const mix = (a: number, b: number, c: number, d: number) =>
+          a * (1 - t) ** 3 + 3 * b * t * (1 - t) ** 2 + 3 * c * t ** 2 * (1 - t) + d * t ** 3;
+        yield { x: mix(x, ax, bx, endX), y: mix(y, ay, by, endY) };
+      }
+    }
+    [x, y] = [endX, endY];
+  }
+}
+
+describe("the layout by dagre", () => {
+  test.each([1, 2, 3])("of any plan has no overlap, and no line behind a task (%i)", (seed) => {
+    const below = randomly(seed);
+    const shapes: Shape[] = Array.from({ length: 60 }, (_, index) => ({
+      id: `t${index}`,
+      depends_on: [
+        ...new Set(Array.from({ length: below(3) }, () => `t${below(Math.max(1, index))}`)),
+      ].filter((id) => id !== `t${index}`),
+    }));
+    const { places, edges } = layOutByDagre(shapes.toReversed());
+    const all = [...places];
+    for (const [id, one] of all) {
+      for (const [other, two] of all) {
+        const isApart = Math.abs(one.x - two.x) >= NODE_WIDTH || Math.abs(one.y - two.y) >= NODE_HEIGHT;
+        expect(id === other || isApart).toBe(true);
+      }
+    }
+    expect(edges.length).toBeGreaterThan(40);
+    for (const { source, target, path } of edges) {
+      for (const { x, y } of alongPath(path as string)) {
+        const hit = all.find(
+          ([id, at]) =>
+            id !== source &&
+            id !== target &&
+            x > at.x + 1 &&
+            x < at.x + NODE_WIDTH - 1 &&
+            y > at.y + 1 &&
+            y < at.y + NODE_HEIGHT - 1,
+        );
+        expect([source, target, hit?.[0]]).toEqual([source, target, undefined]);
+      }
+      expect((places.get(source)?.x ?? 0) + NODE_WIDTH).toBeLessThan(places.get(target)?.x ?? 0);
+    }
+  });
+
+  test("stands around the middle, as the view of it expects", () => {
+    const { places, height } = layOutByDagre([task("a"), task("b"), task("c", ["a", "b"])]);
+    const tops = [...places.values()].map(({ y }) => y);
+    expect(Math.min(...tops)).toBeCloseTo((NODE_HEIGHT - height) / 2);
+    expect(Math.max(...tops)).toBeCloseTo((height - NODE_HEIGHT) / 2);
+  });
+
+  test("of nothing is nothing, and a need that is not there is left out", () => {
+    expect(layOutByDagre([])).toMatchObject({ width: 0, height: 0, edges: [] });
+    expect(layOutByDagre([task("a", ["gone"])]).edges).toEqual([]);
   });
 });
 

@@ -193,6 +193,8 @@ def test_graph_has_a_map(sample: Sample, browser: Browser, complaints: Complaint
         graph_map = page.get_by_role("img", name="All tasks")
         expect(graph_map).to_be_visible(timeout=PATIENCE)
         expect(graph_map.locator(".react-flow__minimap-node")).to_have_count(11, timeout=PATIENCE)
+        # Laid out by the worker, which the policy lets in: with lines of their own around the tasks.
+        expect(page.locator(".react-flow__edge-laid").first).to_be_attached(timeout=PATIENCE)
         expect(graph_map.locator(".mini-in_progress")).to_have_count(1, timeout=PATIENCE)
         assert faults_by_axe(page) == []
 

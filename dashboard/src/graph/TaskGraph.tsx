@@ -1,8 +1,10 @@
 /** The plan as a graph. Only what is in view is drawn, so that thousands of tasks stay light. */
 import {
   Background,
+  BaseEdge,
   Controls,
   type Edge,
+  type EdgeProps,
   Handle,
   MiniMap,
   type Node,
@@ -20,13 +22,12 @@ import { neutral, words } from "../lib/format";
 import { taskPath } from "../lib/paths";
 import { useTheme } from "../lib/use-theme";
 import { Facts, Status } from "../parts/bits";
-import { Empty } from "../parts/states";
-import { layOut, NODE_HEIGHT, NODE_WIDTH, type Shape, viewOf } from "./layout";
+import { Empty, Loading } from "../parts/states";
+import { type Layout, NODE_HEIGHT, NODE_WIDTH, viewOf } from "./layout";
+import { LARGE, useLayout } from "./use-layout";
 
 type TaskNode = Node<{ task: Task }, "task">;
-
-/** From here on zooming out stops earlier: all of it at once would be neither readable nor light. */
-const LARGE = 500;
+type PlanEdge = Edge<{ path: string }>;
 
 /** Up to here the whole is seen at a glance anyway. */
 const SMALL = 8;
@@ -44,6 +45,7 @@ const HANDLES = [
   },
 ];
 const NODE_TYPES = { task: memo(TaskBox) };
+const EDGE_TYPES = { laid: memo(LaidLine) };
 const OPTIONS = { hideAttribution: true };
 
 export default function TaskGraph({ id, tasks }: { id: string; tasks: readonly Task[] }) {
@@ -53,13 +55,13 @@ export default function TaskGraph({ id, tasks }: { id: string; tasks: readonly T
   const nodes = useNodes(tasks, layout, chosen);
   const edges = useEdges(layout);
   const box = useRef<HTMLElement>(null);
-  const [flow, setFlow] = useState<ReactFlowInstance<TaskNode, Edge> | null>(null);
+  const [flow, setFlow] = useState<ReactFlowInstance<TaskNode, PlanEdge> | null>(null);
   const isMoved = useRef(false);
   const seenLast = useRef<string | null>(null);
   const focus = focused(tasks)?.id ?? seenLast.current ?? tasks[0]?.id;
   // Follows the work until somebody looks elsewhere; what is over stays where it was seen.
   useEffect(() => {
-    if (!flow || !box.current || focus === undefined || isMoved.current) return;
+    if (!flow || !layout || !box.current || focus === undefined || isMoved.current) return;
     seenLast.current = focus;
     const { clientWidth: width, clientHeight: height } = box.current;
     const { x, y, zoom } = viewOf(layout, { width, height }, focus);
@@ -80,10 +82,12 @@ export default function TaskGraph({ id, tasks }: { id: string; tasks: readonly T
         className="graph"
         aria-label={`Graph of ${tasks.length} tasks. The Tasks tab lists them.`}
       >
+        {layout === null && <Loading what="graph" />}
         <ReactFlow
           nodes={nodes}
           edges={edges}
           nodeTypes={NODE_TYPES}
+          edgeTypes={EDGE_TYPES}
           onlyRenderVisibleElements
           nodesDraggable={false}
           nodesConnectable={false}
@@ -124,37 +128,13 @@ function focused(tasks: readonly Task[]): Task | undefined {
   return first("in_progress") ?? first("failed") ?? first("blocked") ?? first("pending");
 }
 
-/** Statuses change all the time, the shape of a plan does not. */
-function useLayout(tasks: readonly Task[]) {
-  const shape = useRef<readonly Task[]>([]);
-  if (!sameShape(shape.current, tasks)) shape.current = tasks;
-  const current = shape.current;
-  return useMemo(() => layOut(current), [current]);
-}
-
-function sameShape(one: readonly Shape[], other: readonly Shape[]): boolean {
-  return (
-    one.length === other.length &&
-    one.every((task, index) => {
-      const twin = other[index] as Shape;
-      return (
-        task.id === twin.id &&
-        (task.depends_on === twin.depends_on || String(task.depends_on) === String(twin.depends_on))
-      );
-    })
-  );
-}
-
 /** A task that did not change keeps its node, so that React Flow has nothing to do for it. */
-function useNodes(
-  tasks: readonly Task[],
-  layout: ReturnType<typeof layOut>,
-  chosen: string | null,
-): TaskNode[] {
+function useNodes(tasks: readonly Task[], layout: Layout | null, chosen: string | null): TaskNode[] {
   const made = useRef({ layout, nodes: new Map<string, TaskNode>() });
   return useMemo(() => {
     if (made.current.layout !== layout) made.current = { layout, nodes: new Map() };
     const known = made.current.nodes;
+    if (layout === null) return [];
     return tasks.map((task) => {
       const before = known.get(task.id);
       const selected = task.id === chosen;
@@ -178,11 +158,21 @@ function useNodes(
   }, [tasks, layout, chosen]);
 }
 
-function useEdges(layout: ReturnType<typeof layOut>): Edge[] {
+function useEdges(layout: Layout | null): PlanEdge[] {
   return useMemo(
-    () => layout.edges.map((edge) => ({ ...edge, focusable: false, selectable: false })),
+    () =>
+      (layout?.edges ?? []).map(({ path, ...edge }) => ({
+        ...edge,
+        ...(path === undefined ? {} : { type: "laid", data: { path } }),
+        focusable: false,
+        selectable: false,
+      })),
     [layout],
   );
+}
+
+function LaidLine({ id, data }: EdgeProps<PlanEdge>) {
+  return <BaseEdge id={id} path={data?.path ?? ""} />;
 }
 
 function TaskBox({ data: { task } }: NodeProps<TaskNode>) {

@@ -1,5 +1,6 @@
 /**
- * Where each task stands in the picture: in a layer behind everything it needs.
+ * Where each task of a very large plan stands in the picture: in a layer behind everything it needs. And what
+ * any layout is.
  *
  * Layers by longest path, then one pass that puts a task beside the middle of what it
  * needs. Linear in tasks and dependencies but for sorting within a layer; done once for
@@ -16,9 +17,17 @@ export interface Shape {
   readonly depends_on?: readonly string[] | undefined;
 }
 
+export interface LaidEdge {
+  readonly id: string;
+  readonly source: string;
+  readonly target: string;
+  /** As SVG draws it; a curve of its own where the layout gives none. */
+  readonly path?: string;
+}
+
 export interface Layout {
   readonly places: ReadonlyMap<string, { x: number; y: number; layer: number }>;
-  readonly edges: readonly { id: string; source: string; target: string }[];
+  readonly edges: readonly LaidEdge[];
   readonly width: number;
   readonly height: number;
 }
