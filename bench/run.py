@@ -25,6 +25,7 @@ TOPICS = (
     "startup",
     "handoff",
     "transcripts",
+    "search",
     "hooks",
     "flow",
     "workflows",

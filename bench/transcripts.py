@@ -66,7 +66,7 @@ def run(quick: bool) -> list[Figure]:
 def _figures(agent: str, size: int, bar: float | None, repetitions: int) -> tuple[list[Figure], float]:
     name = f"{agent}, {size} MB" if size < 1000 else f"{agent}, {size // 1000} GB"
     with scratch_folder() as folder:
-        transcript = _long_session(agent, folder, size)
+        transcript = long_session(agent, folder, size)
         floor, context = _least_times(
             _floor(transcript, rows=agent == "opencode"), _context(transcript), repetitions
         )
@@ -80,7 +80,7 @@ def _figures(agent: str, size: int, bar: float | None, repetitions: int) -> tupl
     ], context / megabytes
 
 
-def _long_session(agent: str, folder: Path, size: int) -> Path:
+def long_session(agent: str, folder: Path, size: int) -> Path:
     from handoff.cases import ALL
     from handoff.formats import SUFFIX, write_long
 

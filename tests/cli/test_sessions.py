@@ -8,6 +8,7 @@ import shlex
 import subprocess
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -34,7 +35,15 @@ def test_none(place: Place) -> None:
 
 def test_four_agents_newest_first(four: Place) -> None:
     lines = four.ok("sessions", "list").lines
-    assert re.split(r"  +", lines[0]) == ["AGENT", "SESSION", "UPDATED", "SIZE", "FIRST MESSAGE"]
+    assert re.split(r"  +", lines[0]) == [
+        "AGENT",
+        "SESSION",
+        "UPDATED",
+        "SIZE",
+        "WINDOW",
+        "COST",
+        "FIRST MESSAGE",
+    ]
     assert [line.split()[:2] for line in lines[1:5]] == [
         ["codex", "codex-1"],
         ["gemini", "gemini-1"],
@@ -50,7 +59,9 @@ def test_as_json(four: Place) -> None:
     found = four.json("sessions", "list")
     assert [one["agent"] for one in found] == sorted(AGENTS, key=lambda agent: AGES[agent])
     for one in found:
-        assert list(one) == ["agent", "session_id", "path", "started", "updated", "size", "title", "project"]
+        assert list(one) == [
+            *("agent", "session_id", "path", "started", "updated", "size", "title", "project", "usage")
+        ]
         path = Path(one["path"])
         assert path.is_file()
         assert one["size"] == (None if one["agent"] == "opencode" else path.stat().st_size)
@@ -77,7 +88,7 @@ def test_all_projects(four: Place) -> None:
     assert (everything.err, newest.data) == (here.err, everything.data[:2])
     assert "1 files could not be read" in here.err
     assert newest.err == "", "only as many are looked at as are shown"
-    assert re.split(r"  +", shown.lines[0])[4:] == ["PROJECT", "FIRST MESSAGE"]
+    assert re.split(r"  +", shown.lines[0])[4:] == ["WINDOW", "COST", "PROJECT", "FIRST MESSAGE"]
     assert shown.lines[5] == "… and more; use --limit 40 to show more of them"
     command = shlex.split(shown.lines[6].partition(": holdfast ")[2])
     assert command == ["--project", str(other.project), "context", "--session", "other-0"]
@@ -230,3 +241,114 @@ def test_a_program_starts_the_other_agent_as_handoff_itself_does(place: Place) -
     )
     assert normalised(ran.stdout) == normalised(started.out)
     assert (FIRST in ran.stdout, ran.stdout.splitlines()[:2]) == (True, [told["session"], "exec"])
+
+
+# --- what sessions used
+
+
+def answered(model: str, answer: int, *, given: int, back: int, read: int = 0, written: int = 0) -> bytes:
+    line = claude.said(
+        "Yes",
+        message_id=f"m-{model}-{answer}",
+        usage={
+            "input_tokens": given,
+            "output_tokens": back,
+            "cache_read_input_tokens": read,
+            "cache_creation_input_tokens": written,
+        },
+    )
+    line["message"]["model"] = model
+    return claude.file_of(line)
+
+
+def asked(place: Place, session: str) -> bytes:
+    return claude.file_of(claude.typed("Is it done?", cwd=str(place.project), sessionId=session))
+
+
+def kept_with(place: Place, session: str, *answers: bytes) -> Path:
+    path = kept_session(place, "claude", session)
+    path.write_bytes(asked(place, session) + b"".join(answers))
+    return path
+
+
+def usage_of(place: Place, session: str) -> Any:
+    found = place.json("sessions", "list", "--all")
+    return next(one["usage"] for one in found if one["session_id"] == session)
+
+
+PRICES = """
+[prices.ours]
+input = 1
+output = 10
+cache_read = 0.1
+
+[prices."vendor/theirs-1.5"]
+input = 2.0
+output = 20.0
+"""
+
+
+def test_fullness_and_cost_with_the_users_prices(place: Place) -> None:
+    (place.home / "config.toml").write_text(PRICES)
+    first = answered("ours", 1, given=40_000, back=10_000, read=100_000)
+    path = kept_with(place, "s", first)
+    expected = {
+        "model": "ours",
+        "tokens": 150_000,
+        "context_tokens": 150_000,
+        "context_window": 200_000,
+        "cost_usd": pytest.approx(0.04 + 0.1 + 0.01),
+        "cost_is_partial": False,
+        "context_share": 0.75,
+    }
+    assert usage_of(place, "s") == expected
+    row = place.ok("sessions", "list").lines[1]
+    assert "75%" in row
+    assert "$0.15" in row
+    with path.open("ab") as file:
+        file.write(answered("vendor/theirs-1.5", 1, given=20_000, back=1000))
+    grown = usage_of(place, "s")
+    assert grown == expected | {
+        "model": "vendor/theirs-1.5",
+        "tokens": 171_000,
+        "context_tokens": 21_000,
+        "cost_usd": pytest.approx(0.15 + 0.04 + 0.02),
+        "context_share": pytest.approx(0.105),
+    }
+    assert usage_of(place, "s") == grown, "told again without counting again"
+    with path.open("ab") as file:
+        file.write(answered("nobody-knows", 1, given=1, back=1))
+    unknown = usage_of(place, "s")
+    assert (unknown["tokens"], unknown["cost_is_partial"]) == (171_002, True)
+    assert "≥ $0.21" in place.ok("sessions", "list").lines[1], "a part of the cost is not the cost"
+
+
+def test_subagents_cost_but_do_not_fill_the_window(place: Place) -> None:
+    (place.home / "config.toml").write_text(PRICES)
+    path = kept_with(place, "s", answered("ours", 1, given=10_000, back=0))
+    other = path.with_suffix("") / "subagents" / "agent-1.jsonl"
+    other.parent.mkdir(parents=True)
+    other.write_bytes(asked(place, "s") + answered("ours", 7, given=90_000, back=10_000))
+    used = usage_of(place, "s")
+    assert (used["tokens"], used["context_tokens"]) == (110_000, 10_000)
+    assert used["cost_usd"] == pytest.approx(0.01 + 0.09 + 0.1)
+
+
+def test_what_was_not_counted_is_not_made_up(place: Place) -> None:
+    kept_with(place, "silent")
+    used = usage_of(place, "silent")
+    assert (used["tokens"], used["context_share"], used["cost_usd"]) == (0, None, None)
+    large = kept_with(place, "large", answered("ours", 1, given=10_000, back=0))
+    large.write_bytes(large.read_bytes() + claude.file_of(claude.typed("word " * 1_000_000)))
+    assert usage_of(place, "large") is None, "too large to be read for a list"
+    place.ok("sessions", "list", "--all", "--search", "done")
+    assert usage_of(place, "large")["tokens"] == 10_000
+    (place.home / "search.sqlite").write_bytes(b"no database" * 1000)
+    assert [one["session_id"] for one in place.json("sessions", "list")] == ["large", "silent"]
+
+
+def test_an_emptied_window_is_not_full(place: Place) -> None:
+    summary = claude.typed("This is what we did", isCompactSummary=True)
+    kept_with(place, "s", answered("ours", 1, given=190_000, back=0), claude.file_of(summary))
+    used = usage_of(place, "s")
+    assert (used["tokens"], used["context_tokens"]) == (190_000, None)

@@ -64,6 +64,15 @@ WRONG: dict[str, tuple[str | None, str | None, Mapping[str, str], str]] = {
     "infinite": (None, "context_window = inf", {}, "context_window = inf"),
     "words that are none": ("claude_args = [1]", None, {}, "expected a list of strings"),
     "an open quote": (None, None, {"HOLDFAST_CODEX_ARGS": "--model 'x"}, "No closing quotation"),
+    "a price below nothing": ("[prices.ours]\ninput = -1\noutput = 1", None, {}, "expected a number from 0"),
+    "half a price": ("[prices.ours]\ninput = 1", None, {}, 'the price of "ours" lacks output'),
+    "unknown price": ("[prices.ours]\nlunch = 1", None, {}, "unknown price 'prices.ours.lunch'"),
+    "a project's price": (
+        None,
+        "[prices.ours]\ninput = 1\noutput = 1",
+        {},
+        "a project cannot set prices.ours",
+    ),
     "no time": (None, "command_time_limit = 0", {}, "expected a number greater than 0"),
     "db is no text": ("db = 5", None, {}, "db = 5: expected a string"),
     "variable": (

@@ -161,16 +161,17 @@ def _summary(path: Path | None) -> str:
 
 
 def _report(compiled: Compiled, model: str | None) -> None:
-    from holdfast.journal.usage import reading_cost
+    from holdfast.journal.prices import reading_cost
 
     click.echo(compiled.fidelity.table(), err=True, nl=False)
-    click.echo(f"Cost: {reading_cost(len(compiled.text), model)}", err=True)
+    cost = reading_cost(len(compiled.text), model, common.settings().prices)
+    click.echo(f"Cost: {cost}", err=True)
 
 
 def _print_json(compiled: Compiled, model: str | None) -> None:
-    from holdfast.journal.usage import reading_cost
+    from holdfast.journal.prices import reading_cost
 
-    cost = reading_cost(len(compiled.text), model)
+    cost = reading_cost(len(compiled.text), model, common.settings().prices)
     common.print_json({"context": compiled.text, "fidelity": asdict(compiled.fidelity), "cost": asdict(cost)})
 
 
@@ -304,13 +305,13 @@ def handoff_command(
       holdfast handoff --to claude-code --session 266b3f40 --exec
       holdfast handoff --to codex --report --exec -- exec --sandbox workspace-write
     """
-    from holdfast.journal.usage import reading_cost
+    from holdfast.journal.prices import reading_cost
 
     current = common.settings()
     longest = LIMITS[AGENTS[agent]] - ROOM_FOR_HEADING
     room = max_characters(options["max_chars"], options["budget"], longest)
     handed = _handed_over(current, agent, session_id, room)
-    cost = reading_cost(len(handed.text), options["model"])
+    cost = reading_cost(len(handed.text), options["model"], current.prices)
     length = f"context of {len(handed.text):,} characters ({agent} accepts {LIMITS[AGENTS[agent]]:,} in full)"
     click.echo(f"{handed.name}: {length}, {cost}", err=True)
     if options["report"]:

@@ -113,10 +113,15 @@ def _findings(current: Settings) -> list[CheckResult]:
 
 
 def _programs(current: Settings) -> Iterator[CheckResult]:
+    from holdfast.journal.prices import price_table
+
     version = ".".join(map(str, sys.version_info[:3]))
     yield CheckResult("python", sys.version_info >= (3, 11), version, "Holdfast needs Python 3.11 or newer")
     git = _git_version(current)
     yield CheckResult("git", git is not None, git or "not found", "install git")
+    yield CheckResult(
+        "prices", True, f"as of {price_table()['as_of']}, and {len(current.prices)} of your own"
+    )
 
 
 def _git_version(current: Settings) -> str | None:
@@ -348,8 +353,9 @@ _OLD_NOTES_SECONDS = 14 * 86_400.0
 def prune_command(dry_run: bool, yes: bool, as_json: bool) -> None:
     """Remove what Holdfast no longer needs.
 
-    That is: temporary files of killed processes, compiled contexts that can be compiled again, and the hooks'
-    notes of agent sessions that were saved more than 14 days ago. Sessions, snapshots, journals, logs,
+    That is: temporary files of killed processes, compiled contexts that can be compiled again, the index of
+    `sessions list --all --search`, which the next search builds again, and the hooks' notes of agent sessions
+    that were saved more than 14 days ago. Sessions, snapshots, journals, logs,
     recorded changes and copies of damaged files are never removed.
 
     \b
@@ -385,6 +391,7 @@ def _prunable(current: Settings) -> Iterator[tuple[str, Iterable[Path]]]:
     yield "left behind by a killed process", _left_behind(current)
     yield "can be compiled again", _old_contexts(current)
     yield "notes of a saved session", _old_notes(current)
+    yield "can be built again", _search_index(current)
 
 
 def _old_contexts(current: Settings) -> Iterator[Path]:
@@ -396,6 +403,13 @@ def _old_contexts(current: Settings) -> Iterator[Path]:
         name = path.name.partition(".")[0]
         if name != latest and path.with_name(f"{name}.json").exists():
             yield path
+
+
+def _search_index(current: Settings) -> Iterable[Path]:
+    from holdfast.base.durable import is_held
+    from holdfast.transcripts.search_index import files_in, lock_of
+
+    return () if is_held(lock_of(current.home)) else files_in(current.home)
 
 
 def _old_notes(current: Settings) -> Iterator[Path]:

@@ -2,17 +2,25 @@ from __future__ import annotations
 
 import os
 import shlex
+import sys
 import time
+from collections.abc import Callable, Generator, Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import asdict
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from holdfast.base.clock import to_datetime
-from holdfast.base.errors import InvalidInputError, SessionNotFoundError
+from holdfast.base.errors import HoldfastError, InvalidInputError, SessionNotFoundError
 from holdfast.base.text import counted
 from holdfast.cli import common
 from holdfast.project.formats import SESSIONS, SHARE, SIDECAR, STATE
+
+if TYPE_CHECKING:
+    from holdfast.journal.usage import RecordedUsage
+    from holdfast.transcripts.discover import FoundSession, SearchReport
 
 
 @click.group("sessions")
@@ -38,42 +46,107 @@ def command() -> None:
 @click.option(
     "--search", "words", metavar="WORDS", help="Only agents' sessions in which all these words occur."
 )
+@click.option("--no-index", is_flag=True, help="Search the session files themselves.")
 @common.json_option
-def list_sessions(limit: int, everywhere: bool, words: str | None, as_json: bool) -> None:
+def list_sessions(limit: int, everywhere: bool, words: str | None, no_index: bool, as_json: bool) -> None:
     """List the sessions of Claude Code, Codex, Gemini CLI, OpenCode and your own, newest first.
 
-    --search looks at what was said in them, and at what tools were called with and returned.
+    --search looks at what was said in them, and at what tools were called with and returned. With --all it
+    asks an index, which is brought up to date first and holds no secrets; --json says in each session's
+    `searched` whether that answered (`index`) or the files were read (`scan`).
     """
     from itertools import islice
 
-    from holdfast.transcripts.discover import SearchReport, find_sessions, mentions
+    from holdfast.transcripts.discover import SearchReport
 
     if words is not None and not words.split():
         raise InvalidInputError(
             "there are no words to search for", hint="holdfast sessions list --search door"
         )
     report = SearchReport()
-    project = None if everywhere else common.settings().project
-    sessions = find_sessions(project, Path.home(), os.environ, report)
-    if words is not None:
-        sessions = filter(lambda one: mentions(one, words.split(), report), sessions)
+    sessions, searched = _searched(words, report, everywhere=everywhere, no_index=no_index)
     # Of many only those shown are looked at, and one to tell whether there are more.
     is_cut = everywhere or words is not None
     found = list(islice(sessions, limit + 1 if is_cut else None))
     own = [] if is_cut else _own_sessions()
+    used = _used(found[:limit])
     if as_json:
-        described = [_described(one) for one in found] + [_own_described(*one) for one in own]
+        described = [_described(one, used) for one in found] + [_own_described(*one) for one in own]
+        if searched:
+            described = [{**one, "searched": searched} for one in described]
         described.sort(key=lambda one: one["updated"], reverse=True)
         common.print_json(described[:limit])
     elif not found and not own:
         click.echo(_none_found(everywhere, words))
     else:
         if found:
-            _print(found, limit, everywhere=everywhere, is_cut=is_cut)
+            _print(found, limit, used, everywhere=everywhere, is_cut=is_cut)
         if own:
             _print_own(own[:limit])
     if report.skipped:
         click.echo(f"warning: {report.skipped} files could not be read and were skipped", err=True)
+
+
+def _searched(
+    words: str | None, report: SearchReport, *, everywhere: bool, no_index: bool
+) -> tuple[Iterator[FoundSession], str | None]:
+    """The sessions, and by what they were searched."""
+    from holdfast.transcripts.discover import find_sessions, mentions
+
+    project = None if everywhere else common.settings().project
+    if words is not None and everywhere and not no_index:
+        from holdfast.transcripts.search_index import IndexDamagedError, IndexUnusableError
+
+        try:
+            try:
+                return iter(_by_index(words.split(), report)), "index"
+            except IndexDamagedError:
+                report.skipped = 0
+                return iter(_by_index(words.split(), report)), "index"
+        except IndexUnusableError as error:
+            click.echo(f"note: the session files are searched, not the index: {error}", err=True)
+            report.skipped = 0
+    sessions = find_sessions(project, Path.home(), os.environ, report)
+    if words is None:
+        return sessions, None
+    return filter(lambda one: mentions(one, words.split(), report), sessions), "scan"
+
+
+def _by_index(words: list[str], report: SearchReport) -> Iterable[FoundSession]:
+    from holdfast.transcripts.discover import find_sessions, mentions
+    from holdfast.transcripts.search_index import is_sure, key_of, search_index
+
+    with search_index(common.settings().home) as index, _reading_progress() as progress:
+        found = list(find_sessions(None, Path.home(), os.environ, report, index))
+        index.update(found, report, progress)
+        matching = index.matching(words)
+    candidates = [one for one in found if key_of(one) in matching]
+    return candidates if is_sure(words) else (one for one in candidates if mentions(one, words, report))
+
+
+@contextmanager
+def _reading_progress() -> Generator[Callable[[int, int], None]]:
+    """A bar on a terminal while sessions are read into the index; it is gone when they are."""
+    if not sys.stderr.isatty():
+        yield lambda _done, _total: None
+        return
+    was_shown = False
+
+    def show(done: int, total: int) -> None:
+        nonlocal was_shown
+        if total >= _WORTH_A_BAR:
+            was_shown = True
+            share = done / total
+            click.echo(f"\rReading sessions into the index: {share:4.0%}", nl=False, err=True)
+
+    try:
+        yield show
+    finally:
+        if was_shown:
+            click.echo("\r\x1b[K", nl=False, err=True)
+
+
+_WORTH_A_BAR = 5_000_000  # bytes
 
 
 def _none_found(everywhere: bool, words: str | None) -> str:
@@ -124,11 +197,14 @@ def encrypt() -> None:
 
 def _in_clear() -> list[str]:
     """What still holds content that anybody can read who can read the files, with the path of each."""
+    from holdfast.transcripts import search_index
+
     current = common.settings()
     folder = current.layout.folder
     own = [path for path in _entries(current.layout.sessions) if path.is_file() and not _is_age(path)]
     bundles = [path for path in sorted(current.project.rglob("*.holdfast")) if path.is_file()]
     database = [f"{current.db} (and its -wal and -shm files)" if "://" not in current.db else current.db]
+    index = search_index.files_in(current.home)
     places: dict[str, list[Any]] = {
         "session files and journals of pauses": own,
         "copies of your files for undo": [one for one in (current.layout.sidecar,) if one.is_dir()],
@@ -136,11 +212,12 @@ def _in_clear() -> list[str]:
         "notes about agents' sessions": [one for one in (folder / STATE,) if one.is_dir()],
         "bundles exported earlier": [path for path in bundles if not _is_age(path)],
         "other files of this project": [one for one in _entries(folder) if one.name not in _NAMED],
+        "words of all agents' sessions, for searching (`holdfast prune` removes it)": index,
         "the database": database,
         "output of tasks and other data of all your projects": [
             one
             for one in _entries(current.home)
-            if one.name not in _NAMED and not _is_part_of(one, current.db)
+            if one.name not in _NAMED and one not in index and not _is_part_of(one, current.db)
         ],
     }
     named = [f"{what}: {', '.join(map(str, found))}" for what, found in places.items() if found]
@@ -237,7 +314,31 @@ def _print_own(own: list[tuple[Any, Any]]) -> None:
     )
 
 
-def _described(session: Any) -> dict[str, Any]:
+def _used(found: list[FoundSession]) -> dict[Any, RecordedUsage]:
+    """By the index's key; without those that would take long to read, or while another process reads them."""
+    from holdfast.base.durable import is_held
+    from holdfast.transcripts import search_index as index
+    from holdfast.transcripts.discover import SearchReport
+
+    current = common.settings()
+    try:
+        if not found or is_held(index.lock_of(current.home)):
+            return {}
+        with index.search_index(current.home) as opened:
+            tallies = opened.usage_of(found, SearchReport(), _READ_AT_ONCE)
+    except (index.IndexUnusableError, HoldfastError):
+        return {}
+    return {key: one.recorded(current.prices, current.context_window) for key, one in tallies.items()}
+
+
+_READ_AT_ONCE = 4_000_000
+"""Bytes of sessions that a list reads to tell their use; of the others it is told once a search read them."""
+
+
+def _described(session: Any, used: dict[Any, RecordedUsage]) -> dict[str, Any]:
+    from holdfast.transcripts.search_index import key_of
+
+    usage = used.get(key_of(session))
     return {
         "agent": session.agent,
         "session_id": session.session_id,
@@ -247,6 +348,7 @@ def _described(session: Any) -> dict[str, Any]:
         "size": session.size,
         "title": _harmless(session.title),
         "project": _readable(session.project),
+        "usage": {**asdict(usage), "context_share": usage.share} if usage else None,
     }
 
 
@@ -262,15 +364,21 @@ def _harmless(title: str | None) -> str | None:
     return redact(title)[0] if title else None
 
 
-def _print(found: list[Any], limit: int, *, everywhere: bool, is_cut: bool) -> None:
+def _print(
+    found: list[Any], limit: int, used: dict[Any, RecordedUsage], *, everywhere: bool, is_cut: bool
+) -> None:
+    from holdfast.transcripts.search_index import key_of
+
+    project = ("PROJECT",) if everywhere else ()
     common.print_table(
-        ("AGENT", "SESSION", "UPDATED", "SIZE", *(("PROJECT",) if everywhere else ()), "FIRST MESSAGE"),
+        ("AGENT", "SESSION", "UPDATED", "SIZE", "WINDOW", "COST", *project, "FIRST MESSAGE"),
         [
             (
                 one.agent,
                 one.session_id,
                 common.ago(time.time() - one.updated.timestamp()),
                 None if one.size is None else f"{one.size / 1_000_000:.1f} MB",
+                *_figures(used.get(key_of(one))),
                 *((_readable(one.project),) if everywhere else ()),
                 _harmless(one.title),
             )
@@ -283,3 +391,11 @@ def _print(found: list[Any], limit: int, *, everywhere: bool, is_cut: bool) -> N
         click.echo(f"… and {len(found) - limit} more; use --limit {len(found)} to show all")
     there = f"--project {shlex.quote(found[0].project)} " if everywhere and found[0].project else ""
     click.echo(f"Read one with: holdfast {there}context --session {shlex.quote(found[0].session_id)}")
+
+
+def _figures(used: RecordedUsage | None) -> tuple[str | None, str | None]:
+    if used is None:
+        return None, None
+    share = None if used.share is None else f"{used.share:.0%}"
+    least = "≥ " if used.cost_is_partial else ""
+    return share, None if used.cost_usd is None else f"{least}${used.cost_usd:.2f}"

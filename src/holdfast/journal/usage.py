@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import logging
 import math
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal, cast
@@ -19,7 +19,8 @@ from holdfast.base.clock import Clock, iso, system_clock
 from holdfast.base.durable import lock_file, read_file, replace_file, set_aside, storage_errors
 from holdfast.base.errors import DamagedDataError, InvalidInputError, NewerSchemaError
 from holdfast.base.ids import file_name_for
-from holdfast.journal.windows import by_model, context_window
+from holdfast.journal.prices import cost_of
+from holdfast.journal.windows import context_window
 from holdfast.model.message import Message, TokenUsage
 from holdfast.model.policy import Level, Levels
 from holdfast.project.formats import (
@@ -32,6 +33,7 @@ from holdfast.project.formats import (
     usage_lock,
 )
 from holdfast.project.layout import ProjectLayout, find_project
+from holdfast.project.settings import Price
 
 log = logging.getLogger("holdfast.usage")
 
@@ -331,46 +333,9 @@ def _check_counts(counts: dict[str, int]) -> None:
             raise InvalidInputError(f"{name} must be a token count, not {count!r}")
 
 
-# What a context costs to read, in tokens and money, and when the window will be full.
+# How much fits, and when the window will be full.
 
-CHARACTERS_PER_TOKEN = 3.5
-"""Of a briefing in English with code in it; by measure, models need 3.2 to 4.2."""
 _SAFE_CHARACTERS_PER_TOKEN = 3.0
-
-# Dollars a million input tokens, as listed by the vendors; the longest name that fits counts.
-_INPUT_PRICES: dict[str, float] = {
-    "claude-opus-4": 15.0,
-    "claude-opus-4-5": 5.0,
-    "claude-sonnet-4": 3.0,
-    "claude-haiku-4-5": 1.0,
-    "claude-3-5-haiku": 0.8,
-    "claude-3-5-sonnet": 3.0,
-    "gpt-5": 1.25,
-    "gpt-5-mini": 0.25,
-    "gpt-4.1": 2.0,
-    "gpt-4o": 2.5,
-    "gpt-4o-mini": 0.15,
-    "o3": 2.0,
-    "gemini-2.5-pro": 1.25,
-    "gemini-2.5-flash": 0.3,
-}
-
-
-@dataclass(frozen=True, slots=True)
-class ReadingCost:
-    tokens: int
-    model: str | None = None
-    dollars: float | None = None
-
-    def __str__(self) -> str:
-        price = f", about ${self.dollars:.4f} with {self.model}" if self.dollars is not None else ""
-        return f"about {self.tokens:,} tokens to read{price}"
-
-
-def reading_cost(characters: int, model: str | None = None) -> ReadingCost:
-    tokens = math.ceil(characters / CHARACTERS_PER_TOKEN)
-    price = by_model(_INPUT_PRICES, model)
-    return ReadingCost(tokens, model, None if price is None else tokens * price / 1_000_000)
 
 
 def characters_for(tokens: int) -> int:
@@ -401,7 +366,7 @@ def seconds_until_full(samples: Sequence[tuple[float, float]], *, full: float = 
 
 @dataclass(frozen=True, slots=True)
 class RecordedUsage:
-    """Null is what cannot be told: no usage in the record, a window just compacted, no list price."""
+    """Null is what cannot be told: no usage in the record, a window just compacted, no price."""
 
     model: str | None
     tokens: int
@@ -416,54 +381,46 @@ class RecordedUsage:
         return None if self.context_tokens is None else self.context_tokens / self.context_window
 
 
-def session_usage(messages: Iterable[Message], model: str | None = None) -> RecordedUsage:
+@dataclass(slots=True)
+class UsageTally:
     """Sub-agents count towards tokens and cost; the window is the session's own."""
+
+    models: dict[str, list[int]] = field(default_factory=dict[str, list[int]])
+    """Input, output, read from the cache, written to it; by the model's name, of an unnamed one as ``""``."""
     in_window: int | None = None
-    totals: dict[str | None, TokenUsage] = {}
-    for message in messages:
-        if message.compaction and message.subagent is None:
-            in_window = None
+    model: str | None = None
+
+    def count(self, message: Message) -> None:
+        is_own = message.subagent is None
+        if message.compaction and is_own:
+            self.in_window = None
         if (used := message.usage) is None:
-            continue
-        name = used.model or model
-        totals[name] = _sum(totals.get(name, TokenUsage(model=name)), used)
-        if message.subagent is None:
-            in_window, model = used.context, name
-    costs = [_cost_of(used) for used in totals.values()]
-    priced = [cost for cost in costs if cost is not None]
-    return RecordedUsage(
-        model=model,
-        tokens=sum(used.context for used in totals.values()),
-        context_tokens=in_window,
-        context_window=context_window(model),
-        cost_usd=sum(priced) if priced else None,
-        cost_is_partial=0 < len(priced) < len(costs),
-    )
+            return
+        name = used.model or self.model
+        counts = (used.input_tokens, used.output_tokens, used.cache_read, used.cache_write)
+        before = self.models.get(name or "", (0, 0, 0, 0))
+        self.models[name or ""] = [old + new for old, new in zip(before, counts, strict=True)]
+        if is_own and not message.compaction:
+            self.in_window, self.model = used.context, name
+
+    def recorded(self, prices: Mapping[str, Price] | None = None, window: int | None = None) -> RecordedUsage:
+        totals = [TokenUsage(*counts[:4], model=name or None) for name, counts in self.models.items()]
+        costs = [cost_of(used, prices) for used in totals]
+        priced = [cost for cost in costs if cost is not None]
+        return RecordedUsage(
+            model=self.model,
+            tokens=sum(used.context for used in totals),
+            context_tokens=self.in_window,
+            context_window=window or context_window(self.model),
+            cost_usd=sum(priced) if priced else None,
+            cost_is_partial=0 < len(priced) < len(costs),
+        )
 
 
-def _sum(one: TokenUsage, other: TokenUsage) -> TokenUsage:
-    return TokenUsage(
-        one.input_tokens + other.input_tokens,
-        one.output_tokens + other.output_tokens,
-        one.cache_read + other.cache_read,
-        one.cache_write + other.cache_write,
-        one.model,
-    )
-
-
-def _cost_of(used: TokenUsage) -> float | None:
-    """At list price; None for a model without one, or where the prices are not installed."""
-    try:
-        from genai_prices import Usage, calc_price
-    except ImportError:
-        return None
-    counts = Usage(
-        input_tokens=used.input_tokens + used.cache_read + used.cache_write,
-        output_tokens=used.output_tokens,
-        cache_read_tokens=used.cache_read,
-        cache_write_tokens=used.cache_write,
-    )
-    try:
-        return float(calc_price(counts, model_ref=used.model or "").total_price)
-    except (LookupError, ValueError):
-        return None
+def session_usage(
+    messages: Iterable[Message], model: str | None = None, prices: Mapping[str, Price] | None = None
+) -> RecordedUsage:
+    tally = UsageTally(model=model)
+    for message in messages:
+        tally.count(message)
+    return tally.recorded(prices)

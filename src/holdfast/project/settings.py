@@ -12,7 +12,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
-from math import isnan
+from math import inf, isnan
 from pathlib import Path
 from typing import Any
 
@@ -32,6 +32,16 @@ class Limit:
     sessions: int | None = None
     requests_per_minute: int | None = None
     tokens_per_minute: int | None = None
+
+
+@dataclass(frozen=True)
+class Price:
+    """Of a model, in dollars for a million tokens; a cache without a price costs what input does."""
+
+    input: float
+    output: float
+    cache_read: float | None = None
+    cache_write: float | None = None
 
 
 @dataclass(frozen=True)
@@ -71,6 +81,8 @@ class Settings:
     """Whether what workflows and agents change in files is recorded, so that it can be taken back."""
     limits: Mapping[str, Limit] = field(default_factory=dict[str, Limit])
     """By the name of a driver, or of a model as `agent_model` has it."""
+    prices: Mapping[str, Price] = field(default_factory=dict[str, Price])
+    """By the name of the model, before those of the table that Holdfast brings."""
     server: str | None = None
     """Address of a server that commands talk to, in place of the database."""
     server_token: str | None = field(default=None, repr=False)
@@ -134,6 +146,13 @@ def _positive(value: Any) -> float:
     return number
 
 
+def _number_from_0(value: Any) -> float:
+    number = _number(value)
+    if not 0 <= number < inf:
+        raise ValueError("expected a number from 0")
+    return number
+
+
 def _yes_or_no(value: Any) -> bool:
     """A boolean in a file; in a variable, as people write it."""
     known = {"true": True, "yes": True, "on": True, "1": True, "false": False, "no": False, "off": False}
@@ -182,6 +201,8 @@ _SETTINGS: dict[str, Callable[[Any], Any]] = {
 
 _LIMITS = "limits."
 _LIMIT_KINDS = tuple(Limit.__dataclass_fields__)
+_PRICES = "prices."
+_PRICE_KINDS = tuple(Price.__dataclass_fields__)
 
 _OF_A_PROJECT = frozenset(
     (
@@ -223,23 +244,34 @@ def load_settings(
         name.removeprefix("levels."): values.pop(name) for name in list(values) if name.startswith("levels.")
     }
     limits = {name: values.pop(name) for name in list(values) if name.startswith(_LIMITS)}
+    prices = {name: values.pop(name) for name in list(values) if name.startswith(_PRICES)}
     values.setdefault("db", str(home / "holdfast.db"))
     return Settings(
         project=project,
         home=home,
         levels=Levels.given(levels),
         levels_given=frozenset(levels),
-        limits=_limits_of(limits),
+        limits={name: Limit(**kinds) for name, kinds in _by_name(limits, _LIMITS).items()},
+        prices={name: _price(name, kinds, user_file) for name, kinds in _by_name(prices, _PRICES).items()},
         **values,
     )
 
 
-def _limits_of(given: Mapping[str, int]) -> dict[str, Limit]:
-    found: dict[str, dict[str, int]] = {}
-    for setting, number in given.items():
-        name, _, kind = setting.removeprefix(_LIMITS).rpartition(".")
-        found.setdefault(name, {})[kind] = number
-    return {name: Limit(**kinds) for name, kinds in found.items()}
+def _by_name(given: Mapping[str, Any], table: str) -> dict[str, dict[str, Any]]:
+    """Of `table.NAME.kind`, where a name may hold full stops."""
+    found: dict[str, dict[str, Any]] = {}
+    for setting, value in given.items():
+        name, _, kind = setting.removeprefix(table).rpartition(".")
+        found.setdefault(name, {})[kind] = value
+    return found
+
+
+def _price(name: str, kinds: dict[str, float], file: Path) -> Price:
+    if missing := [kind for kind in ("input", "output") if kind not in kinds]:
+        raise InvalidInputError(
+            f'{file}: the price of "{name}" lacks {" and ".join(missing)}', hint="see docs/settings.md"
+        )
+    return Price(**kinds)
 
 
 def user_config(environ: Mapping[str, str]) -> Path:
@@ -317,27 +349,24 @@ def _flattened(document: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
 
 
 def _checked(name: str, value: Any, where: str) -> Any:
-    if name.startswith(_LIMITS) and name.count(".") > 1:
-        return _checked_limit(name, value, where)
-    if name not in _SETTINGS:
+    check = _SETTINGS.get(name)
+    for table, kinds, of_its in (
+        (_LIMITS, _LIMIT_KINDS, _positive_int),
+        (_PRICES, _PRICE_KINDS, _number_from_0),
+    ):
+        if name.startswith(table) and name.count(".") > 1:
+            if name.rpartition(".")[2] not in kinds:
+                raise InvalidInputError(
+                    f"{where}: unknown {table[:-2]} {name!r}", hint=f"known: {', '.join(kinds)}"
+                )
+            check = of_its
+    if check is None:
         raise InvalidInputError(
             f"{where}: unknown setting {name!r}", hint=f"known: {', '.join(sorted(_SETTINGS))}"
         )
     try:
-        return _SETTINGS[name](value)
+        return check(value)
     except (ValueError, TypeError) as error:
-        raise InvalidInputError(
-            f"{where}: {name} = {value!r}: {error}", hint="see docs/settings.md"
-        ) from None
-
-
-def _checked_limit(name: str, value: Any, where: str) -> int:
-    kind = name.rpartition(".")[2]
-    if kind not in _LIMIT_KINDS:
-        raise InvalidInputError(f"{where}: unknown limit {name!r}", hint=f"known: {', '.join(_LIMIT_KINDS)}")
-    try:
-        return _positive_int(value)
-    except ValueError as error:
         raise InvalidInputError(
             f"{where}: {name} = {value!r}: {error}", hint="see docs/settings.md"
         ) from None

@@ -142,7 +142,7 @@ class AppState:
         used = None
         if (session.size or 0) <= _LONGEST_RECORD:
             with contextlib.suppress(HoldfastError):
-                used = usage_in(session.path, session.agent, session.session_id)
+                used = usage_in(session.path, session.agent, session.session_id, self.settings.prices)
         with self._lock:
             self._usages[session] = used
             while len(self._usages) > _KEPT_USAGES:

@@ -24,6 +24,7 @@ from holdfast.model.git import decode_path
 from holdfast.model.message import Message, ReadReport
 from holdfast.model.statuses import DONE
 from holdfast.project.layout import ProjectLayout
+from holdfast.project.settings import Price
 from holdfast.store.session_files import SessionFiles
 from holdfast.transcripts import open_transcript, subagent_files
 
@@ -75,13 +76,13 @@ def read_session(
     return ReadSession(found, report, tuple(recent))
 
 
-def usage_in(path: Path, agent: str, session_id: str) -> RecordedUsage:
+def usage_in(path: Path, agent: str, session_id: str, prices: Mapping[str, Price]) -> RecordedUsage:
     """What the session and its sub-agents have used by now."""
     report, messages = open_transcript(path, agent, session_id)
     own = subagent_files(path).values() if agent == "claude" else ()
     beside = (replace(one, subagent=one.subagent or file.stem) for file in own for one in _of_subagent(file))
     with _no_collection():
-        return session_usage(chain(beside, messages), report.model)
+        return session_usage(chain(beside, messages), report.model, prices)
 
 
 def _of_subagent(file: Path) -> Iterator[Message]:

@@ -20,6 +20,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from itertools import chain
 from pathlib import Path
+from typing import Protocol
 
 import orjson
 
@@ -58,11 +59,34 @@ class SearchReport:
 
 
 @dataclass(frozen=True, slots=True)
+class Head:
+    """What the head of a session file tells."""
+
+    size: int
+    updated: datetime
+    session_id: str | None
+    cwd: str | None
+    has_message: bool
+    is_subagent: bool
+    started: str | None
+    title: str | None
+
+
+class HeadStore(Protocol):
+    """Remembers heads of files that have not changed since."""
+
+    def head(self, path: Path, status: os.stat_result) -> Head | None: ...
+
+    def keep_head(self, path: Path, status: os.stat_result, head: Head) -> None: ...
+
+
+@dataclass(frozen=True, slots=True)
 class _Search:
     project: Path | None
     home: Path
     env: Mapping[str, str]
     report: SearchReport
+    heads: HeadStore | None = None
 
     def is_project(self, folder: str | None) -> bool:
         return self.project is None or folder in self.names
@@ -83,13 +107,17 @@ class _Search:
 
 
 def find_sessions(
-    project: Path | None, home: Path, env: Mapping[str, str], report: SearchReport | None = None
+    project: Path | None,
+    home: Path,
+    env: Mapping[str, str],
+    report: SearchReport | None = None,
+    heads: HeadStore | None = None,
 ) -> Iterator[FoundSession]:
     """The sessions of all four agents whose working folder is ``project``, newest first.
 
     Without a project those of all projects, each looked at when it is asked for: there may be thousands.
     """
-    search = _Search(project, home, env, report or SearchReport())
+    search = _Search(project, home, env, report or SearchReport(), heads)
     finders = [finder(search) for finder in (_claude, _codex, _gemini, _opencode)]
     if project is None:
         yield from heapq.merge(*finders, key=_age, reverse=True)
@@ -134,12 +162,16 @@ def _has_part(path: Path, part: bytes) -> bool:
 def _has_words(session: FoundSession, missing: set[str]) -> bool:
     _, messages = open_transcript(session.path, session.agent, session.session_id)
     for message in messages:
-        calls = (str(value) for call in message.tool_calls for value in (call.name, *call.arguments.values()))
-        text = "\n".join((message.text, *calls, *(result.text for result in message.tool_results))).lower()
+        text = text_searched(message).lower()
         missing = {word for word in missing if word not in text}
         if not missing:
             return True
     return False
+
+
+def text_searched(message: Message) -> str:
+    calls = (str(value) for call in message.tool_calls for value in (call.name, *call.arguments.values()))
+    return "\n".join((message.text, *calls, *(result.text for result in message.tool_results)))
 
 
 # --- one finder an agent, each of which begins with the newest
@@ -154,9 +186,9 @@ def _claude(search: _Search) -> Iterator[FoundSession]:
             yield from _looked_at(search, path, "claude", _belongs_to_claude)
 
 
-def _belongs_to_claude(search: _Search, peek: _Peek) -> bool:
+def _belongs_to_claude(search: _Search, head: Head) -> bool:
     # Different folders may share a folder name here: the lines themselves tell.
-    return peek.report.cwd is None or search.is_project(peek.report.cwd)
+    return head.cwd is None or search.is_project(head.cwd)
 
 
 def _codex(search: _Search) -> Iterator[FoundSession]:
@@ -164,7 +196,7 @@ def _codex(search: _Search) -> Iterator[FoundSession]:
     patterns = ("sessions/*/*/*/rollout-*.jsonl", "archived_sessions/rollout-*.jsonl")
     for path in _files(search, root, *patterns):
         if _codex_first_line_fits(search, path):
-            yield from _looked_at(search, path, "codex", lambda _search, peek: not peek.is_subagent)
+            yield from _looked_at(search, path, "codex", lambda _search, head: not head.is_subagent)
 
 
 def _codex_first_line_fits(search: _Search, path: Path) -> bool:
@@ -196,8 +228,8 @@ def _gemini(search: _Search) -> Iterator[FoundSession]:
     yield from sorted(largest.values(), key=_age, reverse=True)
 
 
-def _belongs_to_gemini(_: _Search, peek: _Peek) -> bool:
-    return not peek.is_subagent and (peek.prompt is not None or peek.size > _SMALL_FILE_BYTES)
+def _belongs_to_gemini(_: _Search, head: Head) -> bool:
+    return not head.is_subagent and (head.title is not None or head.size > _SMALL_FILE_BYTES)
 
 
 def _project_root(folder: Path) -> str | None:
@@ -244,64 +276,69 @@ def _opencode_sessions(search: _Search, path: Path) -> Iterator[FoundSession]:
 # --- looking at a file
 
 
-@dataclass(frozen=True, slots=True)
-class _Peek:
-    """What the head of a session file tells."""
-
-    report: ReadReport
-    size: int
-    updated: datetime
-    first: Message | None
-    prompt: str | None
-
-    @property
-    def is_subagent(self) -> bool:
-        return self.first is not None and self.first.subagent is not None
-
-
 def _looked_at(
     search: _Search,
     path: Path,
     agent: str,
-    belongs: Callable[[_Search, _Peek], bool],
+    belongs: Callable[[_Search, Head], bool],
     project: str | None = None,
 ) -> Iterator[FoundSession]:
     try:
-        peek = _peek(path, agent)
+        head = _head(search, path, agent)
     except (OSError, HoldfastError):
         search.skip()
         return
-    if peek.first is None and peek.size <= _HEAD_BYTES:
+    if not head.has_message and head.size <= _HEAD_BYTES:
         # Not one message in all of it: an empty or a foreign file.
         search.skip()
         return
-    if belongs(search, peek):
+    if belongs(search, head):
         yield FoundSession(
             agent=agent,
-            session_id=peek.report.session_id or path.stem,
+            session_id=head.session_id or path.stem,
             path=path,
-            updated=peek.updated,
-            started=_moment(peek.first.at if peek.first else None),
-            size=peek.size,
-            title=_short(peek.prompt),
-            project=project or peek.report.cwd,
+            updated=head.updated,
+            started=_moment(head.started),
+            size=head.size,
+            title=head.title,
+            project=project or head.cwd,
         )
 
 
-def _peek(path: Path, agent: str) -> _Peek:
+def _head(search: _Search, path: Path, agent: str) -> Head:
+    if search.heads is None:
+        return _read_head(path, agent)[1]
+    known = search.heads.head(path, path.stat())
+    if known is not None:
+        return known
+    status, head = _read_head(path, agent)
+    search.heads.keep_head(path, status, head)
+    return head
+
+
+def _read_head(path: Path, agent: str) -> tuple[os.stat_result, Head]:
     read = {"claude": claude.read, "codex": codex.read, "gemini": gemini.read}[agent]
     with path.open("rb") as source:
         status = os.fstat(source.fileno())
-        head = source.read(_HEAD_BYTES)
+        data = source.read(_HEAD_BYTES)
     report = ReadReport()
     first: Message | None = None
     prompt: str | None = None
-    for message in read(io.BytesIO(head), report):
+    for message in read(io.BytesIO(data), report):
         first = first or message
         if message.role == "user" and not message.injected and message.text:
             prompt = message.text
             break
-    return _Peek(report, status.st_size, datetime.fromtimestamp(status.st_mtime, UTC), first, prompt)
+    return status, Head(
+        size=status.st_size,
+        updated=datetime.fromtimestamp(status.st_mtime, UTC),
+        session_id=report.session_id,
+        cwd=report.cwd,
+        has_message=first is not None,
+        is_subagent=first is not None and first.subagent is not None,
+        started=first.at if first else None,
+        title=_short(prompt),
+    )
 
 
 def _files(search: _Search, folder: Path, *patterns: str) -> list[Path]:

@@ -207,7 +207,7 @@ def preview_resume(
     )
     compiled, drift = compiled_for(workflow, snapshot, characters(max_chars, budget))
     return ResumePreview(
-        **context_fields(compiled, drift, model),
+        **context_fields(compiled, drift, model, desk.settings.prices),
         workflow_id=workflow_id,
         snapshot=SnapshotSummary.of(snapshot) if snapshot else None,
         next_task_id=snapshot.next_task_id if snapshot else None,

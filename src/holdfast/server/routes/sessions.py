@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from itertools import islice
 from pathlib import Path
@@ -15,10 +15,12 @@ from holdfast.base.errors import InvalidInputError, NotFoundError
 from holdfast.base.redact import redact
 from holdfast.capture.drift import FolderDrift, cannot_tell, find_workflow_drift
 from holdfast.hooks.turns import named_files
-from holdfast.journal.usage import RecordedUsage, characters_for, reading_cost
+from holdfast.journal.prices import reading_cost
+from holdfast.journal.usage import RecordedUsage, characters_for
 from holdfast.model.gathered import Gathered
 from holdfast.model.snapshot import SessionSnapshot
 from holdfast.model.workflow import Workflow
+from holdfast.project.settings import Price
 from holdfast.resume.compiler import DEFAULT_BUDGET, SMALLEST_BUDGET, Compiled, compile_context
 from holdfast.resume.snapshots import ResumeContextCompiler
 from holdfast.server.app_state import AppState, AtDesk
@@ -83,8 +85,10 @@ def compiled_for(
     return compiler.compile_with_report(snapshot, workflow.issue, drift=drift.sentences), drift
 
 
-def context_fields(compiled: Compiled, drift: FolderDrift, model: str | None) -> dict[str, Any]:
-    cost = reading_cost(len(compiled.text), model)
+def context_fields(
+    compiled: Compiled, drift: FolderDrift, model: str | None, prices: Mapping[str, Price]
+) -> dict[str, Any]:
+    cost = reading_cost(len(compiled.text), model, prices)
     return {
         "context": compiled.text,
         "fidelity": compiled.fidelity,
@@ -162,7 +166,7 @@ def get_session_context(
     source = f"--session {found.session_id}"
     drift = cannot_tell("the agent recorded nothing to compare with")
     compiled = compile_context(session.found, characters(max_chars, budget), source)
-    return ContextResponse(**context_fields(compiled, drift, model))
+    return ContextResponse(**context_fields(compiled, drift, model, desk.settings.prices))
 
 
 # ── transactions ──────────────────────────────────────────────────────────────────────────────────

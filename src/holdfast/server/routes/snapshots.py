@@ -85,7 +85,7 @@ def get_context(
     workflow = desk.store.workflow(workflow_id)
     snapshot = desk.snapshot_of(workflow_id, snapshot_id)
     compiled, drift = compiled_for(workflow, snapshot, characters(max_chars, budget))
-    return ContextResponse(**context_fields(compiled, drift, model))
+    return ContextResponse(**context_fields(compiled, drift, model, desk.settings.prices))
 
 
 @router.post(_OF_WORKFLOW + "/{snapshot_id}/context", responses=documented(404, *WITH_BODY))
@@ -119,7 +119,7 @@ def _edited(desk: AppState, snapshot: SessionSnapshot, request: EditContext) -> 
     shown = snapshot.changed(context_edits=edits)
     compiled, drift = compiled_for(workflow, shown, request.max_chars)
     return EditedContext(
-        **context_fields(compiled, drift, request.model),
+        **context_fields(compiled, drift, request.model, desk.settings.prices),
         statements=tuple(_statements(compiled, edits)),
         edits=edits,
     )
