@@ -220,7 +220,7 @@ def _is_code(value: bytes, quoted: bool) -> bool:
 def is_slug(value: bytes) -> bool:
     """Words and small numbers with `-` between: `my-secret-v2`."""
     parts = _SPLIT.split(value)
-    return len(parts) > 1 and all(_SLUG.fullmatch(part) for part in parts)
+    return len(parts) > 1 and all(_SLUG.fullmatch(part) and not is_mixed_case(part) for part in parts)
 
 
 def is_random(value: bytes, least: int) -> bool:
