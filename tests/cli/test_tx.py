@@ -149,7 +149,9 @@ def test_what_the_user_changed_since_is_refused(changed: Place) -> None:
     (changed.project / "changed").write_text("user\n")
     before = changed.tree()
     changed.run("tx", "rollback").failed(
-        3, error=r"changed \(it has since been changed in the same places\)", hint="--partial"
+        3,
+        error=r"changes: changed \(it has since been changed in the same places\)$",
+        hint="add --partial to undo the other 4 files",
     )
     assert {path: held for path, held in changed.tree().items() if ".holdfast" not in path} == {
         path: held for path, held in before.items() if ".holdfast" not in path
@@ -343,6 +345,7 @@ def test_single_hunks(edited: Place) -> None:
     edited.run("tx", "undo", "--hunks", "2,4").failed(1, error="no such hunk: 4", hint="tx diff")
     edited.run("tx", "undo", "--hunks", "x").failed(2, error="such as 1,3-5")
     edited.run("tx", "undo", "--patch").failed(2, error="needs a terminal", hint="--hunks")
+    edited.run("tx", "undo", "--patch", "--hunks", "1").failed(2, error="either --hunks or --patch")
     assert (one.read_text(), two.read_text()) == before
     assert edited.ok("tx", "undo", "--hunks", "2,3").lines == ["Undid 2 files", "  one", "  two"]
     kept = one.read_text().splitlines()
@@ -351,6 +354,9 @@ def test_single_hunks(edited: Place) -> None:
     edited.ok("tx", "redo")
     assert (one.read_text(), two.read_text()) == before
     edited.ok("tx", "undo", "--hunks", "1")
+    entries = len(edited.json("tx", "show")["entries"])
+    edited.run("tx", "undo", "--hunks", "1").failed(1, error="already been undone")
+    assert len(edited.json("tx", "show")["entries"]) == entries
     edited.ok("tx", "rollback", "--yes")
     assert one.read_text().splitlines()[::15] == ["0", "mine"]
     assert two.read_text().endswith("29\n")

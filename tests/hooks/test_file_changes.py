@@ -299,6 +299,8 @@ READS_ONLY = {
     "git rm --cached mine": "mine",
     "chmod +x mine": "mine",
     "touch mine": "mine",
+    "sed -n 1p mine": "mine",
+    "perl -ne print mine": "mine",
 }
 
 
@@ -331,6 +333,11 @@ WRITES = (
     "chmod 700 mine",
     "touch made mine",
     "truncate -s 0 mine",
+    "install -m 644 mine copy",
+    "install -D mine sub/copy",
+    "sed -i s/m/n/ mine",
+    "sed -n -i.bak p mine",
+    "perl -pi -e s/m/n/ mine",
 )
 
 
@@ -372,6 +379,27 @@ def test_files_are_rewound_to_a_turn(agent: AgentSession) -> None:
     assert (agent.project / "made").read_text() == "agent 3\n"
     assert agent.holdfast("rewind", "0").code == 0
     assert [path.name for path in agent.project.glob("m*")] == ["mine"]
+
+
+def test_a_turn_that_was_undone_is_not_restored_by_a_rewind(agent: AgentSession) -> None:
+    start(agent)
+    for number in (1, 2, 3):
+        begin_turn(agent)
+        write_file(agent, "made", f"turn {number}\n")
+        end_turn(agent)
+    assert agent.holdfast("rewind", "1").code == 0
+    done = agent.holdfast("rewind", "3")
+    assert (done.code, done.err) == (
+        1,
+        "error: turn 3 has been undone\nhint: `holdfast tx redo` redoes the last undo\n",
+    )
+    begin_turn(agent)
+    write_file(agent, "other", "turn 4\n")
+    end_turn(agent)
+    done = agent.holdfast("rewind", "3")
+    assert done.code == 0
+    assert done.err == "still undone: turns 2, 3; `holdfast tx redo` redoes the last undo\n"
+    assert (agent.project / "made").read_text() == "turn 1\n"
 
 
 def test_undo_takes_the_certain_part_of_each_turn_in_turn(agent: AgentSession) -> None:

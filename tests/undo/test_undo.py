@@ -21,7 +21,7 @@ from holdfast.base.errors import (
     StorageError,
 )
 from holdfast.base.process import ProcessIdentity
-from holdfast.testing import FixedClock
+from holdfast.testing import FixedClock, SimulatedCrash, crash_at
 from holdfast.undo import git as git_module
 from holdfast.undo import state as state_module
 from holdfast.undo import work as work_module
@@ -292,6 +292,23 @@ def test_a_new_name_of_a_file_that_a_tool_named_is_in_doubt(project: Path, clock
         assert sidecar.rollback("tx", partial=True).in_doubt == {"twin"}
     assert (project / "a").read_text() == START["a"]
     assert (project / "twin").read_text() == "agent\n"
+
+
+def test_a_rollback_that_was_killed_can_be_asked_for_again(project: Path, clock: FixedClock) -> None:
+    with SideCar(project, clock=clock) as sidecar:
+        sidecar.begin("s1", transaction_id="tx")
+        sidecar.watch("tx")
+        (project / "a").write_text("agent\n")
+        (project / "b").write_text("agent\n")
+        changed(sidecar, "tx")
+        with pytest.raises(SimulatedCrash), crash_at("sidecar.step"):
+            sidecar.rollback("tx")
+    with SideCar(project, clock=clock) as sidecar:
+        assert sidecar.transaction("tx").status == "rolled-back"
+        assert sidecar.rollback("tx").restored == ("a", "b")
+    with SideCar(project, clock=clock) as sidecar, pytest.raises(IllegalTransitionError, match="already"):
+        sidecar.rollback("tx")
+    assert (project / "b").read_text() == START["b"]
 
 
 def test_what_the_user_did_before_and_between_is_not_the_sessions(

@@ -174,6 +174,8 @@ def undo(
 
     With --hunks or --patch, undo some lines of what `holdfast tx diff ID` shows.
     """
+    if asks and numbers is not None:
+        raise InvalidInputError("use either --hunks or --patch", hint="nothing was changed")
     with _sidecar() as sidecar:
         if asks or numbers is not None:
             transaction, hunks = _hunks_of(sidecar, name, files)
@@ -289,11 +291,13 @@ def rewind_command(
             click.confirm("Undo these changes?", abort=True, err=True)
         done = sidecar.rewind(later, dry_run=dry_run, **flags)
     left = {path: reason for one in done for path, reason in one.left.items()}
+    undone = _undone_turns(family, turn)
     document = {
         "session": family[-1].session_id,
         "turn": turn,
         "restored": told({path for one in done for path in one.restored}),
         "left": left,
+        "undone_turns": undone,
         "undo_with": [] if dry_run else [f"holdfast tx undo {one.entry.id}" for one in done[::-1]],
         "continue_with": _ways_to_continue(family[-1].session_id, turn),
     }
@@ -310,6 +314,9 @@ def _print_rewind(document: dict[str, Any], done: str) -> None:
         click.echo(f"  {shown_path(path)}")
     for path, reason in document["left"].items():
         click.echo(f"left unchanged: {shown_path(path)}: {reason}", err=True)
+    if document["undone_turns"]:
+        turns = ", ".join(map(str, document["undone_turns"]))
+        click.echo(f"still undone: turns {turns}; `holdfast tx redo` redoes the last undo", err=True)
     for words in document["undo_with"]:
         click.echo(f"undo: {words}")
     for about, words in document["continue_with"].items():
@@ -342,11 +349,26 @@ def _turn_of(entry: LedgerEntry) -> int | None:
     return int(number) if word == "turn" and number.isdecimal() else None
 
 
+def _undone_turns(family: Sequence[Transaction], turn: int) -> list[int]:
+    """Those up to this one of which nothing stands."""
+    numbers = [
+        (number, entry.id in one.standing)
+        for one in family
+        for entry in one.entries
+        if entry.kind == "change" and (number := _turn_of(entry)) is not None and number <= turn
+    ]
+    return sorted({number for number, _ in numbers} - {number for number, stands in numbers if stands})
+
+
 def _later_changes(family: Sequence[Transaction], turn: int) -> list[tuple[str, list[str]]]:
     """What came after the last change of that turn, by the order of the record, newest transaction first."""
     entries = [(one.id, entry) for one in family for entry in one.changes]
     turns = [number for _, entry in entries if (number := _turn_of(entry)) is not None]
     if turn > max(turns, default=0):
+        if turn in _undone_turns(family, turn):
+            raise CannotDoError(
+                f"turn {turn} has been undone", hint="`holdfast tx redo` redoes the last undo"
+            )
         raise NotFoundError(
             f"no file was changed after turn {turn}",
             hint=f"`holdfast tx show {family[-1].id}` names the turns",

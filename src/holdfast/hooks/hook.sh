@@ -120,7 +120,8 @@ if [ $moment = before ]; then
         # Words that make files: whose they are is noted.
         [ -e "$notes/$session/recording" ] && case " $value " in
         *[!A-Za-z0-9]touch[!A-Za-z0-9]* | *[!A-Za-z0-9]cp[!A-Za-z0-9]* | *[!A-Za-z0-9]ln[!A-Za-z0-9]* | \
-            *mkdir* | *rmdir* | *truncate* | *restore* | *tee*) hand_over ;;
+            *mkdir* | *rmdir* | *truncate* | *restore* | *tee* | *[!A-Za-z0-9]install[!A-Za-z0-9]* | \
+            *[!A-Za-z0-9]sed\ -*i* | *[!A-Za-z0-9]perl\ -*i*) hand_over ;;
         esac
         exit 0
         ;;

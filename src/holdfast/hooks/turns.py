@@ -157,9 +157,37 @@ def _done(program: str, words: list[str], folder: str) -> Iterator[tuple[str, Re
         for name in names:
             yield name, "mode"
     elif program in _COPYING:
-        is_deep = program == "mv" or any(sign in short for sign in "rRa")
-        is_deep = is_deep or not {"--recursive", "--archive"}.isdisjoint(words)
-        yield from _copied(program, words, folder, is_deep=is_deep)
+        yield from _copied(program, words, folder, short)
+    else:
+        yield from _edited_in_place(program, words)
+
+
+def _edited_in_place(program: str, words: list[str]) -> Iterator[tuple[str, Reach]]:
+    """The files behind `sed -i SCRIPT` or `perl -pi -e SCRIPT`, and their copies: `-i.bak`."""
+    names: list[str] = []
+    suffix: str | None = None
+    has_script = is_next_script = False
+    for word in words:
+        if is_next_script:
+            is_next_script = False
+        elif not word.startswith("-"):
+            names.append(word)
+        elif word.startswith("--"):
+            option, _, value = word.partition("=")
+            suffix = value if option == "--in-place" else suffix
+            has_script |= option in ("--expression", "--file")
+            is_next_script = word in ("--expression", "--file")
+        else:
+            flags, is_in_place, given = word[1:].partition("i")
+            suffix = given if is_in_place else suffix
+            is_next_script = flags[-1:] in ("e", "f") and not is_in_place
+            has_script |= "e" in flags or "f" in flags
+    if program not in ("sed", "perl") or suffix is None:
+        return
+    for name in names if has_script else names[1:]:
+        yield name, "file"
+        if suffix:
+            yield name + suffix, "file"
 
 
 def _made(names: list[str], *, with_parents: bool) -> Iterator[tuple[str, Reach]]:
@@ -169,8 +197,10 @@ def _made(names: list[str], *, with_parents: bool) -> Iterator[tuple[str, Reach]
             yield name, "file"
 
 
-def _copied(program: str, words: list[str], folder: str, *, is_deep: bool) -> Iterator[tuple[str, Reach]]:
+def _copied(program: str, words: list[str], folder: str, short: str) -> Iterator[tuple[str, Reach]]:
     """Where it goes to, and of a move also where it came from."""
+    is_deep = program == "mv" or any(sign in short for sign in "rRa")
+    is_deep = is_deep or not {"--recursive", "--archive"}.isdisjoint(words)
     sources, into = _ends(program, words)
     if program == "mv":
         for name in sources:

@@ -78,6 +78,7 @@ class SideCar:
         self._glance = TreeCache(self._tree)
         self._patience = patience
         self._named_files = named_files
+        self._recovered: UndoOutcome | None = None
 
     @property
     def project(self) -> Path:
@@ -420,6 +421,9 @@ class SideCar:
         with self._at_work() as work:
             transaction = work.ledger.read(transaction_id)
             if transaction.status == "rolled-back" and not transaction.changes:
+                done = self._recovered
+                if done and done.entry.kind == "rollback" and done.entry.transaction_id == transaction_id:
+                    return done  # it was killed in the middle, and is asked for again
                 raise IllegalTransitionError(f"transaction {transaction_id} has already been rolled back")
             changes = transaction.changes[::-1]
             return work.restore(
@@ -576,6 +580,7 @@ class SideCar:
                     self._named_files,
                 )
                 work.recover(fresh=fresh, ending=ending)
+                self._recovered = work.recovered or self._recovered
                 yield work
             except sqlite3.DatabaseError as error:
                 raise self._damaged(error) from error

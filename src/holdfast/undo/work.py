@@ -24,7 +24,7 @@ from holdfast.base.faults import fault_point
 from holdfast.base.ids import new_id
 from holdfast.base.process import ProcessIdentity, boot_mark
 from holdfast.base.redact import redact
-from holdfast.base.text import shown_path
+from holdfast.base.text import counted, shown_path
 from holdfast.model.base import invalid
 from holdfast.model.git import encode_path
 from holdfast.undo.git import SHARED_FROM, IndexedFile, TreeSurvey, UsersGit
@@ -44,6 +44,7 @@ from holdfast.undo.state import (
     Status,
     Watch,
     same_content,
+    told,
 )
 from holdfast.undo.tree_cache import TreeCache
 from holdfast.undo.users_index import entries, is_executable, oid_of, readable_count, stamp_of
@@ -156,6 +157,8 @@ class UndoWork:
         self.glance = glance
         self._size = int(state.note("size") or 0)
         self._first_look: TreeSurvey | None = None
+        self.recovered: UndoOutcome | None = None
+        """What another process began to take back, and this one has brought to its end."""
         self._unseen: dict[bytes, str] = {}
         """Names in the tree that could not be looked at, each with what it is."""
 
@@ -171,7 +174,7 @@ class UndoWork:
         self.complete_first_look()
         restoring = Restoring.unfinished(self.state)
         if restoring is not None:
-            self._carry_out(restoring)
+            self.recovered = self._carry_out(restoring)
         for watch in self.state.watches():
             if watch.abandoned and watch.transaction_id != ending:
                 scope = None if watch.whole_tree else watch.paths
@@ -620,9 +623,15 @@ class UndoWork:
         )
         left = {path: reason for path, reason in restoring.left.items() if path not in unasked}
         if not partial and (restoring.is_blocked or (left and not restoring.steps)):
+            blocking = {path: reason for path, reason in left.items() if path not in unsure} or left
             raise ConflictError(
-                f"cannot be undone without losing changes: {_told(left)}",
-                hint=f"nothing was changed; `holdfast tx {kind} --partial` skips these",
+                f"cannot be undone without losing changes: {_told(blocking)}",
+                hint=f"nothing was changed; {_way_around(len(told(step.path for step in restoring.steps)))}",
+            )
+        if entries and not (restoring.steps or left or any(one.id for one in entries)):
+            raise IllegalTransitionError(
+                "the files no longer hold these lines: they have already been undone",
+                hint="nothing was changed",
             )
         if dry_run:
             planned = tuple(step.path for step in restoring.steps)
@@ -760,6 +769,12 @@ def _with_folders(files: Collection[str] | None, touched: Collection[str]) -> Co
         return touched
     around = (one for one in touched if one.endswith("/") and any(file.startswith(one) for file in files))
     return {*files, *around}
+
+
+def _way_around(others: int) -> str:
+    if not others:
+        return "`holdfast tx diff` shows what to take out by hand"
+    return f"add --partial to undo the other {counted(others, 'file')} and skip what cannot be undone"
 
 
 def _listed(names: Sequence[bytes], most: int = 5) -> str:
