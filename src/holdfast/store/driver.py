@@ -9,6 +9,7 @@ from typing import Any, Protocol
 import sqlalchemy as sa
 from sqlalchemy import exc
 
+from holdfast.base.faults import fault_point
 from holdfast.store.tables import flow_records, flow_sessions
 
 # ── statements ────────────────────────────────────────────────────────────────────────────────────
@@ -48,7 +49,9 @@ class Direct:
         with self._errors(), self._connection() as connection:
             connection.execute("BEGIN IMMEDIATE")
             yield _DirectConnection(connection, self._prepare)
+            fault_point("store.written")
             connection.execute("COMMIT")
+            fault_point("store.committed")
 
     def one(self, statement: Any, row: Row) -> tuple[Any, ...] | None:
         """The first row of the answer, as the driver gives it."""
@@ -157,7 +160,9 @@ class QuickAppends:
                 cursor.execute("BEGIN IMMEDIATE")
             if added := rows(self._claims(cursor, list(sessions))):
                 cursor.executemany(self._insert, added)
+            fault_point("flow.written")
             self._connection.commit()
+            fault_point("flow.committed")
         except BaseException:
             self.close()
             raise

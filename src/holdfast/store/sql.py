@@ -11,6 +11,7 @@ import sqlalchemy as sa
 from sqlalchemy import exc
 from sqlalchemy.dialects import postgresql, sqlite
 
+from holdfast.base.faults import fault_point
 from holdfast.model.entry import Entry, Event, entry_from_json
 from holdfast.model.snapshot import SessionSnapshot
 from holdfast.model.statuses import Lease
@@ -161,6 +162,8 @@ class SqlStore:
             return
         with self._writing.begin() as connection:
             yield Ordinary(connection)
+            fault_point("store.written")
+        fault_point("store.committed")
 
     def _refused(self, change: Change, complaint: str) -> Exception:
         # PostgreSQL names the index, SQLite its column.

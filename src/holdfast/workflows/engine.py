@@ -30,6 +30,7 @@ from dbos import (
 
 from holdfast.base.clock import Clock, system_clock, to_datetime
 from holdfast.base.errors import HoldfastError, InvalidInputError
+from holdfast.base.faults import fault_point
 from holdfast.model.workflow import Workflow
 from holdfast.project.settings import Limit
 from holdfast.store.engine import database_errors, engine_database, one_at_a_time, open_bare_engine, writing
@@ -69,6 +70,7 @@ def _session(workflow_id: str, run_id: str) -> str:
     with _open_run(workflow_id, run_id) as run:
         while verdict == GO_ON:
             verdict = DBOS.run_step({"name": "advance"}, run.advance)
+            fault_point("engine.advanced")
     return verdict
 
 
@@ -189,8 +191,10 @@ class Engine:
             if status is None:
                 with SetWorkflowID(run_id), SetEnqueueOptions(priority=workflow.options.priority):
                     DBOS.enqueue_workflow(queue, _session, workflow.id, run_id)
+                fault_point("engine.enqueued")
             elif status.status == "PENDING" and is_dead(status.executor_id or ""):
                 DBOS.cancel_workflow(run_id)
+                fault_point("engine.taken")
                 DBOS.resume_workflow(run_id, queue_name=queue)
             elif status.status == "CANCELLED":
                 DBOS.resume_workflow(run_id, queue_name=queue)
