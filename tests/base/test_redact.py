@@ -186,6 +186,30 @@ def test_source_code_stays_as_it_is() -> None:
     assert [line for line in lines if redact(line)[1]] == []
 
 
+def steps(text: str) -> int:
+    """How many calls redaction takes for it, those of `re` and of bytes included."""
+    count = 0
+
+    def counted(_frame: object, event: str, _argument: object) -> None:
+        nonlocal count
+        count += event in ("call", "c_call")
+
+    sys.setprofile(counted)
+    try:
+        redact(text)
+    finally:
+        sys.setprofile(None)
+    return count
+
+
+def test_twice_the_length_takes_twice_the_steps() -> None:
+    pieces = list(dict.fromkeys(adversary.PIECES))
+    for piece in random.sample(pieces, min(len(pieces), repeated(500))):
+        once = piece * (2_000 // len(piece))
+        redact(once + once)  # what is made when it is first needed counts for none
+        assert steps(once + once) < 2.3 * steps(once) + 40, piece
+
+
 def test_the_time_grows_with_the_length_alone() -> None:
     """Held by the processor time it may use: some eight times what is needed, and less than what a single
     one of these texts takes where the time grows with the square of the length."""

@@ -206,12 +206,18 @@ _JWT = (
     rf"eyJ{_PART}{{8,1000}}\.(?:eyJ{_PART}{{8,8000}}\.(?:{_PART}{{8,}}|{_PART}{{4,}}(?=\x1a)|(?![A-Za-z0-9]))"
     rf"|{_PART}{{0,1000}}\.{_PART}{{8,100}}\.{_PART}{{8,}}\.{_PART}{{8,}})"
 )
-_CUT_PREFIXES = tuple(
-    (prefix.encode(), kind)
-    for kind, prefixes, _ in WORD_RULES
+_CUT_PREFIXES = {
+    prefix.encode(): kind
+    for kind, prefixes, _ in reversed(WORD_RULES)
     for prefix in prefixes.split(" ")
     if len(prefix) > 3 or prefix == "sk-"
-)
+}
+
+
+@cache
+def _cut_prefix() -> re.Pattern[bytes]:
+    longest_first = sorted(_CUT_PREFIXES, key=len, reverse=True)
+    return re.compile(rb"(?<![A-Za-z0-9_])(%s)(?=.{4})" % b"|".join(map(re.escape, longest_first)))
 
 
 def _cut_words(data: bytes) -> Iterator[Found]:
@@ -229,12 +235,9 @@ def _cut_word(data: bytes, start: int, word: bytes) -> Iterator[Found]:
         return
     if start and data[start - 1] == 92 and word[:1] in (b"n", b"r", b"t"):
         start, word = start + 1, word[1:]
-    for prefix, kind in _CUT_PREFIXES:
-        at = word.find(prefix)
-        starts_word = at == 0 or (at > 0 and word[at - 1] not in _WORD_BYTES)
-        if starts_word and len(word) - at - len(prefix) >= 4:
-            yield start + at, start + len(word), kind
-            return
+    match = _cut_prefix().search(word)
+    if match:
+        yield start + match.start(), start + len(word), _CUT_PREFIXES[match[1]]
 
 
 # What has a sign that may stand anywhere.
