@@ -543,6 +543,48 @@ def test_what_an_older_summary_says_of_errors_is_left_out():
     assert "bent" not in text
 
 
+def test_what_came_back_is_told_by_its_first_and_last_lines():
+    hundred = "\n".join(f"{number} boards of oak, sawn and planed" for number in range(100))
+    session = Session().user("how many boards are there?").shell("cat boards", hundred)
+    text = told(session.shell("git log -1", "1a2b3c4 Plane the boards"))
+    assert "What came back, of `cat boards`:\n```text\n0 boards of oak" in text
+    assert "\n…\n" in text
+    assert "\n99 boards of oak, sawn and planed\n```" in text
+    diff = "@@ -1,9 +1,9 @@\n" + "+a board of oak, sawn and planed\n" * 30
+    assert "last result" not in told(Session().user("what is in it?").shell("git show", diff))
+
+
+def test_a_run_before_a_merge_says_so():
+    green = Session().user("go").shell("make test", "3 passed in 1s")
+    assert "before the newest checkout" not in told(green.shell("git checkout door.py"))
+    assert "passed (green), no code was written since; before the newest checkout or merge." in told(
+        green.shell("git merge side", "Merge made by the 'ort' strategy.")
+    )
+
+
+def test_the_same_failing_test_is_told_once():
+    red = "--- FAIL: TestDoor (0.1s)\nFAIL"
+    session = Session().user("go").shell("make test", red).shell("go test -run TestDoor ./...", red)
+    assert line(told(session), "`go test -run TestDoor ./...` failed (red): `TestDoor`")
+    assert not line(told(session), "`make test` failed")
+
+
+def test_beside_a_summary_the_state_comes_before_older_words_and_refers_to_no_map():
+    session = Session()
+    for number in range(30):
+        session.user(f"and paint board {number} of the long wall, with the green of the door, twice")
+        session.edit(f"board{number % 8}.py")
+    session.shell("make test", "--- FAIL: TestDoor (0.1s)\nFAIL")
+    text = told(
+        session,
+        3500,
+        "1. Primary Request:\n   - Paint the wall\n2. Key Technical Concepts:\n   - Paint\n" * 9,
+    )
+    assert "`make test` failed (red): `TestDoor`" in text
+    assert "marked *" not in text
+    assert "no commit by the agent: `board5.py`;" in text
+
+
 # ── long texts ────────────────────────────────────────────────────────────────────────────────────
 
 
@@ -598,3 +640,13 @@ def test_beside_a_summary_stands_what_it_does_not_name():
     assert "not named in the summary: `hinge.py`" in text
     assert "then meant `lazyHinge`" in text
     assert "- the door is `door.py`" not in text
+
+
+def test_a_line_between_two_gaps_is_left_out_unless_it_is_a_heading():
+    lines = ["Build a shed.", "It is for the garden."]
+    for number in range(12):
+        lines += [f"## Part {number}", "Oak is sawn. " * 9, "You must plane it.", "Then it dries. " * 9]
+    short = condensed("\n".join([*lines, "Your task: begin."]), 900)
+    assert "## Part 1" in short
+    assert "Your task: begin." in short
+    assert "You must plane it. […]" not in short

@@ -135,6 +135,11 @@ def test_never_over_the_budget_and_always_the_same(
     result.text.encode()
 
 
+def test_a_work_tree_that_is_no_path_is_none() -> None:
+    damaged = rich(git_state=GIT.model_copy(update={"worktree": '"'}))
+    assert compiled(damaged).startswith("# Handover")
+
+
 @given(streams(), snapshots(), st.integers(200, 20_000))
 def test_with_findings_of_a_session_too(messages: list[Any], found: SessionSnapshot, size: int) -> None:
     session = Session()

@@ -130,7 +130,7 @@ def test_it_stays_a_quotation():
 def test_beside_a_summary_rules_order_only_what_the_record_shows():
     behind = session().todos(TodoItem(text="Oil the hinge", status="in_progress")).edit("src/door.py")
     text = compile_context(behind.found(), 6000, summary=SUMMARY).text
-    assert "Next: what the summary below names as the current work and the next step." in text
+    assert "Next: what the summary below ends with, its next step." in text
     assert "Oil the hinge" not in text
 
 

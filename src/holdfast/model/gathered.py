@@ -250,6 +250,7 @@ class GitFacts:
     upstream: str = ""
     ahead: int = 0  # commits that the upstream lacks
     status: StatusShown | None = None  # the newest in the record, unless it was overtaken
+    moved_index: int = -1  # the newest checkout, merge or pull: what was checked before it was another tree
     uncommitted_before: tuple[str, ...] = ()  # of those files, what nobody wrote to since the session began
 
 

@@ -19,7 +19,7 @@ Part = Literal["corrections", "now", "summary", "wants", "decisions", "state", "
 TITLES: dict[Part, str] = {
     "corrections": "Where the record and the summary below disagree",
     "now": "Now",
-    "summary": "The outgoing agent's own summary (its word, where nothing else is said)",
+    "summary": "The outgoing agent's own summary (its view: causes and fixes in it are not checked)",
     "wants": "What the user wants",
     "decisions": "Decisions and why",
     "state": "State",

@@ -53,13 +53,16 @@ def briefing_of(found: Gathered, room: int, summary: str = "") -> Briefing:
 def _around(words: str, found: Gathered, ledger: WorkLedger, room: int) -> Iterable[Statement]:
     """Prose from the agent, facts from the ledger; what rules made of the talk is not needed beside it."""
     left_out = ("sub-agent reports", *(["open tasks"] if ledger.plan_is_older else []))
+    ledger = replace(ledger, has_map=False)
+    state = (one for one in sections.state(found, ledger, room) if one.kind not in left_out)
     edits = (one for one in sections.half_done(found, ledger, room) if one.kind == "edits")
     return without_repeats(
         (
             *told(words, ledger, room),
             *now(found, ledger, room, words),
             *sections.wants(found, ledger, room, outcomes=False),
-            *(one for one in sections.state(found, ledger, room) if one.kind not in left_out),
+            # What the summary lacks most: it comes before the user's older words.
+            *(replace(one, rank=0) if one.kind in ("git", "commits", "tests") else one for one in state),
             *islice(edits, 1),
             *not_named(found, ledger, words),
         )

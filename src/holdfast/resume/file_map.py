@@ -156,9 +156,9 @@ def _lowered(words: str) -> str:
 def _commands(found: Gathered, ledger: WorkLedger) -> Iterator[Statement]:
     """One for each purpose: of those that differ only in what is done with their output, the newest."""
     best: dict[str, CommandUse] = {}
-    told = {same_command(run.command) for run in ledger.checks}
+    told = " ; ".join(same_command(run.command) for run in ledger.checks)
     for use in sorted(found.commands, key=lambda use: use.last_index):
-        if use.last_failed or same_command(use.command) in told or not _ROUTINE.search(use.command):
+        if use.last_failed or _bare(use.command) in told or not _ROUTINE.search(use.command):
             continue
         if len(use.command) <= _LONGEST_COMMAND and not _ONE_SPOT.search(_PIPED.split(use.command)[0]):
             bare = same_command(use.command)
@@ -171,6 +171,10 @@ def _commands(found: Gathered, ledger: WorkLedger) -> Iterator[Statement]:
         yield Statement(
             "map", "commands", f"Other commands that worked when last run: {text}", 4, counts=len(shown)
         )
+
+
+def _bare(command: str) -> str:
+    return same_command(command).removesuffix(" 2>&1").strip()
 
 
 def _use_worth(use: CommandUse, newest: int) -> float:

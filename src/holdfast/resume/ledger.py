@@ -48,6 +48,8 @@ class WorkLedger:
     """Open tasks that edits since then were plainly made for, and those files."""
     removed: frozenset[str] = frozenset()
     had_subagents: bool = False
+    has_map: bool = True
+    """Whether the files that were changed are listed beside it."""
     users_commit: str = ""
     """What the user said of a commit of their own after the last edit."""
 
@@ -59,7 +61,7 @@ class WorkLedger:
     @property
     def marks_uncommitted(self) -> bool:
         """Whether there are too many for a line, so that they are marked where files are listed."""
-        return self.git.uncommitted is None and len(self.uncommitted) > _FEW_FILES
+        return self.has_map and self.git.uncommitted is None and len(self.uncommitted) > _FEW_FILES
 
     @property
     def unpushed(self) -> tuple[Commit, ...]:
@@ -367,8 +369,11 @@ def _in_folder(path: str, ledger: WorkLedger) -> str:
 def check_lines(ledger: WorkLedger) -> Iterator[str]:
     """A part that passed before the last edits says nothing of how things stand, where there is more."""
     wide = [run for run in ledger.checks if not (run.narrow and run.passed and run.edited_since)]
+    told: set[tuple[str, ...]] = set()
     for run in reversed(wide or ledger.checks):
-        yield _check(run, ledger)
+        if not run.failing or run.failing not in told:
+            yield _check(run, ledger)
+        told.add(run.failing)
 
 
 def _check(run: TestRun, ledger: WorkLedger) -> str:
@@ -387,6 +392,8 @@ def _check(run: TestRun, ledger: WorkLedger) -> str:
         text += f"; written since: {listed((ledger.paths(path) for path in run.edited_since), 2)}"
     elif run.passed and not run.unsure:
         text += ", no code was written since"
+    if 0 <= run.index < ledger.git.moved_index:
+        text += "; before the newest checkout or merge"
     return f"{text}."
 
 

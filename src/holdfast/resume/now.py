@@ -37,10 +37,9 @@ def now(found: Gathered, ledger: WorkLedger, room: int, summarised: str = "") ->
         yield Statement(
             "now", "requests", f"Goal: {goal}", 0, index=found.turns[-1].index if found.turns else 0
         )
-    if (found.messages or found.stopped_because) and not (summarised and found.stop.kind in _KNOWN_BETTER):
+    if (found.messages or found.stopped_because) and not (summarised and _is_known_better(found, summarised)):
         compacted = " The window had just been compacted." if found.stop.compacted else ""
-        known = " The summary may tell it." if summarised and found.stop.kind == "in_flight" else ""
-        yield Statement("now", "state", f"Stopped: {_stopped(found, ledger)}{known}{compacted}", 0)
+        yield Statement("now", "state", f"Stopped: {_stopped(found, ledger)}{compacted}", 0)
     steps = list(_next(found, ledger))
     words = None if summarised else _words(found)
     if words and not any(one_line(words.text) in step for step in steps):
@@ -54,9 +53,9 @@ def now(found: Gathered, ledger: WorkLedger, room: int, summarised: str = "") ->
         steps = [] if found.stop.kind == "in_flight" else list(_certain(found, ledger))
         told = next_step(summarised)
         steps.append(
-            f"by the summary below: {quoted(condensed(told, TOLD_ABOVE))}"
-            if told
-            else "what the summary below names as the current work and the next step."
+            f"by the summary below: {quoted(told)}"
+            if 0 < len(told) <= TOLD_ABOVE
+            else "what the summary below ends with, its next step."
         )
     if steps or (goal and found.messages):
         steps = [one for one in steps if one not in _GENERAL or len(steps) == 1]
@@ -71,6 +70,16 @@ def _in_order(steps: list[str]) -> str:
 
 # A summary is written after the record's last line: how that line reads is out of date beside it.
 _KNOWN_BETTER = ("spoke", "working", "unknown")
+
+
+def _is_known_better(found: Gathered, summary: str) -> bool:
+    """Also of a call without result, where the summary knows of it."""
+    called = (call.target.rsplit("/", 1)[-1] for call in found.stop.calls)
+    return found.stop.kind in _KNOWN_BETTER or (
+        found.stop.kind == "in_flight" and any(same_command(one) in summary for one in called if one)
+    )
+
+
 _LEAD = {"said": "The agent's last words", "thought": "The agent's last thought"}
 
 

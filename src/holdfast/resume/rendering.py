@@ -140,7 +140,18 @@ def condensed(text: str, most: int) -> str:
         if unit[0] not in kept and cost <= left:
             kept.update(unit)
             left -= cost
-    return _with_gaps(lines, kept) or clipped(text, most)
+    return _with_gaps(lines, _not_alone(kept, lines)) or clipped(text, most)
+
+
+def _not_alone(kept: set[int], lines: list[str]) -> set[int]:
+    """Without lines that stand between two gaps: only a heading says something there."""
+    told = [place for place, line in enumerate(lines) if line.strip()]
+    alone = {
+        place
+        for before, place, after in zip(told, told[1:], told[2:], strict=False)
+        if before not in kept and after not in kept and not _HEADING.match(lines[place])
+    }
+    return kept - alone
 
 
 def _as_far_as(units: list[list[int]], lines: list[str], room: int) -> Iterator[list[int]]:

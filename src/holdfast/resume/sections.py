@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from itertools import zip_longest
 
-from holdfast.base.text import counted, end_of, one_line, start_of
+from holdfast.base.text import clipped, counted, end_of, one_line, start_of
 from holdfast.model.gathered import (
     Choice,
     Failure,
@@ -20,7 +20,7 @@ from holdfast.model.gathered import (
     Turn,
 )
 from holdfast.resume import ledger as facts
-from holdfast.resume.briefing import Statement
+from holdfast.resume.briefing import LUXURY, Statement
 from holdfast.resume.ledger import WorkLedger
 from holdfast.resume.now import goal_room, goes_on, title_of
 from holdfast.resume.rendering import code, conclusion, condensed, fenced, gist, listed, prose, quoted
@@ -163,7 +163,7 @@ def _turn(turn: Turn, following: Turn | None, age: int, room: int, ledger: WorkL
     rule = turn.constraint or turn.correction
     most = max(
         _WHOLE_MESSAGE,
-        min(3600, room * 2 // 5) if is_latest else room // 4 if age < 3 else min(600, room // 12),
+        min(_LONGEST_REQUEST, room * 2 // 5) if is_latest else room // 4 if age < 3 else min(600, room // 12),
     )
     words = _quotation(turn.said, most, is_latest) if age < 3 else quoted(_beginning(turn.said, most))
     asked = _asked(turn)
@@ -190,6 +190,7 @@ def _short_outcome(age: int, room: int) -> int:
     return 180 if age < 9 else 110
 
 
+_LONGEST_REQUEST = 4_800
 _SMALL = 5_000
 _OLD = 6
 
@@ -494,7 +495,7 @@ def half_done(found: Gathered, ledger: WorkLedger, room: int) -> Iterator[Statem
     yield from _places(steps, ledger, " ".join(one.text for one in listings))
     yield from _last_steps(steps, ledger)
     yield from _unused(found, ledger, since)
-    yield from _last_result(steps, room)
+    yield from _last_results(steps, room)
     yield from _newest_edit(found, ledger, since, room)
 
 
@@ -562,9 +563,9 @@ def _is_borne_out(one: Insight, found: Gathered) -> bool:
     """Whether a later edit, run or statement is about a name that it gives."""
     names = set(_CODE_NAME.findall(one.text))
     later = (step for step in found.happened if step.index > one.index and step.kind not in _NO_EVIDENCE)
-    return any(
-        name in f"{step.text} {step.told}" for step in later if step.outcome in (None, "ok") for name in names
-    )
+    shown = [f"{step.text} {step.told}" for step in later if step.outcome in (None, "ok")]
+    shown += [edit.new for edit in found.edits if edit.index > one.index]
+    return any(name in text for text in shown for name in names)
 
 
 _CODE_NAME = re.compile(r"\b[a-z]\w*[A-Z_]\w+|\b[A-Z][a-z]+[A-Z]\w+|[\w-]{2,80}\.[a-z]{1,4}\b")
@@ -700,7 +701,9 @@ def _deeds(calls: list[Happening], ledger: WorkLedger) -> Iterator[str]:
     """A line each; what was only looked at in between is gathered in one."""
     looked: list[Happening] = []
     last = ""
-    for one in calls:
+    for one, following in zip_longest(calls, calls[1:]):
+        if one.told and following and following.told == one.told and following.kind == one.kind == "shell":
+            continue  # the same was run again, or seen again in another way
         if one.kind in ("read", "search") and one.outcome != "error":
             looked.append(one)
             continue
@@ -775,25 +778,50 @@ def _unused(found: Gathered, ledger: WorkLedger, since: int) -> Iterator[Stateme
         yield Statement("half-done", "edits", text, 3, index=one.index)
 
 
-def _last_result(steps: list[Happening], room: int) -> Iterator[Statement]:
+def _last_results(steps: list[Happening], room: int) -> Iterator[Statement]:
     """What came back last, where a line could not tell it: nobody need ask for it again."""
-    last = next((one for one in reversed(steps) if one.outcome), None)
-    if (
-        last
-        and not (last.told or last.places)
-        and len(last.result) > _TOLD_IN_A_LINE
-        and last.kind in ("shell", "search")
-    ):
-        text = condensed(last.result, max(300, min(900, room // 12)))
+    newest = [one for one in steps if one.outcome][-_RESULTS_SHOWN:]
+    for place, last in enumerate(newest, 1):
+        told = last.told or last.places or last.kind not in ("shell", "search") or _is_diff(last.result)
+        if told or len(last.result) <= _TOLD_IN_A_LINE or any(one.kind in _WRITES for one in newest[place:]):
+            continue
+        text = _ends_of(last.result, max(300, min(700, room // 14)))
+        lead = "The last result" if place == len(newest) else "What came back"
+        rank = 5 if place == len(newest) else LUXURY
+        about = f"{prose(last.about, 80)}, " if last.about and len(last.text) > _LONG_COMMAND else ""
         yield Statement(
             "half-done",
             "results",
-            f"The last result, of {code(last.text, 120)}:\n{fenced(text)}",
-            5,
+            f"{lead}, of {about}{code(last.text, 120)}:\n{fenced(text)}",
+            rank,
             index=last.index,
         )
 
 
+def _is_diff(result: str) -> bool:
+    """The middle of one tells nothing."""
+    lines = result.split("\n")
+    return sum(line.startswith(("+", "-", "@@")) for line in lines) * 2 > len(lines)
+
+
+def _ends_of(result: str, most: int) -> str:
+    """Its first lines and its last ones, whole."""
+    lines = [clipped(line, _LONGEST_LINE) for line in result.split("\n") if line.strip()]
+    first: list[str] = []
+    left = most * 2 // 3
+    while lines and len(lines[0]) < left:
+        left -= len(lines[0]) + 1
+        first.append(lines.pop(0))
+    last: list[str] = []
+    left += most // 3
+    while lines and len(lines[-1]) < left:
+        left -= len(lines[-1]) + 1
+        last.insert(0, lines.pop())
+    return "\n".join((*first, *(["…"] if lines else []), *last))
+
+
+_RESULTS_SHOWN, _LONGEST_LINE = 3, 160
+_WRITES = ("edit", "write", "delete")
 _TOLD_IN_A_LINE = 160
 
 

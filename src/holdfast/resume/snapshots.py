@@ -255,11 +255,19 @@ def _git(known: GitFacts, state: GitState | None) -> GitFacts:
         head_at_start=state.commit_at_workflow_start or "",
         uncompared=state.files_uncompared,
         under_way=state.operation or "",
-        root=os.fsdecode(decode_path(state.worktree)) if state.worktree else "",
+        root=_root(state.worktree),
         uncommitted=_uncommitted(state),
         upstream=state.upstream or "",
         ahead=state.ahead or 0,
     )
+
+
+def _root(worktree: str | None) -> str:
+    """Nothing where it is no path: a snapshot may be damaged, and only the work tree's own paths need it."""
+    try:
+        return os.fsdecode(decode_path(worktree)) if worktree else ""
+    except InvalidInputError:
+        return ""
 
 
 def _uncommitted(state: GitState) -> tuple[str, ...]:

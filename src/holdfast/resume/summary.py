@@ -26,8 +26,8 @@ _SAID_SECTION = re.compile(r"^[ \t]*(?:#+ *)?(?:\d+\. *)?(?:\*\*)?All [Uu]ser [M
 _NEXT_TITLE = re.compile(r"^(?:#+ *)?(?:\*\*)?\d+\. *(?:\*\*)?[A-Z]", re.MULTILINE)
 _CODE_BLOCK = re.compile(r"^[ \t]*```.*?^[ \t]*```[ \t]*\n", re.DOTALL | re.MULTILINE)
 _LONGEST = 60_000
-_ROOM_FOR_FACTS = 2_400
-_LEAST_FOR_FACTS = 1_000
+_ROOM_FOR_FACTS = 3_400
+_LEAST_FOR_FACTS = 2_600
 _ROOM_FOR_NOTES = 900
 _SHORTEST_NOTE = 50
 
@@ -64,6 +64,7 @@ def next_step(summary: str) -> str:
     return text[found.end() : following.start() if following else len(text)].strip()
 
 
+_CONCEPTS = re.compile(r"^(?:#+ *)?(?:\*\*)?\d+\. *(?:\*\*)?Key (?:Technical )?Concepts\b", re.MULTILINE)
 _FILES = re.compile(r"^(?:#+ *)?(?:\*\*)?\d+\. *(?:\*\*)?[^\n]*\b(?:Files|Code)\b[^\n]*$", re.MULTILINE)
 _SHORT_CODE = 10
 _SEE_FILE = "(code left out: see the file)"
@@ -107,10 +108,13 @@ _MARKED = re.compile(r"`([^`]{3,60})`")
 
 
 def shown(summary: str, most: int) -> str:
-    """As much of it as there is room for; the longest code goes first, then the middle.
+    """As much of it as there is room for; its list of concepts goes first, the longest code, then the middle.
 
     The last two parts tell where the work stands: their code stays.
     """
+    if len(summary) > most and (part := _CONCEPTS.search(summary)):
+        following = _NEXT_TITLE.search(summary, part.end())
+        summary = f"{summary[: part.start()]}{summary[following.start() :] if following else ''}"
     if len(summary) <= most:
         return summary
     titles = [found.start() for found in _NEXT_TITLE.finditer(summary)]

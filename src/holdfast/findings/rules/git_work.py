@@ -61,6 +61,13 @@ _SHOWS_OWN_REQUEST = re.compile(
 """Without a number it is the one of the branch that is checked out."""
 
 
+_MOVES = re.compile(
+    _GIT
+    + r"(?:checkout|switch)\s+(?!--\s|[\w./-]*\.\w{1,4}(?:\s|$))|"
+    + _GIT
+    + r"(?:merge|rebase|pull|cherry-pick)\b"
+)
+"""Not `git checkout FILE`."""
 _STATUS = re.compile(_GIT + r"status\b")
 _OVERTAKES = re.compile(
     _GIT + r"(?:commit|stash|reset|restore|checkout|switch|rm|mv|clean|pull|merge|rebase)\b"
@@ -122,6 +129,7 @@ class GitWork:
         self._stashed = 0
         self._last_commit = -1
         self._status: StatusShown | None = None
+        self._moved = -1
 
     def ran(
         self, index: int, command: str, output: str, *, failed: bool = False, cwd: str | None = None
@@ -153,6 +161,8 @@ class GitWork:
     def _look(self, index: int, command: str, output: str) -> None:
         if _OVERTAKES.search(command):
             self._status = None
+        if _MOVES.search(command):
+            self._moved = index
         if _STATUS.search(command) and len(output) <= _SCANNED:
             self._status = status_shown(index, output)
 
@@ -286,4 +296,5 @@ class GitWork:
             stashed=self._stashed > 0,
             push_refused=self._refused,
             status=self._status,
+            moved_index=self._moved,
         )
