@@ -21,7 +21,7 @@ def contexts() -> Iterator[click.Context]:
     top = click.Context(cli, info_name="holdfast")
     for name in COMMANDS:
         command = cli.get_command(top, name)
-        assert command is not None  # noqa: S101 - it is in the list
+        assert command is not None
         yield from below(click.Context(command, info_name=name, parent=top))
 
 
@@ -30,7 +30,7 @@ def below(context: click.Context) -> Iterator[click.Context]:
     if isinstance(context.command, click.Group):
         for name in context.command.list_commands(context):
             command = context.command.get_command(context, name)
-            assert command is not None  # noqa: S101 - it is in the list
+            assert command is not None
             yield from below(click.Context(command, info_name=name, parent=context))
 
 

@@ -27,7 +27,7 @@ from soak import QUICK, repeated
 if TYPE_CHECKING:
     from postgres import PostgresServer
 
-pytest_plugins = ["postgres", "real_model"]
+pytest_plugins = ["early_failures", "postgres", "real_model"]
 
 gc.disable()  # until all is collected, which then stays to the end
 use_memory()

@@ -249,7 +249,7 @@ def load_settings(
     return Settings(
         project=project,
         home=home,
-        levels=Levels.given(levels),
+        levels=Levels.given(levels) if levels else Levels(),
         levels_given=frozenset(levels),
         limits={name: Limit(**kinds) for name, kinds in _by_name(limits, _LIMITS).items()},
         prices={name: _price(name, kinds, user_file) for name, kinds in _by_name(prices, _PRICES).items()},
