@@ -16,7 +16,7 @@ from holdfast.store import engine
 from holdfast.store.engine import open_bare_engine, writing
 from holdfast.store.protocol import Change
 from holdfast.store.sql import SqlStore
-from holdfast.workflows.recorder import Recorder, RunOverError
+from holdfast.workflows.runner_context import Recorder, RunOverError
 from holdfast.workflows.worker import Here
 from postgres import PostgresServer
 from soak import repeated

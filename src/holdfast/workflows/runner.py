@@ -58,8 +58,7 @@ from holdfast.workflows.experience import Experience
 from holdfast.workflows.file_recorder import FileRecorder
 from holdfast.workflows.originals import Originals
 from holdfast.workflows.plan import driver_of
-from holdfast.workflows.recorder import Recorder, RunOverError
-from holdfast.workflows.runner_context import RunnerContext
+from holdfast.workflows.runner_context import Recorder, RunnerContext, RunOverError
 from holdfast.workflows.task_runner import Ended, TaskRunner, is_not_yet
 
 log = logging.getLogger("holdfast.runner")

@@ -44,8 +44,7 @@ from holdfast.workflows.drivers.protocol import (
 from holdfast.workflows.lease import BEAT_SECONDS
 from holdfast.workflows.originals import Originals
 from holdfast.workflows.plan import driver_of
-from holdfast.workflows.recorder import Recorder
-from holdfast.workflows.runner_context import RunnerContext
+from holdfast.workflows.runner_context import Recorder, RunnerContext
 from holdfast.workflows.task_log import CleanLog, TaskLog
 
 # ── what a driver reports ─────────────────────────────────────────────────────────────────────────

@@ -33,9 +33,8 @@ from holdfast.store.sql import SqlStore
 from holdfast.workflows.drivers import driver_named
 from holdfast.workflows.lease import LEASE_SECONDS, HeldLease, LeaseKind, is_dead, is_gone
 from holdfast.workflows.plan import read_plan
-from holdfast.workflows.recorder import RunOverError
 from holdfast.workflows.runner import SessionRun
-from holdfast.workflows.runner_context import Listener, Notices, RunnerContext
+from holdfast.workflows.runner_context import Listener, Notices, RunnerContext, RunOverError
 from holdfast.workflows.service import OrchestratorService
 
 TYPE_CHECKING = False
