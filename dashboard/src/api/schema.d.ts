@@ -2217,6 +2217,11 @@ export interface components {
              */
             head_at_start: string;
             /**
+             * Moved Index
+             * @default -1
+             */
+            moved_index: number;
+            /**
              * Pull Requests
              * @default []
              */
@@ -6340,7 +6345,10 @@ export interface operations {
                 /** @description A known project. Default: the server's */
                 project?: string | null;
             };
-            header?: never;
+            header?: {
+                /** @description Carry the request out once; the same key and request repeat its answer for 24 hours */
+                "Idempotency-Key"?: string;
+            };
             path: {
                 transaction_id: string;
             };
@@ -6459,7 +6467,10 @@ export interface operations {
                 /** @description A known project. Default: the server's */
                 project?: string | null;
             };
-            header?: never;
+            header?: {
+                /** @description Carry the request out once; the same key and request repeat its answer for 24 hours */
+                "Idempotency-Key"?: string;
+            };
             path: {
                 transaction_id: string;
             };
@@ -6741,7 +6752,10 @@ export interface operations {
     create_workflow: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /** @description Carry the request out once; the same key and request repeat its answer for 24 hours */
+                "Idempotency-Key"?: string;
+            };
             path?: never;
             cookie?: never;
         };
@@ -7032,7 +7046,10 @@ export interface operations {
     approve_workflow: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /** @description Carry the request out once; the same key and request repeat its answer for 24 hours */
+                "Idempotency-Key"?: string;
+            };
             path: {
                 workflow_id: string;
             };
@@ -7148,7 +7165,10 @@ export interface operations {
     cancel_workflow: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /** @description Carry the request out once; the same key and request repeat its answer for 24 hours */
+                "Idempotency-Key"?: string;
+            };
             path: {
                 workflow_id: string;
             };
@@ -7448,7 +7468,10 @@ export interface operations {
     fork_workflow: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /** @description Carry the request out once; the same key and request repeat its answer for 24 hours */
+                "Idempotency-Key"?: string;
+            };
             path: {
                 workflow_id: string;
             };
@@ -7656,7 +7679,10 @@ export interface operations {
     pause_workflow: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /** @description Carry the request out once; the same key and request repeat its answer for 24 hours */
+                "Idempotency-Key"?: string;
+            };
             path: {
                 workflow_id: string;
             };
@@ -7866,7 +7892,10 @@ export interface operations {
     reject_workflow: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /** @description Carry the request out once; the same key and request repeat its answer for 24 hours */
+                "Idempotency-Key"?: string;
+            };
             path: {
                 workflow_id: string;
             };
@@ -7982,7 +8011,10 @@ export interface operations {
     resume_workflow: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /** @description Carry the request out once; the same key and request repeat its answer for 24 hours */
+                "Idempotency-Key"?: string;
+            };
             path: {
                 workflow_id: string;
             };
@@ -8201,7 +8233,10 @@ export interface operations {
     retry_task: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /** @description Carry the request out once; the same key and request repeat its answer for 24 hours */
+                "Idempotency-Key"?: string;
+            };
             path: {
                 workflow_id: string;
             };
@@ -8317,7 +8352,10 @@ export interface operations {
     skip_task: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /** @description Carry the request out once; the same key and request repeat its answer for 24 hours */
+                "Idempotency-Key"?: string;
+            };
             path: {
                 workflow_id: string;
             };
@@ -8604,7 +8642,10 @@ export interface operations {
     delete_snapshot: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /** @description Carry the request out once; the same key and request repeat its answer for 24 hours */
+                "Idempotency-Key"?: string;
+            };
             path: {
                 snapshot_id: string;
                 workflow_id: string;
@@ -8792,7 +8833,10 @@ export interface operations {
     save_edited_context: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /** @description Carry the request out once; the same key and request repeat its answer for 24 hours */
+                "Idempotency-Key"?: string;
+            };
             path: {
                 snapshot_id: string;
                 workflow_id: string;
@@ -8909,7 +8953,10 @@ export interface operations {
     preview_edited_context: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /** @description Carry the request out once; the same key and request repeat its answer for 24 hours */
+                "Idempotency-Key"?: string;
+            };
             path: {
                 snapshot_id: string;
                 workflow_id: string;
@@ -8960,6 +9007,15 @@ export interface operations {
             };
             /** @description not found */
             404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ErrorResponse"];
+                };
+            };
+            /** @description the Idempotency-Key was sent with another request, or its request is being carried out */
+            409: {
                 headers: {
                     [name: string]: unknown;
                 };

@@ -29,6 +29,7 @@ from holdfast import __version__
 from holdfast.base.errors import CannotDoError, HeldElsewhereError, HoldfastError, InvalidInputError
 from holdfast.project.server_token import made_token
 from holdfast.project.settings import Settings
+from holdfast.server import idempotency
 from holdfast.server.app_state import AppState, Workers
 from holdfast.server.auth import LOOPBACK_NAMES, Auth, Credentials, OneTimeCodes, is_loopback
 from holdfast.server.feed import EventFeed
@@ -53,6 +54,8 @@ from holdfast.workflows.service import OrchestratorService
 _ABOUT = """Workflows, snapshots and events of Holdfast.
 
 Every call but `/api/login` needs a token: `Authorization: Bearer …`. Cookies are not read.
+A write with an `Idempotency-Key` is carried out once: for a day, the same request with the same key
+gets the same answer.
 Every error is a problem (RFC 9457) of the shape `ErrorResponse`.
 `/ws/events?since=N` is a WebSocket. It sends `SocketMessage`s: first the events numbered above N,
 then live events.
@@ -72,6 +75,7 @@ def document(app: FastAPI) -> dict[str, Any]:
         components["securitySchemes"] = {"token": {"type": "http", "scheme": "bearer"}}
         found["security"] = [{"token": []}]
         _add_socket_messages(components["schemas"])
+        idempotency.describe(found["paths"])
         _name_problems(found["paths"])
         app.openapi_schema = found
     return app.openapi_schema
@@ -162,7 +166,8 @@ def create_app(
     api = create_api(lifespan)
     codes = api.state.codes = OneTimeCodes()
     api.state.door = door
-    return Auth(api, pages, door, settings.home, codes)
+    once = idempotency.Idempotent(api, idempotency.KeptAnswers(settings.home))
+    return Auth(once, pages, door, settings.home, codes)
 
 
 def create_api(lifespan: Lifespan[FastAPI] | None = None) -> FastAPI:

@@ -157,7 +157,7 @@ class AppState:
         return snapshot
 
     def layout_of(self, workflow: Workflow) -> ProjectLayout:
-        return ProjectLayout(Path(os.fsdecode(decode_path(workflow.worktree))))
+        return ProjectLayout(Path(os.fsdecode(decode_path(workflow.worktree))), self.settings.home)
 
     def projects(self) -> list[Path]:
         return sorted({self.settings.project, *known_projects(self.settings)})
