@@ -186,6 +186,18 @@ def test_a_websocket_needs_the_token(served: Served) -> None:
         assert listener.next()["type"] == "live"
 
 
+def test_a_refused_websocket_is_no_event_for_the_terminal(
+    place: Place, capfd: pytest.CaptureFixture[str]
+) -> None:
+    with ServerProgram(place) as program:
+        served = program.served()
+        for sent in ({"Origin": "http://evil.example"}, {"Authorization": "Bearer no"}):
+            with pytest.raises(InvalidStatus), served.socket(headers=sent):
+                pass
+        program.stop()
+    assert capfd.readouterr().err == ""
+
+
 def test_the_link_opens_this_server_and_holds_no_token_that_opens_another(place: Place) -> None:
     with ServerProgram(place) as one, ServerProgram(place) as other:
         assert one.token not in one.link

@@ -527,6 +527,24 @@ def test_each_alone_does_nothing(zoo: Zoo, heard: list[bytes], case: str) -> Non
     hold(zoo, heard, *case.split(", "))
 
 
+def test_a_journal_that_is_a_hole_is_named_and_not_read(zoo: Zoo) -> None:
+    place = zoo.place
+    place.started("tool_call")
+    with place.journal.open("r+b") as file:
+        file.truncate(1 << 40)
+    given = ("tool_call", "--data", "{}", "--percent", "0.9")
+    for words in (("status",), ("winddown", "append", *given), ("winddown", "finalize"), ("stats",)):
+        result = place.run(*words)
+        assert (result.code, "ACTIVE-PAUSE.jsonl" in result.err) == (1, True), (words, result)
+        assert "empty in most parts" in result.err
+    session = AgentSession(place.project, place.root)
+    session.variables["HOLDFAST_HOME"] = str(place.home)
+    session.start()
+    session.prompt("Go on")
+    assert place.journal.stat().st_size == 1 << 40  # nothing was changed
+    assert place.run("doctor").code in (0, 1)
+
+
 def test_large_files_in_a_trusted_folder_are_named_and_not_read(zoo: Zoo) -> None:
     """A patch may bring them later: each is refused by name, before it is read into memory."""
     assert zoo.place.run("remind", "call them").code == 0

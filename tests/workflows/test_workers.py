@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import re
 import signal
+import socket
 import subprocess
 import sys
+import tempfile
 import threading
 import time
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
+from urllib.parse import parse_qs
 
 import pytest
 
@@ -29,6 +35,7 @@ from holdfast.workflows.engine import Engine
 from holdfast.workflows.lease import BEAT_SECONDS, LEASE_SECONDS, is_gone
 from holdfast.workflows.service import OrchestratorService
 from holdfast.workflows.worker import SWEEP_SECONDS, Here, Worker
+from postgres import PORT
 
 from .harness import PATIENCE, Workshop, plan_of, wait_for
 
@@ -51,6 +58,67 @@ def pid_in(claim: str) -> int:
     found = re.search(r"-(\d+)-[0-9a-f]+#\d+$", claim)
     assert found
     return int(found[1])
+
+
+@contextmanager
+def cut_off_by_hand(url: str) -> Generator[tuple[str, Callable[[], None]]]:
+    """The same database by another address, and what takes that address away."""
+    folder = Path(parse_qs(url.partition("?")[2])["host"][0])
+    with tempfile.TemporaryDirectory() as other, socket.socket(socket.AF_UNIX) as listener:
+        listener.bind(f"{other}/.s.PGSQL.{PORT}")
+        listener.listen()
+        ends: list[socket.socket] = []
+
+        def carry(source: socket.socket, target: socket.socket) -> None:
+            with contextlib.suppress(OSError):
+                while block := source.recv(1 << 16):
+                    target.sendall(block)
+            with contextlib.suppress(OSError):
+                target.shutdown(socket.SHUT_RDWR)
+
+        def take() -> None:
+            with contextlib.suppress(OSError):
+                while True:
+                    one, two = listener.accept()[0], socket.socket(socket.AF_UNIX)
+                    two.connect(f"{folder}/.s.PGSQL.{PORT}")
+                    ends.extend((one, two))
+                    for pair in ((one, two), (two, one)):
+                        threading.Thread(target=carry, args=pair, daemon=True).start()
+
+        def cut() -> None:
+            for end in (listener, *ends):
+                with contextlib.suppress(OSError):
+                    end.shutdown(socket.SHUT_RDWR)
+            Path(other, f".s.PGSQL.{PORT}").unlink(missing_ok=True)
+
+        threading.Thread(target=take, daemon=True).start()
+        try:
+            yield url.replace(str(folder), other), cut
+        finally:
+            cut()
+            for end in ends:
+                end.close()
+
+
+def test_a_worker_that_nobody_waits_for_gives_up_when_its_database_is_gone(
+    place: Place, postgres_url: str
+) -> None:
+    workshop = Workshop(place, postgres_url)
+    flow = start(workshop, "touch begun; sleep 300")
+    with workshop.program("worker", "--until-idle", "--concurrency", "1"):
+        wait_for((workshop.project / "begun").exists)
+        second = beside(workshop, "second")
+        other = start(second, "true")
+        with cut_off_by_hand(postgres_url) as (address, cut):
+            place.environment["HOLDFAST_DB"] = address
+            with workshop.program("worker", "--until-idle", "--lease", "0.5") as watching:
+                with workshop.service() as service:  # then it waits for what the other runs
+                    wait_for(lambda: service.workflow(other.id).status == "completed")
+                cut()
+                assert watching.wait(PATIENCE) == 1
+                assert "cannot be reached since" in (watching.stderr.read() if watching.stderr else "")
+        place.environment["HOLDFAST_DB"] = postgres_url
+        place.ok("cancel", flow.id)
 
 
 def test_what_waits_is_run_whatever_the_database(any_workshop: Workshop) -> None:

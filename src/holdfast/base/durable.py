@@ -74,7 +74,26 @@ def opened(path: Path | str, flags: int) -> Generator[int]:
 
 def open_file(path: Path) -> BinaryIO:
     """A file of ours, to be read."""
-    return open(os.open(path, os.O_RDONLY | NO_FOLLOW), "rb")  # noqa: PTH123 - the caller closes it
+    file = open(os.open(path, os.O_RDONLY | NO_FOLLOW), "rb")  # noqa: PTH123, SIM115 - the caller closes it
+    try:
+        refuse_hole(file.fileno(), path)
+    except OSError:
+        file.close()
+        raise
+    return file
+
+
+_LARGE = 64 << 20
+_SMALLEST_SHARE = 64
+"""No file system packs text as tightly."""
+
+
+def refuse_hole(descriptor: int, path: Path) -> None:
+    """A file that says it is large and holds next to nothing would be read as one endless line."""
+    found = os.fstat(descriptor)
+    stored = getattr(found, "st_blocks", found.st_size) * 512
+    if found.st_size > _LARGE and stored * _SMALLEST_SHARE < found.st_size:
+        raise OSError(errno.EFBIG, f"{os.strerror(errno.EFBIG)}, and empty in most parts", str(path))
 
 
 def open_to_append(path: Path) -> BinaryIO:

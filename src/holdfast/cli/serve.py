@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import signal
 from dataclasses import replace
 from pathlib import Path
@@ -162,6 +163,12 @@ def _shown(token: ScopedToken) -> dict[str, str]:
 # ── worker ────────────────────────────────────────────────────────────────────────────────────────
 
 
+def _end_at_once(reason: str) -> None:
+    """The engine's threads wait for the database, and would be waited for."""
+    click.echo(f"error: {reason}\nhint: what it ran goes on with the next worker", err=True)
+    os._exit(1)
+
+
 @click.command("worker")
 @click.option(
     "--concurrency",
@@ -186,7 +193,7 @@ def worker_command(concurrency: int, lease: float, until_idle: bool) -> None:
     """
     from holdfast.workflows.worker import Worker
 
-    worker = Worker(common.settings(), concurrency=concurrency, lease_seconds=lease)
+    worker = Worker(common.settings(), concurrency=concurrency, lease_seconds=lease, give_up=_end_at_once)
 
     def stop() -> None:
         worker.stop()

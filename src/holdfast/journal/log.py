@@ -19,6 +19,7 @@ from holdfast.base.durable import (
     lock_descriptor,
     open_file,
     opened,
+    refuse_hole,
     storage_errors,
     sync_folder,
     unlock_descriptor,
@@ -174,6 +175,7 @@ def locked(path: Path) -> Generator[tuple[int, int]]:
             lock_descriptor(descriptor)
             ours = os.fstat(descriptor)
             if _still_named(path, ours):
+                refuse_hole(descriptor, path)
                 yield descriptor, ours.st_size
                 return
         finally:

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from holdfast.base.clock import seconds_between
-from holdfast.base.durable import NO_FOLLOW, PRIVATE_FILE, open_file, opened, sync_folder
+from holdfast.base.durable import NO_FOLLOW, PRIVATE_FILE, open_file, opened, refuse_hole, sync_folder
 from holdfast.base.text import clipped, one_line
 from holdfast.journal.log import PauseAction, last_line, read_head
 from holdfast.project.formats import ARCHIVE_SUFFIX
@@ -101,6 +101,7 @@ class Tally:
         """Take in what was added; start afresh if the journal is another one, or has shrunk."""
         with opened(self.path, os.O_RDONLY | NO_FOLLOW) as descriptor:
             status = os.fstat(descriptor)
+            refuse_hole(descriptor, self.path)
             # The head, too: the number of a file that is gone is soon given to the next one.
             identity = (status.st_dev, status.st_ino, read_head(descriptor))
             if identity != self.identity or status.st_size < self.end:

@@ -24,6 +24,7 @@ from pydantic import TypeAdapter
 from starlette.concurrency import run_in_threadpool
 from starlette.types import Lifespan
 from uvicorn.protocols.http.h11_impl import H11Protocol
+from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIOProtocol
 
 from holdfast import __version__
 from holdfast.base.errors import CannotDoError, HeldElsewhereError, HoldfastError, InvalidInputError
@@ -48,6 +49,10 @@ from holdfast.server.routes import (
 from holdfast.server.routes.about import FILES, dashboard_router
 from holdfast.sessions.reindex import take_in_waiting
 from holdfast.workflows.service import OrchestratorService
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from uvicorn._types import ASGISendEvent
 
 # ── the OpenAPI document ──────────────────────────────────────────────────────────────────────────
 
@@ -257,6 +262,7 @@ def serve(settings: Settings, options: Options, announce: Callable[[Address], No
     config = uvicorn.Config(
         app,
         http=HttpConnection,
+        ws=SocketConnection,
         h11_max_incomplete_event_size=_MOST_HEADER_BYTES,
         log_config=None,
         log_level="warning",
@@ -318,6 +324,15 @@ class HttpConnection(H11Protocol):
         if self._deadline is not None:
             self._deadline.cancel()
             self._deadline = None
+
+
+class SocketConnection(WebSocketsSansIOProtocol):
+    """An answer in place of the handshake ends it, too: uvicorn calls that an error, on the terminal."""
+
+    async def send(self, message: ASGISendEvent) -> None:
+        await super().send(message)
+        if self.initial_response is not None and self.close_sent:
+            self.handshake_complete = True
 
 
 class _Server(uvicorn.Server):

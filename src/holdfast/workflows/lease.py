@@ -11,6 +11,7 @@ import os
 import subprocess
 import sys
 import threading
+import time
 from secrets import token_hex
 from typing import Literal, Self
 
@@ -50,9 +51,15 @@ class HeldLease:
         self._leases = leases
         self._beat = min(BEAT_SECONDS, lease_seconds / 4)
         self._numbers = itertools.count(1)
-        self._closed = threading.Event()
+        self.closed = threading.Event()
         self._thread = threading.Thread(target=self._keep, name="holdfast-lease", daemon=True)
         self._steady_since: int = 0
+        self._renewed_at = time.monotonic()
+
+    @property
+    def silent_leases(self) -> float:
+        """For how long the database has not taken a renewal, measured in leases."""
+        return (time.monotonic() - self._renewed_at) / self.lease.lease_seconds
 
     @property
     def id(self) -> str:
@@ -76,7 +83,7 @@ class HeldLease:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._closed.set()
+        self.closed.set()
         self._thread.join()
         if not self.lost.is_set():
             try:
@@ -85,11 +92,12 @@ class HeldLease:
                 log.debug("lease not removed: %s", failure.message)
 
     def _keep(self) -> None:
-        while not self._closed.wait(self._beat):
+        while not self.closed.wait(self._beat):
             try:
                 if not self._leases.renew(self.id) and not self._came_back():
                     return
                 self._steady_since += 1
+                self._renewed_at = time.monotonic()
             except HoldfastError as error:
                 self._steady_since = 0
                 log.debug("lease not renewed: %s", error.message)

@@ -31,6 +31,7 @@ from holdfast.project.settings import Settings
 from holdfast.sessions.transitions import Core
 from holdfast.store.sql import SqlStore
 from holdfast.workflows.drivers import driver_named
+from holdfast.workflows.drivers.guarded import GRACE_SECONDS
 from holdfast.workflows.lease import LEASE_SECONDS, HeldLease, LeaseKind, is_dead, is_gone
 from holdfast.workflows.plan import read_plan
 from holdfast.workflows.runner import SessionRun
@@ -161,11 +162,14 @@ class Worker:
         lease_seconds: float = LEASE_SECONDS,
         listener: Listener = _ignore,
         clock: Clock = system_clock,
+        give_up: Callable[[str], None] | None = None,
     ) -> None:
+        """`give_up` ends the process, once the database has been away for long: with `until_idle` nobody
+        waits for this worker, and the engine tries again for ever."""
         require_installed("running workflows", "dbos")
         self._settings, self._clock = settings, clock
         self._concurrency, self._lease_seconds = concurrency, lease_seconds
-        self._listener = listener
+        self._listener, self._give_up = listener, give_up
         self._stop = threading.Event()
         self._around: RunnerContext | None = None
 
@@ -202,6 +206,9 @@ class Worker:
             around,
         ):
             self._around = around
+            if until_idle and self._give_up is not None:
+                watch = partial(_give_up_when_cut_off, presence, around, service.store.shown, self._give_up)
+                threading.Thread(target=watch, name="holdfast-cut-off", daemon=True).start()
             starting, limits = partial(_start_plan, service), self._settings.limits
             with Engine(
                 self._settings.db, presence.id, _opener(around), self._concurrency, starting, limits
@@ -209,6 +216,25 @@ class Worker:
                 around.limits = engine.permits
                 log.debug("worker %s started", presence.id)
                 _Round(service, engine, presence, around, self._stop).go(until_idle=until_idle)
+
+
+_SILENT_LEASES, _SILENT_LEASES_AT_WORK = 12, 60
+"""After so many the database counts as gone; a task that runs is given longer."""
+
+
+def _give_up_when_cut_off(
+    presence: HeldLease, around: RunnerContext, database: str, give_up: Callable[[str], None]
+) -> None:
+    while not presence.closed.wait(presence.lease.lease_seconds / 4):
+        if presence.silent_leases > (_SILENT_LEASES_AT_WORK if around.active else _SILENT_LEASES):
+            around.leaving.set()
+            around.quit.set()
+            deadline = time.monotonic() + GRACE_SECONDS
+            while around.active and time.monotonic() < deadline:
+                time.sleep(0.05)
+            seconds = presence.silent_leases * presence.lease.lease_seconds
+            give_up(f"the database {database} cannot be reached since {seconds:.0f} s: this worker ends")
+            return
 
 
 class _Round:
