@@ -26,10 +26,10 @@ PLAN = {"issue": {"id": "K-1", "title": "Once"}, "tasks": [{"id": "a", "run": "t
 HELD = {"issue": {"id": "K-2", "title": "Held"}, "tasks": [{"id": "a", "run": "sleep 600"}]}
 
 
-def create(served: Served, key: str | None, title: str = "Once", **how: str) -> Answer:
+def create(served: Served, key: str | None, title: str = "Once", token: str = "") -> Answer:
     plan = PLAN | {"issue": {"id": "K-1", "title": title}}
     headers = {} if key is None else {"Idempotency-Key": key}
-    return served.ask("POST", "/api/workflows", {"plan": plan}, headers=headers, **how)
+    return served.ask("POST", "/api/workflows", {"plan": plan}, headers=headers, token=token)
 
 
 def workflows(served: Served) -> list[str]:
@@ -107,17 +107,17 @@ def test_a_kill_makes_no_second_run_of_it(place: Place) -> None:
         held = served.ask("POST", "/api/workflows", {"plan": HELD}).data["id"]
         wait_until(lambda: served.get(f"/api/workflows/{held}/progress")["current_task_id"] == "a")
         wait = {"wait_seconds": 60}
-        ask = {"headers": {"Idempotency-Key": "cut"}}
+        cut_key = {"Idempotency-Key": "cut"}
         path = f"/api/workflows/{held}/pause"
-        cut = threading.Thread(target=ignoring, args=(served, path, wait, ask))
+        cut = threading.Thread(target=ignoring, args=(served, path, wait, cut_key))
         cut.start()
         wait_until(lambda: requests_under_way(place.settings().home) == 1)
-        assert served.ask("POST", path, wait, **ask).code == "idempotency_in_progress"
+        assert served.ask("POST", path, wait, headers=cut_key).code == "idempotency_in_progress"
         program.kill()
         cut.join()
         program.start()
         served = program.served()
-        assert served.ask("POST", path, wait, **ask).code == "idempotency_unknown"
+        assert served.ask("POST", path, wait, headers=cut_key).code == "idempotency_unknown"
         served.ask("POST", f"/api/workflows/{held}/cancel")
 
 
@@ -127,9 +127,9 @@ def wait_until(holds: Callable[[], bool]) -> None:
         pause.wait(0.05)
 
 
-def ignoring(served: Served, path: str, body: object, how: dict[str, dict[str, str]]) -> None:
+def ignoring(served: Served, path: str, body: object, headers: dict[str, str]) -> None:
     with contextlib.suppress(OSError, http.client.HTTPException):
-        served.ask("POST", path, body, **how)
+        served.ask("POST", path, body, headers=headers)
 
 
 def requests_under_way(home: Path) -> int:
