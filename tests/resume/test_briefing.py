@@ -585,6 +585,41 @@ def test_beside_a_summary_the_state_comes_before_older_words_and_refers_to_no_ma
     assert "no commit by the agent: `board5.py`;" in text
 
 
+def test_one_edit_that_was_announced_and_made_is_not_the_next_step():
+    session = (
+        Session()
+        .user("hang the door and see that the build is green")
+        .shell("make build", "door.go:3:2: undefined: hinge", "error")
+        .agent("Now I need to add the hinge to the frame in frame.go.")
+        .edit("frame.go")
+        .tool("Grep", "door.go:3: hinge", pattern="hinge")
+    )
+    following = line(told(session), "Next:")
+    assert "add the hinge" not in following
+    assert "`make build`" in following
+
+
+def test_what_the_last_words_say_is_not_said_again_with_the_message_they_answer():
+    report = "The commit has both: the hinge, because it was bent, and the lock of the door of oak. " * 3
+    session = Session().user("see that the hinge and the lock are both in the commit").agent(report)
+    text = told(session.user("push it now, please, and then tell me"))
+    assert "The agent's last words: \"The commit has both" in text
+    assert "→" not in line(text, '"see that the hinge')
+
+
+def test_a_thing_that_was_only_seen_is_no_decision():
+    seen = "The branch `entire/a1b2c3d4` is there, but `listAll` never shows it in the list."
+    why = "The lock is lost because `openDoor` reads `turnKey` only once, and never again."
+    session = Session()
+    for text in (seen, why):
+        session.user("look at the list of all doors and locks, please").agent(text)
+    for number in range(7):
+        session.user(f"and then paint board {number} of the long wall green").agent("Painted.")
+    text = told(session.user("hang the door"))
+    assert "turnKey" in text
+    assert "a1b2c3d4" not in text
+
+
 # ── long texts ────────────────────────────────────────────────────────────────────────────────────
 
 

@@ -43,7 +43,8 @@ def map_of(found: Gathered, ledger: WorkLedger) -> Iterator[Statement]:
         names = "" if file.deleted else _done_to(file)
         full = _changed(file, ledger, names, own, everywhere)
         if full == _marked(file, ledger):
-            plain.append(file)
+            if not any(file in files for files in everywhere.values()):
+                plain.append(file)
             continue
         rank = 4 if place < _FILES_SHOWN else 6
         short = f"{_marked(file, ledger)}{names}"
@@ -133,9 +134,7 @@ def _changed(
 
 
 _PURPOSES, _OF_A_LINE = 2, 90
-_SAYS_WHY = re.compile(
-    r" [\u2014\u2013-] |\b(?:because|since|so that|instead of|rather than|when|to avoid)\b"
-)
+_SAYS_WHY = re.compile(r" [\u2014\u2013] |\b(?:because|since|so that|instead of|rather than|when|to avoid)\b")
 _PURPOSE_IN_PASSING = re.compile(
     r"^(?:the|an?|this|these|some|both)\b|^\w+ (?:it|them|this|these|that|those|both|all|more)\b"
     r"|\b(?:unique|properly|directive|same for|step by step)\b"

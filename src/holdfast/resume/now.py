@@ -261,7 +261,9 @@ def _reply(found: Gathered) -> Iterator[str]:
         return
     said = [one.text for one in found.happened if one.kind == "said" and one.index > latest.index]
     if all(len(text) < _AN_ANSWER for text in said):
-        yield "answer the user's question: no answer to it is recorded."
+        seen = any(one.places or one.result for one in found.happened if one.index > latest.index)
+        where = "; what was found stands under the work at hand" if seen else ""
+        yield f"answer the user's question: no answer to it is recorded{where}."
 
 
 _QUESTION = re.compile(
@@ -375,8 +377,8 @@ def _after_a_look(found: Gathered, steps: list[Happening], plan: str, ledger: Wo
         on = ledger.paths(last.text) if last.kind == "read" else code(last.text, 120)
         places = f", which found {_places_of(last, ledger)}" if last.places else ""
         return f"go on with what the look at {on} was for{places}: {quoted(plan, 300)}."
-    if any(one.kind in _WRITING for one in steps) and (doing := _doing(steps)):
-        return doing
+    if any(one.kind in _WRITING for one in steps):
+        return _doing(steps)
     told = [one for one in found.insights if one.index >= steps[0].index]
     if told:
         return f"go on with the user's request from what was found last: {quoted(told[-1].text, 400)}."
@@ -394,6 +396,8 @@ def _doing(steps: list[Happening]) -> str:
         edits += one.kind in _WRITING and one.outcome == "ok"
         told = sentences(one.text) if one.kind in ("said", "thought") else []
         if meant := next((sentence for sentence in reversed(told) if _MEANS.match(sentence)), ""):
+            if edits and not (_SEVERAL.search(meant) or _PLURAL.search(meant)):
+                return ""  # that edit was it
             since = f" ({counted(edits, 'edit')} since: see whether it is done)" if edits else ""
             return f"go on with what the agent was doing: {quoted(meant, 300)}{since}."
     return ""
@@ -407,6 +411,7 @@ _MEANS = re.compile(
     r"(?! (?:it|this|that|these|them)\b).{20}",
     re.IGNORECASE,
 )
+_PLURAL = re.compile(r"\b(?:the|these|those|other) (?:[\w-]+ )?[a-z]+[^s\W]s\b")
 _NEWEST_WORDS = 4
 
 

@@ -57,8 +57,8 @@ def wants(found: Gathered, ledger: WorkLedger, room: int, *, outcomes: bool = Tr
         if following is None and len(turn.said) <= goal_room(room) and "\n" not in turn.said:
             continue  # it stands in the first line, whole
         age = len(turns) - place
-        if turn.index == below:
-            following = None  # what came of it stands in the work at hand
+        if turn.index == below or (turn.reported and turn.reported == found.last_words):
+            following = None  # what came of it stands in the work at hand, or in the first lines
         yield _turn(turn, following, age, room, ledger) if outcomes else _words_of(turn, age == 1, room)
     yield from _agreed_plan(found, room)
     yield from _refused(found)
@@ -330,12 +330,13 @@ def _best(insights: list[Insight], most: int, room: int) -> list[Insight]:
 
 
 _NO_REASON = re.compile(
-    r"^(?:(?:another|an?)? ?(?:alternative|option)|added|tests?\b|now\b|ah\b|oh\b|looking at|let me|i see\b"
-    r"|user \w+:)"
+    r"^(?:(?:another|an?)? ?(?:alternative|option)|added|tests?\b|now\b|ah\b|oh\b|good\b|looking at"
+    r"|let me|i see\b|user \w+:)"
+    r"|^(?!.*\b(?:problem|issue|bug|cause|because|fix)\b).*\b(?=[0-9a-f]*\d)(?=[0-9a-f]*[a-f])[0-9a-f]{7,40}\b"
     r"|\boptions? (?:become|are)\b|\b(?:lint(?:er)?|nolint|typo|imports?|compil\w+)\b|\u2705",
     re.IGNORECASE,
 )
-"""What was weighed, reported or fixed on the way."""
+"""What was weighed, seen, reported or fixed on the way."""
 _FOR_THE_NEWEST = 3
 _WORTH_KEEPING = 4
 
@@ -527,7 +528,11 @@ def _found_out(found: Gathered, since: int, whole: Happening | None) -> Iterator
     """The last verdict on the latest request: those before it led to it, or were wrong."""
     told = whole.index + 1 if whole and _VERDICT.search(whole.text) else 0
     settled = max(since, _reported_at(found), _passed_at(found), told)
-    new = [one for one in found.insights if one.index >= settled and _is_whole(one.text)]
+    new = [
+        one
+        for one in found.insights
+        if one.index >= settled and _is_whole(one.text) and not one.text.startswith("I see the ")
+    ]
     last = next((one for one in reversed(new) if whole is None or one.index != whole.index), None)
     if last is None or _stands_in(last.text, found.last_words):
         return
@@ -604,6 +609,7 @@ def _listed(found: Gathered, since: int, room: int) -> Iterator[Statement]:
         for one in found.listings
         if one.index >= since
         and one.lead
+        and not _WANDERS.search(one.lead)
         and not _stands_in(" ".join(one.items), _shown_of(found.last_words))
     ]
     named = [one for one in new if sum(bool(_PLACE.search(item)) for item in one.items) * 2 > len(one.items)]
@@ -729,6 +735,7 @@ _ENDED = {
     None: " (no result recorded)",
     "unknown": " (no result recorded)",
 }
+_COMMENT = re.compile(r"^(?:\s*#[^\n]*\n)+")
 _LONG_COMMAND, _RESULT_IN_A_LINE = 100, 360
 
 
@@ -744,7 +751,7 @@ def _deed(one: Happening, ledger: WorkLedger) -> str:
     tool = "sub-agent " if one.kind == "agent" else ""
     what = code(one.text, 240)
     if one.about and len(one.text) > _LONG_COMMAND and not one.text.startswith(("git ", "printf")):
-        what = f"{prose(one.about, 100)} ({code(one.text, 60)})"
+        what = f"{prose(one.about, 100)} ({code(_COMMENT.sub('', one.text), 110)})"
     return f"{tool}{what}{ended}{told}"
 
 
