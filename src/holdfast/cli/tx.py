@@ -84,7 +84,7 @@ def list_transactions(as_json: bool) -> None:
     with _sidecar() as sidecar:
         found, aside = sidecar.transactions(), sidecar.all_set_aside()
     if as_json:
-        common.print_json([_summary(one) for one in found])
+        common.print_json([one.summary for one in found])
         return
     if found:
         _print_list(found)
@@ -132,7 +132,7 @@ def show(name: str, as_json: bool) -> None:
         entries = [
             {**one.model_dump(mode="json"), "set_aside": _told_places(aside[one.id])} for one in found.entries
         ]
-        common.print_json({**_summary(found), "entries": entries})
+        common.print_json({**found.summary, "entries": entries})
         return
     click.echo(f"{found.id}  {found.status}  session {found.session_id}")
     for line in found.uncovered:
@@ -565,20 +565,6 @@ def _next_step(found: Transaction) -> str:
     if not undoing:
         return f"`holdfast tx show {found.id}`"
     return f"`holdfast tx redo {found.id}` reverts the last {undoing[-1].kind}"
-
-
-def _summary(one: Transaction) -> dict[str, Any]:
-    return {
-        "id": one.id,
-        "session_id": one.session_id,
-        "status": one.status,
-        "began": one.began,
-        "updated": one.updated,
-        "changes": len(one.changes),
-        "files": one.paths,
-        "continued_from": one.continued_from,
-        "not_covered": list(one.uncovered),
-    }
 
 
 def _print_entry(entry: LedgerEntry, aside: Mapping[str, Path], *, stands: bool) -> None:

@@ -276,11 +276,6 @@ class SessionFiles:
             elif has_it is False:
                 self._take_back(staging, journal_locked=False)
 
-    @property
-    def has_undecided(self) -> bool:
-        """Whether a pause was interrupted, or is being made, of which only the database knows the outcome."""
-        return any(_staged_pause(staging) for staging in self.folder.glob(f"{STAGING}*"))
-
     def _left(self, kind: str) -> Generator[Path]:
         """What a process of ours left half-done; nothing that something else put here."""
         for path in sorted(self.folder.glob(f"{kind}*")):

@@ -79,6 +79,21 @@ class Transaction:
         return tuple(said.values())
 
     @property
+    def summary(self) -> dict[str, Any]:
+        """What lists say of it, here and through the server."""
+        return {
+            "id": self.id,
+            "session_id": self.session_id,
+            "status": self.status,
+            "began": self.began,
+            "updated": self.updated,
+            "changes": len(self.changes),
+            "files": tuple(self.paths),
+            "continued_from": self.continued_from,
+            "not_covered": self.uncovered,
+        }
+
+    @property
     def net_changes(self) -> tuple[PathChange, ...]:
         """Of each file how it was before the first change that stands, and after the last.
 

@@ -186,7 +186,7 @@ def list_transactions(desk: AtDesk, project: Known = None) -> TransactionList:
     """What sessions changed in files, the most recently changed first."""
     with _sidecar(desk, project) as sidecar:
         found = sidecar.transactions()
-        summaries = tuple(TransactionSummary(**_summary(one)) for one in found)
+        summaries = tuple(TransactionSummary(**one.summary) for one in found)
         return TransactionList(project=_shown(sidecar.project), transactions=summaries)
 
 
@@ -195,7 +195,7 @@ def get_transaction(transaction_id: str, desk: AtDesk, project: Known = None) ->
     """The changes of a transaction, oldest first."""
     with _sidecar(desk, project) as sidecar:
         found = _transaction(sidecar, transaction_id)
-    return TransactionDetail(**_summary(found), entries=tuple(entry_of(one, found) for one in found.entries))
+    return TransactionDetail(**found.summary, entries=tuple(entry_of(one, found) for one in found.entries))
 
 
 @transactions_router.get("/{transaction_id}/diff", responses=documented(404, 409, 422))
@@ -309,20 +309,6 @@ def _asked_files(files: Sequence[str], found: Transaction) -> frozenset[str] | N
     if not known.issuperset(files):
         raise NotFoundError(f"a file was asked for that transaction {found.id} did not change")
     return frozenset(files)
-
-
-def _summary(one: Transaction) -> dict[str, Any]:
-    return {
-        "id": one.id,
-        "session_id": one.session_id,
-        "status": one.status,
-        "began": one.began,
-        "updated": one.updated,
-        "changes": len(one.changes),
-        "files": tuple(one.paths),
-        "continued_from": one.continued_from,
-        "not_covered": one.uncovered,
-    }
 
 
 def entry_of(one: LedgerEntry, found: Transaction) -> TransactionEntry:
