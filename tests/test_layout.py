@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections import defaultdict
 from pathlib import Path
 
@@ -23,6 +24,24 @@ def test_a_public_class_name_occurs_once() -> None:
             if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
                 places[node.name].append(path.relative_to(SOURCE).as_posix())
     assert {name: found for name, found in places.items() if len(found) > 1} == {}
+
+
+def test_the_architecture_names_files_that_are_there() -> None:
+    """A newcomer opens what it names; a name may be short for one in the folders of hooks."""
+    document = (SOURCE.parents[1] / "docs" / "architecture.md").read_text(encoding="utf-8")
+    named = set(re.findall(r"`([\w/.-]+\.(?:py|sh|tsx))`", document))
+    folders = (SOURCE, SOURCE / "hooks", SOURCE / "hooks" / "fast", SOURCE.parents[1])
+    assert len(named) > 60
+    assert {name for name in named if not any((folder / name).exists() for folder in folders)} == set()
+
+
+def test_a_module_is_read_in_one_sitting() -> None:
+    long = {
+        path.relative_to(SOURCE).as_posix()
+        for path in SOURCE.rglob("*.py")
+        if len(path.read_text(encoding="utf-8").splitlines()) > 900
+    }
+    assert long == set()
 
 
 _RESOLVE_OR_HAND_ON = frozenset(
