@@ -107,7 +107,8 @@ def test_who_waits_can_be_paused_and_stopped(workshop: Workshop) -> None:
             waiting = here.service.start(plan_of("echo a >> log", timeout=1.0), claim=here.claim)
             assert here.run(waiting).status == "paused"
     assert workshop.log() == []
-    assert workshop.resume(waiting).status == "completed"
+    # A busy machine may need longer than the plan's second for its one command: that is a pause, too.
+    assert any(workshop.resume(waiting).status == "completed" for _ in range(60))
     assert workshop.log() == ["a"]
 
 
