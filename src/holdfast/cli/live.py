@@ -18,7 +18,7 @@ from holdfast.base.neutral import without_controls
 from holdfast.cli import common
 from holdfast.model.entry import Entry, PauseRequested, TaskFinished, TaskStarted, Warned
 from holdfast.model.task import DONE, Task, TaskDAG
-from holdfast.model.usage import UsageMetrics
+from holdfast.model.usage import ModelCall, UsageMetrics
 from holdfast.model.workflow import Workflow
 
 TYPE_CHECKING = False
@@ -53,7 +53,7 @@ class Board:
         self._said = ""
         self._spinner = Spinner("dots")
 
-    def take(self, _workflow_id: str, what: Entry | UsageMetrics | str) -> None:
+    def take(self, _workflow_id: str, what: Entry | UsageMetrics | ModelCall | str) -> None:
         if isinstance(what, str):
             self._said = what
         elif isinstance(what, UsageMetrics):

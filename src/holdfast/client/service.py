@@ -29,7 +29,7 @@ from holdfast.base.errors import (
 from holdfast.model.entry import Entry, Event, UsageReported
 from holdfast.model.snapshot import SessionSnapshot
 from holdfast.model.task import Task, TaskDAG
-from holdfast.model.usage import UsageMetrics
+from holdfast.model.usage import ModelCall, UsageMetrics
 from holdfast.model.workflow import Workflow, WorkflowOptions, WorkflowStatus
 from holdfast.project.settings import Settings
 from holdfast.sessions.standing import JournalStats
@@ -484,7 +484,7 @@ class There:
         self.quit = threading.Event()
         """Set it to cut off what runs."""
         self.resting = threading.Event()
-        self._listener: Callable[[str, Entry | UsageMetrics | str], None] | None = None
+        self._listener: Callable[[str, Entry | UsageMetrics | ModelCall | str], None] | None = None
 
     def __enter__(self) -> Self:
         self.service = RemoteService(self._settings)
@@ -493,7 +493,7 @@ class There:
     def __exit__(self, *_: object) -> None:
         self.service.close()
 
-    def listen(self, listener: Callable[[str, Entry | UsageMetrics | str], None]) -> None:
+    def listen(self, listener: Callable[[str, Entry | UsageMetrics | ModelCall | str], None]) -> None:
         self._listener = listener
 
     def run(self, workflow: Workflow) -> Workflow:

@@ -58,6 +58,16 @@ class UsageMetadata(Value):
         )
 
 
+@dataclass(frozen=True, slots=True)
+class ModelCall:
+    """A call of a model that a driver told of."""
+
+    task_id: str
+    driver: str
+    model: str | None
+    usage: UsageMetadata
+
+
 # ── the fidelity report ───────────────────────────────────────────────────────────────────────────
 
 # The fidelity report: what a context carries, what it leaves out, where the rest is.

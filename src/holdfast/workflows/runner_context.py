@@ -24,7 +24,7 @@ from holdfast.base.errors import (
 )
 from holdfast.base.redact import redact
 from holdfast.model.entry import Entry, WorkflowPaused, WorkflowStatusChanged
-from holdfast.model.usage import UsageMetrics
+from holdfast.model.usage import ModelCall, UsageMetrics
 from holdfast.model.workflow import Workflow, WorkflowStatus
 from holdfast.project.settings import Settings
 from holdfast.sessions.transitions import Core
@@ -86,11 +86,14 @@ class TaskWatch:
 
 # What all sessions run by one process share.
 
-Listener = Callable[[str, Entry | UsageMetrics | str], None]
+
+Happening = Entry | UsageMetrics | ModelCall | str
+
+Listener = Callable[[str, Happening], None]
 """Called with the workflow's id and what just happened: for whoever watches, after it is recorded."""
 
 
-def _nobody(_workflow_id: str, _what: Entry | UsageMetrics | str) -> None:
+def _nobody(_workflow_id: str, _what: Happening) -> None:
     pass
 
 
@@ -278,7 +281,7 @@ class Notices:
             _apprise()  # a missing package is said at once, not when the first notice is due
             self._thread.start()
 
-    def __call__(self, workflow_id: str, what: Entry | UsageMetrics | str) -> None:
+    def __call__(self, workflow_id: str, what: Happening) -> None:
         told = _told(workflow_id, what)
         if told is not None and self._urls:
             self._waiting.put(told)
@@ -333,7 +336,7 @@ def _apprise() -> _Sender:
     return cast("_Sender", apprise.Apprise())
 
 
-def _told(workflow_id: str, what: Entry | UsageMetrics | str) -> tuple[str, str] | None:
+def _told(workflow_id: str, what: Happening) -> tuple[str, str] | None:
     if isinstance(what, WorkflowPaused) and what.trigger != "failure":
         body = f"{what.reason or what.trigger}\nResume with: holdfast resume {workflow_id}"
         return f"Workflow {workflow_id} paused", redact(body)[0]

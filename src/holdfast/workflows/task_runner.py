@@ -24,7 +24,7 @@ from holdfast.model.policy import PauseCause, Situation, must_force, pause_cause
 from holdfast.model.snapshot import SessionSnapshot
 from holdfast.model.statuses import NOT_TO_BE_RUN
 from holdfast.model.task import Task, outputs_of
-from holdfast.model.usage import UsageMetadata, UsageMetrics
+from holdfast.model.usage import ModelCall, UsageMetadata, UsageMetrics
 from holdfast.model.workflow import Workflow
 from holdfast.workflows.checkout import Checkout
 from holdfast.workflows.drivers.guarded import attempt_mark, end_what_is_left
@@ -85,7 +85,7 @@ class TaskReport:
     on_line: Callable[[str], None]
     on_output: Callable[[str], None]
     on_turn: Callable[[str], None] = lambda _: None
-    on_tokens: Callable[[str | None, int], None] = lambda _, __: None
+    on_call: Callable[[str | None, UsageMetadata], None] = lambda _, __: None
     model: str | None = None
     """The one called last."""
     findings: list[DriverFinding] = field(default_factory=list[DriverFinding])
@@ -97,7 +97,7 @@ class TaskReport:
         self.on_turn(model)
 
     def usage(self, usage: UsageMetadata, *, tool_calls: int = 0, cost_usd: float | None = None) -> None:
-        self.on_tokens(self.model, usage.total_tokens)
+        self.on_call(self.model, usage)
         self.tokens = (self.tokens or 0) + usage.total_tokens
         self.on_usage(self.session.add(usage, tool_calls, cost_usd))
 
@@ -195,7 +195,7 @@ class TaskRunner:
         )
         driver = driver_of(task, self._workflow.options)
         report.on_turn = lambda model: self._wait_for_turn((driver, model), stop, report)
-        report.on_tokens = partial(self._charge, driver)
+        report.on_call = partial(self._take_call, task.id, driver)
         before = self.usage.metrics.context_utilization
         began = time.monotonic()
         with self._around.watch.over(lambda: self._look(stop, task, time.monotonic() - began)):
@@ -330,9 +330,10 @@ class TaskRunner:
         if self._around.limits is not None:
             self._around.limits.wait(names, stop, report.say)
 
-    def _charge(self, driver: str, model: str | None, tokens: int) -> None:
+    def _take_call(self, task_id: str, driver: str, model: str | None, usage: UsageMetadata) -> None:
+        self._around.listener(self._workflow.id, ModelCall(task_id, driver, model, usage))
         if self._around.limits is not None:
-            self._around.limits.charge((driver, model) if model else (driver,), tokens)
+            self._around.limits.charge((driver, model) if model else (driver,), usage.total_tokens)
 
     def _check_claim(self) -> None:
         """After a while without a word from us, as of a machine that slept, another may have taken over."""

@@ -37,6 +37,7 @@ from holdfast.workflows.plan import read_plan
 from holdfast.workflows.runner import SessionRun
 from holdfast.workflows.runner_context import Listener, Notices, RunnerContext, RunOverError
 from holdfast.workflows.service import OrchestratorService
+from holdfast.workflows.tracing import Spans
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -63,6 +64,8 @@ def _surroundings(
     with contextlib.ExitStack() as stack:
         store = SqlStore(settings.db)
         stack.callback(store.close)
+        spans = Spans(notices)
+        stack.callback(spans.close)
         presence = stack.enter_context(HeldLease(store.leases, kind, lease_seconds))
         around = RunnerContext(
             core=Core(store, clock),
@@ -70,7 +73,7 @@ def _surroundings(
             drivers=cache(partial(driver_named, settings=settings)),
             claim=presence.claim,
             takes_over=kind == "worker",
-            listener=notices,
+            listener=spans,
             clock=clock,
         )
         stack.callback(around.watch.close)
