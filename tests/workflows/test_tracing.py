@@ -122,7 +122,9 @@ def test_calls_of_models(workshop: Workshop, collector: Collector, monkeypatch: 
     monkeypatch.setattr(worker, "driver_named", lambda name, settings: driver)
     monkeypatch.setenv("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", f"{collector.endpoint}/v1/traces")
     plan = parse_plan("issue: {id: W, title: Work}\ndriver: model\ntasks: [{id: t1, prompt: Think}]\n")
-    workshop.settings = replace(workshop.settings, agent_model="openai:big-1")
+    workshop.settings = replace(
+        workshop.settings, agent_model="openai:big-1", spans_to=f"{collector.endpoint}/v1/traces"
+    )
     assert workshop.run(plan).status == "completed"
     (task,) = collector.named("invoke_agent model")
     assert attributes(task)["gen_ai.agent.name"] == "model"

@@ -83,6 +83,8 @@ class Settings:
     """By the name of a driver, or of a model as `agent_model` has it."""
     prices: Mapping[str, Price] = field(default_factory=dict[str, Price])
     """By the name of the model, before those of the table that Holdfast brings."""
+    spans_to: str | None = None
+    """OpenTelemetry's endpoint, as its own variables name it."""
     server: str | None = None
     """Address of a server that commands talk to, in place of the database."""
     server_token: str | None = field(default=None, repr=False)
@@ -252,6 +254,7 @@ def load_settings(
         levels=Levels.given(levels) if levels else Levels(),
         levels_given=frozenset(levels),
         limits={name: Limit(**kinds) for name, kinds in _by_name(limits, _LIMITS).items()},
+        spans_to=_spans_to(environ),
         prices={name: _price(name, kinds, user_file) for name, kinds in _by_name(prices, _PRICES).items()},
         **values,
     )
@@ -272,6 +275,14 @@ def _price(name: str, kinds: dict[str, float], file: Path) -> Price:
             f'{file}: the price of "{name}" lacks {" and ".join(missing)}', hint="see docs/settings.md"
         )
     return Price(**kinds)
+
+
+def _spans_to(environ: Mapping[str, str]) -> str | None:
+    is_off = environ.get("OTEL_SDK_DISABLED", "").lower() == "true"
+    if is_off or environ.get("OTEL_TRACES_EXPORTER", "otlp") != "otlp":
+        return None
+    names = ("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "OTEL_EXPORTER_OTLP_ENDPOINT")
+    return next((environ[name] for name in names if environ.get(name)), None)
 
 
 def user_config(environ: Mapping[str, str]) -> Path:

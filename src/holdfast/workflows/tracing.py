@@ -1,14 +1,13 @@
 """What workflows do, as spans of OpenTelemetry; on where the user's environment names an endpoint for them.
 
 A session of a workflow is a trace: a span for it, one for each attempt at a task, and one for each call of a
-model that a driver told of. They are named after the GenAI conventions. Ids, drivers, models, outcomes, times and
-tokens are in them, and no text: neither of a plan nor of a command nor of an answer.
+model that a driver told of. They are named after the GenAI conventions and hold ids, drivers, models, outcomes,
+times and tokens. No text is in them: neither of a plan nor of a command nor of an answer.
 """
 
 from __future__ import annotations
 
 import logging
-import os
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
@@ -25,35 +24,23 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("holdfast.tracing")
 
-_ENDPOINTS = ("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "OTEL_EXPORTER_OTLP_ENDPOINT")
 _LAST_WORDS_MS = 3000
 _PATIENCE_SECONDS = 2.0
-
-
-def wants_spans(environ: Mapping[str, str] = os.environ) -> bool:
-    is_off = environ.get("OTEL_SDK_DISABLED", "").lower() == "true"
-    return not is_off and environ.get("OTEL_TRACES_EXPORTER", "otlp") == "otlp" and bool(_endpoint(environ))
-
-
-def _endpoint(environ: Mapping[str, str]) -> str | None:
-    return next((environ[name] for name in _ENDPOINTS if environ.get(name)), None)
 
 
 class Spans:
     """A listener that makes them, and passes everything on. Without an endpoint it passes on alone."""
 
-    def __init__(self, then: Listener) -> None:
+    def __init__(self, endpoint: str | None, then: Listener) -> None:
         self._then = then
         self._provider: TracerProvider | None = None
         self._sessions: dict[str, Span] = {}
         self._tasks: dict[tuple[str, str], Span] = {}
-        if wants_spans():
-            if os.environ.get("OTEL_EXPORTER_OTLP_PROTOCOL", "http/protobuf") != "http/protobuf":
-                log.warning("spans are sent by http/protobuf, whatever OTEL_EXPORTER_OTLP_PROTOCOL says")
+        if endpoint is not None:
             try:
-                self._provider = _provider()
+                self._provider = _provider(endpoint)
             except ImportError:
-                log.warning("no spans are sent to the endpoint of OTEL_*: that needs holdfast[telemetry]")
+                log.warning("no spans are sent to %s: that needs holdfast[telemetry]", endpoint)
 
     def __call__(self, workflow_id: str, what: Happening) -> None:
         if self._provider is not None:
@@ -154,10 +141,10 @@ class Spans:
         return tracer.start_span(name, context, attributes=attributes)
 
 
-def _provider() -> TracerProvider:
+def _provider(endpoint: str) -> TracerProvider:
     """What else there is to say of where and how, the exporter reads from the environment by itself."""
     from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
-    from opentelemetry.sdk.resources import Resource
+    from opentelemetry.sdk.resources import OTELResourceDetector, Resource
     from opentelemetry.sdk.trace import TracerProvider
     from opentelemetry.sdk.trace.export import BatchSpanProcessor, SpanExportResult
 
@@ -170,17 +157,14 @@ def _provider() -> TracerProvider:
             result = super().export(spans)
             if result is not SpanExportResult.SUCCESS and not self.has_told:
                 self.has_told = True
-                log.warning("spans could not be delivered to %s", _endpoint(os.environ))
+                log.warning("spans could not be delivered to %s", endpoint)
             return result
 
-    provider = TracerProvider(
-        resource=Resource.create({"service.name": os.environ.get("OTEL_SERVICE_NAME") or "holdfast"}),
-        shutdown_on_exit=False,
-    )
+    resource = Resource({"service.name": "holdfast"}).merge(OTELResourceDetector().detect())
+    provider = TracerProvider(resource=resource, shutdown_on_exit=False)
     # It tells of every try that failed, in words that are no help to whoever waits for a workflow.
     quiet = logging.getLogger("opentelemetry")
     quiet.addHandler(logging.NullHandler())
     quiet.propagate = False
-    timeout = None if os.environ.get("OTEL_EXPORTER_OTLP_TIMEOUT") else _PATIENCE_SECONDS
-    provider.add_span_processor(BatchSpanProcessor(Telling(timeout=timeout)))
+    provider.add_span_processor(BatchSpanProcessor(Telling(timeout=_PATIENCE_SECONDS)))
     return provider

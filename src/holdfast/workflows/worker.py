@@ -64,7 +64,7 @@ def _surroundings(
     with contextlib.ExitStack() as stack:
         store = SqlStore(settings.db)
         stack.callback(store.close)
-        spans = Spans(notices)
+        spans = Spans(settings.spans_to, notices)
         stack.callback(spans.close)
         presence = stack.enter_context(HeldLease(store.leases, kind, lease_seconds))
         around = RunnerContext(
