@@ -1,8 +1,8 @@
 """What workflows do, as spans of OpenTelemetry; on where the user's environment names an endpoint for them.
 
-A session of a workflow is a trace: a span for it, one for each attempt at a task, and one for each call of a
-model that a driver told of. They are named after the GenAI conventions and hold ids, drivers, models, outcomes,
-times and tokens. No text is in them: neither of a plan nor of a command nor of an answer.
+A session of a workflow is a trace: a span for it, one for each attempt at a task, and one for each call of
+a model that a driver told of. They are named after the GenAI conventions. Ids, drivers, models, outcomes,
+times and tokens are in them, and no text: neither of a plan nor of a command nor of an answer.
 """
 
 from __future__ import annotations
