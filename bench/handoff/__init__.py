@@ -25,20 +25,21 @@ TOPIC = "handoff"
 _HEADLINE = "mean of all sizes"
 SHARES = {"1/1": 1.0, "1/2": 0.5, "1/4": 0.25, "1/8": 0.125}
 
-# A little under what was reached when they were set, in percent: they are there to show a step back.
-BARS_MEAN = {"1/1": 88.0, "1/2": 81.0, "1/4": 66.0, "1/8": 51.0}
-BAR_HEADLINE = 72.0
+# A little under what was reached when they were set, in percent: they are there to show a step back. What
+# readers called noise counts here, too: failures that were settled (no bar), and commands that differ only in
+# what is done with their output.
+BARS_MEAN = {"1/1": 76.0, "1/2": 66.0, "1/4": 48.0, "1/8": 30.0}
+BAR_HEADLINE = 55.0
 BARS_WHOLE = {
     "files_changed": 98.0,
-    "files_again": 98.0,
-    "commands_again": 85.0,
+    "files_again": 90.0,
+    "commands_again": 60.0,
     "user_words": 98.0,
     "newest_request": 98.0,
     "open_items": 98.0,
-    "failures": 97.0,
     "terms_again": 94.0,
-    "names_again": 92.0,
-    "values_again": 94.0,
+    "names_again": 83.0,
+    "values_again": 85.0,
     "decisions": 80.0,
 }
 

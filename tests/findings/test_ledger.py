@@ -169,6 +169,27 @@ def test_a_failed_run_names_the_parts_that_failed_and_every_place():
     assert run.summary.endswith("door.go:4:2: too wide (fit) (and 2 more)")
 
 
+def test_a_failed_run_whose_names_were_cut_away_is_told_by_what_was_expected():
+    said = '    hooks.go:1: Hook output\n    door_test.go:441: after the turn: got "2", want "1"\n'
+    output = f"{said}FAIL\nFAIL\tshed"
+    assert check_run(1, "go test ./... | tail -60", False, output, "test").summary == (
+        'door_test.go:441: after the turn: got "2", want "1"'
+    )
+
+
+def test_a_new_branch_and_a_pull_that_brings_nothing_are_the_same_tree():
+    session = Session().shell("make test", "3 passed in 1s")
+    for command in (
+        "git checkout -b side",
+        "git switch -c side",
+        "git checkout door.py",
+        "git checkout -- door",
+    ):
+        assert session.shell(command).found().git.moved_index == -1
+    assert session.shell("git pull", "Already up to date.").found().git.moved_index == -1
+    assert session.shell("git pull", "Updating 1a2b3c4..5d6e7f8").found().git.moved_index > 0
+
+
 def test_a_pull_request_of_others_is_not_the_sessions():
     found = (
         Session()

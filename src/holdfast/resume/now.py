@@ -292,10 +292,12 @@ def _certain(found: Gathered, ledger: WorkLedger) -> Iterator[str]:
     if stop.kind == "in_flight" and stop.calls:
         yield _after_call(stop.calls[-1], found, ledger)
     if stop.kind in ("unanswered", "stopped") and found.turns:
-        yield f"do what the user wrote last: {quoted(condensed(found.turns[-1].said, _CLIPPED_REQUEST))}."
-
-
-_CLIPPED_REQUEST = 160
+        said = found.turns[-1].said
+        yield (
+            f"do what the user wrote last: {quoted(said)}."
+            if len(said) <= _SHORT_REQUEST
+            else "do what the user wrote last (the goal above)."
+        )
 
 
 def _after_call(call: LastStep, found: Gathered, ledger: WorkLedger) -> str:

@@ -331,7 +331,7 @@ def _best(insights: list[Insight], most: int, room: int) -> list[Insight]:
 
 _NO_REASON = re.compile(
     r"^(?:(?:another|an?)? ?(?:alternative|option)|added|tests?\b|now\b|ah\b|oh\b|good\b|looking at"
-    r"|let me|i see\b|user \w+:)"
+    r"|let me|i see\b|however\b|we already\b|user \w+:)"
     r"|^(?!.*\b(?:problem|issue|bug|cause|because|fix)\b).*\b(?=[0-9a-f]*\d)(?=[0-9a-f]*[a-f])[0-9a-f]{7,40}\b"
     r"|\boptions? (?:become|are)\b|\b(?:lint(?:er)?|nolint|typo|imports?|compil\w+)\b|\u2705",
     re.IGNORECASE,

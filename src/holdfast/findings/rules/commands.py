@@ -183,9 +183,14 @@ def _red_lines(text: str) -> str:
     if at:
         more = f" (and {len(at) - _COMPLAINTS} more)" if len(at) > _COMPLAINTS else ""
         return " / ".join(at[:_COMPLAINTS]) + more
+    if said := [clipped(line, _COMPLAINT) for line in lines if _ASSERTS.match(line)]:
+        return " / ".join(said[-_COMPLAINTS:])  # the names of the tests were cut away
     return next((line for line in lines if _RED.search(line)), "")
 
 
+_ASSERTS = re.compile(
+    r"[\w./-]*test[\w./-]*\.\w{1,4}:\d+: .*\b(?:got|want|expected|should|unexpected|failed)\b", re.IGNORECASE
+)
 _COMPLAINT, _COMPLAINTS = 150, 4
 _SUMMARY_KEPT = _COMPLAINT * _COMPLAINTS + 40
 

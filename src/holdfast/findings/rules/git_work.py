@@ -63,11 +63,12 @@ _SHOWS_OWN_REQUEST = re.compile(
 
 _MOVES = re.compile(
     _GIT
-    + r"(?:checkout|switch)\s+(?!--\s|[\w./-]*\.\w{1,4}(?:\s|$))|"
+    + r"(?:checkout|switch)\s+(?!--\s|-[bcBC]\s|[\w./-]*\.\w{1,4}(?:\s|$))|"
     + _GIT
     + r"(?:merge|rebase|pull|cherry-pick)\b"
 )
-"""Not `git checkout FILE`."""
+"""Not `git checkout FILE`, nor a new branch, which begins where the work tree is."""
+_UP_TO_DATE_ALREADY = re.compile(r"^Already up to date|is up to date\.$", re.MULTILINE)
 _STATUS = re.compile(_GIT + r"status\b")
 _OVERTAKES = re.compile(
     _GIT + r"(?:commit|stash|reset|restore|checkout|switch|rm|mv|clean|pull|merge|rebase)\b"
@@ -161,7 +162,7 @@ class GitWork:
     def _look(self, index: int, command: str, output: str) -> None:
         if _OVERTAKES.search(command):
             self._status = None
-        if _MOVES.search(command):
+        if _MOVES.search(command) and not _UP_TO_DATE_ALREADY.search(output[:_SCANNED]):
             self._moved = index
         if _STATUS.search(command) and len(output) <= _SCANNED:
             self._status = status_shown(index, output)
