@@ -142,6 +142,13 @@ def test_a_huge_command_is_refused_unread(session: AgentSession, text: str) -> N
     assert session.errors == ""
 
 
+@pytest.mark.parametrize("text", ["a|", "a;", "rm a ", "$(a) "])
+def test_a_command_of_very_many_words_is_refused(session: AgentSession, text: str) -> None:
+    session.start()
+    assert "too long to analyse" in session.before_tool("rm " + text * (120_000 // len(text))).refusal
+    assert not session.before_tool("echo " + text * 2_000).refusal
+
+
 def test_nesting_hides_nothing(session: AgentSession) -> None:
     assert "nested too deeply" in session.before_tool("$(" * 2_000 + "rm -rf /" + ")" * 2_000).refusal
 

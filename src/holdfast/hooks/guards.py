@@ -512,7 +512,7 @@ def _texts_run_by(simple: Simple) -> list[str]:
 def danger(command: str, place: CommandPlace, depth: int = 0) -> Refusal | None:
     """Why the command may not run; None where nothing speaks against it."""
     if len(command) > LONGEST_COMMAND:
-        return "it is too long to analyse", "write the text to a file with your editing tool and use the file"
+        return _TOO_LONG
     if depth > _DEEPEST:
         return _TOO_DEEP
     if _is_fork_bomb(command):
@@ -521,6 +521,8 @@ def danger(command: str, place: CommandPlace, depth: int = 0) -> Refusal | None:
         programs = parse(command)
     except RecursionError:
         return _TOO_DEEP
+    if sum(len(simple.words) for simple in programs) > _MOST_WORDS:
+        return _TOO_LONG
     for simple in programs:
         if " ".join(simple.words[:2]) in ("git stash", "git commit"):  # what follows finds nothing to lose
             place = CommandPlace(place.cwd, place.branch, root=place.root)
@@ -530,6 +532,8 @@ def danger(command: str, place: CommandPlace, depth: int = 0) -> Refusal | None:
     return None
 
 
+_MOST_WORDS = 20_000
+_TOO_LONG = ("it is too long to analyse", "write the text to a file with your editing tool and use the file")
 _TOO_DEEP = ("it is nested too deeply to analyse", "run its parts one by one")
 
 

@@ -35,9 +35,14 @@ def parse(line: str) -> list[Simple]:
     return reader.found
 
 
+_DEEPEST = 100
+"""Substitutions inside of one another: each is read once for every one around it."""
+
+
 class _Reader:
-    def __init__(self, line: str) -> None:
+    def __init__(self, line: str, depth: int = 0) -> None:
         self.line = line
+        self.depth = depth
         self.at = 0
         self.found: list[Simple] = []
         self.variables: dict[str, str] = {"IFS": " "}
@@ -274,7 +279,9 @@ class _Reader:
         return self.line[opening + 1 : position]
 
     def _inside(self, inner: str) -> None:
-        nested = _Reader(inner)
+        if self.depth == _DEEPEST:
+            raise RecursionError("substitutions are nested too deeply")
+        nested = _Reader(inner, self.depth + 1)
         nested.variables = dict(self.variables)
         nested.folder = self.folder
         nested.read()
