@@ -59,7 +59,7 @@ test: setup postgresql dashboard chromium ## set up, then run every test, in par
 
 test-agents: setup ## the same with the real coding agents (downloads some 1.3 GB into .cache/agents)
 	@scripts/agents
-	@scripts/offline $(PYTEST_OF_AGENTS) tests/agents --timeout 180 $(ARGS)
+	@scripts/offline $(PYTEST_OF_AGENTS) tests/agents --timeout 600 $(ARGS)
 
 check: setup $(DASHBOARD_STAMP) ## style, format, types and the direction of imports
 	@$(VENV)/bin/ruff check

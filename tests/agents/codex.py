@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 from agents.driver import Driver, Run
 from agents.fakes.turns import Tokens, Turn, call
 from agents.workshop import Started
@@ -20,10 +22,14 @@ wire_api = "responses"
 request_max_retries = 0
 stream_max_retries = 0
 
+[projects."{project}"]
+trust_level = "trusted"
+
 [features]
 plugins = false
 apps = false
 """
+_VETTED = ("--dangerously-bypass-hook-trust", "--dangerously-bypass-approvals-and-sandbox")
 _BY_INSTALL = "# begin: made by holdfast install"
 
 
@@ -47,6 +53,7 @@ class Codex(Driver):
     """Of a tool in a namespace, the scripted API wants that before a slash."""
     may_tell_usage_late = True
     run_class = CodexRun
+    questions: ClassVar[dict[str, bytes]] = {"Use existing model": b"222\r"}
 
     def prepare(self) -> None:
         self.compact_at(10**9)
@@ -55,7 +62,9 @@ class Codex(Driver):
         path = self.workshop.home / ".codex" / "config.toml"
         path.parent.mkdir(exist_ok=True)
         _, mark, installed = path.read_text().rpartition(_BY_INSTALL) if path.exists() else ("", "", "")
-        config = _CONFIG.format(url=self.model.url, window=100_000, compact_at=tokens)
+        config = _CONFIG.format(
+            url=self.model.url, window=100_000, compact_at=tokens, project=self.workshop.project
+        )
         path.write_text(f"{config}\n{mark}{installed}" if mark else config)
 
     def shell(self, command: str, tokens: Tokens | None = None) -> Turn:
@@ -74,5 +83,7 @@ class Codex(Driver):
     @property
     def headless(self) -> tuple[str, ...]:
         """Trust is the user's to give, in Codex; a test that looks at every hook has vetted them."""
-        vetted = ("--dangerously-bypass-hook-trust", "--dangerously-bypass-approvals-and-sandbox")
-        return ("exec", "--json", "--skip-git-repo-check", *vetted)
+        return ("exec", "--json", "--skip-git-repo-check", *_VETTED)
+
+    def in_person(self, prompt: str, *options: str) -> tuple[str, ...]:
+        return "codex", *_VETTED, *options, prompt

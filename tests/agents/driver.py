@@ -7,6 +7,7 @@ from typing import Any, ClassVar
 
 from agents.fakes.server import FakeModel
 from agents.fakes.turns import Tokens, Turn, call
+from agents.screen import Screen
 from agents.workshop import CheckedEnd, Started, Workshop
 
 
@@ -35,6 +36,8 @@ class Driver(ABC):
     shows_notices: ClassVar[bool] = False
     """Whether what a hook says to the user is seen where it runs without a screen."""
     run_class: ClassVar[type[Run]]
+    questions: ClassVar[dict[str, bytes]] = {}
+    """What it may ask on its screen before it begins, and what is typed."""
 
     def __init__(self, workshop: Workshop, model: FakeModel) -> None:
         self.workshop = workshop
@@ -86,6 +89,14 @@ class Driver(ABC):
     @abstractmethod
     def resume_options(self, session_id: str) -> tuple[str, ...]:
         """What makes it go on with a session of its own."""
+
+    def in_person(self, prompt: str, *options: str) -> tuple[str, ...]:
+        """The words that start it with a screen; of those that show notices on one only."""
+        raise NotImplementedError
+
+    def on_screen(self, prompt: str, *options: str) -> Screen:
+        environ = {**self.workshop.environ, **self.environ}
+        return Screen(self.in_person(prompt, *options), self.workshop.project, environ, self.questions)
 
     def ask(self, prompt: str, *options: str) -> Run:
         return self.run_class(self.start(prompt, *options).end())

@@ -78,6 +78,9 @@ class OpenCode(Driver):
     def resume_options(self, session_id: str) -> tuple[str, ...]:
         return "--session", session_id
 
+    def in_person(self, prompt: str, *options: str) -> tuple[str, ...]:
+        return "opencode", *options, "--prompt", prompt
+
     @property
     def headless(self) -> tuple[str, ...]:
         return "run", "--format", "json"

@@ -110,7 +110,7 @@ def test_two_sessions_in_one_folder_do_not_mix(agent: Driver) -> None:
     def by_prompt(request: Seen) -> Turn:
         is_full = "I am the full one" in request.text
         tokens = full if is_full else few
-        wait = "touch {0}; for i in $(seq 200); do [ -e {1} ] && break; sleep 0.1; done; echo $((40+2))met"
+        wait = "touch {0}; for i in $(seq 2000); do [ -e {1} ] && break; sleep 0.1; done; echo $((40+2))met"
         command = wait.format("full", "roomy") if is_full else wait.format("roomy", "full")
         has_met = request.text.count("42met") >= 2
         return say("Done.", tokens) if has_met else agent.shell(command, tokens)

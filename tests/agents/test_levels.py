@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import re
 import sys
+from collections.abc import Callable
 
 import pytest
 
 from agents.codex import Codex
 from agents.conftest import Meet
 from agents.driver import Driver
-from agents.fakes.turns import Tokens, say
+from agents.fakes.turns import Seen, Tokens, Turn, say
 from agents.opencode import OpenCode
+from agents.workshop import wait_for
 
 WORDS = "Now: run make numbers. State: half of it."
 NOTE = f"printf '%s' '{WORDS}' | {sys.executable} -m holdfast note handover"
@@ -30,6 +32,7 @@ MODELS = {
 
 NEVER_COMPACT = ("claude-sonnet-4-5-20250929",)
 LEVELS = 4
+PROMPT = "Count all numbers"
 LONG = " ".join(f"Number {n} is not it." for n in range(2_000))
 """Gemini CLI compacts only what came before the newest prompt."""
 
@@ -47,22 +50,47 @@ def test_the_wrap_up_comes_before_the_compaction_and_its_handover_is_passed_on(
     if name == "gemini":
         agent.model.then(say(LONG))
         options += agent.resume_options(agent.ask("Look around", *options).session_id)
-    agent.model.then(*[agent.shell(f"echo {tokens.input} > numbers.txt", tokens) for tokens in at])
-    agent.model.then(agent.shell(NOTE, at[4]), agent.shell("echo over", Tokens(input=point + 1_000)))
-    agent.model.then(say("Stopped.", Tokens(input=2_000)))
-    run = agent.ask("Count all numbers", *options)
+    turns = [agent.shell(f"echo {tokens.input} > numbers.txt", tokens) for tokens in at]
+    turns += [agent.shell(NOTE, at[4]), agent.shell("echo over", Tokens(input=point + 1_000))]
+    turns += [say("Stopped.", Tokens(input=2_000))]
+    shown = _shown_headless(agent, turns, options) if agent.shows_notices else _shown(agent, turns, options)
     asked = [index for index, seen in enumerate(agent.model.seen) if "Wrap up now" in seen.text]
     compacted = [index for index, seen in enumerate(agent.model.seen) if seen.kind == "summary"]
     assert bool(compacted) == (model not in NEVER_COMPACT)
     assert asked, "it was never asked to wrap up"
     assert not compacted or asked[0] < compacted[0]
-    if agent.shows_notices:
-        shown = re.findall(r"Holdfast: [^\"\\\n]*", run.ended.out + run.ended.err)
-        assert len(shown) == len(set(shown)) == LEVELS, shown
+    steered = "Should you be asked to summarise" if name in ("codex", "gemini") else "Write this summary as"
+    assert all(steered in agent.model.seen[index].text for index in compacted)
+    assert len(shown) == len(set(shown)) == LEVELS, shown
     agent.workshop.settled(2 if compacted else 1)
     agent.model.then(say("I see."))
     agent.ask("Go on")
     assert WORDS in agent.model.main[-1].text
+
+
+def _shown_headless(agent: Driver, turns: list[Turn], options: list[str]) -> list[str]:
+    agent.model.then(*turns)
+    ended = agent.ask(PROMPT, *options).ended
+    return re.findall(r"Holdfast: [^\"\\\n]*", ended.out + ended.err)
+
+
+def _shown(agent: Driver, turns: list[Turn], options: list[str]) -> list[str]:
+    """What a person reads on the screen; the model waits for what is about to be shown there."""
+    with agent.on_screen(PROMPT, *options) as screen:
+
+        def once_seen(levels: int, turn: Turn) -> Callable[[Seen], Turn]:
+            def answer(_: Seen) -> Turn:
+                wait_for(lambda: len(screen.notices) >= levels)
+                return turn
+
+            return answer
+
+        # A level is told with the result of the tool after the one that reached it, at the latest.
+        due = [max(0, min(LEVELS, number - 2)) for number in range(len(turns))]
+        agent.model.then(*[once_seen(*one) for one in zip(due, turns, strict=True)])
+        screen.wait_for(lambda: "Stopped." in screen.text)
+        screen.leave()
+        return screen.notices
 
 
 def _let_compact(agent: Driver, point: int) -> None:

@@ -58,7 +58,7 @@ def test_every_tool_answers_and_what_is_recorded_reaches_the_next_session(agent:
         asked[len(agent.model.main)] = to_do[0]
         return agent.tool(to_do[0], **CALLS[to_do.pop(0)])
 
-    agent.model.then(*[next_call] * 60)
+    agent.model.then(*[next_call] * 400)
     assert agent.go_on(session, "Record all of it").answer.endswith("Recorded.")
     assert list(asked.values()) == list(CALLS)
     for place, name in asked.items():

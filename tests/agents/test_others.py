@@ -83,3 +83,27 @@ def _stops(agent: Driver) -> None:
     assert (agent.workshop.project / "first.txt").read_text() == "kept\n"
     assert not (agent.workshop.project / "third.txt").exists()
     assert agent.workshop.settled()["trigger"] == "exhaustion"
+
+
+_LEAVING_LOCKS = """
+import { mkdirSync, writeFileSync } from "node:fs"
+export const Leaving = async () => {
+  for (const [name, pid] of [["unnamed", 0], ["own", process.pid], ["others", 1]]) {
+    mkdirSync(`LOCKS/${name}.lock`, { recursive: true })
+    if (pid) writeFileSync(`LOCKS/${name}.lock/meta.json`, JSON.stringify({ pid }))
+  }
+  return {}
+}
+"""
+
+
+def test_opencode_ends_without_the_locks_of_its_look_for_packages(opencode: OpenCode) -> None:
+    """It may end in the middle of one; its next start would wait a minute for nobody."""
+    home = opencode.workshop.home
+    locks = home / ".local" / "state" / "opencode" / "locks"
+    plugin = home / ".config" / "opencode" / "plugin" / "leaving.js"
+    plugin.write_text(_LEAVING_LOCKS.replace("LOCKS", str(locks)))
+    opencode.model.then(say("Done."))
+    opencode.ask("Do it")
+    left = [name for name in ("unnamed", "own", "others") if (locks / f"{name}.lock").exists()]
+    assert left == ["others"]

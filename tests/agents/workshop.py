@@ -17,8 +17,8 @@ from typing import Any
 
 ROOT = Path(__file__).parents[2]
 PROGRAMS = ROOT / ".cache" / "agents" / "node_modules" / ".bin"
-PATIENCE = 60.0
-"""Seconds that one run of an agent may take; most take three."""
+PATIENCE = 280.0
+"""Seconds that one run of an agent may take. Most take three; with ten programs a core, half a minute."""
 
 
 @dataclass(frozen=True)
@@ -173,7 +173,7 @@ class Started:
             os.killpg(self.process.pid, signal.SIGKILL)
 
 
-def wait_for(what: Callable[[], Any], timeout: float = 40.0, told: Callable[[], str] = str) -> Any:
+def wait_for(what: Callable[[], Any], timeout: float = PATIENCE, told: Callable[[], str] = str) -> Any:
     """Until something is true; returns it. For what is done detached."""
     deadline = time.monotonic() + timeout
     while True:

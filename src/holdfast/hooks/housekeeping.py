@@ -276,6 +276,18 @@ def _advise(event: AgentEvent, answer: HookAnswer, gauge: Gauge) -> None:
         f"words, in at most 3,000 characters:\n\nholdfast note handover <<'EOF'\n{HANDOVER_FORM}\nEOF\n\n"
         "The next session in this folder receives it, checked against the record."
     )
+    if event.agent not in _LET_US_STEER:
+        answer.context.append(_FORM_OF_A_SUMMARY)
+
+
+_LET_US_STEER = ("claude", "opencode")
+"""Whose request for a summary takes a word of ours; in that of the others stands what was said before it."""
+_FORM_OF_A_SUMMARY = (
+    "[holdfast] Should you be asked to summarise this conversation, write the summary in the same form, as "
+    "a handover for whoever goes on and not as a recap: the user's rules and corrections word for word, a "
+    "short answer with the question it answers, each decision with its reason, the exact next action; say of "
+    "nothing that it was done unless it was."
+)
 
 
 # ── file changes ──────────────────────────────────────────────────────────────────────────────────

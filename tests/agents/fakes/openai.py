@@ -19,6 +19,8 @@ class FakeOpenAI(FakeModel):
             return "other"
         if any(mark in json.dumps(body)[-8000:] for mark in self.summary_marks):
             return "summary"
+        if "single-line task title" in json.dumps(body["input"][-1:] if "input" in body else ""):
+            return "side"
         return "main" if body.get("tools") else "side"
 
     def answer(self, exchange: Exchange) -> None:

@@ -3,7 +3,7 @@
 // Holdfast in OpenCode: each event becomes one run of Holdfast's hook program, which answers
 // {context?, deny?, stop?, notice?}. A program that fails or hangs never holds OpenCode up.
 import { spawn, spawnSync } from "node:child_process"
-import { readdirSync, readFileSync, rmSync } from "node:fs"
+import { readdirSync, readFileSync, rmSync, statSync } from "node:fs"
 import { homedir } from "node:os"
 import { join } from "node:path"
 
@@ -50,15 +50,40 @@ function limitsOf({ context, input, output }) {
 // answer in time it ends with the lock of that in hand, and its next start waits a minute for nobody.
 function dropOwnLocks() {
   const folder = join(process.env.XDG_STATE_HOME || join(homedir(), ".local", "state"), "opencode", "locks")
+  for (const name of listed(folder)) {
+    const lock = join(folder, name)
+    if (ownerOf(lock) === process.pid || isLeftUnnamed(lock)) rmSync(lock, { recursive: true, force: true })
+  }
+}
+
+function listed(folder) {
   try {
-    for (const name of readdirSync(folder)) {
-      const lock = join(folder, name)
-      try {
-        const { pid } = JSON.parse(readFileSync(join(lock, "meta.json"), "utf8"))
-        if (pid === process.pid) rmSync(lock, { recursive: true, force: true })
-      } catch {} // another one's, or just being made
+    return readdirSync(folder)
+  } catch {
+    return []
+  }
+}
+
+function ownerOf(lock) {
+  try {
+    return JSON.parse(readFileSync(join(lock, "meta.json"), "utf8")).pid
+  } catch {
+    return undefined
+  }
+}
+
+// A lock is a folder first and gets its owner's number then. Ours stays without one: nothing else of OpenCode
+// runs any more. Another process's gets it at once; it would lose no more than a look for the package.
+function isLeftUnnamed(lock) {
+  for (let tries = 0; tries < 20; tries++) {
+    try {
+      if (ownerOf(lock) !== undefined || statSync(lock).mtimeMs < performance.timeOrigin) return false
+    } catch {
+      return false // it was given back
     }
-  } catch {} // there are none
+    Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 50)
+  }
+  return true
 }
 
 export const Holdfast = async ({ client, directory }) => {
@@ -106,13 +131,17 @@ export const Holdfast = async ({ client, directory }) => {
     },
   }
 
-  // OpenCode says nothing when it ends; the work itself is done detached, so this takes a moment only.
-  process.once("exit", () => {
+  // OpenCode says nothing of a session when it ends; the work itself is done detached, so this takes a moment only.
+  const end = () => {
     for (const sessionID of open) {
       const { command } = EVENTS["session.deleted"]
       const input = JSON.stringify(about(sessionID, { reason: "exit" }))
       spawnSync(command[0], command.slice(1), { input, stdio: ["pipe", "ignore", "ignore"], timeout: 3000 })
     }
+    open.clear()
+  }
+  process.once("exit", () => {
+    end()
     dropOwnLocks()
   })
 
@@ -123,6 +152,9 @@ export const Holdfast = async ({ client, directory }) => {
         config.mcp = { ...config.mcp, holdfast: { type: "local", command: MCP, enabled: true } }
       }
     },
+
+    // With its screen, this runs in a thread that is stopped without a word. Where OpenCode goes on, a prompt opens again.
+    dispose: async () => end(),
 
     event: async ({ event }) => {
       const sessionID = event.properties?.sessionID ?? event.properties?.info?.id
