@@ -25,6 +25,7 @@ SCRIPT = Path(WRAPPER).read_text()
 def test_the_shell_knows_the_folders() -> None:
     assert set(re.findall(r"\$project/(\.holdfast[a-z/]*)", SCRIPT)) == {
         formats.FOLDER,
+        f"{formats.FOLDER}/{formats.STATE}",
         f"{formats.FOLDER}/{formats.STATE}/{formats.HOOKS}",
     }
 
