@@ -14,7 +14,7 @@ from dbos import DBOS, SetWorkflowID
 import holdfast.workflows.drivers as shelf
 from holdfast.model.entry import Entry, TaskFinished, Warned
 from holdfast.model.task import Task
-from holdfast.model.usage import UsageMetrics
+from holdfast.model.usage import ModelCall, UsageMetrics
 from holdfast.model.workflow import Workflow
 from holdfast.project.settings import Settings, load_settings
 from holdfast.sessions.transitions import Core, Facts
@@ -153,7 +153,7 @@ def work_off(database: str, folder: Path) -> tuple[float, float]:
     """Work until the queue is empty; when the first and the last task ended."""
     ends: list[float] = []
 
-    def note(_workflow_id: str, what: Entry | UsageMetrics | str) -> None:
+    def note(_workflow_id: str, what: Entry | UsageMetrics | ModelCall | str) -> None:
         if isinstance(what, TaskFinished):
             ends.append(time.time())
 
