@@ -395,6 +395,29 @@ def test_a_value_that_came_without_its_secret_is_passed_to_nobody(place: Place) 
     assert (place.project / "used").read_text() == "https://jo:hunter2secret@host.io/x\n"
 
 
+@pytest.mark.parametrize("how", ["an older session alone", "after the last snapshot was deleted"])
+def test_a_recorded_end_goes_along_with_an_older_session(place: Place, how: str) -> None:
+    (place.project / "plan.yaml").write_text(PLAN + "  - {id: t3, run: 'true', depends_on: [t2]}\n")
+    place.ok("run", "plan.yaml", "--pause-every", "1")
+    assert place.run("resume", "--yes").code == 0
+    lines = sorted(place.json("snapshot", "list"), key=lambda line: line["session_number"])
+    older, newest = (line["session_id"] for line in lines)
+    assert place.run("resume", "--yes").code == 0
+    assert place.json("status")["workflow"]["status"] == "completed"
+    words: tuple[str, ...] = ()
+    if how == "an older session alone":
+        words = ("--session", older)
+    else:
+        place.ok("snapshot", "delete", newest, "--yes")
+    place.ok("export", place.root / "bundle", *words)
+    other = place.beside("other")
+    other.environment["HOLDFAST_HOME"] = str(place.root / "other-home")
+    other.environment["HOLDFAST_DB"] = str(place.root / "other.db")
+    other.ok("import", place.root / "bundle")
+    assert other.json("status")["workflow"]["status"] == "completed"
+    assert other.run("resume", "--accept-commands").code == 1
+
+
 def test_a_copy_that_could_not_run_is_not_made(place: Place) -> None:
     """Of a workflow that has ended the secrets are not kept."""
     (place.project / "plan.yaml").write_text(

@@ -454,20 +454,20 @@ def test_what_was_recorded_is_in_the_context(place: Place) -> None:
             "tool_call",
             {"tool": "Bash", "input": {"command": "make test"}, "response": {"stdout": "3 failed"}},
         ),
-        ("assistant_response", {"decision": "keep the old lexer", "because": "it is faster"}),
+        ("assistant_response", {"decision": "keep the old lexer", "because": "it is fast"}),
         ("system_event", {"event": "rate limit", "detail": "the model was away"}),
         state='{"goal": "a parser without recursion", "model": "claude-sonnet-4-5"}',
     )
     context = place.ok("context", "latest").out
     told = [line.removeprefix("- ") for line in context.splitlines() if line.startswith("- ")]
-    recorded = [line for line in told if "while winding down: " in line]
+    recorded = [line for line in told if "while winding down" in line]
     assert set(recorded) == {
         f'Said while winding down: "{NEVER}"',
         'Said while winding down: "Port the CSV import next"',
-        "Recorded while winding down: event: the model was away; event: rate limit",
-        "Recorded while winding down: agent: decision: keep the old lexer; because: it is faster",
-        "Recorded while winding down: at the start: goal: a parser without recursion",
-        "Recorded while winding down: Bash (command: make test): stdout: 3 failed",
+        "Recorded while winding down (4 of 4, the newest): event: the model was away; event: rate limit",
+        "Recorded while winding down (3 of 4): agent: decision: keep the old lexer; because: it is fast",
+        "Recorded while winding down (2 of 4): Bash (command: make test): stdout: 3 failed",
+        "Recorded while winding down (1 of 4): at the start: goal: a parser without recursion",
     }
     assert "{" not in context
     for budget in ("200", "900", "5000"):

@@ -121,6 +121,17 @@ def test_a_worker_that_nobody_waits_for_gives_up_when_its_database_is_gone(
         place.ok("cancel", flow.id)
 
 
+def test_a_cancel_says_that_another_machine_is_still_at_it(workshop: Workshop) -> None:
+    there = Lease("worker-there-1-aaa", "worker", "there", 1, None, 3600.0)
+    with workshop.service() as service:
+        service.store.leases.add(there)
+        flow = service.start(plan_of("true"), claim=f"{there.id}#1")
+    told = workshop.place.json("cancel", flow.id)
+    assert told == {"status": "cancelled", "workflow_id": flow.id, "stopping_elsewhere": True}
+    here = workshop.run(plan_of("true", "true", pause_every=1))
+    assert workshop.place.json("cancel", here.id)["stopping_elsewhere"] is False
+
+
 def test_what_waits_is_run_whatever_the_database(any_workshop: Workshop) -> None:
     shops = [any_workshop, beside(any_workshop, "second"), beside(any_workshop, "third")]
     flows = [start(shop, "echo a >> log", "echo b >> log") for shop in shops]

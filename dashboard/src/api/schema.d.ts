@@ -1226,6 +1226,23 @@ export interface components {
              */
             token: string;
         };
+        /** CancelResponse */
+        CancelResponse: {
+            /** Snapshot Id */
+            snapshot_id: string | null;
+            /**
+             * Status
+             * @enum {string}
+             */
+            status: "created" | "pausing" | "paused" | "resumed" | "taken_up" | "skipped" | "cancelled" | "approved" | "rejected" | "deleted";
+            /**
+             * Stopping Elsewhere
+             * @description It ran on another machine than the server's, which is still stopping its task
+             */
+            stopping_elsewhere: boolean;
+            /** Workflow Id */
+            workflow_id: string;
+        };
         /** Carried */
         Carried: {
             /** Carried */
@@ -4829,6 +4846,7 @@ export type Approval = components['schemas']['Approval'];
 export type ApproveTask = components['schemas']['ApproveTask'];
 export type BackfillExpiredMessage = components['schemas']['BackfillExpiredMessage'];
 export type BrowserToken = components['schemas']['BrowserToken'];
+export type CancelResponse = components['schemas']['CancelResponse'];
 export type Carried = components['schemas']['Carried'];
 export type ChangedFile = components['schemas']['ChangedFile'];
 export type Choice = components['schemas']['Choice'];
@@ -7186,7 +7204,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["ActionResponse"];
+                    "application/json": components["schemas"]["CancelResponse"];
                 };
             };
             /** @description the request is malformed, or its body is not JSON */

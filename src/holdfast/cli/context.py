@@ -586,6 +586,7 @@ def _shown(value: Any) -> str:
 def delete(snapshot: str, yes: bool, as_json: bool) -> None:
     """Delete a snapshot, with its files if they are in this project."""
     from holdfast.model.workflow import Workflow
+    from holdfast.sessions.pause import keep_end
     from holdfast.sessions.transitions import Core
     from holdfast.store.session_files import SessionFiles
     from holdfast.store.sql import SqlStore
@@ -604,4 +605,5 @@ def delete(snapshot: str, yes: bool, as_json: bool) -> None:
                 SessionFiles(current.layout.sessions).delete(line.session_id)
             with contextlib.suppress(NotFoundError):  # somebody else was faster; gone is what was asked for
                 Core(store).delete_snapshot(line.id)
+            keep_end(store, workflow, current.project)
     common.tell(as_json, {"deleted": line.id, "session_id": line.session_id}, f"Deleted: {line.session_id}")

@@ -705,7 +705,8 @@ def cancel_command(workflow_id: str | None, reason: str | None, as_json: bool) -
         is_elsewhere = service.is_run_elsewhere(chosen)
         workflow = service.cancel(chosen.id, reason)
     elsewhere = ("  It ran on another machine, which is still stopping its task",) if is_elsewhere else ()
-    common.tell(as_json, _answer(workflow), f"✓ Workflow {workflow.id} cancelled", *elsewhere)
+    answer = {**_answer(workflow), "stopping_elsewhere": is_elsewhere}
+    common.tell(as_json, answer, f"✓ Workflow {workflow.id} cancelled", *elsewhere)
 
 
 def _to_cancel(service: common.Service, current: Settings) -> str:

@@ -126,10 +126,12 @@ def _recorded(found: Gathered, room: int) -> Iterator[Statement]:
             yield Statement(
                 "wants", SAID, f"Said while winding down: {text}", _PINNED if one.rule else 1, index=place
             )
-    for one in reversed(found.recorded):
-        if one.kind != "user_message":
-            rank = 6 if one.kind == "tool_call" else 3
-            yield Statement("state", OTHERS, f"Recorded while winding down: {prose(_told(one), 600)}", rank)
+    others = [one for one in found.recorded if one.kind != "user_message"]
+    for number, one in reversed([*enumerate(others, 1)]):
+        rank = 6 if one.kind == "tool_call" else 3
+        newest = ", the newest" if number == len(others) else ""
+        when = f" ({number} of {len(others)}{newest})" if len(others) > 1 else ""
+        yield Statement("state", OTHERS, f"Recorded while winding down{when}: {prose(_told(one), 600)}", rank)
 
 
 def _told(one: Recorded) -> str:

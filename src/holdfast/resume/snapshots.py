@@ -178,14 +178,14 @@ def ledger_at(snapshot: SessionSnapshot) -> WorkLedger:
 
 
 def _recorded(pause: IncrementalPause | None, talk: Gathered) -> dict[str, Any]:
-    """What was recorded on purpose, and of the hooks' own record what the transcript lacks."""
+    """What was recorded on purpose, and of the hooks' own record what the transcript lacks; oldest first."""
     if pause is None:
         return {}
     said = {one_line(words) for turn in talk.turns for words in (turn.said, talk.last_words)}
     in_transcript = pause.agent_session is not None and talk.messages > 0
     words = tuple(
         Recorded(one.type, one.text, one.rule)
-        for one in pause.recorded
+        for one in sorted(pause.recorded, key=lambda one: one.timestamp)
         if one_line(one.text) not in said and not (in_transcript and one.from_hook)
     )
     if in_transcript:

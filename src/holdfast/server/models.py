@@ -198,6 +198,12 @@ class ActionResponse(Value):
     snapshot_id: str | None = None
 
 
+class CancelResponse(ActionResponse):
+    stopping_elsewhere: bool = Field(
+        description="It ran on another machine than the server's, which is still stopping its task"
+    )
+
+
 class ResumeResponse(ActionResponse):
     """`taken_up`: there is no plan to run; the context is for the next session; it stays paused."""
 

@@ -73,7 +73,7 @@ def export_bundle(
     files = SessionFiles(folder)
     sessions = files.session_ids() if folder.is_dir() else []
     if sessions:
-        _keep_ends(settings)
+        _keep_ends(settings, only)
     copies = _origins(settings).keys() if for_sharing else ()
     left_out = [name for name in sessions if copies and _snapshot_id(files, name) in copies]
     sessions = [name for name in sessions if name not in left_out]
@@ -106,12 +106,12 @@ def export_bundle(
     return pack(members, to_datetime(clock()), passphrase), [*sessions, *items], [*damaged.values()]
 
 
-def _keep_ends(settings: Settings) -> None:
+def _keep_ends(settings: Settings, only: tuple[str, ...]) -> None:
     """A workflow may have ended before its files could tell, or under an older version."""
     try:
         with open_store(settings) as store:
             for one in store.workflows(worktree=settings.worktree, statuses=NEVER_RUN_AGAIN):
-                keep_end(store, one, settings.project)
+                keep_end(store, one, settings.project, only)
     except HoldfastError as error:
         log.warning("the database cannot be read: %s", error.message)
 

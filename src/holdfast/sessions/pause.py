@@ -18,7 +18,7 @@ from __future__ import annotations
 import contextlib
 import logging
 import os
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Collection, Generator
 from dataclasses import replace
 from datetime import UTC, datetime
 from functools import partial
@@ -202,23 +202,37 @@ def write_again(store: Store, files: SessionFiles, snapshot_id: str) -> None:
         files.place(FileSet(snapshot.session_id, rendered, becomes_latest=False))
 
 
-def keep_end(store: Store, workflow: Workflow, folder: Path) -> None:
+def keep_end(store: Store, workflow: Workflow, folder: Path, names: Collection[str] = ()) -> None:
     """Let the files of the last session tell that its workflow was completed or cancelled: without the
-    database they are all that is known of it. A folder that takes no files costs that alone."""
+    database they are all that is known of it. A folder that takes no files costs that alone.
+
+    `names`: of these sessions, too, since they are to go elsewhere without it.
+    """
     sessions = ProjectLayout(folder).sessions
     if workflow.status not in NEVER_RUN_AGAIN or not sessions.is_dir():
         return
     try:
         latest = store.latest_snapshot(workflow.id)
+        lines = [one for one in store.snapshots(workflow.id) if one.session_id in names]
+        ends = {one.id: one.session_id for one in (*lines, *((latest,) if latest else ()))}
         files = SessionFiles(sessions)
-        if latest is None or latest.session_id not in files.session_ids():
+        here = files.session_ids() if ends else []
+        if not any(name in here for name in ends.values()):
             return
         with files.locked(partial(is_stored, store)):
-            found, told = read_session_document(files.read(latest.session_id), where=latest.session_id)
-            if found.id == latest.id and told.status != workflow.status:
-                write_again(store, files, latest.id)
+            for snapshot_id, name in ends.items():
+                _tell_end(store, workflow, files, snapshot_id, name)
     except HoldfastError as error:
         log.warning("the session's files do not tell that the workflow ended: %s", error.message)
+
+
+def _tell_end(
+    store: Store, workflow: Workflow, files: SessionFiles, snapshot_id: str, session_id: str
+) -> None:
+    if session_id in files.session_ids():
+        found, told = read_session_document(files.read(session_id), where=session_id)
+        if found.id == snapshot_id and told.status != workflow.status:
+            write_again(store, files, snapshot_id)
 
 
 # ── whatever is worked on in a folder ─────────────────────────────────────────────────────────────

@@ -21,6 +21,7 @@ from holdfast.server.models import (
     ActionResponse,
     Approval,
     ApproveTask,
+    CancelResponse,
     ForkWorkflow,
     GiveReason,
     PauseWorkflow,
@@ -217,10 +218,11 @@ def preview_resume(
 @router.post("/cancel", responses=documented(404, 409, *WITH_BODY))
 def cancel_workflow(
     workflow_id: str, desk: AtDesk, request: Annotated[GiveReason | None, Body()] = None
-) -> ActionResponse:
+) -> CancelResponse:
     """Cancel a workflow permanently; a running task is stopped."""
+    is_elsewhere = desk.service.is_run_elsewhere(desk.service.workflow(workflow_id))
     desk.service.cancel(workflow_id, request.reason if request else None)
-    return ActionResponse(status="cancelled", workflow_id=workflow_id)
+    return CancelResponse(status="cancelled", workflow_id=workflow_id, stopping_elsewhere=is_elsewhere)
 
 
 @router.get("/approval", responses=documented(404, 422))

@@ -40,6 +40,7 @@ from holdfast.server.routes.sessions import (
 )
 from holdfast.sessions.contexts import newest_actions
 from holdfast.sessions.enrich import add_to_snapshot
+from holdfast.sessions.pause import keep_end
 from holdfast.sessions.transitions import Core
 from holdfast.store.session_files import SessionFiles
 
@@ -65,10 +66,13 @@ def delete_snapshot(workflow_id: str, snapshot_id: str, desk: AtDesk) -> ActionR
     """Delete the snapshot and its files, unless a running session started from it."""
     snapshot = desk.snapshot_of(workflow_id, snapshot_id)
     Core(desk.store).delete_snapshot(snapshot_id)
-    sessions = desk.layout_of(desk.store.workflow(workflow_id)).sessions
+    workflow = desk.store.workflow(workflow_id)
+    layout = desk.layout_of(workflow)
+    sessions = layout.sessions
     if sessions.is_dir():
         with contextlib.suppress(NotFoundError):  # it never had files
             SessionFiles(sessions).delete(snapshot.session_id)
+        keep_end(desk.store, workflow, layout.root)
     return ActionResponse(status="deleted", workflow_id=workflow_id, snapshot_id=snapshot_id)
 
 
