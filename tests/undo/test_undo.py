@@ -266,12 +266,15 @@ def test_folders_that_an_older_version_did_not_know_are_nobodys_change(
     assert [change.path for change in changed(sidecar, tx).changes] == ["made/"]
 
 
-def test_the_other_names_of_a_file_that_a_tool_named(project: Path, clock: FixedClock) -> None:
+@pytest.mark.parametrize("others", [0, 1])
+def test_the_other_names_of_a_file_that_a_tool_named(project: Path, clock: FixedClock, others: int) -> None:
+    """Also where others are at work, who named neither."""
     (project / "twin").hardlink_to(project / "a")
-    named = {"tx": NamedFiles(frozenset([b"a"]))}
+    named = {"tx": NamedFiles(frozenset([b"a"])), "other": NamedFiles(frozenset([b"b"]))}
     with SideCar(project, clock=clock, named_files=lambda: named) as sidecar:
-        sidecar.begin("s1", transaction_id="tx")
-        sidecar.watch("tx")
+        for name in ("tx", "other")[: 1 + others]:
+            sidecar.begin("s1", transaction_id=name)
+            sidecar.watch(name)
         (project / "a").write_text("agent\n")
         sidecar.undo(changed(sidecar, "tx").id)
     assert (project / "twin").read_text() == START["a"]

@@ -334,6 +334,7 @@ class UndoWork:
         owners = _owners(
             {path: states for path, states in differing.items() if path not in users},
             lambda path: _owner(path, watches, closing, naming(path)),
+            lambda path: any(path in one.paths for one in watches) or any(naming(path).values()),
         )
         for path, owner in owners.items():
             if owner is None:
@@ -728,15 +729,19 @@ def _owner(
     return chosen.transaction_id, "" if named or chosen.transaction_id not in naming else _ONLY_SEEN
 
 
-def _owners(changed: Differing, owner_of: Callable[[bytes], Owner | None]) -> dict[bytes, Owner | None]:
+def _owners(
+    changed: Differing,
+    owner_of: Callable[[bytes], Owner | None],
+    is_named: Callable[[bytes], bool],
+) -> dict[bytes, Owner | None]:
     """Whose each is. The names that a file had all along are of whoever is known to have changed it under
     one of them, not so a new one; a folder that came or went goes with what came or went in it."""
     found = {path: owner_of(path) for path in changed}
     shared = {path: now.inode for path, (_, now) in changed.items() if now and now.names > 1}
     certain = {inode: owner for path, inode in shared.items() if (owner := found[path]) and not owner[1]}
     for path, inode in shared.items():
-        if (owner := found[path]) and owner[1] == _ONLY_SEEN and _is_same_file(*changed[path]):
-            found[path] = certain.get(inode, owner)
+        if found[path] and inode in certain and _is_same_file(*changed[path]) and not is_named(path):
+            found[path] = certain[inode]
     inside: dict[bytes, Owner] = {}
     for path in sorted(changed, key=lambda one: bool((owner := found[one]) and owner[1]), reverse=True):
         owner = found[path]
