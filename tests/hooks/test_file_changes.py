@@ -333,6 +333,7 @@ WRITES = (
     "chmod 700 mine",
     "touch made mine",
     "truncate -s 0 mine",
+    "touch -- -made",
     "install -m 644 mine copy",
     "install -D mine sub/copy",
     "sed -i s/m/n/ mine",

@@ -137,7 +137,8 @@ def _is_of_index(program: str, words: list[str]) -> bool:
 
 
 def _names(words: list[str]) -> list[str]:
-    return [word for word in words if not word.startswith("-")]
+    options = words.index("--") if "--" in words else len(words)
+    return [*(word for word in words[:options] if not word.startswith("-")), *words[options + 1 :]]
 
 
 def _done(program: str, words: list[str], folder: str) -> Iterator[tuple[str, Reach]]:
