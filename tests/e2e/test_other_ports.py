@@ -92,7 +92,7 @@ def status_of(url: str, headers: dict[str, str], body: bytes | None = None) -> i
 
 
 def shows_workflows(page: Page) -> None:
-    expect(page.get_by_role("heading", name="Workflows")).to_be_visible()
+    expect(page.get_by_role("heading", name="Workflows", exact=True)).to_be_visible()
     expect(page.locator(".liveness")).to_have_text("Live")
 
 
