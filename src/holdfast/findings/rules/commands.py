@@ -189,7 +189,9 @@ def _red_lines(text: str) -> str:
 
 
 _ASSERTS = re.compile(
-    r"[\w./-]{0,200}test[\w./-]{0,80}\.\w{1,4}:\d+: .*\b(?:got|want|expected|should|unexpected|failed)\b", re.IGNORECASE
+    r"[\w./-]{0,200}test[\w./-]{0,80}\.\w{1,4}:\d+: .*"
+    r"\b(?:got|want|expected|should|unexpected|failed)\b",
+    re.IGNORECASE,
 )
 _COMPLAINT, _COMPLAINTS = 150, 4
 _SUMMARY_KEPT = _COMPLAINT * _COMPLAINTS + 40
