@@ -122,6 +122,15 @@ def test_every_kind_is_taken_out_however_deep_it_stands(kind: str) -> None:
         assert may_hold_secret(wrap(line)), "the hook path would not look"
 
 
+@pytest.mark.parametrize("kind", secrets_corpus.KINDS)
+def test_the_hook_path_looks_at_whatever_redaction_takes_out(kind: str) -> None:
+    rng = random.Random(kind)
+    for before in (".", "~", "-", "a.", "passed ", "author ", "tokens: ", "\\n", "\\t", "_"):
+        line = before + secrets_corpus.secret(kind, rng)[0]
+        for text in (line, line[: rng.randrange(1, len(line))], line.replace('"', "'")):
+            assert redact(text)[0] == text or may_hold_secret(text), text
+
+
 def test_almost_every_secret_of_many_is_taken_out() -> None:
     """At least 98 of 100 of every kind."""
     each = repeated(200)

@@ -372,7 +372,7 @@ def _has_token(text: str) -> bool:
 def _begins_as_token(word: bytes) -> bool:
     if _is_token(word, 0) or (word[0] in _ESCAPES and _is_token(word, 1)):
         return True
-    return any(word[at] in b".~-" and _is_token(word, at + 1) for at in range(1, len(word)))
+    return any(word[at] in b".~-" and _is_token(word, at + 1) for at in range(len(word)))
 
 
 _ESCAPES = b"nrtbf"
