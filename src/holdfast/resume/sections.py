@@ -106,14 +106,9 @@ def _given(found: Gathered) -> Iterator[Statement]:
     if found.issue and found.turns:  # without talk it is the goal
         yield Statement("wants", "issue", f"Issue: {prose(found.issue, 300)}", 1)
     if found.issue_text:
-        text = quoted(condensed(found.issue_text, 1500))
-        yield Statement(
-            "wants",
-            "issue",
-            f"Its description: {text}",
-            2,
-            f"Its description: {quoted(condensed(found.issue_text, 225))}",
-        )
+        room = (1500, 225)
+        whole, short = (f"Its description: {quoted(condensed(found.issue_text, most))}" for most in room)
+        yield Statement("wants", "issue", whole, 2, short)
     for rule in found.constraints:
         yield Statement("wants", "rules", f"Holds throughout: {quoted(rule, 2000)}", _PINNED)
 
