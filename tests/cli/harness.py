@@ -187,7 +187,7 @@ class Place:
             capture_output=True,
             text=True,
             check=True,
-            timeout=PATIENCE,
+            timeout=PATIENCE + 5 * len(command_lines),
         )
         return [Result(*each) for each in json.loads(done.stdout)]
 

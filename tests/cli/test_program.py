@@ -216,6 +216,7 @@ def test_everything_is_private_whatever_the_umask(place: Place) -> None:
         "issue: {id: X, title: W}\ntasks:\n  - {id: t1, run: 'echo hi > made'}\n"
     )
     kept_session(place, "claude", "claude-1")
+    place.git("init", "--quiet", "--bare", str(place.root / "remote.git"))
     before = os.umask(0)
     try:
         for command in (
@@ -225,6 +226,12 @@ def test_everything_is_private_whatever_the_umask(place: Place) -> None:
             ("winddown", "finalize"),
             ("remind", "x"),
             ("run", "plan.yaml"),
+            ("note", "handover", "plan.yaml"),
+            ("docs", "audit", "."),
+            ("token", "create", "laptop"),
+            ("tx", "undo", "last", "--dry-run"),
+            ("share", "push", str(place.root / "remote.git")),
+            ("export", str(place.root / "bundle")),
         ):
             done = subprocess.run(
                 [*PROGRAM, *command],
@@ -239,6 +246,8 @@ def test_everything_is_private_whatever_the_umask(place: Place) -> None:
     finally:
         os.umask(before)
     made = [place.home, *place.home.rglob("*"), *(place.project / ".holdfast").rglob("*")]
+    made.append(place.root / "bundle")
+    assert any(path.parent.parent.name == "objects" for path in made), "git's objects are among them"
     assert [str(path) for path in made if path.stat().st_mode & 0o077] == []
     assert (place.project / "made").stat().st_mode & 0o777 == 0o666, (
         "the user's own files are as the user wants"

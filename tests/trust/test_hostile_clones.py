@@ -6,6 +6,7 @@ words show where they are told, and its links where a file outside of the projec
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import json
 import os
@@ -16,10 +17,14 @@ import subprocess
 import threading
 from collections.abc import Callable, Generator, Iterator
 from pathlib import Path
+from typing import Any
+from urllib.parse import quote
 
 import pytest
+from mcp import Client, StdioServerParameters
 
-from cli.harness import IDENTITY, Place, Tree, tree_of
+from cli.harness import IDENTITY, PROGRAM, Place, Tree, tree_of
+from holdfast.cli.mcp import TOOLS
 from holdfast.hooks.fast.event import MOMENTS
 from holdfast.project.formats import FOLDER
 from hooks.harness import AgentSession
@@ -402,12 +407,36 @@ COMMANDS = [
     uninstall claude-code --project
     worker --until-idle
     trust --show
+    token list
+    token create laptop
+    fork
+    fork t2 --accept-commands
+    rewind 0 --yes
+    rewind 1 --dry-run
+    docs plan .
+    docs improve . --yes
+    snapshot diff latest latest
+    sessions list --all --search keys
+    sessions delete --all --force
+    schedules
+    prune --dry-run
+    prune --yes
+    doctor --fix
+    context --session latest
+    resume --yes --accept-commands
     """.strip().splitlines()
 ]
 PAGES = (
     *("/api/workflows", "/api/events", "/api/snapshots", "/api/sessions", "/api/threads", "/api/projects"),
-    *("/api/stats", "/api/stats/workflows", "/api/settings", "/api/health"),
+    *("/api/stats", "/api/stats/workflows", "/api/settings", "/api/health", "/api/work"),
+    *("/api/snapshots?name=snap_", "/api/snapshots?name=session-", "/api/sessions?everywhere=true"),
 )
+OF_A_FOLDER = (
+    *("/api/threads?worktree={}", "/api/sessions?project={}", "/api/transactions?project={}"),
+    *("/api/transactions/claude?project={}", "/api/transactions/last/diff?project={}"),
+    "/api/workflows?worktree={}",
+)
+POSTS = ("pause", "resume", "retry", "skip", "approve", "reject", "fork", "cancel")
 
 
 @pytest.fixture(autouse=True)
@@ -471,12 +500,42 @@ def by_hooks(zoo: Zoo) -> str:
 def by_server(zoo: Zoo) -> str:
     with serving(zoo.place.settings(), home=zoo.place.home) as server:
         answers = [server.ask("GET", page) for page in PAGES]
+        folder = quote(str(zoo.place.project), safe="")
+        answers += [server.ask("GET", page.format(folder)) for page in OF_A_FOLDER]
+        answers.append(server.ask("POST", f"/api/transactions/claude/undo?project={folder}", {}))
+        for flow in server.get("/api/workflows")["workflows"]:
+            answers += [server.ask("POST", f"/api/workflows/{flow['id']}/{verb}", {}) for verb in POSTS]
         plan = {"issue": {"id": "A", "title": "A"}, "tasks": [{"id": "t", "run": "true"}]}
         answers.append(server.ask("POST", "/api/workflows", {"plan": plan}))
     return "".join(answer.body.decode() for answer in answers)
 
 
-DOORS = {"commands": by_commands, "hooks": by_hooks, "server": by_server}
+def by_mcp(zoo: Zoo) -> str:
+    """Each tool as an agent calls it. What it says itself is kept, in the user's own folder or nowhere."""
+    given: dict[str, dict[str, Any]] = {
+        "history": {"category": "decisions"},
+        "record_decision": {"decision": "d", "reason": "r"},
+        "record_constraint": {"text": "t"},
+        "set_todos": {"todos": [{"text": "t", "status": "pending"}]},
+        "record_handover": {"text": "t"},
+        "request_pause": {"reason": "r"},
+    }
+    server = StdioServerParameters(
+        command=PROGRAM[0],
+        args=[*PROGRAM[1:], "mcp"],
+        env=zoo.place.environment,
+        cwd=str(zoo.place.project),
+    )
+
+    async def use() -> str:
+        async with Client(server) as client:
+            answers = [await client.call_tool(one.__name__, given.get(one.__name__, {})) for one in TOOLS]
+        return "".join(getattr(block, "text", "") for answer in answers for block in answer.content)
+
+    return asyncio.run(use())
+
+
+DOORS = {"commands": by_commands, "hooks": by_hooks, "server": by_server, "MCP": by_mcp}
 
 
 def surroundings(zoo: Zoo, *more: Path) -> list[Tree]:

@@ -26,7 +26,7 @@ _ENTRY = re.compile(r"100644 blob ([0-9a-f]{40,64})\t(copy_[0-9A-Za-z]{10,40}\.h
 _HERE = "."
 _OWN_SETTING = re.compile(
     r"core\.(repositoryformatversion|filemode|bare|ignorecase|precomposeunicode|symlinks|logallrefupdates)"
-    r"|extensions\.(objectformat|refstorage)"
+    r"|core\.sharedrepository|receive\.denynonfastforwards|extensions\.(objectformat|refstorage)"
 )
 _AUTHOR = ("-c", "user.name=Holdfast", "-c", "user.email=holdfast@localhost")
 
@@ -46,7 +46,8 @@ class Shared:
         private_folder(self._folder)
         self._address = _address(project, remote)
         if not (self._folder / "HEAD").exists():
-            self._git("init", "--quiet", "--bare", "--template=", ".")
+            # Private whatever the umask; git keeps to it for all that it makes there later.
+            self._git("init", "--quiet", "--bare", "--template=", "--shared=0600", ".")
         self._refuse_foreign_settings()
         self._name = self._own_name(clock)
 
