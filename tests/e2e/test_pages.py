@@ -239,9 +239,12 @@ def test_a_part_that_did_not_arrive_is_loaded_again(
         page = context.new_page()
         complaints.watch(page)
         sample.server.let_in(page)
-        for part, link, shown in (("ServerPage", "Server", "h1"), ("TaskGraph", "health", ".graph")):
+        for part, link, shown in (
+            ("ServerPage", page.get_by_role("link", name="Server"), "h1"),
+            ("TaskGraph", page.locator(".workflows").get_by_role("link", name="health").first, ".graph"),
+        ):
             page.route(f"**/assets/{part}-*", lambda route: route.abort())
-            page.get_by_role("link", name=link).first.click()
+            link.click()
             alert = page.get_by_role("alert")
             expect(alert).to_contain_text("A part of this page could not be loaded.", timeout=PATIENCE)
             page.unroute_all()

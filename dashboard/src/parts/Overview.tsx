@@ -2,6 +2,7 @@
 import { useQuery } from "@tanstack/react-query";
 import { useState } from "react";
 import { Link } from "wouter";
+import { ApiError } from "../api/client";
 import { newestSessions, openWork } from "../api/queries";
 import type { AgentSession, WorkItem, WorkList } from "../api/types";
 import { counted, folder, neutral, words } from "../lib/format";
@@ -34,6 +35,8 @@ function OpenWork() {
   const { data, error, refetch } = useQuery(openWork);
   const [chosen, setChosen] = useState<State | null>(null);
   const [isWhole, setWhole] = useState(false);
+  // Who is not let in is told so once, by the list below.
+  if (error instanceof ApiError && error.status === 401) return null;
   if (error && !data) return <Failed error={error} retry={() => void refetch()} />;
   if (!data) return <div className="overview-space" aria-hidden="true" />;
   const items = data.items.filter((item) => chosen === null || item.state === chosen);

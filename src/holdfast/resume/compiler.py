@@ -62,7 +62,7 @@ def _around(words: str, found: Gathered, ledger: WorkLedger, room: int) -> Itera
             *now(found, ledger, room, words),
             *sections.wants(found, ledger, room, outcomes=False),
             # What the summary lacks most: it comes before the user's older words.
-            *(replace(one, rank=0) if one.kind in ("git", "commits", "tests") else one for one in state),
+            *(replace(one, rank=0) if one.kind in ("commits", "git", "tests") else one for one in state),
             *islice(edits, 1),
             *not_named(found, ledger, words),
         )

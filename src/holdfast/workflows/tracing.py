@@ -29,18 +29,17 @@ _PATIENCE_SECONDS = 2.0
 
 
 class Spans:
-    """A listener that makes them, and passes everything on. Without an endpoint it passes on alone."""
+    """A listener that makes them, and passes everything on."""
 
-    def __init__(self, endpoint: str | None, then: Listener) -> None:
+    def __init__(self, endpoint: str, then: Listener) -> None:
         self._then = then
         self._provider: TracerProvider | None = None
         self._sessions: dict[str, Span] = {}
         self._tasks: dict[tuple[str, str], Span] = {}
-        if endpoint is not None:
-            try:
-                self._provider = _provider(endpoint)
-            except ImportError:
-                log.warning("no spans are sent to %s: that needs holdfast[telemetry]", endpoint)
+        try:
+            self._provider = _provider(endpoint)
+        except ImportError:
+            log.warning("no spans are sent to %s: that needs holdfast[telemetry]", endpoint)
 
     def __call__(self, workflow_id: str, what: Happening) -> None:
         if self._provider is not None:

@@ -64,8 +64,10 @@ def _surroundings(
     with contextlib.ExitStack() as stack:
         store = SqlStore(settings.db)
         stack.callback(store.close)
-        spans = Spans(settings.spans_to, notices)
-        stack.callback(spans.close)
+        listener = notices
+        if settings.spans_to is not None:
+            listener = spans = Spans(settings.spans_to, notices)
+            stack.callback(spans.close)
         presence = stack.enter_context(HeldLease(store.leases, kind, lease_seconds))
         around = RunnerContext(
             core=Core(store, clock),
@@ -73,7 +75,7 @@ def _surroundings(
             drivers=cache(partial(driver_named, settings=settings)),
             claim=presence.claim,
             takes_over=kind == "worker",
-            listener=spans,
+            listener=listener,
             clock=clock,
         )
         stack.callback(around.watch.close)
