@@ -141,7 +141,46 @@ def test_a_check_that_was_running_is_run_again_and_named_once():
     session = Session().user("make it pass").shell("make test", "1 failed", "error").edit("a.py")
     session._add(role="assistant", tool_calls=(_call("make test"),))
     following = line(told(session), "Next:")
-    assert following == "- Next: run `make test` again: what it said is not recorded."
+    assert following == (
+        "- Next: run `make test` again: what it said is not recorded (in the run before, it said `1 failed`)."
+    )
+
+
+def test_a_look_that_was_running_comes_after_what_it_was_for():
+    session = (
+        Session()
+        .user("the tests are red")
+        .agent("They expect the old names. Let me update the tests to expect the suffixed names.")
+        .edit("rewind_test.go")
+        ._add(role="assistant", thinking="Now let me check and fix the other failing tests in the same way.")
+        .tool("Grep", "3 matches", pattern="should exist")
+        ._add(role="assistant", thinking="Let me look for the branch checks with hashes.")
+    )
+    session._add(role="assistant", tool_calls=(ToolCall("running", "Grep", {"pattern": "entire/"}),))
+    first, second = line(told(session), "Next:").split("\n")[1:3]
+    assert '"Now let me check and fix the other failing tests in the same way."' in first
+    assert '"Let me look for the branch checks with hashes.": the result of Grep `entire/`' in second
+
+
+def test_a_question_comes_before_the_look_that_was_running():
+    session = Session().user("how is it possible that his tests pass with this fault?")
+    session.agent("Let me look at how the trailer is written.")
+    session._add(role="assistant", tool_calls=(ToolCall("running", "Read", {"file_path": "hooks.go"}),))
+    first, second = line(told(session), "Next:").split("\n")[1:3]
+    assert "Answer the user's question" in first
+    assert '"Let me look at how the trailer is written.": the result of read of `hooks.go`' in second
+
+
+def test_the_last_thought_is_told_as_a_thought_until_the_agent_speaks():
+    thought = "The check was relaxed: it reads the trailer as text. " * 8
+    session = Session().user("why do his tests pass?").shell("gh pr diff", "+ text")
+    session._add(role="assistant", thinking=thought)
+    read = ("Read", "func amend() {")
+    text = told(session.tool(*read, file_path="hooks.go"))
+    assert "The agent's last thought, 1 step before the end (its own view, checked by nothing):" in text
+    assert "it reads the trailer as text" in text
+    spoken = told(session.agent("Now I look at the other hook.").tool(*read, file_path="other.go"))
+    assert "last thought" not in spoken
 
 
 def _call(command: str):
@@ -155,7 +194,8 @@ def test_the_end_of_long_words_is_kept():
     words = "The test wants two ids. " * 200 + "The fix: clear `pending`, and update `amend` to use `last`."
     text = told(Session().user("go").agent(words).edit("hooks.go"))
     assert "update `amend` to use `last`" in line(text, "The agent's last words")
-    assert 'only a part of it: "The fix: clear `pending`, and update `amend` to use' in line(text, "Next:")
+    following = line(text, "Next:")
+    assert 'announced, "The fix: clear `pending`, and update `amend` to use `last`." (the newest' in following
 
 
 # ── the plan ──────────────────────────────────────────────────────────────────────────────────────
@@ -328,6 +368,24 @@ def test_where_a_search_found_something_is_told_but_for_what_was_edited_since():
     assert "`old\\(` found (not edited since): `a.go:12, 40`; `c.go:9`" in told(session)
 
 
+def test_only_a_search_for_places_of_work_is_told_with_what_it_found():
+    """Where something is defined, a match in half the files, and what was picked out of a log are none."""
+    many = "\n".join(f"a{number}.go:{number}: hinge" for number in range(1, 12))
+    for pattern, found in (("func hinge", "a.go:3: func hinge() {"), ("hinge", many)):
+        assert " found: " not in told(Session().user("oil them").tool("Grep", found, pattern=pattern))
+    log = (
+        Session().user("oil them").shell('make log | grep -A 5 "hinge"', "a_test.go:3: hinge\na_test.go:9: x")
+    )
+    assert " found: " not in told(log)
+
+
+def test_a_list_whose_files_were_all_edited_since_is_left_out():
+    lead = "Core changes:\n\n- `a.go` gets the method\n- `b.go` calls it\n- `c.go` loses its field"
+    session = Session().user("move the method to the interface").agent(lead).edit("a.go").edit("b.go")
+    assert "`c.go` loses its field" in told(session.agent("Next the field."))
+    assert "loses its field" not in told(session.edit("c.go").agent("Now the tests are to follow."))
+
+
 def test_what_the_agent_found_out_stands_with_the_work_at_hand_and_lists_as_lists():
     session = (
         Session()
@@ -411,7 +469,7 @@ def test_a_next_step_names_its_object():
     several = Session().user("hang the door").agent("Now I update both callers.").edit("door.py")
     following = line(told(several), "Next:")
     assert (
-        'the newest edit, in `door.py`, may be only a part of it: "Now I update both callers."' in following
+        '"Now I update both callers." (the newest edit, in `door.py`, may be only a part of it).' in following
     )
 
 
@@ -605,6 +663,22 @@ def test_what_the_last_words_say_is_not_said_again_with_the_message_they_answer(
     text = told(session.user("push it now, please, and then tell me"))
     assert "The agent's last words: \"The commit has both" in text
     assert "→" not in line(text, '"see that the hinge')
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "The cleanest fix would be to only use `FilesTouched`, because the list grows.",
+        "Should use the root and not `cwd`, since it fails in a folder below.",
+        "The issue must be in how `repo.Log()` iterates, because it stops early.",
+        "So `IsOnMain` would just compare `GetBranch()` because that is the fix.",
+        "Limitation: if the branch is `trunk`, the fix must not be used because it fails.",
+    ],
+)
+def test_what_was_only_proposed_or_supposed_is_no_decision(words: str):
+    session = Session().user("what is wrong here?").agent(words).user("then build it as we said").edit("a.go")
+    text = told(session)
+    assert words[:20] not in text[text.find("## Decisions") :] if "## Decisions" in text else True
 
 
 def test_a_thing_that_was_only_seen_is_no_decision():

@@ -227,16 +227,26 @@ def _next(found: Gathered, ledger: WorkLedger) -> Iterator[str]:
             yield found.next_task
         yield from _when_finished(found, ledger)
         return
-    yield from _certain(found, ledger)
+    intention = _intention(found, ledger) if stop.kind not in ("unanswered", "stopped") else ""
+    reply = list(_reply(found, ledger))
+    if stop.kind == "in_flight" and stop.calls and stop.calls[-1].kind in _LOOKING:
+        if found.next_task:
+            yield found.next_task
+        yield from reply
+        if doing := _doing(_since_asked(found)):
+            yield doing
+        yield _look_again(stop.calls[-1], found, ledger)
+        reply, intention = [], "" if reply or intention == doing else intention
+    else:
+        yield from _certain(found, ledger)
     if stop.kind == "asked":
         return
-    intention = _intention(found, ledger) if stop.kind not in ("unanswered", "stopped") else ""
     if intention:
         yield intention
     if _only_looking(found):
         if not intention:
             yield _from_there(found)
-        yield from _reply(found)
+        yield from reply
         return
     running = [call.target for call in stop.calls if _is_check(call.target, ledger)]
     since = found.turns[-1].index if found.turns else 0
@@ -244,7 +254,7 @@ def _next(found: Gathered, ledger: WorkLedger) -> Iterator[str]:
     again = same_command(running[-1]) if running else ""
     thought = "" if intention else _thought_on(ledger.red, found)
     yield from _from_ledger(ledger, again, unused, thought, planned=bool(found.next_task))
-    yield from _reply(found)
+    yield from reply
 
 
 def _from_there(found: Gathered) -> str:
@@ -254,7 +264,7 @@ def _from_there(found: Gathered) -> str:
     return _FROM_THERE
 
 
-def _reply(found: Gathered) -> Iterator[str]:
+def _reply(found: Gathered, ledger: WorkLedger) -> Iterator[str]:
     """A question is answered with words, whatever was done on the way."""
     latest = found.turns[-1] if found.turns else None
     if latest is None or found.stop.kind == "unanswered" or not _QUESTION.search(latest.said):
@@ -263,7 +273,10 @@ def _reply(found: Gathered) -> Iterator[str]:
     if all(len(text) < _AN_ANSWER for text in said):
         seen = any(one.places or one.result for one in found.happened if one.index > latest.index)
         where = "; what was found stands under the work at hand" if seen else ""
-        yield f"answer the user's question: no answer to it is recorded{where}."
+        passed = [run for run in ledger.checks if run.index > latest.index]
+        done = passed and passed[-1].passed and not passed[-1].edited_since
+        report = ", and report what was changed: the newest check passed after the last edit" if done else ""
+        yield f"answer the user's question{report}; no answer to it is recorded{where}."
 
 
 _QUESTION = re.compile(
@@ -304,16 +317,35 @@ def _after_call(call: LastStep, found: Gathered, ledger: WorkLedger) -> str:
     if call.kind in ("edit", "write", "delete"):
         return f"look whether {ledger.paths(call.target)} was written, and finish that edit."
     if call.kind in _LOOKING:
-        if places := _found_before(call, found, ledger):
-            return f"go on from what {_call(call, ledger)} had found before: {places}."
-        return f"repeat {_call(call, ledger)}, which only looks."
+        return _look_again(call, found, ledger)
     if call.kind == "shell" and _is_check(call.target, ledger):
-        return f"run {code(call.target, 300)} again: what it said is not recorded."
+        return (
+            f"run {code(call.target, 300)} again: what it said is not recorded{_said_before(call, ledger)}."
+        )
     if call.kind == "shell":
         return (
             f"run {code(call.target, 300)} again if it only checks; otherwise look first at what it has done."
         )
     return f"find out what became of {_call(call, ledger)}."
+
+
+def _look_again(call: LastStep, found: Gathered, ledger: WorkLedger) -> str:
+    """What it was for, and the look as a means to that."""
+    if places := _found_before(call, found, ledger):
+        return f"go on from what {_call(call, ledger)} had found before: {places}."
+    spoken = _spoken(_since_asked(found))
+    plan = _announcement(spoken.text) if spoken else ""
+    if not _ANNOUNCES.search(plan):
+        return f"repeat {_call(call, ledger)}, which only looks."
+    return f"go on with {quoted(plan, 300)}: the result of {_call(call, ledger)} is not recorded, repeat it."
+
+
+def _said_before(call: LastStep, ledger: WorkLedger) -> str:
+    """What the same check said when it ran before, where it was red."""
+    runs = [run for run in ledger.checks if same_command(run.command) == same_command(call.target)]
+    if not runs or runs[-1].passed or not (runs[-1].failing or runs[-1].summary):
+        return ""
+    return f" (in the run before, {_complaint(runs[-1].failing, runs[-1].summary)})"
 
 
 def _found_before(call: LastStep, found: Gathered, ledger: WorkLedger) -> str:
@@ -336,8 +368,7 @@ def _is_check(command: str, ledger: WorkLedger) -> bool:
 
 def _intention(found: Gathered, ledger: WorkLedger) -> str:
     """What the agent had announced and had not done when the record ends."""
-    asked = max((one.index for one in found.happened if one.kind == "user"), default=-1)
-    steps = [one for one in found.happened if one.index > asked]
+    steps = _since_asked(found)
     if not steps:
         return ""
     last = steps[-1]
@@ -355,6 +386,11 @@ def _intention(found: Gathered, ledger: WorkLedger) -> str:
     return _rest_of(spoken, last, ledger) if last.kind in ("edit", "write") else ""
 
 
+def _since_asked(found: Gathered) -> list[Happening]:
+    asked = max((one.index for one in found.happened if one.kind == "user"), default=-1)
+    return [one for one in found.happened if one.index > asked]
+
+
 def _rest_of(spoken: Happening, last: Happening, ledger: WorkLedger) -> str:
     """Where more than one edit was announced: one was made, and nothing tells whether it was all."""
     told = sentences(spoken.text)[-1:] or [""]
@@ -363,7 +399,7 @@ def _rest_of(spoken: Happening, last: Happening, ledger: WorkLedger) -> str:
         return ""
     what = told[0] if len(told[0]) > _SHORT_PLAN else clipped(one_line(spoken.text), 300)
     edit = f"the newest edit, in {ledger.paths(last.text)}, may be only a part of it"
-    return f"finish what was announced; {edit}: {quoted(what, 300)}."
+    return f"finish what the agent had announced, {quoted(what, 300)} ({edit})."
 
 
 _SEVERAL = re.compile(
@@ -374,16 +410,17 @@ _TWO_DEEDS = re.compile(r"`[^`]+`.*,? and (?:then |also )?\w+ .*`[^`]+`")
 
 def _after_a_look(found: Gathered, steps: list[Happening], plan: str, ledger: WorkLedger) -> str:
     """What the look was for; where the agent did not say, what it was changing, or had found by then."""
-    if finding(plan)[1] > 0 and _ANNOUNCES.search(plan):
-        last = steps[-1]
+    last = steps[-1]
+    if last.outcome and finding(plan)[1] > 0 and _ANNOUNCES.search(plan):
         on = ledger.paths(last.text) if last.kind == "read" else code(last.text, 120)
         places = f", which found {_places_of(last, ledger)}" if last.places else ""
-        return f"go on with what the look at {on} was for{places}: {quoted(plan, 300)}."
+        return f"go on from the result of {on}{places}; it was for: {quoted(plan, 300)}."
     if any(one.kind in _WRITING for one in steps):
         return _doing(steps)
     told = [one for one in found.insights if one.index >= steps[0].index]
     if told:
-        return f"go on with the user's request from what was found last: {quoted(told[-1].text, 400)}."
+        at = f" (the newest look was at {ledger.paths(last.text)})" if last.kind == "read" else ""
+        return f"go on with the user's request from what was found last: {quoted(told[-1].text, 400)}{at}."
     newest = [finding(one.text) for one in steps if one.kind in ("said", "thought")][-_NEWEST_WORDS:]
     said, worth = max(reversed(newest), key=lambda one: one[1], default=("", 0))
     return (
@@ -392,14 +429,19 @@ def _after_a_look(found: Gathered, steps: list[Happening], plan: str, ledger: Wo
 
 
 def _doing(steps: list[Happening]) -> str:
-    """What the agent last said it would change, and whether it may have done it since."""
-    edits = 0
+    """What the agent last said it would change, and whether it may have done it since.
+
+    Where that was one thing and is done, what it had told the user before of several.
+    """
+    edits, done = 0, False
     for one in reversed(steps):
         edits += one.kind in _WRITING and one.outcome == "ok"
         told = sentences(one.text) if one.kind in ("said", "thought") else []
         if meant := next((sentence for sentence in reversed(told) if _MEANS.match(sentence)), ""):
-            if edits and not (_SEVERAL.search(meant) or _PLURAL.search(meant)):
-                return ""  # that edit was it
+            several = _SEVERAL.search(meant) or _PLURAL.search(meant)
+            if (edits and not several) or (done and one.kind != "said"):
+                done = True
+                continue
             since = f" ({counted(edits, 'edit')} since: see whether it is done)" if edits else ""
             return f"go on with what the agent was doing: {quoted(meant, 300)}{since}."
     return ""
@@ -408,7 +450,7 @@ def _doing(steps: list[Happening]) -> str:
 _WRITING = ("edit", "write", "delete")
 _MEANS = re.compile(
     r"(?:now |so |then |next,? )?(?:let me|let's|i'll|i will|i need to|i should|we need to)"
-    r"(?: also| now| first)* "
+    r"(?: also| now| first)* (?:check and |find and |go and )?"
     r"(?:update|fix|change|add|remove|rename|replace|handle|make|rewrite|implement|move|convert|restore)\b"
     r"(?! (?:it|this|that|these|them)\b).{20}",
     re.IGNORECASE,

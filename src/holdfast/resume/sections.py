@@ -328,7 +328,10 @@ def _best(insights: list[Insight], most: int, room: int) -> list[Insight]:
 
 _NO_REASON = re.compile(
     r"^(?:(?:another|an?)? ?(?:alternative|option)|added|tests?\b|now\b|ah\b|oh\b|good\b|looking at"
-    r"|let me|i see\b|however\b|we already\b|user \w+:)"
+    r"|let me|i see\b|however\b|we already\b|user \w+:|got it\b|recommendation\b|limitations?\b|lines? \d"
+    r"|(?:should|would|could|will|has|is|are)\b"
+    r"|(?:the|it|this) [^.]{0,40}\b(?:would be|must be|must have)\b)"
+    r"|\bwould (?:just|only|simply)\b"
     r"|^(?!.*\b(?:problem|issue|bug|cause|because|fix)\b).*\b(?=[0-9a-f]*\d)(?=[0-9a-f]*[a-f])[0-9a-f]{7,40}\b"
     r"|\boptions? (?:become|are)\b|\b(?:lint(?:er)?|nolint|typo|imports?|compil\w+)\b|\u2705",
     re.IGNORECASE,
@@ -480,14 +483,22 @@ def half_done(found: Gathered, ledger: WorkLedger, room: int) -> Iterator[Statem
         yield from _closing(found, ledger, room)
         return
     whole = _set_out(found, steps, room)
-    yield from _found_out(found, since, whole)
+    thought = None if whole else _last_thought(found, steps)
+    yield from _found_out(found, since, whole or thought)
+    if thought:
+        after = sum(1 for one in steps if one.outcome and one.index > thought.index)
+        ago = f", {counted(after, 'step')} before the end" if after else ""
+        lead = f"The agent's last thought{ago} (its own view, checked by nothing):"
+        text = conclusion(thought.text, _plan_room(room))
+        short = f"{lead} {quoted(clipped(one_line(thought.text), 300))}"
+        yield Statement("half-done", "findings", f"{lead}\n{fenced(text)}", 3, short, thought.index)
     if whole:
         after = sum(1 for one in steps if one.outcome and one.index > whole.index)
         ago = f", {counted(after, 'step')} before the end" if after else ""
         lead = f"The agent had set out{ago}:"
         text = f"{lead}\n{fenced(conclusion(whole.text, _plan_room(room)))}"
         yield Statement("half-done", "plans", text, 4, index=whole.index)
-    listings = [] if whole else list(_listed(found, since, room))
+    listings = [] if whole else [one for one in _listed(found, since, room) if one.index != _at(thought)]
     yield from listings
     yield from _report_before(found, ledger, room)
     yield from _places(steps, ledger, " ".join(one.text for one in listings))
@@ -595,8 +606,24 @@ def _set_out(found: Gathered, steps: list[Happening], room: int) -> Happening | 
         and len(_POINTS.findall(one.text)) > 2
         and not _WANDERS.search(one.text)
         and len(one.text) <= _plan_room(room)
+        and not _is_worked_through(one.index, one.text, found)
     ]
     return plans[-1] if plans and plans[-1].text[:200] != found.last_words[:200] else None
+
+
+def _last_thought(found: Gathered, steps: list[Happening]) -> Happening | None:
+    """What the agent had made of it all when it last thought, where it has said nothing since."""
+    words = [one for one in steps if one.kind in ("said", "thought")]
+    if not words or words[-1].kind != "thought" or found.stop.kind not in ("in_flight", "working"):
+        return None
+    return words[-1] if len(words[-1].text) >= _SHORTEST_THOUGHT else None
+
+
+_SHORTEST_THOUGHT = 300
+
+
+def _at(step: Happening | None) -> int:
+    return -1 if step is None else step.index
 
 
 def _listed(found: Gathered, since: int, room: int) -> Iterator[Statement]:
@@ -608,6 +635,7 @@ def _listed(found: Gathered, since: int, room: int) -> Iterator[Statement]:
         and one.lead
         and not _WANDERS.search(one.lead)
         and not _stands_in(" ".join(one.items), _shown_of(found.last_words))
+        and not _is_worked_through(one.index, " ".join(one.items), found)
     ]
     named = [one for one in new if sum(bool(_PLACE.search(item)) for item in one.items) * 2 > len(one.items)]
     newest = (named or new)[-1:]
@@ -625,6 +653,18 @@ def _listed(found: Gathered, since: int, room: int) -> Iterator[Statement]:
 
 
 _LISTS_TOGETHER = 3
+
+
+def _is_worked_through(index: int, text: str, found: Gathered) -> bool:
+    """Whether the files that it names, one of many at most excepted, were edited since."""
+    names = set(_FILE.findall(text))
+    edited = [file.path for file in found.files if file.last_edit_index > index]
+    left = sum(not any(path.endswith(name) for path in edited) for name in names)
+    return len(names) > 1 and left <= (len(names) >= _MANY_FILES)
+
+
+_MANY_FILES = 5
+_FILE = re.compile(r"[\w./-]*\w\.[a-z]{1,4}\b")
 
 
 def _shown_of(words: str) -> str:
@@ -660,6 +700,8 @@ def _places(steps: list[Happening], ledger: WorkLedger, listed_above: str) -> It
         checked = one.kind == "shell" and "grep" not in one.text
         edited = {each.text for each in edits if each.index > one.index}
         places = [place for place in one.places if not any(map(_of_file(place), edited))]
+        if not checked and (_LOOKS_UP.search(one.text) or _lines_in(places) > _MOST_LINES):
+            continue
         if places and sum(_file_in(place) in listed_above for place in places) * 2 > len(places):
             searches += 1
             continue
@@ -673,6 +715,15 @@ def _places(steps: list[Happening], ledger: WorkLedger, listed_above: str) -> It
         searches += 1
         if checked:
             return
+
+
+_LOOKS_UP = re.compile(r"\b(?:func|def|class|type|fn|interface|struct)\b|^(?!(?:git )?(?:grep|rg)\b).*\|")
+"""Where something is defined, and what was picked out of another program's output: no places of work."""
+_MOST_LINES = 10
+
+
+def _lines_in(places: list[str]) -> int:
+    return sum(1 + place.count(",") for place in places)
 
 
 def _of_file(place: str) -> Callable[[str], bool]:
