@@ -80,6 +80,17 @@ def test_reading_and_signing_in_take_no_key(served: Served) -> None:
     assert links[0] != links[1]
 
 
+def test_what_is_no_operation_is_refused_as_that_whatever_its_key(served: Served) -> None:
+    create(served, "k")
+    for method, path, status in (
+        ("PUT", "/api/workflows", 405),
+        ("PATCH", "/api/workflows/wf_1/cancel", 405),
+        ("POST", "/api/nothing", 404),
+    ):
+        answer = served.ask(method, path, {}, headers={"Idempotency-Key": "k"})
+        assert answer.status == status, (method, path)
+
+
 def test_of_many_at_once_one_is_carried_out(served: Served) -> None:
     answers: list[Answer] = []
     threads = [threading.Thread(target=lambda: answers.append(create(served, "race"))) for _ in range(8)]

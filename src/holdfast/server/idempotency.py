@@ -19,9 +19,11 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
+from starlette.applications import Starlette
 from starlette.concurrency import run_in_threadpool
 from starlette.datastructures import Headers
-from starlette.types import ASGIApp, Message, Receive, Scope, Send
+from starlette.routing import Match
+from starlette.types import Message, Receive, Scope, Send
 
 from holdfast.base.clock import Clock, system_clock
 from holdfast.base.durable import private_folder
@@ -159,7 +161,7 @@ def _is_at_work(owner: dict[str, Any]) -> bool:
 class Idempotent:
     """In front of the routes; whoever has no rights does not come this far."""
 
-    api: ASGIApp
+    api: Starlette
     answers: KeptAnswers
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -167,7 +169,7 @@ class Idempotent:
             await self.api(scope, receive, send)
             return
         given = Headers(scope=scope).getlist(HEADER)
-        if not given:
+        if not given or not self._is_an_operation(scope):
             await self.api(scope, receive, send)
             return
         try:
@@ -186,6 +188,10 @@ class Idempotent:
             await _repeat(known, send)
             return
         await self.api(scope, _once(body, receive), self._keeping(key, send))
+
+    def _is_an_operation(self, scope: Scope) -> bool:
+        """What is none is refused as that, and not for the use of its key."""
+        return any(route.matches(scope)[0] is Match.FULL for route in self.api.routes)
 
     def _keeping(self, key: str, send: Send) -> Send:
         """Keeps the answer before the last of it is sent."""
