@@ -428,6 +428,57 @@ def test_a_model_adds_what_it_sees(place: Place, model: ScriptedModel) -> None:
     assert "two fingers too narrow" in context
 
 
+def note(text: str, *messages: int) -> dict[str, Any]:
+    return {"text": text, "messages": list(messages)}
+
+
+def test_a_model_is_given_the_facts_and_asked_for_what_takes_a_reader(place: Place) -> None:
+    reading = {
+        "decisions": [ADDED],
+        "now": [note("The hinge hangs askew; next, plane gate.py and run the linter", 13)],
+        "causes": [note("The frame was measured along the outer edge", 13)],
+        "edits": [note("gate.py takes the new width, the check of it is missing", 13)],
+        "answers": [note("With its short answer the user chose the old latch", 1)],
+        "verdicts": [],
+    }
+    file = session_file(place, "claude")
+    with ScriptedModel(says(reading), says({"decisions": []}), says("rubbish")).running() as model:
+        name = finalised(place, file, env=with_model(model.base_url))
+        asked = json.dumps(model.requests[0])
+        assert "<facts-" in asked
+        assert "The user's latest message" in asked
+        for document in documents(place, name).values():
+            assert document["reading"]["now"]["text"] == reading["now"][0]["text"]
+            assert document["reading"]["now"]["evidence"][0]["messages"] == [13]
+        context = place.ok("context").out
+        for kind in ("now", "causes", "edits", "answers"):
+            assert reading[kind][0]["text"] in context
+        assert context.index("## As a model read the record") < context.index("## Now")
+        # What was read in a record that went on since is not told as of now.
+        after = enrich(place, name, file, model="scripted", model_url=model.base_url)
+        assert after["reading"]["now"] is None
+        assert "As a model read" not in place.ok("context").out
+
+
+def test_a_model_closes_an_error_that_rules_left_open(place: Place) -> None:
+    """By what came after it: what it says of the error itself closes nothing."""
+    file = talk(
+        place,
+        claude.typed("Build it"),
+        *ran_tool(1, "make: *** [gate.o] Error 1", error=True, command="make gate"),
+        claude.said("The compiler was too old, and the image has a new one now."),
+    )
+    verdict = {"error": "E1", "open": False, "how": "the image has a new compiler", "messages": [4]}
+    with ScriptedModel(says({"decisions": [], "verdicts": [verdict]})).running() as model:
+        name = enriched(place, file, model="scripted", model_url=model.base_url)
+        [error] = stored(place, name)["errors"]
+        assert error["resolution"] == "fixed"
+        assert "as a model read the record: the image has a new compiler" in error["resolution_notes"]
+        assert "gate.o" in json.dumps(model.requests[0])
+    told = "Settled, though no rule saw it: make: *** [gate.o] Error 1: the image has a new compiler"
+    assert told in place.ok("context").out, "it does not vanish on a model's word"
+
+
 def test_the_same_answer_twice_adds_nothing_twice(place: Place, model: ScriptedModel) -> None:
     file = session_file(place, "claude")
     settings = {"model": "scripted", "model_url": model.base_url}

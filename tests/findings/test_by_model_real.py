@@ -9,6 +9,8 @@ import pytest
 from findings.model_samples import SESSION
 from holdfast.findings.by_model import DecisionExtractor, ModelLimits, is_context_overflow
 from holdfast.findings.model_call import ModelChoice, opened
+from holdfast.findings.model_exchange import KnownFacts
+from holdfast.model.findings import ModelReading
 from holdfast.model.message import Message
 from real_model import RealModel
 
@@ -18,16 +20,21 @@ BRIEF = ModelLimits(items=1, answer_tokens=400)
 
 
 @pytest.mark.whole_sample
-def test_it_answers_with_findings_that_hold_or_with_none(real_model: RealModel) -> None:
+@pytest.mark.parametrize("known", [None, KnownFacts(("The branch is main.",))], ids=["alone", "facts"])
+def test_it_answers_with_findings_that_hold_or_with_none(
+    real_model: RealModel, known: KnownFacts | None
+) -> None:
     extractor = DecisionExtractor(
-        real_model.name, base_url=real_model.base_url, time_limit=PATIENT, limits=BRIEF
+        real_model.name, base_url=real_model.base_url, time_limit=PATIENT, limits=BRIEF, known=known
     )
     found = extractor.examine_sync(SESSION)
     assert found.usage, found.model_failure
     assert 100 < found.usage.context < 2 * real_model.context_tokens
     assert 0 < found.usage.output_tokens <= 2 * BRIEF.answer_tokens
     shown = {message.index for message in SESSION}
-    for one in (*found.decisions, *found.errors):
+    reading = found.reading or ModelReading()
+    noted = (reading.now, *reading.causes, *reading.edits, *reading.answers, *reading.settled)
+    for one in (*found.decisions, *found.errors, *filter(None, noted)):
         assert {number for part in one.evidence for number in part.messages} <= shown
     assert found.by_rule + found.by_model == len(found.decisions) + len(found.errors)
 

@@ -2656,6 +2656,38 @@ export interface components {
             type: "live";
         };
         /**
+         * ModelReading
+         * @description What a model made of a session: its word, not the record's.
+         */
+        ModelReading: {
+            /**
+             * Answers
+             * @description What the user's short answers meant
+             * @default []
+             */
+            answers: components["schemas"]["Observation"][];
+            /**
+             * Causes
+             * @description Root causes of what went wrong
+             * @default []
+             */
+            causes: components["schemas"]["Observation"][];
+            /**
+             * Edits
+             * @description What uncommitted edits do and lack
+             * @default []
+             */
+            edits: components["schemas"]["Observation"][];
+            /** @description Where the work stands, and the next action */
+            now: components["schemas"]["Observation"] | null;
+            /**
+             * Settled
+             * @description Errors that rules left open and the model saw settled, and by what
+             * @default []
+             */
+            settled: components["schemas"]["Observation"][];
+        };
+        /**
          * Name
          * @description A symbol, term or value of the work: how it is written, how much it matters, where it lives.
          *
@@ -2700,6 +2732,19 @@ export interface components {
              * @description Lets one browser in, once
              */
             link: string;
+        };
+        /**
+         * Observation
+         * @description One sentence on what cannot be read off a record by rule, and the messages it rests on.
+         */
+        Observation: {
+            /**
+             * Evidence
+             * @default []
+             */
+            evidence: components["schemas"]["Evidence"][];
+            /** Text */
+            text: string;
         };
         /**
          * PauseRequest
@@ -3199,6 +3244,8 @@ export interface components {
             next_task_id: string | null;
             /** Pause Reason */
             pause_reason: string | null;
+            /** @description What a model read in the record, if one is set */
+            reading: components["schemas"]["ModelReading"] | null;
             /** Reviewer Feedback */
             reviewer_feedback: components["schemas"]["ReviewerFeedback"][] | null;
             /**
@@ -4904,8 +4951,10 @@ export type LastStep = components['schemas']['LastStep'];
 export type Levels = components['schemas']['Levels'];
 export type Listing = components['schemas']['Listing'];
 export type LiveMessage = components['schemas']['LiveMessage'];
+export type ModelReading = components['schemas']['ModelReading'];
 export type Name = components['schemas']['Name'];
 export type NewLink = components['schemas']['NewLink'];
+export type Observation = components['schemas']['Observation'];
 export type PauseRequest = components['schemas']['PauseRequest'];
 export type PauseRequested = components['schemas']['PauseRequested'];
 export type PauseWorkflow = components['schemas']['PauseWorkflow'];

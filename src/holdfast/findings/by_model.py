@@ -5,12 +5,13 @@ from __future__ import annotations
 import math
 import re
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, TypeVar
 
 from holdfast.base.clock import Clock, system_clock, to_datetime
 from holdfast.base.errors import InvalidInputError
+from holdfast.base.text import clipped, one_line
 from holdfast.findings import records
 from holdfast.findings.deadlines import OwnThread, ThisLoop
 from holdfast.findings.gather import gather
@@ -23,13 +24,14 @@ from holdfast.findings.model_call import (
     too_late,
 )
 from holdfast.findings.model_exchange import (
+    KnownFacts,
     PromptConversation,
     answer_schema,
     conversation,
     findings_in,
     is_answer,
 )
-from holdfast.model.findings import Decision, ErrorRecord, Evidence
+from holdfast.model.findings import Decision, ErrorRecord, Evidence, ModelReading, Observation
 from holdfast.model.message import Message, ReadReport, TokenUsage
 
 if TYPE_CHECKING:
@@ -212,6 +214,8 @@ class Extraction:
     model_failure: str | None = None
     """Why the model added nothing, where it should have."""
     usage: TokenUsage | None = None
+    reading: ModelReading | None = None
+    """What the model made of it, where it was given the facts to go by."""
 
 
 class DecisionExtractor:
@@ -229,6 +233,7 @@ class DecisionExtractor:
         limits: ModelLimits | None = None,
         clock: Clock = system_clock,
         source: str = "transcript",
+        known: KnownFacts | None = None,
     ) -> None:
         if base_url is not None and not isinstance(model, str):
             raise InvalidInputError("a model server URL requires a model name")
@@ -239,6 +244,7 @@ class DecisionExtractor:
         self._limits = limits or ModelLimits()
         self._clock = clock
         self._source = source
+        self._known = known
 
     async def extract(
         self, messages: Sequence[Message], max_messages: int | None = None
@@ -299,13 +305,14 @@ class DecisionExtractor:
             most=self._max_messages if max_messages is None else _positive("max_messages", max_messages),
             message_chars=limits.message_chars,
             total_chars=limits.total_chars,
+            known=self._known,
         )
         if not told.messages:
             return None
         question = Question(
             instructions=told.instructions(limits.items),
             text=told.text,
-            schema=answer_schema(limits.items),
+            schema=answer_schema(limits.items, beside_facts=self._known is not None),
             answer_tokens=limits.answer_tokens,
             is_answer=is_answer,
         )
@@ -319,7 +326,9 @@ class DecisionExtractor:
         items = self._limits.items
         read = findings_in(answer.value, asked.told, source=self._source, items=items, clock=self._clock)
         decisions = merge_decisions(found.decisions, read.decisions)
-        errors = merge_errors(found.errors, read.errors)
+        merged = merge_errors(found.errors, read.errors)
+        errors = [_settled(one, read.settled) for one in merged]
+        closed = [new for old, new in zip(merged, errors, strict=True) if new is not old]
         return Extraction(
             decisions,
             errors,
@@ -327,7 +336,25 @@ class DecisionExtractor:
             by_model=len(decisions) + len(errors) - found.by_rule,
             dropped=read.dropped,
             usage=answer.usage,
+            reading=read.reading
+            and read.reading.changed(settled=tuple(_told(one, read.settled[one.id]) for one in closed)),
         )
+
+
+def _settled(error: ErrorRecord, by_model: Mapping[str, Observation]) -> ErrorRecord:
+    """Rules found nothing that settled it; a model points at what did."""
+    seen = by_model.get(error.id) if error.resolution == "unresolved" else None
+    if seen is None:
+        return error
+    return error.changed(
+        resolution="fixed",
+        resolution_notes=f"as a model read the record: {seen.text}",
+        evidence=_with_evidence(error.evidence, seen.evidence),
+    )
+
+
+def _told(error: ErrorRecord, seen: Observation) -> Observation:
+    return seen.changed(text=f"{clipped(one_line(error.error_message), 200)}: {seen.text}")
 
 
 @dataclass(frozen=True, slots=True)

@@ -44,6 +44,29 @@ class ErrorRecord(Value):
     evidence: tuple[Evidence, ...] = ()
 
 
+class Observation(Value):
+    """One sentence on what cannot be read off a record by rule, and the messages it rests on."""
+
+    text: str = Field(min_length=1)
+    evidence: tuple[Evidence, ...] = ()
+
+
+class ModelReading(Value):
+    """What a model made of a session: its word, not the record's."""
+
+    now: Observation | None = Field(default=None, description="Where the work stands, and the next action")
+    causes: tuple[Observation, ...] = Field(default=(), description="Root causes of what went wrong")
+    edits: tuple[Observation, ...] = Field(default=(), description="What uncommitted edits do and lack")
+    answers: tuple[Observation, ...] = Field(default=(), description="What the user's short answers meant")
+    settled: tuple[Observation, ...] = Field(
+        default=(), description="Errors that rules left open and the model saw settled, and by what"
+    )
+
+    @property
+    def says_nothing(self) -> bool:
+        return self == ModelReading()
+
+
 class ReviewerFeedback(Value):
     review_id: str
     reviewer_persona: str

@@ -9,7 +9,7 @@ from pydantic import AwareDatetime, Field, model_validator
 
 from holdfast.model.base import SNAPSHOT_SCHEMA, Value
 from holdfast.model.entry import AgentSessionReported, WorkCommitted
-from holdfast.model.findings import Decision, ErrorRecord, ReviewerFeedback, TestState
+from holdfast.model.findings import Decision, ErrorRecord, ModelReading, ReviewerFeedback, TestState
 from holdfast.model.gathered import Gathered
 from holdfast.model.git import GitState
 from holdfast.model.message import TodoItem
@@ -132,6 +132,9 @@ class SessionSnapshot(Value):
         default=None, description="Name of the session whose handover it was given, if any"
     )
     handover: str | None = Field(default=None, description="The agent's own words for the next session")
+    reading: ModelReading | None = Field(
+        default=None, description="What a model read in the record, if one is set"
+    )
     context_edits: ContextEdits | None = None
     closed: bool = Field(default=False, description="The user said that nothing is left to do")
     work: WorkCommitted | None = Field(default=None, description="The commit other machines continue from")

@@ -27,7 +27,7 @@ from holdfast.model.snapshot import ABSENT, FileFingerprint, IncrementalPause, S
 from holdfast.model.task import DONE, Task
 from holdfast.model.workflow import Issue
 from holdfast.resume.compiler import DEFAULT_BUDGET, Compiled, compile_context
-from holdfast.resume.ledger import WorkLedger, ledger_of
+from holdfast.resume.ledger import WorkLedger, corrected, ledger_of
 from holdfast.resume.rendering import fenced, quoted
 
 # ── all of one kind ───────────────────────────────────────────────────────────────────────────────
@@ -230,6 +230,15 @@ def _merged_choices(known: tuple[Choice, ...], recorded: Iterable[Decision]) -> 
 
 
 def _merged_failures(known: tuple[Failure, ...], recorded: Iterable[ErrorRecord]) -> tuple[Failure, ...]:
+    """What rules left open may have been settled by somebody who read on."""
+    recorded = tuple(recorded)
+    settled = {item.error_message: item for item in recorded if item.resolution != "unresolved"}
+    known = tuple(
+        replace(failure, resolution=item.resolution, notes=failure.notes or item.resolution_notes or "")
+        if failure.resolution == "unresolved" and (item := settled.get(failure.message))
+        else failure
+        for failure in known
+    )
     met = {failure.message for failure in known}
     added = (
         Failure(
@@ -316,13 +325,34 @@ def _review(feedback: ReviewerFeedback) -> Review:
 
 def _own_words(words: str, most: int) -> str:
     """What the outgoing agent wrote for the next session, as a quotation that it cannot close."""
-    room = most - len(_OWN_WORDS) - 20
+    return _aside(_OWN_WORDS, words, most)
+
+
+def _reading(snapshot: SessionSnapshot, most: int) -> str:
+    """What a model read in the record; where the ledger knows better, corrected."""
+    reading = snapshot.reading
+    if reading is None or reading.says_nothing:
+        return ""
+    lines = [f"Now: {reading.now.text}"] if reading.now else []
+    for lead, found in (
+        ("Cause", reading.causes),
+        ("Uncommitted edit", reading.edits),
+        ("The user's answer", reading.answers),
+        ("Settled, though no rule saw it", reading.settled),
+    ):
+        lines += [f"{lead}: {one.text}" for one in found]
+    return _aside(_READING, corrected("\n".join(lines), ledger_at(snapshot))[0], most)
+
+
+def _aside(heading: str, words: str, most: int) -> str:
+    room = most - len(heading) - 20
     if not words or room < _FEW:
         return ""
-    return f"\n{_OWN_WORDS}\n{fenced(clipped(words, room))}\n"
+    return f"\n{heading}\n{fenced(clipped(words, room))}\n"
 
 
 _OWN_WORDS = "## In the outgoing agent's own words, checked against the record where it tells"
+_READING = "## As a model read the record, checked against it where it tells"
 _FEW = 200
 
 
@@ -341,6 +371,7 @@ class ResumeContextCompiler:
         self, snapshot: SessionSnapshot, issue: Issue | None = None, *, drift: Iterable[str] = ()
     ) -> Compiled:
         own = _own_words(snapshot.handover or "", self.max_chars // 2)
+        own += _reading(snapshot, self.max_chars // 4)
         found = gathered_from(snapshot, issue, drift)
         room = self.max_chars - len(own)
         compiled = compile_context(found, room, snapshot.session_id, edits=snapshot.context_edits)

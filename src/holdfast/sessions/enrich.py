@@ -4,21 +4,21 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
-from datetime import datetime
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
 from holdfast.base.errors import HoldfastError
 from holdfast.findings import records
-from holdfast.model.findings import Decision, ErrorRecord
+from holdfast.model.findings import Decision, ErrorRecord, ModelReading
 from holdfast.model.gathered import Gathered, LastStep, StoppingPoint
 from holdfast.model.snapshot import SessionSnapshot
 from holdfast.project.settings import Settings
 from holdfast.resume.ledger import corrected
 from holdfast.resume.snapshots import ResumeContextCompiler, ledger_at
+from holdfast.sessions.compaction import facts_of
 from holdfast.sessions.contexts import ReadSession, read_session
 from holdfast.sessions.pause import open_store, write_again
 from holdfast.sessions.transitions import Core
@@ -55,12 +55,14 @@ def add_conversation(
     with open_store(settings) as store:
         core = Core(store)
         snapshot = store.snapshot(snapshot_id)
-        decisions, errors = _findings(settings, session, snapshot.created_at)
+        decisions, errors, reading = _findings(settings, session, snapshot)
         enriched = core.enrich(
             snapshot_id,
             decisions,
             errors,
             gathered=session.found,
+            # What a model read in a shorter record would be told as of now.
+            reading=reading or (ModelReading() if snapshot.reading else None),
             test_state=records.test_state(session.found, snapshot.created_at),
             reviewer_feedback=records.feedback(session.found, snapshot.created_at),
             **told,
@@ -97,15 +99,16 @@ def with_handover(settings: Settings, snapshot_id: str, words: str) -> SessionSn
 
 
 def _findings(
-    settings: Settings, session: ReadSession, now: datetime
-) -> tuple[list[Decision], list[ErrorRecord]]:
-    """By rule over the whole session; where a model is set, it adds what it sees in the newest messages."""
+    settings: Settings, session: ReadSession, snapshot: SessionSnapshot
+) -> tuple[list[Decision], list[ErrorRecord], ModelReading | None]:
+    """By rule over the whole session; where a model is set, what it makes of the newest messages as well."""
     source = session.report.session_id or "transcript"
-    found = session.found
+    found, now = session.found, snapshot.created_at
     by_rule = list(records.decisions(found, source, now)), list(records.errors(found, source, now))
     if settings.model is None:
-        return by_rule
+        return *by_rule, None
     from holdfast.findings.by_model import DecisionExtractor
+    from holdfast.findings.model_exchange import KnownFacts
 
     extraction = DecisionExtractor(
         settings.model,
@@ -113,10 +116,26 @@ def _findings(
         time_limit=settings.model_time_limit,
         by_rule=lambda _messages: by_rule,
         source=source,
+        known=KnownFacts(
+            facts=tuple(_known(snapshot.changed(gathered=found))),
+            open_errors=tuple(one for one in by_rule[1] if one.resolution == "unresolved")[-_OPEN_ERRORS:],
+        ),
     ).examine_sync(session.recent)
     if extraction.model_failure:
         log.warning("nothing was added by the model: %s", extraction.model_failure)
-    return extraction.decisions, extraction.errors
+    return extraction.decisions, extraction.errors, extraction.reading
+
+
+def _known(snapshot: SessionSnapshot) -> Iterator[str]:
+    """What the model need not be asked, and the edits that it is asked about."""
+    for fact in facts_of(snapshot):
+        yield fact.text
+    for edit in snapshot.gathered.edits[-_EDITS:] if snapshot.gathered else ():
+        yield f"One of the newest edits, in {edit.path}: {edit.new}"
+
+
+_EDITS = 3
+_OPEN_ERRORS = 10
 
 
 def _rewrite_files(settings: Settings, store: Store, snapshot_id: str) -> None:
