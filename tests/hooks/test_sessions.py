@@ -161,6 +161,38 @@ def test_what_a_wind_down_held_that_was_ended_by_hand_is_handed_over(
     assert session.errors == ""
 
 
+def test_what_was_wound_down_by_hand_while_an_agent_worked_is_in_its_handover(session: AgentSession) -> None:
+    """Begun and ended on the command line: no hook knew of it."""
+    work(session)
+    holdfast(session, "winddown", "start", "--percent", "0.9")
+    rule = ("--data", '{"content": "Never touch the QUUX module"}', "--percent", "0.9")
+    holdfast(session, "winddown", "append", "user_message", *rule)
+    choice = ("--data", '{"content": "decision ZAPHOD: use a regex"}', "--percent", "0.9")
+    holdfast(session, "winddown", "append", "assistant_response", *choice)
+    by_hand = json.loads(holdfast(session, "winddown", "finalize", "--json"))["session_id"]
+    session.prompt("Go on")
+    session.after_tool("make all")
+    assert end(session)["session_id"] != by_hand
+    told = holdfast(session, "context", "latest")
+    assert "Never touch the QUUX module" in told
+    assert "ZAPHOD" in told
+    assert len(json.loads(holdfast(session, "threads", "--json"))) == 1
+    assert session.errors == ""
+
+
+def test_what_was_wound_down_before_a_session_began_is_not_its_own(session: AgentSession) -> None:
+    holdfast(session, "winddown", "start", "--percent", "0.9")
+    rule = ("--data", '{"content": "Never touch the QUUX module"}', "--percent", "0.9")
+    holdfast(session, "winddown", "append", "user_message", *rule)
+    holdfast(session, "winddown", "finalize")
+    work(session)
+    later = time.time() + 5  # names tell the second alone
+    os.utime(session.notes / "who", (later, later))
+    assert session.fire("SessionEnd", reason="other").code == 0
+    session.wait_for((session.notes / "settled").exists)
+    assert "QUUX" not in json.dumps(settled(session)["incremental_pause"])
+
+
 def test_another_session_is_not_given_what_a_live_one_compacted(session: AgentSession) -> None:
     work(session)
     session.fire("PreCompact", trigger="manual")

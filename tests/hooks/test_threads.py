@@ -120,6 +120,34 @@ def test_a_session_that_only_looked_hides_no_open_work(repository: AgentSession,
     assert repository.errors == ""
 
 
+@pytest.mark.parametrize("how", ["unanswered", "in flight"])
+def test_a_session_that_was_cut_off_before_it_went_on_hides_no_work(
+    repository: AgentSession, how: str
+) -> None:
+    """The API failed, or it was killed in its first look: what it was handed over still holds."""
+    left = worked_on(other(repository, "one"), "left.py", commit=False)
+    look = called("c1", "Read", file_path=str(repository.project / "left.py"))
+    later = run_through(
+        other(repository, "two"),
+        [said("go on with weeks", "user"), *([look] if how == "in flight" else [])],
+    )
+    (thread,) = listed(repository)
+    assert (thread["id"], later in thread["sessions"]) == (left, True)
+    start = other(repository, "three").start().context
+    assert start.startswith(f"[holdfast] Work in this folder was paused ({left})")
+    for told in (start, holdfast(repository, "context", "latest")):
+        assert "Write the module left.py" in told
+        assert f'changed nothing ({later}): the user said "go on with weeks"' in told
+
+
+def test_a_new_request_that_was_not_answered_is_not_hidden(repository: AgentSession) -> None:
+    worked_on(other(repository, "one"), "left.py", commit=False)
+    asked = "Delete the tests of the old parser"
+    later = run_through(other(repository, "two"), [said(asked, "user")])
+    assert later in [one["id"] for one in listed(repository)]
+    assert asked in holdfast(repository, "context", "latest")
+
+
 @pytest.mark.parametrize("how", ["found out", "announced", "decided"])
 def test_a_look_with_findings_is_work_of_its_own(repository: AgentSession, how: str) -> None:
     left = worked_on(other(repository, "one"), "left.py", commit=False)

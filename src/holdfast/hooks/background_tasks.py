@@ -12,6 +12,7 @@ from pathlib import Path
 from holdfast.base.clock import system_clock, to_datetime
 from holdfast.base.durable import lock_file, make_folder, replace_file
 from holdfast.base.errors import HoldfastError
+from holdfast.base.ids import session_id, session_order
 from holdfast.hooks.fast import error_log, notes
 from holdfast.hooks.fast.context import (
     LIMITS,
@@ -188,8 +189,8 @@ def _settle(work: SessionWork, cause: str, transcript: str, at: float | None) ->
             return
         recorded = _ended_by_hand(work, manager, (wound_down or b"").decode("ascii", "replace").strip())
         if recorded is not None and not last:  # the agent went on: what it said of the work then is overtaken
-            said = [one for one in recorded.recorded if one.type == "user_message"]
-            recorded = recorded.changed(recorded=tuple(said)) if said else None
+            kept = tuple(one for one in recorded.recorded if one.type == "user_message" or not one.from_hook)
+            recorded = recorded.changed(recorded=kept) if kept else None
         worked = recorded is not None or did_work(work, transcript)
         name = _paused(work, manager.settings, cause, worked=worked, at=at, recorded=recorded)
     prompts = (notes.read(work.note(formats.PROMPTS), 32) or b"0").decode()
@@ -216,22 +217,46 @@ def _finalised(
     return path.stem if path else None
 
 
-def _ended_by_hand(work: SessionWork, manager: IncrementalPauseManager, name: str) -> IncrementalPause | None:
-    """What this session's wind-down holds, where somebody made a session of it while the agent went on."""
+def _ended_by_hand(work: SessionWork, manager: IncrementalPauseManager, own: str) -> IncrementalPause | None:
+    """What wind-downs hold that somebody made sessions of while the agent went on: this session's `own`, and
+    those that nobody's hooks began."""
+    files = SessionFiles(manager.layout.sessions)
+    names = [name for name in files.session_ids() if name == own or _is_since(work, name)]
+    found = (_taken_along(work, manager, name, name == own) for name in reversed(names))
+    held = [pause for pause in found if pause is not None]
+    if not held:
+        return None
+    return held[-1].changed(recorded=tuple(words for pause in held for words in pause.recorded))
+
+
+def _is_since(work: SessionWork, name: str) -> bool:
+    """Whether it was made while this session was at work; its note was written when it began."""
+    try:
+        began = os.stat(work.note(formats.WHO)).st_mtime
+    except OSError:
+        return False
+    return session_order(name)[0] >= session_id(began)
+
+
+def _taken_along(
+    work: SessionWork, manager: IncrementalPauseManager, name: str, is_own: bool
+) -> IncrementalPause | None:
     from holdfast.sessions.enrich import add_to_snapshot
     from holdfast.store.documents import read_session_document
 
-    files = SessionFiles(manager.layout.sessions)
-    if name not in files.session_ids():
-        return None
     try:
-        snapshot, _ = read_session_document(files.read(name), where=f"{name}.json")
+        document = SessionFiles(manager.layout.sessions).read(name)
+        snapshot, _ = read_session_document(document, where=f"{name}.json")
+        pause = snapshot.incremental_pause
+        is_by_hand = pause is not None and pause.agent_session is None and bool(pause.recorded)
+        if not is_own and not (is_by_hand and snapshot.conversation in (None, work.session)):
+            return None
         if snapshot.conversation is None:
             add_to_snapshot(manager.settings, snapshot.id, {"conversation": work.session})
     except HoldfastError as error:
         error_log.note(str(work.state), f"the wind-down {name} was not taken along: {error.message}")
         return None
-    return snapshot.incremental_pause
+    return pause
 
 
 def _moment(at: float | None) -> datetime | None:

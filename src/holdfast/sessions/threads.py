@@ -25,6 +25,7 @@ from holdfast.capture.git import capture_git_state, committed_of
 from holdfast.findings.rules.trail import only_looked, only_shows
 from holdfast.model.base import Value
 from holdfast.model.entry import HandoverTakenUp
+from holdfast.model.gathered import Gathered
 from holdfast.model.git import GitState, decode_path
 from holdfast.model.snapshot import SessionSnapshot
 from holdfast.model.workflow import OPEN, Workflow
@@ -165,8 +166,20 @@ def is_aside(snapshot: SessionSnapshot) -> bool:
     found = snapshot.gathered
     if found is None or snapshot.task_dag.tasks or snapshot.incremental_pause is not None:
         return False
+    if _came_to_nothing(snapshot, found):
+        return True
     is_over = snapshot.trigger == "pause" and snapshot.pause_reason in _ENDED_BY_ITSELF
     return is_over and only_looked(found) and not _announced(found.last_words)
+
+
+def _came_to_nothing(snapshot: SessionSnapshot, found: Gathered) -> bool:
+    """It was given a handover and told to go on, and was cut off before it did: the handover still holds."""
+    asked = [turn.said for turn in found.turns]
+    goes_on = bool(asked) and all(
+        _CONTINUES.search(said) and (len(said.split()) <= _FEW_WORDS or _only_continues(said))
+        for said in asked
+    )
+    return snapshot.continues is not None and goes_on and only_looked(found, however_it_ended=True)
 
 
 def aside_told(snapshot: SessionSnapshot) -> str:
@@ -176,6 +189,7 @@ def aside_told(snapshot: SessionSnapshot) -> str:
     answer = quoted(found.last_words, _ASIDE) if found and found.last_words else ""
     told = [f"the user said {' and '.join(said)}"] if said else []
     told += [f"the agent answered {answer}"] if answer else []
+    told += [_STOPPED[found.stop.kind]] if found and found.stop.kind in _STOPPED else []
     return f"A later session changed nothing ({snapshot.session_id}): {', '.join(told) or 'nothing was said'}"
 
 

@@ -349,7 +349,7 @@ _LOOKS_AT_ERRORS = re.compile(r"[ \t]+2>(?:/dev/null|&1)")
 _QUOTED_OR_THEN = re.compile(rf"{_QUOTED}|(?P<then>[ \t]*(?:&&|\|\||[;|\n])[ \t\n]*)")
 
 
-def only_looked(found: Gathered) -> bool:
+def only_looked(found: Gathered, *, however_it_ended: bool = False) -> bool:
     """Whether a session changed, decided and found out nothing: some talk, or a look or two.
 
     It may have been worth having, but it is not what the next session goes on with while other work is open.
@@ -370,7 +370,8 @@ def only_looked(found: Gathered) -> bool:
         or any(map(found_out, (*by_agent, found.last_words)))
         or not all(map(_looks, found.happened))
         or any(file.edits or file.created or file.deleted for file in found.files)
-        or found.stop.kind not in ("answered", "spoke", *(() if steps else ("asked",)))
+        or any(call.kind not in ("read", "search") for call in found.stop.calls)
+        or not (however_it_ended or found.stop.kind in ("answered", "spoke", *(() if steps else ("asked",))))
     )
 
 
