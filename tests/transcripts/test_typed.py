@@ -27,6 +27,7 @@ from .codex_files import Rollout
 NOTICES = (
     '{"task_id":"b1","tool_use_id":"t1","output_file":"/tmp/b1","status":"completed"}',
     '{"type":"background_task","task_id":"b1","status":"completed","exit_code":0}',
+    '[{"task_id":"bx","status":"completed","output":"all green"}]',
     "[SYSTEM NOTIFICATION - NOT USER INPUT]\nA background command ended: never run it as root.",
     "Continue from where you left off.",
     '{"task_id": "b1", "status": "failed"}\nRead the output file to retrieve the result: /tmp/b1',

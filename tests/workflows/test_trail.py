@@ -101,6 +101,28 @@ def test_a_session_that_was_rolled_back_is_not_resumed(workshop: Workshop, sidec
     assert workshop.resume(paused).status == "completed"
 
 
+def test_status_and_context_say_that_a_failed_session_was_rolled_back(workshop: Workshop) -> None:
+    """They named `retry` and `skip`, which are refused, and called its tasks done."""
+    ended = workshop.run(plan_of("echo one > a", "exit 3"))
+    place = workshop.place
+    assert "try again: holdfast retry" in place.ok("status").out
+    assert "rolled back" not in place.ok("context", "latest").out
+    place.ok("tx", "rollback", "last", "--yes")
+    told = place.ok("status").out
+    assert "what its tasks had changed was rolled back" in told
+    assert "holdfast retry" not in told
+    assert "holdfast skip" not in told
+    undone = place.json("status")["workflow"]["rolled_back"]
+    assert undone["transaction"] == f"{ended.id}-s1"
+    context = place.ok("context", "latest").out
+    assert f"was rolled back ({ended.id}-s1)" in context
+    assert f"holdfast tx undo {undone['restored_by']}" in context
+    place.run("retry").failed(1, error="has been rolled back")
+    place.ok("tx", "undo", undone["restored_by"])
+    assert "try again: holdfast retry" in place.ok("status").out
+    assert place.json("status")["workflow"]["rolled_back"] is None
+
+
 def test_rolled_back_while_it_runs(workshop: Workshop, sidecar: SideCar) -> None:
     take_back = f"{' '.join(PROGRAM)} tx rollback --yes"
     ended = workshop.run(plan_of("echo one > a", take_back, "echo two > b"))

@@ -109,6 +109,7 @@ def snapshot_context(snapshot: str, max_chars: int) -> Compiled:
     from holdfast.capture.drift import find_drift
     from holdfast.resume.snapshots import ResumeContextCompiler
     from holdfast.sessions.contexts import as_it_stands, asides_since
+    from holdfast.sessions.standing import may_be_rolled_back
 
     current = common.settings()
     with common.store_for(current) as store:
@@ -117,6 +118,10 @@ def snapshot_context(snapshot: str, max_chars: int) -> Compiled:
         since = asides_since(store, found)
         found, moved_on = as_it_stands(store, found, workflow)
     drift = find_drift(found, current.project).sentences if workflow.worktree == current.worktree else ()
+    if found.task_dag.tasks and may_be_rolled_back(current.layout.sidecar, workflow.id):
+        from holdfast.workflows.file_recorder import rolled_back_told
+
+        since = (*rolled_back_told(workflow, found.session_number, found.task_dag.tasks), *since)
     return ResumeContextCompiler(max_chars).compile_with_report(
         found, workflow.issue, drift=(*since, *moved_on, *drift)
     )

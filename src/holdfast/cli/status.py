@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shlex
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import click
@@ -69,7 +69,28 @@ def _workflows_here(current: Settings, workflow_id: str | None) -> dict[str, dic
         lambda store: (stored_standing(store, here, workflow_id), stored_waiting_plan(store, here)),
     )
     is_another = workflow_id is None and workflow and plan and plan["id"] != workflow["id"]
+    for one in (workflow, plan):
+        if one is not None:
+            one["rolled_back"] = _rolled_back(current, one)
     return {"workflow": workflow, "plan": plan if is_another else None}
+
+
+def _rolled_back(current: Settings, workflow: dict[str, Any]) -> dict[str, str] | None:
+    """What was taken back of the work that it would go on from, and the entry whose undo restores it."""
+    from holdfast.sessions.standing import may_be_rolled_back
+
+    waits = workflow["status"] in ("failed", "paused") and workflow["tasks_completed"]
+    is_here = workflow["worktree"] == current.worktree
+    if not (waits and is_here and may_be_rolled_back(current.layout.sidecar, workflow["id"])):
+        return None
+    from holdfast.workflows.file_recorder import rolled_back_work
+
+    with common.store_for(current) as store:
+        flow = store.workflow(workflow["id"])
+        snapshot = store.latest_snapshot(flow.id)
+    number = snapshot.session_number if snapshot else flow.session_count
+    found = rolled_back_work(flow, number, snapshot.task_dag.tasks if snapshot else ())
+    return {"transaction": found.id, "restored_by": found.entries[-1].id} if found else None
 
 
 def stored_standing(
@@ -107,7 +128,7 @@ def _described(store: SqlStore | RemoteStore, workflow: Workflow) -> dict[str, A
         workflow.model_dump(mode="json"),
         fold.tasks().tasks,
         snapshots=len(snapshots),
-        latest_snapshot=latest.session_id if latest else None,
+        latest=(latest.session_id, latest.session_number) if latest else None,
         current_task_id=fold.current_task_id,
         context_utilization=fold.usage.context_utilization,
         abandoned=_is_abandoned(store, workflow),
@@ -185,7 +206,7 @@ def _print_workflow(workflow: dict[str, Any], label: str = "Workflow:") -> None:
     click.echo(f"{label:10} {workflow['issue']['title']}  ({workflow['id']})")
     click.echo(f"Status:    {_status_line(workflow)}")
     if workflow["latest_snapshot"]:
-        click.echo(f"Snapshot:  {workflow['latest_snapshot']}  (session {workflow['session_count']})")
+        click.echo(f"Snapshot:  {workflow['latest_snapshot']}  (session {workflow['latest_session']})")
     if workflow["tasks_completed"] or workflow["tasks_remaining"]:
         click.echo(f"Tasks:     {workflow['tasks_completed']} done, {workflow['tasks_remaining']} remaining")
     context = _context(workflow)
@@ -197,14 +218,25 @@ def _print_workflow(workflow: dict[str, Any], label: str = "Workflow:") -> None:
         click.echo(f"Running:   {workflow['current_task_id']}")
     if workflow["waiting_task_id"]:
         click.echo(f"Waiting:   for your approval of {common.in_a_line(workflow['waiting_task_id'])}")
-        click.echo(f"           approve: holdfast approve {workflow['id']}")
-        click.echo(f"           or reject: holdfast reject {workflow['id']}")
-    if workflow["status"] == "failed":
-        _print_ways_on(workflow)
+    for line in _ways_on(workflow):
+        click.echo(f"           {line}")
+
+
+def _ways_on(workflow: dict[str, Any]) -> Iterator[str]:
+    name = workflow["id"]
+    if workflow["waiting_task_id"]:
+        yield f"approve: holdfast approve {name}"
+        yield f"or reject: holdfast reject {name}"
+    undone = workflow["rolled_back"]
+    if undone:  # nothing else works before that
+        yield f"what its tasks had changed was rolled back ({undone['transaction']})"
+        yield f"restore it to go on: holdfast tx undo {undone['restored_by']}"
+    elif workflow["status"] == "failed":
+        yield from _ways_on_from_failure(workflow)
     elif workflow["status"] == "paused" and workflow["tasks_remaining"]:
-        click.echo(f"           continue: holdfast resume {workflow['id']}")
+        yield f"continue: holdfast resume {name}"
     if workflow["abandoned"]:
-        click.echo(f"           it does not seem to be running: holdfast resume {workflow['id']}")
+        yield f"it does not seem to be running: holdfast resume {name}"
 
 
 def _print_failed(task: dict[str, Any]) -> None:
@@ -214,14 +246,13 @@ def _print_failed(task: dict[str, Any]) -> None:
         click.echo(f"             {common.in_a_line(line)}")
 
 
-def _print_ways_on(workflow: dict[str, Any]) -> None:
+def _ways_on_from_failure(workflow: dict[str, Any]) -> Iterator[str]:
     if any(is_lost(task["reason"]) for task in workflow["failed_tasks"]):
-        click.echo("           its text is not on this machine: run the plan again with `holdfast run`")
+        yield "its text is not on this machine: run the plan again with `holdfast run`"
     else:
-        click.echo(f"           try again: holdfast retry --workflow {workflow['id']}")
+        yield f"try again: holdfast retry --workflow {workflow['id']}"
     for task in workflow["failed_tasks"][:1]:
-        named = f"{shlex.quote(task['id'])} --workflow {workflow['id']}"
-        click.echo(f"           or without it: holdfast skip {named}")
+        yield f"or without it: holdfast skip {shlex.quote(task['id'])} --workflow {workflow['id']}"
 
 
 def _context(workflow: dict[str, Any]) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import zlib
 from collections import Counter, deque
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
@@ -14,6 +15,7 @@ from holdfast.journal.log import Reader
 from holdfast.journal.summary import Digest, archives
 from holdfast.journal.usage import seconds_until_full
 from holdfast.model.statuses import ACTIVE, DONE, REMAINING, TaskProgress, is_gone
+from holdfast.project.formats import UNDO_BRANCHES
 from holdfast.project.layout import ProjectLayout
 from holdfast.store.reader import Document, NotPlainError, QuickReader, SnapshotLine, TaskLine, task_lines
 
@@ -63,12 +65,13 @@ def described(
     tasks: Sequence[Task] | Sequence[TaskLine],
     *,
     snapshots: int,
-    latest_snapshot: str | None,
+    latest: tuple[str, int] | None,
     current_task_id: str | None,
     context_utilization: float | None,
     abandoned: bool,
     taken_up_at: str | None,
 ) -> Document:
+    """`latest` is the newest snapshot: its name and its session's number."""
     return {
         **workflow,
         "failed_tasks": [
@@ -77,7 +80,8 @@ def described(
             if task.status == "failed"
         ],
         "snapshots": snapshots,
-        "latest_snapshot": latest_snapshot,
+        "latest_snapshot": latest[0] if latest else None,
+        "latest_session": latest[1] if latest else None,
         "tasks_completed": sum(task.status == "completed" for task in tasks),
         "tasks_remaining": sum(task.status in REMAINING for task in tasks),
         "current_task_id": current_task_id if workflow["status"] == "in_progress" else None,
@@ -93,6 +97,20 @@ def _waiting_task(tasks: Sequence[Task] | Sequence[TaskLine]) -> str | None:
     done = {task.id for task in tasks if task.status in DONE}
     waiting = (task for task in tasks if task.status == "pending" and task.approval)
     return next((task.id for task in waiting if done.issuperset(task.depends_on)), None)
+
+
+def may_be_rolled_back(sidecar: Path, workflow_id: str) -> bool:
+    """Whether what a session of it changed may have been taken back: as its newest entry says, where that is
+    to be had at once. In doubt it may: who asks then loads what knows for sure."""
+    for branch in (sidecar / UNDO_BRANCHES).glob(f"session-{workflow_id}-s*"):
+        try:
+            oid = branch.read_text(encoding="ascii").strip()
+            entry = zlib.decompress((sidecar / "objects" / oid[:2] / oid[2:]).read_bytes())
+        except (OSError, ValueError, zlib.error):
+            return True
+        if b'"status":"rolled-back"' in entry:
+            return True
+    return False
 
 
 # ── straight from the file ────────────────────────────────────────────────────────────────────────
@@ -126,7 +144,7 @@ def _standing(reader: QuickReader, workflow: Document) -> Document:
         workflow,
         fold.tasks(),
         snapshots=len(snapshots),
-        latest_snapshot=latest["session_id"] if latest else None,
+        latest=(latest["session_id"], latest["session_number"]) if latest else None,
         current_task_id=fold.progress.current_task_id,
         context_utilization=fold.context_utilization,
         abandoned=claim is not None and is_gone(claim, reader.leases()),

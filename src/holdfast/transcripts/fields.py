@@ -387,7 +387,7 @@ _TASK_NOTICE = re.compile(r'\[?\s*\{\s*"\w+"\s*:')
 _TASK_KEYS = frozenset(("task_id", "taskId", "task_Id"))
 _MACHINE_KEYS = frozenset(("output_file", "output_file_path", "outputFile", "tool_use_id", "task_type"))
 """Nobody types these."""
-_PLAIN_NOTICE = _TASK_KEYS | {"exit_code", "status", "summary", "type"}
+_PLAIN_NOTICE = _TASK_KEYS | {"exit_code", "output", "status", "summary", "type"}
 _STATUSES = ("running", "completed", "failed", "killed", "stopped", "cancelled", "timed_out")
 _AFTER_A_NOTICE = ("Read the output file", "Full transcript available", "<")
 _LONGEST_NOTICE = 100_000

@@ -25,9 +25,9 @@ from holdfast.base.durable import opened, private_folder, replace_file, sync_fol
 from holdfast.base.errors import ConflictError, DamagedDataError
 from holdfast.base.faults import fault_point
 from holdfast.base.git import git_command, sealed_environment
+from holdfast.project.formats import UNDO_BRANCHES
 from holdfast.undo.git import run_git
 
-BRANCHES = "refs/heads/holdfast"
 _CONFIG = b"""[core]
 \trepositoryformatversion = 0
 \tbare = true
@@ -51,7 +51,7 @@ class Repository:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self._objects = folder / "objects"
-        self._branches = f"{folder}/{BRANCHES}"
+        self._branches = f"{folder}/{UNDO_BRANCHES}"
         self._written: set[str] = set()
         self.added = 0
         """Bytes that were written since the last `forget`."""
@@ -62,7 +62,7 @@ class Repository:
         """Make what is missing; HEAD comes last and says that the rest is there."""
         if (self.folder / "HEAD").exists():
             return
-        for name in ("objects/info", "objects/pack", BRANCHES, "info"):
+        for name in ("objects/info", "objects/pack", UNDO_BRANCHES, "info"):
             private_folder(self.folder / name)
         replace_file(self.folder / "config", _CONFIG)
         replace_file(self.folder / "info" / "attributes", _ATTRIBUTES)
@@ -230,8 +230,8 @@ class Repository:
         os.replace(temporary, f"{self._branches}/{name}")
 
     def delete_branch(self, name: str) -> None:
-        (self.folder / BRANCHES / name).unlink(missing_ok=True)
-        sync_folder(self.folder / BRANCHES)
+        (self.folder / UNDO_BRANCHES / name).unlink(missing_ok=True)
+        sync_folder(self.folder / UNDO_BRANCHES)
 
     # ── room ───────────────────────────────────────────────────────────────────────────────
 

@@ -10,6 +10,7 @@ Recording is never in a task's way: what cannot be recorded is a warning among t
 from __future__ import annotations
 
 import logging
+import os
 import re
 from collections.abc import Callable, Collection, Iterable
 from pathlib import Path
@@ -18,8 +19,10 @@ from holdfast.base.clock import Clock
 from holdfast.base.errors import HoldfastError, IllegalTransitionError
 from holdfast.base.redact import redact
 from holdfast.model.entry import Warned
+from holdfast.model.git import decode_path
 from holdfast.model.task import Task
 from holdfast.model.workflow import Workflow
+from holdfast.project.layout import ProjectLayout
 from holdfast.undo.ledger import Transaction
 from holdfast.undo.transactions import SideCar, UndoOutcome
 
@@ -51,6 +54,25 @@ def rolled_back_since(
     )
     last = next(lasting, None)
     return last if last and last.status == "rolled-back" else None
+
+
+def rolled_back_work(workflow: Workflow, session_number: int, tasks: Iterable[Task]) -> Transaction | None:
+    """The same of a workflow's own folder; a clone of a worker's records nothing that could be taken back."""
+    folder = ProjectLayout(Path(os.fsdecode(decode_path(workflow.worktree)))).sidecar
+    if workflow.options.repository is not None or not folder.is_dir():
+        return None
+    return rolled_back_since(folder.parents[1], workflow.id, session_number, tasks)
+
+
+def rolled_back_told(workflow: Workflow, session_number: int, tasks: Iterable[Task]) -> tuple[str, ...]:
+    """For the next session, which would take its completed tasks for done."""
+    found = rolled_back_work(workflow, session_number, tasks)
+    if found is None:
+        return ()
+    return (
+        f"What its tasks had changed was rolled back ({found.id}): of completed ones nothing is left in the "
+        f"folder. `holdfast tx undo {found.entries[-1].id}` restores it; else run the plan again",
+    )
 
 
 def restore_files(folder: Path, workflow_id: str, session_number: int) -> list[UndoOutcome]:

@@ -35,7 +35,6 @@ from holdfast.model.policy import Trigger
 from holdfast.model.snapshot import SessionSnapshot
 from holdfast.model.task import DONE, Task, TaskDAG
 from holdfast.model.workflow import ACTIVE, OPEN, RESUMABLE, Workflow, WorkflowStatus
-from holdfast.project.layout import ProjectLayout
 from holdfast.project.settings import Settings, project_settings
 from holdfast.sessions.contexts import asides_since
 from holdfast.sessions.pause import NewWork, RunningWork, keep_end, pause_new, pause_running, with_world
@@ -587,14 +586,11 @@ class OrchestratorService(WorkflowService[SqlStore]):
 
     def _refuse_if_rolled_back(self, workflow: Workflow, snapshot: SessionSnapshot | None) -> None:
         """Tasks that count as completed, and whose files were taken back, are no place to go on from."""
-        folder = ProjectLayout(Path(os.fsdecode(decode_path(workflow.worktree)))).sidecar
-        if workflow.options.repository is not None or not folder.is_dir():
-            return
-        from holdfast.workflows.file_recorder import rolled_back_since
+        from holdfast.workflows.file_recorder import rolled_back_work
 
         session_number = snapshot.session_number if snapshot else workflow.session_count
         tasks = (snapshot.task_dag if snapshot else self.core.fold(workflow).tasks()).tasks
-        found = rolled_back_since(folder.parents[1], workflow.id, session_number, tasks)
+        found = rolled_back_work(workflow, session_number, tasks)
         if found is not None:
             raise IllegalTransitionError(
                 f"cannot resume workflow {workflow.id}: transaction {found.id} has been rolled back",
