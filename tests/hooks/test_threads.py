@@ -140,6 +140,21 @@ def test_a_session_that_was_cut_off_before_it_went_on_hides_no_work(
         assert f'changed nothing ({later}): the user said "go on with weeks"' in told
 
 
+def test_go_on_without_a_handover_is_no_thread_of_its_own(repository: AgentSession) -> None:
+    """The session before was still being saved when it began."""
+    left = worked_on(other(repository, "one"), "left.py", commit=False)
+    two = other(repository, "two")
+    two.prompt("go on")  # it was not started, so it was told nothing
+    two.write(said("go on", "user"))
+    assert two.fire("SessionEnd", reason="other").code == 0
+    two.wait_for((two.notes / "settled").exists)
+    later = (two.notes / "settled").read_text().split("\n")[0]
+    two.wait_for(lambda: any(two.sessions.glob(f"{later}.context-*.md")))
+    (thread,) = listed(repository)
+    assert (thread["id"], later in thread["sessions"]) == (left, True)
+    assert "Write the module left.py" in holdfast(repository, "context", "latest")
+
+
 def test_a_new_request_that_was_not_answered_is_not_hidden(repository: AgentSession) -> None:
     worked_on(other(repository, "one"), "left.py", commit=False)
     asked = "Delete the tests of the old parser"

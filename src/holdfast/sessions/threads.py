@@ -25,7 +25,6 @@ from holdfast.capture.git import capture_git_state, committed_of
 from holdfast.findings.rules.trail import only_looked, only_shows
 from holdfast.model.base import Value
 from holdfast.model.entry import HandoverTakenUp
-from holdfast.model.gathered import Gathered
 from holdfast.model.git import GitState, decode_path
 from holdfast.model.snapshot import SessionSnapshot
 from holdfast.model.workflow import OPEN, Workflow
@@ -136,6 +135,8 @@ def _groups(sessions: Iterable[tuple[SessionSnapshot, Workflow]]) -> list[_Group
         if not snapshot.worked:
             continue
         group = next((one for one in reversed(groups) if _belongs(snapshot, one)), None)
+        if group is None and _came_to_nothing(snapshot):
+            group = next((one for one in reversed(groups) if _is_beside(snapshot, workflow, one)), None)
         if group is None:
             group = _Group([])
             groups.append(group)
@@ -161,25 +162,32 @@ def _belongs(snapshot: SessionSnapshot, group: _Group) -> bool:
     return shares and _branch(snapshot) == _branch(newest)
 
 
+def _is_beside(snapshot: SessionSnapshot, workflow: Workflow, group: _Group) -> bool:
+    is_plan = bool(group.newest.task_dag.tasks)
+    return not is_plan and group.worktree == workflow.worktree and _branch(snapshot) == _branch(group.newest)
+
+
 def is_aside(snapshot: SessionSnapshot) -> bool:
     """A session that changed and decided nothing and left nothing to do: it hides no work that is open."""
     found = snapshot.gathered
     if found is None or snapshot.task_dag.tasks or snapshot.incremental_pause is not None:
         return False
-    if _came_to_nothing(snapshot, found):
+    if _came_to_nothing(snapshot):
         return True
     is_over = snapshot.trigger == "pause" and snapshot.pause_reason in _ENDED_BY_ITSELF
     return is_over and only_looked(found) and not _announced(found.last_words)
 
 
-def _came_to_nothing(snapshot: SessionSnapshot, found: Gathered) -> bool:
-    """It was given a handover and told to go on, and was cut off before it did: the handover still holds."""
-    asked = [turn.said for turn in found.turns]
-    goes_on = bool(asked) and all(
-        _CONTINUES.search(said) and (len(said.split()) <= _FEW_WORDS or _only_continues(said))
-        for said in asked
+def _came_to_nothing(snapshot: SessionSnapshot) -> bool:
+    """It was told to go on with what there was, and was cut off before it did: the handover still holds."""
+    found = snapshot.gathered
+    if found is None or not found.turns:
+        return False
+    goes_on = all(
+        _CONTINUES.search(turn.said) and (len(turn.said.split()) <= _FEW_WORDS or _only_continues(turn.said))
+        for turn in found.turns
     )
-    return snapshot.continues is not None and goes_on and only_looked(found, however_it_ended=True)
+    return goes_on and only_looked(found, however_it_ended=True)
 
 
 def aside_told(snapshot: SessionSnapshot) -> str:
