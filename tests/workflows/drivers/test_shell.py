@@ -84,6 +84,8 @@ def is_running(pid: int) -> bool:
         ("echo one; echo two", Done("one\ntwo")),
         ("echo no >&2; exit 3", Failed("exit code 3: no")),
         ("kill -9 $$", Failed("terminated by signal 9: Killed")),
+        ("exit 137", Failed("terminated by signal 9")),
+        ("exit 255", Failed("exit code 255")),  # there is no signal 127
         ("cat; pwd -P >/dev/null", Done(None)),  # stdin is empty, not ours
         ('echo "$HOLDFAST_WORKFLOW $HOLDFAST_TASK $HOLDFAST_ATTEMPT"', Done("wf_1 t 2")),
         ("printf 'a\\0b'", Done("ab")),

@@ -423,6 +423,7 @@ def meaning(code: int) -> str:
         return "command not found (exit code 127)"
     if code == 126:
         return "permission denied (exit code 126)"
-    if code < 0 or code > 128:
-        return f"terminated by signal {code - 128 if code > 0 else -code}"
+    number = code - 128 if code > 0 else -code
+    if number in signal.valid_signals():  # 255 is an exit code: `ssh` and `git` end with it
+        return f"terminated by signal {number}"
     return f"exit code {code}"
