@@ -11,7 +11,13 @@ from typing import Any
 import pytest
 
 from flow.harness import play
-from holdfast.base.errors import FlowChangedError, InvalidInputError, NotFoundError, SessionNotFoundError
+from holdfast.base.errors import (
+    FlowChangedError,
+    InvalidInputError,
+    NodeFailedError,
+    NotFoundError,
+    SessionNotFoundError,
+)
 from holdfast.flow.graph import Flow
 from holdfast.flow.hub import Hub
 from holdfast.flow.step import Step
@@ -118,6 +124,18 @@ def test_a_timer_goes_on_from_where_it_began_whoever_runs_it(store: FlowStore) -
         assert done.outputs == {"wait": "no signal 'never' came in time"}
 
     play(scene())
+
+
+@pytest.mark.parametrize("seconds", [float("nan"), None, "1"])
+def test_a_wait_for_no_number_of_seconds_is_an_error_and_not_for_ever(seconds: Any) -> None:
+    flow = Flow("sleeper")
+
+    @flow.node
+    async def sleeps(step: Step) -> None:
+        await step.sleep(seconds)
+
+    with pytest.raises(NodeFailedError, match=r"nan is not a number|must be real number"):
+        asyncio.run(asyncio.wait_for(Hub().run(flow), 30))
 
 
 def test_a_run_of_another_hub_is_paused_and_aborted_by_its_id(store: FlowStore) -> None:

@@ -218,6 +218,23 @@ def test_a_retry_that_is_due_later_can_be_paused(any_workshop: Workshop) -> None
     assert any_workshop.resume(waiting).status == "completed"
 
 
+def test_status_tells_what_failed_and_when_it_is_tried_again(workshop: Workshop) -> None:
+    flaky = "  - {id: flaky, run: 'echo boom; exit 1', retries: 5}\n"
+    plan = parse_plan(f"{THREE}{flaky}  - {{id: slow, run: touch slow; sleep 60}}\n", retry_delay=3000.0)
+    with workshop.service() as service, ThreadPoolExecutor(1) as beside:
+        ending = beside.submit(workshop.run, plan)
+        wait_for((workshop.project / "slow").exists)
+        told = workshop.place.run("status").out
+        assert "Retrying:  flaky (attempt 1): exit code 1: boom\n           next attempt in " in told
+        assert "Running:   slow\n" in told
+        (retrying,) = workshop.place.json("status")["workflow"]["retrying_tasks"]
+        assert (retrying["id"], retrying["attempt"], retrying["reason"]) == ("flaky", 1, "exit code 1: boom")
+        (running,) = service.workflows()
+        service.pause_workflow(running.id, force_after=0.0)
+        ending.result(60)
+    assert "Retrying:" not in workshop.place.run("status").out
+
+
 def test_a_worker_keeps_to_the_time_of_a_retry_that_a_dead_one_noted(any_workshop: Workshop) -> None:
     with any_workshop.service() as service:
         plan = parse_plan(THREE + "  - {id: a, run: 'echo a >> log; false', retries: 2}\n", retry_delay=0.01)

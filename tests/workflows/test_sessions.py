@@ -644,6 +644,11 @@ def test_a_value_without_a_name_fails_the_task(workshop: Workshop) -> None:
     assert failed.pause_reason == "task t1: line 1 of HOLDFAST_OUTPUTS is not NAME=VALUE"
 
 
+def test_a_log_of_gigabytes_in_place_of_values_is_not_read(workshop: Workshop) -> None:
+    failed = workshop.run(plan_of("truncate -s 1T $HOLDFAST_OUTPUTS"))
+    assert "HOLDFAST_OUTPUTS has 1,099,511,627,776 bytes, more than" in (failed.pause_reason or "")
+
+
 def test_an_agent_is_told_when_its_loop_is_done_and_what_the_command_said(
     workshop: Workshop, monkeypatch: pytest.MonkeyPatch
 ) -> None:

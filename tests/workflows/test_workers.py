@@ -387,8 +387,15 @@ def test_a_plan_is_run_on_a_schedule_until_that_is_removed(workshop: Workshop) -
     plan.write_text("issue: {id: N, title: Nightly}\ntasks:\n  - {id: a, run: 'echo ran >> log'}\n")
     refused = place.run("run", plan, "--every", "61 * * * *")
     assert (refused.code, "not a schedule" in refused.err) == (2, True)
+    refused = place.run("run", plan, "--every", "0 3 30 2 *")
+    assert (refused.code, "the schedule '0 3 30 2 *' never comes" in refused.err) == (2, True)
+    place.environment["TZ"] = "Nowhere/AtAll"
+    refused = place.run("run", plan, "--every", "0 3 * * *")
+    assert (refused.code, "unknown time zone: 'Nowhere/AtAll'" in refused.err) == (2, True)
+    place.environment["TZ"] = "Japan"
+    assert place.json("schedules") == []
     made = place.json("run", plan, "--every", "* * * * * *", "--keep-going")
-    assert (made["plan"], made["options"]) == (str(plan), {"keep_going": True})
+    assert (made["plan"], made["options"], made["zone"]) == (str(plan), {"keep_going": True}, "Japan")
     worker = Worker(workshop.settings)
     thread = threading.Thread(target=worker.run)
     thread.start()

@@ -12,6 +12,7 @@ from typing import TypeVar
 
 import click
 
+from holdfast.base.clock import system_clock, to_datetime
 from holdfast.base.errors import InvalidInputError, NotFoundError
 from holdfast.base.ids import file_name_for
 from holdfast.base.text import counted, decode_path, shown_path
@@ -128,7 +129,7 @@ def _schedule(
     given = {"plan": str(plan), "worktree": str(folder), "options": options}
     zone = _time_zone()
     with _engine(current) as engine:
-        engine.schedule(name, cron, zone, given)
+        engine.schedule(name, cron, zone, given, now=to_datetime(system_clock()))
     document = {"schedule": name, "every": cron, "zone": zone or "UTC", **given}
     lines = (f"✓ Scheduled {name}: {cron} ({zone or 'UTC'})", "  Workers run it: holdfast worker")
     common.tell(as_json, document, *lines, f"  Remove with: holdfast schedules --remove {name}")
@@ -157,8 +158,17 @@ def _engine(current: Settings) -> Generator[Engine]:
 
 def _time_zone() -> str | None:
     """By the name that cron expressions are read in; None: UTC."""
-    name = os.environ.get("TZ") or os.path.realpath("/etc/localtime").partition("zoneinfo/")[2]
-    return name.removeprefix(":") if "/" in name else None
+    from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+
+    name = (os.environ.get("TZ") or "/etc/localtime").removeprefix(":")
+    if name.startswith("/"):
+        name = os.path.realpath(name).partition("zoneinfo/")[2]
+    try:
+        return str(ZoneInfo(name)) if name else None
+    except (ZoneInfoNotFoundError, ValueError, OSError):
+        raise InvalidInputError(
+            f"unknown time zone: {name!r}", hint='set TZ to a name such as "Europe/Berlin" or "UTC"'
+        ) from None
 
 
 @click.command("schedules")

@@ -129,10 +129,10 @@ def _described(store: SqlStore | RemoteStore, workflow: Workflow) -> dict[str, A
         fold.tasks().tasks,
         snapshots=len(snapshots),
         latest=(latest.session_id, latest.session_number) if latest else None,
-        current_task_id=fold.current_task_id,
         context_utilization=fold.usage.context_utilization,
         abandoned=_is_abandoned(store, workflow),
         taken_up_at=_taken_up(store, latest) if latest else None,
+        retries={task_id: one.at.isoformat().replace("+00:00", "Z") for task_id, one in fold.retries.items()},
     )
 
 
@@ -214,8 +214,7 @@ def _print_workflow(workflow: dict[str, Any], label: str = "Workflow:") -> None:
         click.echo(f"Context:   {context}")
     for task in workflow["failed_tasks"]:
         _print_failed(task)
-    if workflow["current_task_id"]:
-        click.echo(f"Running:   {workflow['current_task_id']}")
+    _print_under_way(workflow)
     if workflow["waiting_task_id"]:
         click.echo(f"Waiting:   for your approval of {common.in_a_line(workflow['waiting_task_id'])}")
     for line in _ways_on(workflow):
@@ -239,9 +238,20 @@ def _ways_on(workflow: dict[str, Any]) -> Iterator[str]:
         yield f"it does not seem to be running: holdfast resume {name}"
 
 
-def _print_failed(task: dict[str, Any]) -> None:
+def _print_under_way(workflow: dict[str, Any]) -> None:
+    from datetime import datetime
+
+    for task in workflow["retrying_tasks"]:
+        _print_failed(task, "Retrying:")
+        seconds = datetime.fromisoformat(task["retry_at"]).timestamp() - time.time()
+        click.echo(f"           next attempt {f'in {common.duration(seconds)}' if seconds >= 1 else 'now'}")
+    if workflow["running_task_ids"]:
+        click.echo(f"Running:   {', '.join(map(common.in_a_line, workflow['running_task_ids']))}")
+
+
+def _print_failed(task: dict[str, Any], label: str = "Failed:") -> None:
     first, *output = (task["reason"] or "no reason given").splitlines()
-    click.echo(f"Failed:    {task['id']} (attempt {task['attempt']}): {common.in_a_line(first)}")
+    click.echo(f"{label:10} {task['id']} (attempt {task['attempt']}): {common.in_a_line(first)}")
     for line in output[-_LAST_LINES:]:
         click.echo(f"             {common.in_a_line(line)}")
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import math
 from collections.abc import Callable, Iterable, Mapping
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Generic, NoReturn, Protocol, cast
@@ -358,11 +359,11 @@ class Step(Generic[Received]):
 
         A node that starts again gets what it got before: it must wait for the same things in the same order.
         """
-        return await self._wait(name, timeout)
+        return await self._wait(name, None if timeout is None else _seconds(timeout))
 
     async def sleep(self, seconds: float) -> None:
         """Until so long after the node first got here: neither a pause nor a kill begins it anew."""
-        await self._wait(None, seconds)
+        await self._wait(None, _seconds(seconds))
 
     async def _wait(self, name: str | None, seconds: float | None) -> Any:
         self._waits += 1
@@ -376,3 +377,10 @@ class Step(Generic[Received]):
 
     def agent_output(self) -> Any:
         return self._answer if self.has_answered else [*self.partial, *self.said]
+
+
+def _seconds(given: float) -> float:
+    """A wait for "not a number" of seconds, or for None, would never end."""
+    if math.isnan(given):
+        raise ValueError("nan is not a number of seconds")
+    return given

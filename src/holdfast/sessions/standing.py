@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import zlib
 from collections import Counter, deque
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeVar
@@ -66,12 +66,15 @@ def described(
     *,
     snapshots: int,
     latest: tuple[str, int] | None,
-    current_task_id: str | None,
     context_utilization: float | None,
     abandoned: bool,
     taken_up_at: str | None,
+    retries: Mapping[str, str],
 ) -> Document:
-    """`latest` is the newest snapshot: its name and its session's number."""
+    """`latest`: the newest snapshot's name and its session's number; `retries`: when tasks that failed are tried
+    again by themselves, also of those that run again."""
+    is_running = workflow["status"] == "in_progress"
+    running = [task.id for task in tasks if is_running and task.status == "in_progress"]
     return {
         **workflow,
         "failed_tasks": [
@@ -79,12 +82,18 @@ def described(
             for task in tasks
             if task.status == "failed"
         ],
+        "retrying_tasks": [
+            {"id": task.id, "attempt": task.attempts, "reason": task.result, "retry_at": retries[task.id]}
+            for task in tasks
+            if is_running and task.status == "pending" and task.id in retries
+        ],
+        "running_task_ids": running,
         "snapshots": snapshots,
         "latest_snapshot": latest[0] if latest else None,
         "latest_session": latest[1] if latest else None,
         "tasks_completed": sum(task.status == "completed" for task in tasks),
         "tasks_remaining": sum(task.status in REMAINING for task in tasks),
-        "current_task_id": current_task_id if workflow["status"] == "in_progress" else None,
+        "current_task_id": running[-1] if running else None,
         "waiting_task_id": _waiting_task(tasks) if workflow["status"] == "blocked" else None,
         "context_utilization": context_utilization,
         "abandoned": abandoned,
@@ -145,10 +154,10 @@ def _standing(reader: QuickReader, workflow: Document) -> Document:
         fold.tasks(),
         snapshots=len(snapshots),
         latest=(latest["session_id"], latest["session_number"]) if latest else None,
-        current_task_id=fold.progress.current_task_id,
         context_utilization=fold.context_utilization,
         abandoned=claim is not None and is_gone(claim, reader.leases()),
         taken_up_at=reader.taken_up(workflow["id"], latest["id"]) if latest else None,
+        retries=fold.retries,
     )
 
 
@@ -179,6 +188,7 @@ class _QuickFold:
     def __init__(self, base: SnapshotLine | None) -> None:
         self.progress = TaskProgress(current_task_id=base.current_task_id if base else None)
         self.context_utilization: float | None = None
+        self.retries: dict[str, str] = {}
         self._has_base = base is not None
         self._plan: dict[str, TaskLine] = {}
         self._set_plan(base.tasks if base else ())
@@ -194,8 +204,11 @@ class _QuickFold:
         if kind == "task_started":
             self.progress.start(self._plan, entry["task_id"], entry["attempt"])
         elif kind == "task_finished":
-            is_retried = entry.get("retry_at") is not None
+            retry_at = entry.get("retry_at")
+            is_retried = retry_at is not None
             self.progress.finish(entry["task_id"], entry["outcome"], entry["result"], is_retried=is_retried)
+            if is_retried:
+                self.retries[entry["task_id"]] = retry_at
         elif kind == "task_skipped":
             self.progress.skip(entry["task_id"], entry["reason"])
         elif kind == "task_approved":
@@ -204,6 +217,7 @@ class _QuickFold:
             self.context_utilization = entry["usage"]["context_utilization"]
         elif kind == "workflow_resumed":
             self.progress.resume(self._plan, entry.get("retry"))
+            self.retries = {}
             self.context_utilization = None
         elif kind == "workflow_created" and not self._has_base:
             self._set_plan(task_lines(entry["task_dag"]))

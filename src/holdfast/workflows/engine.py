@@ -18,7 +18,7 @@ from datetime import datetime
 from math import ceil
 from typing import Any, NamedTuple, Self, cast
 
-from croniter import croniter  # type: ignore[import-untyped]  # DBOS brings it
+from croniter import CroniterBadDateError, croniter  # type: ignore[import-untyped]  # DBOS brings it
 from dbos import (
     DBOS,
     DBOSConfig,
@@ -202,12 +202,11 @@ class Engine:
                 over.append(workflow)
         return over
 
-    def schedule(self, name: str, cron: str, zone: str | None, given: dict[str, Any]) -> None:
+    def schedule(
+        self, name: str, cron: str, zone: str | None, given: dict[str, Any], *, now: datetime
+    ) -> None:
         """Have a worker's `start_plan` called with this whenever it is time; in place of one of that name."""
-        if not croniter.is_valid(cron, second_at_beginning=True):
-            raise InvalidInputError(
-                f"not a schedule: {cron!r}", hint='minute, hour, day, month and weekday: "0 3 * * *"'
-            )
+        _refuse_what_never_comes(cron, now)
         DBOS.delete_schedule(name)
         DBOS.register_queue(QUEUE, polling_interval_sec=0.1, on_conflict="never_update")
         DBOS.create_schedule(
@@ -238,6 +237,16 @@ class Engine:
     def forget(self, run_id: str) -> None:
         """A run that is over for us is over for DBOS too."""
         DBOS.cancel_workflow(run_id)
+
+
+def _refuse_what_never_comes(cron: str, now: datetime) -> None:
+    hint = 'minute, hour, day, month and weekday: "0 3 * * *"'
+    if not croniter.is_valid(cron, second_at_beginning=True):
+        raise InvalidInputError(f"not a schedule: {cron!r}", hint=hint)
+    try:
+        croniter(cron, now, second_at_beginning=True).get_next()
+    except CroniterBadDateError:
+        raise InvalidInputError(f"the schedule {cron!r} never comes", hint=hint) from None
 
 
 def _run_id(workflow: Workflow) -> str:

@@ -448,12 +448,13 @@ def _as_variables(inputs: Mapping[str, Mapping[str, str]]) -> dict[str, str]:
 
 def _read_outputs(path: Path) -> dict[str, str]:
     """Lines of `name=value`; the last one of a name counts."""
-    data = path.read_bytes() if path.is_file() else b""
-    if len(data) > _MOST_OUTPUT:
+    size = path.stat().st_size if path.is_file() else 0
+    if size > _MOST_OUTPUT:  # before it is read: it may be a log of gigabytes
         raise InvalidInputError(
-            f"{OUTPUTS} has {len(data):,} bytes, more than {_MOST_OUTPUT:,}",
+            f"{OUTPUTS} has {size:,} bytes, more than {_MOST_OUTPUT:,}",
             hint="write long values to a file in the worktree and its name here",
         )
+    data = path.read_bytes() if size else b""
     found: dict[str, str] = {}
     for number, line in enumerate(data.decode(errors="replace").replace("\0", "").splitlines(), start=1):
         if not line.strip():

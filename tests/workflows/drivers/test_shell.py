@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import subprocess
 import sys
 import threading
@@ -84,6 +85,8 @@ def is_running(pid: int) -> bool:
         ("echo one; echo two", Done("one\ntwo")),
         ("echo no >&2; exit 3", Failed("exit code 3: no")),
         ("kill -9 $$", Failed("terminated by signal 9: Killed")),
+        ("exit 137", Failed("terminated by signal 9")),
+        ("exit 255", Failed("exit code 255")),  # there is no signal 127
         ("cat; pwd -P >/dev/null", Done(None)),  # stdin is empty, not ours
         ('echo "$HOLDFAST_WORKFLOW $HOLDFAST_TASK $HOLDFAST_ATTEMPT"', Done("wf_1 t 2")),
         ("printf 'a\\0b'", Done("ab")),
@@ -114,6 +117,40 @@ def test_only_the_end_of_long_output_is_kept(tmp_path: Path) -> None:
     assert outcome.result.startswith("…")
     assert outcome.result.endswith("\n100000")
     assert len(outcome.result) < 5000
+
+
+_PRINTED = 60_000_000
+
+
+class LooksAtTheDisk(Silence):
+    """Tells the command once its output takes much less of the disk than it is long."""
+
+    def __init__(self, sign: Path) -> None:
+        self.sign = sign
+        self.read: list[str] = []
+
+    def output(self, text: str) -> None:
+        self.read.append(text)
+        for one in Path("/proc/self/fd").iterdir():
+            with contextlib.suppress(OSError):
+                about = one.stat()
+                if about.st_nlink == 0 and about.st_size > _PRINTED and about.st_blocks * 512 < _PRINTED / 3:
+                    self.sign.touch()
+
+
+def test_a_command_that_prints_for_ever_does_not_fill_the_disk(tmp_path: Path) -> None:
+    seen, report = tmp_path / "seen", LooksAtTheDisk(tmp_path / "seen")
+    command = (
+        f"echo begin; yes | head -c {_PRINTED}; echo end; n=0; "
+        "while [ ! -e seen ] && [ $n -lt 200 ]; do n=$((n + 1)); sleep 0.1; done; echo over"
+    )
+    outcome = ShellDriver(load_settings({}, tmp_path)).run(assignment(tmp_path, command), report)
+    assert seen.exists()
+    assert isinstance(outcome, Done)
+    assert (outcome.result or "").endswith("\ny\nend\nover")
+    printed = "".join(report.read)
+    assert (printed[:7], printed[-10:]) == ("begin\ny", "\nend\nover\n")
+    assert "\0" not in printed
 
 
 @pytest.mark.parametrize(

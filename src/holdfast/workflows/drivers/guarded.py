@@ -40,6 +40,9 @@ GRACE_SECONDS = 5.0
 MARK = "HOLDFAST_RUN"
 TAIL_BYTES = 4_000
 _MOST_NEWS = 256 << 10
+_KEPT_ENDS = 1 << 20
+"""Of very long output so much of the beginning and of the end stays on the disk."""
+_WORTHWHILE = 8 << 20
 _LONGEST_LINE = 16 << 20
 _LAST_LINES_SECONDS = 2.0
 _TICK_SECONDS = 0.25
@@ -128,6 +131,7 @@ class Guarded:
         self._asked_at: float | None = None
         self._is_group_gone = self._is_over = False
         self._read_through = 0
+        self._dropped_through = _KEPT_ENDS
         self._lock = threading.Lock()
         self._mark = f"{environ.get(MARK, '')}-{uuid.uuid4().hex}"
         self._output = tempfile.TemporaryFile()  # noqa: SIM115 - closed with the process
@@ -187,6 +191,7 @@ class Guarded:
             try:
                 line = self._lines.get(timeout=_TICK_SECONDS)
             except queue.Empty:
+                self._drop_the_middle()
                 if ended is not None and now - ended >= _LAST_LINES_SECONDS:
                     return
                 yield None
@@ -204,6 +209,7 @@ class Guarded:
                 return None
             with contextlib.suppress(subprocess.TimeoutExpired):
                 return self._process.wait(left)
+            self._drop_the_middle()
         return self._ended()
 
     def end(self) -> int:
@@ -250,6 +256,14 @@ class Guarded:
         self._read_through += len(data)
         return _text(data)
 
+    def _drop_the_middle(self) -> None:
+        """Of what it printed and nobody will ask for: who prints for ever must not fill the disk."""
+        descriptor = self._output.fileno()
+        start, end = self._dropped_through, (self._read_through or os.fstat(descriptor).st_size) - _KEPT_ENDS
+        if end - start >= _WORTHWHILE:
+            _give_back(descriptor, start, end - start)
+            self._dropped_through = end
+
     def printed(self, most: int) -> str:
         """What it printed; of more than so many bytes the beginning and the end, with a sign between them."""
         size = self._output.seek(0, os.SEEK_END)
@@ -283,6 +297,19 @@ class Guarded:
                 else:
                     _skip_line(stream)
         self._lines.put(None)
+
+
+_KEEP_SIZE_PUNCH_HOLE = 3
+
+
+def _give_back(descriptor: int, start: int, length: int) -> None:
+    """The disk under a part of a file, which reads as zeros then; where system and file system can."""
+    if sys.platform == "linux":
+        import ctypes
+
+        system = ctypes.CDLL(None)
+        fallocate = getattr(system, "fallocate64", system.fallocate)
+        fallocate(descriptor, _KEEP_SIZE_PUNCH_HOLE, ctypes.c_int64(start), ctypes.c_int64(length))
 
 
 def _started(
@@ -423,6 +450,7 @@ def meaning(code: int) -> str:
         return "command not found (exit code 127)"
     if code == 126:
         return "permission denied (exit code 126)"
-    if code < 0 or code > 128:
-        return f"terminated by signal {code - 128 if code > 0 else -code}"
+    number = code - 128 if code > 0 else -code
+    if number in signal.valid_signals():  # 255 is an exit code: `ssh` and `git` end with it
+        return f"terminated by signal {number}"
     return f"exit code {code}"
