@@ -285,6 +285,24 @@ LEAKS: dict[str, str] = {
     "google refresh": "`1~//0@60`",
     "azure client": "`@3¬8Q^~@a34`",
     "jwt": "`ey~Jhb@17.ey~J@40.@43`",
+    "digest": 'Authorization: Digest username="a", realm="b", nonce="c", uri="/", response="@H", qop=auth',
+    "vercel blob": "`vercel~_blob_rw_@16_@30`",
+    "honeycomb": "`hca~ik_01@n56`¦`hcb~ik_01@n56`",
+    "ubidots": "`BB~FF-@30`",
+    "firebase": "AAAAb2c3d4e:`APA~91b@134`¦Authorization: key=AAAAb2c3d4e:`APA~91b@134`",
+    "zoho": "`10~00.@H.@H`",
+    "jwt in base64": "`ZXlK~aGJHY2lPaUpJVXpJMU5pSjku@80`¦`ZXlK~MGVYQWlPaUpLVjFR@80==`",
+    "key in base64": "tls.key: `LS0tLS1CRU~dJTiBSU0EgUFJJVkFURSBLRVktLS0tLQ@160`¦`LS0tLS1CRU~dJTiBPUEVOU1NIIFBSSVZBVEUg@160==`",
+    "OpenVPN": "-----BEGIN OpenVPN ~Static key V1-----\n@H\n@H\n-----END OpenVPN ~Static key V1-----",
+    "PuTTY, one line": "PuTTY-User-Key-File-3: ssh-ed25519\nPrivate-~Lines: 1\n@48\nPrivate-MAC: x",
+    "LDIF": "userPassword: {SSHA}@B¦userPassword: {SSHA512}@K",
+    "CloudFront": "https://d1.cloudfront.net/x?Policy=a&Signature=@20~~@20^@T&Key-Pair-Id=b",
+    "curl cookie": "curl -b 'session=@T' https://a.example¦curl -s -b sid=@T https://a.example",
+    "programs with a password": "openssl enc -aes-256-cbc -k @S7 -in x¦snmpwalk -v3 -u a -A @S1 -X @S2 h¦ipmitool -H h -U a -P @S7 status¦ssh-keygen -t rsa -N '@S7' -f k¦helm registry login -u a -p @S7 r.example¦xfreerdp /u:a /p:@S7 /v:h¦rabbitmqctl add_user a @S7",
+    "SQL in double quotes": "CREATE USER x IDENTIFIED BY \"@S7\";¦ALTER USER 'x'@^'%' IDENTIFIED BY \"@P\"",
+    "vault login": "VAULT_SECRET_ID=@U¦approle_secret_id: @U",
+    "short bearer": "Authorization: Bearer @a13x7¦> authorization: Bearer @a12-q4",
+    "few letters": "JWT_SECRET: `aQk~PRUwDyNANduH`¦deploy --snyk-token `tdB~eDKRSRituGfG`¦password: |\n  `CkJ~xgHfoKUiL`\n¦PGPASSWORD=`GeK~uWqRtZbNmX` psql",
 }
 
 
@@ -338,6 +356,26 @@ def _value(match: re.Match[str], rng: random.Random) -> str:
 
 
 HARMLESS = r"""
+https://user@example.com/cookie?page=36&key=window
+https://shop.example/cookies/?a=b1b2b3b4b5&c=d
+Bearer authentication-v2 is required; Basic authentication is not
+curl -b cookies.txt -c cookies.txt https://a.example
+curl -b "$COOKIES" https://a.example
+openssl x509 -in a.pem -noout -text
+curl -k https://localhost:8443/health2
+ssh-keygen -t ed25519 -N '' -f key
+snmpwalk -v3 -u a -A $SNMP_PASSWORD host
+ipmitool -H h -U a -P $IPMI_PASSWORD power status
+xfreerdp /u:a /p:$PASSWORD /v:h
+token = HTTPSConnection
+password: BaseModelMixin
+secret_id = "my-database-secret"
+aws secretsmanager get-secret-value --secret-id prod/db/main2
+{"userPassword": "{SSHA}"}
+LS0tLS1CRUdJTiBDRVJUSUZJQ0FURS0tLS0tCk1JSURYVENDQWtXZ0F3SUJBZ0lKQUxS
+version 1000.20.3 of 1000.40.1-rc2
+-----BEGIN OpenVPN tls-auth-----
+SecretStr, SecretBytes, TokenStream, KeyValuePair
 commit @I
 @I refs/heads/main
 index @h7..@h7 100644

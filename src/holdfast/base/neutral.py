@@ -43,9 +43,16 @@ _TAGS = (
         "developer",
         "instructions",
     ),
+    *("bash-input", "bash-stdout", "bash-stderr", "task-notification", "background-task", "new-diagnostics"),
+    *("ide_", "session-start-hook", "session_context", "hook_context", "state_snapshot", "permissions"),
+    *("collaboration_mode", "turn_aborted", "subagent_notification", "user_shell_command", "user_action"),
     *("|im_", "|system", "|user", "|assistant", "|start", "|end", "|eot", "sys>"),
 )
 """What agents and models read as said by the system, the user or the agent itself, if it stands in `<…>`."""
+_INVISIBLE = dict.fromkeys(
+    (0xAD, 0x34F, 0x180E, *range(0x200B, 0x200E), *range(0x2060, 0x2065), *range(0xFE00, 0xFE10), 0xFEFF)
+)
+"""What may stand between the letters of a name and is not seen."""
 _SAFE_BRACKET = "\N{SINGLE LEFT-POINTING ANGLE QUOTATION MARK}"
 
 
@@ -68,11 +75,20 @@ def neutral(text: str) -> str:
     text = without_controls(text)
     if "<" not in text:
         return text
+    return _with_brackets(text, _SAFE_BRACKET)
+
+
+def neutral_json(text: str) -> str:
+    """JSON that says the same, for an agent may read it as it stands."""
+    return _with_brackets(text, "\\u003c") if "<" in text else text
+
+
+def _with_brackets(text: str, instead: str) -> str:
     first, *rest = text.split("<")
-    return first + "".join(f"{_SAFE_BRACKET if _is_tag(part) else '<'}{part}" for part in rest)
+    return first + "".join(f"{instead if _is_tag(part) else '<'}{part}" for part in rest)
 
 
 def _is_tag(after: str) -> bool:
     """Whether what stands after `<` begins a tag that is not ours to open or close."""
-    name = after[:60].lstrip("/ \t\n\\").lower()
+    name = after[:60].translate(_INVISIBLE).lstrip("/ \t\n\\").lower()
     return name.startswith(_TAGS)

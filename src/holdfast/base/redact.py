@@ -263,8 +263,9 @@ def _signs() -> tuple[re.Pattern[bytes], ...]:
     )
 
 
-_KEY_BEGINS = re.compile(rb"-----BEGIN (?:[A-Z0-9]{1,20} ){0,4}PRIVATE KEY(?: BLOCK)?-----")
-_KEY_ENDS = re.compile(rb"-----END (?:[A-Z0-9]{1,20} ){0,4}PRIVATE KEY(?: BLOCK)?-----")
+_KEY_NAME = rb"(?:(?:[A-Z0-9]{1,20} ){0,4}PRIVATE KEY(?: BLOCK)?|OpenVPN Static key V[0-9])-----"
+_KEY_BEGINS = re.compile(rb"-----BEGIN " + _KEY_NAME)
+_KEY_ENDS = re.compile(rb"-----END " + _KEY_NAME)
 # Of one whose end is missing, what looks like its body: never a quote, so JSON stays JSON.
 _KEY_BODY = re.compile(rb"(?:[A-Za-z0-9+/=:,.\s-]|\\+[nrt])*")
 _LONGEST_KEY = 20_000
@@ -569,8 +570,11 @@ _RAW = re.compile(rb"[A-Za-z0-9._~+/:|-]{16,600}=*")
 _REST = re.compile(rb"[A-Za-z0-9._~+/:|%=-]*")
 """Of a credential that is longer than what was needed to tell: it is read once."""
 _SIGNATURE = re.compile(rb"[A-Za-z0-9 /=,;_-]{0,400}?Signature=(?P<secret>[A-Za-z0-9%+/=]{20,})")
+_DIGEST = re.compile(
+    rb"(?i)digest [^\r\n]{0,600}?[ ,]response=\\{0,15}\"?(?P<secret>[0-9a-f]{32,64})(?![0-9a-z])"
+)
 _COOKIES = re.compile(
-    rb"cookies?(?![a-z])\\{0,15}[\"'\]]{0,2}\s{0,3}[:=,(]?\s{0,3}\\{0,15}[\"'\x60]?(?=[^\s\"'\x60]{1,200}=)"
+    rb"cookies?(?![a-z])\\{0,15}[\"'\]]{0,2}\s{0,3}[:=,(]?\s{0,3}\\{0,15}[\"'\x60]?(?=[^\s\"'\x60?/][^\s\"'\x60]{0,200}=)"
 )
 _COOKIE = re.compile(rb"\s{0,3}(?P<name>[^\s=;,\"'\\]{1,80})=(?P<secret>[^\s;,\"'\\]{0,4000})(?:;|(?=.)|$)")
 _OF_COOKIES = frozenset(
@@ -620,13 +624,16 @@ def _is_credential(value: bytes, kind: str) -> bool:
         return is_login(value)
     if is_placeholder(value):
         return False
-    return len(value) >= 16 and ((has_mix(value) and not is_slug(value)) or is_mixed_case(value))
+    return len(value) >= 12 and ((has_mix(value) and not is_slug(value)) or is_mixed_case(value))
 
 
 def _authorization(data: bytes, lowered: bytes, at: int) -> Span | None:
     begin = _AUTHORIZATION.match(lowered, at)
     if begin is None:
         return None
+    answer = _DIGEST.match(data, begin.end())
+    if answer:
+        return answer.span("secret")
     match = _SCHEME.match(data, begin.end()) or _SIGNATURE.match(data, begin.end())
     if match:
         is_one = is_login(match["secret"]) or _is_credential(match["secret"], "bearer-token")
@@ -666,7 +673,7 @@ def _is_cookie(match: re.Match[bytes]) -> bool:
 
 # Programs that take a password without a name.
 
-_OPTION = re.compile(rb" -(?:[abnptuwPU]|-user|-body|-with-token)")
+_OPTION = re.compile(rb"-(?<= -)(?:[abknptuwANPUX]|-user|-body|-with-token)")
 _OF_OPTION = rb"[ =]?\\{0,15}[\"']?"
 _IN_COMMAND = rb"(?P<secret>[^\s\"'\\$<{-][^\s\"'\\]{3,200})"
 _ARGUMENT = re.compile(_OF_OPTION + _IN_COMMAND)
@@ -674,6 +681,9 @@ _AFTER_USER = re.compile(_OF_OPTION + rb"[^\s:\"'\\]{1,64}:(?P<secret>[^\s\"'\\$
 _AFTER_SHARE = re.compile(_OF_OPTION + rb"[^\s%\"'\\]{1,64}%(?P<secret>[^\s\"'\\$<{][^\s\"'\\]{3,200})")
 _AFTER_NAME_OF_USER = re.compile(rb"b [^\s\"'\\]{1,64} \\{0,15}[\"']?" + _IN_COMMAND)
 _AFTER_FILE = re.compile(rb" [^\s\"'\\]{1,80} [^\s\"'\\]{1,64} \\{0,15}[\"']?" + _IN_COMMAND)
+_AFTER_COOKIE = re.compile(
+    _OF_OPTION + rb"[^\s=;,\"'\\]{1,80}=(?P<secret>[^\s;,\"'\\$<{][^\s;,\"'\\]{7,4000})"
+)
 _WEB = (b"curl", b"http", b"wget")
 _OPTIONS: dict[bytes, tuple[tuple[re.Pattern[bytes], tuple[bytes, ...]], ...]] = {
     b"-a": ((_ARGUMENT, (b"redis-cli",)), (_AFTER_USER, (b"http", b"xh "))),
@@ -685,6 +695,7 @@ _OPTIONS: dict[bytes, tuple[tuple[re.Pattern[bytes], tuple[bytes, ...]], ...]] =
                 b"mysql",
                 b"docker login",
                 b"podman login",
+                b"registry login",
                 b"mongo",
                 b"az login",
                 b"twine",
@@ -694,11 +705,15 @@ _OPTIONS: dict[bytes, tuple[tuple[re.Pattern[bytes], tuple[bytes, ...]], ...]] =
         ),
     ),
     b"-u": ((_AFTER_USER, _WEB),),
-    b"-b": ((_AFTER_FILE, (b"htpasswd",)),),
+    b"-b": ((_AFTER_FILE, (b"htpasswd",)), (_AFTER_COOKIE, (b"curl",))),
+    b"-k": ((_ARGUMENT, (b"openssl",)),),
+    b"-A": ((_ARGUMENT, (b"snmp",)),),
+    b"-X": ((_ARGUMENT, (b"snmp",)),),
+    b"-N": ((_ARGUMENT, (b"ssh-keygen",)),),
     b"-n": ((_AFTER_NAME_OF_USER, (b"htpasswd",)),),
     b"-t": ((_ARGUMENT, (b"doctl",)),),
     b"-w": ((_ARGUMENT, (b"ldap",)),),
-    b"-P": ((_ARGUMENT, (b"zip",)),),
+    b"-P": ((_ARGUMENT, (b"zip", b"ipmitool", b"ssh-keygen")),),
     b"-U": ((_AFTER_SHARE, (b"smbclient", b"rpcclient", b"net ")),),
     b"--user": ((_AFTER_USER, _WEB),),
     b"--body": ((_ARGUMENT, (b"gh secret",)),),
@@ -706,7 +721,18 @@ _OPTIONS: dict[bytes, tuple[tuple[re.Pattern[bytes], tuple[bytes, ...]], ...]] =
 }
 """By option: what follows it, in lines that name one of these programs."""
 _COMMANDS = (
-    (b"identified by", re.compile(rb"(?i)identified by (?:password )?'(?P<secret>[^'\"\\\s]{4,200})'")),
+    # Each by a literal that begins with a letter that is rare: that is searched for faster.
+    (
+        b"fied by ",
+        re.compile(
+            rb"(?i)(?<=identi)fied by (?:password )?\\{0,15}['\"](?P<secret>[^'\"\\\s]{4,200})\\{0,15}['\"]"
+        ),
+    ),
+    (b"/p:", re.compile(rb"(?<=\s)/p:[\"']?" + _IN_COMMAND)),
+    (
+        b"bbitmqctl ",
+        re.compile(rb"(?<=ra)bbitmqctl (?:add_user|change_password) [^\s\"'\\]{1,64} [\"']?" + _IN_COMMAND),
+    ),
     (b":5432:", re.compile(rb":5432:[^\s:\"'\\]{1,64}:[^\s:\"'\\]{1,64}:(?P<secret>[^\s\"'\\]{4,200})")),
     (
         b"echo ",  # into a program that asks for a password
@@ -737,7 +763,7 @@ def _on_command_lines(data: bytes, lowered: bytes) -> Iterator[Found]:
 def _after_option(data: bytes, option: re.Match[bytes]) -> Span | None:
     before = data[max(0, option.start() - _LONGEST_COMMAND) : option.start()]
     command = before[before.rfind(b"\n") + 1 :].lower()
-    for pattern, programs in _OPTIONS[option[0][1:]]:
+    for pattern, programs in _OPTIONS[option[0]]:
         if any(name in command for name in programs):
             match = pattern.match(data, option.end())
             return match.span("secret") if match and _is_argument(match["secret"]) else None
@@ -745,4 +771,8 @@ def _after_option(data: bytes, option: re.Match[bytes]) -> Span | None:
 
 
 def _is_argument(value: bytes) -> bool:
-    return not is_placeholder(value) and value.lower() not in _PLAIN_WORDS and has_mix(value)
+    return (
+        not is_placeholder(value)
+        and value.lower() not in _PLAIN_WORDS
+        and (has_mix(value) or is_mixed_case(value))
+    )

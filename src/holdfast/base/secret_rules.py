@@ -191,6 +191,21 @@ WORD_RULES: tuple[Rule, ...] = (
         f"{_ALNUM}{{5,40}}\\.{_ALNUM}{{4,6}}\\.acc[_-]{_URL}{{10,40}}\\.[A-Za-z0-9+/_=-]{{30,}}",
     ),
     ("lob-key", "test_pub_ live_pub_", f"{_HEX}{{31}}{_END}"),
+    ("duffel-token", "duffel_live_ duffel_test_", f"{_URL}{{36,}}=*"),
+    ("vercel-token", "vercel_blob_rw_", f"{_ALNUM}{{12,}}_{_ALNUM}{{20,}}"),
+    ("honeycomb-key", "hcaik_ hcbik_ hcaic_ hcbic_ hcamk_ hcbmk_", f"{_ALNUM}{{40,}}"),
+    ("ubidots-token", "BBFF- BBUS-", f"{_ALNUM}{{30,}}"),
+    ("firebase-token", "APA91b", f"{_URL}{{60,}}"),
+    ("zoho-token", "1000.", f"{_HEX}{{32}}\\.{_HEX}{{32}}{_END}"),
+    # In base64 once more: a JWT's `{"alg"` and `{"typ"`, and the first line of a private key.
+    ("jwt", "ZXlKaGJHY2lP ZXlKMGVYQWlP ZXlKcmFXUWlP", f"{_B64}{{60,}}=*"),
+    (
+        "private-key",
+        "LS0tLS1CRUdJTiBQUklWQVRF LS0tLS1CRUdJTiBSU0EgUFJJVkFU LS0tLS1CRUdJTiBFQyBQUklWQVRF"
+        " LS0tLS1CRUdJTiBPUEVOU1NI LS0tLS1CRUdJTiBFTkNSWVBURUQg LS0tLS1CRUdJTiBEU0EgUFJJVkFU"
+        " LS0tLS1CRUdJTiBQR1AgUFJJVkFU",
+        f"{_B64}{{40,}}=*",
+    ),
 )
 
 LONG_RULES: tuple[tuple[str, str], ...] = (
@@ -222,6 +237,7 @@ SIGN_RULES: tuple[tuple[str, str, str, str], ...] = (
     ("password-hash", "$", "", "2[abxy]\\$[0-9]{2}\\$[./A-Za-z0-9]{53}"),
     ("password-hash", "$", "", "(?:[1567y]|gy|apr1)\\$[./A-Za-z0-9=$]{0,40}\\$[./A-Za-z0-9]{20,}"),
     ("password-hash", "$", "", "argon2[a-z]{1,2}\\$[A-Za-z0-9+/=,$-]{40,}"),
+    ("password-hash", "{SSHA", "(?:256|384|512)?\\}", "[A-Za-z0-9+/]{24,}=*"),
     ("braintree-token", "$", "(?<=access_token\\$)", "(?:production|sandbox)\\$[0-9a-z]{16}\\$[0-9a-f]{32}"),
     ("google-token", "1//0", "", f"{_URL}{{30,}}"),
     ("webhook", "hook", "(?<=/webhook)s/", f"[0-9]{{15,22}}/{_URL}{{40,}}"),
@@ -231,7 +247,7 @@ SIGN_RULES: tuple[tuple[str, str, str, str], ...] = (
     ("webhook", "hook", "(?<=office\\.com/webhook)(?:b2)?/", "[A-Za-z0-9@/-]{60,}"),
     ("webhook", "with/key/", "", f"{_URL}{{15,}}"),
     ("signature", "ig", "(?<=[?&;]sig)=", "[A-Za-z0-9%+/_=-]{24,}"),
-    ("signature", "ig", "nature=", "[A-Za-z0-9%+/_=-]{32,}"),
+    ("signature", "ig", "nature=", "[A-Za-z0-9%+/_=~-]{32,}"),
     (
         "bundler-login",
         "_",
@@ -239,7 +255,7 @@ SIGN_RULES: tuple[tuple[str, str, str, str], ...] = (
         "[^\\s:\"'\\\\]{1,64}:[^\\s\"'\\\\]{6,100}",
     ),
     ("wordpress-salt", "_", "SALT['\"],\\s{0,12}['\"]", "[^\\r\\n'\"\\\\]{40,100}"),
-    ("putty-key", "Private-Lines:", " [0-9]{1,4}", "(?:[\\r\\n]|\\\\+[rn])[A-Za-z0-9+/=\\r\\n\\\\]{60,}"),
+    ("putty-key", "Private-Lines:", " [0-9]{1,4}", "(?:[\\r\\n]|\\\\+[rn])[A-Za-z0-9+/=\\r\\n\\\\]{40,}"),
 )
 
 LONG_WORD = 32
@@ -284,6 +300,8 @@ _HARMLESS = ("passed", "passes", "passing", "author", "tokens", "keyboard", "key
 PLACES = (
     *(
         "PRIVATE KEY",
+        "OpenVPN Static key",
+        "{SSHA",
         "Private-Lines:",
         "_live_",
         "_prod_",
@@ -311,6 +329,15 @@ PLACES = (
 
 _OPTIONS = (
     (" -u", ("curl", "http", "wget")),
+    (" -b", ("curl",)),
+    (" -N", ("ssh-keygen",)),
+    (" -k", ("openssl",)),
+    (" -P", ("ipmitool", "ssh-keygen")),
+    (" -A", ("snmp",)),
+    (" -X", ("snmp",)),
+    ("/p:", ("freerdp",)),
+    (" add_user ", ("rabbitmqctl",)),
+    (" change_password ", ("rabbitmqctl",)),
     (" --user", ("curl", "http", "wget")),
     (" -p", ("mysql", "mongo", "twine", "7z")),
     (" -U", ("net ",)),

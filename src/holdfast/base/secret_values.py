@@ -11,6 +11,7 @@ import base64
 import binascii
 import re
 from functools import lru_cache
+from itertools import pairwise
 
 _PARTS = re.compile(rb"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+")
 _WORDS_OF_PASSWORDS = frozenset(
@@ -48,6 +49,8 @@ _TAILS_OF_NO_SECRET = frozenset(
 def family_of(name: bytes) -> str:
     """What a name says of its value: `password`, `secret`, `key` (if it looks random), or nothing."""
     parts = [part.lower() for part in _PARTS.findall(name)]
+    if parts[-2:] == [b"secret", b"id"] and parts[-3:-2] in ([b"vault"], [b"approle"], [b"role"]):
+        return "key"  # what logs in, unlike other ids
     for at in range(len(parts) - 1, -1, -1):
         family = _family_of_part(parts, at)
         if family:
@@ -244,11 +247,18 @@ def is_random(value: bytes, least: int) -> bool:
 
 
 def is_mixed_case(value: bytes) -> bool:
-    """Letters alone, but with capitals as no name has them: every third to two thirds."""
+    """Letters alone, but with capitals as no name has them: every third to two thirds, in few letters all over."""
     letters = value.translate(None, b"_-")
+    if len(letters) < 12 or not letters.isalpha() or (len(letters) < 16 and _turns(value) < 5):
+        return False
     capitals = len(letters) - len(letters.translate(None, _CAPITALS))
     least = 0.25 if letters == value else 0.35
-    return len(letters) >= 16 and letters.isalpha() and least <= capitals / len(letters) <= 0.8
+    return least <= capitals / len(letters) <= 0.8
+
+
+def _turns(value: bytes) -> int:
+    """How often a small letter follows a capital or a capital a small letter."""
+    return sum((one < 91) is not (other < 91) for one, other in pairwise(value))
 
 
 def _is_phrase(value: bytes, family: str) -> bool:

@@ -142,7 +142,16 @@ def passphrase(*, confirm: bool = False) -> str | None:
 
 
 def print_json(document: Any) -> None:
-    click.echo(json.dumps(document, ensure_ascii=False, indent=2, default=_json_text))
+    from holdfast.base.neutral import neutral_json
+
+    click.echo(neutral_json(json.dumps(document, ensure_ascii=False, indent=2, default=_json_text)))
+
+
+def echo_contents(text: str) -> None:
+    """Lines of a file, or what a task printed, with whatever tags they hold."""
+    write = getattr(sys.stdout, "write_contents", sys.stdout.write)
+    write(text)
+    sys.stdout.flush()
 
 
 def _json_text(value: object) -> str:

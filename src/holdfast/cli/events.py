@@ -80,7 +80,7 @@ def logs_command(
             if as_json:
                 common.print_json(vars(found))
             else:
-                click.echo(found.text, nl=False)
+                common.echo_contents(found.text)
             if not follow or not found.is_running:
                 return
             time.sleep(_POLL_SECONDS)
@@ -90,7 +90,9 @@ def _print(event: Event, *, as_json: bool) -> None:
     if as_json:
         import json
 
-        click.echo(json.dumps(event.model_dump(mode="json"), ensure_ascii=False))
+        from holdfast.base.neutral import neutral_json
+
+        click.echo(neutral_json(json.dumps(event.model_dump(mode="json"), ensure_ascii=False)))
         return
     click.echo(
         f"{event.seq:>6}  {event.at:%Y-%m-%d %H:%M:%S}  {event.entry.type:<24} {_told(event)}".rstrip()

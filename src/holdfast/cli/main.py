@@ -12,7 +12,7 @@ import click
 
 from holdfast._version import __version__
 from holdfast.base.errors import INTERRUPTED, HoldfastError, exit_code
-from holdfast.base.neutral import without_controls
+from holdfast.base.neutral import neutral, without_controls
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -188,14 +188,19 @@ _SEQUENCE = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\
 
 
 class CleanStream:
-    """What any command prints may hold text of a repository, a bundle or an agent: no terminal obeys it."""
+    """What any command prints may hold text of a repository, a bundle or an agent. No terminal obeys it, and
+    no agent that runs the command takes a part of it for the system's words."""
 
     def __init__(self, unfiltered: TextIO) -> None:
         self.unfiltered = unfiltered
 
     def write(self, text: str) -> int:
-        clean = _SEQUENCE.sub("", text) if "\x1b" in text else text
-        self.unfiltered.write(without_controls(clean))
+        self.unfiltered.write(neutral(_without_sequences(text)))
+        return len(text)
+
+    def write_contents(self, text: str) -> int:
+        """Of a file or a program's output: in code `<system…>` is no tag."""
+        self.unfiltered.write(without_controls(_without_sequences(text)))
         return len(text)
 
     def writelines(self, lines: Iterable[str]) -> None:
@@ -203,6 +208,10 @@ class CleanStream:
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self.unfiltered, name)
+
+
+def _without_sequences(text: str) -> str:
+    return _SEQUENCE.sub("", text) if "\x1b" in text else text
 
 
 def _run(arguments: Sequence[str], debug: bool) -> int:

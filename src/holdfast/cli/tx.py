@@ -248,7 +248,7 @@ def diff(name: str, files: tuple[str, ...]) -> None:
     if common.is_interactive():
         click.echo_via_pager(text)
     else:
-        click.echo(text, nl=False)
+        common.echo_contents(text)
 
 
 @click.command("rewind")
