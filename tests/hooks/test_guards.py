@@ -82,7 +82,8 @@ def test_forcing_the_branch_we_are_on(session: AgentSession) -> None:
     git = session.project / ".git"
     git.mkdir()
     (git / "HEAD").write_text("ref: refs/heads/main\n")
-    assert session.before_tool("git push --force").refusal
+    for command in ("git push --force", "git push origin HEAD --force", "git push origin +HEAD"):
+        assert session.before_tool(command).refusal
     (git / "HEAD").write_text("ref: refs/heads/feature\n")
     assert not session.before_tool("git push --force").refusal
 
@@ -114,11 +115,50 @@ def test_uncommitted_changes_are_not_thrown_away(session: AgentSession) -> None:
         "git checkout HEAD -- .",
     )
     assert [command for command in ways if session.before_tool(command).refusal] == []
+    assert not session.before_tool("rm -rf *").refusal
     (session.project / "kept.txt").write_text("two")
     assert [command for command in ways if not session.before_tool(command).refusal] == []
     assert "`git stash` or commit first" in session.before_tool("git checkout -- .").refusal
-    for allowed in ("git checkout -- kept.txt", "git stash && git checkout -- .", "git restore --staged ."):
-        assert not session.before_tool(allowed).refusal
+    place = CommandPlace(str(session.project), has_changes=lambda _: True)
+    assert [command for command in DISCARDING if not danger(command, place)] == []
+    assert [command for command in SAVING if danger(command, place)] == []
+
+
+DISCARDING = (
+    "git checkout -f",
+    "git checkout --force main",
+    "git switch -f main",
+    "git switch --discard-changes main",
+    "git restore -SW .",
+    "git checkout -- ./*",
+    "git checkout $PWD",
+    "git -C . checkout -- .",
+    "git -c a.b=c reset --hard",
+    "git stash list; git checkout -- .",
+    "git stash pop && git reset --hard",
+    "git commit --dry-run; git reset --hard",
+    "git commit -m 'only what was added'; git reset --hard",
+    "rm -rf *",
+    'rm -rf "$(pwd)"/*',
+)
+SAVING = (
+    "git checkout -- kept.txt",
+    "git checkout -f main -- kept.txt",
+    "git checkout -p .",
+    "git checkout --ours .",
+    "git restore -p .",
+    "git restore --staged .",
+    "git stash && git checkout -- .",
+    "git stash -u; git checkout .",
+    "git stash push -u -m wip && git restore .",
+    "git commit -am wip && git reset --hard HEAD~1",
+    "git add -A && git commit -m x && git checkout .",
+    "git grep checkout .",
+    "git grep -n restore -- .",
+    "git log restore -- .",
+    "git commit -m reset --hard",
+    "git checkout main",
+)
 
 
 def test_a_command_given_as_words_is_guarded(session: AgentSession) -> None:
@@ -147,6 +187,13 @@ def test_a_command_of_very_many_words_is_refused(session: AgentSession, text: st
     session.start()
     assert "too long to analyse" in session.before_tool("rm " + text * (120_000 // len(text))).refusal
     assert not session.before_tool("echo " + text * 2_000).refusal
+
+
+@pytest.mark.parametrize("line", ["X=$X$X;", "export X=a$X$X;", "X=$PWD; cd $X/$X;"])
+def test_variables_that_double_fill_no_memory(line: str) -> None:
+    place = CommandPlace("/home/dev/project")
+    assert not danger(f"X=a; {line * 500} ls", place)
+    assert danger(f"X=a; {line * 500} rm -rf /", place)
 
 
 def test_nesting_hides_nothing(session: AgentSession) -> None:

@@ -91,3 +91,29 @@ def test_what_is_wrong_is_said_and_changes_nothing(
     code, told = hand_over(session, words, *options)
     assert code in (1, 2)
     assert why in told
+
+
+def test_the_command_that_is_named_runs_where_holdfast_is_not_on_the_path(session: AgentSession) -> None:
+    session.variables["PATH"] = "/usr/bin:/bin"
+    worked(session)
+    asked = session.after_tool("make").context
+    form = asked[asked.index("characters:\n\n") :].split("\n\n")[1]
+    done = session.run(["/bin/sh", "-c", form], b"")
+    assert (done.code, done.out) == (0, f"✓ Handover noted for session {session.session_id}\n"), done.err
+    end(session)
+    told = AgentSession(session.project, session.home, session_id="next", variables=session.variables)
+    context = told.start().context
+    program = form.split(" note handover")[0]
+    assert f"It is not on the PATH here: in place of `holdfast`, run `{program}`." in context
+
+
+def test_a_program_on_the_path_is_called_by_its_name(session: AgentSession) -> None:
+    folder = session.home / "bin"
+    folder.mkdir()
+    (folder / "holdfast").write_text("#!/bin/sh\n")
+    (folder / "holdfast").chmod(0o755)
+    session.variables["PATH"] = f"{folder}:/usr/bin:/bin"
+    worked(session)
+    asked = session.after_tool("make").context
+    assert "\n\nholdfast note handover <<'EOF'" in asked
+    assert "on the PATH" not in asked

@@ -98,8 +98,8 @@ class CommandPlace:
         return CommandPlace(self.resolved(folder), self.branch, self.has_changes, self.root)
 
     def resolved(self, target: str) -> str:
-        if target == "~" or target.startswith("~/"):
-            target = os.path.expanduser("~") + target[1:]
+        if target.startswith("~"):
+            target = os.path.expanduser(target)
         path = os.path.normpath(os.path.join(self.cwd, target))
         return "/" + path.lstrip("/")  # two leading slashes are kept by normpath
 
@@ -110,10 +110,12 @@ class CommandPlace:
         folder, _ = _folder_and_whether_all(target)
         if folder.startswith("/" + DYNAMIC):
             return True  # `/$NAME` is `/` where the name is empty
+        if folder.rstrip("/") in ("/home/" + DYNAMIC, "/Users/" + DYNAMIC):
+            return True
         if DYNAMIC in folder:
             return False
         path = self.resolved(folder)
-        return path in _SYSTEM or _is_home(path) or _is_above(path, self.root)
+        return path in _SYSTEM or _is_home(path) or _is_above(path, self.root) or _fits_system(path)
 
     def holds_history(self, target: str) -> bool:
         """Whether the project's own git repository would go with it; another repository's may."""
@@ -123,11 +125,19 @@ class CommandPlace:
         path, tail = self.resolved(folder), target.rpartition("/")[2]
         if not is_all and path == self.root:
             return target.rstrip("/") != "."  # which `rm` itself refuses
-        means_git = tail.startswith(".") and ".git".startswith(tail.rstrip("*?")) and "*" in tail
-        if not means_git and os.path.basename(path) != ".git":
+        part = next((part for part in ("", "/objects", "/refs") if path.endswith("/.git" + part)), None)
+        if part is not None:
+            around = path[: -len("/.git" + part)] or "/"
+        elif tail.startswith(".") and ".git".startswith(tail.rstrip("*?")) and tail[-1] in "*?":
+            around = path if is_all else os.path.dirname(path)
+        else:
             return False
-        around = path if is_all else os.path.dirname(path)
         return around == self.root or _is_above(around, self.root)
+
+    def is_all_of_it(self, target: str) -> bool:
+        """Whether everything in the project is meant, as by `*` in it."""
+        folder, is_all = _folder_and_whether_all(target)
+        return is_all and DYNAMIC not in folder and self.resolved(folder) == self.root
 
 
 def _folder_and_whether_all(target: str) -> tuple[str, bool]:
@@ -136,6 +146,15 @@ def _folder_and_whether_all(target: str) -> tuple[str, bool]:
     if tail in _GLOBS or (tail and not tail.strip("*?.") and "*" in tail):
         return (head + "/" if head or target.startswith("/") else "."), True
     return target, False
+
+
+def _fits_system(path: str) -> bool:
+    """Whether a pattern in the last name, as in `/e*`, takes in a folder of the system."""
+    known = min((path.partition(sign)[0] for sign in "*?["), key=len)
+    rest = min((path.rpartition(sign)[2] for sign in "*?]"), key=len)
+    return known != path and any(
+        one.startswith(known) and one.endswith(rest) and one.count("/") == path.count("/") for one in _SYSTEM
+    )
 
 
 def _is_home(path: str) -> bool:
@@ -195,13 +214,18 @@ def _vital(words: list[str], place: CommandPlace) -> str | None:
 def _rm(words: list[str], place: CommandPlace) -> Refusal | None:
     if "--no-preserve-root" in words:
         return "it may delete the whole system", _NAME_THEM
-    if not _is_recursive(words):
-        return None
+    refusal = _tee(words, place)
+    if refusal or not _is_recursive(words):
+        return refusal
     target = _vital(words, place)
     if target is not None:
         return f"it deletes {target} recursively", _NAME_THEM
     target = next((word for word in words if place.holds_history(word)), None)
-    return (f"it deletes this project's git repository ({target})", _NAME_THEM) if target else None
+    if target is not None:
+        return f"it deletes this project's git repository ({target})", _NAME_THEM
+    if any(map(place.is_all_of_it, words)) and place.has_changes(place.root):
+        return "it deletes everything in this project, uncommitted changes with it", _SAVE_FIRST
+    return None
 
 
 def _change_all(words: list[str], place: CommandPlace) -> Refusal | None:
@@ -212,13 +236,38 @@ def _change_all(words: list[str], place: CommandPlace) -> Refusal | None:
 
 
 def _find(words: list[str], place: CommandPlace) -> Refusal | None:
-    start = [word for word in words if not word.startswith("-")][:1]
-    where = _vital(start, place) if start else None
-    deletes = "-delete" in words or any(
-        word in ("-exec", "-execdir", "-ok") and os.path.basename(after) in ("rm", "shred", "unlink")
-        for word, after in zip(words, words[1:], strict=False)  # noqa: RUF007 - itertools is not loaded here
-    )
-    return (f"it deletes the files it finds under {where}", _NAME_THEM) if where and deletes else None
+    begins = [at for at, word in enumerate(words) if word.startswith(("-", "(", "!")) and len(word) > 2]
+    start = [word for word in words[: begins[0] if begins else None] if not word.startswith("-")] or ["."]
+    where = _vital(start, place)
+    for at, word in enumerate(words):
+        run = _words_until_end(words[at + 1 :]) if word in _FIND_RUNS else []
+        if where and (word == "-delete" or _removes(run)):
+            return f"it deletes the files it finds under {where}", _NAME_THEM
+        refusal = _danger_of(Simple(run, [], [], None), place, 1) if run else None
+        if refusal:
+            return refusal
+    leaves_none_out = _FIND_ALL.issuperset(word for word in words if word.startswith("-"))
+    if "-delete" in words and leaves_none_out and place.root in map(place.resolved, start):
+        return "it deletes everything in this project, its git repository with it", _NAME_THEM
+    return None
+
+
+_FIND_RUNS = ("-exec", "-execdir", "-ok", "-okdir")
+_FIND_ALL = frozenset(("-delete", "-depth", "-mindepth", "-L", "-H", "-P", "-xdev", "-mount"))
+"""With these alone nothing is left out."""
+
+
+def _words_until_end(words: list[str]) -> list[str]:
+    ends = [at for at, word in enumerate(words) if word in (";", "+")]
+    return words[: ends[0] if ends else None]
+
+
+def _removes(words: list[str]) -> bool:
+    """Also in the text that a shell is given."""
+    if not words:
+        return False
+    inside = [one.words for text in _texts_run_by(Simple(words, [], [], None)) for one in parse(text)]
+    return any(one and os.path.basename(one[0]) in ("rm", "shred", "unlink") for one in [words, *inside])
 
 
 def _dd(words: list[str], place: CommandPlace) -> Refusal | None:
@@ -249,14 +298,26 @@ def _shred(words: list[str], place: CommandPlace) -> Refusal | None:
 
 
 def _rsync(words: list[str], place: CommandPlace) -> Refusal | None:
-    removes = any(word.startswith("--delete") for word in words)
+    if not any(word.startswith("--delete") for word in words):
+        return None
     target = _vital(words[-1:], place)
-    return (f"it deletes the contents of {target}", _NAME_THEM) if removes and target else None
+    if (
+        target is None
+        and place.resolved(words[-1]) == place.root
+        and not any(".git" in word for word in words)
+    ):
+        target = "this project, its git repository with them"
+    return (f"it deletes the contents of {target}", _NAME_THEM) if target else None
 
 
 def _kill(words: list[str], place: CommandPlace) -> Refusal | None:  # noqa: ARG001 - one form for all rules
+    if words[:1] and words[0].removeprefix("-").removeprefix("SIG") in _MILD_SIGNALS:
+        words = [word for word in words if word != "1"]
     plain = [word for word in words[1:] if word in ("-1", "1")]
     return ("it kills every process, or init", "name the process ids you started") if plain else None
+
+
+_MILD_SIGNALS = ("0", "HUP", "USR1", "USR2", "CHLD", "WINCH", "CONT")
 
 
 def _crontab(words: list[str], place: CommandPlace) -> Refusal | None:  # noqa: ARG001
@@ -290,26 +351,61 @@ def _hidden(words: list[str], place: CommandPlace) -> Refusal | None:
 
 
 def _git(words: list[str], place: CommandPlace) -> Refusal | None:
-    verb = next((word for word in words if word in _GIT_VERBS), "")
-    rest = words[words.index(verb) + 1 :] if verb else []
+    folder, (verb, *rest) = _git_verb(words)
     if verb == "push":
         return _git_push(rest, place.branch)
-    if verb and _discards_all(verb, rest):
-        folder = next((after for word, after in zip(words, words[1:], strict=False) if word == "-C"), ".")  # noqa: RUF007
-        if place.has_changes(place.resolved(folder)):
-            return "it discards every uncommitted change here", _SAVE_FIRST
+    place = place.after_cd(folder)
+    if verb in _GIT_VERBS and _discards_all(verb, rest, place) and place.has_changes(place.cwd):
+        return "it discards every uncommitted change here", _SAVE_FIRST
     return None
 
 
-_GIT_VERBS = ("push", "checkout", "restore", "reset")
+_GIT_VERBS = ("push", "checkout", "restore", "reset", "switch")
+_GIT_OPTIONS = ("-C", "-c", "--git-dir", "--work-tree", "--namespace", "--config-env", "--exec-path")
+"""Those before the verb whose value is a word of its own."""
 
 
-def _discards_all(verb: str, rest: list[str]) -> bool:
+def _git_verb(words: list[str]) -> tuple[str | None, list[str]]:
+    """Where git is told to go first, and the verb with what follows it; an empty one where there is none."""
+    folder: str | None = None
+    at = 0
+    while at < len(words) and words[at].startswith("-"):
+        if words[at] == "-C" and at + 1 < len(words):
+            folder = words[at + 1]
+        at += 2 if words[at] in _GIT_OPTIONS else 1
+    return folder, words[at:] or [""]
+
+
+def _discards_all(verb: str, rest: list[str], place: CommandPlace) -> bool:
+    letters = _letters(rest)
     if verb == "reset":
         return "--hard" in rest
-    if verb == "restore" and "--worktree" not in rest and ("--staged" in rest or "S" in _letters(rest)):
+    if verb == "switch":
+        return "--discard-changes" in rest or "--force" in rest or "f" in letters
+    if any(word in ("-p", "--patch", "--ours", "--theirs") for word in rest):
         return False
-    return any(word in (".", "./", ":/", "*") for word in rest)
+    if verb == "checkout" and "--" not in rest and ("--force" in rest or "f" in letters):
+        return True
+    only_index = "--staged" in rest or "S" in letters
+    if verb == "restore" and only_index and "--worktree" not in rest and "W" not in letters:
+        return False
+    return any(_means_all(word, place) for word in rest)
+
+
+def _means_all(word: str, place: CommandPlace) -> bool:
+    return word in (":/", ":/*", "*", "./*") or (
+        not word.startswith("-") and DYNAMIC not in word and place.resolved(word) in (place.cwd, place.root)
+    )
+
+
+def _saves_changes(words: list[str], added: bool) -> bool:
+    """Whether what follows on the line finds nothing to lose."""
+    _, (verb, *rest) = _git_verb(words[1:])
+    if verb == "stash":
+        return rest[:1] in ([], ["push"], ["save"]) or rest[0].startswith("-")
+    if verb == "commit" and "--dry-run" not in rest:
+        return added or "--all" in rest or "a" in _letters([word for word in rest if word != "--amend"])
+    return False
 
 
 def _git_push(rest: list[str], branch: Callable[[], str]) -> Refusal | None:
@@ -320,9 +416,13 @@ def _git_push(rest: list[str], branch: Callable[[], str]) -> Refusal | None:
         return "it mirrors this repository and deletes whatever exists only on the remote", _OWN_BRANCH
     for ref in refs:
         aimed = ref.removeprefix("+").rpartition(":")[2].removeprefix("refs/heads/")
-        if aimed in _PROTECTED_BRANCHES and (forced or deletes or ref.startswith(("+", ":"))):
+        if aimed in ("HEAD", "@"):
+            aimed = branch()
+        if (aimed in _PROTECTED_BRANCHES or aimed == "*") and (
+            forced or deletes or ref.startswith(("+", ":"))
+        ):
             return f"it rewrites or deletes the shared branch {aimed}", _OWN_BRANCH
-    if forced and not refs and branch() in _PROTECTED_BRANCHES:
+    if forced and not refs and "--tags" not in rest and branch() in _PROTECTED_BRANCHES:
         return f"it rewrites the shared branch {branch()}", _OWN_BRANCH
     return None
 
@@ -342,6 +442,8 @@ PROGRAMS: dict[str, tuple[ProgramRule, tuple[str, ...]]] = {
     "mv": (_move, ("mv",)),
     "cp": (_copy, _ON_DEVICES),
     "tee": (_tee, _ON_DEVICES),
+    "truncate": (_tee, _ON_DEVICES),
+    "unlink": (_tee, _ON_DEVICES),
     "shred": (_shred, ("shred",)),
     "rsync": (_rsync, ("rsync",)),
     "kill": (_kill, ("kill",)),
@@ -357,7 +459,17 @@ PROGRAMS: dict[str, tuple[ProgramRule, tuple[str, ...]]] = {
 def telling_words() -> list[str]:
     """Words that `hook.sh` leaves to Python: without any of them a plain command harms nothing."""
     of_programs = [word for _, words in PROGRAMS.values() for word in words]
-    named = (*_FORMATTERS, *_DISK_TOOLS, *_POWER, *_RUN_TEXT, "eval", "source", "xargs", "parallel")
+    named = (
+        *_FORMATTERS,
+        *_DISK_TOOLS,
+        *_POWER,
+        *_RUN_TEXT,
+        *_FETCHERS,
+        "eval",
+        "source",
+        "xargs",
+        "parallel",
+    )
     return sorted(
         {*of_programs, *named, "commit", "holdfast"}
     )  # a nudge and the other guard want the last two
@@ -365,8 +477,12 @@ def telling_words() -> list[str]:
 
 # ── one-line programs ─────────────────────────────────────────────────────────────────────────────
 
-_REMOVERS = ("rmtree(", "remove_tree(", "rm_rf(", "rmSync(", "rmdirSync(")
-_STARTERS = ("os.system(", "system(", "execSync(")
+_REMOVERS = ("rmtree(", "remove_tree(", "rm_rf(", "rm_rf ", "rm_r(", "rmSync(", "rmdirSync(", ".rm(")
+_STARTERS = (
+    *("system(", "system ", "popen(", "Popen(", "exec(", "exec ", "spawn(", "shell_exec(", "passthru("),
+    *("execSync(", "execFileSync(", "spawnSync(", "execFile("),
+    *("subprocess.run(", "subprocess.call(", "check_call(", "check_output("),
+)
 _HOMES = (
     *("Path.home()", "os.homedir()", "homedir()", "process.env.HOME", "Dir.home"),
     *("os.environ['HOME']", 'os.environ["HOME"]', "os.environ.get('HOME')", 'os.environ.get("HOME")'),
@@ -378,23 +494,39 @@ _WRAPPERS = ("expanduser", "abspath", "realpath", "normpath", "join", "path", "P
 def why_not_script(text: str, place: CommandPlace) -> Refusal | None:
     """A one-line program that removes a vital folder by its own means."""
     for call in (*_REMOVERS, *_STARTERS):
-        _, found, after = text.partition(call)
-        if not found:
-            continue
-        if call in _STARTERS:
-            why = danger(_first_literal(after), place)
-            if why:
-                return why
-        else:
-            target = _path_in(after)
-            if target and place.is_vital(target):
-                return f"it deletes {target} recursively", _NAME_THEM
+        for after in text.split(call)[1:_MOST_CALLS]:
+            refusal = _of_call(after, place, starts=call in _STARTERS)
+            if refusal:
+                return refusal
     return None
 
 
-def _first_literal(code: str) -> str:
-    code = code.lstrip()
-    return code[1:].partition(code[:1])[0] if code[:1] in ("'", '"') else code.partition(")")[0]
+_MOST_CALLS = 100
+
+
+def _of_call(after: str, place: CommandPlace, *, starts: bool) -> Refusal | None:
+    if not starts:
+        target = _path_in(after)
+        return (f"it deletes {target} recursively", _NAME_THEM) if target and place.is_vital(target) else None
+    words = _literals(after)
+    if len(words) == 1:
+        return danger(words[0], place, 1)
+    return _danger_of(Simple(words, [], [], None), place, 1) if words else None
+
+
+def _literals(code: str) -> list[str]:
+    """The arguments of a call, lists flattened, up to the first that is no text as it stands."""
+    words: list[str] = []
+    at = 0
+    while at < len(code) and code[at] in " [(,'\"`":
+        if code[at] in "'\"`":
+            end = code.find(code[at], at + 1)
+            if end < 0 or code[end + 1 : end + 3].lstrip()[:1] in ("+", "%", "."):
+                break
+            words.append(code[at + 1 : end])
+            at = end
+        at += 1
+    return words
 
 
 def _path_in(code: str) -> str:
@@ -459,7 +591,30 @@ _WITH_ARGUMENT = {
     "strace": "epo",
     "watch": "n",
     "parallel": "j",
+    "flock": "wE",
+    "pkexec": "",
+    "unshare": "",
+    "chronic": "",
+    "caffeinate": "tw",
+    "systemd-run": "pu",
+    "run0": "u",
 }
+_LONG_WITH_ARGUMENT = (
+    *("--user", "--group", "--chdir", "--prompt", "--host", "--chroot", "--close-from", "--role", "--type"),
+    *("--signal", "--kill-after", "--adjustment", "--class", "--classdata", "--unset", "--arg-file"),
+    *(
+        "--delimiter",
+        "--max-args",
+        "--max-lines",
+        "--max-procs",
+        "--jobs",
+        "--timeout",
+        "--property",
+        "--unit",
+    ),
+)
+_BEFORE_THE_PROGRAM = ("timeout", "chroot", "flock")
+"""Those that take a word of their own there."""
 """Programs that run another one, and their one-letter options that take a word."""
 _DEEPEST = 6
 
@@ -502,7 +657,7 @@ def _texts_run_by(simple: Simple) -> list[str]:
         return [" ".join(words[1:])]
     if name not in _RUN_TEXT:
         return []
-    given = _command_text(words)
+    given = _command_text(words, name in _SHELLS)
     if given is not None:
         return [given]
     printed = simple.after and _printed_text(program_of(simple.after))
@@ -518,13 +673,18 @@ def danger(command: str, place: CommandPlace, depth: int = 0) -> Refusal | None:
     if _is_fork_bomb(command):
         return "it is a fork bomb", _NOTHING_INSTEAD
     try:
-        programs = parse(command)
+        programs = parse(command, place.cwd)
     except RecursionError:
         return _TOO_DEEP
     if sum(len(simple.words) for simple in programs) > _MOST_WORDS:
         return _TOO_LONG
+    names = [os.path.basename(words[0]) for simple in programs if (words := program_of(simple))]
+    fetches = any(name in _FETCHERS or name in _DECODERS for name in names)
+    added = False
     for simple in programs:
-        if " ".join(simple.words[:2]) in ("git stash", "git commit"):  # what follows finds nothing to lose
+        simple.fetches = fetches
+        added = added or simple.words[:2] == ["git", "add"]
+        if simple.words[:1] == ["git"] and _saves_changes(simple.words, added):
             place = CommandPlace(place.cwd, place.branch, root=place.root)
         refusal = _danger_of(simple, place, depth)
         if refusal:
@@ -607,7 +767,7 @@ def _program(words: list[str]) -> tuple[list[str], bool]:
             return words, fed
         fed = fed or name in ("xargs", "parallel")
         words = _past_options(words[1:], _WITH_ARGUMENT[name])
-        if name in ("timeout", "chroot") and words:
+        if name in _BEFORE_THE_PROGRAM and words:
             words = words[1:]
     return words, fed
 
@@ -620,9 +780,11 @@ def _past_options(words: list[str], with_argument: str) -> list[str]:
             return words[position + 1 :]
         if word.startswith("-") and len(word) > 1:
             takes = len(word) == 2 and word[1] in with_argument
-            if word == "-S":  # env: the rest is one text
-                return " ".join(words[position + 1 :]).split()
-            position += 2 if takes else 1
+            if word.startswith("-S") and (
+                len(word) == 2 or "S" in with_argument
+            ):  # env: the rest is one text
+                return " ".join([word[2:], *words[position + 1 :]]).split()
+            position += 2 if takes or word in _LONG_WITH_ARGUMENT else 1
         elif "=" in word and word.partition("=")[0].isidentifier():
             position += 1
         else:
@@ -638,31 +800,68 @@ def _runs_text(
 ) -> Refusal | None:
     """Shells, `eval` and interpreters that are given a program as text."""
     if name == "eval":
-        return _of_text(" ".join(words[1:]), place, depth)
+        return _of_text(" ".join(words[1:]), simple, place, depth)
+    if name == "trap":
+        return _of_text(words[1], simple, place, depth) if len(words) > 2 else None
     if name in _RUN_TEXT:
         return _of_shell(name, words, simple, place, depth)
     if name in ("source", "."):
-        return _UNSEEN_DOWNLOAD if any(word.startswith(DYNAMIC) for word in words[1:]) else None
-    if name.startswith(("python", "perl", "ruby", "node", "php")):
-        return next((why for word in words[1:] if (why := why_not_script(word, place))), None)
+        return _UNSEEN_DOWNLOAD if simple.fetches and _reads_output(words) else None
+    if name.startswith(_INTERPRETERS):
+        return _of_interpreter(words, simple, place)
     return None
+
+
+def _reads_output(words: list[str]) -> bool:
+    """Whether it is given what another program prints, as in `<(curl …)`."""
+    return any(word.startswith(DYNAMIC + "<") for word in words[1:])
+
+
+def _of_interpreter(words: list[str], simple: Simple, place: CommandPlace) -> Refusal | None:
+    refusal = next((why for word in words[1:] if (why := why_not_script(word, place))), None)
+    options = [word for word in words[1:] if word.startswith("-")]
+    program = next((word for word in words[1:] if not word.startswith("-")), "")
+    if refusal or program not in ("", "/dev/stdin") or any(word not in _MERE_OPTIONS for word in options):
+        return refusal
+    source: Simple | None = simple.after
+    printed = _printed_text(program_of(source)) if source else None
+    refusal = next(
+        (why for text in (*simple.reads, printed or "") if (why := why_not_script(text, place))), None
+    )
+    while source is not None and refusal is None:
+        name = os.path.basename((program_of(source) or [""])[0])
+        refusal = _UNSEEN_DOWNLOAD if name in _FETCHERS else None
+        source = source.after
+    return refusal
+
+
+_INTERPRETERS = ("python", "perl", "ruby", "node", "php", "awk", "gawk", "mawk")
+_MERE_OPTIONS = ("-", "-u", "-I", "-E", "-s", "-S", "-B", "-O", "-i", "-w")
+"""With these alone it reads its program from where it is fed."""
 
 
 def _of_shell(name: str, words: list[str], simple: Simple, place: CommandPlace, depth: int) -> Refusal | None:
     if name in _SHELLS and _only_checks(words):
         return None
-    given = _command_text(words)
+    given = _command_text(words, name in _SHELLS)
     if given is not None:
-        return _of_text(given, place, depth)
-    if any(word.startswith(DYNAMIC + "<") for word in words[1:]):
+        return _of_text(given, simple, place, depth)
+    if simple.fetches and _reads_output(words):
         return _UNSEEN_DOWNLOAD
     if name == "ssh":
         return None
     for body in simple.reads:
-        refusal = _of_text(body, place, depth)
+        refusal = _of_text(body, simple, place, depth)
         if refusal:
             return refusal
-    return _of_pipe(simple, place, depth) if name in _SHELLS and len(words) < 4 else None
+    return _of_pipe(simple, place, depth) if name in _SHELLS and _reads_program(words) else None
+
+
+def _reads_program(words: list[str]) -> bool:
+    """Whether a shell takes its program from where it is fed: it is named no script, or told so."""
+    rest = _past_options(words[1:], "oO")
+    own = words[1 : len(words) - len(rest)]
+    return "s" in _letters(own) or rest[:1] in ([], ["-"], ["/dev/stdin"])
 
 
 def _only_checks(words: list[str]) -> bool:
@@ -675,11 +874,13 @@ def _only_checks(words: list[str]) -> bool:
     return "n" in _letters(own) and not any(word.startswith("+") for word in own)
 
 
-def _command_text(words: list[str]) -> str | None:
-    """The text after `-c`, also in `-lc`."""
+def _command_text(words: list[str], is_shell: bool = True) -> str | None:
+    """The text after `-c`, also in `-lc` and, of a shell, in `-ce`."""
     for position, word in enumerate(words[1:-1], start=1):
-        if word.startswith("-") and not word.startswith("--") and word.endswith("c"):
-            return words[position + 1]
+        if not word.startswith("-") or word.startswith("--"):
+            continue
+        if word.endswith("c") or (is_shell and word[1:].isalpha() and "c" in word):
+            return next((text for text in words[position + 1 :] if text != "--"), None)
     return None
 
 
@@ -689,8 +890,8 @@ def _printed_text(words: list[str]) -> str | None:
     return " ".join(words[1:]).replace("\\n", "\n")
 
 
-def _of_text(text: str, place: CommandPlace, depth: int) -> Refusal | None:
-    if text.strip() == DYNAMIC:
+def _of_text(text: str, simple: Simple, place: CommandPlace, depth: int) -> Refusal | None:
+    if text.strip() == DYNAMIC and simple.fetches:
         return "it runs the output of another command without inspection", _READ_FIRST
     return danger(text, place, depth + 1)
 

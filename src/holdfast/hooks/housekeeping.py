@@ -273,7 +273,8 @@ def _advise(event: AgentEvent, answer: HookAnswer, gauge: Gauge) -> None:
         f"[holdfast] The context window is {gauge.of_window:.0%} full ({gauge.tokens:,} of {gauge.window:,} "
         f"tokens), {gauge.distance}; from here on every action is recorded. Wrap up now: finish the current "
         "step, leave the files in a working state, and do not start anything new. Then hand over in your own "
-        f"words, in at most 3,000 characters:\n\nholdfast note handover <<'EOF'\n{HANDOVER_FORM}\nEOF\n\n"
+        f"words, in at most 3,000 characters:\n\n{event.program} note handover <<'EOF'\n"
+        f"{HANDOVER_FORM}\nEOF\n\n"
         "The next session in this folder receives it, checked against the record."
     )
     if event.agent not in _LET_US_STEER:

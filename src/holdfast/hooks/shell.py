@@ -15,7 +15,7 @@ _ONE_OF, _OR, _END = "\x02", "\x03", "\x04"
 class Simple:
     """One program with its words; `after` is the program whose output it reads, if it is in a pipe."""
 
-    __slots__ = ("after", "folder", "reads", "words", "writes")
+    __slots__ = ("after", "fetches", "folder", "reads", "words", "writes")
 
     def __init__(self, words: list[str], writes: list[str], reads: list[str], after: "Simple | None") -> None:
         self.words = words
@@ -26,17 +26,24 @@ class Simple:
         self.after = after
         self.folder: str | None = None
         """Where an earlier `cd` on the line led."""
+        self.fetches = False
+        """Whether the line also downloads or decodes something, once a guard has looked."""
 
 
-def parse(line: str) -> list[Simple]:
+def parse(line: str, cwd: str = "") -> list[Simple]:
     """All programs of the line in order, those inside of substitutions before the one they are for."""
     reader = _Reader(line)
+    if cwd:
+        reader.variables["PWD"] = cwd
     reader.read()
     return reader.found
 
 
 _DEEPEST = 100
 """Substitutions inside of one another: each is read once for every one around it."""
+
+
+_MOST_EXPANDED = 1 << 20
 
 
 class _Reader:
@@ -46,12 +53,17 @@ class _Reader:
         self.at = 0
         self.found: list[Simple] = []
         self.variables: dict[str, str] = {"IFS": " "}
+        self.expanded = 0
+        """Characters that variables stood for so far."""
         self.words: list[str] = []
         self.writes: list[str] = []
         self.reads: list[str] = []
         self.waiting_documents: list[str] = []
         self.before: Simple | None = None
         self.folder: str | None = None
+        self.around: list[str | None] = []
+        """The folders that the subshells around this place began in."""
+        self.pushed: list[str | None] = []
 
     def read(self) -> None:
         size = len(self.line)
@@ -76,31 +88,50 @@ class _Reader:
         piped = sign == "|" and not self.line.startswith("||", self.at)
         self.at += 2 if self.line[self.at : self.at + 2] in ("&&", "||", "|&", ";;") else 1
         self._finish(piped)
+        if sign == "(":
+            self.around.append(self.folder)
+        elif sign == ")" and self.around:  # a pattern of `case` opens none
+            self.folder = self.around.pop()
         if sign == "\n":
             self._documents()
 
     def _finish(self, piped: bool) -> None:
-        words = [word for word in self.words if word not in ("{", "}", "!", "then", "do", "else")]
-        while words and words[0] in ("if", "while", "until", "elif", "time"):
-            words.pop(0)
+        words = _without_grammar(self.words)
         if words[:1] == ["for"] and words[2:3] == ["in"]:
             self.variables[words[1]] = _ONE_OF + _OR.join(words[3:]) + _END
         assigned = 0
         while assigned < len(words) and _is_assignment(words[assigned]):
-            name, _, value = words[assigned].partition("=")
-            self.variables[name] = value
             assigned += 1
+        self._assign(words[:assigned])
         words = words[assigned:]
+        if words[:1] and words[0] in _DECLARING:
+            self._assign([word for word in words[1:] if _is_assignment(word)])
         if words or self.writes:
             simple = Simple(words, self.writes, self.reads, self.before)
             simple.folder = self.folder
             self.found.append(simple)
-            if words[:1] == ["cd"]:
-                self.folder = words[1] if len(words) > 1 else "~"
+            if words[:1] and words[0] in ("cd", "pushd", "popd"):
+                self._go(words)
             self.before = simple if piped else None
         elif not piped:
             self.before = None
         self.words, self.writes, self.reads = [], [], []
+
+    def _assign(self, words: list[str]) -> None:
+        for word in words:
+            name, _, value = word.partition("=")
+            self.variables[name] = value
+
+    def _go(self, words: list[str]) -> None:
+        """`cd`, `pushd` and `popd`; where one leads that only the shell knows, so is the folder."""
+        if words[0] == "popd":
+            self.folder = self.pushed.pop() if self.pushed else DYNAMIC
+            return
+        if words[0] == "pushd":
+            self.pushed.append(self.folder)
+        home = "~" if words[0] == "cd" else DYNAMIC
+        aim = next((word for word in words[1:] if word == "-" or not word.startswith("-")), home)
+        self.folder = _inside_of(self.folder, DYNAMIC if aim == "-" else aim)
 
     def _word_or_descriptor(self) -> None:
         start = self.at
@@ -176,8 +207,9 @@ class _Reader:
         if sign == '"':
             return self._double_quoted()
         if sign == "`":
-            self._inside(self._until("`", self.at + 1))
-            return DYNAMIC
+            inner = self._until("`", self.at + 1)
+            self._inside(inner)
+            return self._output_of(inner)
         if sign == "$":
             return self._expansion()
         self.at += 1
@@ -235,12 +267,14 @@ class _Reader:
         return self._value(name)
 
     def _variable(self, inner: str) -> str:
-        name = inner
         for sign in (":-", ":=", "-", "="):
             name, found, default = inner.partition(sign)
             if found and name.isidentifier():
                 return self.variables.get(name, "" if name == "HOME" else default) or self._value(name)
-        return self._value(name) if name.isidentifier() else DYNAMIC
+        for name in ("HOME", "PWD"):
+            if inner.startswith((f"{name}:?", f"{name}?", f"{name}%")):
+                return self._value(name)
+        return self._value(inner) if inner.isidentifier() else DYNAMIC
 
     def _value(self, name: str) -> str:
         if name == "HOME" and name not in self.variables:
@@ -248,11 +282,18 @@ class _Reader:
         value = self.variables.get(name)
         if value is None:
             return DYNAMIC
+        if name == "PWD" and self.folder is not None:
+            value = _inside_of(value, self.folder)
+        self.expanded += len(value)
+        if self.expanded > _MOST_EXPANDED:
+            return DYNAMIC  # `X=$X$X` again and again would fill the memory
         return value + "\x01" if " " in value else value  # unquoted, it falls apart into words
 
     def _output_of(self, inner: str) -> str:
         """What a substitution prints, where that is plain to see: `$(echo rm)`."""
         words = inner.split()
+        if words == ["pwd"]:
+            return self._value("PWD")
         if words[:1] in (["echo"], ["printf"]) and not any(sign in inner for sign in "|;&$`<>\\"):
             text = " ".join(word.strip("'\"") for word in words[1:] if not word.startswith("-n"))
             return text.replace("%s", "") + ("\x01" if " " in text else "")
@@ -284,8 +325,31 @@ class _Reader:
         nested = _Reader(inner, self.depth + 1)
         nested.variables = dict(self.variables)
         nested.folder = self.folder
+        nested.expanded = self.expanded
         nested.read()
+        self.expanded = nested.expanded
         self.found += nested.found
+
+
+_DECLARING = ("export", "declare", "local", "readonly", "typeset")
+
+
+def _without_grammar(words: list[str]) -> list[str]:
+    """The program and its words, past what only says when it runs."""
+    words = [word for word in words if word not in ("{", "}", "!", "then", "do", "else")]
+    while words and words[0] in ("if", "while", "until", "elif", "time", "coproc", "function"):
+        skipped = 2 if words[0] == "function" or words[1:2] == ["-p"] else 1
+        words = words[skipped:]
+    return words
+
+
+def _inside_of(before: str | None, folder: str) -> str:
+    if before is None or folder.startswith(("/", "~")):
+        return folder
+    return f"{before}/{folder}" if len(before) < _LONGEST_PATH else DYNAMIC
+
+
+_LONGEST_PATH = 4096
 
 
 def _is_assignment(word: str) -> bool:

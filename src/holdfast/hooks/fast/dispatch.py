@@ -111,7 +111,7 @@ def rendered(event: AgentEvent, answer: HookAnswer) -> str:
     if answer.status is not None:
         return answer.status + "\n"
     if event.agent == "opencode":
-        return _for_plugin(answer)
+        return _for_plugin(event, answer)
     if answer.blocked is not None:
         return _denying(event, answer.blocked)
     if answer.stop is not None:
@@ -119,11 +119,11 @@ def rendered(event: AgentEvent, answer: HookAnswer) -> str:
     if answer.quiet_line and not answer.context and not answer.notice and event.agent != "gemini":
         return neutral(answer.quiet_line) + "\n"  # on a prompt, plain text is context for the model
     if event.moment == "compact":
-        return _joined(answer.context) + "\n" if answer.context and event.agent == "claude" else ""
+        return _joined(event, answer.context) + "\n" if answer.context and event.agent == "claude" else ""
     told = [*([answer.quiet_line] if answer.quiet_line else []), *answer.context]
     parts: dict[str, object] = {"systemMessage": neutral(answer.notice)} if answer.notice else {}
     if told and event.moment in _CAN_TELL:
-        parts["hookSpecificOutput"] = {"hookEventName": event.name, "additionalContext": _joined(told)}
+        parts["hookSpecificOutput"] = {"hookEventName": event.name, "additionalContext": _joined(event, told)}
     return _line(parts) if parts else ""
 
 
@@ -135,9 +135,12 @@ def _line(document: dict[str, object]) -> str:
     return as_json(document) + "\n"
 
 
-def _joined(told: list[str]) -> str:
+def _joined(event: AgentEvent, told: list[str]) -> str:
     """Names, titles and reminders in it may come from anywhere."""
-    return neutral("\n\n".join(told))
+    whole = "\n\n".join(told)
+    if "`holdfast " in whole and event.program != "holdfast":
+        whole += f"\n\n[holdfast] It is not on the PATH here: in place of `holdfast`, run `{event.program}`."
+    return neutral(whole)
 
 
 def _denying(event: AgentEvent, reason: str) -> str:
@@ -155,12 +158,12 @@ def _stopping(event: AgentEvent, reason: str) -> str:
     return _line({"continue": False, "stopReason": neutral(reason)})
 
 
-def _for_plugin(answer: HookAnswer) -> str:
+def _for_plugin(event: AgentEvent, answer: HookAnswer) -> str:
     parts: dict[str, object] = {
         "deny": answer.blocked,
         "stop": answer.stop,
         "notice": answer.notice or answer.quiet_line,
-        "context": _joined(answer.context),
+        "context": _joined(event, answer.context),
     }
     told = {name: words for name, words in parts.items() if words}
     return _line(told) if told else ""

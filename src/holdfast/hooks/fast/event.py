@@ -1,6 +1,7 @@
 """One hook event: who sent it, at which moment of a session, and where that session's notes are kept."""
 
 import os
+import sys
 import time
 
 from holdfast.hooks.fast.payload import mapping, members, text
@@ -135,6 +136,17 @@ class AgentEvent:
 
     def note(self, name: str) -> str:
         return os.path.join(self.folder, name)
+
+    @property
+    def program(self) -> str:
+        """How the agent's shell starts Holdfast: by its name where that is on the path, else by its place."""
+        folders = self.environ.get("PATH", "").split(os.pathsep)
+        if any(folder and os.access(os.path.join(folder, "holdfast"), os.X_OK) for folder in folders):
+            return "holdfast"
+        beside = os.path.join(os.path.dirname(sys.executable), "holdfast")
+        if os.access(beside, os.X_OK):
+            return _as_word(beside)
+        return f"{_as_word(sys.executable)} -P -m holdfast"
 
 
 def _as_word(entry: object) -> str:
