@@ -30,7 +30,16 @@ from holdfast.project.server_token import (
 )
 from holdfast.project.settings import Settings
 from holdfast.server.app import HttpConnection, origin_of
-from holdfast.server.auth import LINK_SECONDS, TOKEN_ENDED, Credentials, OneTimeCodes, _depth
+from holdfast.server.auth import (
+    LINK_SECONDS,
+    MOST_BODY_BYTES,
+    MOST_JSON_DEPTH,
+    TOKEN_ENDED,
+    Auth,
+    Credentials,
+    OneTimeCodes,
+    _depth,
+)
 from holdfast.server.problems import RefusedError
 from holdfast.store.sql import SqlStore
 
@@ -292,6 +301,20 @@ def test_depth_is_counted_outside_of_strings() -> None:
     assert _depth(b'{"a": [1, {"b": []}]}') == 4
     assert _depth(rb'["[[[[", "\"[[", "\\"]') == 1
     assert _depth(b"[[[") == 3
+    assert _depth(rb'["\"[[') == 1
+    assert _depth(rb'["[[\\"[') == 2
+
+
+def test_strings_without_an_end_are_read_once() -> None:
+    """A body is looked at where all requests are answered: nobody else is, meanwhile."""
+    body = b"[]" * MOST_JSON_DEPTH + b'"\\' * 8_000_000
+    assert len(body) < MOST_BODY_BYTES
+    assert _depth(body) == 1
+
+
+def test_a_question_has_no_large_body(served: Served) -> None:
+    assert served.ask("GET", "/api/health", raw=b"{}").status == 200
+    assert served.ask("GET", "/api/health", raw=b"[" * 10_000).code == "too_large"
 
 
 def test_unknown_addresses_and_methods(served: Served) -> None:
@@ -472,6 +495,19 @@ def test_half_a_request_does_not_keep_its_connection(
                 pass
         assert listener.connection.ping().wait(PATIENCE), "a WebSocket is no request that waits"
         assert served.ask("GET", "/api/health").status == 200
+
+
+def test_a_login_that_does_not_end_is_refused(served: Served, monkeypatch: pytest.MonkeyPatch) -> None:
+    """However it drips: anybody can begin one."""
+    monkeypatch.setattr(Auth, "login_seconds", 0.1)
+    head = "POST /api/login HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\n"
+    with socket.create_connection(("127.0.0.1", served.port), PATIENCE) as opened:
+        opened.sendall(f"{head}Content-Length: 99\r\n\r\n{{".encode())
+        told = b""
+        while piece := opened.recv(65_536):
+            told += piece
+        assert told.startswith(b"HTTP/1.1 400")
+        assert b"took too long" in told
 
 
 # --- links that work once

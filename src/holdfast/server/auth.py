@@ -11,6 +11,7 @@ whoever serves on another port can set them here.
 
 from __future__ import annotations
 
+import asyncio
 import ipaddress
 import json
 import re
@@ -19,6 +20,7 @@ import threading
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import ClassVar
 from urllib.parse import urlsplit
 
 from starlette.datastructures import Headers, MutableHeaders
@@ -34,8 +36,8 @@ MOST_BODY_BYTES = 16 << 20
 """As much as the largest plan."""
 MOST_JSON_DEPTH = 64
 
-_MOST_LOGIN_BYTES = 4 << 10
-"""The one call that needs no token: anybody can make it."""
+_MOST_OTHER_BYTES = 4 << 10
+"""Of a login, which anybody can send, and of a question, which needs no body at all."""
 LOGIN_PATH = "/api/login"
 LINKS_PATH = "/api/links"
 LINK_SECONDS = 15 * 60
@@ -145,6 +147,8 @@ class Auth:
     home: Path
     """Where the tokens are that the owner gave away."""
     codes: OneTimeCodes
+    login_seconds: ClassVar[float] = 20.0
+    """For the whole body of a login: nobody keeps a connection without a token."""
     _tokens: tuple[str, str] = field(init=False)
 
     def __post_init__(self) -> None:
@@ -160,10 +164,13 @@ class Auth:
             headers = Headers(scope=scope)
             access = self._check(scope, headers)
             if scope["type"] == "http":
-                most = MOST_BODY_BYTES if access else _MOST_LOGIN_BYTES
-                receive = await _small_body(headers, receive, most)
+                async with asyncio.timeout(None if access else self.login_seconds):
+                    receive = await _small_body(headers, receive, _most_bytes(access, scope["method"]))
             elif access and not access.is_owner:
                 send = self._while_valid(_given_token(scope, headers), send)
+        except TimeoutError:
+            await _refuse(_too_slow(), scope, receive, send)
+            return
         except RefusedError as error:
             await _refuse(error, scope, receive, send)
             return
@@ -252,6 +259,10 @@ def _check_allowed(access: Access, method: str, path: str) -> None:
             "a link gives the rights of the owner; this token has fewer",
             NEW_LINK,
         )
+
+
+def _most_bytes(access: Access | None, method: str) -> int:
+    return MOST_BODY_BYTES if access and method not in ("GET", "HEAD") else _MOST_OTHER_BYTES
 
 
 def is_loopback(host: str) -> bool:
@@ -360,6 +371,10 @@ def _too_large(most: int) -> RefusedError:
     )
 
 
+def _too_slow() -> RefusedError:
+    return RefusedError(400, "bad_request", "the body took too long to arrive", "send it again")
+
+
 def _check_json(content_type: str, body: bytes) -> None:
     if content_type.partition(";")[0].strip().lower() != "application/json":
         raise RefusedError(
@@ -390,7 +405,8 @@ def _has_half_a_character(body: bytes) -> bool:
     return False
 
 
-_BRACKETS = re.compile(rb'"(?:[^"\\]|\\.)*"|[\[{]|[\]}]', re.DOTALL)
+_BRACKETS = re.compile(rb'"(?:[^"\\]+|\\.)*+"?|[\[{]|[\]}]', re.DOTALL)
+"""A string without an end is one to the end: looked for again from each of its quotes, it takes for ever."""
 
 
 def _depth(body: bytes) -> int:
@@ -400,6 +416,8 @@ def _depth(body: bytes) -> int:
         if sign in b"[{":
             depth += 1
             deepest = max(deepest, depth)
+            if deepest > MOST_JSON_DEPTH:
+                break
         elif sign in b"]}":
             depth -= 1
     return deepest
