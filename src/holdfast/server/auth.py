@@ -18,7 +18,7 @@ import re
 import secrets
 import threading
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar
 from urllib.parse import urlsplit
@@ -29,7 +29,7 @@ from starlette.websockets import WebSocketDisconnect
 
 from holdfast.base.clock import Clock, system_clock
 from holdfast.base.errors import DamagedDataError
-from holdfast.project.server_token import browser_token, matching_token, same
+from holdfast.project.server_token import BROWSER, ScopedToken, matching_token, same
 from holdfast.server.problems import RefusedError, refusal
 
 MOST_BODY_BYTES = 16 << 20
@@ -82,10 +82,6 @@ class Credentials:
     def scheme(self) -> str:
         return "https" if self.secure else "http"
 
-    @property
-    def browser_token(self) -> str:
-        return browser_token(self.token, self.port)
-
     def link(self, origin: str, code: str) -> str:
         """What follows the `#` stays in the browser: it is in no request line, log or Referer."""
         return f"{self.public_origin or origin}/#code={code}"
@@ -136,6 +132,8 @@ class Access:
 
     may_write: bool
     is_owner: bool = False
+    can_end: bool = True
+    """By its time, by being revoked, by logging out."""
 
 
 @dataclass
@@ -149,10 +147,6 @@ class Auth:
     codes: OneTimeCodes
     login_seconds: ClassVar[float] = 20.0
     """For the whole body of a login: nobody keeps a connection without a token."""
-    _tokens: tuple[str, str] = field(init=False)
-
-    def __post_init__(self) -> None:
-        self._tokens = (self.door.token, self.door.browser_token)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "lifespan":
@@ -166,8 +160,8 @@ class Auth:
             if scope["type"] == "http":
                 async with asyncio.timeout(None if access else self.login_seconds):
                     receive = await _small_body(headers, receive, _most_bytes(access, scope["method"]))
-            elif access and not access.is_owner:
-                send = self._while_valid(_given_token(scope, headers), send)
+            elif access and access.can_end:
+                send = self._while_valid(given_token(scope, headers), send)
         except TimeoutError:
             await _refuse(_too_slow(), scope, receive, send)
             return
@@ -191,7 +185,7 @@ class Auth:
         self._check_origin(headers, host)
         if scope["type"] == "http" and (scope["method"], scope["path"]) == ("POST", LOGIN_PATH):
             return None
-        access = self._access(_given_token(scope, headers))
+        access = self._access(given_token(scope, headers))
         if scope["type"] == "http":
             _check_allowed(access, scope["method"], scope["path"])
         return access
@@ -205,13 +199,13 @@ class Auth:
             raise _foreign()
 
     def _access(self, given: str) -> Access:
-        if any(same(given, token) for token in self._tokens):
-            return Access(may_write=True, is_owner=True)
+        if same(given, self.door.token):
+            return Access(may_write=True, is_owner=True, can_end=False)
         try:
             found = matching_token(self.home, given) if given else None
         except DamagedDataError as error:
             raise RefusedError(401, "unauthorised", error.message, error.hint) from None
-        if found is None:
+        if found is None or found.port not in (None, self.door.port):
             raise RefusedError(
                 401,
                 "unauthorised",
@@ -224,9 +218,9 @@ class Auth:
                 401,
                 "unauthorised",
                 f"the token {found.name} has expired",
-                f"run `holdfast token revoke {found.name}`, then `holdfast token create {found.name}`",
+                _anew(found),
             )
-        return Access(may_write=found.scope == "write")
+        return Access(may_write=found.scope != "read", is_owner=found.scope == BROWSER)
 
     def _while_valid(self, given: str, send: Send) -> Send:
         """A WebSocket stays open for days: its token is looked at again before each message."""
@@ -242,6 +236,12 @@ class Auth:
             await send(message)
 
         return sending
+
+
+def _anew(expired: ScopedToken) -> str:
+    if expired.scope == BROWSER:
+        return NEW_LINK
+    return f"run `holdfast token revoke {expired.name}`, then `holdfast token create {expired.name}`"
 
 
 def _check_allowed(access: Access, method: str, path: str) -> None:
@@ -300,7 +300,7 @@ def _is_address(name: str) -> bool:
     return True
 
 
-def _given_token(scope: Scope, headers: Headers) -> str:
+def given_token(scope: Scope, headers: Headers) -> str:
     """The one that came with the request; empty where none did."""
     authorization = headers.get("authorization")
     if authorization is None:

@@ -174,6 +174,10 @@ class BrowserToken(Value):
     token: str = Field(description="Send it as `Authorization: Bearer TOKEN`; it opens this port only")
 
 
+class LoggedOut(Value):
+    name: str = Field(description="Of the token that has ended, as `holdfast token list` showed it")
+
+
 class NewLink(Value):
     link: str = Field(description="Lets one browser in, once")
     expires_at: AwareDatetime
