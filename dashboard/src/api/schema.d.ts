@@ -3698,6 +3698,15 @@ export interface components {
             /** Session Id */
             session_id: string;
         };
+        /** TaskCounts */
+        TaskCounts: {
+            /** Completed */
+            completed: number;
+            /** Failed */
+            failed: number;
+            /** Total */
+            total: number;
+        };
         /**
          * TaskDAG
          * @description All tasks of a workflow, in plan order, with their statuses.
@@ -4661,6 +4670,13 @@ export interface components {
              * @description Number of the newest event at the time of reading; follow from there
              */
             seq: number;
+            /**
+             * Tasks
+             * @description By the workflow's id, where `tasks` was asked for
+             */
+            tasks: {
+                [key: string]: components["schemas"]["TaskCounts"];
+            } | null;
             /** Workflows */
             workflows: components["schemas"]["Workflow"][];
         };
@@ -4976,6 +4992,7 @@ export type TaskApproved = components['schemas']['TaskApproved'];
 export type TaskAttempt = components['schemas']['TaskAttempt'];
 export type TaskChange = components['schemas']['TaskChange'];
 export type TaskConversation = components['schemas']['TaskConversation'];
+export type TaskCounts = components['schemas']['TaskCounts'];
 export type TaskDag = components['schemas']['TaskDAG'];
 export type TaskDetail = components['schemas']['TaskDetail'];
 export type TaskFinished = components['schemas']['TaskFinished'];
@@ -6801,6 +6818,8 @@ export interface operations {
                 search?: string | null;
                 /** @description Only workflows with one of these statuses */
                 status?: ("pending" | "in_progress" | "blocked" | "paused" | "completed" | "failed" | "cancelled")[] | null;
+                /** @description Count the tasks of each, too */
+                tasks?: boolean;
                 /** @description Only workflows of this folder */
                 worktree?: string | null;
             };

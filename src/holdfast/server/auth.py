@@ -52,16 +52,20 @@ _SOCKET_TOKEN = "holdfast.token."  # noqa: S105 - what stands before it
 """A page cannot send headers with a WebSocket: it offers the token beside the protocol's name."""
 
 _HEADERS = {
+    "cross-origin-resource-policy": "same-origin",
+    "referrer-policy": "no-referrer",
+    "x-content-type-options": "nosniff",
+}
+_OF_PAGES = {
     "content-security-policy": "default-src 'none'; script-src 'self'; style-src 'self'; "
     "img-src 'self' data:; font-src 'self'; connect-src 'self'; manifest-src 'self'; base-uri 'none'; "
     "form-action 'none'; frame-ancestors 'none'",
     "cross-origin-opener-policy": "same-origin",
-    "cross-origin-resource-policy": "same-origin",
     "permissions-policy": "camera=(), geolocation=(), microphone=()",
-    "referrer-policy": "no-referrer",
-    "x-content-type-options": "nosniff",
     "x-frame-options": "DENY",
 }
+_OF_OTHERS = {"content-security-policy": "default-src 'none'; frame-ancestors 'none'"}
+"""For data, scripts and styles, which load nothing: a dozen come with each page."""
 
 
 @dataclass(frozen=True)
@@ -319,7 +323,9 @@ def _with_headers(is_private: bool, send: Send) -> Send:
         if message["type"] in ("http.response.start", "websocket.http.response.start"):
             message.setdefault("headers", [])
             headers = MutableHeaders(scope=message)
-            for name, value in _HEADERS.items():
+            # What was not modified takes these in place of those it was stored with.
+            is_page = headers.get("content-type", "").startswith("text/html") or message["status"] == 304
+            for name, value in (_HEADERS | (_OF_PAGES if is_page else _OF_OTHERS)).items():
                 headers.setdefault(name, value)
             if is_private:
                 headers.setdefault("cache-control", "no-store")

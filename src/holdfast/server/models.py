@@ -217,8 +217,17 @@ class ResumeResponse(ActionResponse):
     taken_up_before: AwareDatetime | None = Field(default=None, description="When it was previously resumed")
 
 
+class TaskCounts(Value):
+    total: int
+    completed: int
+    failed: int
+
+
 class WorkflowPage(Value):
     workflows: tuple[Workflow, ...]
+    tasks: dict[str, TaskCounts] | None = Field(
+        default=None, description="By the workflow's id, where `tasks` was asked for"
+    )
     next_cursor: str | None = Field(
         description="Pass as `cursor` to get the next page; null on the last page"
     )
