@@ -136,6 +136,20 @@ def test_server_killed_and_restarted_under_an_open_page(
     assert shown_events(page) == recorded_events(served, workflow_id)
 
 
+def test_what_could_not_be_asked_again_is_not_called_well(
+    served: Server, open_page: Open, complaints: Complaints
+) -> None:
+    complaints.expected = ("ERR_CONNECTION", "ERR_EMPTY_RESPONSE")
+    page = open_page(served, "/server")
+    health = page.get_by_role("region", name="Health")
+    expect(health).to_contain_text("well")
+    served.kill()
+    expect(health).to_contain_text("The server cannot be reached. What is shown may have changed since.")
+    served.start()
+    expect(health.locator(".notice")).to_have_count(0)
+    expect(health).to_contain_text("well")
+
+
 def test_two_tabs(served: Server, open_page: Open, complaints: Complaints) -> None:
     workflow_id = served.create(plan_of(*CHAIN))
     one, other = (open_page(served, f"/workflows/{workflow_id}") for _ in range(2))

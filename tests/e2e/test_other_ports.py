@@ -175,12 +175,15 @@ def test_a_browser_without_the_link_is_told_how_to_get_in(
         shows_workflows(page)
         assert page.url == f"{served.url}/"
         assert page.evaluate("() => document.cookie") == ""
+        kept = {"Authorization": f"Bearer {page.evaluate('() => localStorage.getItem(`holdfast-token`)')}"}
+        assert status_of(f"{served.url}/api/health", kept) == 200
         page.get_by_role("link", name="Server").click()
         page.get_by_role("button", name="Log out").click()
         expect(page.get_by_role("alert").first).to_contain_text("This browser is not authorised yet.")
         page.reload()
         expect(page.get_by_role("alert").first).to_contain_text("This browser is not authorised yet.")
         assert page.evaluate("() => localStorage.length") == 0
+        assert status_of(f"{served.url}/api/health", kept) == 401, "the token that it kept is worth nothing"
 
 
 def test_a_link_lets_one_browser_in(served: Server, browser: Browser, complaints: Complaints) -> None:

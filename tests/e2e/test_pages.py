@@ -183,6 +183,27 @@ def test_dialog(tab: tuple[str, Page], sample: Sample, complaints: Complaints, p
     expect(page.get_by_role("dialog")).to_have_count(0)
 
 
+MOST_TRANSFERRED = 100_000
+
+
+def test_first_page_is_light_on_a_phone(sample: Sample, browser: Browser, complaints: Complaints) -> None:
+    """All that is transferred for it, headers and data too, by a browser that has been let in."""
+    with browser.new_context(viewport={"width": 390, "height": 860}) as context:
+        page = context.new_page()
+        complaints.watch(page)
+        sample.server.let_in(page)
+        protocol = context.new_cdp_session(page)
+        protocol.send("Network.enable")
+        protocol.send("Network.clearBrowserCache")
+        sizes: list[float] = []
+        protocol.on("Network.loadingFinished", lambda told: sizes.append(told["encodedDataLength"]))
+        page.goto(f"{sample.server.url}/")
+        shown(page, "workflows")
+        expect(page.locator(".workflows .row-progress")).to_have_count(2, timeout=PATIENCE)
+        assert len(sizes) > 5
+        assert sum(sizes) < MOST_TRANSFERRED
+
+
 def test_graph_has_a_map(sample: Sample, browser: Browser, complaints: Complaints) -> None:
     """Of all tasks, in the colours of their statuses; beside few tasks there is none."""
     with browser.new_context(viewport={"width": 1280, "height": 860}) as context:

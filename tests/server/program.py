@@ -10,7 +10,7 @@ from typing import Self
 from urllib.parse import urlsplit
 
 from cli.harness import PROGRAM, Place, start_program
-from holdfast.project.server_token import browser_token, read_token
+from holdfast.project.server_token import read_token
 
 from .harness import PATIENCE, Served
 
@@ -48,7 +48,7 @@ class ServerProgram:
         port = urlsplit(self.link).port
         assert port is not None
         self.port = port
-        self.token = browser_token(read_token(self._place.settings().home), port)
+        self.token = read_token(self._place.settings().home)
 
     def kill(self) -> None:
         self._process.send_signal(signal.SIGKILL)

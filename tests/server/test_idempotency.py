@@ -14,7 +14,7 @@ import pytest
 
 from cli.harness import Place
 from holdfast.base.errors import StorageError
-from holdfast.project.server_token import browser_token
+from holdfast.project.server_token import create_browser_token
 from holdfast.project.settings import Settings
 from holdfast.server.idempotency import KEPT_SECONDS, KeptAnswer, KeptAnswers
 from holdfast.store.sql import SqlStore
@@ -59,7 +59,7 @@ def test_a_key_belongs_to_one_request_and_one_token(served: Served, settings: Se
     )
     moved = served.ask("POST", "/api/workflows?x=1", {"plan": PLAN}, headers={"Idempotency-Key": "k"})
     assert moved.code == "idempotency_key_reused"
-    other = browser_token(served.token, 0)
+    other = create_browser_token(settings.home, 0)
     assert create(served, "k", token=other).code != "idempotency_key_reused"
     assert create(served, "k", token="wrong").status == 401  # noqa: S106
     assert create(served, "k").body == first.body

@@ -19,7 +19,8 @@ from websockets.exceptions import ConnectionClosed, InvalidStatus
 from cli.harness import Place
 from holdfast.base.errors import DamagedDataError, InvalidInputError, NotFoundError
 from holdfast.project.server_token import (
-    browser_token,
+    BROWSER_DAYS,
+    create_browser_token,
     create_scoped_token,
     made_token,
     matching_token,
@@ -30,7 +31,16 @@ from holdfast.project.server_token import (
 )
 from holdfast.project.settings import Settings
 from holdfast.server.app import HttpConnection, origin_of
-from holdfast.server.auth import LINK_SECONDS, TOKEN_ENDED, Credentials, OneTimeCodes, _depth
+from holdfast.server.auth import (
+    LINK_SECONDS,
+    MOST_BODY_BYTES,
+    MOST_JSON_DEPTH,
+    TOKEN_ENDED,
+    Auth,
+    Credentials,
+    OneTimeCodes,
+    _depth,
+)
 from holdfast.server.problems import RefusedError
 from holdfast.store.sql import SqlStore
 
@@ -44,8 +54,7 @@ ROUTES = [
     for method, operation in methods.items()
     if operation.get("security") != []
 ]
-BROWSER_TOKEN = Credentials(TOKEN).browser_token
-OFFERED = ("holdfast", f"holdfast.token.{BROWSER_TOKEN}")
+OFFERED = ("holdfast", f"holdfast.token.{TOKEN}")
 """The protocols that the dashboard offers for its WebSocket."""
 PLAN = {"issue": {"id": "a", "title": "t"}, "tasks": [{"id": "x", "run": "true"}]}
 
@@ -76,7 +85,6 @@ def test_every_address_without_a_token_is_401(served: Served) -> None:
         {"Authorization": ""},
         {"Cookie": f"holdfast={TOKEN}"},
         {"Sec-WebSocket-Protocol": ", ".join(OFFERED)},
-        {"Authorization": f"Bearer {browser_token(TOKEN, 8421)}"},
         {"X-Token": TOKEN},
     ],
 )
@@ -136,7 +144,7 @@ def test_no_cookie_lets_anybody_in(served: Served) -> None:
     cookies = [
         f"{name}={value}"
         for name in ("holdfast", f"holdfast-{served.port}", "holdfast-token")
-        for value in (older, TOKEN, BROWSER_TOKEN)
+        for value in (older, TOKEN)
     ]
     for origin in ({}, {"Origin": served.url}, {"Origin": served.url, "Sec-Fetch-Site": "same-origin"}):
         sent = {"Cookie": "; ".join(cookies), **origin}
@@ -175,7 +183,7 @@ def test_a_websocket_needs_the_token(served: Served) -> None:
         ({"Authorization": "Bearer no"}, OFFERED),
         ({"X": "y"}, OFFERED[:1]),
         ({"X": "y"}, (OFFERED[0], "holdfast.token.no")),
-        ({"X": "y"}, (OFFERED[0], "holdfast.token.", BROWSER_TOKEN)),
+        ({"X": "y"}, (OFFERED[0], "holdfast.token.", TOKEN)),
     ):
         with pytest.raises(InvalidStatus) as refused, served.socket(headers=headers, protocols=protocols):
             pass
@@ -203,11 +211,11 @@ def test_the_link_opens_this_server_and_holds_no_token_that_opens_another(place:
         assert one.token not in one.link
         assert other.served().ask("POST", "/api/login", code_of(one.link), token=None).code == "link_expired"
         answer = one.served().ask("POST", "/api/login", code_of(one.link), token=None)
-        assert (answer.status, answer.data) == (200, {"token": one.token})
-        assert place.environment["HOLDFAST_HOME"]
-        assert read_token(Path(place.environment["HOLDFAST_HOME"])) != one.token
-        assert one.served().ask("GET", "/api/health").status == 200
-        assert other.served().ask("GET", "/api/health", token=one.token).status == 401
+        assert answer.status == 200
+        token = answer.data["token"]
+        assert token != one.token
+        assert one.served().ask("GET", "/api/health", token=token).status == 200
+        assert other.served().ask("GET", "/api/health", token=token).status == 401
         page = one.served().ask("GET", "/", token=None)
         assert (page.status, "set-cookie" in page.headers) == (200, False)
 
@@ -292,6 +300,20 @@ def test_depth_is_counted_outside_of_strings() -> None:
     assert _depth(b'{"a": [1, {"b": []}]}') == 4
     assert _depth(rb'["[[[[", "\"[[", "\\"]') == 1
     assert _depth(b"[[[") == 3
+    assert _depth(rb'["\"[[') == 1
+    assert _depth(rb'["[[\\"[') == 2
+
+
+def test_strings_without_an_end_are_read_once() -> None:
+    """A body is looked at where all requests are answered: nobody else is, meanwhile."""
+    body = b"[]" * MOST_JSON_DEPTH + b'"\\' * 8_000_000
+    assert len(body) < MOST_BODY_BYTES
+    assert _depth(body) == 1
+
+
+def test_a_question_has_no_large_body(served: Served) -> None:
+    assert served.ask("GET", "/api/health", raw=b"{}").status == 200
+    assert served.ask("GET", "/api/health", raw=b"[" * 10_000).code == "too_large"
 
 
 def test_unknown_addresses_and_methods(served: Served) -> None:
@@ -474,6 +496,19 @@ def test_half_a_request_does_not_keep_its_connection(
         assert served.ask("GET", "/api/health").status == 200
 
 
+def test_a_login_that_does_not_end_is_refused(served: Served, monkeypatch: pytest.MonkeyPatch) -> None:
+    """However it drips: anybody can begin one."""
+    monkeypatch.setattr(Auth, "login_seconds", 0.1)
+    head = "POST /api/login HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\n"
+    with socket.create_connection(("127.0.0.1", served.port), PATIENCE) as opened:
+        opened.sendall(f"{head}Content-Length: 99\r\n\r\n{{".encode())
+        told = b""
+        while piece := opened.recv(65_536):
+            told += piece
+        assert told.startswith(b"HTTP/1.1 400")
+        assert b"took too long" in told
+
+
 # --- links that work once
 
 
@@ -531,10 +566,52 @@ def test_a_new_link_by_a_command(place: Place) -> None:
         assert link.startswith(f"{program.url}/#code=")
         for one in (link, program.link):
             answer = program.served().ask("POST", "/api/login", code_of(one), token=None)
-            assert answer.data == {"token": program.token}
+            assert program.served().ask("GET", "/api/health", token=answer.data["token"]).status == 200
     place.run("serve", "--link", "--port", str(program.port)).failed(
         1, error="cannot be reached", hint="holdfast serve"
     )
+
+
+# --- browsers
+
+
+def test_a_browser_logs_out_for_good_and_the_others_stay(served: Served, home: Path) -> None:
+    def let_in() -> str:
+        code = code_of(served.ask("POST", "/api/links").data["link"])
+        return served.ask("POST", "/api/login", code, token=None).data["token"]
+
+    one, other = let_in(), let_in()
+    assert served.ask("POST", "/api/links", token=one).status == 201, "it has the owner's rights"
+    with served.socket(
+        headers={"Origin": served.url}, protocols=("holdfast", f"holdfast.token.{one}")
+    ) as live:
+        assert live.next()["type"] == "live"
+        assert served.ask("POST", "/api/logout", token=one).status == 200
+        assert served.ask("GET", "/api/health", token=one).code == "unauthorised"
+        assert served.ask("POST", "/api/logout", token=one).code == "unauthorised"
+        assert served.ask("POST", "/api/workflows", {"plan": PLAN}, token=other).status == 201
+        with pytest.raises(ConnectionClosed):
+            live.next()
+    assert served.ask("GET", "/api/health", token=other).status == 200
+    writer, _ = create_scoped_token(home, "writer", "write", "7d")
+    for token in (TOKEN, writer):
+        refused = served.ask("POST", "/api/logout", token=token)
+        assert (refused.status, served.ask("GET", "/api/health", token=token).status) == (409, 200)
+
+
+def test_a_browser_is_listed_revoked_and_forgotten_after_its_days(served: Served, home: Path) -> None:
+    now = 1_000.0
+    old = create_browser_token(home, 0, clock=lambda: now)
+    lasting, _ = create_scoped_token(home, "ci", "read", "1h", clock=lambda: now)
+    refused = served.ask("GET", "/api/health", token=old)
+    assert (refused.status, refused.data["error"]["hint"].count("holdfast serve --link")) == (401, 1)
+    now += BROWSER_DAYS * 86_400
+    create_browser_token(home, 0, clock=lambda: now)
+    kept = json.loads(scoped_tokens_file(home).read_text())["tokens"]
+    assert [one["scope"] for one in kept] == ["read", "browser"]
+    assert matching_token(home, old) is None
+    assert matching_token(home, lasting) is not None
+    revoke_scoped_token(home, kept[1]["name"])
 
 
 # --- tokens given away

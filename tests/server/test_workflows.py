@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -300,6 +301,30 @@ def test_what_was_read_is_told_again_only_while_it_is_true(served: Served, sql_s
         change = next_of(flow, numbered(number))
         sql_store.apply(change)  # by another connection, as a worker would
         flow = change.workflow
+
+
+def test_tasks_are_counted_where_that_is_asked_for(served: Served, sql_store: SqlStore) -> None:
+    sql_store.apply(new(workflow("wf_plain")))
+    made = served.ask("POST", "/api/workflows", {"plan": plan("true", "false")}).data["id"]
+    assert served.get("/api/workflows")["tasks"] is None
+    assert served.get("/api/workflows?tasks=true")["tasks"] == {
+        "wf_plain": {"total": 0, "completed": 0, "failed": 0},
+        made: {"total": 2, "completed": 0, "failed": 0},
+    }
+    progress = served.get(f"/api/workflows/{made}/progress")
+    assert (progress["tasks_total"], progress["tasks_completed"], progress["tasks_failed"]) == (2, 0, 0)
+    assert served.ask("GET", "/api/workflows?tasks=maybe").status == 422
+
+
+def test_answers_are_compressed_for_who_can_read_them(served: Served, sql_store: SqlStore) -> None:
+    for number in range(5):
+        sql_store.apply(new(workflow(f"wf_{number}")))
+    packed = served.ask("GET", "/api/workflows", headers={"Accept-Encoding": "br, gzip"})
+    assert packed.headers["content-encoding"] == "gzip"
+    assert "Accept-Encoding" in packed.headers["vary"]
+    plain = served.ask("GET", "/api/workflows")
+    assert gzip.decompress(packed.body) == plain.body
+    assert len(packed.body) < len(plain.body) / 3
 
 
 def test_what_a_program_has_already_is_not_sent_again(served: Served, sql_store: SqlStore) -> None:

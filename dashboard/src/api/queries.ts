@@ -21,15 +21,17 @@ export const keys = {
   workflow: (id: string) => ["workflow", id] as const,
 };
 
-export const workflowPages = (filter: ListFilter) =>
+/** Counting their tasks takes longer: the list shows before they are counted. */
+export const workflowPages = (filter: ListFilter, tasks: boolean) =>
   infiniteQueryOptions({
-    queryKey: [...keys.lists, filter],
+    queryKey: [...keys.lists, filter, tasks],
     queryFn: ({ pageParam, signal }) =>
       answered(
         api.GET("/api/workflows", {
           params: {
             query: {
               limit: PAGE,
+              ...(tasks ? { tasks } : {}),
               ...(filter.search ? { search: filter.search } : {}),
               ...(filter.status.length ? { status: filter.status } : {}),
               ...(pageParam ? { cursor: pageParam } : {}),

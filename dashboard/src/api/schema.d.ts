@@ -75,9 +75,29 @@ export interface paths {
         put?: never;
         /**
          * Use Link
-         * @description Exchange a link's code for the browser's token. Needs no token; works once.
+         * @description Exchange a link's code for a token of this browser's own. Needs no token; works once.
          */
         post: operations["use_link"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/logout": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Log Out
+         * @description End the token of the browser that asks, at once and for good; those of other browsers stay valid.
+         */
+        post: operations["log_out"];
         delete?: never;
         options?: never;
         head?: never;
@@ -2655,6 +2675,14 @@ export interface components {
              */
             type: "live";
         };
+        /** LoggedOut */
+        LoggedOut: {
+            /**
+             * Name
+             * @description Of the token that has ended, as `holdfast token list` showed it
+             */
+            name: string;
+        };
         /**
          * ModelReading
          * @description What a model made of a session: its word, not the record's.
@@ -3717,6 +3745,15 @@ export interface components {
             /** Session Id */
             session_id: string;
         };
+        /** TaskCounts */
+        TaskCounts: {
+            /** Completed */
+            completed: number;
+            /** Failed */
+            failed: number;
+            /** Total */
+            total: number;
+        };
         /**
          * TaskDAG
          * @description All tasks of a workflow, in plan order, with their statuses.
@@ -4680,6 +4717,13 @@ export interface components {
              * @description Number of the newest event at the time of reading; follow from there
              */
             seq: number;
+            /**
+             * Tasks
+             * @description By the workflow's id, where `tasks` was asked for
+             */
+            tasks: {
+                [key: string]: components["schemas"]["TaskCounts"];
+            } | null;
             /** Workflows */
             workflows: components["schemas"]["Workflow"][];
         };
@@ -4951,6 +4995,7 @@ export type LastStep = components['schemas']['LastStep'];
 export type Levels = components['schemas']['Levels'];
 export type Listing = components['schemas']['Listing'];
 export type LiveMessage = components['schemas']['LiveMessage'];
+export type LoggedOut = components['schemas']['LoggedOut'];
 export type ModelReading = components['schemas']['ModelReading'];
 export type Name = components['schemas']['Name'];
 export type NewLink = components['schemas']['NewLink'];
@@ -4996,6 +5041,7 @@ export type TaskApproved = components['schemas']['TaskApproved'];
 export type TaskAttempt = components['schemas']['TaskAttempt'];
 export type TaskChange = components['schemas']['TaskChange'];
 export type TaskConversation = components['schemas']['TaskConversation'];
+export type TaskCounts = components['schemas']['TaskCounts'];
 export type TaskDag = components['schemas']['TaskDAG'];
 export type TaskDetail = components['schemas']['TaskDetail'];
 export type TaskFinished = components['schemas']['TaskFinished'];
@@ -5328,6 +5374,92 @@ export interface operations {
                 };
             };
             /** @description the request is invalid; `faults` says where */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ErrorResponse"];
+                };
+            };
+            /** @description the stored data is damaged, or an internal error occurred */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ErrorResponse"];
+                };
+            };
+            /** @description the database cannot be reached */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ErrorResponse"];
+                };
+            };
+        };
+    };
+    log_out: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description Carry the request out once; the same key and request repeat its answer for 24 hours */
+                "Idempotency-Key"?: string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["LoggedOut"];
+                };
+            };
+            /** @description the request is malformed, or its body is not JSON */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ErrorResponse"];
+                };
+            };
+            /** @description missing or wrong token */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ErrorResponse"];
+                };
+            };
+            /** @description the Host or Origin is not allowed, or the token does not allow this */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ErrorResponse"];
+                };
+            };
+            /** @description conflict: not possible in the current state, or held by another process */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ErrorResponse"];
+                };
+            };
+            /** @description the Idempotency-Key was sent with another request, or its request is being carried out */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -6735,6 +6867,8 @@ export interface operations {
                 search?: string | null;
                 /** @description Only workflows with one of these statuses */
                 status?: ("pending" | "in_progress" | "blocked" | "paused" | "completed" | "failed" | "cancelled")[] | null;
+                /** @description Count the tasks of each, too */
+                tasks?: boolean;
                 /** @description Only workflows of this folder */
                 worktree?: string | null;
             };

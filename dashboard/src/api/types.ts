@@ -33,6 +33,7 @@ export type {
   SocketMessage,
   Task,
   TaskAttempt,
+  TaskCounts,
   TaskDetail,
   UndoResponse,
   UsageHistory,

@@ -1,4 +1,5 @@
-import { useQuery } from "@tanstack/react-query";
+import { useMutation, useQuery } from "@tanstack/react-query";
+import { answered, api } from "../api/client";
 import { health, serverSettings, stats, workflowStats } from "../api/queries";
 import { forget } from "../api/token";
 import type { ProjectStats, WorkflowStats } from "../api/types";
@@ -6,10 +7,11 @@ import { count, duration, percent, words } from "../lib/format";
 import { useTitle } from "../lib/use-title";
 import { Facts, Section, Wide } from "../parts/bits";
 import { Shown } from "../parts/states";
+import { complain } from "../parts/toasts";
 
 export default function ServerPage() {
   useTitle("Server");
-  const well = useQuery({ ...health, refetchInterval: 5_000 });
+  const well = useQuery({ ...health, refetchInterval: 5_000, retry: false });
   const settings = useQuery(serverSettings);
   const recorded = useQuery(stats);
   const experience = useQuery(workflowStats);
@@ -63,12 +65,10 @@ export default function ServerPage() {
         </Section>
         <Section title="This browser">
           <p className="muted">
-            It keeps a token for this address. After logging out, a new link lets it in again: run{" "}
-            <code>holdfast serve --link</code>.
+            It keeps a token of its own for this address, valid for 30 days. Logging out ends the token; a new
+            link lets the browser in again: run <code>holdfast serve --link</code>.
           </p>
-          <button type="button" onClick={logOut}>
-            Log out
-          </button>
+          <LogOut />
         </Section>
         <Section title="Task statistics">
           <Shown query={experience} what="statistics">
@@ -86,9 +86,20 @@ export default function ServerPage() {
 }
 
 /** A new page forgets all that was shown, and closes the connection for events. */
-function logOut() {
-  forget();
-  location.assign("/");
+function LogOut() {
+  const leave = useMutation({
+    mutationFn: () => answered(api.POST("/api/logout", {})),
+    onSuccess: () => {
+      forget();
+      location.assign("/");
+    },
+    onError: complain,
+  });
+  return (
+    <button type="button" disabled={leave.isPending} onClick={() => leave.mutate()}>
+      Log out
+    </button>
+  );
 }
 
 function Experience({ data }: { data: WorkflowStats }) {

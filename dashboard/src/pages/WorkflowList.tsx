@@ -1,8 +1,8 @@
-import { useInfiniteQuery, useQuery, useQueryClient } from "@tanstack/react-query";
+import { useInfiniteQuery, useQueryClient } from "@tanstack/react-query";
 import { type KeyboardEvent, useDeferredValue, useEffect, useRef, useState } from "react";
 import { Link, useLocation, useSearchParams } from "wouter";
-import { keys, type ListFilter, openWork, progressOf, workflowPages } from "../api/queries";
-import type { Workflow, WorkflowStatus } from "../api/types";
+import { keys, type ListFilter, openWork, workflowPages } from "../api/queries";
+import type { TaskCounts, Workflow, WorkflowStatus } from "../api/types";
 import { folder, neutral, words } from "../lib/format";
 import { useTitle } from "../lib/use-title";
 import { useEvents, useNews } from "../live/use-events";
@@ -26,7 +26,9 @@ export function WorkflowList() {
   const [filter, setFilter] = useFilter();
   const asked = useDeferredValue(filter);
   const [chosen, setChosen] = useState<ReadonlySet<string>>(new Set());
-  const query = useInfiniteQuery({ ...workflowPages(asked), placeholderData: (before) => before });
+  const query = useInfiniteQuery({ ...workflowPages(asked, false), placeholderData: (before) => before });
+  const counted = useInfiniteQuery({ ...workflowPages(asked, true), placeholderData: (before) => before });
+  const counts = new Map(counted.data?.pages.flatMap((page) => Object.entries(page.tasks ?? {})));
   useLiveList(query.data?.pages[0]?.seq);
   const workflows = query.data?.pages.flatMap((page) => page.workflows) ?? [];
   const isFiltered = filter.search !== "" || filter.status.length > 0;
@@ -43,13 +45,24 @@ export function WorkflowList() {
         chosen={workflows.filter((one) => chosen.has(one.id))}
         onClear={() => setChosen(new Set())}
       />
-      {workflows.length > 0 && <WorkflowTable workflows={workflows} chosen={chosen} onChoose={setChosen} />}
+      {workflows.length > 0 && (
+        <WorkflowTable
+          workflows={workflows}
+          counts={counts}
+          isCounted={!counted.isFetching}
+          chosen={chosen}
+          onChoose={setChosen}
+        />
+      )}
       {query.hasNextPage && (
         <button
           type="button"
           className="more"
           disabled={query.isFetchingNextPage}
-          onClick={() => void query.fetchNextPage()}
+          onClick={() => {
+            void query.fetchNextPage();
+            void counted.fetchNextPage();
+          }}
         >
           {query.isFetchingNextPage ? "Loading…" : "Show more"}
         </button>
@@ -85,15 +98,17 @@ function useLiveList(seq: number | undefined): void {
   const client = useQueryClient();
   const following = useEvents(null, since);
   // The overview looks at more than one table: seldom enough that a busy machine does not notice.
-  useNews(following, () => void client.invalidateQueries({ queryKey: openWork.queryKey }), 2000);
   useNews(
     following,
     (news, isGap) => {
-      if (news.length === 0 && !isGap) return;
-      void client.invalidateQueries({ queryKey: keys.lists });
-      for (const id of new Set(news.map((event) => event.workflow_id))) {
-        void client.invalidateQueries({ queryKey: progressOf(id).queryKey });
-      }
+      if (news.length > 0 || isGap) void client.invalidateQueries({ queryKey: openWork.queryKey });
+    },
+    2000,
+  );
+  useNews(
+    following,
+    (news, isGap) => {
+      if (news.length > 0 || isGap) void client.invalidateQueries({ queryKey: keys.lists });
     },
     1000,
   );
@@ -171,7 +186,17 @@ interface Choice {
   onChoose: (chosen: ReadonlySet<string>) => void;
 }
 
-function WorkflowTable({ workflows, chosen, onChoose }: Choice & { workflows: readonly Workflow[] }) {
+interface Counted {
+  counts: ReadonlyMap<string, TaskCounts>;
+  isCounted: boolean;
+}
+
+function WorkflowTable({
+  workflows,
+  chosen,
+  onChoose,
+  ...counted
+}: Choice & Counted & { workflows: readonly Workflow[] }) {
   const all = workflows.every((one) => chosen.has(one.id));
   return (
     <table className="table cards listing workflows">
@@ -201,14 +226,26 @@ function WorkflowTable({ workflows, chosen, onChoose }: Choice & { workflows: re
       </thead>
       <tbody>
         {workflows.map((workflow) => (
-          <WorkflowRow key={workflow.id} workflow={workflow} chosen={chosen} onChoose={onChoose} />
+          <WorkflowRow
+            key={workflow.id}
+            workflow={workflow}
+            chosen={chosen}
+            onChoose={onChoose}
+            {...counted}
+          />
         ))}
       </tbody>
     </table>
   );
 }
 
-function WorkflowRow({ workflow, chosen, onChoose }: Choice & { workflow: Workflow }) {
+function WorkflowRow({
+  workflow,
+  chosen,
+  onChoose,
+  counts,
+  isCounted,
+}: Choice & Counted & { workflow: Workflow }) {
   const [, go] = useLocation();
   const status = workflow.status ?? "pending";
   const href = `/workflows/${workflow.id}`;
@@ -247,7 +284,7 @@ function WorkflowRow({ workflow, chosen, onChoose }: Choice & { workflow: Workfl
         </span>
       </td>
       <td data-label="Progress">
-        <RowProgress id={workflow.id} />
+        <RowProgress counts={counts.get(workflow.id)} isCounted={isCounted} />
       </td>
       <td data-label="Folder" title={neutral(workflow.worktree)}>
         <span className="path clamped">{folder(workflow.worktree)}</span>
@@ -262,16 +299,14 @@ function WorkflowRow({ workflow, chosen, onChoose }: Choice & { workflow: Workfl
   );
 }
 
-/** Asked for again when an event of it arrives. */
-function RowProgress({ id }: { id: string }) {
-  const { data, isError } = useQuery({ ...progressOf(id), staleTime: 30_000 });
-  if (isError && !data) return <span className="muted">unknown</span>;
-  if (!data) return <span className="muted">…</span>;
+function RowProgress({ counts, isCounted }: { counts: TaskCounts | undefined; isCounted: boolean }) {
+  if (!counts) return <span className="muted">{isCounted ? "unknown" : "…"}</span>;
+  const { completed, failed, total } = counts;
   return (
     <span className="row-progress">
-      <ProgressBar done={data.tasks_completed} failed={data.tasks_failed} total={data.tasks_total} />
+      <ProgressBar done={completed} failed={failed} total={total} />
       <span className="muted nowrap">
-        {data.tasks_completed}/{data.tasks_total}
+        {completed}/{total}
       </span>
     </span>
   );

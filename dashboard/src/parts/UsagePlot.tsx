@@ -3,7 +3,7 @@ import { useEffect, useMemo, useRef, useState } from "react";
 import uPlot from "uplot";
 import "uplot/dist/uPlot.min.css";
 import type { UsageHistory } from "../api/types";
-import { count, dollars, duration, moment, percent } from "../lib/format";
+import { count, dollars, duration, moment, percent, ZONE } from "../lib/format";
 import { curves, MEASURES, type Measure } from "../lib/usage";
 import { useTheme } from "../lib/use-theme";
 import { ContextGauge, Wide } from "./bits";
@@ -50,6 +50,7 @@ export default function UsagePlot({ usage, isRunning }: { usage: UsageHistory; i
       </div>
       <ContextGauge share={latest?.context_utilization ?? null} pausesAt={usage.exhaustion_at} />
       <Plot usage={usage} measure={measure} />
+      <p className="muted">Times in {ZONE}</p>
       <SampleTable usage={usage} />
     </div>
   );

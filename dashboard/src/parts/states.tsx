@@ -77,6 +77,16 @@ function sentence(text: string): string {
   return text && `${text[0]?.toUpperCase()}${text.slice(1)}${text.endsWith(".") ? "" : "."}`;
 }
 
+/** What could not be asked again: it may have changed since. */
+function Outdated({ error }: { error: unknown }) {
+  return (
+    <p className="notice warn" role="status">
+      <strong>{error instanceof Error ? error.message : "Something went wrong."}</strong> What is shown may
+      have changed since.
+    </p>
+  );
+}
+
 /** The answer to one question, or the state it is in. What is shown stays while it is asked again. */
 export function Shown<T>({
   query,
@@ -87,7 +97,15 @@ export function Shown<T>({
   what: string;
   children: (data: T) => ReactNode;
 }) {
-  if (query.data !== undefined) return <>{children(query.data)}</>;
+  const isRefused = query.error instanceof ApiError && query.error.status === 401;
+  if (query.data !== undefined && !isRefused) {
+    return (
+      <>
+        {query.isError && <Outdated error={query.error} />}
+        {children(query.data)}
+      </>
+    );
+  }
   if (query.isError) return <Failed error={query.error} retry={() => void query.refetch()} />;
   return <Loading what={what} />;
 }

@@ -73,11 +73,6 @@ def read_token(home: Path) -> str:
     return token
 
 
-def browser_token(token: str, port: int) -> str:
-    """What a browser keeps: it opens the server on this port and no other, unlike the token itself."""
-    return hmac.digest(token.encode(), f"holdfast dashboard on port {port}".encode(), hashlib.sha256).hex()
-
-
 def same(given: str, expected: str) -> bool:
     """In a time that does not depend on how much of it is right."""
     return hmac.compare_digest(given.encode(errors="replace"), expected.encode())
@@ -85,10 +80,14 @@ def same(given: str, expected: str) -> bool:
 
 # ── tokens given away ─────────────────────────────────────────────────────────────────────────────
 
-# For programs and people who may do less than the owner. Only hashes are stored: a token is random
-# and long, so that nothing is gained by guessing, and one that is lost cannot be shown again.
+# For programs and people who may do less than the owner, and for the owner's browsers. Only hashes are
+# stored: a token is random and long, so that nothing is gained by guessing, and one that is lost cannot
+# be shown again.
 
 SCOPES = ("read", "write")
+BROWSER = "browser"
+"""The scope of what a link is exchanged for: all that the owner may do, on one port."""
+BROWSER_DAYS = 30
 _NAME = re.compile(r"[\w.@-]{1,64}")
 _UNITS = {"m": 60, "h": 3_600, "d": 86_400, "w": 604_800}
 _LONGEST_DAYS = 3_650
@@ -102,15 +101,19 @@ class ScopedToken:
     created: float
     expires: float
     """Both in seconds since 1970."""
+    port: int | None = None
+    """Of the one server that it opens; None: of any."""
 
     def __post_init__(self) -> None:
         read: dict[str, Any] = vars(self)
         if not all(isinstance(read[name], str) for name in ("name", "scope", "digest")):
             raise TypeError("names and hashes are texts")
-        if self.scope not in SCOPES:
+        if self.scope not in (*SCOPES, BROWSER):
             raise ValueError(f"no such scope: {self.scope}")
         if not all(isinstance(read[name], int | float) for name in ("created", "expires")):
             raise TypeError("times are numbers")
+        if not isinstance(read["port"], int | None):
+            raise TypeError("a port is a number")
 
 
 def scoped_tokens_file(home: Path) -> Path:
@@ -142,16 +145,31 @@ def create_scoped_token(
     now = clock()
     token = secrets.token_urlsafe(32)
     made = ScopedToken(name, scope, _digest(token), now, now + _seconds(lifetime))
+    _add(home, made)
+    return token, made
+
+
+def create_browser_token(home: Path, port: int, *, clock: Clock = system_clock) -> str:
+    """For one browser, so that each can be logged out without the others."""
+    now = clock()
+    token = secrets.token_urlsafe(32)
+    name, end = f"{BROWSER}-{secrets.token_hex(6)}", now + BROWSER_DAYS * _UNITS["d"]
+    _add(home, ScopedToken(name, BROWSER, _digest(token), now, end, port))
+    return token
+
+
+def _add(home: Path, made: ScopedToken) -> None:
     private_folder(home)
     with lock_file(home / "server-tokens.lock"):
         known = scoped_tokens(home)
-        if any(one.name == name for one in known):
+        if any(one.name == made.name for one in known):
             raise CannotDoError(
-                f"there is a token named {name} already",
-                hint=f"choose another name, or run `holdfast token revoke {name}` first",
+                f"there is a token named {made.name} already",
+                hint=f"choose another name, or run `holdfast token revoke {made.name}` first",
             )
-        _write(home, (*known, made))
-    return token, made
+        # Nobody named those of browsers, and nobody would take the expired ones away.
+        kept = (one for one in known if one.scope != BROWSER or one.expires > made.created)
+        _write(home, (*kept, made))
 
 
 def revoke_scoped_token(home: Path, name: str) -> None:

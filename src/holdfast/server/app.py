@@ -22,6 +22,7 @@ from fastapi import FastAPI
 from fastapi.openapi.utils import get_openapi
 from pydantic import TypeAdapter
 from starlette.concurrency import run_in_threadpool
+from starlette.middleware.gzip import GZipMiddleware
 from starlette.types import Lifespan
 from uvicorn.protocols.http.h11_impl import H11Protocol
 from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIOProtocol
@@ -117,6 +118,8 @@ log = logging.getLogger("holdfast.server")
 _THREADS = 12
 """Fewer than the connections a database is given, so that no request waits for one in vain."""
 _LOOK_FOR_WORK_SECONDS = 2.0
+_LEAST_COMPRESSED = 400
+"""Bytes of an answer: a smaller one hardly gets smaller. The dashboard's files come compressed."""
 
 _ROUTERS = (
     work.router,
@@ -172,7 +175,8 @@ def create_app(
     codes = api.state.codes = OneTimeCodes()
     api.state.door = door
     once = idempotency.Idempotent(api, idempotency.KeptAnswers(settings.home))
-    return Auth(once, pages, door, settings.home, codes)
+    sent = GZipMiddleware(once, minimum_size=_LEAST_COMPRESSED, compresslevel=5)
+    return Auth(sent, pages, door, settings.home, codes)
 
 
 def create_api(lifespan: Lifespan[FastAPI] | None = None) -> FastAPI:

@@ -11,14 +11,16 @@ whoever serves on another port can set them here.
 
 from __future__ import annotations
 
+import asyncio
 import ipaddress
 import json
 import re
 import secrets
 import threading
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
+from typing import ClassVar
 from urllib.parse import urlsplit
 
 from starlette.datastructures import Headers, MutableHeaders
@@ -27,15 +29,15 @@ from starlette.websockets import WebSocketDisconnect
 
 from holdfast.base.clock import Clock, system_clock
 from holdfast.base.errors import DamagedDataError
-from holdfast.project.server_token import browser_token, matching_token, same
+from holdfast.project.server_token import BROWSER, ScopedToken, matching_token, same
 from holdfast.server.problems import RefusedError, refusal
 
 MOST_BODY_BYTES = 16 << 20
 """As much as the largest plan."""
 MOST_JSON_DEPTH = 64
 
-_MOST_LOGIN_BYTES = 4 << 10
-"""The one call that needs no token: anybody can make it."""
+_MOST_OTHER_BYTES = 4 << 10
+"""Of a login, which anybody can send, and of a question, which needs no body at all."""
 LOGIN_PATH = "/api/login"
 LINKS_PATH = "/api/links"
 LINK_SECONDS = 15 * 60
@@ -50,16 +52,20 @@ _SOCKET_TOKEN = "holdfast.token."  # noqa: S105 - what stands before it
 """A page cannot send headers with a WebSocket: it offers the token beside the protocol's name."""
 
 _HEADERS = {
+    "cross-origin-resource-policy": "same-origin",
+    "referrer-policy": "no-referrer",
+    "x-content-type-options": "nosniff",
+}
+_OF_PAGES = {
     "content-security-policy": "default-src 'none'; script-src 'self'; style-src 'self'; "
     "img-src 'self' data:; font-src 'self'; connect-src 'self'; manifest-src 'self'; base-uri 'none'; "
     "form-action 'none'; frame-ancestors 'none'",
     "cross-origin-opener-policy": "same-origin",
-    "cross-origin-resource-policy": "same-origin",
     "permissions-policy": "camera=(), geolocation=(), microphone=()",
-    "referrer-policy": "no-referrer",
-    "x-content-type-options": "nosniff",
     "x-frame-options": "DENY",
 }
+_OF_OTHERS = {"content-security-policy": "default-src 'none'; frame-ancestors 'none'"}
+"""For data, scripts and styles, which load nothing: a dozen come with each page."""
 
 
 @dataclass(frozen=True)
@@ -79,10 +85,6 @@ class Credentials:
     @property
     def scheme(self) -> str:
         return "https" if self.secure else "http"
-
-    @property
-    def browser_token(self) -> str:
-        return browser_token(self.token, self.port)
 
     def link(self, origin: str, code: str) -> str:
         """What follows the `#` stays in the browser: it is in no request line, log or Referer."""
@@ -134,6 +136,8 @@ class Access:
 
     may_write: bool
     is_owner: bool = False
+    can_end: bool = True
+    """By its time, by being revoked, by logging out."""
 
 
 @dataclass
@@ -145,10 +149,8 @@ class Auth:
     home: Path
     """Where the tokens are that the owner gave away."""
     codes: OneTimeCodes
-    _tokens: tuple[str, str] = field(init=False)
-
-    def __post_init__(self) -> None:
-        self._tokens = (self.door.token, self.door.browser_token)
+    login_seconds: ClassVar[float] = 20.0
+    """For the whole body of a login: nobody keeps a connection without a token."""
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "lifespan":
@@ -160,10 +162,13 @@ class Auth:
             headers = Headers(scope=scope)
             access = self._check(scope, headers)
             if scope["type"] == "http":
-                most = MOST_BODY_BYTES if access else _MOST_LOGIN_BYTES
-                receive = await _small_body(headers, receive, most)
-            elif access and not access.is_owner:
-                send = self._while_valid(_given_token(scope, headers), send)
+                async with asyncio.timeout(None if access else self.login_seconds):
+                    receive = await _small_body(headers, receive, _most_bytes(access, scope["method"]))
+            elif access and access.can_end:
+                send = self._while_valid(given_token(scope, headers), send)
+        except TimeoutError:
+            await _refuse(_too_slow(), scope, receive, send)
+            return
         except RefusedError as error:
             await _refuse(error, scope, receive, send)
             return
@@ -184,7 +189,7 @@ class Auth:
         self._check_origin(headers, host)
         if scope["type"] == "http" and (scope["method"], scope["path"]) == ("POST", LOGIN_PATH):
             return None
-        access = self._access(_given_token(scope, headers))
+        access = self._access(given_token(scope, headers))
         if scope["type"] == "http":
             _check_allowed(access, scope["method"], scope["path"])
         return access
@@ -198,13 +203,13 @@ class Auth:
             raise _foreign()
 
     def _access(self, given: str) -> Access:
-        if any(same(given, token) for token in self._tokens):
-            return Access(may_write=True, is_owner=True)
+        if same(given, self.door.token):
+            return Access(may_write=True, is_owner=True, can_end=False)
         try:
             found = matching_token(self.home, given) if given else None
         except DamagedDataError as error:
             raise RefusedError(401, "unauthorised", error.message, error.hint) from None
-        if found is None:
+        if found is None or found.port not in (None, self.door.port):
             raise RefusedError(
                 401,
                 "unauthorised",
@@ -217,9 +222,9 @@ class Auth:
                 401,
                 "unauthorised",
                 f"the token {found.name} has expired",
-                f"run `holdfast token revoke {found.name}`, then `holdfast token create {found.name}`",
+                _anew(found),
             )
-        return Access(may_write=found.scope == "write")
+        return Access(may_write=found.scope != "read", is_owner=found.scope == BROWSER)
 
     def _while_valid(self, given: str, send: Send) -> Send:
         """A WebSocket stays open for days: its token is looked at again before each message."""
@@ -237,6 +242,12 @@ class Auth:
         return sending
 
 
+def _anew(expired: ScopedToken) -> str:
+    if expired.scope == BROWSER:
+        return NEW_LINK
+    return f"run `holdfast token revoke {expired.name}`, then `holdfast token create {expired.name}`"
+
+
 def _check_allowed(access: Access, method: str, path: str) -> None:
     if method not in ("GET", "HEAD") and not access.may_write:
         raise RefusedError(
@@ -252,6 +263,10 @@ def _check_allowed(access: Access, method: str, path: str) -> None:
             "a link gives the rights of the owner; this token has fewer",
             NEW_LINK,
         )
+
+
+def _most_bytes(access: Access | None, method: str) -> int:
+    return MOST_BODY_BYTES if access and method not in ("GET", "HEAD") else _MOST_OTHER_BYTES
 
 
 def is_loopback(host: str) -> bool:
@@ -289,7 +304,7 @@ def _is_address(name: str) -> bool:
     return True
 
 
-def _given_token(scope: Scope, headers: Headers) -> str:
+def given_token(scope: Scope, headers: Headers) -> str:
     """The one that came with the request; empty where none did."""
     authorization = headers.get("authorization")
     if authorization is None:
@@ -308,7 +323,9 @@ def _with_headers(is_private: bool, send: Send) -> Send:
         if message["type"] in ("http.response.start", "websocket.http.response.start"):
             message.setdefault("headers", [])
             headers = MutableHeaders(scope=message)
-            for name, value in _HEADERS.items():
+            # What was not modified takes these in place of those it was stored with.
+            is_page = headers.get("content-type", "").startswith("text/html") or message["status"] == 304
+            for name, value in (_HEADERS | (_OF_PAGES if is_page else _OF_OTHERS)).items():
                 headers.setdefault(name, value)
             if is_private:
                 headers.setdefault("cache-control", "no-store")
@@ -360,6 +377,10 @@ def _too_large(most: int) -> RefusedError:
     )
 
 
+def _too_slow() -> RefusedError:
+    return RefusedError(400, "bad_request", "the body took too long to arrive", "send it again")
+
+
 def _check_json(content_type: str, body: bytes) -> None:
     if content_type.partition(";")[0].strip().lower() != "application/json":
         raise RefusedError(
@@ -390,7 +411,8 @@ def _has_half_a_character(body: bytes) -> bool:
     return False
 
 
-_BRACKETS = re.compile(rb'"(?:[^"\\]|\\.)*"|[\[{]|[\]}]', re.DOTALL)
+_BRACKETS = re.compile(rb'"(?:[^"\\]+|\\.)*+"?|[\[{]|[\]}]', re.DOTALL)
+"""A string without an end is one to the end: looked for again from each of its quotes, it takes for ever."""
 
 
 def _depth(body: bytes) -> int:
@@ -400,6 +422,8 @@ def _depth(body: bytes) -> int:
         if sign in b"[{":
             depth += 1
             deepest = max(deepest, depth)
+            if deepest > MOST_JSON_DEPTH:
+                break
         elif sign in b"]}":
             depth -= 1
     return deepest

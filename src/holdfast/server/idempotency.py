@@ -296,7 +296,7 @@ def describe(paths: dict[str, Any]) -> None:
             if method.upper() in WRITES and path not in _NEVER:
                 operation.setdefault("parameters", []).append(parameter)
                 for status in ("409", "422"):
-                    operation["responses"].setdefault(status, _REFUSED)
+                    operation["responses"].setdefault(status, dict(_REFUSED))
 
 
 _REFUSED = {

@@ -174,6 +174,10 @@ class BrowserToken(Value):
     token: str = Field(description="Send it as `Authorization: Bearer TOKEN`; it opens this port only")
 
 
+class LoggedOut(Value):
+    name: str = Field(description="Of the token that has ended, as `holdfast token list` showed it")
+
+
 class NewLink(Value):
     link: str = Field(description="Lets one browser in, once")
     expires_at: AwareDatetime
@@ -213,8 +217,17 @@ class ResumeResponse(ActionResponse):
     taken_up_before: AwareDatetime | None = Field(default=None, description="When it was previously resumed")
 
 
+class TaskCounts(Value):
+    total: int
+    completed: int
+    failed: int
+
+
 class WorkflowPage(Value):
     workflows: tuple[Workflow, ...]
+    tasks: dict[str, TaskCounts] | None = Field(
+        default=None, description="By the workflow's id, where `tasks` was asked for"
+    )
     next_cursor: str | None = Field(
         description="Pass as `cursor` to get the next page; null on the last page"
     )

@@ -71,8 +71,8 @@ def described(
     taken_up_at: str | None,
     retries: Mapping[str, str],
 ) -> Document:
-    """`latest`: the newest snapshot's name and its session's number; `retries`: when tasks that failed are tried
-    again by themselves, also of those that run again."""
+    """`latest`: the newest snapshot's name and its session's number; `retries`: when tasks that failed are
+    tried again by themselves, also of those that run again."""
     is_running = workflow["status"] == "in_progress"
     running = [task.id for task in tasks if is_running and task.status == "in_progress"]
     return {

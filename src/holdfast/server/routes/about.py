@@ -10,13 +10,20 @@ from starlette.responses import FileResponse, HTMLResponse, Response
 
 from holdfast import __version__
 from holdfast.base.clock import to_datetime
-from holdfast.base.errors import NotFoundError
+from holdfast.base.errors import CannotDoError, NotFoundError
 from holdfast.model.git import encode_path
+from holdfast.project.server_token import (
+    BROWSER,
+    create_browser_token,
+    matching_token,
+    revoke_scoped_token,
+)
 from holdfast.server.app_state import AtDesk
-from holdfast.server.auth import LINKS_PATH, LOGIN_PATH, Credentials, OneTimeCodes
+from holdfast.server.auth import LINKS_PATH, LOGIN_PATH, Credentials, OneTimeCodes, given_token
 from holdfast.server.models import (
     BrowserToken,
     Health,
+    LoggedOut,
     NewLink,
     ProjectList,
     ProjectStats,
@@ -36,12 +43,24 @@ router = APIRouter(prefix="/api", tags=["about"])
     responses=documented(410, *WITH_BODY),
     openapi_extra={"security": []},
 )
-def use_link(body: UseLink, request: Request) -> BrowserToken:
-    """Exchange a link's code for the browser's token. Needs no token; works once."""
+def use_link(body: UseLink, request: Request, desk: AtDesk) -> BrowserToken:
+    """Exchange a link's code for a token of this browser's own. Needs no token; works once."""
     codes: OneTimeCodes = request.app.state.codes
     door: Credentials = request.app.state.door
     codes.use(body.code)
-    return BrowserToken(token=door.browser_token)
+    return BrowserToken(token=create_browser_token(desk.settings.home, door.port))
+
+
+@router.post("/logout", responses=documented(409))
+def log_out(request: Request, desk: AtDesk) -> LoggedOut:
+    """End the token of the browser that asks, at once and for good; those of other browsers stay valid."""
+    found = matching_token(desk.settings.home, given_token(request.scope, request.headers))
+    if found is None or found.scope != BROWSER:
+        raise CannotDoError(
+            "only a browser can be logged out", hint="`holdfast token revoke NAME` ends another token"
+        )
+    revoke_scoped_token(desk.settings.home, found.name)
+    return LoggedOut(name=found.name)
 
 
 @router.post(LINKS_PATH.removeprefix("/api"), status_code=201, responses=documented())

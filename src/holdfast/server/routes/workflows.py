@@ -21,6 +21,7 @@ from holdfast.server.models import (
     Limit,
     PlanDocument,
     PlanTask,
+    TaskCounts,
     WorkflowPage,
     WorkflowProgress,
     workflow_cursor,
@@ -91,6 +92,7 @@ async def list_workflows(
     worktree: Annotated[
         str | None, Query(max_length=4096, description="Only workflows of this folder")
     ] = None,
+    tasks: Annotated[bool, Query(description="Count the tasks of each, too")] = False,
     limit: Limit = 50,
     cursor: Cursor = None,
 ) -> Response:
@@ -104,11 +106,19 @@ async def list_workflows(
         )
         return WorkflowPage(
             workflows=tuple(found),
+            tasks={one.id: _counts(desk, one) for one in found} if tasks else None,
             next_cursor=workflow_cursor(position) if position is not None else None,
             seq=newest,
         )
 
     return await desk.copies.answer(request, page)
+
+
+def _counts(desk: AppState, workflow: Workflow) -> TaskCounts:
+    tasks = desk.standing(workflow).tasks
+    return TaskCounts(
+        total=len(tasks.tasks), completed=tasks.count("completed"), failed=tasks.count("failed")
+    )
 
 
 @router.post("", status_code=201, responses=documented(404, 409, *WITH_BODY))
