@@ -14,6 +14,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Protocol
 
+from holdfast.base.errors import how_to_install
 from holdfast.hooks.install.files import FileChange
 
 AGENTS = {"claude-code": "claude", "codex": "codex", "gemini": "gemini", "opencode": "opencode"}
@@ -128,7 +129,8 @@ def mcp_is_there() -> bool:
     return find_spec("mcp") is not None
 
 
-WITHOUT_MCP = "The tools over MCP need one more package: pip install 'holdfast[mcp]', then install again."
+def without_mcp() -> str:
+    return f"The tools over MCP need one more package: {how_to_install('mcp')}; then install again."
 
 
 class Installer(Protocol):
