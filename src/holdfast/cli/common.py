@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     Runner = Here | There
 
 _NARROWEST = 8
-FIRST_STEP = "holdfast install claude-code, or codex, gemini or opencode"
+INSTALL_STEP = "holdfast install claude-code, or codex, gemini or opencode"
 
 F = TypeVar("F", bound=Callable[..., Any])
 T = TypeVar("T")
@@ -123,6 +123,21 @@ def starting(current: Settings, *, detach: bool) -> Generator[tuple[Service, Run
 def terminal() -> TextIO:
     """Where pictures with colours are drawn: every other text goes through a filter of control sequences."""
     return getattr(sys.stderr, "unfiltered", sys.stderr)
+
+
+def first_step() -> str:
+    """What to do where nothing is recorded yet."""
+    found = sorted(agent for agent, current in recorded_agents().items() if current)
+    return f"a new session of {' or '.join(found)} in this folder; it is recorded" if found else INSTALL_STEP
+
+
+def recorded_agents() -> dict[str, bool]:
+    import os
+    from pathlib import Path
+
+    from holdfast.hooks import install
+
+    return install.recorded_agents(Path.home(), os.environ, settings().project)
 
 
 def is_interactive() -> bool:
@@ -242,7 +257,7 @@ def find_snapshot(store: Store, current: Settings, name: str) -> SnapshotSummary
         latest = newest_with_work(store, (flow.id for flow in store.workflows(worktree=current.worktree)))
         if latest is not None:
             return SnapshotSummary.of(latest)
-        raise NotFoundError("nothing has been paused in this folder yet", hint=f"start with: {FIRST_STEP}")
+        raise NotFoundError("nothing has been paused in this folder yet", hint=f"start with: {first_step()}")
     found = store.find_snapshots(name)
     exact = [line for line in found if line.id == name]
     if not exact and len(found) > 1:  # the same session name in several projects: ours is meant

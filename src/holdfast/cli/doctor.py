@@ -199,6 +199,16 @@ def _hooks(current: Settings) -> Iterator[CheckResult]:
     )
 
 
+def _agents(current: Settings) -> Iterator[CheckResult]:  # noqa: ARG001 - as all checks are called
+    """Hooks of an installation that was removed or moved do nothing, and nobody would notice."""
+    found = common.recorded_agents()
+    if not found:
+        yield CheckResult("agents", False, "none is recorded", common.INSTALL_STEP, optional=True)
+    for agent, is_current in found.items():
+        told = "recorded" if is_current else "its hooks are of another installation or version of Holdfast"
+        yield CheckResult(f"agent {agent}", is_current, told, f"holdfast install {agent}", optional=True)
+
+
 def _drivers(current: Settings) -> Iterator[CheckResult]:
     from holdfast.model.task import Task
     from holdfast.workflows.drivers import DRIVERS, driver_named
@@ -275,6 +285,7 @@ _CHECKS: tuple[Callable[[Settings], Iterator[CheckResult]], ...] = (
     _database,
     _journal,
     _files,
+    _agents,
     _hooks,
     _drivers,
 )

@@ -177,8 +177,8 @@ def _print(report: dict[str, Any]) -> None:
             or f"{line['percentage_used']:.1f} % of {line['context_window']:,} tokens, {line['level']}"
         )
         click.echo(f"Usage:     {line['session_id']}: {shown}")
-    if workflow is None and winddown is None:
-        click.echo(f"Start with: {common.FIRST_STEP}")
+    if workflow is None and winddown is None and not report["usage"]:
+        click.echo(f"Start with: {common.first_step()}")
 
 
 def _print_workflow(workflow: dict[str, Any], label: str = "Workflow:") -> None:
@@ -278,7 +278,7 @@ def _nothing_recorded(current: Settings) -> str:
         flows = store.workflows(worktree=current.worktree, statuses=frozenset({"in_progress", "blocked"}))
     if flows:
         return f"No pause recorded in this folder yet; {flows[0].id} is at work here: holdfast status"
-    return f"No work recorded in this folder yet. Start with: {common.FIRST_STEP}"
+    return f"No work recorded in this folder yet. Start with: {common.first_step()}"
 
 
 @click.command("threads")
@@ -614,7 +614,7 @@ def _show(states: list[dict[str, Any]], as_json: bool) -> None:
     common.tell_table(
         as_json,
         states,
-        f"No usage reported in this project yet. Start with: {common.FIRST_STEP}",
+        f"No usage reported in this project yet. Start with: {common.first_step()}",
         ("SESSION", "USED", "LEVEL", "TOKENS", "WINDOW", "REPORTS", "MODEL"),
         lambda state: (
             state["session_id"],
