@@ -18,8 +18,10 @@ from pathlib import Path
 
 import pytest
 from packaging.requirements import Requirement
+from playwright.sync_api import expect
 
 from cli.harness import PATIENCE, PROGRAM, Place
+from e2e.browser import chromium
 from holdfast.base.errors import MissingExtraError
 from server.program import ServerProgram
 
@@ -91,6 +93,11 @@ def test_an_installed_package_serves_the_dashboard(tmp_path: Path, no_tools: str
             name = path.relative_to(ROOT / STATIC).as_posix()
             answer = server.served().ask("GET", f"/{name}", token=None)
             assert (answer.status, answer.body) == (200, path.read_bytes()), name
+        with chromium() as browser:
+            page = browser.new_page()
+            page.goto(server.link)
+            expect(page.get_by_role("heading", name="Workflows", exact=True)).to_be_visible(timeout=60_000)
+            assert page.url == f"{server.url.removesuffix('/api')}/"
 
 
 def wheel_by_way_of_sdist(tmp_path: Path, no_tools: str) -> Path:
