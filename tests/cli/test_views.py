@@ -59,6 +59,28 @@ def test_where_usage_is_recorded_nothing_is_to_be_started(place: Place) -> None:
     assert "Start with" not in place.ok("status").out
 
 
+def test_colours_on_a_terminal_alone_and_room_for_what_is_copied(place: Place) -> None:
+    """What a session brought along colours nothing; an id is never cut."""
+    (place.project / "plan.yaml").write_text(
+        'issue: {id: X, title: "Broken \\e[31m and a title that is longer than a narrow terminal is wide"}\n'
+        "tasks: [{id: a, run: exit 3}]\n"
+    )
+    place.run("run", "plan.yaml")
+    flow = place.json("status")["workflow"]["id"]
+    place.environment["COLUMNS"] = "60"
+    place.environment.pop("NO_COLOR", None)
+    for words, red in ((["status"], "\x1b[31mfailed, "), (["list"], "\x1b[31m  failed")):
+        code, shown = on_terminal(place, words)
+        assert code == 0
+        assert red in shown
+        assert shown.count("\x1b[31m") == 1
+        assert flow in shown
+        assert "\x1b" not in place.ok(*words).out
+    assert "…" in shown
+    place.environment["NO_COLOR"] = "1"
+    assert "\x1b" not in on_terminal(place, ["status"])[1]
+
+
 def test_status_while_winding_down(place: Place) -> None:
     name = place.started("tool_call")
     tracker(place, "agent-1").update_usage(input_tokens=180_000, output_tokens=4_000)
@@ -274,7 +296,7 @@ def test_snapshot_delete(three: tuple[Place, list[dict[str, Any]]]) -> None:
     )
     assert (last.code, place.latest()) == (0, None)
     latest.failed(1, error="nothing has been paused")
-    assert again.out == "0 sessions added, 0 already present, in 1 projects.\n"
+    assert again.out == "0 sessions added, 0 already present, in 1 project.\n"
 
 
 def test_a_pause_after_all_were_deleted(place: Place) -> None:

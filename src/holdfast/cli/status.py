@@ -172,18 +172,18 @@ def _print(report: dict[str, Any]) -> None:
         if winddown["orphaned"]:
             click.echo("           abandoned by a dead process: holdfast winddown recover")
     for line in report["usage"]:
-        shown = (
-            line.get("error")
-            or f"{line['percentage_used']:.1f} % of {line['context_window']:,} tokens, {line['level']}"
-        )
-        click.echo(f"Usage:     {line['session_id']}: {shown}")
+        if "error" in line:
+            click.echo(f"Usage:     {line['session_id']}: {line['error']}")
+        else:
+            used = f"{line['percentage_used']:.1f} % of {line['context_window']:,} tokens"
+            common.print_line(f"Usage:     {line['session_id']}: {used}, ", line["level"])
     if workflow is None and winddown is None and not report["usage"]:
         click.echo(f"Start with: {common.first_step()}")
 
 
 def _print_workflow(workflow: dict[str, Any], label: str = "Workflow:") -> None:
     click.echo(f"{label:10} {workflow['issue']['title']}  ({workflow['id']})")
-    click.echo(f"Status:    {_status_line(workflow)}")
+    common.print_line("Status:    ", _status_line(workflow))
     if workflow["latest_snapshot"]:
         click.echo(f"Snapshot:  {workflow['latest_snapshot']}  (session {workflow['session_count']})")
     if workflow["tasks_completed"] or workflow["tasks_remaining"]:
