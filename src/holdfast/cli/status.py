@@ -9,7 +9,7 @@ from typing import Any
 
 import click
 
-from holdfast.base.errors import DamagedDataError, HoldfastError
+from holdfast.base.errors import CannotDoError, DamagedDataError, HoldfastError
 from holdfast.base.text import counted
 from holdfast.cli import common
 from holdfast.model.statuses import NEVER_RUN_AGAIN, is_lost
@@ -263,6 +263,8 @@ def watch_command() -> None:
     from holdfast.base.errors import require_installed
 
     require_installed("holdfast watch", "textual")
+    if not common.is_interactive():
+        raise CannotDoError("holdfast watch needs a terminal", hint="`holdfast status` shows the same once")
     current = common.settings()  # what is wrong with it is said before the screen is taken
     from holdfast.cli.watch import WatchScreen
 
