@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import shutil
@@ -17,8 +18,10 @@ from pathlib import Path
 
 import pytest
 from packaging.requirements import Requirement
+from playwright.sync_api import expect
 
 from cli.harness import PATIENCE, PROGRAM, Place
+from e2e.browser import chromium
 from holdfast.base.errors import MissingExtraError
 from server.program import ServerProgram
 
@@ -90,6 +93,11 @@ def test_an_installed_package_serves_the_dashboard(tmp_path: Path, no_tools: str
             name = path.relative_to(ROOT / STATIC).as_posix()
             answer = server.served().ask("GET", f"/{name}", token=None)
             assert (answer.status, answer.body) == (200, path.read_bytes()), name
+        with chromium() as browser:
+            page = browser.new_page()
+            page.goto(server.link)
+            expect(page.get_by_role("heading", name="Workflows", exact=True)).to_be_visible(timeout=60_000)
+            assert page.url == f"{server.url.removesuffix('/api')}/"
 
 
 def wheel_by_way_of_sdist(tmp_path: Path, no_tools: str) -> Path:
@@ -297,8 +305,8 @@ def test_the_extra_for_the_server_serves(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("prefix", "told"),
     [
-        ("/home/ada/.local/share/uv/tools/holdfast", "uv tool install --force 'PACKAGE[watch]'"),
-        ("/home/ada/.local/share/pipx/venvs/holdfast", "pipx install --force 'PACKAGE[watch]'"),
+        ("/home/ada/.local/share/uv/tools/holdfast", "uv tool install --force '"),
+        ("/home/ada/.local/share/pipx/venvs/holdfast", "pipx install --force '"),
         ("/home/ada/project/.venv", "pip install 'holdfast[watch]'"),
     ],
 )
@@ -307,6 +315,27 @@ def test_the_hint_is_for_the_tool_that_installed_it(
 ) -> None:
     monkeypatch.setattr(sys, "prefix", prefix)
     assert (MissingExtraError("watch", "textual").hint or "").startswith(told)
+
+
+def test_the_hint_names_the_file_it_was_installed_from_and_keeps_its_extras(tmp_path: Path) -> None:
+    """The name alone would install another project's package; a tool's environment is made anew each time."""
+    place = Place(tmp_path)
+    del place.environment["PYTHONPATH"]
+    folder = tmp_path / "uv" / "tools" / "holdfast"
+    place.program = environment_of(folder, "encryption")
+    (site,) = folder.glob("lib/python*/site-packages")
+    wheel = tmp_path / "my files" / "holdfast-0.1.0-py3-none-any.whl"
+    wheel.parent.mkdir()
+    wheel.touch()
+    noted = site / "holdfast-0.1.0.dist-info"
+    noted.mkdir()
+    (noted / "METADATA").write_text("Metadata-Version: 2.4\nName: holdfast\nVersion: 0.1.0\n")
+    (noted / "direct_url.json").write_text(json.dumps({"url": wheel.as_uri(), "archive_info": {}}))
+    command = f"uv tool install --force '{wheel}[encryption,watch]'"
+    assert place.run("watch").err.splitlines()[1] == f"hint: {command}"
+    assert "'[encryption,mcp]'" in place.ok("install", "claude-code").out.replace(str(wheel), "")
+    wheel.unlink()
+    assert "'PACKAGE[encryption,watch]', where PACKAGE is" in place.run("watch").err
 
 
 @pytest.mark.some_of("extra", "line", number=2)

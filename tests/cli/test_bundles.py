@@ -109,7 +109,7 @@ def test_export_says_what_it_cannot_do(place: Place, bundle: Path) -> None:
     place.ok("export", bundle, "--force", "--session", NAME)
     place.run("export", place.root / "x", "--session", "gone").failed(1, error="no such session here: gone")
     place.beside("empty").run("export", place.root / "y").failed(1, error="no sessions to export")
-    place.run("import", place.root / "nowhere").failed(1, error="could not read")
+    place.run("import", place.root / "nowhere").failed(1, error="no such file: .*nowhere", hint="exported")
 
 
 # ── hostile bundles ────────────────────────────────────────────────────────────────────────────

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import os
 import signal
+import sys
 import time
 from pathlib import Path
 
+from holdfast.cli.common import INSTALL_STEP
 from workflows.harness import Workshop, wait_for
 
 from .harness import Place, tree_of
@@ -34,6 +36,36 @@ def test_what_is_not_usable_is_not_ok_for_programs_either(place: Place) -> None:
     assert (told["driver model"]["ok"], told["driver model"]["optional"]) == (False, True)
     assert "agent_model" in told["driver model"]["hint"]
     assert [one["name"] for one in told.values() if one["ok"] and "unusable" in one["told"]] == []
+
+
+def agents_told(place: Place) -> dict[str, tuple[bool, str | None]]:
+    return {
+        one["name"]: (one["ok"], one["hint"])
+        for one in place.json("doctor")
+        if one["name"].startswith("agent")
+    }
+
+
+def test_it_tells_which_agents_are_recorded(place: Place) -> None:
+    """Hooks that name another installation do nothing once that is gone, and say nothing."""
+    assert agents_told(place) == {"agents": (False, INSTALL_STEP)}
+    place.ok("install", "gemini")
+    place.ok("install", "codex", "--project")
+    place.ok("install", "claude-code")
+    place.ok("install", "opencode")
+    assert agents_told(place) == {
+        f"agent {name}": (True, None) for name in ("claude-code", "codex", "gemini", "opencode")
+    }
+    home = Path(place.environment["HOME"])
+    changed = {"claude-code": ".claude/settings.json", "opencode": ".config/opencode/plugin/holdfast.js"}
+    for name in changed.values():
+        text = (home / name).read_text()
+        (home / name).write_text(text.replace(sys.executable, "/gone/bin/python"))
+    told = agents_told(place)
+    for agent in changed:
+        assert told[f"agent {agent}"] == (False, f"holdfast install {agent}")
+        place.ok("install", agent)
+    assert all(ok for ok, _ in agents_told(place).values())
 
 
 def test_doctor_repairs_what_it_can_and_says_so(place: Place) -> None:

@@ -72,6 +72,8 @@ WRONG: dict[str, tuple[Sequence[str], str, str]] = {
     "far": (["quux"], r"No such command 'quux'\.?$", "see `holdfast --help`"),
     "option": (["--loud"], "No such option:? '?--loud", "see `holdfast --help`"),
     "argument": (["list", "more"], "unexpected extra argument", "see `holdfast list --help`"),
+    "within": (["sessions", "delete"], "give the sessions", "see `holdfast sessions delete --help`"),
+    "choice": (["handoff"], r"Choose from: claude-code, codex, gemini, opencode$", "see `holdfast handoff"),
     "missing": (["snapshot", "show"], "Missing argument 'SNAPSHOT'", "see `holdfast snapshot show --help`"),
 }
 

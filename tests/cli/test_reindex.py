@@ -46,7 +46,7 @@ def everything(place: Place) -> list[tuple[str, int, str]]:
 def test_a_lost_database_is_rebuilt(three: Place) -> None:
     [before] = three.many(["snapshot", "show", NAMES[1], "--json"])
     remove_database(three)
-    assert three.ok("reindex").out == "3 sessions added, 0 already present, in 1 projects.\n"
+    assert three.ok("reindex").out == "3 sessions added, 0 already present, in 1 project.\n"
     assert listed(three) == everything(three)
     after, status, again = three.many(
         ["snapshot", "show", NAMES[1], "--json"], ["status", "--json"], ["reindex", "--json"]
@@ -95,7 +95,7 @@ def test_a_damaged_database_is_set_aside(three: Place, content: bytes | None) ->
     assert (result.code, result.err) == (0, ""), result
     kept = Path(result.lines[0].removeprefix("The damaged database was renamed to "))
     assert kept.read_bytes() == content
-    assert result.lines[1:] == ["3 sessions added, 0 already present, in 1 projects."]
+    assert result.lines[1:] == ["3 sessions added, 0 already present, in 1 project."]
     assert listed(three) == everything(three)
 
 
@@ -115,7 +115,7 @@ def test_a_damaged_session_file_is_told(three: Place, content: bytes) -> None:
     path.write_bytes(content)
     remove_database(three)
     result = three.run("reindex")
-    assert (result.code, result.out) == (4, "2 sessions added, 0 already present, in 1 projects.\n")
+    assert (result.code, result.out) == (4, "2 sessions added, 0 already present, in 1 project.\n")
     assert result.err.startswith("warning: "), result
     assert NAMES[1] in result.err
     assert path.read_bytes() == content
@@ -135,7 +135,7 @@ def test_files_of_another_version_are_not_lost_in_json(three: Place) -> None:
 def test_a_moved_project(three: Place) -> None:
     moved = three.project.rename(three.root / "moved")
     result = three.ok("reindex", cwd=moved)
-    assert result.out.endswith(", in 1 projects.\n")
+    assert result.out.endswith(", in 1 project.\n")
     assert [line["session_id"] for line in three.json("snapshot", "list", cwd=moved)] == NAMES
 
 

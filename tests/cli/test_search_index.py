@@ -228,6 +228,7 @@ def test_prune_removes_it_and_encrypt_names_it(four: Place) -> None:
 def test_progress_is_shown_on_a_terminal(four: Place) -> None:
     path = kept_session(four, "claude", "claude-0")
     appended(path, claude.file_of(claude.said("velvet " * 1_000_000, message_id="m9")))
+    four.environment["COLUMNS"] = "300"
     shown = on_terminal(four, ["sessions", "list", "--all", "--search", "velvet"])[1]
     assert "Reading sessions into the index: 100%" in shown
     again = on_terminal(four, ["sessions", "list", "--all", "--search", "velvet"])[1]

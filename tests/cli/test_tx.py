@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from holdfast.cli.common import FIRST_STEP
+from holdfast.cli.common import INSTALL_STEP
 from holdfast.undo.transactions import SideCar
 
 from .harness import Place, Result, on_terminal
@@ -38,7 +38,9 @@ def changed(place: Place) -> Place:
 
 
 def test_nothing_yet(place: Place) -> None:
-    assert place.ok("tx", "list").out == f"No session has changed files here yet. Start with: {FIRST_STEP}\n"
+    assert (
+        place.ok("tx", "list").out == f"No session has changed files here yet. Start with: {INSTALL_STEP}\n"
+    )
     assert place.json("tx", "list") == []
     place.run("tx", "show").failed(1, error="no session has changed files")
     place.run("tx", "undo", "gone").failed(1, error="no such transaction or change: gone", hint="tx list")
@@ -303,7 +305,7 @@ def test_an_entry_from_the_future(changed: Place) -> None:
     listed = changed.run("tx", "list")
     assert (listed.code, listed.out) == (
         0,
-        f"No session has changed files here yet. Start with: {FIRST_STEP}\n",
+        f"No session has changed files here yet. Start with: {INSTALL_STEP}\n",
     )
     assert re.match(r"warning: .* of version 99", listed.err)
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from holdfast.cli.common import FIRST_STEP
+from holdfast.cli.common import INSTALL_STEP
 from holdfast.journal.usage import ContextUsageTracker
 from holdfast.model.entry import TaskFinished, TaskStarted, UsageReported
 from holdfast.model.usage import UsageMetrics
@@ -39,6 +39,46 @@ def test_whatever_is_empty_names_the_first_step(place: Place) -> None:
     looking = ("status", "snapshot list", "threads", "usage", "tx list", "context", "tx show")
     for result in place.many(*(command.split() for command in looking)):
         assert "tart with: holdfast install claude-code" in result.out + result.err
+
+
+def test_once_an_agent_is_recorded_the_first_step_is_a_session_of_it(place: Place) -> None:
+    """Right after `install` the first screen used to ask for `install`."""
+    place.ok("install", "codex")
+    place.ok("install", "claude-code", "--plugin")
+    step = "Start with: a new session of claude-code or codex in this folder; it is recorded"
+    assert place.shown(place.ok().out).splitlines()[2] == step
+    assert step in place.ok("usage").out
+    assert step.lower() in place.run("context").err
+    for agent in ("claude-code", "codex"):
+        place.ok("uninstall", agent)
+    assert f"Start with: {INSTALL_STEP}\n" in place.ok().out
+
+
+def test_where_usage_is_recorded_nothing_is_to_be_started(place: Place) -> None:
+    tracker(place, "agent-1").update_usage(input_tokens=1_000)
+    assert "Start with" not in place.ok("status").out
+
+
+def test_colours_on_a_terminal_alone_and_room_for_what_is_copied(place: Place) -> None:
+    """What a session brought along colours nothing; an id is never cut."""
+    (place.project / "plan.yaml").write_text(
+        'issue: {id: X, title: "Broken \\e[31m and a title that is longer than a narrow terminal is wide"}\n'
+        "tasks: [{id: a, run: exit 3}]\n"
+    )
+    place.run("run", "plan.yaml")
+    flow = place.json("status")["workflow"]["id"]
+    place.environment["COLUMNS"] = "60"
+    place.environment.pop("NO_COLOR", None)
+    for words, red in ((["status"], "\x1b[31mfailed, "), (["list"], "\x1b[31m  failed")):
+        code, shown = on_terminal(place, words)
+        assert code == 0
+        assert red in shown
+        assert shown.count("\x1b[31m") == 1
+        assert flow in shown
+        assert "\x1b" not in place.ok(*words).out
+    assert "…" in shown
+    place.environment["NO_COLOR"] = "1"
+    assert "\x1b" not in on_terminal(place, ["status"])[1]
 
 
 def test_status_while_winding_down(place: Place) -> None:
@@ -110,7 +150,7 @@ def test_list(place: Place) -> None:
 
 
 def test_snapshot_list(place: Place) -> None:
-    assert place.ok("snapshot", "list").out == (f"No snapshots yet. Start with: {FIRST_STEP}\n")
+    assert place.ok("snapshot", "list").out == (f"No snapshots yet. Start with: {INSTALL_STEP}\n")
     first, second = place.paused(at=NOON), place.paused(reason="two\nlines", at=NOON + 60)
     lines = place.shown(place.ok("snapshot", "list").out).splitlines()
     assert [line.split() for line in lines] == [
@@ -256,7 +296,7 @@ def test_snapshot_delete(three: tuple[Place, list[dict[str, Any]]]) -> None:
     )
     assert (last.code, place.latest()) == (0, None)
     latest.failed(1, error="nothing has been paused")
-    assert again.out == "0 sessions added, 0 already present, in 1 projects.\n"
+    assert again.out == "0 sessions added, 0 already present, in 1 project.\n"
 
 
 def test_a_pause_after_all_were_deleted(place: Place) -> None:
@@ -288,7 +328,7 @@ def damage(place: Place, session: str, content: bytes) -> Path:
 
 
 def test_usage(place: Place) -> None:
-    assert place.ok("usage").out == f"No usage reported in this project yet. Start with: {FIRST_STEP}\n"
+    assert place.ok("usage").out == f"No usage reported in this project yet. Start with: {INSTALL_STEP}\n"
     assert place.json("usage") == []
     tracker(place, "agent-1").update_usage(120_000, 10_000, 20_000, 25_000, model="claude-sonnet-4-5")
     lines = place.ok("usage").lines

@@ -119,6 +119,11 @@ def test_an_undo_is_shown_before_it_is_done(place: Place, monkeypatch: pytest.Mo
     watched(place, monkeypatch, use)
 
 
+def test_without_a_terminal_it_says_so_and_ends(place: Place) -> None:
+    """It used to draw on the pipe for ever."""
+    place.run("watch").failed(1, error="needs a terminal", hint="holdfast status")
+
+
 def test_it_runs_on_a_terminal_and_q_ends_it(place: Place) -> None:
     place.paused("tool_call")
     with Terminal(place, "watch") as terminal:

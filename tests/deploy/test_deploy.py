@@ -57,6 +57,23 @@ def test_the_container_has_what_its_command_needs() -> None:
     assert re.search(r"^USER holdfast$", text, re.MULTILINE)
 
 
+def test_the_volumes_belong_to_who_writes_to_them() -> None:
+    """A named volume takes its owner from the folder of the image, and is root's where there is none."""
+    _, _, after = (DEPLOY / "Containerfile").read_text().partition("USER holdfast\nWORKDIR /home/holdfast\n")
+    mounted = {
+        volume.partition(":")[2]
+        for name, service in COMPOSE["services"].items()
+        if name != "db"
+        for volume in service["volumes"]
+    }
+    assert (
+        mounted
+        == {"/home/holdfast/data"}
+        == set(re.findall(r"^ENV HOLDFAST_HOME=(.*)$", after, re.MULTILINE))
+    )
+    assert re.search(r"^RUN mkdir -m 700 data$", after, re.MULTILINE)
+
+
 @pytest.mark.parametrize("unit", UNITS, ids=lambda unit: unit.name)
 def test_the_units_run_commands_that_there_are(unit: Path) -> None:
     (line,) = re.findall(r"^ExecStart=(.*)$", unit.read_text(), re.MULTILINE)

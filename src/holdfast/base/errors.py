@@ -28,6 +28,10 @@ from __future__ import annotations
 
 import sys
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
 
 class HoldfastError(Exception):
     """What went wrong, and what to do about it."""
@@ -104,17 +108,54 @@ class MissingExtraError(CannotDoError):
         self.extra = EXTRAS[module]
         super().__init__(
             f"{purpose} requires the package {module.replace('_', '-')}, which is not installed",
-            hint=_how_to_install(self.extra),
+            hint=how_to_install(self.extra),
         )
 
 
-def _how_to_install(extra: str) -> str:
-    """`pip` would install it beside a program that stands in an environment of its own."""
+def how_to_install(extra: str) -> str:
+    """The command for this installation. A tool makes its environment anew, so all extras are named."""
+    import shlex
+
     place = sys.prefix.replace("\\", "/")
     for tool, folder in (("uv tool install --force", "/uv/tools/"), ("pipx install --force", "/pipx/venvs/")):
         if folder in place:
-            return f"{tool} 'PACKAGE[{extra}]', where PACKAGE is what you installed, a file or a name"
+            extras = f"[{','.join(sorted({extra, *_extras_here()}))}]"
+            origin = _installed_from()
+            if origin is None:
+                return f"{tool} 'PACKAGE{extras}', where PACKAGE is what you installed, a file or a name"
+            return f"{tool} {shlex.quote(origin + extras)}"
     return f"pip install 'holdfast[{extra}]'"
+
+
+def _installed_from() -> str | None:
+    """The file that pip, uv or pipx noted (PEP 610), if it is still there: the name alone is another
+    project's on PyPI."""
+    import json
+    from importlib.metadata import PackageNotFoundError, distribution
+    from pathlib import Path
+    from urllib.parse import unquote, urlsplit
+
+    try:
+        noted: dict[str, Any] = json.loads(distribution("holdfast").read_text("direct_url.json") or "{}")
+    except (PackageNotFoundError, ValueError):
+        return None
+    address = urlsplit(str(noted.get("url", "")))
+    path = unquote(address.path)
+    return path if address.scheme == "file" and Path(path).exists() else None
+
+
+def _extras_here() -> set[str]:
+    from importlib.util import find_spec
+
+    def is_here(module: str) -> bool:
+        try:
+            return find_spec(module) is not None
+        except ModuleNotFoundError:  # not even what it would be a part of
+            return False
+
+    own = {**EXTRAS, "opentelemetry.sdk": "telemetry", "pysqlite3": "sqlite"}
+    del own["uvicorn"]  # which the extra `mcp` brings, too
+    return {extra for module, extra in own.items() if is_here(module)}
 
 
 def require_installed(purpose: str, module: str) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from holdfast.base.durable import replace_file, storage_errors
-from holdfast.base.errors import CannotDoError, DamagedDataError
+from holdfast.base.errors import CannotDoError, DamagedDataError, NotFoundError
 from holdfast.base.text import counted
 from holdfast.cli import common
 
@@ -80,6 +80,8 @@ def import_command(file: Path, as_json: bool) -> None:
     from holdfast.store.encryption import is_encrypted
 
     current = common.settings()
+    if not file.exists():
+        raise NotFoundError(f"no such file: {file}", hint="give one that `holdfast export` exported")
     with storage_errors(f"read {file}"):
         if file.stat().st_size > LARGEST_BUNDLE:
             raise DamagedDataError("the bundle was refused: it is too large", hint="nothing was written")

@@ -30,7 +30,23 @@ if TYPE_CHECKING:
     Runner = Here | There
 
 _NARROWEST = 8
-FIRST_STEP = "holdfast install claude-code, or codex, gemini or opencode"
+_WORDS = frozenset(
+    (
+        "BRANCH",
+        "COVERAGE",
+        "FIRST MESSAGE",
+        "ITEM",
+        "PROJECT",
+        "REASON",
+        "STATE",
+        "TITLE",
+        "WHERE",
+        "WHY",
+        "WORKTREE",
+    )
+)
+"""Columns that a narrow terminal may cut."""
+INSTALL_STEP = "holdfast install claude-code, or codex, gemini or opencode"
 
 F = TypeVar("F", bound=Callable[..., Any])
 T = TypeVar("T")
@@ -125,6 +141,21 @@ def terminal() -> TextIO:
     return getattr(sys.stderr, "unfiltered", sys.stderr)
 
 
+def first_step() -> str:
+    """What to do where nothing is recorded yet."""
+    found = sorted(agent for agent, current in recorded_agents().items() if current)
+    return f"a new session of {' or '.join(found)} in this folder; it is recorded" if found else INSTALL_STEP
+
+
+def recorded_agents() -> dict[str, bool]:
+    import os
+    from pathlib import Path
+
+    from holdfast.hooks import install
+
+    return install.recorded_agents(Path.home(), os.environ, settings().project)
+
+
 def is_interactive() -> bool:
     return sys.stdin.isatty() and sys.stderr.isatty()
 
@@ -188,17 +219,60 @@ def tell_table(
         print_table(headings, [row(one) for one in documents])
 
 
-def print_table(headings: Sequence[str], rows: Sequence[Sequence[object]], *, fits: bool = False) -> None:
-    """Columns as wide as their content; with `fits`, as the terminal has room for."""
+def print_table(headings: Sequence[str], rows: Sequence[Sequence[object]]) -> None:
+    """Columns as wide as their content; where a terminal has no room, words are cut, and never an id."""
     texts = [[_cell(value) for value in row] for row in (headings, *rows)]
     widths = [max(_width(row[column]) for row in texts) for column in range(len(headings))]
-    if fits and sys.stdout.isatty():
-        room = shutil.get_terminal_size().columns - 2 * (len(widths) - 1)
-        while sum(widths) > room and max(widths) > _NARROWEST:
-            widths[widths.index(max(widths))] -= 1
-    for row in ([_cut(text, width) for text, width in zip(row, widths, strict=True)] for row in texts):
-        line = "  ".join(text + " " * (width - _width(text)) for text, width in zip(row, widths, strict=True))
-        click.echo(line.rstrip())
+    if sys.stdout.isatty():
+        _fit(widths, [column for column, heading in enumerate(headings) if heading in _WORDS])
+    for row in texts:
+        cells = [_cut(text, width) for text, width in zip(row, widths, strict=True)]
+        parts = [text + " " * (width - _width(text)) for text, width in zip(cells, widths, strict=True)]
+        parts[-1] = parts[-1].rstrip()
+        between = ["", *(["  "] * (len(parts) - 1))]
+        print_line(*(space + part for space, part in zip(between, parts, strict=True)))
+
+
+def _fit(widths: list[int], columns: Sequence[int]) -> None:
+    room = shutil.get_terminal_size().columns - 2 * (len(widths) - 1)
+    while sum(widths) > room and columns:
+        widest = max(columns, key=widths.__getitem__)
+        if widths[widest] <= _NARROWEST:
+            return
+        widths[widest] -= 1
+
+
+def print_line(*parts: str) -> None:
+    """A line of which on a terminal each part that begins with a status has its colour."""
+    raw = getattr(sys.stdout, "unfiltered", sys.stdout)
+    if not _in_colour():
+        click.echo("".join(parts))
+        return
+    for part in parts:
+        style = _STYLES.get(part.strip(" ").partition(" ")[0].rstrip(",:"))
+        if style is None:
+            sys.stdout.write(part)
+        else:  # only our own sequences go past the filter
+            raw.write(style)
+            sys.stdout.write(part)
+            raw.write("\x1b[0m")
+    click.echo()
+
+
+def _in_colour() -> bool:
+    import os
+
+    asked = not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
+    return asked and os.name == "posix" and sys.stdout.isatty()
+
+
+_RED, _YELLOW, _GREEN, _CYAN = (f"\x1b[{number}m" for number in (31, 33, 32, 36))
+_STYLES = {
+    **dict.fromkeys(("failed", "crash", "failure", "critical", "auto-pause"), _RED),
+    **dict.fromkeys(("paused", "blocked", "warning", "caution", "rolled-back"), _YELLOW),
+    **dict.fromkeys(("completed", "committed", "finished"), _GREEN),
+    **dict.fromkeys(("in_progress", "in-progress", "running"), _CYAN),
+}
 
 
 def _cut(text: str, width: int) -> str:
@@ -251,7 +325,7 @@ def find_snapshot(store: Store, current: Settings, name: str) -> SnapshotSummary
         latest = newest_with_work(store, (flow.id for flow in store.workflows(worktree=current.worktree)))
         if latest is not None:
             return SnapshotSummary.of(latest)
-        raise NotFoundError("nothing has been paused in this folder yet", hint=f"start with: {FIRST_STEP}")
+        raise NotFoundError("nothing has been paused in this folder yet", hint=f"start with: {first_step()}")
     found = store.find_snapshots(name)
     exact = [line for line in found if line.id == name]
     if not exact and len(found) > 1:  # the same session name in several projects: ours is meant

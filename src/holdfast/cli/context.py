@@ -483,7 +483,7 @@ def list_snapshots(workflow_id: str | None, everywhere: bool, as_json: bool) -> 
     common.tell_table(
         as_json,
         lines,
-        f"No snapshots yet. Start with: {common.FIRST_STEP}",
+        f"No snapshots yet. Start with: {common.first_step()}",
         ("SNAPSHOT", "SESSION", "#", "TRIGGER", "PAUSED (UTC)", "TASKS", "REASON"),
         lambda line: (
             line["id"],

@@ -163,7 +163,6 @@ def plan(sessions: ItemSessions, resume: str | None, new: bool, as_json: bool, l
     common.print_table(
         ("SCORE", "KIND", "ITEM", "WHERE", "WHY"),
         [(one.score, one.kind, one.name, f"{one.filepath}:{one.line}", one.reason) for one in shown],
-        fits=True,
     )
     if len(shown) < len(ranked):
         click.echo(f"… and {len(ranked) - len(shown)} more; use --limit {len(ranked)} to show all")

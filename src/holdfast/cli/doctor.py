@@ -119,9 +119,8 @@ def _programs(current: Settings) -> Iterator[CheckResult]:
     yield CheckResult("python", sys.version_info >= (3, 11), version, "Holdfast needs Python 3.11 or newer")
     git = _git_version(current)
     yield CheckResult("git", git is not None, git or "not found", "install git")
-    yield CheckResult(
-        "prices", True, f"as of {price_table()['as_of']}, and {len(current.prices)} of your own"
-    )
+    own = f", and {len(current.prices)} of your own" if current.prices else ""
+    yield CheckResult("prices", True, f"as of {price_table()['as_of']}{own}")
 
 
 def _git_version(current: Settings) -> str | None:
@@ -158,7 +157,7 @@ def _database(current: Settings) -> Iterator[CheckResult]:
             yield CheckResult("database", True, f"{service.store.shown}, schema {SCHEMA_HEAD}")
             leases = service.store.leases.all()
             living = [lease for lease in leases if lease.kind == "worker" and not lease.expired]
-            yield CheckResult("workers", True, f"{len(living)} there")
+            yield CheckResult("workers", True, f"{len(living) or 'none'} running")
             lost = [flow for flow in service.store.claimed() if service.is_abandoned(flow)]
             yield CheckResult(
                 "workflows",
@@ -199,6 +198,16 @@ def _hooks(current: Settings) -> Iterator[CheckResult]:
     )
 
 
+def _agents(current: Settings) -> Iterator[CheckResult]:  # noqa: ARG001 - as all checks are called
+    """Hooks of an installation that was removed or moved do nothing, and nobody would notice."""
+    found = common.recorded_agents()
+    if not found:
+        yield CheckResult("agents", False, "none is recorded", common.INSTALL_STEP, optional=True)
+    for agent, is_current in found.items():
+        told = "recorded" if is_current else "its hooks are of another installation or version of Holdfast"
+        yield CheckResult(f"agent {agent}", is_current, told, f"holdfast install {agent}", optional=True)
+
+
 def _drivers(current: Settings) -> Iterator[CheckResult]:
     from holdfast.model.task import Task
     from holdfast.workflows.drivers import DRIVERS, driver_named
@@ -221,7 +230,7 @@ def _files(current: Settings) -> Iterator[CheckResult]:
     yield CheckResult(
         "private files",
         not open_to_others,
-        f"{told}{first}" if open_to_others else "for you alone",
+        f"{told}{first}" if open_to_others else "only you can read them",
         "holdfast doctor --fix",
     )
     left = list(_left_behind(current))
@@ -275,6 +284,7 @@ _CHECKS: tuple[Callable[[Settings], Iterator[CheckResult]], ...] = (
     _database,
     _journal,
     _files,
+    _agents,
     _hooks,
     _drivers,
 )
@@ -450,7 +460,7 @@ def reindex_command(folders: tuple[Path, ...], as_json: bool) -> None:
             click.echo(kept)
         click.echo(
             f"{counted(len(report.added), 'session')} added, {report.already_there} already "
-            f"present, in {report.projects} projects."
+            f"present, in {counted(report.projects, 'project')}."
         )
     for complaint in (*report.damaged, *report.held):
         click.echo(f"warning: {complaint}", err=True)

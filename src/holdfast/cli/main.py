@@ -219,10 +219,11 @@ def _run(arguments: Sequence[str], debug: bool) -> int:
         result = cli.main(args=list(arguments), prog_name="holdfast", standalone_mode=False)
     except HoldfastError as error:
         _show_traceback(debug)
-        return _complain(error.message, error.hint, exit_code(error))
+        hint = error.hint and error.hint.replace("holdfast COMMAND", _command_of(arguments))
+        return _complain(error.message, hint, exit_code(error))
     except click.UsageError as error:
         path = error.ctx.command_path if error.ctx else "holdfast"
-        return _complain(error.format_message(), f"see `{path} --help`", 2)
+        return _complain(error.format_message().replace("\n\t", " "), f"see `{path} --help`", 2)
     except (click.Abort, KeyboardInterrupt):
         click.echo(err=True)  # off the line of the prompt
         return _complain("interrupted", None, INTERRUPTED)
@@ -246,6 +247,17 @@ def _run(arguments: Sequence[str], debug: bool) -> int:
             1,
         )
     return result if isinstance(result, int) else 0
+
+
+def _command_of(arguments: Sequence[str]) -> str:
+    """The command that was called, by its full name."""
+    group: click.Command | None = cli
+    path = ["holdfast"]
+    for word in arguments:
+        if isinstance(group, click.Group) and word in group.list_commands(click.Context(group)):
+            group = group.get_command(click.Context(group), word)
+            path.append(word)
+    return " ".join(path)
 
 
 def _show_traceback(debug: bool) -> None:

@@ -10,7 +10,7 @@ import click
 
 from holdfast.base.clock import iso, system_clock
 from holdfast.base.durable import keep_if_damaged, lock_file, read_file, replace_file, storage_errors
-from holdfast.base.errors import InvalidInputError
+from holdfast.base.errors import InvalidInputError, NotFoundError
 from holdfast.base.ids import file_name_for
 from holdfast.cli import common
 from holdfast.hooks.fast import quiet
@@ -240,6 +240,8 @@ def note_handover(current: Settings, session: str, words: str) -> bool:
 def _words(file: Path | None) -> str:
     if file is None and sys.stdin.isatty():
         raise InvalidInputError("no handover given", hint="holdfast note handover < FILE")
+    if file is not None and not file.exists():
+        raise NotFoundError(f"no such file: {file}", hint="holdfast note handover < FILE")
     with storage_errors(f"read {file}"):
         data = sys.stdin.buffer.read() if file is None else read_file(file)
     words = data.decode("utf-8", "replace").strip()

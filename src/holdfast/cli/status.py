@@ -9,7 +9,7 @@ from typing import Any
 
 import click
 
-from holdfast.base.errors import DamagedDataError, HoldfastError
+from holdfast.base.errors import CannotDoError, DamagedDataError, HoldfastError
 from holdfast.base.text import counted
 from holdfast.cli import common
 from holdfast.model.statuses import NEVER_RUN_AGAIN, is_lost
@@ -193,18 +193,18 @@ def _print(report: dict[str, Any]) -> None:
         if winddown["orphaned"]:
             click.echo("           abandoned by a dead process: holdfast winddown recover")
     for line in report["usage"]:
-        shown = (
-            line.get("error")
-            or f"{line['percentage_used']:.1f} % of {line['context_window']:,} tokens, {line['level']}"
-        )
-        click.echo(f"Usage:     {line['session_id']}: {shown}")
-    if workflow is None and winddown is None:
-        click.echo(f"Start with: {common.FIRST_STEP}")
+        if "error" in line:
+            click.echo(f"Usage:     {line['session_id']}: {line['error']}")
+        else:
+            used = f"{line['percentage_used']:.1f} % of {line['context_window']:,} tokens"
+            common.print_line(f"Usage:     {line['session_id']}: {used}, ", line["level"])
+    if workflow is None and winddown is None and not report["usage"]:
+        click.echo(f"Start with: {common.first_step()}")
 
 
 def _print_workflow(workflow: dict[str, Any], label: str = "Workflow:") -> None:
     click.echo(f"{label:10} {workflow['issue']['title']}  ({workflow['id']})")
-    click.echo(f"Status:    {_status_line(workflow)}")
+    common.print_line("Status:    ", _status_line(workflow))
     if workflow["latest_snapshot"]:
         click.echo(f"Snapshot:  {workflow['latest_snapshot']}  (session {workflow['latest_session']})")
     if workflow["tasks_completed"] or workflow["tasks_remaining"]:
@@ -304,6 +304,8 @@ def watch_command() -> None:
     from holdfast.base.errors import require_installed
 
     require_installed("holdfast watch", "textual")
+    if not common.is_interactive():
+        raise CannotDoError("holdfast watch needs a terminal", hint="`holdfast status` shows the same once")
     current = common.settings()  # what is wrong with it is said before the screen is taken
     from holdfast.cli.watch import WatchScreen
 
@@ -319,7 +321,7 @@ def _nothing_recorded(current: Settings) -> str:
         flows = store.workflows(worktree=current.worktree, statuses=frozenset({"in_progress", "blocked"}))
     if flows:
         return f"No pause recorded in this folder yet; {flows[0].id} is at work here: holdfast status"
-    return f"No work recorded in this folder yet. Start with: {common.FIRST_STEP}"
+    return f"No work recorded in this folder yet. Start with: {common.first_step()}"
 
 
 @click.command("threads")
@@ -655,7 +657,7 @@ def _show(states: list[dict[str, Any]], as_json: bool) -> None:
     common.tell_table(
         as_json,
         states,
-        f"No usage reported in this project yet. Start with: {common.FIRST_STEP}",
+        f"No usage reported in this project yet. Start with: {common.first_step()}",
         ("SESSION", "USED", "LEVEL", "TOKENS", "WINDOW", "REPORTS", "MODEL"),
         lambda state: (
             state["session_id"],

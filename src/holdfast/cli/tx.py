@@ -89,7 +89,7 @@ def list_transactions(as_json: bool) -> None:
     if found:
         _print_list(found)
     else:
-        click.echo(f"No session has changed files here yet. Start with: {common.FIRST_STEP}")
+        click.echo(f"No session has changed files here yet. Start with: {common.first_step()}")
     if aside:
         _print_total(aside)
 
@@ -526,7 +526,7 @@ def _find(sidecar: SideCar, name: str) -> Transaction:
     if name == "last":
         if not found:
             raise NotFoundError(
-                "no session has changed files here yet", hint=f"start with: {common.FIRST_STEP}"
+                "no session has changed files here yet", hint=f"start with: {common.first_step()}"
             )
         return found[0]
     exact = [one for one in found if one.id == name]

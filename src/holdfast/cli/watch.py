@@ -59,7 +59,7 @@ def _work(report: dict[str, Any]) -> str:
     if winddown:
         orphaned = ", abandoned: holdfast winddown recover" if winddown["orphaned"] else ""
         lines.append(f"Winding down: {winddown['session_id']}, {winddown['action_count']} actions{orphaned}")
-    return "\n".join(lines) or f"Nothing recorded here yet. Start with: {common.FIRST_STEP}"
+    return "\n".join(lines) or f"Nothing recorded here yet. Start with: {common.first_step()}"
 
 
 def _gauges(report: dict[str, Any]) -> list[tuple[str, float, str]]:

@@ -19,6 +19,7 @@ from holdfast.base.errors import (
     InvalidInputError,
     NewerSchemaError,
     StorageError,
+    how_to_install,
     require_installed,
 )
 from holdfast.store.sqlite import (
@@ -155,7 +156,7 @@ def _translated(error: exc.DBAPIError, database: str) -> HoldfastError:
         return HeldElsewhereError(
             f"another process has held the database {database} for {BUSY_SECONDS} s",
             hint="wait for it to finish and try again; if it is a server of another installation, "
-            "run here: pip install 'holdfast[sqlite]'",
+            f"run here: {how_to_install('sqlite')}",
         )
     if isinstance(error, exc.DataError):
         return InvalidInputError(

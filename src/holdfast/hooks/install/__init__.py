@@ -6,14 +6,16 @@ command shows that or does it.
 
 from __future__ import annotations
 
+import contextlib
 import shutil
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Protocol
 
+from holdfast.base.errors import HoldfastError, how_to_install
 from holdfast.hooks.install.files import FileChange
 
 AGENTS = {"claude-code": "claude", "codex": "codex", "gemini": "gemini", "opencode": "opencode"}
@@ -128,7 +130,8 @@ def mcp_is_there() -> bool:
     return find_spec("mcp") is not None
 
 
-WITHOUT_MCP = "The tools over MCP need one more package: pip install 'holdfast[mcp]', then install again."
+def without_mcp() -> str:
+    return f"The tools over MCP need one more package: {how_to_install('mcp')}; then install again."
 
 
 class Installer(Protocol):
@@ -146,3 +149,30 @@ def installer_for(agent: str) -> Installer:
 
     installers = {"codex": agents.Codex, "gemini": agents.Gemini, "opencode": agents.OpenCode}
     return installers[agent]()
+
+
+def recorded_agents(home: Path, environ: Mapping[str, str], project: Path) -> dict[str, bool]:
+    """Agents whose settings hold our hooks, for the user or this project; whether as this one writes them.
+
+    One whose settings cannot be read is none of them.
+    """
+    targets = (Target(home, environ), Target(home, environ, project))
+    found: dict[str, bool] = {}
+    for agent in AGENTS:
+        with contextlib.suppress(HoldfastError, OSError):
+            for target in targets:
+                if installer_for(agent).uninstall(target).changes[0].is_needed:
+                    found[agent] = found.get(agent, False) or any(map(_is_current, _forms(agent, target)))
+    return found
+
+
+def _forms(agent: str, target: Target) -> Iterator[InstallPlan]:
+    yield installer_for(agent).install(target)
+    if agent == "claude-code":
+        from holdfast.hooks.install import claude
+
+        yield claude.install(target, as_plugin=True)
+
+
+def _is_current(plan: InstallPlan) -> bool:
+    return not any(change.is_needed for change in plan.changes)

@@ -13,7 +13,6 @@ from holdfast.base.errors import InvalidInputError
 from holdfast.hooks.events import EVENTS, HookEvent, hook_command
 from holdfast.hooks.install import (
     COMMANDS,
-    WITHOUT_MCP,
     InstallPlan,
     Target,
     command_text,
@@ -21,6 +20,7 @@ from holdfast.hooks.install import (
     hook_settings,
     mcp_is_there,
     program_words,
+    without_mcp,
 )
 from holdfast.hooks.install.files import FileChange
 
@@ -103,7 +103,7 @@ class Codex(HooksInSettings):
         return (
             "Codex does not run a hook until you trust it: start `codex`, type /hooks and trust Holdfast's "
             "hooks.",
-            *(() if mcp_is_there() else (WITHOUT_MCP,)),
+            *(() if mcp_is_there() else (without_mcp(),)),
         )
 
 
@@ -139,7 +139,7 @@ class Gemini(HooksInSettings):
 
     def notes(self, target: Target) -> tuple[str, ...]:
         told = ("Gemini CLI runs a project's hooks only in a folder you trust (/permissions).",)
-        return (*(told if target.project else ()), *(() if mcp_is_there() else (WITHOUT_MCP,)))
+        return (*(told if target.project else ()), *(() if mcp_is_there() else (without_mcp(),)))
 
 
 def _server_words() -> tuple[str, list[str]]:
@@ -177,7 +177,7 @@ class OpenCode:
 
     def install(self, target: Target) -> InstallPlan:
         texts = {_plugin_file(target): plugin_text(), **_opencode_commands(target)}
-        notes = () if mcp_is_there() else (WITHOUT_MCP,)
+        notes = () if mcp_is_there() else (without_mcp(),)
         return InstallPlan(tuple(files.plan_install(path, text) for path, text in texts.items()), notes)
 
     def uninstall(self, target: Target) -> InstallPlan:

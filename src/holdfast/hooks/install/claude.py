@@ -12,7 +12,6 @@ from holdfast._version import __version__
 from holdfast.hooks.events import EVENTS, HookEvent, hook_command
 from holdfast.hooks.install import (
     COMMANDS,
-    WITHOUT_MCP,
     InstallPlan,
     Target,
     command_text,
@@ -20,6 +19,7 @@ from holdfast.hooks.install import (
     hook_settings,
     mcp_is_there,
     program_words,
+    without_mcp,
 )
 from holdfast.hooks.install.files import FileChange
 
@@ -161,7 +161,7 @@ def _wanted(as_plugin: bool) -> hook_settings.Wanted:
 def _notes(settings: FileChange) -> tuple[str, ...]:
     notes = ["Claude Code reads its hooks at startup: sessions already running are not recorded."]
     if not mcp_is_there():
-        notes.append(WITHOUT_MCP)
+        notes.append(without_mcp())
     if not hook_settings.holds_setting(settings.after, STATUS_LINE):
         notes.append("Your own status line is no command and is kept; Holdfast's is not shown.")
     elif hook_settings.holds_wrapped(settings.after, STATUS_LINE):
