@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import os
 from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
@@ -207,7 +208,7 @@ def _leave_what_depends(
     work: UndoWork,
 ) -> None:
     """Refuse what lacks its content or its place, and what must stay with what is left, until all fits."""
-    lines_of = _lines_in(work.repository)
+    lines_of = _lines_in(work, changes, current)
     more = True
     while more:
         steps = len(plan.steps)
@@ -240,17 +241,34 @@ def _is_ready(step: UndoStep, tree: Worktree) -> bool:
     return step.unkept_content is None or tree.has_content(step.unkept_content)
 
 
-def _lines_in(repository: Repository) -> Callable[[FileState | None], frozenset[bytes]]:
-    """The lines of a file that say something; what was not kept is one line of its own."""
+def _lines_in(
+    work: UndoWork, changes: Sequence[PathChange], current: Mapping[str, FileState | None]
+) -> Callable[[FileState | None], frozenset[bytes]]:
+    """The lines of a file that say something. What was not kept is one line of its own, and has those that
+    any of the files held before: they may have been moved, or copied, into it."""
+    tree = work.tree
 
     @cache
     def lines_in(oid: str) -> frozenset[bytes]:
-        return frozenset(line for line in repository.read(oid).splitlines() if line.strip())
+        return frozenset(line for line in work.repository.read(oid).splitlines() if line.strip())
+
+    @cache
+    def lines_before() -> frozenset[bytes]:
+        befores = (one.before for one in changes)
+        oids = {state.oid for state in befores if state and state.stored and not state.folder}
+        return frozenset[bytes]().union(*map(lines_in, oids))
+
+    @cache
+    def lines_in_unkept(oid: str) -> frozenset[bytes]:
+        standing = [decode_path(path) for path, state in current.items() if state and state.oid == oid]
+        places = [*map(tree.location, standing), *map(os.fsencode, tree.set_aside.find(oid))]
+        found = tree.lines_among(places[0], lines_before()) if places else frozenset[bytes]()
+        return found | {oid.encode()}
 
     def lines_of(state: FileState | None) -> frozenset[bytes]:
         if state is None or state.folder:
             return frozenset()
-        return lines_in(state.oid) if state.stored else frozenset([state.oid.encode()])
+        return lines_in(state.oid) if state.stored else lines_in_unkept(state.oid)
 
     return lines_of
 
