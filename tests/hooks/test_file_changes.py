@@ -281,6 +281,39 @@ def test_what_the_user_edits_during_a_turn_is_in_doubt_and_left(agent: AgentSess
     assert (agent.project / "mine").read_text() == "mine\n"
 
 
+REJECTED = "The user doesn't want to proceed with this tool use. The tool use was rejected"
+DONE_BY_HAND = {
+    "rejected": ("Edit", REJECTED, False),
+    "does not fit": ("Edit", "<tool_use_error>File has been modified since read</tool_use_error>", False),
+    "command rejected": ("Bash", REJECTED, False),
+    "command failed": ("Bash", "Exit code 1", True),
+}
+
+
+@pytest.mark.parametrize("how", DONE_BY_HAND)
+def test_what_the_user_does_instead_of_a_tool_is_in_doubt(agent: AgentSession, how: str) -> None:
+    tool, said, is_agents = DONE_BY_HAND[how]
+    given = (
+        {"command": "sed -i s/mine/ours/ mine"}
+        if tool == "Bash"
+        else {"file_path": str(agent.project / "mine")}
+    )
+    start(agent)
+    begin_turn(agent)
+    agent.before_tool(tool_name=tool, tool_input=given, tool_use_id="toolu_01AbCdEfGhIjKlMnOpQrStUv")
+    answer = {
+        "type": "tool_result",
+        "tool_use_id": "toolu_01AbCdEfGhIjKlMnOpQrStUv",
+        "content": said,
+        "is_error": True,
+    }
+    agent.write({"type": "user", "message": {"role": "user", "content": [answer]}})
+    (agent.project / "mine").write_text("mine, by hand\n")
+    end_turn(agent)
+    ((_, paths, doubt),) = told(transactions(agent)[0])
+    assert (paths, not doubt) == (["mine"], is_agents)
+
+
 READS_ONLY = {
     "cp mine copy": "mine",
     "cp mine /elsewhere 2>/dev/null": "mine",

@@ -381,7 +381,7 @@ def _note_named(event: AgentEvent) -> None:
         return
     from holdfast.hooks.fast.journal import without_secrets
 
-    called = {"tool": event.tool, "cwd": event.text("cwd"), "given": named}
+    called = {"tool": event.tool, "cwd": event.text("cwd"), "id": event.text("tool_use_id"), "given": named}
     line = without_secrets(as_json(called)).encode() + b"\n"
     descriptor = os.open(event.note(NAMED), os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
     try:
