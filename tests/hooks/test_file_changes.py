@@ -314,6 +314,43 @@ def test_what_the_user_does_instead_of_a_tool_is_in_doubt(agent: AgentSession, h
     assert (paths, not doubt) == (["mine"], is_agents)
 
 
+@pytest.mark.parametrize("first", ["mine", "other"])
+def test_what_the_user_wrote_to_a_file_before_a_tool_edits_it_stays_with_an_undo(
+    agent: AgentSession, first: str
+) -> None:
+    """Also where a tool has edited another file before: then a shell answers for the hook."""
+    lines = [f"line {number}\n" for number in range(20)]
+    (agent.project / "mine").write_text("".join(lines))
+    start(agent)
+    begin_turn(agent)
+    if first == "other":
+        write_file(agent, "other", "x\n")
+    lines[3] = "by the user\n"
+    (agent.project / "mine").write_text("".join(lines))
+    users = "".join(lines)
+    for number in (10, 11):
+        lines[number] = "by the agent\n"
+        write_file(agent, "mine", "".join(lines))
+    end_turn(agent)
+    doubted, certain = told(transactions(agent)[0])
+    assert (doubted[1], "no tool call" in doubted[2]) == (["mine"], True)
+    assert certain[1:] == (["mine"] if first == "mine" else ["mine", "other"], "")
+    assert agent.holdfast("tx", "undo").code == 0
+    assert (agent.project / "mine").read_text() == users
+
+
+def test_what_is_ignored_or_new_is_not_set_apart(agent: AgentSession) -> None:
+    (agent.project / ".gitignore").write_text("secret\n")
+    (agent.project / "secret").write_text("1\n")
+    start(agent)
+    begin_turn(agent)
+    for name in ("secret", "new", "../elsewhere"):
+        (agent.project / name).write_text("by the user\n")
+        write_file(agent, name, "by the agent\n")
+    end_turn(agent)
+    assert told(transactions(agent)[0]) == [("turn 1", ["new"], "")]
+
+
 READS_ONLY = {
     "cp mine copy": "mine",
     "cp mine /elsewhere 2>/dev/null": "mine",

@@ -66,6 +66,9 @@ note_edit() {
     member tool_use_id && call=$value
     member cwd || hand_over
     case $path$value$call in *[!A-Za-z0-9\ ._/@+-]*) hand_over ;; esac
+    # Others may have written to it in this turn, before it is edited for the first time.
+    [ -e "$path" ] && ! [ "$notes/$session/recording" -nt "$path" ] &&
+        ! grep -qsF "\"file_path\": \"$path\"" "$notes/$session/named" && hand_over
     umask 077
     printf '{"tool": "%s", "cwd": "%s", "id": "%s", "given": {"file_path": "%s"}}\n' "$1" "$value" "$call" "$path" \
         >>"$notes/$session/named" || hand_over

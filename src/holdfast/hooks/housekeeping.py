@@ -7,7 +7,7 @@ import time
 
 from holdfast.hooks.fast import notes
 from holdfast.hooks.fast.notes import winding_down
-from holdfast.hooks.fast.payload import amount, mapping
+from holdfast.hooks.fast.payload import amount, mapping, members
 from holdfast.hooks.fast.usage import (
     forget,
     last_known,
@@ -297,17 +297,10 @@ _LARGE_INDEX = 1 << 20
 """Bytes: some ten thousand files."""
 _STALE_LOOK = 60.0
 _LONGEST_NAME = 64 * 1024
-_NAMING = (
-    "file_path",
-    "filePath",
-    "path",
-    "absolute_path",
-    "notebook_path",
-    "command",
-    "cmd",
-    "input",
-    "patchText",
-)
+_PLACES = ("file_path", "filePath", "path", "absolute_path", "notebook_path")
+_NAMING = (*_PLACES, "command", "cmd", "input", "patchText")
+_EDITING = ("Edit", "MultiEdit", "Write", "NotebookEdit", "write_file", "replace", "edit", "write")
+_LONGEST_NOTE = 16 << 20
 
 
 def file_changes(event: AgentEvent, answer: HookAnswer) -> None:  # noqa: ARG001
@@ -315,6 +308,7 @@ def file_changes(event: AgentEvent, answer: HookAnswer) -> None:  # noqa: ARG001
     if event.moment == "before_tool":
         _wait_for_the_look(event)
         if any(os.path.exists(event.note(one)) for one in (RECORDING, TURNING)):
+            _set_apart(event)
             _note_named(event)
     elif event.moment in ("response", "incident"):
         _end_turn(event)
@@ -369,6 +363,39 @@ def _is_large(project: str) -> bool:
         return os.stat(f"{project}/.git/index").st_size > _LARGE_INDEX
     except OSError:
         return False
+
+
+def _set_apart(event: AgentEvent) -> None:
+    """What was done in this turn to a file that a tool now edits for the first time: a change of its own."""
+    cwd, given = event.text("cwd") or event.project, event.mapping("tool_input")
+    named = [given[key] for key in _PLACES if isinstance(given.get(key), str)]
+    changed = [one for one in named if not _is_older(os.path.join(cwd, one), event.note(RECORDING))]
+    if changed and event.tool in _EDITING and not _was_edited(event, changed):
+        _run(event, "set_apart", *(os.path.join(cwd, one) for one in changed), wait=_LONGEST_WAIT)
+
+
+def _is_older(path: str, other: str) -> bool:
+    """Or one of them is not there."""
+    try:
+        return os.lstat(path).st_ctime_ns < os.lstat(other).st_mtime_ns
+    except (OSError, ValueError):
+        return True
+
+
+def _was_edited(event: AgentEvent, paths: list[str]) -> bool:
+    """Whether a tool has edited one of these in this turn: then it is that one's change that is seen."""
+    for line in (notes.read(event.note(NAMED), _LONGEST_NOTE) or b"").splitlines():
+        try:
+            called = members(line)
+        except ValueError:
+            continue  # half a line: the power went
+        if called.get("tool") in _EDITING and not set(paths).isdisjoint(_texts(called.get("given"))):
+            return True
+    return False
+
+
+def _texts(given: object) -> list[str]:
+    return [one for one in mapping(given).values() if isinstance(one, str)]
 
 
 def _note_named(event: AgentEvent) -> None:

@@ -9,6 +9,7 @@ import re
 import shlex
 import time
 from collections.abc import Callable, Collection, Iterator
+from contextlib import suppress
 from itertools import groupby, zip_longest
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
@@ -341,6 +342,20 @@ def _give_up_watching(work: SessionWork, turn: str) -> None:
             _record(work, sidecar, turn, doubt=_GONE)
     finally:
         notes.remove(work.note(ENDING))
+
+
+def set_apart(work: SessionWork, *paths: str) -> bool:
+    """What was done to these files in this turn, before its tools edit them: not by a tool that said so."""
+    name, turn = _read(work, TRANSACTION), _read(work, RECORDING)
+    if not name or not turn:
+        return False
+    inside: list[bytes] = []
+    for path in paths:
+        with suppress(InvalidInputError):
+            inside.append(checked_path(work.project, path))
+    with _sidecar(work) as sidecar:
+        sidecar.set_apart(name, inside, f"turn {turn}")
+    return True
 
 
 def record(work: SessionWork) -> bool:
