@@ -337,6 +337,12 @@ def test_what_the_user_wrote_to_a_file_before_a_tool_edits_it_stays_with_an_undo
     assert certain[1:] == (["mine"] if first == "mine" else ["mine", "other"], "")
     assert agent.holdfast("tx", "undo").code == 0
     assert (agent.project / "mine").read_text() == users
+    assert agent.holdfast("tx", "redo").code == 0
+    done = agent.holdfast("tx", "rollback", "--yes")
+    assert (done.code, done.err.partition(": it changed")[0]) == (3, "left in part: mine")
+    assert (agent.project / "mine").read_text() == users
+    assert agent.holdfast("tx", "redo").code == 0
+    assert (agent.project / "mine").read_text() == "".join(lines)
 
 
 def test_what_is_ignored_or_new_is_not_set_apart(agent: AgentSession) -> None:

@@ -53,14 +53,20 @@ class Restoring:
         work: UndoWork,
         entry: LedgerEntry,
         subjects: Sequence[LedgerEntry],
+        unasked: Mapping[str, str],
         unsure: Mapping[str, str],
         *,
         status_before: Status,
         partial: bool,
     ) -> Restoring:
-        """`subjects` the newest first; files in `unsure` are left alone."""
+        """`subjects` the newest first. Left are files `unasked`, and what is in doubt of those `unsure`."""
         changes = [change for one in subjects for change in reversed(one.changes)]
-        wanted = [change for change in changes if change.path not in unsure]
+        wanted = [
+            change
+            for one in subjects
+            for change in reversed(one.changes)
+            if change.path not in unasked and not (one.doubt and change.path in unsure)
+        ]
         names = {change.path: decode_path(change.path) for change in changes}
         known = work.look_again(names.values())
         current = {path: row.state if (row := known[name]) else None for path, name in names.items()}
@@ -77,11 +83,16 @@ class Restoring:
         for step in [step for step in plan.steps if step.path in no_place]:
             plan.refuse_one(step.path, no_place[step.path], step.expected, step.target)
             plan.steps.remove(step)
-        certain = {**unsure, **plan.conflicts}
+        for path in unsure.keys() & plan.conflicts.keys():  # what is in doubt lies over what is not
+            plan.refused[path] = unsure[path]
+            del plan.conflicts[path]
+        certain = {**unasked, **unsure, **plan.conflicts}
         _leave_what_depends(plan, changes, certain, current, work)
         steps = _in_turn(_with_places(_without_filled(plan.steps, work.tree), work.tree))
-        named = {one.id: [change.path for change in one.changes] for one in subjects if one.id}
-        left = {**certain, **plan.refused}
+        sure = [one for one in subjects if not (one.doubt and any(c.path in unsure for c in one.changes))]
+        named = {one.id: [change.path for change in one.changes] for one in sure if one.id}
+        taken = {change.path for change in wanted} - {*plan.conflicts, *plan.refused}
+        left = {path: reason for path, reason in {**certain, **plan.refused}.items() if path not in taken}
         return cls(entry, steps, named, status_before, partial, left, is_blocked=bool(plan.conflicts))
 
     @classmethod
