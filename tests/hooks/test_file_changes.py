@@ -281,6 +281,82 @@ def test_what_the_user_edits_during_a_turn_is_in_doubt_and_left(agent: AgentSess
     assert (agent.project / "mine").read_text() == "mine\n"
 
 
+REJECTED = "The user doesn't want to proceed with this tool use. The tool use was rejected"
+DONE_BY_HAND = {
+    "rejected": ("Edit", REJECTED, False),
+    "does not fit": ("Edit", "<tool_use_error>File has been modified since read</tool_use_error>", False),
+    "command rejected": ("Bash", REJECTED, False),
+    "command failed": ("Bash", "Exit code 1", True),
+}
+
+
+@pytest.mark.parametrize("how", DONE_BY_HAND)
+def test_what_the_user_does_instead_of_a_tool_is_in_doubt(agent: AgentSession, how: str) -> None:
+    tool, said, is_agents = DONE_BY_HAND[how]
+    given = (
+        {"command": "sed -i s/mine/ours/ mine"}
+        if tool == "Bash"
+        else {"file_path": str(agent.project / "mine")}
+    )
+    start(agent)
+    begin_turn(agent)
+    agent.before_tool(tool_name=tool, tool_input=given, tool_use_id="toolu_01AbCdEfGhIjKlMnOpQrStUv")
+    answer = {
+        "type": "tool_result",
+        "tool_use_id": "toolu_01AbCdEfGhIjKlMnOpQrStUv",
+        "content": said,
+        "is_error": True,
+    }
+    agent.write({"type": "user", "message": {"role": "user", "content": [answer]}})
+    (agent.project / "mine").write_text("mine, by hand\n")
+    end_turn(agent)
+    ((_, paths, doubt),) = told(transactions(agent)[0])
+    assert (paths, not doubt) == (["mine"], is_agents)
+
+
+@pytest.mark.parametrize("first", ["mine", "other"])
+def test_what_the_user_wrote_to_a_file_before_a_tool_edits_it_stays_with_an_undo(
+    agent: AgentSession, first: str
+) -> None:
+    """Also where a tool has edited another file before: then a shell answers for the hook."""
+    lines = [f"line {number}\n" for number in range(20)]
+    (agent.project / "mine").write_text("".join(lines))
+    start(agent)
+    begin_turn(agent)
+    if first == "other":
+        write_file(agent, "other", "x\n")
+    lines[3] = "by the user\n"
+    (agent.project / "mine").write_text("".join(lines))
+    users = "".join(lines)
+    for number in (10, 11):
+        lines[number] = "by the agent\n"
+        write_file(agent, "mine", "".join(lines))
+    end_turn(agent)
+    doubted, certain = told(transactions(agent)[0])
+    assert (doubted[1], "no tool call" in doubted[2]) == (["mine"], True)
+    assert certain[1:] == (["mine"] if first == "mine" else ["mine", "other"], "")
+    assert agent.holdfast("tx", "undo").code == 0
+    assert (agent.project / "mine").read_text() == users
+    assert agent.holdfast("tx", "redo").code == 0
+    done = agent.holdfast("tx", "rollback", "--yes")
+    assert (done.code, done.err.partition(": it changed")[0]) == (3, "left in part: mine")
+    assert (agent.project / "mine").read_text() == users
+    assert agent.holdfast("tx", "redo").code == 0
+    assert (agent.project / "mine").read_text() == "".join(lines)
+
+
+def test_what_is_ignored_or_new_is_not_set_apart(agent: AgentSession) -> None:
+    (agent.project / ".gitignore").write_text("secret\n")
+    (agent.project / "secret").write_text("1\n")
+    start(agent)
+    begin_turn(agent)
+    for name in ("secret", "new", "../elsewhere"):
+        (agent.project / name).write_text("by the user\n")
+        write_file(agent, name, "by the agent\n")
+    end_turn(agent)
+    assert told(transactions(agent)[0]) == [("turn 1", ["new"], "")]
+
+
 READS_ONLY = {
     "cp mine copy": "mine",
     "cp mine /elsewhere 2>/dev/null": "mine",

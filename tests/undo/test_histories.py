@@ -717,6 +717,18 @@ def test_a_copy_of_lines_that_were_taken_back() -> None:
     state.teardown()
 
 
+def test_lines_that_are_left_in_a_file_too_large_to_be_stored() -> None:
+    """Found by chance: another name of a file was removed with its lines while the file itself was left."""
+    state = Histories()
+    state.two_sessions(size=1)
+    state.session_works(2, [("a", "twin"), ("a", "swell")], whole=True)
+    state.record(2)
+    state.session_works(0, [("a", "link outside")], whole=False)
+    state.undo_the_latest()
+    assert b"aaaa-1\n" in (state.root / "twin").read_bytes()
+    state.teardown()
+
+
 HISTORIES = 12 if QUICK else repeated(250)
 pytestmark = pytest.mark.timeout(900 * max(1.0, SOAK))  # hundreds of histories take minutes on a busy machine
 

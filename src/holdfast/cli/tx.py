@@ -312,8 +312,7 @@ def _print_rewind(document: dict[str, Any], done: str) -> None:
     click.echo(f"{done} {counted(len(document['restored']), 'file')} to the end of turn {document['turn']}")
     for path in document["restored"]:
         click.echo(f"  {shown_path(path)}")
-    for path, reason in document["left"].items():
-        click.echo(f"left unchanged: {shown_path(path)}: {reason}", err=True)
+    _print_left(document["left"], document["restored"])
     if document["undone_turns"]:
         turns = ", ".join(map(str, document["undone_turns"]))
         click.echo(f"still undone: turns {turns}; `holdfast tx redo` redoes the last undo", err=True)
@@ -512,8 +511,7 @@ def _chosen_files(given: Sequence[str], known: Collection[str]) -> set[str] | No
 def _preview(outcome: UndoOutcome) -> None:
     for path in told(outcome.restored):
         click.echo(f"  {shown_path(path)}", err=True)
-    for path, reason in outcome.left.items():
-        click.echo(f"  left unchanged: {shown_path(path)}: {reason}", err=True)
+    _print_left(outcome.left, outcome.restored, indent="  ")
 
 
 def _sidecar() -> SideCar:
@@ -595,6 +593,12 @@ def _told_places(aside: Mapping[str, Path]) -> dict[str, str]:
     return {path: str(place) for path, place in aside.items()}
 
 
+def _print_left(left: Mapping[str, str], restored: Collection[str], indent: str = "") -> None:
+    for path, reason in left.items():
+        words = "left in part" if path in restored else "left unchanged"
+        click.echo(f"{indent}{words}: {shown_path(path)}: {reason}", err=True)
+
+
 def _report(outcome: UndoOutcome, aside: Mapping[str, Path], done: str, as_json: bool) -> int:
     if as_json:
         common.print_json(
@@ -617,8 +621,7 @@ def _report(outcome: UndoOutcome, aside: Mapping[str, Path], done: str, as_json:
             click.echo(f"set aside: {shown_path(path)}: {place}")
         if aside:
             click.echo(f"`holdfast tx undo {outcome.entry.id}` restores the files set aside")
-        for path, reason in outcome.left.items():
-            click.echo(f"left unchanged: {shown_path(path)}: {reason}", err=True)
+        _print_left(outcome.left, outcome.restored)
         if outcome.in_doubt:
             click.echo("hint: changes in doubt are undone with --doubtful", err=True)
     return 3 if outcome.left else 0

@@ -707,5 +707,5 @@ TASKS: dict[str, Callable[..., bool]] = {
     "changes": note_changes,
     "checks": note_checks,
     "supplement": note_supplement,
-    **{name: _of_turns(name) for name in ("look", "watch", "record", "finish")},
+    **{name: _of_turns(name) for name in ("look", "watch", "set_apart", "record", "finish")},
 }

@@ -62,11 +62,15 @@ member() {
 # Of a turn that is recorded, the file that a tool is about to edit: what tells later whose a change is.
 note_edit() {
     member file_path || hand_over
-    path=$value
+    path=$value call=
+    member tool_use_id && call=$value
     member cwd || hand_over
-    case $path$value in *[!A-Za-z0-9\ ._/@+-]*) hand_over ;; esac
+    case $path$value$call in *[!A-Za-z0-9\ ._/@+-]*) hand_over ;; esac
+    # Others may have written to it in this turn, before it is edited for the first time.
+    [ -e "$path" ] && ! [ "$notes/$session/recording" -nt "$path" ] &&
+        ! grep -qsF "\"file_path\": \"$path\"" "$notes/$session/named" && hand_over
     umask 077
-    printf '{"tool": "%s", "cwd": "%s", "given": {"file_path": "%s"}}\n' "$1" "$value" "$path" \
+    printf '{"tool": "%s", "cwd": "%s", "id": "%s", "given": {"file_path": "%s"}}\n' "$1" "$value" "$call" "$path" \
         >>"$notes/$session/named" || hand_over
 }
 

@@ -7,7 +7,7 @@ import time
 
 from holdfast.hooks.fast import notes
 from holdfast.hooks.fast.notes import winding_down
-from holdfast.hooks.fast.payload import amount, mapping
+from holdfast.hooks.fast.payload import amount, mapping, members
 from holdfast.hooks.fast.usage import (
     forget,
     last_known,
@@ -298,17 +298,10 @@ _LARGE_INDEX = 1 << 20
 """Bytes: some ten thousand files."""
 _STALE_LOOK = 60.0
 _LONGEST_NAME = 64 * 1024
-_NAMING = (
-    "file_path",
-    "filePath",
-    "path",
-    "absolute_path",
-    "notebook_path",
-    "command",
-    "cmd",
-    "input",
-    "patchText",
-)
+_PLACES = ("file_path", "filePath", "path", "absolute_path", "notebook_path")
+_NAMING = (*_PLACES, "command", "cmd", "input", "patchText")
+_EDITING = ("Edit", "MultiEdit", "Write", "NotebookEdit", "write_file", "replace", "edit", "write")
+_LONGEST_NOTE = 16 << 20
 
 
 def file_changes(event: AgentEvent, answer: HookAnswer) -> None:  # noqa: ARG001
@@ -316,6 +309,7 @@ def file_changes(event: AgentEvent, answer: HookAnswer) -> None:  # noqa: ARG001
     if event.moment == "before_tool":
         _wait_for_the_look(event)
         if any(os.path.exists(event.note(one)) for one in (RECORDING, TURNING)):
+            _set_apart(event)
             _note_named(event)
     elif event.moment in ("response", "incident"):
         _end_turn(event)
@@ -372,6 +366,39 @@ def _is_large(project: str) -> bool:
         return False
 
 
+def _set_apart(event: AgentEvent) -> None:
+    """What was done in this turn to a file that a tool now edits for the first time: a change of its own."""
+    cwd, given = event.text("cwd") or event.project, event.mapping("tool_input")
+    named = [given[key] for key in _PLACES if isinstance(given.get(key), str)]
+    changed = [one for one in named if not _is_older(os.path.join(cwd, one), event.note(RECORDING))]
+    if changed and event.tool in _EDITING and not _was_edited(event, changed):
+        _run(event, "set_apart", *(os.path.join(cwd, one) for one in changed), wait=_LONGEST_WAIT)
+
+
+def _is_older(path: str, other: str) -> bool:
+    """Or one of them is not there."""
+    try:
+        return os.lstat(path).st_ctime_ns < os.lstat(other).st_mtime_ns
+    except (OSError, ValueError):
+        return True
+
+
+def _was_edited(event: AgentEvent, paths: list[str]) -> bool:
+    """Whether a tool has edited one of these in this turn: then it is that one's change that is seen."""
+    for line in (notes.read(event.note(NAMED), _LONGEST_NOTE) or b"").splitlines():
+        try:
+            called = members(line)
+        except ValueError:
+            continue  # half a line: the power went
+        if called.get("tool") in _EDITING and not set(paths).isdisjoint(_texts(called.get("given"))):
+            return True
+    return False
+
+
+def _texts(given: object) -> list[str]:
+    return [one for one in mapping(given).values() if isinstance(one, str)]
+
+
 def _note_named(event: AgentEvent) -> None:
     """Whose a change is, where several sessions work in this folder at once, this tells later."""
     from holdfast.hooks.fast.payload import as_json
@@ -382,7 +409,7 @@ def _note_named(event: AgentEvent) -> None:
         return
     from holdfast.hooks.fast.journal import without_secrets
 
-    called = {"tool": event.tool, "cwd": event.text("cwd"), "given": named}
+    called = {"tool": event.tool, "cwd": event.text("cwd"), "id": event.text("tool_use_id"), "given": named}
     line = without_secrets(as_json(called)).encode() + b"\n"
     descriptor = os.open(event.note(NAMED), os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
     try:

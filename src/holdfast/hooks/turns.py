@@ -8,10 +8,11 @@ import os
 import re
 import shlex
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
+from contextlib import suppress
 from itertools import groupby, zip_longest
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from holdfast.base.durable import is_held
 from holdfast.base.errors import HoldfastError, IllegalTransitionError, InvalidInputError
@@ -19,9 +20,19 @@ from holdfast.base.process import ProcessIdentity
 from holdfast.findings.rules.actions import Action, action_of
 from holdfast.findings.rules.files import files_written
 from holdfast.hooks.fast import error_log, notes
-from holdfast.model.message import ToolCall
+from holdfast.model.message import ToolCall, ToolOutcome
 from holdfast.project import formats
-from holdfast.project.formats import ENDING, LATE_LOOK, NAMED, RECORDING, TRANSACTION, TURN_OVER, TURNING
+from holdfast.project.formats import (
+    ENDING,
+    LATE_LOOK,
+    NAMED,
+    RECORDING,
+    TRANSACTION,
+    TURN_OVER,
+    TURNING,
+    WHO,
+)
+from holdfast.transcripts import read_end
 from holdfast.undo.state import ending_file
 from holdfast.undo.transactions import SideCar
 from holdfast.undo.work import NamedFiles
@@ -41,6 +52,10 @@ _OF_MODE_OR_TIME = frozenset(("touch", "chmod", "chown"))
 _COPYING = frozenset(("mv", "cp", "ln", "install", "rsync"))
 _TARGET = re.compile(r"--target-directory(?:=(?P<folder>.+))?|-[A-Za-su-z]*t")
 _PATTERN = re.compile(r"[*?\[{$`]")
+
+_RECORDED_IN_LINES = ("claude", "codex")
+"""Agents whose records tell of each call by the id that its hooks have, and can be read from the end."""
+_END_OF_A_RECORD = 8 << 20
 
 Reach = Literal["file", "whole", "new", "mode"]
 """How much of a name counts: itself; all below it; all below it where it is a new folder; mode and time."""
@@ -68,22 +83,62 @@ def _text(path: Path) -> str:
 
 
 def _paths(path: Path, project: Path) -> Iterator[tuple[bytes, Reach]]:
-    try:
-        lines = path.read_bytes().splitlines()
-    except OSError:
-        return  # no tool named any
-    for line in lines:
-        try:
-            called = json.loads(line)
-            action = action_of(ToolCall("", str(called["tool"]), called["given"]))
-        except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
-            continue  # half a line: the power went
-        cwd = str(called["cwd"] or project)
-        for name, reach in _changed(action, called["given"], cwd):
+    calls = _calls(path)
+    outcomes = _outcomes(path.with_name(WHO), {call.id for call in calls if call.id})
+    for call in calls:
+        if _never_done(call.action, outcomes.get(call.id)):
+            continue
+        cwd = call.cwd or str(project)
+        for name, reach in _changed(call.action, call.given, cwd):
             try:
                 yield checked_path(project, os.path.join(cwd, name)), reach
             except InvalidInputError:
                 continue  # outside of the project
+
+
+class _Call(NamedTuple):
+    id: str
+    """Empty where the agent's hooks have none."""
+    action: Action
+    given: dict[str, Any]
+    cwd: str
+
+
+def _calls(path: Path) -> list[_Call]:
+    try:
+        lines = path.read_bytes().splitlines()
+    except OSError:
+        return []  # no tool named any
+    found: list[_Call] = []
+    for line in lines:
+        try:
+            called = json.loads(line)
+            action = action_of(ToolCall("", str(called["tool"]), called["given"]))
+            found.append(_Call(called.get("id", ""), action, called["given"], str(called["cwd"])))
+        except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
+            continue  # half a line: the power went
+    return found
+
+
+def _outcomes(who: Path, calls: Collection[str]) -> dict[str, ToolOutcome]:
+    """What the newest part of the session's record tells of these calls."""
+    told = formats.parse_who(notes.read(str(who)))
+    if not calls or told is None or told[0] not in _RECORDED_IN_LINES or not told[2]:
+        return {}
+    try:
+        messages = list(read_end(Path(told[2]), told[0], _END_OF_A_RECORD))
+    except (HoldfastError, OSError, ValueError):
+        return {}  # it tells nothing
+    results = (one for message in messages for one in message.tool_results)
+    return {one.call_id: one.outcome for one in results if one.call_id in calls}
+
+
+def _never_done(action: Action, outcome: ToolOutcome | None) -> bool:
+    """The user said no, or the edit did not fit the file: whoever changed it since, it was not this call.
+
+    A command that failed may have done something before.
+    """
+    return outcome == "interrupted" or (outcome == "error" and action.kind != "shell")
 
 
 def _changed(action: Action, given: dict[str, Any], cwd: str) -> list[tuple[str, Reach]]:
@@ -287,6 +342,20 @@ def _give_up_watching(work: SessionWork, turn: str) -> None:
             _record(work, sidecar, turn, doubt=_GONE)
     finally:
         notes.remove(work.note(ENDING))
+
+
+def set_apart(work: SessionWork, *paths: str) -> bool:
+    """What was done to these files in this turn, before its tools edit them: not by a tool that said so."""
+    name, turn = _read(work, TRANSACTION), _read(work, RECORDING)
+    if not name or not turn:
+        return False
+    inside: list[bytes] = []
+    for path in paths:
+        with suppress(InvalidInputError):
+            inside.append(checked_path(work.project, path))
+    with _sidecar(work) as sidecar:
+        sidecar.set_apart(name, inside, f"turn {turn}")
+    return True
 
 
 def record(work: SessionWork) -> bool:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import gzip
 import importlib
+import os
 import sqlite3
 import zlib
 from collections.abc import Callable, Iterator
@@ -83,6 +84,18 @@ def open_transcript(
         ) from error
     report = ReadReport(agent=name)
     return report, _messages(path, name, report, session_id)
+
+
+def read_end(path: Path, agent: str, most: int) -> Iterator[Message]:
+    """The newest messages, from the last `most` bytes of a record that is written line by line."""
+    reader: Any = importlib.import_module(f"holdfast.transcripts.{agent}")
+    with path.open("rb") as source:
+        if source.seek(0, os.SEEK_END) > most:
+            source.seek(-most, os.SEEK_END)
+            source.readline()  # a part of one
+        else:
+            source.seek(0)
+        yield from reader.read(source, ReadReport(agent=agent))
 
 
 def _detect_file(path: Path) -> str:

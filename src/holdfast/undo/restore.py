@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import os
 from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
@@ -52,14 +53,20 @@ class Restoring:
         work: UndoWork,
         entry: LedgerEntry,
         subjects: Sequence[LedgerEntry],
+        unasked: Mapping[str, str],
         unsure: Mapping[str, str],
         *,
         status_before: Status,
         partial: bool,
     ) -> Restoring:
-        """`subjects` the newest first; files in `unsure` are left alone."""
+        """`subjects` the newest first. Left are files `unasked`, and what is in doubt of those `unsure`."""
         changes = [change for one in subjects for change in reversed(one.changes)]
-        wanted = [change for change in changes if change.path not in unsure]
+        wanted = [
+            change
+            for one in subjects
+            for change in reversed(one.changes)
+            if change.path not in unasked and not (one.doubt and change.path in unsure)
+        ]
         names = {change.path: decode_path(change.path) for change in changes}
         known = work.look_again(names.values())
         current = {path: row.state if (row := known[name]) else None for path, name in names.items()}
@@ -76,11 +83,16 @@ class Restoring:
         for step in [step for step in plan.steps if step.path in no_place]:
             plan.refuse_one(step.path, no_place[step.path], step.expected, step.target)
             plan.steps.remove(step)
-        certain = {**unsure, **plan.conflicts}
+        for path in unsure.keys() & plan.conflicts.keys():  # what is in doubt lies over what is not
+            plan.refused[path] = unsure[path]
+            del plan.conflicts[path]
+        certain = {**unasked, **unsure, **plan.conflicts}
         _leave_what_depends(plan, changes, certain, current, work)
         steps = _in_turn(_with_places(_without_filled(plan.steps, work.tree), work.tree))
-        named = {one.id: [change.path for change in one.changes] for one in subjects if one.id}
-        left = {**certain, **plan.refused}
+        sure = [one for one in subjects if not (one.doubt and any(c.path in unsure for c in one.changes))]
+        named = {one.id: [change.path for change in one.changes] for one in sure if one.id}
+        taken = {change.path for change in wanted} - {*plan.conflicts, *plan.refused}
+        left = {path: reason for path, reason in {**certain, **plan.refused}.items() if path not in taken}
         return cls(entry, steps, named, status_before, partial, left, is_blocked=bool(plan.conflicts))
 
     @classmethod
@@ -207,7 +219,7 @@ def _leave_what_depends(
     work: UndoWork,
 ) -> None:
     """Refuse what lacks its content or its place, and what must stay with what is left, until all fits."""
-    lines_of = _lines_in(work.repository)
+    lines_of = _lines_in(work, changes, current)
     more = True
     while more:
         steps = len(plan.steps)
@@ -240,17 +252,34 @@ def _is_ready(step: UndoStep, tree: Worktree) -> bool:
     return step.unkept_content is None or tree.has_content(step.unkept_content)
 
 
-def _lines_in(repository: Repository) -> Callable[[FileState | None], frozenset[bytes]]:
-    """The lines of a file that say something; what was not kept is one line of its own."""
+def _lines_in(
+    work: UndoWork, changes: Sequence[PathChange], current: Mapping[str, FileState | None]
+) -> Callable[[FileState | None], frozenset[bytes]]:
+    """The lines of a file that say something. What was not kept is one line of its own, and has those that
+    any of the files held before: they may have been moved, or copied, into it."""
+    tree = work.tree
 
     @cache
     def lines_in(oid: str) -> frozenset[bytes]:
-        return frozenset(line for line in repository.read(oid).splitlines() if line.strip())
+        return frozenset(line for line in work.repository.read(oid).splitlines() if line.strip())
+
+    @cache
+    def lines_before() -> frozenset[bytes]:
+        befores = (one.before for one in changes)
+        oids = {state.oid for state in befores if state and state.stored and not state.folder}
+        return frozenset[bytes]().union(*map(lines_in, oids))
+
+    @cache
+    def lines_in_unkept(oid: str) -> frozenset[bytes]:
+        standing = [decode_path(path) for path, state in current.items() if state and state.oid == oid]
+        places = [*map(tree.location, standing), *map(os.fsencode, tree.set_aside.find(oid))]
+        found = tree.lines_among(places[0], lines_before()) if places else frozenset[bytes]()
+        return found | {oid.encode()}
 
     def lines_of(state: FileState | None) -> frozenset[bytes]:
         if state is None or state.folder:
             return frozenset()
-        return lines_in(state.oid) if state.stored else frozenset([state.oid.encode()])
+        return lines_in(state.oid) if state.stored else lines_in_unkept(state.oid)
 
     return lines_of
 

@@ -248,6 +248,18 @@ class SideCar:
                 missed=missed,
             )
 
+    def set_apart(self, transaction_id: str, paths: Iterable[AnyPath], description: str = "") -> None:
+        """Record what was done to these files so far, as far as they are known, as a change of its own.
+
+        They stay watched.
+        """
+        names = self._names(paths) or ()
+        with self._at_work() as work:
+            work.running(transaction_id)
+            known = [name for name in names if work.state.file(name)]
+            if known:
+                work.settle(known, closing=transaction_id, description=description, keeps_watching=True)
+
     def write(
         self, transaction_id: str, path: AnyPath, before: bytes, after: bytes, description: str = ""
     ) -> LedgerEntry:

@@ -608,7 +608,8 @@ class UndoWork:
         unasked = dict.fromkeys(touched.difference(_with_folders(files, touched)), _UNASKED)
         unsure = {c.path: one.doubt for one in entries if one.doubt and not doubtful for c in one.changes}
         unsure = {path: doubt for path, doubt in unsure.items() if path not in unasked}
-        if unsure and not partial and touched <= {*unsure, *unasked}:
+        sure = {c.path for one in entries if doubtful or not one.doubt for c in one.changes}
+        if unsure and not partial and sure <= unasked.keys():
             raise ConflictError(
                 f"cannot tell which session made this change: {_told(unsure)}",
                 hint="review it with `holdfast tx show`; use --doubtful to undo it anyway",
@@ -618,11 +619,13 @@ class UndoWork:
             self,
             self._entry(transaction.id, transaction.session_id, kind, status=status),
             entries,
-            {**unasked, **unsure},
+            unasked,
+            unsure,
             status_before=transaction.status,
             partial=partial,
         )
-        left = {path: reason for path, reason in restoring.left.items() if path not in unasked}
+        left = {**unsure, **restoring.left}
+        left = {path: reason for path, reason in left.items() if path not in unasked}
         if not partial and (restoring.is_blocked or (left and not restoring.steps)):
             blocking = {path: reason for path, reason in left.items() if path not in unsure} or left
             raise ConflictError(
@@ -641,7 +644,7 @@ class UndoWork:
             restoring.note(self.state)
         fault_point("sidecar.intended")
         done = self._carry_out(restoring)
-        left = {path: reason for path, reason in done.left.items() if path not in unasked}
+        left = {path: reason for path, reason in {**unsure, **done.left}.items() if path not in unasked}
         return replace(done, left=left, in_doubt=frozenset(unsure))
 
     def _carry_out(self, restoring: Restoring) -> UndoOutcome:

@@ -39,6 +39,7 @@ _STAGED = ".holdfast-staged-"
 PART = ".holdfast-part-"
 """How the names of files begin that are not written whole."""
 _POSITIVE = (1 << 63) - 1
+_LONGEST_LINE = 1 << 20
 
 Keep = Callable[[bytes], int]
 """Takes a blob; says whether it is stored, and how: not where there was no room for it."""
@@ -174,6 +175,18 @@ class Worktree:
         feed(descriptor, blocks.append)
         data = b"".join(blocks)
         return blob_id(data), len(data), keep(data)
+
+    def lines_among(self, location: bytes, wanted: frozenset[bytes]) -> frozenset[bytes]:
+        """Those of these lines that a file holds, at any size."""
+        found: set[bytes] = set()
+        with (
+            suppress(OSError),
+            open_regular(location) as descriptor,
+            os.fdopen(descriptor, "rb", closefd=False) as file,
+        ):
+            while line := file.readline(_LONGEST_LINE):
+                found |= wanted & {line.rstrip(b"\r\n")}
+        return frozenset(found)
 
     def more_of(self, path: bytes, known: KnownFile) -> str:
         """What a file has beside content and mode, if nothing was done to it since it was seen."""
