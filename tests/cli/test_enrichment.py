@@ -433,7 +433,7 @@ def note(text: str, *messages: int) -> dict[str, Any]:
 
 
 def test_a_model_is_given_the_facts_and_asked_for_what_takes_a_reader(place: Place) -> None:
-    reading = {
+    reading: dict[str, Any] = {
         "decisions": [ADDED],
         "now": [note("The hinge hangs askew; next, plane gate.py and run the linter", 13)],
         "causes": [note("The frame was measured along the outer edge", 13)],
