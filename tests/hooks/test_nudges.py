@@ -108,6 +108,23 @@ SITUATIONS: dict[str, tuple[Callable[[AgentSession], Result], str]] = {
 }
 
 
+@pytest.mark.parametrize(
+    ("folder", "command"),
+    [
+        ("skills/holdfast", "holdfast install claude-code --plugin"),
+        ("plugins/cache/holdfast", "claude plugin update holdfast@holdfast"),
+    ],
+)
+def test_an_old_plugin_is_updated_in_the_form_it_has(
+    session: AgentSession, folder: str, command: str
+) -> None:
+    manifest = session.home / folder / ".claude-plugin" / "plugin.json"
+    manifest.parent.mkdir(parents=True)
+    manifest.write_text('{"name": "holdfast", "version": "0.0.1"}')
+    session.variables["CLAUDE_PLUGIN_ROOT"] = str(session.home / folder)
+    assert f"`{command}` updates it" in session.prompt().context
+
+
 @pytest.mark.parametrize("name", SITUATIONS)
 def test_it_speaks_where_it_should(session: AgentSession, name: str) -> None:
     situation, words = SITUATIONS[name]

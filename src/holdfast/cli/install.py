@@ -58,7 +58,8 @@ def install_command(agent: str | None, everywhere: bool, scope: str, form: str, 
     """
     target = target_for(scope)
     agents = _chosen(agent, everywhere, target)
-    plans = {name: _planned(name, target, form) for name in agents}  # all are looked at before one is changed
+    # all are looked at before one is changed
+    plans = {name: _planned(name, target, form, is_one_of_all=everywhere) for name in agents}
     for name, plan in plans.items():
         if not carry_out(plan, target, dry_run, f"Holdfast is installed for {name}"):
             click.echo(f"Holdfast was already installed for {name}.")
@@ -78,12 +79,12 @@ def _chosen(agent: str | None, everywhere: bool, target: Target) -> list[str]:
     return found
 
 
-def _planned(agent: str, target: Target, form: str) -> InstallPlan:
+def _planned(agent: str, target: Target, form: str, *, is_one_of_all: bool) -> InstallPlan:
     if agent == "claude-code":
         from holdfast.hooks.install import claude
 
         return claude.install(target, as_plugin=form == "plugin")
-    if form == "plugin":
+    if form == "plugin" and not is_one_of_all:
         raise InvalidInputError("--plugin only works with claude-code", hint=f"holdfast install {agent}")
     return installer_for(agent).install(target)
 

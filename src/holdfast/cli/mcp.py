@@ -22,6 +22,7 @@ from holdfast.base.errors import (
     NotFoundError,
     require_installed,
 )
+from holdfast.base.neutral import neutral
 from holdfast.cli import common
 from holdfast.model.message import TodoItem
 
@@ -105,7 +106,10 @@ def tool_server() -> MCPServer[Any]:
 
 
 def _told(tool: Callable[..., Any]) -> Callable[..., str]:
-    """The answer as short JSON; what cannot be done is said with its next step, and the server goes on."""
+    """The answer as short JSON; what cannot be done is said with its next step, and the server goes on.
+
+    What comes back was written by anybody: nothing in it may read as said by the agent's own system.
+    """
 
     @functools.wraps(tool)
     def answer(*args: Any, **kwargs: Any) -> str:
@@ -116,8 +120,8 @@ def _told(tool: Callable[..., Any]) -> Callable[..., str]:
         try:
             found = tool(*args, **kwargs)
         except HoldfastError as error:
-            hint = f" ({error.hint})" if error.hint else ""
-            raise ToolError(neutral(f"{error.message}{hint}")) from None
+            hint = f" ({error.hint})" if error.hint and error.hint != InvalidInputError.default_hint else ""
+            raise ToolError(neutral(f"{error.message[:_LONGEST_ENTRY]}{hint}")) from None
         if isinstance(found, str):
             return neutral(found)
         return neutral_json(json.dumps(found, ensure_ascii=False, default=str))
@@ -193,6 +197,8 @@ def undo_preview(transaction: str = "last") -> dict[str, Any]:
     from holdfast.undo.state import told
     from holdfast.undo.transactions import SideCar
 
+    if not transaction.isprintable():
+        raise NotFoundError("no such transaction", hint="`holdfast tx list` shows them")
     with SideCar(common.settings().project) as sidecar:
         # The turn that asks is a transaction, too, and has most likely changed nothing so far.
         found = (

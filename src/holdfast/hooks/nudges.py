@@ -55,11 +55,19 @@ def version_skew(event: AgentEvent) -> str | None:
     if plugin == __version__ or not is_due(event, "version_skew", prompts=50):
         return None
     spoke(event, "version_skew")
-    agent = "claude-code" if event.agent == "claude" else event.agent
     return (
         f"[holdfast] The plugin is version {plugin}, the program {__version__}. "
-        f"`holdfast install {agent}` updates it; the user has to run it."
+        f"`{_how_to_update(event)}` updates it; the user has to run it."
     )
+
+
+def _how_to_update(event: AgentEvent) -> str:
+    """In the form it has: a second form beside it would run every hook twice."""
+    root = event.environ.get("CLAUDE_PLUGIN_ROOT")
+    if not root:
+        return f"holdfast install {'claude-code' if event.agent == 'claude' else event.agent}"
+    is_ours = os.path.basename(os.path.dirname(os.path.normpath(root))) == "skills"
+    return "holdfast install claude-code --plugin" if is_ours else "claude plugin update holdfast@holdfast"
 
 
 def _plugin_version(event: AgentEvent) -> str:

@@ -369,6 +369,37 @@ def test_the_codex_settings_are_as_before_to_the_byte(text: str, tmp_path: Path)
     assert (path.read_text() if path.exists() else "") == text
 
 
+@pytest.mark.parametrize("text", ["mcp_servers = 5\n", "mcp_servers = {}\n"])
+def test_servers_that_are_no_tables_are_told_of(text: str, tmp_path: Path) -> None:
+    path = tmp_path / ".codex" / "config.toml"
+    path.parent.mkdir()
+    path.write_text(text)
+    with pytest.raises(InvalidInputError, match="cannot stand beside") as caught:
+        _install("codex", tmp_path)
+    assert "[mcp_servers.NAME]" in (caught.value.hint or "")
+
+
+@pytest.mark.parametrize("command", ["/opt/mine/holdfast-hooky.sh", "echo holdfast-hook ran >> log"])
+def test_a_command_that_only_has_our_name_in_it_stays_the_users(command: str, tmp_path: Path) -> None:
+    path = tmp_path / FILES["claude-code"]
+    path.parent.mkdir()
+    text = json.dumps({"hooks": {"Stop": [{"hooks": [{"type": "command", "command": command}]}]}})
+    path.write_text(text)
+    _install("claude-code", tmp_path)
+    assert command in path.read_text()
+    _uninstall("claude-code", tmp_path)
+    assert path.read_text() == text
+
+
+def test_hooks_that_are_switched_off_are_told_of(tmp_path: Path) -> None:
+    path = tmp_path / FILES["claude-code"]
+    path.parent.mkdir()
+    for switch, is_told in (("true", True), ("false", False)):
+        path.write_text(f'{{"disableAllHooks": {switch}}}')
+        notes = _install("claude-code", tmp_path)
+        assert any("nothing is recorded until it is off" in note for note in notes) == is_told
+
+
 def test_a_server_of_that_name_that_the_user_has_stays(tmp_path: Path) -> None:
     path = tmp_path / ".codex" / "config.toml"
     path.parent.mkdir()
@@ -399,4 +430,6 @@ def test_install_all_takes_what_is_there_and_uninstall_the_same_words(tmp_path: 
     assert "already installed for claude-code" in run("install", "claude").stdout, "the old name"
     assert "removed from gemini" in run("uninstall", "gemini", "--user", "--settings").stdout
     assert "removed from claude-code" in run("uninstall", "--all", "--plugin").stdout
+    assert "installed for gemini" in run("install", "--all", "--plugin").stdout, "each in its own form"
+    assert (tmp_path / ".claude/skills/holdfast/hooks/hooks.json").exists()
     assert run("install").returncode == 2

@@ -157,19 +157,23 @@ def toml_block(path: Path, block: str) -> FileChange:
     head, found, rest = (before or "").partition(_BLOCK_START)
     own = head[:-1] + rest.partition(_BLOCK_END)[2] if found else before or ""
     _check_toml(path, own)
-    if not block or ("mcp_servers" in own and "holdfast" in tomllib.loads(own).get("mcp_servers", {})):
+    servers = tomllib.loads(own).get("mcp_servers")
+    if not block or (isinstance(servers, dict) and "holdfast" in servers):
         after = own or None if found else before
     else:
         after = f"{own}{chr(10) if own else ''}{_BLOCK_START}{block}{_BLOCK_END}"
-        _check_toml(path, after)
+        _check_toml(path, after, "a table [mcp_servers.holdfast] cannot stand beside `mcp_servers = …`: ")
     return FileChange(path, before, after, within=path.parent)
 
 
-def _check_toml(path: Path, text: str) -> None:
+def _check_toml(path: Path, text: str, why: str = "") -> None:
     try:
         tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
-        raise InvalidInputError(f"{path}: {error}", hint="fix the file; nothing was changed") from None
+        hint = "fix the file; nothing was changed"
+        if why:
+            hint = "write each server there as a table ([mcp_servers.NAME]); nothing was changed"
+        raise InvalidInputError(f"{path}: {why}{error}", hint=hint) from None
 
 
 class OpenCode:

@@ -160,6 +160,8 @@ def _wanted(as_plugin: bool) -> hook_settings.Wanted:
 
 def _notes(settings: FileChange) -> tuple[str, ...]:
     notes = ["Claude Code reads its hooks at startup: sessions already running are not recorded."]
+    if hook_settings.says(settings.after, "disableAllHooks"):
+        notes.append(f"disableAllHooks is set in {settings.path}: nothing is recorded until it is off.")
     if not mcp_is_there():
         notes.append(without_mcp())
     if not hook_settings.holds_setting(settings.after, STATUS_LINE):

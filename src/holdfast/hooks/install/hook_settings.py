@@ -6,6 +6,7 @@ last into each event's list, and are told from the user's by the program they ru
 
 from __future__ import annotations
 
+import itertools
 import json
 import shlex
 from collections.abc import Iterator, Mapping
@@ -14,10 +15,12 @@ from pathlib import Path
 from typing import Any, cast
 
 from holdfast.base.errors import InvalidInputError
+from holdfast.hooks.events import EVENTS
 from holdfast.hooks.install import jsonc
 from holdfast.hooks.install.files import FileChange, backup_path, read_text
 
-_OURS = ("/holdfast/hooks/hook.sh", "/holdfast/hooks/entry.py", "holdfast-hook", "-m holdfast mcp")
+_OURS = ("/holdfast/hooks/hook.sh", "/holdfast/hooks/entry.py", "-m holdfast mcp")
+_BY_NAME = "holdfast-hook"
 _SERVERS = "mcpServers"
 _EMPTY = "{}\n"
 
@@ -282,6 +285,11 @@ def holds_setting(text: str | None, name: str) -> bool:
     return runs_our_program(json.loads((text or _EMPTY).removeprefix("\ufeff")).get(name))
 
 
+def says(text: str | None, name: str) -> bool:
+    """Whether a switch of that name is on in the file."""
+    return json.loads((text or _EMPTY).removeprefix("\ufeff")).get(name) is True
+
+
 def holds_wrapped(text: str | None, name: str) -> bool:
     return unwrapped(json.loads((text or _EMPTY).removeprefix("\ufeff")).get(name)) is not None
 
@@ -293,7 +301,16 @@ def runs_our_program(hook: Any) -> bool:
     told = cast("dict[str, Any]", hook)
     words: list[Any] = [told.get("command"), *_as_list(told.get("args"))]
     text = " ".join(word for word in words if isinstance(word, str)).replace("\\", "/")
-    return any(mark in text for mark in _OURS)
+    return any(mark in text for mark in _OURS) or _calls_by_name(text)
+
+
+def _calls_by_name(text: str) -> bool:
+    """`holdfast-hook AGENT EVENT`; a command of the user's that only has the name in it stays."""
+    words = [word.strip("'\"") for word in text.split()]
+    return any(
+        word.rpartition("/")[2].removesuffix(".exe") == _BY_NAME and after in (*EVENTS, "claude-code")
+        for word, after in itertools.pairwise(words)
+    )
 
 
 def _as_list(value: Any) -> list[Any]:
