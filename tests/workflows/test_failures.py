@@ -201,6 +201,17 @@ def test_a_task_is_repeated_until_its_condition_holds(any_workshop: Workshop) ->
     assert (done.status, any_workshop.log()) == ("completed", ["x", "x", "x", "b"])
 
 
+def test_rounds_of_a_loop_and_retries_of_failures_are_counted_apart(any_workshop: Workshop) -> None:
+    """Rounds 1 and 3 hold not yet, attempts 2 and 4 fail."""
+    runs = "echo $HOLDFAST_ATTEMPT >> log; test $(($HOLDFAST_ATTEMPT % 2)) = 1"
+    task = f"  - {{id: a, run: '{runs}', until: test $(wc -l <log) -ge 5, max: 3, retries: RETRIES}}\n"
+    failed = any_workshop.run(parse_plan(THREE + task.replace("RETRIES", "1"), retry_delay=0.0))
+    assert (failed.pause_reason, any_workshop.log()) == ("task a: exit code 1", ["1", "2", "3", "4"])
+    (any_workshop.project / "log").unlink()
+    done = any_workshop.run(parse_plan(THREE + task.replace("RETRIES", "2"), retry_delay=0.0))
+    assert (done.status, any_workshop.log()) == ("completed", ["1", "2", "3", "4", "5"])
+
+
 def test_a_loop_without_a_condition_is_refused() -> None:
     with pytest.raises(InvalidInputError, match=r"plan:3: .*`until`, which is missing"):
         parse_plan(THREE + "  - {id: a, run: 'true', max: 3}\n")

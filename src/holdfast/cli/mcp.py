@@ -22,7 +22,6 @@ from holdfast.base.errors import (
     NotFoundError,
     require_installed,
 )
-from holdfast.base.neutral import neutral
 from holdfast.cli import common
 from holdfast.model.message import TodoItem
 

@@ -14,17 +14,23 @@ from holdfast.model import entry as e
 from holdfast.model.findings import Decision, ErrorRecord, ReviewerFeedback, TestState
 from holdfast.model.message import TodoItem
 from holdfast.model.snapshot import SessionSnapshot
-from holdfast.model.statuses import TaskProgress
+from holdfast.model.statuses import TaskProgress, is_not_yet
 from holdfast.model.task import TaskDAG
 from holdfast.model.usage import UsageMetrics
 
 
 @dataclass(frozen=True)
 class PendingRetry:
-    """A task that failed in this session and is tried again by itself."""
+    """A task that is tried again by itself in this session: it failed, or its loop goes round once more."""
 
-    failures: int
     at: datetime
+    failures: int = 0
+    rounds: int = 0
+
+    @classmethod
+    def following(cls, before: PendingRetry | None, reason: str | None, at: datetime) -> PendingRetry:
+        failures, rounds = (before.failures, before.rounds) if before else (0, 0)
+        return cls(at, failures, rounds + 1) if is_not_yet(reason) else cls(at, failures + 1, rounds)
 
 
 @dataclass
@@ -98,7 +104,7 @@ def _task_finished(state: SessionFold, entry: e.TaskFinished) -> None:
         state.change(entry.task_id, outputs=entry.outputs)
     if entry.retry_at is not None:
         before = state.retries.get(entry.task_id)
-        state.retries[entry.task_id] = PendingRetry(before.failures + 1 if before else 1, entry.retry_at)
+        state.retries[entry.task_id] = PendingRetry.following(before, entry.result, entry.retry_at)
 
 
 def _skipped(state: SessionFold, entry: e.TaskSkipped) -> None:

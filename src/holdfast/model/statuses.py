@@ -61,6 +61,14 @@ def is_lost(reason: str | None) -> bool:
     return reason is not None and reason.startswith(NOT_TO_BE_RUN)
 
 
+NOT_YET = "the condition does not hold yet"
+"""How the failure begins of a task that has to go round once more, and in which nothing went wrong."""
+
+
+def is_not_yet(reason: str | None) -> bool:
+    return reason is not None and reason.startswith(NOT_YET)
+
+
 # ── progress ──────────────────────────────────────────────────────────────────────────────────────
 
 

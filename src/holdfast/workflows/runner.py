@@ -37,6 +37,7 @@ from holdfast.model.entry import (
 )
 from holdfast.model.fold import PendingRetry, SessionFold
 from holdfast.model.policy import PauseCause, PausePolicy, Situation, does_not_fit, pause_cause
+from holdfast.model.statuses import is_not_yet
 from holdfast.model.task import DONE, Task, failure_of
 from holdfast.model.usage import UsageMetrics
 from holdfast.model.workflow import PauseRequest, Workflow
@@ -59,7 +60,7 @@ from holdfast.workflows.file_recorder import FileRecorder
 from holdfast.workflows.originals import Originals
 from holdfast.workflows.plan import driver_of
 from holdfast.workflows.runner_context import Recorder, RunnerContext, RunOverError
-from holdfast.workflows.task_runner import Ended, TaskRunner, is_not_yet
+from holdfast.workflows.task_runner import Ended, TaskRunner
 
 log = logging.getLogger("holdfast.runner")
 
@@ -387,30 +388,29 @@ class _OpenSession:
             return ended
         if not self._worktree.is_dir():
             return replace(ended, outcome=TaskInterrupted(f"the worktree {self._workflow.worktree} is gone"))
-        return replace(ended, retry_at=self._retry_at(ended.task, is_loop=is_not_yet(ended.outcome)))
+        return replace(ended, retry_at=self._retry_at(ended.task, is_loop=is_not_yet(ended.outcome.reason)))
 
     def _retry_at(self, task: Task, *, is_loop: bool) -> datetime | None:
         """When a task that failed just now is tried again by itself: each time it waits twice as long.
-        The next round of a loop begins at once."""
+        The next round of a loop begins at once, and is none of its retries."""
         options, before = self._workflow.options, self._retries.get(task.id)
-        failures = before.failures if before else 0
-        retries = options.retries if task.retries is None else task.retries
-        if failures >= (task.rounds - 1 if is_loop else retries):
-            return None
+        failures, rounds = (before.failures, before.rounds) if before else (0, 0)
         if is_loop:
-            return self._now()
+            return self._now() if rounds < task.rounds - 1 else None
+        if failures >= (options.retries if task.retries is None else task.retries):
+            return None
         delay = min(options.retry_delay * 2.0 ** min(failures, 60), _LONGEST_DELAY)
         return self._now() + timedelta(seconds=delay)
 
     def _note_end(self, ended: Ended) -> None:
         outcome = ended.outcome
         status = {"completed": "completed", "failed": "failed"}.get(_OUTCOMES[type(outcome)], "pending")
+        result = outcome.result if isinstance(outcome, Done) else outcome.reason
         if ended.retry_at is not None:
             status, before = "pending", self._retries.get(ended.task.id)
-            self._retries[ended.task.id] = PendingRetry(before.failures + 1 if before else 1, ended.retry_at)
+            self._retries[ended.task.id] = PendingRetry.following(before, result, ended.retry_at)
         elif status == "failed":
             self._failed_in_session.add(ended.task.id)
-        result = outcome.result if isinstance(outcome, Done) else outcome.reason
         outputs = ended.report.outputs or None
         self._tasks[ended.task.id] = ended.task.changed(status=status, result=result, outputs=outputs)
         self._done_in_session += status == "completed"

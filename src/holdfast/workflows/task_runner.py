@@ -22,7 +22,7 @@ from holdfast.model.entry import AgentSessionReported, TestsRun, WorkCommitted
 from holdfast.model.fold import SessionFold
 from holdfast.model.policy import PauseCause, Situation, must_force, pause_cause
 from holdfast.model.snapshot import SessionSnapshot
-from holdfast.model.statuses import NOT_TO_BE_RUN
+from holdfast.model.statuses import NOT_TO_BE_RUN, NOT_YET
 from holdfast.model.task import Task, outputs_of
 from holdfast.model.usage import ModelCall, UsageMetadata, UsageMetrics
 from holdfast.model.workflow import Workflow
@@ -466,16 +466,8 @@ def _read_outputs(path: Path) -> dict[str, str]:
     return found
 
 
-_NOT_YET = "the condition does not hold yet"
-
-
 def _not_yet(checked: TaskOutcome) -> TaskOutcome:
-    return Failed(f"{_NOT_YET}: {checked.reason}") if isinstance(checked, Failed) else checked
-
-
-def is_not_yet(outcome: Failed) -> bool:
-    """Whether it was one round of a loop, and nothing went wrong in it."""
-    return outcome.reason.startswith(_NOT_YET)
+    return Failed(f"{NOT_YET}: {checked.reason}") if isinstance(checked, Failed) else checked
 
 
 def _timed_out(task: Task) -> str:
