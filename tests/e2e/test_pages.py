@@ -183,6 +183,20 @@ def test_dialog(tab: tuple[str, Page], sample: Sample, complaints: Complaints, p
     expect(page.get_by_role("dialog")).to_have_count(0)
 
 
+def test_a_command_that_is_not_recorded_is_not_shown_as_an_empty_one(
+    sample: Sample, browser: Browser, complaints: Complaints
+) -> None:
+    complaints.expected = ("404",)
+    with browser.new_context() as context:
+        page = context.new_page()
+        complaints.watch(page)
+        sample.server.let_in(page)
+        page.goto(f"{sample.server.url}{sample.paths['task']}")
+        runs = page.get_by_role("region", name="What it runs")
+        expect(runs).to_contain_text("Its command is not recorded.", timeout=PATIENCE)
+        expect(runs.locator("pre")).to_have_count(0)
+
+
 MOST_TRANSFERRED = 100_000
 
 

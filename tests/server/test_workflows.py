@@ -164,8 +164,9 @@ def test_approve_reject_cancel(program: Served, place: Place) -> None:
             assert asked["worktree"] == str(place.project.resolve())
             before = {"task_id": "b", "status": "completed", "result": "built", "printed": "built"}
             assert (asked["after"], asked["after_left_out"]) == ([before], 0)
-            other = program.ask("POST", f"/api/workflows/{flow}/approve", {"task_id": "b"})
-            assert (other.status, other.code) == (409, "illegal_transition"), "what was not shown"
+            for decision in ("approve", "reject"):
+                other = program.ask("POST", f"/api/workflows/{flow}/{decision}", {"task_id": "b"})
+                assert (other.status, other.code) == (409, "illegal_transition"), "what was not shown"
             assert program.ask("POST", f"/api/workflows/{flow}/{verb}").status == 200
             while _until_entry(listener, "workflow_status_changed")["status"] != status:
                 pass

@@ -3067,6 +3067,16 @@ export interface components {
              */
             partial: boolean;
         };
+        /** RejectTask */
+        RejectTask: {
+            /** Reason */
+            reason?: string | null;
+            /**
+             * Task Id
+             * @description Fail unless this is the task that is waiting
+             */
+            task_id?: string | null;
+        };
         /** ResumePreview */
         ResumePreview: {
             /** Context */
@@ -5014,6 +5024,7 @@ export type Recorded = components['schemas']['Recorded'];
 export type RecordedChange = components['schemas']['RecordedChange'];
 export type RecordedWords = components['schemas']['RecordedWords'];
 export type RedoRequest = components['schemas']['RedoRequest'];
+export type RejectTask = components['schemas']['RejectTask'];
 export type ResumePreview = components['schemas']['ResumePreview'];
 export type ResumeResponse = components['schemas']['ResumeResponse'];
 export type ResumeWorkflow = components['schemas']['ResumeWorkflow'];
@@ -8104,7 +8115,7 @@ export interface operations {
         };
         requestBody?: {
             content: {
-                "application/json": components["schemas"]["GiveReason"] | null;
+                "application/json": components["schemas"]["RejectTask"] | null;
             };
         };
         responses: {

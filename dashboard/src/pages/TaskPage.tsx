@@ -148,7 +148,11 @@ function What({ data, id }: { data: TaskDetail; id: string }) {
   return (
     <Section title="What it runs">
       <div className="stack">
-        <ForeignText title={isShell ? "Command" : "Prompt"} text={text ?? ""} isCode={isShell} />
+        {text ? (
+          <ForeignText title={isShell ? "Command" : "Prompt"} text={text} isCode={isShell} />
+        ) : (
+          <p className="muted">Its {isShell ? "command" : "prompt"} is not recorded.</p>
+        )}
         {task.until && <ForeignText title="Repeated until this command succeeds" text={task.until} isCode />}
         <Facts
           facts={[

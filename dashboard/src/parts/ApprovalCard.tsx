@@ -128,7 +128,9 @@ function Decision({ id, taskId }: { id: string; taskId: string }) {
           id={id}
           isRequired
           call={(reason) =>
-            answered(api.POST("/api/workflows/{workflow_id}/reject", { ...path, body: { reason } }))
+            answered(
+              api.POST("/api/workflows/{workflow_id}/reject", { ...path, body: { task_id: taskId, reason } }),
+            )
           }
           onClose={() => setRejecting(false)}
         />

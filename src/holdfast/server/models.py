@@ -163,6 +163,10 @@ class ApproveTask(Body):
     task_id: str | None = Field(default=None, description="Fail unless this is the task that is waiting")
 
 
+class RejectTask(ApproveTask):
+    reason: Reason | None = None
+
+
 class UseLink(Body):
     code: str = Field(max_length=200, description="What follows `#code=` in the link")
 

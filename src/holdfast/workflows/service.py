@@ -433,24 +433,22 @@ class OrchestratorService(WorkflowService[SqlStore]):
     def approve(self, workflow_id: str, task_id: str | None = None, *, claim: str | None = None) -> Workflow:
         """Let the task start that is waiting for approval; of another one than `task_id` nothing was seen."""
         waiting = self.waiting_for_approval(self.store.workflow(workflow_id))
+        _check_waits(task_id, waiting)
         waiting_id = waiting.id if waiting else ""
-        if task_id is not None and task_id != waiting_id:
-            raise IllegalTransitionError(
-                f"task {task_id} is not waiting for approval", hint="`holdfast status` shows what is"
-            )
         return again_on_conflict(lambda: self.core.approve(workflow_id, waiting_id, claim))
 
-    def reject(self, workflow_id: str, reason: str | None = None) -> Workflow:
+    def reject(self, workflow_id: str, reason: str | None = None, *, task_id: str | None = None) -> Workflow:
         """Reject the task that is waiting for approval; the workflow fails. A resume asks again."""
-        return again_on_conflict(lambda: self._rejected(workflow_id, reason))
+        return again_on_conflict(lambda: self._rejected(workflow_id, reason, task_id))
 
-    def _rejected(self, workflow_id: str, reason: str | None) -> Workflow:
+    def _rejected(self, workflow_id: str, reason: str | None, task_id: str | None) -> Workflow:
         workflow = self.store.workflow(workflow_id)
         if workflow.status != "blocked":
             raise IllegalTransitionError(
                 f"workflow {workflow_id} is {workflow.status}; it is not waiting for approval"
             )
         waiting = self.waiting_for_approval(workflow)
+        _check_waits(task_id, waiting)
         rejected = f"task {waiting.id} was rejected" if waiting else "the approval was refused"
         return self._settle(workflow, "failure", f"{rejected}: {reason}" if reason else rejected)
 
@@ -618,6 +616,13 @@ def _refuse_lost(originals: Originals, origin: Workflow, tasks: TaskDAG) -> None
         raise CannotDoError(
             f"the copy could not run: only a redacted copy of {lost} is available",
             hint="fork from the task that leaves the value",
+        )
+
+
+def _check_waits(task_id: str | None, waiting: Task | None) -> None:
+    if task_id is not None and (waiting is None or task_id != waiting.id):
+        raise IllegalTransitionError(
+            f"task {task_id} is not waiting for approval", hint="`holdfast status` shows what is"
         )
 
 

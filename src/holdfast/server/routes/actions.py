@@ -26,6 +26,7 @@ from holdfast.server.models import (
     GiveReason,
     PauseWorkflow,
     Precedent,
+    RejectTask,
     ResumePreview,
     ResumeResponse,
     ResumeWorkflow,
@@ -283,8 +284,9 @@ def approve_workflow(
 
 @router.post("/reject", responses=documented(404, 409, *WITH_BODY))
 def reject_workflow(
-    workflow_id: str, desk: AtDesk, request: Annotated[GiveReason | None, Body()] = None
+    workflow_id: str, desk: AtDesk, request: Annotated[RejectTask | None, Body()] = None
 ) -> ActionResponse:
     """Reject the task that is waiting for approval; the workflow fails. A resume asks again."""
-    desk.service.reject(workflow_id, request.reason if request else None)
+    wanted = request or RejectTask()
+    desk.service.reject(workflow_id, wanted.reason, task_id=wanted.task_id)
     return ActionResponse(status="rejected", workflow_id=workflow_id)
