@@ -172,8 +172,9 @@ def passphrase(*, confirm: bool = False) -> str | None:
     return click.prompt("Passphrase", hide_input=True, confirmation_prompt=confirm, err=True)
 
 
-def print_json(document: Any) -> None:
-    click.echo(json.dumps(document, ensure_ascii=False, indent=2, default=_json_text))
+def print_json(document: Any, *, in_a_line: bool = False) -> None:
+    indent = None if in_a_line else 2
+    click.echo(json.dumps(document, ensure_ascii=False, indent=indent, default=_json_text))
 
 
 def _json_text(value: object) -> str:
