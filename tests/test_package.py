@@ -338,6 +338,17 @@ def test_the_hint_names_the_file_it_was_installed_from_and_keeps_its_extras(tmp_
     assert "'PACKAGE[encryption,watch]', where PACKAGE is" in place.run("watch").err
 
 
+def test_a_copy_that_uvx_made_for_once_is_not_installed_in_an_agent(tmp_path: Path) -> None:
+    """Its folder may be removed at any time, and the hooks would do nothing from then on."""
+    place = Place(tmp_path)
+    del place.environment["PYTHONPATH"]
+    place.program = environment_of(tmp_path / "cache" / "archive-v0" / "K5lGKGdafXg4Z9e1")
+    home = Path(place.environment["HOME"])
+    place.run("install", "claude-code").failed(1, error="temporary", hint="uv tool install")
+    assert not list(home.rglob("*"))
+    assert "+++ " in place.ok("install", "claude-code", "--dry-run").out
+
+
 @pytest.mark.some_of("extra", "line", number=2)
 @pytest.mark.parametrize(
     ("extra", "line"),

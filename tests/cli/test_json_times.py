@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import click
@@ -14,6 +16,7 @@ from holdfast.undo.transactions import SideCar
 from .harness import Place
 from .test_context import kept_session
 
+FORMATS = Path(__file__).parents[2] / "docs" / "formats.md"
 FORMAT = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d{1,6})?Z")
 LOOKS_LIKE_A_TIME = re.compile(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d\S*")
 NAMED_AS_A_TIME = re.compile(r".+_at|at|began|started|updated|timestamp")
@@ -57,6 +60,25 @@ def test_all_commands_print_times_in_one_format(place: Place) -> None:
         (name,) for name in ELSEWHERE
     ]
     assert len(times) > 40  # so that this test sees some
+    lists = {
+        name
+        for name in with_json()
+        for line, result in zip(lines, results, strict=True)
+        if result.out and tuple(line[: len(name)]) == name and isinstance(result.data, list)
+    }
+    text = FORMATS.read_text(encoding="utf-8")
+    told_as_lists = re.search(r"^Lists are arrays.*?: (.*?)\. Everything", text, re.MULTILINE | re.DOTALL)
+    assert told_as_lists
+    assert {" ".join(name) for name in lists} == set(re.findall(r"`([a-z ]+)`", told_as_lists[1]))
+
+
+def test_what_is_followed_is_a_document_a_line(place: Place) -> None:
+    (place.project / "plan.yaml").write_text("issue: {id: X, title: X}\ntasks: [{id: a, run: echo hello}]\n")
+    place.ok("run", "plan.yaml")
+    for line in (["events", "--follow"], ["logs", "a", "--follow"]):
+        told = [json.loads(one) for one in place.ok(*line, "--json").out.splitlines()]
+        assert told
+        assert all(isinstance(one, dict) for one in told)
 
 
 def prepare(place: Place) -> None:

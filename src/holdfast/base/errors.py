@@ -120,14 +120,14 @@ def how_to_install(extra: str) -> str:
     for tool, folder in (("uv tool install --force", "/uv/tools/"), ("pipx install --force", "/pipx/venvs/")):
         if folder in place:
             extras = f"[{','.join(sorted({extra, *_extras_here()}))}]"
-            origin = _installed_from()
+            origin = installed_from()
             if origin is None:
                 return f"{tool} 'PACKAGE{extras}', where PACKAGE is what you installed, a file or a name"
             return f"{tool} {shlex.quote(origin + extras)}"
     return f"pip install 'holdfast[{extra}]'"
 
 
-def _installed_from() -> str | None:
+def installed_from() -> str | None:
     """The file that pip, uv or pipx noted (PEP 610), if it is still there: the name alone is another
     project's on PyPI."""
     import json

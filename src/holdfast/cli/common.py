@@ -172,10 +172,12 @@ def passphrase(*, confirm: bool = False) -> str | None:
     return click.prompt("Passphrase", hide_input=True, confirmation_prompt=confirm, err=True)
 
 
-def print_json(document: Any) -> None:
+def print_json(document: Any, *, in_a_line: bool = False) -> None:
     from holdfast.base.neutral import neutral_json
 
-    click.echo(neutral_json(json.dumps(document, ensure_ascii=False, indent=2, default=_json_text)))
+    indent = None if in_a_line else 2
+    text = json.dumps(document, ensure_ascii=False, indent=indent, default=_json_text)
+    click.echo(neutral_json(text))
 
 
 def echo_contents(text: str) -> None:

@@ -78,7 +78,7 @@ def logs_command(
             found = service.task_output(workflow.id, task_id, attempt=attempt, since=since)
             since, attempt = found.next, found.attempt or attempt
             if as_json:
-                common.print_json(vars(found))
+                common.print_json(vars(found), in_a_line=follow)
             else:
                 common.echo_contents(found.text)
             if not follow or not found.is_running:

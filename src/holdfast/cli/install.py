@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import os
+import re
+import shlex
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import TypeVar
 
 import click
 
-from holdfast.base.errors import InvalidInputError, NotFoundError
+from holdfast.base.errors import CannotDoError, InvalidInputError, NotFoundError, installed_from
 from holdfast.cli import common
 from holdfast.hooks.install import AGENTS, InstallPlan, Target, agents_here, installer_for
 from holdfast.hooks.install.files import FileChange
@@ -58,6 +61,8 @@ def install_command(agent: str | None, everywhere: bool, scope: str, form: str, 
     """
     target = target_for(scope)
     agents = _chosen(agent, everywhere, target)
+    if not dry_run:
+        _refuse_temporary()
     # all are looked at before one is changed
     plans = {name: _planned(name, target, form, is_one_of_all=everywhere) for name in agents}
     for name, plan in plans.items():
@@ -66,6 +71,19 @@ def install_command(agent: str | None, everywhere: bool, scope: str, form: str, 
         elif not dry_run:
             for note in plan.notes:
                 click.echo(f"note: {note}")
+
+
+_TEMPORARY = re.compile(r"/(?:archive|environments)-v\d+/|/\.cache/pipx/|/pipx/\.cache/")
+"""Where `uvx` and `pipx run` keep what they may remove at any time."""
+
+
+def _refuse_temporary() -> None:
+    if _TEMPORARY.search(f"{sys.prefix}/"):
+        tool = "pipx install" if "pipx" in sys.prefix else "uv tool install"
+        raise CannotDoError(
+            "this copy of Holdfast is a temporary one, and an agent's hooks would end with it",
+            hint=f"install it first: {tool} {shlex.quote(installed_from() or 'PACKAGE')}",
+        )
 
 
 def _chosen(agent: str | None, everywhere: bool, target: Target) -> list[str]:
