@@ -147,6 +147,8 @@ class FileUse:
     added: tuple[str, ...] = ()  # of the names: what was not there before
     dropped: tuple[str, ...] = ()  # what edits took away, newest first
     replaced: tuple[tuple[str, str], ...] = ()  # edits of one line: how it was and is, newest first
+    told: tuple[tuple[str, str], ...] = ()  # names, and what a comment in an edit says of them, newest first
+    notes: tuple[str, ...] = ()  # what other comments say that edits brought, newest first
 
 
 @dataclass(frozen=True, slots=True)
@@ -218,6 +220,7 @@ class Commit:
     subject: str
     pushed: bool = False
     branch: str = ""
+    why: str = ""  # what its message says below the subject, as far as the command shows it
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 
 from holdfast.base.text import same_command
 from holdfast.model.gathered import CommandUse, FileUse, Gathered
 from holdfast.resume.briefing import Statement
 from holdfast.resume.ledger import WorkLedger
-from holdfast.resume.rendering import code, listed, prose
+from holdfast.resume.rendering import code, listed, prose, quoted
 
 _FILES_SHOWN = 14
 _READ_SHOWN = 5
@@ -41,7 +41,7 @@ def map_of(found: Gathered, ledger: WorkLedger) -> Iterator[Statement]:
     for place, file in enumerate(changed):
         own = [one for one in file.purposes if common[one] < _FOR_ALL]
         names = "" if file.deleted else _done_to(file)
-        full = _changed(file, ledger, names, own, everywhere)
+        full = _changed(file, ledger, names and _done_to(file, explained=True), own, everywhere)
         if full == _marked(file, ledger):
             if not any(file in files for files in everywhere.values()):
                 plain.append(file)
@@ -85,17 +85,36 @@ def _marked(file: FileUse, ledger: WorkLedger) -> str:
     return f"{ledger.paths(file.path)}{mark}"
 
 
-def _done_to(file: FileUse) -> str:
-    """What its edits brought, changed and took away, as far as their own text shows it."""
+def _done_to(file: FileUse, *, explained: bool = False) -> str:
+    """What its edits brought, changed and took away, as far as their own text shows it.
+
+    `explained`: with what their comments say of the names.
+    """
     changed = [one for one in file.names if one not in file.added and one not in file.dropped]
+    said = {} if not explained or _IS_TEST.search(file.path) else dict(file.told)
     parts = (("adds", file.added), ("changes", changed), ("removes", file.dropped))
-    told = "; ".join(f"{verb} {_few(names)}" for verb, names in parts if names)
+    told = "; ".join(f"{verb} {_few(names, said)}" for verb, names in parts if names)
     return f": {told}" if told else ""
 
 
-def _few(names: Sequence[str]) -> str:
+_IS_TEST = re.compile(r"(?:^|[/_.-])(?:tests?|specs?)(?:[/_.-]|$)", re.IGNORECASE)
+
+
+def _few(names: Sequence[str], said: Mapping[str, str]) -> str:
+    """Of names with something to say of them the first ones; what is told of one begins without its name."""
+    ordered = sorted(names, key=lambda one: one not in said)[:_NAMES]
+    explained = [one for one in ordered if one in said][:_EXPLAINED]
     more = f" and {len(names) - _NAMES} more" if len(names) > _NAMES else ""
-    return f"{', '.join(map(code, names[:_NAMES]))}{more}"
+    told = (
+        f"{code(one)} ({_lowered(prose(said[one].removeprefix(f'{one} ').rstrip('.'), _OF_A_NAME))})"
+        if one in explained
+        else code(one)
+        for one in ordered
+    )
+    return f"{', '.join(told)}{more}"
+
+
+_EXPLAINED, _OF_A_NAME, _OF_A_COMMENT = 3, 110, 180
 
 
 def _replaced_in_many(files: list[FileUse]) -> dict[tuple[str, str], list[FileUse]]:
@@ -130,14 +149,30 @@ def _changed(
             for old, new in own[:_PURPOSES]
         )
         edited = f": {'; '.join(one_line_each)}"
-    return f"{_marked(file, ledger)}{deed}{by}{names}{edited}"
+    note = "" if why or file.deleted else _note(file, bare=not names and not edited)
+    return f"{_marked(file, ledger)}{deed}{by}{names}{edited}{note}"
+
+
+def _note(file: FileUse, *, bare: bool) -> str:
+    """What a comment says that an edit brought: why, or where nothing else is known of the file, what."""
+    if file.created or _IS_TEST.search(file.path):
+        return ""
+    telling = [one for one in file.notes if _GIVES_A_REASON.search(one)] or [*file.notes] * bare
+    return f". A new comment there: {quoted(telling[0], _OF_A_COMMENT)}" if telling else ""
+
+
+_GIVES_A_REASON = re.compile(
+    r" [\u2014\u2013] |\b(?:because|since|so that|so it|so we|instead of|rather than|(?<!if )only|never|must"
+    r"|avoid|fall ?back|unless|regardless|otherwise|already)\b",
+    re.IGNORECASE,
+)
 
 
 _PURPOSES, _OF_A_LINE = 2, 90
 _SAYS_WHY = re.compile(r" [\u2014\u2013] |\b(?:because|since|so that|instead of|rather than|when|to avoid)\b")
 _PURPOSE_IN_PASSING = re.compile(
     r"^(?:the|an?|this|these|some|both)\b|^\w+ (?:it|them|this|these|that|those|both|all|more)\b"
-    r"|\b(?:unique|properly|directive|same for|step by step)\b"
+    r"|\b(?:unique|properly|directive|same for|step by step|(?:this|the) (?:section|part|block|edit))\b"
     r"|^(?:edit|update|fix|change|modify|refactor|make|do) (?:the )?(?:[\w`()]+ )?"
     r"(?:function|file|code|edits?|changes?|imports?)?(?: to)?$"
     r"|^\w+ (?:the )?`?[\w./-]+\.\w{1,4}`?$|\bimports?\b"

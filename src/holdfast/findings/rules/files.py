@@ -7,9 +7,10 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from difflib import unified_diff
+from itertools import zip_longest
 from typing import TypeVar
 
-from holdfast.base.text import one_line
+from holdfast.base.text import one_line, sentences
 from holdfast.findings.rules.actions import Action
 from holdfast.model.gathered import FileUse, Unused
 
@@ -99,7 +100,9 @@ class _Use:
     added: dict[str, None] = field(default_factory=dict[str, None])
     dropped: dict[str, None] = field(default_factory=dict[str, None])
     replaced: dict[tuple[str, str], None] = field(default_factory=dict[tuple[str, str], None])
-    purposes: dict[str, None] = field(default_factory=dict[str, None])
+    purposes: dict[str, int] = field(default_factory=dict[str, int])  # and at which edit
+    told: dict[str, str] = field(default_factory=dict[str, str])
+    notes: dict[str, None] = field(default_factory=dict[str, None])
 
 
 class TouchedFiles:
@@ -184,10 +187,12 @@ class TouchedFiles:
                 use.last_edit_index,
                 use.by,
                 tuple(reversed(use.names)),
-                tuple(reversed(use.purposes)),
+                tuple(one for one, at in reversed(use.purposes.items()) if use.edits - at < _NEWEST_EDITS),
                 tuple(reversed(use.added)),
                 tuple(reversed(use.dropped)),
                 tuple(reversed(use.replaced)),
+                tuple(reversed(use.told.items())),
+                tuple(reversed(use.notes)),
             )
             for path, use in self._uses.items()
         )
@@ -215,8 +220,29 @@ _HUNK_LINE = 160
 
 
 def names_of(action: Action) -> list[str]:
-    """What an edit defines or stands in, as far as its own text shows: the new first."""
-    return list(dict.fromkeys((*_defines(action.new), *_defines(action.old))))[:_NAMES_KEPT]
+    """What an edit defines or changes, as far as its own text shows: the new first.
+
+    What only stands beside it, to say where it belongs, is as it was.
+    """
+    new, old = _parts(action.new), _parts(action.old)
+    return [name for name in {**new, **old} if new.get(name) != old.get(name)][:_NAMES_KEPT]
+
+
+def _parts(text: str) -> dict[str, str]:
+    """Each definition with what follows it, up to the next one and its comments."""
+    found: dict[str, list[str]] = {}
+    part: list[str] = []
+    for line in text[:_EDIT_SCANNED].split("\n"):
+        if name := next(_defines(line), ""):
+            part = found.setdefault(name, [])
+        part.append(line)
+    for lines in found.values():
+        while _SAYS_NOTHING.match(lines[-1]):
+            lines.pop()
+    return {name: "\n".join(lines) for name, lines in found.items()}
+
+
+_SAYS_NOTHING = re.compile(r"\s*(?:$|//|#|/?\*)")
 
 
 def _defines(text: str) -> Iterator[str]:
@@ -306,13 +332,14 @@ def _keep(use: _Use, action: Action, *, known: bool) -> None:
     `known`: it writes the whole of a file that was there, or old and new stand in one text, so that
     nothing tells what is new.
     """
+    if action.about:
+        _set_last(use.purposes, action.about, use.edits, _PURPOSES_KEPT)
     if action.path.endswith(_PROSE):
-        _put_last(use.purposes, [action.about] if action.about else [], _PURPOSES_KEPT)
         return
+    _keep_comments(use, action)
     if _ONE_NAME.fullmatch(action.old) and _ONE_NAME.fullmatch(action.new):
         _renamed(use, action.old, action.new)
     _put_last(use.names, reversed(names_of(action)), _NAMES_KEPT)
-    _put_last(use.purposes, [action.about] if action.about else [], _PURPOSES_KEPT)
     if one := _replaced(action.old, action.new):
         _put_last(use.replaced, _joined_to(use.replaced, one), _PURPOSES_KEPT)
     if known:
@@ -326,6 +353,7 @@ def _keep(use: _Use, action: Action, *, known: bool) -> None:
     for name in gone:
         use.added.pop(name, None)
         use.names.pop(name, None)
+        use.told.pop(name, None)
     for name in new:
         use.dropped.pop(name, None)
 
@@ -340,15 +368,88 @@ def _joined_to(replaced: dict[tuple[str, str], None], one: tuple[str, str]) -> l
 
 
 _ADDED_KEPT = 24
+_NEWEST_EDITS = 3
+"""Of a file edited many times, what its first edits were for says nothing of what it is now."""
 _Kept = TypeVar("_Kept")
+_Value = TypeVar("_Value")
 
 
 def _put_last(kept: dict[_Kept, None], texts: Iterable[_Kept], most: int) -> None:
     for text in texts:
-        kept.pop(text, None)
-        kept[text] = None
+        _set_last(kept, text, None, most)
+
+
+def _set_last(kept: dict[_Kept, _Value], key: _Kept, value: _Value, most: int) -> None:
+    kept.pop(key, None)
+    kept[key] = value
     while len(kept) > most:
         del kept[next(iter(kept))]
+
+
+# ── what the comments of an edit say ──────────────────────────────────────────────────────────────
+
+_COMMENT = re.compile(
+    r"\s*(?://+!?|#(?![!\[]|(?:include|define|if|else|endif|pragma)\b)|--)(?:\s(?P<words>.*)|$)"
+)
+_DOCSTRING = re.compile(r"\s*[rR]?(?:\"\"\"|''')(?P<words>[^\"']{12,})")
+_NO_SENTENCE = re.compile(
+    r"^\W*(?:nolint|noqa|eslint|type:|pylint|ts-|todo|fixme|copyright|license|spdx|see\b|e\.?g|step \d|\d)"
+    r"|[;{}=]\s*$|\w\([^)]*\)\s*$|[─═=_-]{4}",
+    re.IGNORECASE,
+)
+_LEAST_SAID, _MOST_SAID, _LEAST_WORDS = 30, 260, 6
+_COMMENTS_KEPT, _TOLD_KEPT, _WRAPPED = 4, 24, 60
+
+
+def _keep_comments(use: _Use, action: Action) -> None:
+    """What the edit says of what it defines, and why; a comment that is taken out says nothing more."""
+    new, old = action.new[:_EDIT_SCANNED].split("\n"), action.old[:_EDIT_SCANNED].split("\n")
+    if action.patched:
+        new, old = ([line[1:] for line in new if line[:1] == sign] for sign in "+-")
+    before, after = dict(_comments(old)), dict(_comments(new))
+    for words, name in before.items():
+        if words not in after:
+            use.notes.pop(words, None)
+            if use.told.get(name) == words:
+                del use.told[name]
+    for words, name in after.items():
+        if words in before:
+            continue
+        if name:
+            _set_last(use.told, name, words, _TOLD_KEPT)
+        else:
+            _set_last(use.notes, words, None, _COMMENTS_KEPT)
+
+
+def _comments(lines: list[str]) -> Iterator[tuple[str, str]]:
+    """The first sentence of each comment, with the name that it documents; else with none."""
+    words: list[str] = []
+    defined = ""
+    for line in lines:
+        found = _COMMENT.match(line[:_HUNK_LINE])
+        if found:
+            words.append(found["words"] or "")
+            continue
+        name = next(_defines(line[:_HUNK_LINE]), "")
+        if words and line.strip() and (said := _first_said(words)):
+            is_of_it = not line[:1].isspace() or said.startswith(name)
+            yield said, name if is_of_it else ""
+        if (doc := _DOCSTRING.match(line[:_HUNK_LINE])) and defined and (said := _first_said([doc["words"]])):
+            yield said, defined
+        words, defined = [], name
+
+
+def _first_said(lines: list[str]) -> str:
+    """A line that is not full ends a sentence where the next one begins with a capital."""
+    whole = ""
+    for line, following in zip_longest(lines, lines[1:], fillvalue=""):
+        whole += f"{line} "
+        ends = not following or (len(line) < _WRAPPED and following[:1].isupper())
+        if ends and len(whole) > _LEAST_SAID:
+            break
+    said = (sentences(whole.strip()) or [""])[0]
+    fits = _LEAST_SAID <= len(said) <= _MOST_SAID and len(said.split()) >= _LEAST_WORDS
+    return "" if not fits or _NO_SENTENCE.search(said) else said
 
 
 # ── what is not wired up yet ──────────────────────────────────────────────────────────────────────

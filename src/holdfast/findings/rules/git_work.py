@@ -113,6 +113,21 @@ def is_elsewhere(command: str, cwd: str | None) -> bool:
     return False
 
 
+_HEREDOC = re.compile(r"<<-?[ ]?['\"]?(\w+)['\"]?\n")
+_TRAILER = re.compile(r"^[A-Z][\w-]+: \S", re.MULTILINE)
+_BODY_KEPT = 1200
+
+
+def _body_of(command: str) -> str:
+    """What a message says below its first line, a paragraph a line; where it stands in the command."""
+    opened = _HEREDOC.search(command[:_SCANNED])
+    if opened is None:
+        return ""
+    message = command[opened.end() : opened.end() + 2 * _BODY_KEPT].partition(f"\n{opened[1]}")[0]
+    paragraphs = [one for one in message.split("\n\n")[1:] if not _TRAILER.match(one.strip())]
+    return "\n".join(map(one_line, paragraphs))[:_BODY_KEPT]
+
+
 def _has(text: str, marks: tuple[str, ...]) -> bool:
     return any(mark in text for mark in marks)
 
@@ -170,11 +185,14 @@ class GitWork:
     def _commit(self, index: int, command: str, text: str, failed: bool) -> None:
         commits = _COMMIT.search(command[:_SCANNED])
         made = _MADE.findall(text) if commits or "merge" in command or "cherry-pick" in command else []
+        why = _body_of(command[commits.end() :]) if commits else ""
+        if commits and "--amend" in command and not why and self._commits:
+            why = self._commits[-1].why
         if not failed and ("reset" in command or (made and "--amend" in command)):
             self._undone(command)
         for branch, identifier, subject in made:
             self._branch = branch if branch != "detached" else self._branch
-            self._made(Commit(index, identifier, clipped(subject, 120), branch=branch))
+            self._made(Commit(index, identifier, clipped(subject, 120), branch=branch, why=why))
         if commits and not made and not failed and _QUIET.search(command[commits.end() :]):
             if "--amend" in command:
                 self._undone(command)
@@ -185,6 +203,7 @@ class GitWork:
                     "",
                     clipped(one_line(found["subject"]), 120) if found else "",
                     branch=self._branch or "",
+                    why=why,
                 )
             )
 
