@@ -346,6 +346,16 @@ def test_commands_that_a_bundle_brought_run_only_when_they_were_confirmed(place:
     assert (other.project / "pwned").exists()
 
 
+def test_each_of_many_commands_is_told_before_they_are_accepted(place: Place) -> None:
+    tasks = "".join(f'  - {{id: t{n}, run: "echo {n}"}}\n' for n in range(30))
+    (place.project / "plan.yaml").write_text(
+        f"issue: {{id: X, title: Work}}\ntasks:\n{tasks}  - {{id: last, run: touch pwned}}\n"
+    )
+    refused = taken_elsewhere(place).run("resume", "--yes")
+    assert refused.code == 1
+    assert "echo 29; touch pwned" in refused.err
+
+
 def test_a_copy_of_it_is_made_only_when_all_its_commands_were_confirmed(place: Place) -> None:
     (place.project / "plan.yaml").write_text(PLAN)
     other = taken_elsewhere(place)

@@ -174,7 +174,6 @@ class Originals:
 # Commands of plans that were started here need no consent.
 
 _FILE = "accepted-commands"
-_SHOWN = 20
 
 
 class UnconfirmedCommandsError(CannotDoError):
@@ -186,11 +185,10 @@ class UnconfirmedCommandsError(CannotDoError):
 
     @classmethod
     def of(cls, workflow_id: str, commands: Sequence[str], digest: str) -> Self:
-        listed = "; ".join(shown(command) for command in commands[:_SHOWN])
-        more = f"; and {len(commands) - _SHOWN} more" if len(commands) > _SHOWN else ""
+        listed = "; ".join(map(shown, commands))  # all: who accepts them has read them here
         error = cls(
             f"the commands of workflow {workflow_id} came from elsewhere and have not been confirmed: "
-            f"{listed}{more}",
+            f"{listed}",
             hint=f"read them, then run `holdfast resume {workflow_id} --accept-commands` on this machine, "
             "or resume it in the dashboard",
         )
