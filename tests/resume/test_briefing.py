@@ -42,8 +42,11 @@ def test_the_list_of_tasks_is_moved_on_by_what_was_written_for_it():
         .edit("list/view.go", "func computeSessionLanes() {\n}")
     )
     following = line(told(session), "Next:")
-    assert '"Add sessionLanes field to Model" and "Implement computeSessionLanes function" are' in following
-    assert 'then the task "Update renderNode to show lanes".' in following
+    assert 'ake up the next task of the plan, "Update renderNode to show lanes"' in following
+    assert (
+        '("Add sessionLanes field to Model" and "Implement computeSessionLanes function": written in'
+        in following
+    )
 
 
 def test_a_look_is_followed_by_what_it_had_found():
@@ -71,7 +74,10 @@ def test_a_look_among_edits_is_followed_by_what_the_agent_was_changing():
         .tool("Grep", "", pattern="entire/")
     )
     following = line(told(session), "Next:")
-    assert '"I need to update the tests to expect the suffixed branch name." (1 edit since: see' in following
+    assert (
+        '"I need to update the tests to expect the suffixed branch name." (edited since: `rewind_test.go`)'
+        in following
+    )
 
 
 def test_a_question_is_to_be_answered_whatever_was_done_on_the_way():
@@ -157,9 +163,9 @@ def test_a_look_that_was_running_comes_after_what_it_was_for():
         ._add(role="assistant", thinking="Let me look for the branch checks with hashes.")
     )
     session._add(role="assistant", tool_calls=(ToolCall("running", "Grep", {"pattern": "entire/"}),))
-    first, second = line(told(session), "Next:").split("\n")[1:3]
+    first = line(told(session), "Next:").split("\n")[1]
     assert '"Now let me check and fix the other failing tests in the same way."' in first
-    assert '"Let me look for the branch checks with hashes.": the result of Grep `entire/`' in second
+    assert 'looking with Grep `entire/` ("Let me look for the branch checks with hashes."): repeat' in first
 
 
 def test_a_question_comes_before_the_look_that_was_running():
@@ -195,7 +201,9 @@ def test_the_end_of_long_words_is_kept():
     text = told(Session().user("go").agent(words).edit("hooks.go"))
     assert "update `amend` to use `last`" in line(text, "The agent's last words")
     following = line(text, "Next:")
-    assert 'announced, "The fix: clear `pending`, and update `amend` to use `last`." (the newest' in following
+    assert (
+        'announced: "The fix: clear `pending`, and update `amend` to use `last`." (edited since' in following
+    )
 
 
 # ── the plan ──────────────────────────────────────────────────────────────────────────────────────
@@ -468,9 +476,7 @@ def test_a_next_step_names_its_object():
     assert "`hinge` had found before: `a.go:3`; `b.go:7`" in following
     several = Session().user("hang the door").agent("Now I update both callers.").edit("door.py")
     following = line(told(several), "Next:")
-    assert (
-        '"Now I update both callers." (the newest edit, in `door.py`, may be only a part of it).' in following
-    )
+    assert 'announced: "Now I update both callers." (edited since: `door.py`).' in following
 
 
 def test_a_file_that_was_removed_is_called_removed():
@@ -482,7 +488,10 @@ def test_a_function_that_nothing_uses_yet_is_named():
     asked = Session().user("open it from both sides")
     defined = asked.edit("door.go", "func openInside() {\n}", "")
     assert "no edit so far uses it: `openInside`" in told(defined)
-    assert "See where `openInside` is to be used" in line(told(defined), "Next:")
+    following = line(told(defined), "Next:")
+    assert (
+        "Use `openInside` where that was meant to be: no edit so far does (defined in `door.go`)" in following
+    )
     used = defined.edit("main.go", "openInside()", "")
     assert "no edit so far uses it" not in told(used)
 
@@ -577,8 +586,8 @@ def test_a_short_result_of_several_lines_is_told_with_its_step():
     assert '{ / "left": 3, / "right": 4, / "top": 5 / }' in line(told(session), "The last steps")
 
 
-def test_an_older_report_of_a_sub_agent_is_told_by_what_it_comes_back_to_even_in_little_room():
-    report = "I read `openDoor`. `openDoor` calls `turnKey`, and `turnKey` calls `oilHinge` in lock.py. " * 3
+def test_an_older_report_of_a_sub_agent_is_told_in_whole_sentences_even_in_little_room():
+    report = "I read it. " + "`openDoor` calls `turnKey`, and `turnKey` calls `oilHinge` in lock.py. " * 3
     session = (
         Session()
         .user("look how the lock works, in detail please")
@@ -586,7 +595,7 @@ def test_an_older_report_of_a_sub_agent_is_told_by_what_it_comes_back_to_even_in
     )
     session.agent("The lock is read now.").user("then hang the door, and use the new hinge").edit("door.py")
     for size in (8000, 1600):
-        assert 'sub-agent reported on "Read the lock": `openDoor`, `turnKey`' in told(session, size)
+        assert 'reported on "Read the lock": "`openDoor` calls `turnKey`, and' in told(session, size)
 
 
 def test_what_an_older_summary_says_of_errors_is_left_out():
@@ -758,4 +767,114 @@ def test_a_line_between_two_gaps_is_left_out_unless_it_is_a_heading():
     short = condensed("\n".join([*lines, "Your task: begin."]), 900)
     assert "## Part 1" in short
     assert "Your task: begin." in short
-    assert "You must plane it. […]" not in short
+    assert "[…]\nYou must plane it. […]" not in short
+
+
+# ── what was done, and why ────────────────────────────────────────────────────────────────────────
+
+LOCK = """// turnKey opens the lock from the inside.
+// It does not need the key.
+func turnKey() {
+	// Wait for the bolt, because it falls late in winter
+	wait()
+}
+"""
+
+
+def test_the_map_says_what_was_put_into_a_file_in_the_words_of_its_comments():
+    text = told(Session().user("open it from inside").edit("lock.go", LOCK, ""))
+    assert "- `lock.go`: adds `turnKey` (opens the lock from the inside)" in text
+    assert 'A new comment there: "Wait for the bolt, because it falls late in winter"' in text
+
+
+def test_a_function_that_only_stands_beside_an_edit_is_not_called_changed():
+    beside = "func shut() {\n\tbang()\n}\n"
+    session = Session().user("open it").edit("lock.go", f"{beside}\n{LOCK}", beside)
+    assert "`shut`" not in told(session)
+    assert "changes `shut`" in told(session.edit("lock.go", beside.replace("bang", "click"), beside))
+
+
+def test_what_the_first_of_many_edits_was_for_is_not_told_of_the_last():
+    session = Session().user("build the door").agent("Now let me add the old brass handle to the door.")
+    session.edit("door.py", "a = 1")
+    assert "Edited to add the old brass handle" in told(session)
+    for number in range(4):
+        session = session.agent("Next:").edit("door.py", f"a = {number}")
+    assert "brass handle" not in line(told(session), "`door.py`")
+
+
+def test_the_reason_in_the_message_of_a_commit_is_told():
+    message = (
+        "Oil the hinge\n\nThe door was stuck in the frame\nbecause the oak had swollen in the rain.\n\n"
+        "- Add oil\n\nCo-Authored-By: Ann <ann@example.com>"
+    )
+    command = f"git commit -m \"$(cat <<'EOF'\n{message}\nEOF\n)\""
+    session = Session().user("oil it and commit").edit("door.py")
+    session = session.shell(command, "[main abc1234] Oil the hinge\n 1 file changed")
+    reason = 'commit `abc1234`: "The door was stuck in the frame because the oak had swollen in the rain."'
+    assert reason in told(session)
+    amended = session.edit("door.py").shell(
+        "git commit --amend --no-edit", "[main abc1235] Oil the hinge\n 1 file changed"
+    )
+    assert reason.replace("1234", "1235") in told(amended)
+
+
+def test_a_cause_that_was_only_thought_counts_where_it_was_acted_on():
+    cause = (
+        "The root cause is that `turnKey` is called before `oilHinge`, so the bolt breaks when it is cold."
+    )
+    session = Session().user("the bolt of the front door breaks, find out why and repair it")
+    thought = session._add(role="assistant", thinking=cause)
+    assert cause not in told(thought).partition("## Decisions")[2].partition("## State")[0]
+    acted = thought.edit("lock.go", "oilHinge(); turnKey()", "turnKey(); oilHinge()")
+    later = (
+        acted.agent("Repaired.").user("now paint the whole front door green, in two coats").edit("paint.go")
+    )
+    assert f'The agent, in thought: "{cause}"' in told(later)
+
+
+def test_an_old_question_keeps_its_answer():
+    session = (
+        Session()
+        .user("does the lock of the cellar door need oil?")
+        .agent("Yes. The lock of the cellar door needs oil, because it is made of iron.")
+    )
+    for number in range(8):
+        session = session.user(f"now build the door of room number {number}, please").agent(
+            "It is built now."
+        )
+    assert "needs oil, because it is made of iron" in told(session)
+
+
+def test_output_that_was_pasted_into_a_message_is_cut_to_the_errors_that_differ():
+    pasted = "\n".join(
+        f"Error: doors/room{number}/Door.go:{number}:1: hinge returns an interface" for number in range(30)
+    )
+    session = Session().user(f"the check of the pull request still fails\n{pasted}\nRan the linter in 7 ms")
+    text = told(session.agent("Done.").user("now paint the whole front door green, in two coats"))
+    assert "the check of the pull request still fails" in text
+    assert text.count("hinge returns an interface") == 2  # in the goal, and among the user's words
+
+
+def test_a_plan_is_told_without_its_longer_code():
+    code = "\n".join(f"    board_{number} = saw(oak)" for number in range(40))
+    plan = f"# A door\nSaw the oak.\n```python\n{code}\n```\nThen plane it."
+    session = Session().user("plan a door").tool("ExitPlanMode", "approved", plan=plan)
+    text = told(session.user("go").edit("door.py"))
+    assert "Then plane it." in text
+    assert "board_7" not in text
+
+
+def test_what_a_check_said_of_files_that_nobody_edited_since_is_named():
+    said = "door.go:3:1: unused hinge\nlock.go:7:1: unused key"
+    session = Session().user("lint it").shell("golangci-lint run", said, "error").edit("lock.go")
+    following = line(told(session), "Next:")
+    assert "of files that were not edited since: `door.go:3:1: unused hinge`" in following
+    assert "lock.go:7:1" not in following
+
+
+def test_a_failed_test_that_has_passed_alone_since_is_not_called_failing():
+    red = Session().user("test it").shell("go test ./...", "--- FAIL: TestDoor (0.1s)\nFAIL", "error")
+    alone = red.edit("door.go").shell("go test -run TestDoor ./door", "ok  \tshed/door\t0.1s")
+    following = line(told(alone), "Next:")
+    assert "`go test ./...` again (`TestDoor` had failed in it, and passed since in" in following

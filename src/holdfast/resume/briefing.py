@@ -45,6 +45,7 @@ class Statement:
     short: str = ""
     index: int = -1
     counts: int = 1  # how many of its kind it names
+    longer: int = 0  # the rank of its longer form, where that matters less than the shortest
 
     @property
     def least(self) -> str:
@@ -108,7 +109,9 @@ def write(briefing: Briefing, room: int, *, bare: bool) -> Written:
         writer.take(place)
         if briefing.statements[place].rank <= 0:
             writer.lengthen(place)  # the first lines are never shortened for what comes after them
-    for place in needed:
+    for place in sorted(
+        needed, key=lambda place: max(briefing.statements[place].longer, briefing.statements[place].rank)
+    ):
         writer.lengthen(place)
     for place in order[len(needed) :]:
         writer.take(place)

@@ -42,8 +42,8 @@ class WorkLedger:
     paths: Paths
     changed: tuple[str, ...] = ()  # by the session itself, from the work tree's root
     not_committed: tuple[str, ...] = ()  # of its changes, as the work tree showed at the pause
-    plan_is_older: bool = False
-    """Files were written after the agent last updated its list of tasks, so that it may be behind."""
+    edited_since_plan: tuple[str, ...] = ()
+    """Files written after the agent last updated its list of tasks, the newest first."""
     written_for: tuple[tuple[TodoItem, tuple[str, ...]], ...] = ()
     """Open tasks that edits since then were plainly made for, and those files."""
     removed: frozenset[str] = frozenset()
@@ -52,6 +52,11 @@ class WorkLedger:
     """Whether the files that were changed are listed beside it."""
     users_commit: str = ""
     """What the user said of a commit of their own after the last edit."""
+
+    @property
+    def plan_is_older(self) -> bool:
+        """Whether the agent's list of tasks may be behind what was done."""
+        return bool(self.edited_since_plan)
 
     @property
     def red(self) -> TestRun | None:
@@ -95,6 +100,7 @@ def ledger_of(found: Gathered) -> WorkLedger:
     running = tuple(path for call in found.stop.calls if (path := _writes(call)))
     tasks = tuple(_reconciled(todo, found) for todo in found.todos)
     changed = _changed(found)
+    edited_at = {file.path: file.last_edit_index for file in found.files}
     return WorkLedger(
         branch=git.branch or "",
         commits=git.commits,
@@ -109,8 +115,10 @@ def ledger_of(found: Gathered) -> WorkLedger:
         paths=paths,
         changed=changed,
         not_committed=tuple(_not_committed(found, changed)),
-        plan_is_older=any(
-            file.edits and file.last_edit_index > found.todos_index >= 0 for file in found.files
+        edited_since_plan=tuple(
+            path
+            for path in reversed(_all_edited(found))
+            if found.todos_index >= 0 and edited_at[path] > found.todos_index
         ),
         written_for=tuple(_written_for(tasks, found)),
         removed=frozenset(file.path for file in found.files if file.deleted),

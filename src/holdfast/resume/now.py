@@ -5,11 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from holdfast.base.text import clipped, counted, end_of, one_line, same_command, sentences, start_of
-from holdfast.model.gathered import Gathered, Happening, LastStep, Stop, TestRun, Turn
+from holdfast.base.text import clipped, end_of, one_line, same_command, sentences, start_of
+from holdfast.model.gathered import Gathered, Happening, LastStep, Stop, TestRun, Turn, Unused
 from holdfast.resume.briefing import Statement
 from holdfast.resume.ledger import WorkLedger, checked, is_a_run
-from holdfast.resume.rendering import code, condensed, finding, listed, prose, quoted
+from holdfast.resume.rendering import code, condensed, finding, listed, prose, quoted, without_output
 from holdfast.resume.summary import TOLD_ABOVE, next_step
 
 _SHORT_REQUEST = 70
@@ -107,7 +107,7 @@ def _goal(found: Gathered, room: int) -> str:
     if found.plan and found.plan.index > latest.index:
         return f"{words}; the plan that the user then agreed to: {quoted(title_of(found.plan.text), 160)}"
     before = _request_before(found.turns)
-    return f"{words}; before that: {quoted(condensed(before.said, 240))}" if before else words
+    return f"{words}; before that: {quoted(condensed(without_output(before.said), 240))}" if before else words
 
 
 _BEGINNING, _ROOMY = 140, 5_000
@@ -221,7 +221,7 @@ def _both_ends(text: str, most: int) -> str:
 def _next(found: Gathered, ledger: WorkLedger) -> Iterator[str]:
     """In this order: the call in flight, what the user asked last, what the agent had announced, a red
     check, the task at work, what is not checked."""
-    stop = found.stop
+    stop, doing = found.stop, ""
     if stop.kind in ("answered", "spoke") and not goes_on(found):
         if found.next_task:
             yield found.next_task
@@ -233,15 +233,18 @@ def _next(found: Gathered, ledger: WorkLedger) -> Iterator[str]:
         if found.next_task:
             yield found.next_task
         yield from reply
-        if doing := _doing(_since_asked(found)):
-            yield doing
-        yield _look_again(stop.calls[-1], found, ledger)
-        reply, intention = [], "" if reply or intention == doing else intention
+        doing = _doing(_since_asked(found), ledger)
+        yield _look_again(stop.calls[-1], found, ledger, doing)
+        reply, intention = [], "" if reply or doing else intention
     else:
         yield from _certain(found, ledger)
     if stop.kind == "asked":
         return
-    if intention:
+    since = found.turns[-1].index if found.turns else 0
+    unused = [one for one in found.unused if one.index >= since] if ledger.task_at_work() is None else []
+    if unused and not _only_looking(found):
+        yield _use(unused, found, ledger)
+    elif intention:
         yield intention
     if _only_looking(found):
         if not intention:
@@ -249,12 +252,26 @@ def _next(found: Gathered, ledger: WorkLedger) -> Iterator[str]:
         yield from reply
         return
     running = [call.target for call in stop.calls if _is_check(call.target, ledger)]
-    since = found.turns[-1].index if found.turns else 0
-    unused = [one.name for one in found.unused if one.index >= since]
     again = same_command(running[-1]) if running else ""
     thought = "" if intention else _thought_on(ledger.red, found)
-    yield from _from_ledger(ledger, again, unused, thought, planned=bool(found.next_task))
+    yield from _from_ledger(ledger, again, thought, planned=bool(found.next_task or doing))
     yield from reply
+
+
+def _use(unused: list[Unused], found: Gathered, ledger: WorkLedger) -> str:
+    """What was defined for nobody yet, what the agent had announced, and where it had looked for that."""
+    path, steps = unused[-1].path, _since_asked(found)
+    names = listed((code(one.name) for one in unused), 3)
+    looks = [one.told for one in steps if one.kind == "read" and one.text == path and one.told]
+    at = f"; read there: {listed(looks[-_LOOKS_NAMED:])}" if looks else ""
+    spoken = _spoken(steps)
+    plan = _announcement(spoken.text) if spoken else ""
+    words = f". The agent had announced: {quoted(plan, 300)}" if _ANNOUNCES.search(plan) else "."
+    where = f"(defined in {ledger.paths(path)}{at})"
+    return f"use {names} where that was meant to be: no edit so far does {where}{words}"
+
+
+_LOOKS_NAMED = 4
 
 
 def _from_there(found: Gathered) -> str:
@@ -329,12 +346,17 @@ def _after_call(call: LastStep, found: Gathered, ledger: WorkLedger) -> str:
     return f"find out what became of {_call(call, ledger)}."
 
 
-def _look_again(call: LastStep, found: Gathered, ledger: WorkLedger) -> str:
+def _look_again(call: LastStep, found: Gathered, ledger: WorkLedger, doing: str = "") -> str:
     """What it was for, and the look as a means to that."""
     if places := _found_before(call, found, ledger):
-        return f"go on from what {_call(call, ledger)} had found before: {places}."
+        lead = f"{doing.rstrip('.')}: " if doing else "go on from "
+        return f"{lead}what {_call(call, ledger)} had found before: {places}."
     spoken = _spoken(_since_asked(found))
     plan = _announcement(spoken.text) if spoken else ""
+    if doing:
+        aim = f" ({quoted(plan, 200)})" if _ANNOUNCES.search(plan) and plan[:60] not in doing else ""
+        looking = f"it was just looking with {_call(call, ledger)}{aim}: repeat that, no result is recorded"
+        return f"{doing.rstrip('.')}; {looking}."
     if not _ANNOUNCES.search(plan):
         return f"repeat {_call(call, ledger)}, which only looks."
     return f"go on with {quoted(plan, 300)}: the result of {_call(call, ledger)} is not recorded, repeat it."
@@ -377,13 +399,15 @@ def _intention(found: Gathered, ledger: WorkLedger) -> str:
         return ""
     plan = _announcement(spoken.text)
     if spoken is last:
-        return f"do what the agent had announced last, unless it is done: {quoted(plan, 300)}."
+        newest = next((one for one in reversed(steps) if one.kind in (*_WRITING, "read")), None)
+        at = f" (it had just {_DID[newest.kind]} {ledger.paths(newest.text)})" if newest else ""
+        return f"do what the agent had announced when the record ends: {quoted(plan, 300)}{at}."
     looks = last.kind in _LOOKING or (last.outcome == "ok" and last.kind == "shell" and _only_looking(found))
     if looks and plan:
         return _after_a_look(found, steps, plan, ledger)
     if last.outcome == "error":
         return f"settle what just failed: {code(last.told, 200)}."
-    return _rest_of(spoken, last, ledger) if last.kind in ("edit", "write") else ""
+    return _rest_of(spoken, steps, ledger) if last.kind in ("edit", "write") else ""
 
 
 def _since_asked(found: Gathered) -> list[Happening]:
@@ -391,17 +415,19 @@ def _since_asked(found: Gathered) -> list[Happening]:
     return [one for one in found.happened if one.index > asked]
 
 
-def _rest_of(spoken: Happening, last: Happening, ledger: WorkLedger) -> str:
+def _rest_of(spoken: Happening, steps: list[Happening], ledger: WorkLedger) -> str:
     """Where more than one edit was announced: one was made, and nothing tells whether it was all."""
     told = sentences(spoken.text)[-1:] or [""]
     several = _SEVERAL.search(told[0]) or (spoken.kind == "said" and _TWO_DEEDS.search(told[0]))
     if not several:
         return ""
     what = told[0] if len(told[0]) > _SHORT_PLAN else clipped(one_line(spoken.text), 300)
-    edit = f"the newest edit, in {ledger.paths(last.text)}, may be only a part of it"
-    return f"finish what the agent had announced, {quoted(what, 300)} ({edit})."
+    edited = [one.text for one in steps if one.index > spoken.index and one.kind in _WRITING]
+    since = listed(map(ledger.paths, edited), 4)
+    return f"finish what the agent had announced: {quoted(what, 300)} (edited since: {since})."
 
 
+_DID = {"edit": "edited", "write": "written", "delete": "removed", "read": "read"}
 _SEVERAL = re.compile(
     r"\b(?:both|all|each|every|remaining|several|callers?|call sites?|everywhere)\b", re.IGNORECASE
 )
@@ -416,7 +442,7 @@ def _after_a_look(found: Gathered, steps: list[Happening], plan: str, ledger: Wo
         places = f", which found {_places_of(last, ledger)}" if last.places else ""
         return f"go on from the result of {on}{places}; it was for: {quoted(plan, 300)}."
     if any(one.kind in _WRITING for one in steps):
-        return _doing(steps)
+        return _doing(steps, ledger)
     told = [one for one in found.insights if one.index >= steps[0].index]
     if told:
         at = f" (the newest look was at {ledger.paths(last.text)})" if last.kind == "read" else ""
@@ -428,21 +454,22 @@ def _after_a_look(found: Gathered, steps: list[Happening], plan: str, ledger: Wo
     )
 
 
-def _doing(steps: list[Happening]) -> str:
-    """What the agent last said it would change, and whether it may have done it since.
+def _doing(steps: list[Happening], ledger: WorkLedger) -> str:
+    """What the agent last said it would change, and what was edited since.
 
     Where that was one thing and is done, what it had told the user before of several.
     """
-    edits, done = 0, False
+    edits, done = dict[str, None](), False
     for one in reversed(steps):
-        edits += one.kind in _WRITING and one.outcome == "ok"
+        if one.kind in _WRITING and one.outcome == "ok":
+            edits[one.text] = None
         told = sentences(one.text) if one.kind in ("said", "thought") else []
         if meant := next((sentence for sentence in reversed(told) if _MEANS.match(sentence)), ""):
             several = _SEVERAL.search(meant) or _PLURAL.search(meant)
             if (edits and not several) or (done and one.kind != "said"):
                 done = True
                 continue
-            since = f" ({counted(edits, 'edit')} since: see whether it is done)" if edits else ""
+            since = f" (edited since: {listed(map(ledger.paths, edits), 4)})" if edits else ""
             return f"go on with what the agent was doing: {quoted(meant, 300)}{since}."
     return ""
 
@@ -535,11 +562,9 @@ def _thought_on(red: TestRun | None, found: Gathered) -> str:
     return f"; the agent thought: {quoted(told[-1][0], 200)}" if told else ""
 
 
-def _from_ledger(
-    ledger: WorkLedger, running: str, unused: list[str], thought: str, *, planned: bool
-) -> Iterator[str]:
-    """`running`: a check that is to be run again anyway; `unused`: what was defined for nobody yet;
-    `thought`: the agent's on what failed; `planned`: the next task of the plan is named already."""
+def _from_ledger(ledger: WorkLedger, running: str, thought: str, *, planned: bool) -> Iterator[str]:
+    """`running`: a check that is to be run again anyway; `thought`: the agent's on what failed; `planned`:
+    what the agent was at, or the next task of the plan, is named already."""
     red = ledger.red
     if red is not None and same_command(red.command) != running:
         again = (
@@ -548,6 +573,11 @@ def _from_ledger(
             else f"make {code(red.command, 160)} pass"
         )
         why = f" ({_complaint(red.failing, red.summary)}{thought})" if red.failing or red.summary else ""
+        if alone := _passed_alone(red, ledger):
+            why = f" ({listed(map(code, red.failing), 4)} had failed in it, and passed since in {alone})"
+        elif red.edited_since and (left := _not_edited(red)):
+            places = listed(map(code, left), 3)
+            why = f" and settle what it said of files that were not edited since: {places}"
         yield f"{again}{why}{_whole_after(red, ledger)}."
     if ledger.git.under_way:
         left = (
@@ -559,8 +589,6 @@ def _from_ledger(
     task = ledger.task_at_work()
     if not planned:
         yield from _tasks(ledger)
-    if unused and task is None:
-        yield f"see where {listed(map(code, unused), 3)} is to be used: no edit so far does."
     if red is None and ledger.checks and ledger.checks[-1].edited_since:
         wide = [one.command for one in reversed(ledger.checks) if not one.narrow] or [
             ledger.checks[-1].command
@@ -584,6 +612,29 @@ _GENERAL = (_FROM_THE_LAST_STEP, _FROM_THERE)
 """Said only where there is nothing better."""
 
 
+def _passed_alone(red: TestRun, ledger: WorkLedger) -> str:
+    """The newer and narrower run in which all that had failed passed."""
+    for run in reversed(ledger.checks):
+        whole = all(name.split("/", 1)[0] in run.command for name in red.failing)
+        sure = run.passed and not run.unsure and not run.edited_since
+        if run.index > red.index and run.narrow and sure and red.failing and whole:
+            return code(same_command(run.command), 160)
+    return ""
+
+
+def _not_edited(red: TestRun) -> list[str]:
+    """What a failed check said of files that nobody has edited since."""
+    said = [(part, _PLACE.match(part)) for part in red.summary.split(" / ")]
+    return [
+        clipped(part, 160)
+        for part, found in said
+        if found and not any(path.endswith(found[1].removeprefix("./")) for path in red.edited_since)
+    ]
+
+
+_PLACE = re.compile(r"([\w./@-]{1,200}\.\w{1,5}):\d+")
+
+
 def _tasks(ledger: WorkLedger) -> Iterator[str]:
     """The list as the agent left it, moved on by what was plainly written for its tasks since."""
     waiting = ledger.open_tasks()
@@ -592,15 +643,16 @@ def _tasks(ledger: WorkLedger) -> Iterator[str]:
     task = ledger.task_at_work()
     if begun:
         files = dict.fromkeys(path for one in begun for path in ledger.files_for(one))
-        yield (
-            f"see that {' and '.join(quoted(one.text, 120) for one in begun[:3])} "
-            f"{'is' if len(begun) == 1 else 'are'} complete in {listed(map(ledger.paths, files), 3)} "
-            "(written since the list of tasks was last updated)"
-            + (f"; then the task {quoted(fresh.text, 200)}." if fresh else ".")
-        )
+        of = " and ".join(quoted(one.text, 120) for one in begun[:3])
+        written = f"{of}: written in {listed(map(ledger.paths, files), 3)} since the list was last updated"
+        if fresh:
+            yield f"take up the next task of the plan, {quoted(fresh.text, 200)} ({written})."
+        else:
+            yield f"check what was written for the last open tasks ({written})."
     elif task is not None:
-        behind = " (files were written since the list was last updated: it may be done)"
-        yield f"finish the task {quoted(task.text, 200)}{behind if ledger.plan_is_older else ''}."
+        files = listed(map(ledger.paths, ledger.edited_since_plan), 4)
+        since = f" (edited since the list was last updated: {files})" if files else ""
+        yield f"finish the task {quoted(task.text, 200)}{since}."
     elif fresh:
         yield f"take up the next task of the plan, {quoted(fresh.text, 200)}."
 

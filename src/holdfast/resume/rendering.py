@@ -158,7 +158,9 @@ def _as_far_as(units: list[list[int]], lines: list[str], room: int) -> Iterator[
     """Those from one end on that fit, blocks of code left out that do not."""
     for unit in units:
         cost = _cost(unit, lines) + len(_GAP)
-        if cost > room and len(unit) == 1:
+        if len(unit) > 1:  # code comes last, where there is room for it
+            continue
+        if cost > room:
             return
         if cost <= room:
             room -= cost
@@ -177,14 +179,30 @@ def conclusion(text: str, most: int) -> str:
     return f"{begin} {_GAP} {end_of(text, most - len(begin) - len(_GAP) - 2)}"
 
 
+def without_code(text: str) -> str:
+    """A long text without its longer blocks of code; the line that leads to one shows the gap."""
+    lines = text.split("\n")
+    units = list(_units(lines))
+    kept = {place for unit in units if len(unit) <= _SHORT_BLOCK for place in unit}
+    return text if len(kept) == sum(map(len, units)) else _with_gaps(lines, kept)
+
+
+_SHORT_BLOCK = 4
+
+
 def _by_weight(units: list[list[int]], lines: list[str]) -> list[list[int]]:
-    """Orders, then headings, then the rest; blocks of code as a whole: half of one is worse than none."""
+    """Orders, headings, what stands under those, the rest; blocks of code as a whole: half tells nothing."""
+
+    places = [one[0] for one in units]
+    opening = {place for before, place in itertools.pairwise(places) if _HEADING.match(lines[before])}
 
     def weight(unit: list[int]) -> int:
         if len(unit) > 1:
-            return 3
+            return 4
         line = lines[unit[0]]
-        return 0 if _ORDERS.search(line) else 1 if _HEADING.match(line) else 2
+        if _ORDERS.search(line):
+            return 0
+        return 1 if _HEADING.match(line) else 2 if unit[0] in opening else 3
 
     return sorted(units, key=weight)
 
@@ -223,11 +241,39 @@ def _with_gaps(lines: list[str], kept: set[int]) -> str:
     return "\n".join(out)
 
 
+def without_output(said: str) -> str:
+    """A message without the output that was pasted into it, but for the errors that differ."""
+    lines = [line.strip() for line in said.split("\n") if line.strip()]
+    pasted = [line for line in lines if _OUTPUT.match(line)]
+    if len(pasted) < _PASTED or len(pasted) * 2 < len(lines):
+        return said
+    alike: dict[str, str] = {}
+    for line in pasted:
+        if _COMPLAINS.search(line):
+            alike.setdefault(_PLACE_IN.sub("", line)[:_ALIKE_FROM], line)
+    shown = [lines[0], *[*alike.values()][:_ERRORS_QUOTED]]
+    kept = [clipped(one, _OF_OUTPUT) for one in lines if one in shown or one not in pasted]
+    return f"{' '.join(kept)} […]"
+
+
+_PASTED, _ERRORS_QUOTED, _OF_OUTPUT, _ALIKE_FROM = 5, 2, 200, 40
+_OUTPUT = re.compile(
+    r"\S{40,}|[{}\[\]^|$]|\d{2,4}[-:/]\d\d|[\w./@-]+:\d+|\S+=\S|\d+ \w+:?$|\* \w+: \d+$"
+    r"|(?i:error|warn(?:ing)?|info|debug|fatal|panic|caused by)\b\W*[:\[]|(?:FAIL|ok|Ran)\s|-{3} |Running \["
+    r"|at \S+[(:]|(?:func|def|class|return|import|from) \S|Traceback|File \""
+)
+_COMPLAINS = re.compile(
+    r"\b(?:error|fail(?:ed|ure)?|fatal|panic|exception|denied|cannot|not found)\b", re.IGNORECASE
+)
+_PLACE_IN = re.compile(r"[\w./@-]*/[\w./@-]+|\b[A-Za-z]+[A-Z]\w*|\d+")
+
+
 # ── what tells most ───────────────────────────────────────────────────────────────────────────────
 
 _NAMED = re.compile(r"`[^`]+`|\b[a-z]\w*[A-Z_]\w+|\w\(\)")
 _EMPTY_TALK = re.compile(
-    r"^(?:(?:done|good call|got it|great|perfect|ok(?:ay)?|sure|yes|no problem|you(?:'re| are| raise)\b[^.]*"
+    r"^(?:(?:done|good (?:call|question|catch|point|idea)"
+    r"|got it|great|perfect|ok(?:ay)?|sure|yes|no problem|you(?:'re| are| raise)\b[^.]*"
     r"|this is (?:a )?(?:great|good|excellent|interesting)[^.]*"
     r"|i see|good|that makes sense|makes sense|here(?:'s| is| are)\b[^.]*|found it)[.!,]*\s*)$"
     r"|^(?:now |ok,? |good,? |great,? )?(?:let me|let's|i'll|i will|i need to|now i)\b|[:?]$"
@@ -242,9 +288,14 @@ _REASONED = re.compile(
 )
 
 
-def gist(text: str, most: int) -> str:
-    """The whole sentences and named points that tell most, in their order."""
-    units = list(_tellable(text))
+def gist(text: str, most: int, *, lists: bool = True) -> str:
+    """The whole sentences and named points that tell most, in their order.
+
+    Without `lists` sentences alone: in few words a point does not show what its list is about.
+    """
+    units = [unit for unit in _tellable(text) if lists or not unit.level]
+    if not units and not lists:
+        return ""
     if not units:
         told = (one for one in map(prose, sentences(text)) if one.strip("-*_ "))
         return _from_the_start([one for one in told if not _EMPTY_TALK.search(one)], most)
@@ -320,7 +371,7 @@ def _joined(units: list[_Unit], left: int) -> str:
     return told
 
 
-_WHOLE_SENTENCE = re.compile(r"^[A-Z`\"'(].{20,}[.!]$")
+_WHOLE_SENTENCE = re.compile(r"^[A-Z`\"'(].{20,}(?<!\.\.)[.!]$")
 
 
 def _from_the_start(points: list[str], most: int) -> str:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from itertools import zip_longest
 
-from holdfast.base.text import clipped, counted, end_of, one_line, start_of
+from holdfast.base.text import clipped, counted, end_of, is_list_item, one_line, sentences, start_of
 from holdfast.model.gathered import (
     Choice,
+    Commit,
     Failure,
     Gathered,
     Happening,
@@ -23,19 +23,30 @@ from holdfast.resume import ledger as facts
 from holdfast.resume.briefing import LUXURY, Statement
 from holdfast.resume.ledger import WorkLedger
 from holdfast.resume.now import goal_room, goes_on, title_of
-from holdfast.resume.rendering import code, conclusion, condensed, fenced, gist, listed, prose, quoted
+from holdfast.resume.rendering import (
+    code,
+    conclusion,
+    condensed,
+    fenced,
+    gist,
+    listed,
+    prose,
+    quoted,
+    without_code,
+    without_output,
+)
 from holdfast.resume.summary import lasting, what_lasts
 
 # ── what the user wants ───────────────────────────────────────────────────────────────────────────
 
 _WHOLE_MESSAGE = 400
 _OBJECTS = re.compile(
-    r"^(?:no\b|nope|stop(?=[,.! ]*$|[,.!])|undo|revert|that'?s (?:not|wrong)|not quite|don'?t"
+    r"^(?:no\b|nope|stop(?=[,.! ]*$|[,.!])|undo|revert|that(?:'?s| is) (?:not|wrong)|not quite|don'?t"
     r"|i (?:did not|didn'?t))",
     re.IGNORECASE,
 )
 _PINNED = -1
-_TOLD_WITH_A_TURN, _TOLD_WITH_AN_OLDER, _OF_LATE = 400, 200, 4
+_TOLD_WITH_A_TURN, _TOLD_WITH_AN_OLDER, _TOLD_WITH_AN_OLD_ONE, _OF_LATE = 400, 200, 150, 4
 SAID = "recorded user messages"
 OTHERS = "recorded actions"
 _KINDS = {"assistant_response": "agent", "system_event": "event", "pause_started": "at the start"}
@@ -47,7 +58,7 @@ def wants(found: Gathered, ledger: WorkLedger, room: int, *, outcomes: bool = Tr
     yield from _recorded(found, room)
     turns = distinct(found.turns)
     below = found.turns[-2].index if _is_reported_below(found) else -1
-    brief, turns = _brief_ones(turns)
+    brief, turns = _brief_ones(turns, answered=room >= _SMALL)
     if brief:
         said = "; ".join(quoted(turn.said) for turn in brief)
         text = f"Said earlier, in few words: {said}"
@@ -64,13 +75,18 @@ def wants(found: Gathered, ledger: WorkLedger, room: int, *, outcomes: bool = Tr
     yield from _refused(found)
 
 
-def _brief_ones(turns: list[Turn]) -> tuple[list[Turn], list[Turn]]:
-    """Older messages of a few words that settle nothing ("commit this"), and the others."""
+def _brief_ones(turns: list[Turn], *, answered: bool) -> tuple[list[Turn], list[Turn]]:
+    """Older messages of a few words that settle nothing ("commit this"), and the others.
+
+    `answered`: there is room to tell questions with what the agent said to them.
+    """
     older = turns[:-_RECENT_TURNS]
     brief = [
         turn
         for turn in older
-        if len(turn.said) <= _FEW_WORDS and not (turn.asked or turn.constraint or turn.correction)
+        if len(turn.said) <= _FEW_WORDS
+        and not (turn.asked or turn.constraint or turn.correction)
+        and not (answered and _is_question(turn))
     ]
     return brief, [turn for turn in turns if turn not in brief]
 
@@ -86,10 +102,11 @@ def _agreed_plan(found: Gathered, room: int) -> Iterator[Statement]:
     at_work = not any(
         turn.index > found.plan.index and len(turn.said) > _WHOLE_MESSAGE for turn in found.turns
     )
-    text = condensed(found.plan.text, max(500, min(3500, room // 3 if at_work else room // 5)))
+    plan = without_code(found.plan.text)  # what was done of it stands in the files
+    text = condensed(plan, max(500, min(3500, room // 3 if at_work else room // 5)))
     lead = "The plan that the user agreed to:"
     least = max(300, min(2400, room // 4) if at_work else min(900, room // 10))
-    short = f"{lead}\n{fenced(condensed(found.plan.text, least))}"
+    short = f"{lead}\n{fenced(condensed(plan, least))}"
     yield Statement("wants", "plans", f"{lead}\n{fenced(text)}", 1 if at_work else 5, short, found.plan.index)
 
 
@@ -162,15 +179,16 @@ def _turn(turn: Turn, following: Turn | None, age: int, room: int, ledger: WorkL
         _WHOLE_MESSAGE,
         min(_LONGEST_REQUEST, room * 2 // 5) if is_latest else room // 4 if age < 3 else min(600, room // 12),
     )
-    words = _quotation(turn.said, most, is_latest) if age < 3 else quoted(_beginning(turn.said, most))
+    said = turn.said if is_latest else without_output(turn.said)
+    words = _quotation(said, most, is_latest) if age < 3 else quoted(_beginning(said, most))
     asked = _asked(turn)
-    short = quoted(
-        condensed(turn.said, max(225, room // 7)) if is_latest else _beginning(turn.said, _WHOLE_MESSAGE)
-    )
+    short = quoted(condensed(said, max(225, room // 7)) if is_latest else _beginning(said, _WHOLE_MESSAGE))
     rank = 0 if is_latest else 1 if rule or turn.asked else 2
-    if age >= _OLD and not turn.asked:  # what came of it has been worked on since
-        following = None
-    most_told = _TOLD_WITH_A_TURN if age < _OF_LATE else _TOLD_WITH_AN_OLDER
+    if age >= _OLD and not turn.asked and not _is_answered(turn, following):
+        following = None  # what came of it has been worked on since
+    most_told = (
+        _TOLD_WITH_A_TURN if age < _OF_LATE else _TOLD_WITH_AN_OLDER if age < _OLD else _TOLD_WITH_AN_OLD_ONE
+    )
     return Statement(
         "wants",
         "user messages",
@@ -178,16 +196,28 @@ def _turn(turn: Turn, following: Turn | None, age: int, room: int, ledger: WorkL
         rank,
         f"{asked}{short}{_outcome(turn, following, _short_outcome(age, room), ledger)}",
         turn.index,
+        longer=_AFTER_THE_MAP if age >= _OLD and not turn.asked else 0,
     )
+
+
+def _is_answered(turn: Turn, following: Turn | None) -> bool:
+    """Whether it is a question, and the user left its answer standing."""
+    doubted = following is not None and (following.correction or _DOUBTS.search(following.said))
+    return _is_question(turn) and not doubted
+
+
+def _is_question(turn: Turn) -> bool:
+    return turn.said.rstrip(" )\"'").endswith("?")
 
 
 def _short_outcome(age: int, room: int) -> int:
     if room < _SMALL:
         return 0
-    return 180 if age < 9 else 110
+    return 180 if age < _OLD else 0
 
 
 _LONGEST_REQUEST = 4_800
+_AFTER_THE_MAP = 5
 _SMALL = 5_000
 _OLD = 6
 
@@ -229,7 +259,7 @@ def _outcome(turn: Turn, following: Turn | None, most: int, ledger: WorkLedger) 
 
 
 def _told_of(turn: Turn, most: int) -> str:
-    return gist(turn.reported, most) if most else ""
+    return gist(turn.reported, most, lists=most > _TOLD_WITH_AN_OLD_ONE) if most else ""
 
 
 def _refused(found: Gathered) -> Iterator[Statement]:
@@ -266,18 +296,58 @@ def decisions(found: Gathered, room: int) -> Iterator[Statement]:
     told += found.last_words if finished else ""
     since = found.messages if finished else _since(found)
     agreed = found.plan.index if found.plan else -1  # what was weighed before it stands in it
+    for commit in found.git.commits[-_COMMITS_TOLD:]:
+        if (why := _reason_of(commit)) and not _stands_in(why, told):
+            told += f" {why}"
+            text = f"From the message of commit {code(commit.identifier or commit.subject)}: {quoted(why)}"
+            yield Statement("decisions", "decisions", text, 5, index=commit.index)
     earlier = [
         one
         for one in found.insights
-        if agreed < one.index < since
-        and one.said
-        and one.worth >= _WORTH_KEEPING
+        if agreed < one.index
+        and one.worth >= (_WORTH_KEEPING if one.said else _WORTH_OF_A_THOUGHT)
+        and (one.said or _is_edited_for(one, found))
+        and (one.index < since or _was_settled(one, found))
         and not _NO_REASON.search(one.text)
         and not _objected(one, found.turns)
         and not _stands_in(one.text, told)
     ]
     for insight in _best(earlier, _MOST_FOUND_EARLIER, max(500, min(1800, room // 6))):
-        yield Statement("decisions", "findings", f"The agent: {quoted(insight.text)}", 5, index=insight.index)
+        who = "The agent" if insight.said else "The agent, in thought"
+        yield Statement("decisions", "findings", f"{who}: {quoted(insight.text)}", 5, index=insight.index)
+
+
+_COMMITS_TOLD, _OF_A_COMMIT = 4, 300
+
+
+def _reason_of(commit: Commit) -> str:
+    """The sentences of its message that say why; points that only say what are none."""
+    prose_alone = "\n".join(line for line in commit.why.split("\n") if not is_list_item(line))
+    told = [one for one in sentences(prose_alone) if _SAYS_WHY.search(one)]
+    return clipped(" ".join(told), _OF_A_COMMIT) if told else ""
+
+
+_SAYS_WHY = re.compile(
+    r"\b(?:because|since|so that|due to|to (?:avoid|prevent|keep|ensure)|instead of|rather than|without this"
+    r"|otherwise|previous(?:ly)?|would|caus(?:e[sd]?|ing)|fix(?:es)? (?:an? |the )?(?:issue|bug|problem))\b",
+    re.IGNORECASE,
+)
+
+
+def _is_edited_for(one: Insight, found: Gathered) -> bool:
+    """Whether an edit soon after is about a name that it gives."""
+    names = set(_CODE_NAME.findall(one.text))
+    soon = (edit for edit in found.edits if one.index < edit.index <= one.index + _SOON)
+    return any(name in edit.new for edit in soon for name in names)
+
+
+_SOON = 20
+
+
+def _was_settled(one: Insight, found: Gathered) -> bool:
+    """Of the work at hand only what was acted on, and what a later finding has not followed."""
+    newest = max((other.index for other in found.insights), default=-1)
+    return one.index < newest and one.worth > _WORTH_KEEPING and _is_edited_for(one, found)
 
 
 def _choice(choice: Choice, turns: tuple[Turn, ...]) -> str:
@@ -327,7 +397,8 @@ def _best(insights: list[Insight], most: int, room: int) -> list[Insight]:
 
 
 _NO_REASON = re.compile(
-    r"^(?:(?:another|an?)? ?(?:alternative|option)|added|tests?\b|now\b|ah\b|oh\b|good\b|looking at"
+    r"\bexisting tests?\b|^(?:\W*[\w.]+\W*){1,4}\balready (?:has|have|works?|exists?|validates?)\b"
+    r"|^(?:(?:another|an?)? ?(?:alternative|option)|added|tests?\b|now\b|ah\b|oh\b|good\b|looking at"
     r"|let me|i see\b|however\b|we already\b|user \w+:|got it\b|recommendation\b|limitations?\b|lines? \d"
     r"|(?:should|would|could|will|has|is|are)\b"
     r"|(?:the|it|this) [^.]{0,40}\b(?:would be|must be|must have)\b)"
@@ -338,7 +409,7 @@ _NO_REASON = re.compile(
 )
 """What was weighed, seen, reported or fixed on the way."""
 _FOR_THE_NEWEST = 3
-_WORTH_KEEPING = 4
+_WORTH_KEEPING, _WORTH_OF_A_THOUGHT = 4, 6
 
 
 # ── state ─────────────────────────────────────────────────────────────────────────────────────────
@@ -438,7 +509,7 @@ def _reports(found: Gathered, room: int) -> Iterator[Statement]:
     rank = 0 if room > _TINY else 2
     for report in reversed(found.reports[-_REPORTS_SHOWN:]):
         lead = f"A sub-agent reported on {quoted(report.about, 100)}: "
-        short = f"{lead}{', '.join(map(code, _named_most(report.text))) or quoted(_gist(report.text, 160))}"
+        short = f"{lead}{quoted(_gist(report.text, max(140, min(_OF_A_REPORT, room // 20))))}"
         if report.index < since:
             yield Statement("state", "sub-agent reports", short, rank, index=report.index)
             continue
@@ -447,16 +518,7 @@ def _reports(found: Gathered, room: int) -> Iterator[Statement]:
         yield Statement("state", "sub-agent reports", full, rank, short, report.index)
 
 
-_REPORTS_SHOWN, _TINY = 2, 1500
-
-
-def _named_most(text: str) -> list[str]:
-    """The names in code that a report is about: those it comes back to."""
-    found = Counter(_CODE_NAME.findall(text[:_REPORT_SCANNED]))
-    return [name for name, _ in found.most_common(_NAMES_OF_A_REPORT)] if len(found) > 1 else []
-
-
-_REPORT_SCANNED, _NAMES_OF_A_REPORT = 3000, 4
+_REPORTS_SHOWN, _TINY, _OF_A_REPORT = 2, 1500, 320
 
 
 def _gist(text: str, most: int) -> str:
