@@ -10,8 +10,9 @@ from typing import Any
 
 import pytest
 
+from holdfast.hooks.command_place import CommandPlace
 from holdfast.hooks.events import hook_command
-from holdfast.hooks.guards import CommandPlace, danger, telling_words, unpinned
+from holdfast.hooks.guards import danger, telling_words, unpinned
 from holdfast.project.layout import ProjectLayout
 from hooks.commands import DANGEROUS, HARMLESS
 from hooks.harness import AgentSession, quick

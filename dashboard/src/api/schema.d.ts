@@ -1355,6 +1355,11 @@ export interface components {
             pushed: boolean;
             /** Subject */
             subject: string;
+            /**
+             * Why
+             * @default
+             */
+            why: string;
         };
         /** ConstraintPinned */
         ConstraintPinned: {
@@ -1986,6 +1991,11 @@ export interface components {
              * @default []
              */
             names: string[];
+            /**
+             * Notes
+             * @default []
+             */
+            notes: string[];
             /** Path */
             path: string;
             /**
@@ -2002,6 +2012,14 @@ export interface components {
              * @default []
              */
             replaced: [
+                string,
+                string
+            ][];
+            /**
+             * Told
+             * @default []
+             */
+            told: [
                 string,
                 string
             ][];

@@ -15,7 +15,7 @@ from holdfast.base.text import counted
 from holdfast.model.frame import BRIEFING, LEFT_OUT, SHORT_BRIEFING
 from holdfast.model.gathered import Gathered
 from holdfast.model.usage import Carried, Fidelity
-from holdfast.resume import sections
+from holdfast.resume import at_hand, sections
 from holdfast.resume.briefing import Briefing, Statement, Written, edited, without_repeats, write
 from holdfast.resume.file_map import map_of, not_named
 from holdfast.resume.ledger import WorkLedger, ledger_of
@@ -43,7 +43,7 @@ def briefing_of(found: Gathered, room: int, summary: str = "") -> Briefing:
         *sections.wants(found, ledger, room),
         *sections.decisions(found, room),
         *sections.state(found, ledger, room),
-        *sections.half_done(found, ledger, room),
+        *at_hand.half_done(found, ledger, room),
         *map_of(found, ledger),
         *sections.earlier(found, ledger, room),
     )
@@ -55,7 +55,7 @@ def _around(words: str, found: Gathered, ledger: WorkLedger, room: int) -> Itera
     left_out = ("sub-agent reports", *(["open tasks"] if ledger.plan_is_older else []))
     ledger = replace(ledger, has_map=False)
     state = (one for one in sections.state(found, ledger, room) if one.kind not in left_out)
-    edits = (one for one in sections.half_done(found, ledger, room) if one.kind == "edits")
+    edits = (one for one in at_hand.half_done(found, ledger, room) if one.kind == "edits")
     return without_repeats(
         (
             *told(words, ledger, room),

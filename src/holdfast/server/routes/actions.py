@@ -11,7 +11,8 @@ from starlette.concurrency import run_in_threadpool
 
 from holdfast.base.errors import NotFoundError
 from holdfast.capture.git import capture_git_state
-from holdfast.hooks.guards import CommandPlace, danger, has_tracked_changes
+from holdfast.hooks.command_place import CommandPlace
+from holdfast.hooks.guards import danger, has_tracked_changes
 from holdfast.model.task import Task
 from holdfast.model.workflow import Workflow
 from holdfast.resume.compiler import DEFAULT_BUDGET
