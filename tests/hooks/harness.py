@@ -94,7 +94,7 @@ class AgentSession:
     @property
     def environment(self) -> dict[str, str]:
         return {
-            "PATH": os.environ["PATH"],
+            "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}",  # as where it is installed
             "HOME": str(self.home),
             "HOLDFAST_HOME": str(self.home / "data"),
             "GIT_CONFIG_GLOBAL": os.devnull,

@@ -114,16 +114,16 @@ def _told(tool: Callable[..., Any]) -> Callable[..., str]:
     def answer(*args: Any, **kwargs: Any) -> str:
         from mcp.server.mcpserver.exceptions import ToolError
 
-        from holdfast.base.neutral import neutral, neutral_json
+        from holdfast.base.neutral import neutral
 
         try:
             found = tool(*args, **kwargs)
         except HoldfastError as error:
             hint = f" ({error.hint})" if error.hint and error.hint != InvalidInputError.default_hint else ""
             raise ToolError(neutral(f"{error.message[:_LONGEST_ENTRY]}{hint}")) from None
-        if isinstance(found, str):
-            return neutral(found)
-        return neutral_json(json.dumps(found, ensure_ascii=False, default=str))
+        return neutral(
+            found if isinstance(found, str) else json.dumps(found, ensure_ascii=False, default=str)
+        )
 
     answer.__annotations__ = {**tool.__annotations__, "return": "str"}
     return answer

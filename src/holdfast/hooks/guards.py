@@ -550,8 +550,8 @@ def danger(command: str, place: CommandPlace, depth: int = 0) -> Refusal | None:
     added = False
     for simple in programs:
         simple.fetches = fetches
-        added = added or simple.words[:2] == ["git", "add"]
-        if simple.words[:1] == ["git"] and _saves_changes(simple.words, added):
+        added = added or " ".join(simple.words[:2]) == "git add"
+        if "".join(simple.words[:1]) == "git" and _saves_changes(simple.words, added):
             place = CommandPlace(place.cwd, place.branch, root=place.root)
         refusal = _danger_of(simple, place, depth)
         if refusal:

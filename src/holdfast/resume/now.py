@@ -401,7 +401,8 @@ def _intention(found: Gathered, ledger: WorkLedger) -> str:
     if spoken is last:
         newest = next((one for one in reversed(steps) if one.kind in (*_WRITING, "read")), None)
         at = f" (it had just {_DID[newest.kind]} {ledger.paths(newest.text)})" if newest else ""
-        return f"do what the agent had announced when the record ends: {quoted(plan, 300)}{at}."
+        told = f"{quoted(plan, 300)}{at}"
+        return f"do what the agent had announced when the record ends, unless it is done by now: {told}."
     looks = last.kind in _LOOKING or (last.outcome == "ok" and last.kind == "shell" and _only_looking(found))
     if looks and plan:
         return _after_a_look(found, steps, plan, ledger)
