@@ -180,6 +180,44 @@ def test_what_was_wound_down_by_hand_while_an_agent_worked_is_in_its_handover(se
     assert session.errors == ""
 
 
+def recorded_by_hand(session: AgentSession, words: str, **variables: str) -> str:
+    session.variables.update(variables)
+    holdfast(session, "winddown", "start", "--percent", "0.9")
+    data = ("--data", json.dumps({"content": words}), "--percent", "0.9")
+    holdfast(session, "winddown", "append", "user_message", *data)
+    return json.loads(holdfast(session, "winddown", "finalize", "--json"))["session_id"]
+
+
+def test_what_was_wound_down_before_a_compaction_is_in_the_handover_of_the_end(session: AgentSession) -> None:
+    work(session)
+    recorded_by_hand(session, "Never touch the QUUX module")
+    session.fire("PreCompact", trigger="auto")
+    session.wait_for((session.notes / "settled").exists)
+    session.start("compact")
+    session.prompt("Go on")
+    later = time.time() + 5
+    os.utime(session.notes / "who", (later, later))
+    name = settled(session)["session_id"]
+    assert session.fire("SessionEnd", reason="other").code == 0
+    session.wait_for(lambda: settled(session)["session_id"] != name)
+    assert "Never touch the QUUX module" in holdfast(session, "context", "latest")
+
+
+def test_what_one_agent_wound_down_is_not_given_to_another(session: AgentSession) -> None:
+    work(session)
+    beside = next_session(session)
+    beside.start()
+    beside.prompt("Which day is it?")
+    recorded_by_hand(session, "Never touch the QUUX module", CLAUDE_CODE_SESSION_ID=session.session_id)
+    beside.write(said("Which day is it?", "user"), said("Monday.", "assistant", "m2"))
+    assert beside.fire("SessionEnd", reason="other").code == 0
+    beside.wait_for((beside.notes / "settled").exists)
+    assert "QUUX" not in json.dumps(settled(beside)["incremental_pause"])
+    assert session.fire("SessionEnd", reason="other").code == 0
+    session.wait_for((session.notes / "settled").exists)
+    assert "Never touch the QUUX module" in json.dumps(settled(session)["incremental_pause"])
+
+
 def test_what_was_wound_down_before_a_session_began_is_not_its_own(session: AgentSession) -> None:
     holdfast(session, "winddown", "start", "--percent", "0.9")
     rule = ("--data", '{"content": "Never touch the QUUX module"}', "--percent", "0.9")

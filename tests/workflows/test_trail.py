@@ -123,6 +123,17 @@ def test_status_and_context_say_that_a_failed_session_was_rolled_back(workshop: 
     assert place.json("status")["workflow"]["rolled_back"] is None
 
 
+def test_a_completed_plan_that_was_rolled_back_says_so_from_anywhere(workshop: Workshop) -> None:
+    ended = workshop.run(plan_of("echo one > a", "echo two > b"))
+    place = workshop.place
+    place.ok("tx", "rollback", "last", "--yes")
+    told = place.ok("status").out
+    assert f"what its tasks had changed was rolled back ({ended.id}-s1)" in told
+    elsewhere = place.root / "elsewhere"
+    elsewhere.mkdir()
+    assert "was rolled back" in place.ok("status", ended.id, cwd=elsewhere).out
+
+
 def test_rolled_back_while_it_runs(workshop: Workshop, sidecar: SideCar) -> None:
     take_back = f"{' '.join(PROGRAM)} tx rollback --yes"
     ended = workshop.run(plan_of("echo one > a", take_back, "echo two > b"))

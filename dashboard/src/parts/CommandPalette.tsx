@@ -36,6 +36,9 @@ export default function CommandPalette({ onClose }: { onClose: () => void }) {
   }, []);
   const targets = targetsOf(query.data, wanted);
   const at = Math.min(chosen, targets.length - 1);
+  const [isConfirmed, setConfirmed] = useState(false);
+  /** What is shown while a search runs is of the one before: Enter waits for what was asked. */
+  const isAnswered = wanted === text.trim() && !query.isFetching;
   useEffect(() => {
     document.getElementById(`${list}-${at}`)?.scrollIntoView({ block: "nearest" });
   }, [list, at]);
@@ -44,6 +47,11 @@ export default function CommandPalette({ onClose }: { onClose: () => void }) {
     onClose();
     go(target.href);
   };
+  useEffect(() => {
+    if (!isConfirmed || !isAnswered) return;
+    setConfirmed(false);
+    open(targets[at]);
+  });
   const keyed = (event: KeyboardEvent) => {
     const step = { ArrowDown: 1, ArrowUp: -1 }[event.key];
     if (step && targets.length > 0) {
@@ -51,7 +59,7 @@ export default function CommandPalette({ onClose }: { onClose: () => void }) {
       setChosen((at + step + targets.length) % targets.length);
     } else if (event.key === "Enter") {
       event.preventDefault();
-      open(targets[at]);
+      setConfirmed(true);
     }
   };
   return (
@@ -76,6 +84,7 @@ export default function CommandPalette({ onClose }: { onClose: () => void }) {
         onChange={(event) => {
           setText(event.target.value);
           setChosen(0);
+          setConfirmed(false);
         }}
         onKeyDown={keyed}
       />

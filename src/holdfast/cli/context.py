@@ -109,7 +109,6 @@ def snapshot_context(snapshot: str, max_chars: int) -> Compiled:
     from holdfast.capture.drift import find_drift
     from holdfast.resume.snapshots import ResumeContextCompiler
     from holdfast.sessions.contexts import as_it_stands, asides_since
-    from holdfast.sessions.standing import may_be_rolled_back
 
     current = common.settings()
     with common.store_for(current) as store:
@@ -118,10 +117,10 @@ def snapshot_context(snapshot: str, max_chars: int) -> Compiled:
         since = asides_since(store, found)
         found, moved_on = as_it_stands(store, found, workflow)
     drift = find_drift(found, current.project).sentences if workflow.worktree == current.worktree else ()
-    if found.task_dag.tasks and may_be_rolled_back(current.layout.sidecar, workflow.id):
+    if found.task_dag.tasks:
         from holdfast.workflows.file_recorder import rolled_back_told
 
-        since = (*rolled_back_told(workflow, found.session_number, found.task_dag.tasks), *since)
+        since = (*rolled_back_told(workflow, found), *since)
     return ResumeContextCompiler(max_chars).compile_with_report(
         found, workflow.issue, drift=(*since, *moved_on, *drift)
     )
@@ -357,7 +356,7 @@ def _session(current: Settings, session_id: str | None) -> FoundSession | None:
 
     None where that is a session which was paused without an agent.
     """
-    from holdfast.cli.quiet import SESSION_VARIABLES
+    from holdfast.project.formats import SESSION_VARIABLES
     from holdfast.store.session_files import SessionFiles
     from holdfast.transcripts.discover import find_sessions
 
@@ -414,7 +413,12 @@ def _compiled(current: Settings, name: str, room: int) -> Compiled:
 
     document = SessionFiles(current.layout.sessions).read(name)
     snapshot, workflow = read_session_document(document, where=f"{name}.json")
-    return ResumeContextCompiler(room).compile_with_report(snapshot, workflow.issue)
+    told: tuple[str, ...] = ()
+    if snapshot.task_dag.tasks:
+        from holdfast.workflows.file_recorder import rolled_back_told
+
+        told = rolled_back_told(workflow, snapshot)
+    return ResumeContextCompiler(room).compile_with_report(snapshot, workflow.issue, drift=told)
 
 
 def _heading(name: str) -> str:

@@ -137,7 +137,15 @@ def status() -> dict[str, Any]:
     from holdfast.cli.status import status_report
 
     report = status_report(common.settings(), None)
-    kept = ("id", "status", "pause_reason", "latest_snapshot", "tasks_completed", "tasks_remaining")
+    kept = (
+        "id",
+        "status",
+        "pause_reason",
+        "latest_snapshot",
+        "tasks_completed",
+        "tasks_remaining",
+        "rolled_back",
+    )
     for which in ("workflow", "plan"):
         if workflow := report[which]:
             report[which] = {

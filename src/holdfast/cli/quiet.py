@@ -17,10 +17,9 @@ from holdfast.hooks.fast import quiet
 from holdfast.hooks.fast.context import live_sessions
 from holdfast.hooks.fast.notes import read as read_note
 from holdfast.project import formats
-from holdfast.project.formats import REMINDERS, UNKNOWN_SESSION
+from holdfast.project.formats import REMINDERS, SESSION_VARIABLES, UNKNOWN_SESSION
 from holdfast.project.settings import Settings, load_settings
 
-SESSION_VARIABLES = ("HOLDFAST_SESSION_ID", "CLAUDE_CODE_SESSION_ID", "CODEX_SESSION_ID")
 _STDIN_WAIT = 0.2
 
 _session_option = click.option(

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import os
 import shlex
 import time
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 from typing import Any
 
 import click
 
 from holdfast.base.errors import CannotDoError, DamagedDataError, HoldfastError
-from holdfast.base.text import counted
+from holdfast.base.text import counted, decode_path
 from holdfast.cli import common
 from holdfast.model.statuses import NEVER_RUN_AGAIN, is_lost
+from holdfast.project.layout import ProjectLayout
 from holdfast.project.settings import Settings
 
 TYPE_CHECKING = False
@@ -79,9 +82,9 @@ def _rolled_back(current: Settings, workflow: dict[str, Any]) -> dict[str, str] 
     """What was taken back of the work that it would go on from, and the entry whose undo restores it."""
     from holdfast.sessions.standing import may_be_rolled_back
 
-    waits = workflow["status"] in ("failed", "paused") and workflow["tasks_completed"]
-    is_here = workflow["worktree"] == current.worktree
-    if not (waits and is_here and may_be_rolled_back(current.layout.sidecar, workflow["id"])):
+    counts = workflow["status"] in ("failed", "paused", "completed") and workflow["tasks_completed"]
+    sidecar = ProjectLayout(Path(os.fsdecode(decode_path(workflow["worktree"])))).sidecar
+    if not (counts and may_be_rolled_back(sidecar, workflow["id"])):
         return None
     from holdfast.workflows.file_recorder import rolled_back_work
 
@@ -229,7 +232,7 @@ def _ways_on(workflow: dict[str, Any]) -> Iterator[str]:
     undone = workflow["rolled_back"]
     if undone:  # nothing else works before that
         yield f"what its tasks had changed was rolled back ({undone['transaction']})"
-        yield f"restore it to go on: holdfast tx undo {undone['restored_by']}"
+        yield f"restore it: holdfast tx undo {undone['restored_by']}"
     elif workflow["status"] == "failed":
         yield from _ways_on_from_failure(workflow)
     elif workflow["status"] == "paused" and workflow["tasks_remaining"]:

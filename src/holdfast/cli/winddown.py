@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import Any, Literal
 
@@ -10,7 +11,7 @@ from holdfast.base.process import lasting_parent
 from holdfast.base.text import counted
 from holdfast.cli import common
 from holdfast.journal.log import ACTION_TYPES, NotActiveError
-from holdfast.project.formats import ARCHIVE_SUFFIX
+from holdfast.project.formats import ARCHIVE_SUFFIX, SESSION_VARIABLES
 from holdfast.sessions.winddown import IncrementalPauseManager
 
 OrphanChoice = Literal["finalize", "discard", "continue"]
@@ -133,6 +134,8 @@ def finalize(
         raise NotActiveError("no wind-down is active here")
     if transcript is not None and not archive_only:
         _enrich(manager, path.stem, transcript)
+    if not archive_only:
+        _note_conversation(manager, path.stem)
     if commit:
         manager.commit(path.stem)
     paused = (f"Paused: {path.stem}", f"  {path}", f"See it with: holdfast snapshot show {path.stem}")
@@ -155,6 +158,21 @@ def _enrich(manager: IncrementalPauseManager, session_id: str, transcript: Path)
         enrich_snapshot(manager.settings, snapshot_id, transcript)
     except HoldfastError as error:
         click.echo(f"warning: nothing was added from {transcript}: {error.message}", err=True)
+
+
+def _note_conversation(manager: IncrementalPauseManager, session_id: str) -> None:
+    """Run by an agent, its shell tells which conversation this belongs to."""
+    conversation = next(filter(None, map(os.environ.get, SESSION_VARIABLES)), None)
+    if conversation is None:
+        return
+    from holdfast.sessions.enrich import add_to_snapshot
+
+    try:
+        with common.store_for(manager.settings) as store:
+            snapshot_id = common.find_snapshot(store, manager.settings, session_id).id
+        add_to_snapshot(manager.settings, snapshot_id, {"conversation": conversation})
+    except HoldfastError as error:
+        click.echo(f"warning: not noted as part of {conversation}: {error.message}", err=True)
 
 
 def _session_of(name: str) -> str:

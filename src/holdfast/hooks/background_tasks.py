@@ -12,13 +12,13 @@ from pathlib import Path
 from holdfast.base.clock import system_clock, to_datetime
 from holdfast.base.durable import lock_file, make_folder, replace_file
 from holdfast.base.errors import HoldfastError
-from holdfast.base.ids import session_id, session_order
 from holdfast.hooks.fast import error_log, notes
 from holdfast.hooks.fast.context import (
     LIMITS,
     ROOM_FOR_HEADING,
     context_file,
     killed_sessions,
+    live_sessions,
     threads_stamp,
 )
 from holdfast.hooks.fast.event import AgentEvent, file_name_for
@@ -218,10 +218,10 @@ def _finalised(
 
 
 def _ended_by_hand(work: SessionWork, manager: IncrementalPauseManager, own: str) -> IncrementalPause | None:
-    """What wind-downs hold that somebody made sessions of while the agent went on: this session's `own`, and
-    those that nobody's hooks began."""
-    files = SessionFiles(manager.layout.sessions)
-    names = [name for name in files.session_ids() if name == own or _is_since(work, name)]
+    """What wind-downs hold that somebody made sessions of while the agent went on: this session's `own`,
+    those that are known to be of its conversation, and those that can be nobody else's."""
+    newest = SessionFiles(manager.layout.sessions).session_ids()
+    names = [name for name in newest if name == own or name in newest[:_LOOKED_AT]]
     found = (_taken_along(work, manager, name, name == own) for name in reversed(names))
     held = [pause for pause in found if pause is not None]
     if not held:
@@ -229,13 +229,7 @@ def _ended_by_hand(work: SessionWork, manager: IncrementalPauseManager, own: str
     return held[-1].changed(recorded=tuple(words for pause in held for words in pause.recorded))
 
 
-def _is_since(work: SessionWork, name: str) -> bool:
-    """Whether it was made while this session was at work; its note was written when it began."""
-    try:
-        began = os.stat(work.note(formats.WHO)).st_mtime
-    except OSError:
-        return False
-    return session_order(name)[0] >= session_id(began)
+_LOOKED_AT = 20
 
 
 def _taken_along(
@@ -248,15 +242,31 @@ def _taken_along(
         document = SessionFiles(manager.layout.sessions).read(name)
         snapshot, _ = read_session_document(document, where=f"{name}.json")
         pause = snapshot.incremental_pause
-        is_by_hand = pause is not None and pause.agent_session is None and bool(pause.recorded)
-        if not is_own and not (is_by_hand and snapshot.conversation in (None, work.session)):
+        if not is_own and (pause is None or pause.agent_session is not None or not pause.recorded):
             return None
+        if not is_own and snapshot.conversation != work.session:
+            is_free = snapshot.conversation is None and not snapshot.task_dag.tasks
+            if not (is_free and _is_since(work, snapshot) and _is_alone(work)):
+                return None
         if snapshot.conversation is None:
             add_to_snapshot(manager.settings, snapshot.id, {"conversation": work.session})
     except HoldfastError as error:
         error_log.note(str(work.state), f"the wind-down {name} was not taken along: {error.message}")
         return None
     return pause
+
+
+def _is_since(work: SessionWork, snapshot: SessionSnapshot) -> bool:
+    """Whether it was finalised while this session was at work; its note was written when it began."""
+    try:
+        return snapshot.created_at.timestamp() >= int(os.stat(work.note(formats.WHO)).st_mtime)
+    except OSError:
+        return False
+
+
+def _is_alone(work: SessionWork) -> bool:
+    """Nobody can tell whose it was where another session is at work in the folder, too."""
+    return not set(live_sessions(str(work.state))) - {work.session}
 
 
 def _moment(at: float | None) -> datetime | None:

@@ -29,6 +29,8 @@ UNINDEXED = ".unindexed-"
 STAGING = ".staging-"
 """With a session's name: its pause is being made, or was interrupted."""
 
+SESSION_VARIABLES = ("HOLDFAST_SESSION_ID", "CLAUDE_CODE_SESSION_ID", "CODEX_SESSION_ID")
+"""In which an agent's shell tells its session."""
 UNKNOWN_SESSION = "session-unknown"
 """Stands for the agent session where nobody told its id."""
 

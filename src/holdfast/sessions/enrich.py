@@ -12,8 +12,9 @@ from typing import Any
 
 from holdfast.base.errors import HoldfastError
 from holdfast.findings import records
+from holdfast.findings.rules.trail import only_looked
 from holdfast.model.findings import Decision, ErrorRecord, ModelReading
-from holdfast.model.gathered import Gathered, LastStep, StoppingPoint
+from holdfast.model.gathered import Gathered, LastStep, StoppingPoint, Turn
 from holdfast.model.snapshot import SessionSnapshot
 from holdfast.project.settings import Settings
 from holdfast.resume.ledger import corrected
@@ -21,6 +22,7 @@ from holdfast.resume.snapshots import ResumeContextCompiler, ledger_at
 from holdfast.sessions.compaction import facts_of
 from holdfast.sessions.contexts import ReadSession, read_session
 from holdfast.sessions.pause import open_store, write_again
+from holdfast.sessions.threads import asks_to_go_on
 from holdfast.sessions.transitions import Core
 from holdfast.store.protocol import Store
 from holdfast.store.session_files import SessionFiles
@@ -55,6 +57,7 @@ def add_conversation(
     with open_store(settings) as store:
         core = Core(store)
         snapshot = store.snapshot(snapshot_id)
+        session = replace(session, found=_with_what_was_wanted(session.found, store, told))
         decisions, errors, reading = _findings(settings, session, snapshot)
         enriched = core.enrich(
             snapshot_id,
@@ -72,6 +75,28 @@ def add_conversation(
         enriched = core.enrich(snapshot_id, fidelity=report)
         _rewrite_files(settings, store, snapshot_id)
     return enriched
+
+
+def _with_what_was_wanted(found: Gathered, store: Store, told: Mapping[str, Any]) -> Gathered:
+    """Of a session that was only told to go on, with the goal and the rules of the one that it took up."""
+    name = told.get("continues")
+    if not name or not asks_to_go_on(found) or only_looked(found, however_it_ended=True):
+        return found  # of one that came to nothing, that handover is the one to read
+    lines = [line for line in store.find_snapshots(str(name)) if line.session_id == name]
+    before = store.snapshot(lines[0].id).gathered if len(lines) == 1 else None
+    if before is None or not before.turns:
+        return found
+    rules = [turn.said for turn in before.turns if turn.constraint]
+    asked = next((turn for turn in reversed(before.turns) if not _says_little(turn)), before.turns[-1])
+    return replace(
+        found,
+        constraints=tuple(dict.fromkeys((*before.constraints, *rules, *found.constraints))),
+        turns=(replace(asked, index=-1), *found.turns),  # before all that is its own
+    )
+
+
+def _says_little(turn: Turn) -> bool:
+    return asks_to_go_on(Gathered(turns=(turn,)))
 
 
 def _stopped_in(found: Gathered, call: LastStep) -> Gathered:

@@ -25,6 +25,7 @@ from holdfast.capture.git import capture_git_state, committed_of
 from holdfast.findings.rules.trail import only_looked, only_shows
 from holdfast.model.base import Value
 from holdfast.model.entry import HandoverTakenUp
+from holdfast.model.gathered import Gathered
 from holdfast.model.git import GitState, decode_path
 from holdfast.model.snapshot import SessionSnapshot
 from holdfast.model.workflow import OPEN, Workflow
@@ -181,13 +182,15 @@ def is_aside(snapshot: SessionSnapshot) -> bool:
 def _came_to_nothing(snapshot: SessionSnapshot) -> bool:
     """It was told to go on with what there was, and was cut off before it did: the handover still holds."""
     found = snapshot.gathered
-    if found is None or not found.turns:
-        return False
-    goes_on = all(
-        _CONTINUES.search(turn.said) and (len(turn.said.split()) <= _FEW_WORDS or _only_continues(turn.said))
-        for turn in found.turns
+    return found is not None and asks_to_go_on(found) and only_looked(found, however_it_ended=True)
+
+
+def asks_to_go_on(found: Gathered) -> bool:
+    """Whether all that was asked for in it is to continue with what there was."""
+    own = [turn.said for turn in found.turns if turn.index >= 0]
+    return bool(own) and all(
+        _CONTINUES.search(said) and (len(said.split()) <= _FEW_WORDS or _only_continues(said)) for said in own
     )
-    return goes_on and only_looked(found, however_it_ended=True)
 
 
 def aside_told(snapshot: SessionSnapshot) -> str:

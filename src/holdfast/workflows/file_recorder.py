@@ -20,9 +20,11 @@ from holdfast.base.errors import HoldfastError, IllegalTransitionError
 from holdfast.base.redact import redact
 from holdfast.model.entry import Warned
 from holdfast.model.git import decode_path
+from holdfast.model.snapshot import SessionSnapshot
 from holdfast.model.task import Task
 from holdfast.model.workflow import Workflow
 from holdfast.project.layout import ProjectLayout
+from holdfast.sessions.standing import may_be_rolled_back
 from holdfast.undo.ledger import Transaction
 from holdfast.undo.transactions import SideCar, UndoOutcome
 
@@ -64,14 +66,18 @@ def rolled_back_work(workflow: Workflow, session_number: int, tasks: Iterable[Ta
     return rolled_back_since(folder.parents[1], workflow.id, session_number, tasks)
 
 
-def rolled_back_told(workflow: Workflow, session_number: int, tasks: Iterable[Task]) -> tuple[str, ...]:
+def rolled_back_told(workflow: Workflow, snapshot: SessionSnapshot) -> tuple[str, ...]:
     """For the next session, which would take its completed tasks for done."""
-    found = rolled_back_work(workflow, session_number, tasks)
+    tasks = snapshot.task_dag.tasks
+    sidecar = ProjectLayout(Path(os.fsdecode(decode_path(workflow.worktree)))).sidecar
+    if not tasks or not may_be_rolled_back(sidecar, workflow.id):
+        return ()
+    found = rolled_back_work(workflow, snapshot.session_number, tasks)
     if found is None:
         return ()
     return (
-        f"What its tasks had changed was rolled back ({found.id}): of completed ones nothing is left in the "
-        f"folder. `holdfast tx undo {found.entries[-1].id}` restores it; else run the plan again",
+        f"What its tasks had changed was rolled back ({found.id}): what completed ones had made may be gone "
+        f"from the folder. `holdfast tx undo {found.entries[-1].id}` restores it; else run the plan again",
     )
 
 

@@ -53,6 +53,7 @@ from holdfast.transcripts.discover import FoundSession, SearchReport, find_sessi
 from holdfast.undo.ledger import Transaction
 from holdfast.undo.state import LedgerEntry, PathChange, told
 from holdfast.undo.transactions import SideCar, UndoOutcome
+from holdfast.workflows.file_recorder import rolled_back_told
 
 # ── contexts ──────────────────────────────────────────────────────────────────────────────────────
 
@@ -81,8 +82,9 @@ def compiled_for(
     if snapshot is None:
         issue = f"{workflow.issue.id}: {workflow.issue.title}"
         return compile_context(Gathered(issue=issue), max_chars), drift
+    told = (*rolled_back_told(workflow, snapshot), *drift.sentences)
     compiler = ResumeContextCompiler(max_chars)
-    return compiler.compile_with_report(snapshot, workflow.issue, drift=drift.sentences), drift
+    return compiler.compile_with_report(snapshot, workflow.issue, drift=told), drift
 
 
 def context_fields(
