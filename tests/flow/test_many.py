@@ -67,7 +67,8 @@ def test_hundreds_of_flows_are_paused_and_resumed_at_once(flows: FlowStore) -> N
         while left := [state.session_id for state in states if state.status == "paused"]:
             rounds += 1
             states = await asyncio.gather(*(hub.resume(name, "go on") for name in left))
-        assert rounds == len(PAUSES)
+        # Who is resumed while the others are paused again goes on until the next pause.
+        assert 0 < rounds <= len(PAUSES)
         assert hub.status == "complete"
         for name in names:
             state = await hub.state(name)
