@@ -407,7 +407,8 @@ def test_a_plan_is_run_on_a_schedule_until_that_is_removed(workshop: Workshop) -
     (listed,) = place.json("schedules")
     assert (listed["schedule"], listed["every"]) == (made["schedule"], "* * * * * *")
     with workshop.service() as service:
-        assert listed["last"][1] in {each.id for each in service.workflows()}
+        started = {each.id for each in service.workflows()}
+    assert listed["last"][1] in {*started, "enqueued", "pending"}  # another one may be due as the worker leaves
     assert place.run("schedules", "--remove", made["schedule"]).code == 0
     assert place.json("schedules") == []
     assert place.run("schedules", "--remove", made["schedule"]).code == 1
