@@ -17,7 +17,18 @@ def new_id(prefix: str, seconds: float) -> str:
 
     48 bits of milliseconds and 80 random bits, as in a ULID, in Crockford's alphabet.
     """
-    number = (int(seconds * 1000) << 80) | int.from_bytes(os.urandom(10), "big")
+    return _id(prefix, seconds, os.urandom(10))
+
+
+def id_of(prefix: str, seconds: float, source: str) -> str:
+    """The same form for what comes from elsewhere: the same source always gets the same id."""
+    import hashlib
+
+    return _id(prefix, seconds, hashlib.sha256(source.encode(errors="surrogatepass")).digest()[:10])
+
+
+def _id(prefix: str, seconds: float, rest: bytes) -> str:
+    number = (int(seconds * 1000) << 80) | int.from_bytes(rest, "big")
     digits = [_ALPHABET[(number >> shift) & 31] for shift in range(125, -1, -5)]
     return f"{prefix}_{''.join(digits)}"
 

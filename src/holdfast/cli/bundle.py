@@ -13,6 +13,12 @@ from holdfast.base.errors import CannotDoError, DamagedDataError, NotFoundError
 from holdfast.base.text import counted
 from holdfast.cli import common
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from holdfast.project.settings import Settings
+    from holdfast.sessions.bundles import ImportReport
+    from holdfast.store.protocol import Store
+
 _only_option = click.option(
     "--session", "only", multiple=True, metavar="ID", help="Only this session. Repeatable."
 )
@@ -70,26 +76,53 @@ def import_command(file: Path, as_json: bool) -> None:
     The whole bundle is verified first; if anything is wrong it is rejected and nothing is
     written. Names and ids that already exist here are replaced by new ones.
 
+    FILE may be the folder in which claude-mpm saved its sessions.
+
     \b
     Examples:
       holdfast import work.holdfast
+      holdfast import .claude-mpm/sessions
     """
-    from holdfast.sessions.bundles import import_bundle
     from holdfast.sessions.reindex import take_in_waiting
-    from holdfast.store.bundle import LARGEST_BUNDLE
-    from holdfast.store.encryption import is_encrypted
 
     current = common.settings()
     if not file.exists():
         raise NotFoundError(f"no such file: {file}", hint="give one that `holdfast export` exported")
+    damaged: list[str] = []
+    with common.store_for(current) as store:
+        report = (
+            _from_folder(current, store, file, damaged)
+            if file.is_dir()
+            else _from_bundle(current, store, file)
+        )
+        take_in_waiting(store, current)
+    _tell_of_import(report, as_json)
+    _tell_of_damage(damaged)
+
+
+def _from_bundle(current: Settings, store: Store, file: Path) -> ImportReport:
+    from holdfast.sessions.bundles import import_bundle
+    from holdfast.store.bundle import LARGEST_BUNDLE
+    from holdfast.store.encryption import is_encrypted
+
     with storage_errors(f"read {file}"):
         if file.stat().st_size > LARGEST_BUNDLE:
             raise DamagedDataError("the bundle was refused: it is too large", hint="nothing was written")
         data = file.read_bytes()
     passphrase = common.passphrase() if is_encrypted(data) else None
-    with common.store_for(current) as store:
-        report = import_bundle(current, store, data, passphrase=passphrase)
-        take_in_waiting(store, current)
+    return import_bundle(current, store, data, passphrase=passphrase)
+
+
+def _from_folder(current: Settings, store: Store, folder: Path, damaged: list[str]) -> ImportReport:
+    from holdfast.sessions.bundles import import_sessions
+    from holdfast.sessions.claude_mpm import read_sessions
+
+    found = read_sessions(folder, Path(current.worktree))
+    damaged.extend(found.left_out)
+    return import_sessions(current, store, found.sessions, found.journals)
+
+
+def _tell_of_import(report: ImportReport, as_json: bool) -> None:
     if as_json:
         common.print_json(vars(report))
         return

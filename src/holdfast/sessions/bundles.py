@@ -206,6 +206,23 @@ def import_bundle(
     return report
 
 
+def import_sessions(
+    settings: Settings,
+    store: Store,
+    sessions: list[tuple[SessionSnapshot, Workflow]],
+    journals: dict[str, bytes],
+    clock: Clock = system_clock,
+) -> ImportReport:
+    """Sessions of another program, whose ids are made from theirs: what is here already is left alone."""
+    report = ImportReport()
+    settings.layout.ensure()
+    clean = [(snapshot.without_secrets(), owner.without_secrets()) for snapshot, owner in sessions]
+    members = {f"journals/{name}.jsonl": journal for name, journal in journals.items()}
+    _place_sessions(settings, store, clean, members, report, clock)
+    remember_project(settings)
+    return report
+
+
 def _session(name: str, content: bytes) -> tuple[SessionSnapshot, Workflow]:
     snapshot, workflow = read_session_document(_document(name, content), where=name)
     if name != f"sessions/{snapshot.session_id}.json" or snapshot.workflow_id != workflow.id:
@@ -275,10 +292,12 @@ def _place_sessions(
                 replace_file(settings.layout.folder / _ORIGINS, json.dumps(origins).encode())
             if journal is not None:
                 write_new(files.folder / archive_name(fresh.session_id), journal)
-            latest = files.latest() is None
             files.place(
                 FileSet(
-                    fresh.session_id, render_files(fresh, owner), becomes_latest=latest, to_be_indexed=True
+                    fresh.session_id,
+                    render_files(fresh, owner),
+                    becomes_latest=_is_latest(files, fresh, report),
+                    to_be_indexed=True,
                 )
             )
             report.sessions.append(fresh.session_id)
@@ -288,6 +307,12 @@ def _place_sessions(
         if _is_known(store, known):
             keep_end(store, store.workflow(known), settings.project)
     return workflows
+
+
+def _is_latest(files: SessionFiles, fresh: SessionSnapshot, report: ImportReport) -> bool:
+    """The newest that did something, where the latest session here came with the others or there is none."""
+    latest = files.latest()
+    return latest is None or (fresh.worked and latest in (*report.sessions, *report.already_there))
 
 
 def _go_on_with(

@@ -31,9 +31,11 @@ from holdfast.store.session_files import Closing, FileSet, SessionFiles
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Iterable
     from datetime import datetime
 
     from holdfast.model.policy import Trigger
+    from holdfast.model.snapshot import IncrementalPause
     from holdfast.sessions.pause import SessionPauseManager
     from holdfast.sessions.transitions import Facts
 
@@ -157,10 +159,7 @@ class IncrementalPauseManager:
         # Sessions that end together wait for each other here; appending waits for the journal alone.
         with pauses.locked(), log.locked(self._journal):
             reader = log.Reader(self._journal)
-            digest, recorded = Digest(), ActionTexts(_is_rule, _by_user)
-            for action in reader:
-                digest.add(action)
-                recorded.add(action)
+            digest, recorded = taken_in(reader)
             name = self._name_for_files(digest)
             closing_action = self._closing_action(digest, name)
             digest.add(closing_action)
@@ -266,16 +265,12 @@ class IncrementalPauseManager:
         trigger: Trigger | None,
         reason: str | None,
     ) -> Facts:
-        from holdfast.model.snapshot import ActionGlimpse, IncrementalPause
-        from holdfast.model.snapshot import RecordedWords as Stored
         from holdfast.model.usage import UsageMetrics
         from holdfast.sessions.transitions import Facts
 
         window = self._window(digest)
         share = digest.context_range[1]
         used = round(share * window)
-        seconds = round(digest.duration_seconds)
-        agent_session = _initial_state(digest).get("agent_session")
         return Facts(
             trigger=trigger or self._trigger(digest.context_range[0]),
             reason=reason,
@@ -285,31 +280,9 @@ class IncrementalPauseManager:
                 tokens_remaining_estimate=max(0, window - used),
                 context_utilization=share,
                 tool_calls=digest.by_type["tool_call"],
-                session_duration_seconds=seconds,
+                session_duration_seconds=round(digest.duration_seconds),
             ),
-            incremental_pause=IncrementalPause(
-                action_count=digest.action_count,
-                duration_seconds=seconds,
-                context_range=digest.context_range,
-                tool_calls=digest.by_type["tool_call"],
-                actions_summary=tuple(
-                    ActionGlimpse(type=action.type, timestamp=action.timestamp) for action in digest.latest
-                ),
-                recorded=tuple(
-                    Stored(
-                        type=one.type,
-                        timestamp=one.timestamp,
-                        text=one.text,
-                        rule=one.rule,
-                        from_hook=one.from_hook,
-                    )
-                    for one in recorded.kept()
-                ),
-                said_dropped=recorded.said_dropped,
-                others_dropped=recorded.others_dropped,
-                agent_session=agent_session if isinstance(agent_session, str) else None,
-                skipped_lines=skipped,
-            ),
+            incremental_pause=journal_in_snapshot(digest, recorded, skipped),
         )
 
     def _trigger(self, share_at_start: float) -> Trigger:
@@ -343,6 +316,45 @@ class IncrementalPauseManager:
                 summary.compress_older(self.layout.sessions, before)
         except (OSError, HoldfastError) as error:
             _logger.warning("old journals were not compressed: %s", error)
+
+
+def taken_in(actions: Iterable[PauseAction]) -> tuple[Digest, ActionTexts]:
+    """A journal, read once: what it amounts to, and what its actions say."""
+    digest, recorded = Digest(), ActionTexts(_is_rule, _by_user)
+    for action in actions:
+        digest.add(action)
+        recorded.add(action)
+    return digest, recorded
+
+
+def journal_in_snapshot(digest: Digest, recorded: ActionTexts, skipped: int) -> IncrementalPause:
+    from holdfast.model.snapshot import ActionGlimpse, IncrementalPause
+    from holdfast.model.snapshot import RecordedWords as Stored
+
+    agent_session = _initial_state(digest).get("agent_session")
+    return IncrementalPause(
+        action_count=digest.action_count,
+        duration_seconds=round(digest.duration_seconds),
+        context_range=digest.context_range,
+        tool_calls=digest.by_type["tool_call"],
+        actions_summary=tuple(
+            ActionGlimpse(type=action.type, timestamp=action.timestamp) for action in digest.latest
+        ),
+        recorded=tuple(
+            Stored(
+                type=one.type,
+                timestamp=one.timestamp,
+                text=one.text,
+                rule=one.rule,
+                from_hook=one.from_hook,
+            )
+            for one in recorded.kept()
+        ),
+        said_dropped=recorded.said_dropped,
+        others_dropped=recorded.others_dropped,
+        agent_session=agent_session if isinstance(agent_session, str) else None,
+        skipped_lines=skipped,
+    )
 
 
 def _initial_state(digest: Digest) -> dict[str, Any]:
