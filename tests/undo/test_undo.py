@@ -6,6 +6,7 @@ import json
 import os
 import shutil
 import sqlite3
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -31,7 +32,7 @@ from holdfast.undo.state import BORROWED, LedgerEntry
 from holdfast.undo.transactions import SideCar, UndoLimits
 from holdfast.undo.work import NamedFiles
 
-from .trees import START, git, git_folder_of, tree_of, twins_in
+from .trees import START, git, git_folder_of, make_outside, tree_of, twins_in
 
 DEAD: ProcessIdentity = {"pid": 99_999_999, "started": "long ago"}
 
@@ -508,6 +509,88 @@ def test_without_git_every_file_is_watched(tmp_path: Path, clock: FixedClock, gi
         changed(sidecar, tx)
         sidecar.rollback(tx)
     assert (tmp_path / "a").read_text() == "one\n"
+
+
+def _leads_elsewhere(project: Path) -> None:
+    git(project, "config", "core.worktree", str(make_outside(project)))
+
+
+def _leads_elsewhere_for_one_worktree(project: Path) -> None:
+    git(project, "config", "extensions.worktreeConfig", "true")
+    git(project, "config", "--worktree", "core.worktree", str(make_outside(project)))
+
+
+def _leads_inside(project: Path) -> None:
+    git(project, "config", "core.worktree", "../d")
+
+
+def _leads_further_out(project: Path) -> None:
+    """The index, which lies in the project, names files below the folder around it."""
+    git(project, "config", "core.worktree", str(project.parent))
+    (project / ".git" / "index").unlink()
+    git(project.parent, f"--git-dir={project}/.git", "--work-tree=.", "add", "project/a", "project/b")
+
+
+def _has_no_worktree(project: Path) -> None:
+    git(project, "config", "core.bare", "true")
+
+
+def _is_a_file(project: Path) -> None:
+    there = project.parent / "there"
+    (project / ".git").rename(there)
+    (project / ".git").write_text("gitdir: ../there\n")
+    git(project, "config", "core.worktree", str(make_outside(project)))
+
+
+def _is_included(project: Path) -> None:
+    (project / ".git" / "more").write_text(f"[core]\n\tworktree = {make_outside(project)}\n")
+    git(project, "config", "include.path", "more")
+
+
+@pytest.mark.parametrize("looked_before", [False, True])
+@pytest.mark.parametrize(
+    "place",
+    [
+        _leads_elsewhere,
+        _leads_elsewhere_for_one_worktree,
+        _leads_inside,
+        _leads_further_out,
+        _has_no_worktree,
+        _is_a_file,
+        _is_included,
+    ],
+)
+def test_every_file_is_recorded_wherever_the_settings_put_the_work_tree(
+    project: Path, clock: FixedClock, place: Callable[[Path], None], looked_before: bool
+) -> None:
+    """An archive can bring settings of git that lead its work tree somewhere else."""
+    place(project)
+    with SideCar(project, clock=clock) as sidecar:
+        if looked_before:
+            sidecar.look()
+        tx = sidecar.take_up("s1")
+        before = tree_of(project)
+        (project / "new").write_text("new-1\n")
+        (project / "d" / "new").write_text("new-2\n")
+        (project / "a").write_text("changed-1\n")
+        (project / "b").unlink()
+        found = sidecar.finish(tx)
+        assert found is not None
+        assert found.paths == ["a", "b", "d/new", "new"]
+        sidecar.rollback(tx)
+        assert tree_of(project) == before
+
+
+def test_what_came_to_be_ignored_while_it_was_recorded_is_said(sidecar: SideCar, project: Path) -> None:
+    (project / ".gitignore").write_text("*.log\n")
+    sidecar.look()
+    tx = sidecar.take_up("s1")
+    (project / "run.log").write_text("log-1\n")
+    (project / "new").write_text("new-1\n")
+    assert sidecar.record(tx, "worked", keeps_watching=True) is not None
+    found = sidecar.finish(tx)
+    assert found is not None
+    assert found.uncovered == ("ignored by git: run.log",)
 
 
 def test_a_renamed_file_stays_where_its_old_place_is_taken(sidecar: SideCar, project: Path, tx: str) -> None:

@@ -25,6 +25,7 @@ from holdfast.undo.state import KnownFile
 from holdfast.undo.users_index import Survey, names_in, readable_count, usual_modes
 
 _TIME_LIMIT = 300.0
+_PLACING = ("core.worktree", "core.bare")
 _CONVERTING = ("filter", "ident", "working-tree-encoding")
 _ATTRIBUTES = b".gitattributes"
 _PORTION = 200
@@ -78,8 +79,23 @@ class UsersGit:
         self._excludes = users[-1] if users else _default_place(self._environment, "ignore")
         self._environment = git.with_settings(self._environment, [("core.excludesFile", self._excludes)])
 
+    @property
+    def covers_root(self) -> bool:
+        """Whether git's work tree is around the root: settings may say that it is another folder, or none."""
+        return not self._is_placed or self._told_of_place().startswith(b"true\n")
+
+    @property
+    def _is_placed(self) -> bool:
+        return any(one.name in _PLACING and one.value != "false" for one in self._settings)
+
+    def _told_of_place(self) -> bytes:
+        """Whether we are in the work tree, and by which path, each on its line."""
+        return self._ask("rev-parse", "--is-inside-work-tree", "--show-prefix").out
+
     def list_unignored(self) -> list[bytes] | None:
         """What git would look at, ignored files left out; None where there is no repository."""
+        if not self.covers_root:
+            return None
         done = self._ask("ls-files", "-z", "--cached", "--others", "--exclude-standard")
         if done.code != 0 and b"not a git repository" in done.err:
             return None  # a folder that is called .git
@@ -99,7 +115,7 @@ class UsersGit:
     def survey(self, now: float) -> TreeSurvey | None:
         """What the user's index tells of the tree; None where there is none that can be read for it."""
         place = next((one for one in self.ignore_sources() if one.name == "index"), None)
-        if place is None or not (self._root / ".git").exists() or self._has_other_ids:
+        if place is None or self._has_other_ids or not self._is_top:
             return None
         try:
             with place.open("rb") as index:  # git puts another in its place at any time
@@ -134,6 +150,13 @@ class UsersGit:
         part.run(0, count, alone=False)
         found = TreeSurvey(data, modes, self._list_others())
         return found, [(part.odd, part.folders, part.inside, part.is_whole)]
+
+    @property
+    def _is_top(self) -> bool:
+        """Whether the names in the index are those below the root."""
+        if not (self._root / ".git").exists():
+            return False
+        return not self._is_placed or self._told_of_place() == b"true\n\n"
 
     @property
     def _has_other_ids(self) -> bool:

@@ -158,12 +158,22 @@ class SideCar:
         and the transaction is dropped. `doubt` as with `record`."""
         with self._at_work(transaction_id) as work:
             work.running(transaction_id)
-            work.settle(self._suspects(), closing=transaction_id, description=description, doubt=doubt)
+            scope = self._suspects()
+            work.settle(scope, closing=transaction_id, description=description, doubt=doubt)
             found = work.ledger.read(transaction_id)
             if all(entry.kind == "begin" for entry in found.entries):
                 work.ledger.delete(transaction_id)
                 return None
-            return work.add(transaction_id, found.session_id, "commit", status="committed", unwatch=True)
+            # What was recorded while it went on says nothing of what came to be ignored meanwhile.
+            news = work.newly_uncovered(transaction_id) if scope is not None else ()
+            return work.add(
+                transaction_id,
+                found.session_id,
+                "commit",
+                status="committed",
+                unwatch=True,
+                uncovered=news,
+            )
 
     def let_go(self, transaction_id: str, description: str = "") -> None:
         """Record and end the watch, if it is this process's; the transaction stays in progress."""

@@ -49,8 +49,11 @@ class TreeCache:
         """Whether every file was looked at since it was last forgotten."""
         self.nested: list[bytes] = []
         """Repositories in the tree that git itself does not look into."""
+        self.unseen: dict[bytes, str] = {}
+        """Names in the tree that could not be looked at, each with what it is."""
 
     def forget(self) -> None:
+        self.unseen.clear()
         self._files.clear()
         self._folders.clear()
         self.complete = False

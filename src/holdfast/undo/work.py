@@ -159,8 +159,6 @@ class UndoWork:
         self._first_look: TreeSurvey | None = None
         self.recovered: UndoOutcome | None = None
         """What another process began to take back, and this one has brought to its end."""
-        self._unseen: dict[bytes, str] = {}
-        """Names in the tree that could not be looked at, each with what it is."""
 
     def recover(self, *, fresh: bool, ending: str | None) -> None:
         """End what others began; with the state just opened, also what the machine's end may have taken."""
@@ -221,8 +219,10 @@ class UndoWork:
         status: Status = "in-progress",
         continued_from: str | None = None,
         unwatch: bool = False,
+        uncovered: tuple[str, ...] = (),
     ) -> Transaction:
-        entry = self._entry(transaction_id, session_id, kind, status=status, continued_from=continued_from)
+        more = {"continued_from": continued_from, "uncovered": uncovered}
+        entry = self._entry(transaction_id, session_id, kind, status=status, **more)
         self.ledger.append(entry, {}, lambda: self.state.unwatch(transaction_id) if unwatch else None)
         return self.ledger.read(transaction_id)
 
@@ -285,8 +285,10 @@ class UndoWork:
         if closing and missed and not (mine and mine[-1][0].transaction_id == closing):
             mine.append(self._change((closing, ""), [], {}, description))
         if closing and mine and mine[-1][0].transaction_id == closing:
-            listed = self.uncovered() if scope is None and not keeps_watching else ()
-            news = tuple(one for one in listed if one not in self.ledger.read(closing).uncovered)
+            is_whole = scope is None or any(
+                one.whole_tree for one in watches if one.transaction_id == closing
+            )
+            news = self.newly_uncovered(closing) if is_whole and not keeps_watching else ()
             mine[-1] = mine[-1][0].changed(uncovered=(*news, *filter(None, [missed]))), mine[-1][1]
 
         def rest() -> None:
@@ -397,9 +399,14 @@ class UndoWork:
         users_git = self.tree.users_git()
         ignored = [one for one in users_git.list_ignored() if is_ours(one)] if users_git else []
         names = {"ignored by git": ignored, "nested repository": self.glance.nested}
-        for path, kind in self._unseen.items():
+        for path, kind in self.glance.unseen.items():
             names.setdefault(kind, []).append(path)
         return tuple(f"{kind}: {_listed(found)}" for kind, found in names.items() if found)
+
+    def newly_uncovered(self, transaction_id: str) -> tuple[str, ...]:
+        """What its record does not say yet."""
+        said = self.ledger.read(transaction_id).uncovered
+        return tuple(one for one in self.uncovered() if one not in said)
 
     def _is_sound(self, transaction_id: str) -> bool:
         """A branch that was deleted or damaged by hand must not stand in everybody's way."""
@@ -417,7 +424,6 @@ class UndoWork:
         borrowed: Mapping[bytes, IndexedFile | None] = {}
         if scope is None:
             self.glance.forget()
-            self._unseen = {}
             rows = self.state.all_files()
             is_first = self.state.note(_LOOKED) is None and not any(one.whole_tree for one in watches)
             first = self.glance.first_look(self._clock()) if is_first else None
@@ -443,10 +449,12 @@ class UndoWork:
                 now = look(path, before, clock(), self.keep, borrowed)
             except UnreadableError as error:
                 log.warning("not watched: %s", error.message)
-                self._unseen[path] = "unreadable"
+                self.glance.unseen[path] = "unreadable"
                 continue
             if now is None and not path.endswith(b"/") and self.tree.is_folder(path):
-                self._unseen[path] = "submodule"
+                self.glance.unseen[path] = "submodule"
+            else:
+                self.glance.unseen.pop(path, None)
             saw(path, now)
             if now is not before and now != before:
                 if same_content(before, now) or (path.endswith(b"/") and not knows_folders):

@@ -64,7 +64,8 @@ class Worktree:
     def users_git(self) -> UsersGit | None:
         """The user's own git, where it has a say in which files count."""
         in_git = any((folder / ".git").exists() for folder in (self.root, *self.root.parents))
-        return UsersGit(self.root) if in_git else None
+        users_git = UsersGit(self.root) if in_git else None
+        return users_git if users_git and users_git.covers_root else None
 
     def list_files(self, users_git: UsersGit | None) -> list[bytes]:
         """Every file that the user's git does not ignore; where there is no git, every file.
