@@ -11,6 +11,9 @@ import pytest
 
 from holdfast.base.durable import lock_file
 from holdfast.base.errors import HoldfastError
+from holdfast.findings.rules.actions import action_of
+from holdfast.hooks.housekeeping import ONLY_READING
+from holdfast.model.message import ToolCall
 from holdfast.project.layout import ProjectLayout
 from holdfast.undo.ledger import Transaction
 from holdfast.undo.transactions import SideCar
@@ -92,37 +95,57 @@ def test_every_turn_is_a_change_and_what_the_user_does_between_is_not(agent: Age
         sidecar.rollback(found.id)
     assert sorted(path.name for path in agent.project.iterdir()) == [".git", ".holdfast", "mine"]
     assert (agent.project / "mine").read_text() == "mine, between two turns\n"
+    assert not any("first look" in line for line in found.uncovered)
     assert agent.errors == ""
 
 
-def test_no_tool_starts_before_the_tree_was_looked_at(agent: AgentSession) -> None:
-    """However soon it comes: the hook before it waits."""
+def test_a_tool_that_comes_at_once_is_recorded_or_the_record_says_that_it_may_not_be(
+    agent: AgentSession,
+) -> None:
     for number in range(200):
         (agent.project / f"file{number}").write_text(f"{number}\n")
     agent.prompt("at once")
     agent.before_tool("echo by the tool > file7")
-    assert not (agent.notes / "turning").exists()
     (agent.project / "file7").write_text("by the tool\n")
-    end_turn(agent)
-    assert told(transactions(agent)[0]) == [("turn 1", ["file7"], "")]
-
-
-def test_in_a_large_tree_no_tool_waits_and_the_record_says_what_it_may_lack(agent: AgentSession) -> None:
-    entries = "".join(f"100644 {'1' * 40}\tfolder/of/some/length/file-{n:06}.txt\n" for n in range(12_000))
-    subprocess.run(
-        ["git", "update-index", "--index-info"], input=entries, text=True, cwd=agent.project, check=True
-    )
-    begin_turn(agent)
-    mark = agent.notes / "turning"
-    mark.touch()  # the look is still going on
-    agent.before_tool("rm -rf build")
-    assert mark.exists()
-    mark.unlink()
-    (agent.project / "made").write_text("x\n")
+    agent.wait_for(lambda: not (agent.notes / "turning").exists())
+    is_late = (agent.notes / "late-look").exists()
     end_turn(agent)
     (found,) = transactions(agent)
-    assert [paths for _, paths, _ in told(found)] == [["made"]]
-    assert any("before the first look" in line for line in found.uncovered)
+    assert is_late == any("before its first look" in line for line in found.uncovered)
+    assert is_late or told(found) == [("turn 1", ["file7"], "")]
+
+
+def test_no_tool_waits_for_a_look_that_takes_long_and_the_record_says_what_it_may_lack(
+    agent: AgentSession,
+) -> None:
+    start(agent)
+    agent.wait_for((agent.project / ".holdfast" / "sidecar" / "holdfast.lock").exists)
+    with lock_file(agent.project / ".holdfast" / "sidecar" / "holdfast.lock"):
+        agent.prompt("work")
+        agent.before_tool(tool_name="Read", tool_input={"file_path": "mine"})
+        assert not (agent.notes / "late-look").exists()
+        agent.before_tool("rm -rf build")
+        assert (agent.notes / "turning").exists()  # the look has not even begun
+        (agent.project / "lost").write_text("before the look\n")
+    agent.wait_for(lambda: not (agent.notes / "turning").exists())
+    write_file(agent, "made", "x\n")
+    end_turn(agent)
+    begin_turn(agent)
+    write_file(agent, "later", "x\n")
+    end_turn(agent)
+    (found,) = transactions(agent)
+    assert [(name, paths) for name, paths, _ in told(found)] == [("turn 1", ["made"]), ("turn 2", ["later"])]
+    (missed,) = [line for line in found.uncovered if "before its first look" in line]
+    assert missed.startswith("what turn 1 changed")
+    shown = agent.holdfast("tx", "show", found.id).out
+    assert missed in shown
+    done = agent.holdfast("tx", "rollback", "--yes")
+    assert (done.code, (agent.project / "lost").exists()) == (0, True)
+
+
+@pytest.mark.parametrize("tool", ONLY_READING)
+def test_a_tool_that_no_look_is_waited_for_changes_no_file(tool: str) -> None:
+    assert action_of(ToolCall("", tool, {})).kind in ("read", "search", "todo")
 
 
 def test_a_mark_that_a_killed_look_left_holds_nothing_up(agent: AgentSession) -> None:
@@ -531,6 +554,6 @@ def test_a_turn_whose_first_tool_did_not_wait_says_what_is_missing(agent: AgentS
         (agent.project / "early").write_text("x\n")
     agent.wait_for(lambda: not (agent.notes / "turning").exists())
     end_turn(agent)
-    assert "not covered: what turn 2 changed before the first look" in agent.holdfast("tx", "show").out
+    assert "not covered: what turn 2 changed before its first look" in agent.holdfast("tx", "show").out
     end(agent)
     assert agent.holdfast("tx", "list").out.splitlines()[1].split()[2:6] == ["committed", "0", "0", "partial"]

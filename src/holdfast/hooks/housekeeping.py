@@ -294,18 +294,23 @@ _FORM_OF_A_SUMMARY = (
 # ── file changes ──────────────────────────────────────────────────────────────────────────────────
 
 _LONGEST_WAIT = 5.0
-_LARGE_INDEX = 1 << 20
-"""Bytes: some ten thousand files."""
+_SOONEST_TOOL = 1.0
+"""Seconds from a prompt."""
 _STALE_LOOK = 60.0
 _LONGEST_NAME = 64 * 1024
 _PLACES = ("file_path", "filePath", "path", "absolute_path", "notebook_path")
 _NAMING = (*_PLACES, "command", "cmd", "input", "patchText")
 _EDITING = ("Edit", "MultiEdit", "Write", "NotebookEdit", "write_file", "replace", "edit", "write")
 _LONGEST_NOTE = 16 << 20
+ONLY_READING = (
+    *("Read", "Glob", "Grep", "read_file", "list_directory", "glob", "grep_search", "search_file_content"),
+    *("write_todos", "update_plan", "read", "list", "grep", "todowrite", "todoread"),
+)
+"""Tools that change no file; not all there are."""
 
 
 def file_changes(event: AgentEvent, answer: HookAnswer) -> None:  # noqa: ARG001
-    """Record what a turn of the agent changes in files; in small trees a tool waits for the scan."""
+    """Record what a turn of the agent changes in files."""
     if event.moment == "before_tool":
         _wait_for_the_look(event)
         if any(os.path.exists(event.note(one)) for one in (RECORDING, TURNING)):
@@ -344,26 +349,21 @@ def _leave_ending(event: AgentEvent, task: str) -> None:
 
 
 def _wait_for_the_look(event: AgentEvent) -> None:
-    """It has the time in which the model thinks; hardly ever is any of it left to wait for.
+    """Only within the second after the prompt: hardly any model calls a tool sooner, so nobody feels it.
 
-    Nobody waits for the look at a large tree. The record says then that what a tool changed before the look
-    was finished may be missing from it.
+    After that the look goes on beside the tool, and the record says that what a tool changed meanwhile may
+    be missing from it.
     """
-    deadline = time.monotonic() + (0.0 if _is_large(event.project) else _LONGEST_WAIT)
-    while os.path.exists(event.note(TURNING)) and time.monotonic() < deadline:
-        if _is_stale(event.note(TURNING)):
-            notes.remove(event.note(TURNING))
+    if event.tool in ONLY_READING:
+        return
+    mark = event.note(TURNING)
+    deadline = time.monotonic() + min(_SOONEST_TOOL, _SOONEST_TOOL - _age(mark))
+    while os.path.exists(mark) and time.monotonic() < deadline:
         time.sleep(0.01)
-    if os.path.exists(event.note(TURNING)):
+    if os.path.exists(mark):
         notes.create(event.note(LATE_LOOK))
-
-
-def _is_large(project: str) -> bool:
-    """By git's own list of the files."""
-    try:
-        return os.stat(f"{project}/.git/index").st_size > _LARGE_INDEX
-    except OSError:
-        return False
+        if _is_stale(mark):
+            notes.remove(mark)
 
 
 def _set_apart(event: AgentEvent) -> None:
@@ -429,10 +429,15 @@ def _is_short(value: object) -> bool:
 
 def _is_stale(path: str) -> bool:
     """Left by a process that was killed."""
+    return _age(path) > _STALE_LOOK
+
+
+def _age(path: str) -> float:
+    """Infinite of what is not there."""
     try:
-        return time.time() - os.stat(path).st_mtime > _STALE_LOOK
+        return time.time() - os.stat(path).st_mtime
     except FileNotFoundError:
-        return True
+        return float("inf")
 
 
 def _in_git(project: str) -> bool:

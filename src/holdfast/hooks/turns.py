@@ -298,7 +298,7 @@ def _ends(program: str, words: list[str]) -> tuple[list[str], str]:
 
 _PATIENCE = 120.0
 _GONE = "the turn did not end: the file may have been changed by another process since"
-_MISSED = "what turn {turn} changed before the first look at the files was finished"
+_MISSED = "what turn {turn} changed before its first look at the files was finished"
 _PLAIN = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,70}")
 
 
