@@ -9,7 +9,10 @@ from pathlib import Path
 
 import pytest
 
+from holdfast.base.durable import opened
 from holdfast.base.errors import CannotDoError, ConflictError
+from holdfast.base.faults import clear_traps, set_trap
+from holdfast.base.file_stamps import feed
 from holdfast.testing import FixedClock, SimulatedCrash, crash_at
 from holdfast.undo import worktree as worktree_module
 from holdfast.undo.state import FileState, LedgerEntry
@@ -346,3 +349,97 @@ def test_what_has_to_stay_with_a_file_that_is_left(sidecar: SideCar, project: Pa
     (project / "x").unlink()
     assert sorted(sidecar.undo(entry.id).restored) == ["b", "b/inside", "x"]
     assert ((project / "x").read_bytes(), (project / "b").read_text()) == (ONE, START["b"])
+
+
+def reads_of_large_files(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """The size of each large file that is read from now on, at its end."""
+    sizes: list[int] = []
+
+    def counted(descriptor: int, take: Callable[[bytes], object]) -> int:
+        total = feed(descriptor, take)
+        sizes.extend([total] if total > LIMITS.largest_file else [])
+        return total
+
+    monkeypatch.setattr(worktree_module, "feed", counted)
+    return sizes
+
+
+def written_long_ago(path: Path, data: bytes) -> None:
+    write(path, data)
+    os.utime(path, (1_500_000_000, 1_500_000_000))
+
+
+def test_an_undo_reads_a_large_file_once(
+    sidecar: SideCar, project: Path, work: Work, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whether it is set aside, brought back, or both."""
+    written_long_ago(project / "x", ONE)
+    entry = work(lambda: [(project / "x").unlink(), written_long_ago(project / "y", TWO)])
+    sizes = reads_of_large_files(monkeypatch)
+    for restored in (["y"], ["y"], ["y"]):  # of `x` nothing was kept
+        sizes.clear()
+        outcome = sidecar.undo(entry.id)
+        assert list(outcome.restored) == restored
+        assert len(sizes) == 1
+        entry = outcome.entry
+    assert not (project / "y").exists()
+
+
+def test_a_large_file_that_is_written_to_in_the_middle_of_an_undo_stays(
+    sidecar: SideCar, project: Path, work: Work
+) -> None:
+    """Also where it was read just before, and has the size that it had."""
+    entry = work(lambda: written_long_ago(project / "x", ONE))
+    other = ONE.replace(b"one", b"two")
+    set_trap("sidecar.intended", lambda: write(project / "x", other))
+    try:
+        outcome = sidecar.undo(entry.id)
+    finally:
+        clear_traps()
+    assert outcome.left == {"x": "it was changed in the meantime"}
+    assert (project / "x").read_bytes() == other
+
+
+@pytest.mark.parametrize("shares", [True, False])
+def test_a_copy_of_a_large_file_shares_its_content_where_the_disk_can(
+    sidecar: SideCar, project: Path, work: Work, monkeypatch: pytest.MonkeyPatch, shares: bool
+) -> None:
+    asked: list[bytes] = []
+
+    def share(source: int, target: int) -> bool:
+        asked.append(os.pread(source, 3, 0))
+        if shares:
+            os.write(target, os.pread(source, 1 << 20, 0))
+            os.lseek(target, 0, os.SEEK_SET)
+        return shares
+
+    monkeypatch.setattr(worktree_module, "share_content", share)
+    for name, data in (("x", ONE), ("y", TWO)):
+        write(project / name, data)
+    before = tree_of(project)
+
+    def swap() -> None:
+        (project / "x").rename(project / "t")
+        (project / "y").rename(project / "x")
+        (project / "t").rename(project / "y")
+
+    entry = work(swap)
+    undoing = sidecar.undo(entry.id).entry
+    assert tree_of(project) == before
+    assert len(asked) == 1
+    assert (project / "x").stat().st_nlink == 1
+    sidecar.undo(undoing.id)
+    assert (project / "y").read_bytes() == ONE
+
+
+def test_a_disk_that_shares_nothing_says_so(tmp_path: Path) -> None:
+    """Or shares it: then what is written to the one is not in the other."""
+    (tmp_path / "source").write_bytes(ONE)
+    with (
+        opened(tmp_path / "source", os.O_RDWR) as source,
+        opened(tmp_path / "target", os.O_RDWR | os.O_CREAT) as target,
+    ):
+        if worktree_module.share_content(source, target):
+            os.pwrite(target, b"two", 0)
+            assert os.pread(target, 1 << 20, 0) == b"two" + ONE[3:]
+    assert (tmp_path / "source").read_bytes() == ONE

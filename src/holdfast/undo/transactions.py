@@ -580,6 +580,7 @@ class SideCar:
         with (
             storage_errors("use the side-car"),
             lock_file(self.folder / "holdfast.lock", wait=self._patience),
+            self._tree.reading_large_files_once(),
         ):
             self._repository.ensure()
             self._repository.forget()

@@ -16,8 +16,8 @@ import re
 import stat
 import sys
 from base64 import b64decode, b64encode
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import suppress
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from functools import cache
 from itertools import count
 from pathlib import Path
@@ -26,7 +26,7 @@ from typing import Any
 from holdfast.base.durable import make_folder, opened, private_folder, sync_folder, write_whole
 from holdfast.base.errors import CannotDoError, ConflictError, HoldfastError, InvalidInputError
 from holdfast.base.faults import fault_point
-from holdfast.base.file_stamps import feed, open_regular, read_steadily, settled_ctime
+from holdfast.base.file_stamps import GRAIN_NS, feed, open_regular, read_steadily, settled_ctime
 from holdfast.project.formats import FOLDER
 from holdfast.undo.git import IndexedFile, UsersGit
 from holdfast.undo.objects import blob_id
@@ -39,6 +39,8 @@ _STAGED = ".holdfast-staged-"
 PART = ".holdfast-part-"
 """How the names of files begin that are not written whole."""
 _POSITIVE = (1 << 63) - 1
+_FICLONE = 0x40049409
+"""Linux' number of the request; elsewhere it is nobody's, and refused."""
 _LONGEST_LINE = 1 << 20
 
 Keep = Callable[[bytes], int]
@@ -57,6 +59,8 @@ class Worktree:
         self.set_aside = SetAside(stage.with_name("set-aside"))
         self._largest = largest
         self._folders: dict[bytes, str] = {}
+        self._large_read: dict[tuple[int, int], tuple[int, int, str]] | None = None
+        """Of large files that were read, while it holds: disk and inode to size, time and content."""
 
     def location(self, path: bytes) -> bytes:
         return self._base + path
@@ -154,11 +158,35 @@ class Worktree:
             data = os.readlink(location)  # noqa: PTH115 - bytes
             oid, size, stored = blob_id(data), len(data), keep(data)
         elif stat.S_ISREG(status.st_mode):
-            (oid, size, stored), status, still = read_steadily(location, lambda fd: self._take(fd, keep))
+            (oid, size, stored), status, still = self._read_content(location, status, keep)
         else:
             raise UnreadableError(f"{os.fsdecode(location)} is neither a file nor a link")
         believed = settled_ctime(status, now) if still else None
         return _known(location, status, int(link), oid, size, stored, believed)
+
+    @contextmanager
+    def reading_large_files_once(self) -> Generator[None]:
+        """Within one command: moving a file about sets its change time alone, so until the end size and time
+        of writing tell that one too large to be stored holds what it held. Nothing is lost were that wrong,
+        for such a file is never removed."""
+        self._large_read = {}
+        try:
+            yield
+        finally:
+            self._large_read = None
+
+    def _read_content(
+        self, location: bytes, status: os.stat_result, keep: Keep
+    ) -> tuple[tuple[str, int, int], os.stat_result, bool]:
+        known = (self._large_read or {}).get((status.st_dev, status.st_ino))
+        if known and known[:2] == (status.st_size, status.st_mtime_ns):
+            return (known[2], status.st_size, False), status, True
+        found, status, still = read_steadily(location, lambda fd: self._take(fd, keep))
+        if self._large_read is not None and still and status.st_size > self._largest:
+            newest = self.moment() - GRAIN_NS  # what was written to since may be again, within the tick
+            stamp = status.st_size, status.st_mtime_ns, found[0]
+            self._large_read |= {(status.st_dev, status.st_ino): stamp} if status.st_mtime_ns < newest else {}
+        return found, status, still
 
     def _look_at_folder(self, path: bytes) -> KnownFile | None:
         if self._kind_of_folder(path) != "folder":
@@ -511,21 +539,37 @@ def copy(source: Path, place: Path, state: FileState) -> None:
 
 
 def _copy_content(source: Path, part: Path, state: FileState) -> None:
+    """Of which the disk keeps one where it can share; each of the two may be written to all the same."""
     digest = hashlib.sha1(f"blob {state.size}\0".encode(), usedforsecurity=False)
-    with opened(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL) as descriptor:
+    with opened(part, os.O_RDWR | os.O_CREAT | os.O_EXCL) as descriptor:
 
         def take(block: bytes) -> None:
             digest.update(block)
             write_whole(descriptor, block)
 
         with open_regular(os.fsencode(source)) as from_source:
-            feed(from_source, take)
+            if share_content(from_source, descriptor):
+                feed(descriptor, digest.update)
+            else:
+                feed(from_source, take)
             status = os.fstat(from_source)
         if digest.hexdigest() != state.oid:
             raise ConflictError(f"{source} was changed at the same moment and was left unchanged")
         os.fchmod(descriptor, stat.S_IMODE(status.st_mode))
         os.utime(descriptor, ns=(status.st_atime_ns, status.st_mtime_ns))
         os.fsync(descriptor)
+
+
+def share_content(source: int, target: int) -> bool:
+    """Give an empty file the content of another without a copy of it; not every file system can (btrfs, XFS
+    and a few more). What is written to either of them later is its own."""
+    try:
+        import fcntl
+
+        fcntl.ioctl(target, _FICLONE, source)
+    except (ImportError, OSError):
+        return False
+    return True
 
 
 # ── paths ─────────────────────────────────────────────────────────────────────────────────────────
