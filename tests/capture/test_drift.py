@@ -11,7 +11,7 @@ import pytest
 
 from capture.test_git import Repository
 from holdfast.capture.drift import FolderDrift, find_drift
-from holdfast.capture.files import fingerprint_files
+from holdfast.capture.files import LARGEST_FILE, MOST_FILES, fingerprint_files, fingerprint_folder
 from holdfast.capture.git import capture_git_state
 from holdfast.model.git import decode_path
 from holdfast.model.snapshot import SessionSnapshot
@@ -68,6 +68,39 @@ def test_without_git_at_the_pause_nobody_can_tell(tmp_path: Path) -> None:
     for folder in (tmp_path, Repository.start(tmp_path / "new").folder):
         drift = find_drift(snapshot(), folder)
         assert (drift.state, drift.sentences) == ("cannot_tell", (told,))
+
+
+def test_without_git_every_file_is_compared(tmp_path: Path) -> None:
+    for name in ("kept", "edited", "gone", "sub/deep"):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text("at the pause\n")
+    (tmp_path / "link").symlink_to("kept")
+    for ours in (".holdfast", "sub/.git"):
+        (tmp_path / ours).mkdir()
+    before = snapshot(folder_files=fingerprint_folder(tmp_path))
+    (tmp_path / ".holdfast" / "state").touch()
+    os.utime(tmp_path / "kept", (1, 1))
+    assert changes(before, tmp_path) == ()
+    (tmp_path / "edited").write_text("another day\n")
+    (tmp_path / "gone").unlink()
+    (tmp_path / "sub" / "new").touch()
+    (tmp_path / "link").unlink()
+    (tmp_path / "link").symlink_to("edited")
+    assert changes(before, tmp_path) == ("Changed on disk since the pause: edited, link, gone, sub/new.",)
+
+
+def test_a_folder_without_git_that_is_too_much_is_not_compared(tmp_path: Path) -> None:
+    assert fingerprint_folder(tmp_path) == ()
+    before = snapshot(folder_files=())
+    for number in range(MOST_FILES + 1):
+        (tmp_path / str(number)).touch()
+    assert fingerprint_folder(tmp_path) is None
+    assert find_drift(before, tmp_path) == FolderDrift(
+        unknown=("Cannot tell whether files were added: there are too many.",)
+    )
+    (tmp_path / "0").unlink()
+    os.truncate(tmp_path / "1", LARGEST_FILE + 1)
+    assert fingerprint_folder(tmp_path) is None
 
 
 def test_without_a_snapshot_or_a_folder_nobody_can_tell(repository: Repository) -> None:

@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 
 from holdfast.base.process import is_alive
+from holdfast.capture.files import LARGEST_FILE
 
 from .harness import CTRL_C, PATIENCE, Place, Result, on_terminal, start_program
 
@@ -676,10 +677,32 @@ def test_strict_refuses_a_diverged_branch(place: Place, plan: Callable[..., Path
     assert resumed.err == "warning: The branch was main and is elsewhere now.\n"
 
 
+def test_without_git_the_files_themselves_are_compared(place: Place, plan: Callable[..., Path]) -> None:
+    shutil.rmtree(place.project / ".git")
+    notes = place.project / "notes"
+    notes.write_text("at the pause")
+    place.ok("run", plan("true", "echo b >> log", "echo c >> log", head="pause_every: 1\n"))
+    notes.write_text("rewritten")
+    refused = place.run("resume", "--strict")
+    assert (refused.code, log(place)) == (1, [])
+    assert "Changed on disk since the pause: notes." in refused.err
+    notes.write_text("at the pause")
+    resumed = place.run("resume", "--strict")
+    assert (resumed.code, resumed.err, log(place)) == (0, "", ["b"])
+    (place.project / "new").touch()
+    notes.unlink()
+    refused = place.run("resume", "--strict")
+    assert (refused.code, log(place)) == (1, ["b"])
+    assert "Changed on disk since the pause: notes, new." in refused.err
+
+
 def test_strict_refuses_where_nobody_can_tell(place: Place, plan: Callable[..., Path]) -> None:
     shutil.rmtree(place.project / ".git")
     notes = place.project / "notes"
     notes.write_text("at the pause")
+    large = place.project / "large"
+    large.touch()
+    os.truncate(large, LARGEST_FILE + 1)  # nobody waits until so much is read
     place.ok("run", plan("true", "echo b >> log", head="pause_every: 1\n"))
     notes.write_text("rewritten")
     told = "Cannot tell whether the files changed: no git state was recorded at the pause."

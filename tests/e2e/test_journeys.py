@@ -6,6 +6,7 @@ Tasks wait for a file before they end, so that a test decides when something hap
 from __future__ import annotations
 
 import json
+import os
 import re
 import shutil
 from collections.abc import Callable
@@ -15,6 +16,7 @@ from playwright.sync_api import Page, Route, expect
 
 from e2e.browser import Complaints, Server, faults_by_axe
 from holdfast.base.neutral import without_controls
+from holdfast.capture.files import LARGEST_FILE
 from holdfast.model.task import Task, TaskDAG
 from holdfast.project.settings import load_settings
 from holdfast.sessions.transitions import Core
@@ -517,6 +519,8 @@ def test_resume_page_tells_when_nobody_can_tell(
 ) -> None:
     complaints.expected = ("409", "400")
     shutil.rmtree(served.project / ".git")
+    (served.project / "large").touch()
+    os.truncate(served.project / "large", LARGEST_FILE + 1)
     page = open_page(served)
     workflow_id = paused(served, page)
     (served.project / "app.py").write_text("rewritten\n")

@@ -408,7 +408,7 @@ def test_a_plan_is_run_on_a_schedule_until_that_is_removed(workshop: Workshop) -
     assert (listed["schedule"], listed["every"]) == (made["schedule"], "* * * * * *")
     with workshop.service() as service:
         started = {each.id for each in service.workflows()}
-    assert listed["last"][1] in {*started, "enqueued", "pending"}  # another one may be due as the worker leaves
+    assert listed["last"][1] in {*started, "enqueued", "pending"}  # one more may be due as it leaves
     assert place.run("schedules", "--remove", made["schedule"]).code == 0
     assert place.json("schedules") == []
     assert place.run("schedules", "--remove", made["schedule"]).code == 1

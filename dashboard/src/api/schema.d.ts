@@ -3284,6 +3284,11 @@ export interface components {
              * @default 0
              */
             folded_through: number;
+            /**
+             * Folder Files
+             * @description Every file of a folder without git; null if git tells, or there were too many
+             */
+            folder_files: components["schemas"]["FileFingerprint"][] | null;
             /** @description What was found in the agent's transcript */
             gathered: components["schemas"]["Gathered"] | null;
             /** @description Null if the folder is not a repository */

@@ -1,6 +1,7 @@
 """How the world differs from what a snapshot saw: branch, commits, files.
 
-Git tells it, and for files that were changed at the pause already their fingerprints do.
+Git tells it, and for files that were changed at the pause already their fingerprints do. Where there is no
+git, the fingerprints of all files do.
 What neither of them covers counts as unknown, never as unchanged: a folder in which git
 ignores everything, files that it was told not to look at. Single files that it ignores are left out.
 """
@@ -14,10 +15,10 @@ from pathlib import Path
 from typing import Literal
 
 from holdfast.base.errors import HoldfastError
-from holdfast.capture.files import FileTracker
+from holdfast.capture.files import FileTracker, list_folder
 from holdfast.capture.git import capture_git_state, is_ignored, uncompared_files
 from holdfast.model.git import GitState, decode_path
-from holdfast.model.snapshot import SessionSnapshot
+from holdfast.model.snapshot import FileFingerprint, SessionSnapshot
 from holdfast.model.workflow import Workflow
 
 _MOST_FILES_NAMED = 10
@@ -57,6 +58,8 @@ def find_drift(snapshot: SessionSnapshot | None, folder: Path) -> FolderDrift:
     if not folder.is_dir():
         return cannot_tell(f"the folder {folder} does not exist")
     before = snapshot.git_state
+    if before is None and snapshot.folder_files is not None:
+        return _told_by_fingerprints(snapshot.folder_files, folder)
     if before is None:
         return cannot_tell("no git state was recorded at the pause")
     try:
@@ -76,6 +79,16 @@ def _told_by_git(snapshot: SessionSnapshot, before: GitState, folder: Path) -> F
     return FolderDrift(
         changes=(*_branch(before, now), *_commits(before, now), *files),
         unknown=tuple(_named("Cannot tell whether these changed since the pause", unknown)),
+    )
+
+
+def _told_by_fingerprints(before: tuple[FileFingerprint, ...], folder: Path) -> FolderDrift:
+    prints = {one.path: one for one in before}
+    now = list_folder(folder)
+    changed = FileTracker.compare(prints, map(decode_path, now or ()), root=folder).paths
+    return FolderDrift(
+        changes=tuple(_named("Changed on disk since the pause", changed)),
+        unknown=() if now is not None else ("Cannot tell whether files were added: there are too many.",),
     )
 
 

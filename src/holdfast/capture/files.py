@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import os
 import stat
@@ -16,11 +17,14 @@ from typing import TypeVar
 
 from holdfast.base.clock import Clock, system_clock
 from holdfast.base.file_stamps import feed, read_steadily, settled_ctime
+from holdfast.base.redact import redact
 from holdfast.model.git import decode_path, encode_path
 from holdfast.model.snapshot import ABSENT, FileFingerprint
 
 MOST_FILES = 2_000
 LARGEST_FILE = 64 << 20
+_LARGEST_FOLDER = 256 << 20
+_NOT_PART = (b".holdfast", b".git")
 
 Item = TypeVar("Item")
 PathLike = str | bytes | os.PathLike[str]
@@ -41,6 +45,51 @@ def fingerprint_files(root: Path, paths: Iterable[str]) -> tuple[FileFingerprint
         if print_of is not None:
             found.append(print_of)
     return tuple(found)
+
+
+def list_folder(root: Path) -> list[str] | None:
+    """Every file of a folder that has no git, as `GitState` writes paths; None where there are too many
+    or not all can be listed. What is ours or a repository's own is not part of it."""
+    found: list[bytes] = []
+    waiting = [b""]
+    while waiting:
+        folder = waiting.pop()
+        try:
+            with os.scandir(os.fsencode(root) + b"/" + folder) as entries:
+                for entry in entries:
+                    name = folder + entry.name
+                    if entry.is_dir(follow_symlinks=False):
+                        if entry.name not in _NOT_PART:
+                            waiting.append(name + b"/")
+                    elif entry.is_file(follow_symlinks=False) or entry.is_symlink():
+                        found.append(name)
+        except OSError:
+            return None
+        if len(found) > MOST_FILES:
+            return None
+    return sorted(encode_path(name) for name in found)
+
+
+def fingerprint_folder(root: Path) -> tuple[FileFingerprint, ...] | None:
+    """Of every file of a folder that has no git; None where that would be too much, or one cannot be read."""
+    paths = list_folder(root)
+    if paths is None or _size(root, paths) > _LARGEST_FOLDER:
+        return None
+    if redact("\n".join(paths))[1]:
+        return None  # a name that is not kept as it is would look like another file
+    prints = fingerprint_files(root, paths)
+    if len(prints) < len(paths):
+        return None
+    return tuple(one for one in prints if one.hash != ABSENT)  # gone while we looked
+
+
+def _size(root: Path, paths: Iterable[str]) -> int:
+    base = os.fsencode(root) + b"/"
+    size = 0
+    for path in paths:
+        with contextlib.suppress(OSError):
+            size += os.lstat(base + decode_path(path)).st_size
+    return size
 
 
 @dataclass

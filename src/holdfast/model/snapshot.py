@@ -113,6 +113,10 @@ class SessionSnapshot(Value):
     files: tuple[FileFingerprint, ...] = Field(
         default=(), description="Changed files at the time of the snapshot"
     )
+    folder_files: tuple[FileFingerprint, ...] | None = Field(
+        default=None,
+        description="Every file of a folder without git; null if git tells, or there were too many",
+    )
 
     decisions: tuple[Decision, ...] = ()
     errors: tuple[ErrorRecord, ...] = ()

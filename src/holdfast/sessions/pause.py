@@ -28,10 +28,10 @@ from typing import TYPE_CHECKING, Any, Protocol
 from holdfast.base.clock import Clock, system_clock, to_datetime
 from holdfast.base.durable import keep_if_damaged, lock_file, private_folder, replace_file, storage_errors
 from holdfast.base.errors import ConflictError, HoldfastError, InvalidInputError
-from holdfast.capture.files import fingerprint_files
+from holdfast.capture.files import fingerprint_files, fingerprint_folder
 from holdfast.capture.git import BEFORE_FIRST_COMMIT, capture_git_state, commit_files
 from holdfast.model.fold import SessionFold
-from holdfast.model.git import GitState, decode_path, encode_path
+from holdfast.model.git import decode_path, encode_path
 from holdfast.model.snapshot import SessionSnapshot
 from holdfast.model.task import TaskDAG
 from holdfast.model.workflow import NEVER_RUN_AGAIN, OPEN, RESUMABLE, Issue, Workflow
@@ -72,7 +72,12 @@ def pause_session(files: SessionFiles, work: Paused, facts: Facts, closing: Clos
     while True:
         settled = work.prepared(facts)
         snapshot = settled.snapshot
-        facts = replace(facts, git_state=snapshot.git_state, files=snapshot.files)  # captured once
+        seen = {
+            "git_state": snapshot.git_state,
+            "files": snapshot.files,
+            "folder_files": snapshot.folder_files,
+        }
+        facts = replace(facts, **seen)  # captured once
         session = FileSet(
             session_id=snapshot.session_id,
             files=render_files(snapshot, settled.workflow),
@@ -378,16 +383,17 @@ class SessionPauseManager:
 
 
 def with_world(facts: Facts, folder: Path, since: str | None) -> Facts:
-    """Git and the changed files; a repository that cannot be read costs that fact, not the pause."""
-    if facts.git_state is not None:
+    """Git and the changed files, or all files where there is no git; a repository that cannot be read costs
+    that fact, not the pause."""
+    if facts.git_state is not None or facts.folder_files is not None:
         return facts  # captured already
-    git: GitState | None = None
     try:
         git = capture_git_state(folder, since=since)
     except HoldfastError as error:
         log.warning("git state was omitted: %s", error.message)
-    if git is None:
         return facts
+    if git is None:
+        return replace(facts, folder_files=fingerprint_folder(folder))
     root = Path(os.fsdecode(decode_path(git.worktree))) if git.worktree else folder
     return replace(
         facts, git_state=git, files=fingerprint_files(root, (*git.files_modified, *git.files_uncompared))

@@ -72,6 +72,8 @@ class Facts:
     session_id: str | None = None
     git_state: GitState | None = None
     files: tuple[FileFingerprint, ...] = ()
+    folder_files: tuple[FileFingerprint, ...] | None = None
+    """Every file, where there is no git."""
     usage: UsageMetrics | None = None
     incremental_pause: IncrementalPause | None = None
     worked: bool = True
@@ -280,6 +282,7 @@ def prepare_pause(workflow: Workflow, fold: SessionFold, facts: Facts, now: date
         next_task_id=interrupted or failed or (upcoming.id if upcoming else None),
         git_state=facts.git_state,
         files=facts.files,
+        folder_files=facts.folder_files,
         decisions=tuple(fold.decisions.values()),
         errors=tuple(fold.errors.values()),
         reviewer_feedback=tuple(fold.feedback.values()) or None,
