@@ -203,6 +203,58 @@ def test_what_was_wound_down_before_a_compaction_is_in_the_handover_of_the_end(s
     assert "Never touch the QUUX module" in holdfast(session, "context", "latest")
 
 
+def wound_down(session: AgentSession, *rules: str) -> None:
+    holdfast(session, "winddown", "start", "--percent", "0.9")
+    for rule in rules:
+        data = ("--data", json.dumps({"content": rule}), "--percent", "0.9")
+        holdfast(session, "winddown", "append", "user_message", *data)
+
+
+@pytest.mark.parametrize("begun", ["while it worked", "after its end"])
+def test_a_wind_down_finalised_after_the_end_hides_no_goal(session: AgentSession, begun: str) -> None:
+    work(session)
+    session.prompt("Never write to the disk twice")
+    session.write(said("Never write to the disk twice", "user", "m2"))
+    if begun == "while it worked":
+        wound_down(session, "The parser must use utf-8")
+    end(session)
+    if begun == "after its end":
+        wound_down(session, "The parser must use utf-8")
+    holdfast(session, "winddown", "finalize", "-r", "enough for today")
+    told = holdfast(session, "context", "latest")
+    for words in ("Store the events", "Never write to the disk twice", "The parser must use utf-8"):
+        assert words in told
+    assert len(json.loads(holdfast(session, "threads", "--json"))) == 1
+    assert session.errors == ""
+
+
+def test_a_wind_down_is_not_given_the_goal_of_work_that_was_over(session: AgentSession) -> None:
+    session.start()
+    session.prompt("Store the events")
+    session.write(said("Store the events", "user"))
+    session.write(said(DECISION, "assistant", "m1", 50_000, "claude-sonnet-4-5"))
+    session.write(called("c0", "Bash", command="make events"), answered("c0", "ok"))
+    session.write(said("Done, all of it.", "assistant", "m2"))
+    end(session)
+    wound_down(session, "The parser must use utf-8")
+    holdfast(session, "winddown", "finalize")
+    told = holdfast(session, "context", "latest")
+    assert "The parser must use utf-8" in told
+    assert "Store the events" not in told
+
+
+def test_a_wind_down_is_not_given_the_goal_of_another_branch(session: AgentSession) -> None:
+    git = ("git", "-C", str(session.project), "-c", "user.name=a", "-c", "user.email=a@example.org")
+    subprocess.run([*git, "init", "-q", "-b", "main"], check=True)
+    subprocess.run([*git, "commit", "-q", "--allow-empty", "-m", "Begin"], check=True)
+    work(session)
+    end(session)
+    subprocess.run([*git, "switch", "-q", "-c", "another"], check=True)
+    wound_down(session, "The parser must use utf-8")
+    holdfast(session, "winddown", "finalize")
+    assert "Store the events" not in holdfast(session, "context", "latest")
+
+
 def test_what_one_agent_wound_down_is_not_given_to_another(session: AgentSession) -> None:
     work(session)
     beside = next_session(session)

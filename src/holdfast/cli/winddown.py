@@ -135,7 +135,7 @@ def finalize(
     if transcript is not None and not archive_only:
         _enrich(manager, path.stem, transcript)
     if not archive_only:
-        _note_conversation(manager, path.stem)
+        _join_conversation(manager, path.stem)
     if commit:
         manager.commit(path.stem)
     paused = (f"Paused: {path.stem}", f"  {path}", f"See it with: holdfast snapshot show {path.stem}")
@@ -160,19 +160,18 @@ def _enrich(manager: IncrementalPauseManager, session_id: str, transcript: Path)
         click.echo(f"warning: nothing was added from {transcript}: {error.message}", err=True)
 
 
-def _note_conversation(manager: IncrementalPauseManager, session_id: str) -> None:
-    """Run by an agent, its shell tells which conversation this belongs to."""
-    conversation = next(filter(None, map(os.environ.get, SESSION_VARIABLES)), None)
-    if conversation is None:
-        return
-    from holdfast.sessions.enrich import add_to_snapshot
+def _join_conversation(manager: IncrementalPauseManager, session_id: str) -> None:
+    """Run by an agent, its shell tells which conversation this belongs to. The pause is safe either way."""
+    from holdfast.hooks.fast.context import live_sessions
+    from holdfast.sessions.enrich import join_conversation
 
+    conversation = next(filter(None, map(os.environ.get, SESSION_VARIABLES)), None)
     try:
-        with common.store_for(manager.settings) as store:
-            snapshot_id = common.find_snapshot(store, manager.settings, session_id).id
-        add_to_snapshot(manager.settings, snapshot_id, {"conversation": conversation})
+        alive = live_sessions(str(manager.layout.state))
+        join_conversation(manager.settings, session_id, conversation, alive)
     except HoldfastError as error:
-        click.echo(f"warning: not noted as part of {conversation}: {error.message}", err=True)
+        belongs = f"part of {conversation}" if conversation else "part of the agent session before it"
+        click.echo(f"warning: not noted as {belongs}: {error.message}", err=True)
 
 
 def _session_of(name: str) -> str:
@@ -225,6 +224,8 @@ def _settle_orphan(manager: IncrementalPauseManager, choice: OrphanChoice | None
             trigger="crash" if crashed else None,
             reason="its process ended without a pause" if crashed else None,
         )
+        if path is not None:
+            _join_conversation(manager, path.stem)
         click.echo(f"Recovered {found['session_id']}: {path}", err=True)
     elif chosen == "discard":
         manager.discard_pause()

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
+from holdfast.base.clock import iso
 from holdfast.base.errors import HoldfastError
 from holdfast.findings import records
 from holdfast.findings.rules.trail import only_looked
@@ -22,7 +23,7 @@ from holdfast.resume.snapshots import ResumeContextCompiler, ledger_at
 from holdfast.sessions.compaction import facts_of
 from holdfast.sessions.contexts import ReadSession, read_session
 from holdfast.sessions.pause import open_store, write_again
-from holdfast.sessions.threads import asks_to_go_on
+from holdfast.sessions.threads import Folder, asks_to_go_on, is_aside, open_because
 from holdfast.sessions.transitions import Core
 from holdfast.store.protocol import Store
 from holdfast.store.session_files import SessionFiles
@@ -113,6 +114,71 @@ def add_to_snapshot(settings: Settings, snapshot_id: str, told: Mapping[str, Any
         enriched = Core(store).enrich(snapshot_id, **told)
         _rewrite_files(settings, store, snapshot_id)
     return enriched
+
+
+def join_conversation(
+    settings: Settings, name: str, conversation: str | None, alive: Collection[str]
+) -> None:
+    """Give a wind-down, in which no talk is recorded, what was gathered of the talk that it belongs to.
+
+    Without it, it would hide the goal and the rules of that session. `conversation` is known where
+    an agent ran this; of agents that are `alive`, one may be at work on something else.
+    """
+    snapshot_id = str(SessionFiles(settings.layout.sessions).read(name)["id"])
+    with open_store(settings) as store:
+        snapshot = store.snapshot(snapshot_id)
+        conversation = conversation or snapshot.conversation or _recorded_by(snapshot)
+        before = None if snapshot.gathered else _talk_before(store, settings, snapshot, conversation, alive)
+    told: dict[str, Any] = {"conversation": conversation} if conversation else {}
+    if before is not None:
+        told = {"gathered": before.gathered, "handover": before.handover, "conversation": before.conversation}
+    if told:
+        add_to_snapshot(settings, snapshot.id, told)
+
+
+def _recorded_by(snapshot: SessionSnapshot) -> str | None:
+    return snapshot.incremental_pause.agent_session if snapshot.incremental_pause else None
+
+
+def _talk_before(
+    store: Store,
+    settings: Settings,
+    snapshot: SessionSnapshot,
+    conversation: str | None,
+    alive: Collection[str],
+) -> SessionSnapshot | None:
+    """The newest session of this folder with talk in it: of that conversation; where none is known, one that
+    ended while this wind-down went on, or that left work open on its branch."""
+    flows = store.workflows(worktree=settings.worktree)
+    lines = sorted(
+        (line for flow in flows for line in store.snapshots(flow.id) if line.id != snapshot.id),
+        key=lambda line: line.place,
+        reverse=True,
+    )
+    for line in lines[:_LOOKED_AT]:
+        before = store.snapshot(line.id)
+        if not before.worked or before.gathered is None or before.task_dag.tasks or is_aside(before):
+            continue
+        if conversation is not None:
+            if before.conversation == conversation:
+                return before
+            continue
+        is_at_hand = before.conversation is not None and set(alive) <= {before.conversation}
+        return before if is_at_hand and _goes_on_with(snapshot, before, settings) else None
+    return None
+
+
+_LOOKED_AT = 20
+
+
+def _goes_on_with(snapshot: SessionSnapshot, before: SessionSnapshot, settings: Settings) -> bool:
+    branch, then = (one.git_state.branch if one.git_state else None for one in (snapshot, before))
+    if branch != then or snapshot.task_dag.tasks:
+        return False
+    pause = snapshot.incremental_pause
+    noted = [one.timestamp for one in (*pause.recorded, *pause.actions_summary)] if pause else []
+    ended_meanwhile = bool(noted) and min(noted) <= iso(before.created_at.timestamp())
+    return ended_meanwhile or bool(open_because(before, Folder(settings.worktree)))
 
 
 def with_handover(settings: Settings, snapshot_id: str, words: str) -> SessionSnapshot:
