@@ -15,8 +15,10 @@ def main() -> None:
         except BrokenPipeError:
             pass
         return
+    from holdfast.base.process import learn_of_children
     from holdfast.cli.main import run
 
+    learn_of_children()
     sys.exit(run(sys.argv[1:]))
 
 

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import signal
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
+from functools import partial
 
 import pytest
 
+from cli.harness import start_program
 from holdfast.base.errors import (
     HeldElsewhereError,
     IllegalTransitionError,
@@ -45,6 +48,17 @@ def test_the_failure_leaves_a_snapshot_and_is_tried_again(any_workshop: Workshop
         "t2": 2,
         "t3": 1,
     }
+
+
+def test_a_program_started_without_news_of_its_children_knows_a_failure(workshop: Workshop) -> None:
+    (workshop.project / "plan.yaml").write_text("issue: {id: I, title: T}\ntasks: [{id: t1, run: exit 3}]\n")
+    deaf = partial(signal.signal, signal.SIGCHLD, signal.SIG_IGN)  # a program that is started inherits that
+    environment = workshop.place.environment
+    with start_program(
+        ["run", "plan.yaml"], cwd=workshop.project, env=environment, text=True, preexec_fn=deaf
+    ) as process:
+        _, told = process.communicate()
+    assert (process.returncode, "task t1: exit code 3" in told) == (1, True)
 
 
 def test_it_fails_again_with_a_snapshot_of_its_own(any_workshop: Workshop) -> None:

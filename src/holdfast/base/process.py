@@ -20,6 +20,15 @@ _DEATH_SECONDS = 10.0
 """What a killed process gets to be gone; longer takes only one that the system itself holds."""
 
 
+def learn_of_children() -> None:
+    """How they end, that is. Who starts us may ignore SIGCHLD, and a program inherits that: the system then
+    keeps no exit code, and Python takes every command for a success."""
+    import signal
+
+    if hasattr(signal, "SIGCHLD") and signal.getsignal(signal.SIGCHLD) is signal.SIG_IGN:
+        signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+
+
 class ProcessIdentity(TypedDict):
     pid: int
     started: str | None

@@ -12,9 +12,11 @@ import sys
 
 def main(arguments: list[str]) -> int:
     task, agent, session, project, *words = arguments
+    from holdfast.base.process import learn_of_children
     from holdfast.hooks.background_tasks import TASKS, SessionWork
     from holdfast.hooks.fast import error_log
 
+    learn_of_children()
     work = SessionWork(agent, session, project)
     try:
         work.listen_to_warnings()

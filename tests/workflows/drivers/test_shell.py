@@ -237,6 +237,41 @@ def test_a_command_does_not_outlive_a_killed_runner(tmp_path: Path) -> None:
         wait_for(lambda name=name: not is_running(int((tmp_path / name).read_text())))
 
 
+_NEVER_TOLD = """
+import os, signal, sys, threading, time
+from pathlib import Path
+sys.path.insert(0, sys.argv[2])
+from test_shell import run
+
+def collect_all():
+    while True:
+        try:
+            os.waitpid(-1, 0)
+        except ChildProcessError:
+            time.sleep(0.001)
+
+if sys.argv[3] == "ignores":
+    signal.signal(signal.SIGCHLD, signal.SIG_IGN)
+else:
+    threading.Thread(target=collect_all, daemon=True).start()
+for command in sys.argv[4:]:
+    print(run(Path(sys.argv[1]), command), flush=True)
+"""
+
+
+@pytest.mark.parametrize("how", ["ignores", "collects"])
+def test_who_never_learns_how_its_children_end_takes_none_for_a_success(tmp_path: Path, how: str) -> None:
+    """A program that ignores SIGCHLD, or collects every child: the system tells nobody else its exit code."""
+    leaderless = "kill -9 $PPID; sleep 0.2"
+    words = [sys.executable, "-c", _NEVER_TOLD, str(tmp_path), str(Path(__file__).parent), how]
+    told = subprocess.run(
+        [*words, "true", "exit 3", "kill -9 $$", leaderless], capture_output=True, text=True, check=True
+    ).stdout.splitlines()
+    assert told[:2] == [str(Done(None)), str(Failed("exit code 3"))]
+    assert told[2].startswith("Failed(reason='terminated by signal 9")
+    assert told[3].startswith("Failed(reason='cannot tell whether the command succeeded")
+
+
 @pytest.fixture
 def short_grace(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(guarded, "GRACE_SECONDS", 0.2)

@@ -32,6 +32,7 @@ from holdfast.workflows.drivers.cli_agent import (
     safe_words,
     window_usage,
 )
+from holdfast.workflows.drivers.guarded import meaning
 from holdfast.workflows.drivers.prompts import REVIEW_SCHEMA, is_review
 from holdfast.workflows.drivers.protocol import (
     Assignment,
@@ -140,7 +141,7 @@ class _ClaudeReader(StreamReader):
     def outcome(self, code: int, told: str) -> TaskOutcome | None:
         result = self._result
         if result is None:
-            return Failed(f"claude ended without a result (exit code {code}){_and(safe_words(told))}")
+            return Failed(f"claude ended without a result ({meaning(code)}){_and(safe_words(told))}")
         words = safe_words(text_of(result.get("result")) or " ".join(map(str, result.get("errors") or ())))
         if any(_NO_CONVERSATION in str(error) for error in result.get("errors") or ()):
             return None

@@ -33,6 +33,7 @@ from holdfast.workflows.drivers.cli_agent import (
     safe_words,
     window_usage,
 )
+from holdfast.workflows.drivers.guarded import meaning
 from holdfast.workflows.drivers.prompts import REVIEW_SCHEMA, is_review
 from holdfast.workflows.drivers.protocol import (
     Assignment,
@@ -143,7 +144,7 @@ class _CodexReader(StreamReader):
         if kind in ("usage_limit_exceeded", "server_overloaded"):
             return RateLimited(f"Codex: {words}", self._resets_at)
         found = failure_of_api("Codex", self._error, words, self._resets_at)
-        return found or Failed(f"Codex failed (exit code {code}): {words or 'it said nothing'}")
+        return found or Failed(f"Codex failed ({meaning(code)}): {words or 'it said nothing'}")
 
     def _known_path(self) -> Path | None:
         return next(iter(_rollouts(self._thread or "")), None)

@@ -33,6 +33,7 @@ from holdfast.workflows.drivers.cli_agent import (
     safe_words,
     window_usage,
 )
+from holdfast.workflows.drivers.guarded import meaning
 from holdfast.workflows.drivers.prompts import REVIEW_FORM
 from holdfast.workflows.drivers.protocol import Assignment, Done, DriverSession, Failed, Report, TaskOutcome
 
@@ -126,7 +127,7 @@ class _GeminiReader(StreamReader):
         again = _RETRY_IN.search(error)
         resets_at = self._began + timedelta(seconds=float(again[1])) if again else None
         words = safe_words(error)
-        failed = Failed(f"Gemini CLI failed (exit code {code}): {words or 'it said nothing'}")
+        failed = Failed(f"Gemini CLI failed ({meaning(code)}): {words or 'it said nothing'}")
         return failure_of_api("Gemini CLI", error, words, resets_at) or failed
 
     def _count(self, call: str, tokens: dict[str, Any]) -> None:

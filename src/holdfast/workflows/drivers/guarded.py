@@ -2,8 +2,8 @@
 
 The leader of the group is a shell. On Linux it adopts whatever the command leaves behind, be it in
 a session of its own (`setsid`, a double fork) or with an empty environment, and ends that before it
-tells how the command ended. A guard beside it holds the other end of a pipe. When Holdfast is killed
-outright, the pipe closes and the guard ends them all, so that nothing goes on alone beside its second
+tells how the command ended. A guard beside it holds the other end of a socket. When Holdfast is killed
+outright, the socket closes and the guard ends them all, so that nothing goes on alone beside its second
 attempt. What a dead leader had adopted is found by a mark in its environment
 (where the system shows it, as Linux does).
 """
@@ -16,6 +16,7 @@ import platform
 import queue
 import shutil
 import signal
+import socket
 import subprocess
 import sys
 import tempfile
@@ -38,6 +39,8 @@ GRACE_SECONDS = 5.0
 """What a process gets to end by itself once it was asked to."""
 
 MARK = "HOLDFAST_RUN"
+CANNOT_TELL = 256
+"""Stands for the exit code of a command that nobody told how it ended; no exit code is that large."""
 TAIL_BYTES = 4_000
 _MOST_NEWS = 256 << 10
 _KEPT_ENDS = 1 << 20
@@ -49,8 +52,10 @@ _TICK_SECONDS = 0.25
 _LOOK_SECONDS = 0.05
 
 # $$ is the leader of the group, which outlasts a signal to the group so as to tell how the command ended.
-# Descriptor 3 is the pipe to Holdfast; the command gets neither it nor our stdin. Once the pipe is closed,
-# the guard does not go with the command: there may be more to end.
+# Descriptor 3 is the socket to Holdfast; the command gets neither it nor our stdin. Once that is closed,
+# the guard does not go with the command: there may be more to end. How the command ended is told there, too:
+# what the system says of the leader is lost where the program that we are part of ignores SIGCHLD or
+# collects every child itself, and Python then says 0.
 # The children of the leader, once the guard is gone, are what the command left: each set of them is asked to
 # end once, and killed after so many looks. What those leave comes next. A `sleep` collects the dead, too.
 _GUARD = """
@@ -102,6 +107,7 @@ while [ -n "$patience" ] && [ $patience -gt -200 ]; do
   asked=$left patience=$((patience - 1))
   sleep 0.05
 done 2>/dev/null
+{ echo $code >&3; } 2>/dev/null
 exit $code
 """
 
@@ -130,13 +136,14 @@ class Guarded:
         self._ask_to_end = ask_to_end
         self._asked_at: float | None = None
         self._is_group_gone = self._is_over = False
+        self._told: int | None = None
         self._read_through = 0
         self._dropped_through = _KEPT_ENDS
         self._lock = threading.Lock()
         self._mark = f"{environ.get(MARK, '')}-{uuid.uuid4().hex}"
         self._output = tempfile.TemporaryFile()  # noqa: SIM115 - closed with the process
         try:
-            self._process = _started(
+            self._process, self._link = _started(
                 words,
                 grace=0 if kind == "command" else GRACE_SECONDS,
                 patience="" if kind == "tool" else str(int(GRACE_SECONDS / _LOOK_SECONDS)),
@@ -169,8 +176,7 @@ class Guarded:
         finally:
             with self._lock:  # from now on its number may be another process's
                 self._is_over = True
-            if self._process.stdin:
-                self._process.stdin.close()
+            self._link.close()
             self._output.close()
 
     def lines(self) -> Iterator[bytes | None]:
@@ -208,7 +214,7 @@ class Guarded:
             if left <= 0:
                 return None
             with contextlib.suppress(subprocess.TimeoutExpired):
-                return self._process.wait(left)
+                return self._how_it_ended(self._process.wait(left))
             self._drop_the_middle()
         return self._ended()
 
@@ -230,7 +236,14 @@ class Guarded:
             end_group(self._process.pid, grace)
             self._is_group_gone = True
         self._sweep()
-        return self._process.wait()
+        return self._how_it_ended(self._process.wait())
+
+    def _how_it_ended(self, seen: int) -> int:
+        """Its exit code, as its leader told it; where that was killed before, as the system saw it."""
+        if self._told is None:
+            with contextlib.suppress(OSError, ValueError):
+                self._told = int(self._link.recv(16))
+        return self._told if self._told is not None else seen or CANNOT_TELL
 
     @property
     def tail(self) -> str:
@@ -322,7 +335,8 @@ def _started(
     text: str | None,
     stdout: int | IO[bytes],
     stderr: IO[bytes],
-) -> subprocess.Popen[bytes]:
+) -> tuple[subprocess.Popen[bytes], socket.socket]:
+    """The leader, and our end of the socket to it."""
     with contextlib.ExitStack() as stack:
         given: tuple[int, ...] = ()
         if text is not None:
@@ -334,17 +348,24 @@ def _started(
             given = (file.fileno(),)
         source = f"/dev/fd/{given[0]}" if given else "/dev/null"
         adopting, adopt = _adoption(environ)
-        return subprocess.Popen(
+        ours, theirs = socket.socketpair()
+        on_error = stack.enter_context(contextlib.ExitStack())
+        on_error.callback(ours.close)
+        stack.callback(theirs.close)
+        ours.setblocking(False)
+        process = subprocess.Popen(
             [*adopting, "/bin/sh", "-c", _GUARD, "holdfast", f"{grace:g}", source, patience, *words],
             cwd=cwd,
             env={**_QUIET_PERL, **environ} if adopting else environ,
-            stdin=subprocess.PIPE,
+            stdin=theirs.fileno(),
             stdout=stdout,
             stderr=stderr,
             pass_fds=given,
             start_new_session=True,
             preexec_fn=adopt,  # noqa: PLW1509 - one system call
         )
+        on_error.pop_all()
+        return process, ours
 
 
 _SUBREAPER = 36
@@ -446,6 +467,8 @@ def task_environ(assignment: Assignment) -> dict[str, str]:
 
 
 def meaning(code: int) -> str:
+    if code == CANNOT_TELL:
+        return "cannot tell whether the command succeeded: its exit code was lost"
     if code == 127:
         return "command not found (exit code 127)"
     if code == 126:

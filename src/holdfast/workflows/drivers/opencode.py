@@ -30,6 +30,7 @@ from holdfast.workflows.drivers.cli_agent import (
     safe_words,
     window_usage,
 )
+from holdfast.workflows.drivers.guarded import meaning
 from holdfast.workflows.drivers.prompts import REVIEW_FORM
 from holdfast.workflows.drivers.protocol import (
     Assignment,
@@ -106,7 +107,7 @@ class _OpenCodeReader(StreamReader):
         if self._error.get("name") == "ContextOverflowError":
             return Exhausted(f"OpenCode: the context window is full ({safe_words(self._words)})")
         words = safe_words(self._words or told)
-        failed = Failed(f"OpenCode failed (exit code {code}): {words or 'it said nothing'}")
+        failed = Failed(f"OpenCode failed ({meaning(code)}): {words or 'it said nothing'}")
         return failure_of_api("OpenCode", str(self._error) + told, words) or failed
 
     def _count(self, step: dict[str, Any]) -> None:
