@@ -266,14 +266,33 @@ def test_a_side_car_in_trouble_is_noted_and_not_felt(agent: AgentSession) -> Non
     start(agent)
     begin_turn(agent)
     with SideCar(agent.project) as sidecar:
-        sidecar.rollback(f"claude-{agent.session_id}")
+        sidecar.commit(f"claude-{agent.session_id}")
     (agent.project / "made").write_text("x\n")
     end_turn(agent)
-    assert "rolled-back" in agent.errors
+    assert "is committed" in agent.errors
     begin_turn(agent)
     write_file(agent, "made2", "x\n")
     end_turn(agent)
     assert told(transactions(agent)[0]) == [("turn 2", ["made2"], "")]
+
+
+def test_rolled_back_during_a_turn_its_rest_is_recorded(agent: AgentSession) -> None:
+    start(agent)
+    begin_turn(agent)
+    write_file(agent, "before", "x\n")
+    end_turn(agent)
+    begin_turn(agent)
+    with SideCar(agent.project) as sidecar:
+        sidecar.rollback(f"claude-{agent.session_id}")
+    write_file(agent, "made", "x\n")
+    end_turn(agent)
+    begin_turn(agent)
+    write_file(agent, "made2", "x\n")
+    end_turn(agent)
+    later, first = transactions(agent)
+    assert told(later) == [("turn 2", ["made"], ""), ("turn 3", ["made2"], "")]
+    assert (first.status, later.status) == ("rolled-back", "in-progress")
+    assert agent.errors == ""
 
 
 def test_what_the_user_edits_during_a_turn_is_in_doubt_and_left(agent: AgentSession) -> None:

@@ -144,7 +144,43 @@ def test_rolled_back_while_it_runs(workshop: Workshop, sidecar: SideCar) -> None
     assert not (workshop.project / "a").exists()
 
 
-def test_killed_in_a_task_what_it_did_is_in_doubt_and_the_transaction_goes_on(
+def test_rolled_back_while_a_task_runs_its_own_change_is_recorded(
+    workshop: Workshop, sidecar: SideCar
+) -> None:
+    """The watch ended with the rollback: what the task had made was the user's, and no undo knew it."""
+    take_back = f"echo two > b; {' '.join(PROGRAM)} tx rollback --yes; echo three > c"
+    ended = workshop.run(plan_of("echo one > a", take_back, "echo four > d"))
+    assert ended.status == "completed"
+    second, first = sidecar.transactions()
+    assert (first.status, second.status) == ("rolled-back", "committed")
+    assert [(one.description, changes(one), one.doubt) for one in second.changes] == [
+        ("t2", ["b", "c"], ""),
+        ("t3", ["d"], ""),
+    ]
+    sidecar.rollback(second.id)
+    assert not [name for name in "abcd" if (workshop.project / name).exists()]
+
+
+def test_a_session_after_an_undone_rollback_has_a_transaction_of_its_own(
+    workshop: Workshop, sidecar: SideCar
+) -> None:
+    """It went on in the restored one, and `resume --from --files` found nothing that came later."""
+    paused = workshop.run(plan_of("echo one > a", "echo two > b", "exit 3", pause_every=1))
+    place = workshop.place
+    rollback = sidecar.rollback(f"{paused.id}-s1")
+    sidecar.undo(rollback.entry.id)
+    assert the_only(sidecar).status == "committed"
+    workshop.resume(paused)
+    later = sidecar.transaction(f"{paused.id}-s2")
+    assert ([changes(one) for one in later.changes], later.continued_from) == ([["b"]], f"{paused.id}-s1")
+    first = next(one for one in place.json("snapshot", "list") if one["session_number"] == 1)
+    place.run("resume", "--from", first["session_id"], "--files", "--yes")
+    restored = sidecar.transaction(f"{paused.id}-s2")
+    assert [one.kind for one in restored.entries] == ["begin", "change", "commit", "undo"]
+    assert changes(restored.entries[-1]) == ["b"]
+
+
+def test_killed_in_a_task_what_it_did_is_in_doubt_and_the_next_session_has_its_own(
     workshop: Workshop, sidecar: SideCar
 ) -> None:
     plan = workshop.project / "plan.yaml"
@@ -159,11 +195,13 @@ def test_killed_in_a_task_what_it_did_is_in_doubt_and_the_transaction_goes_on(
         process.wait()
     assert the_only(sidecar).status == "in-progress"
     workshop.place.ok("resume")
-    found = the_only(sidecar)
-    assert (found.status, [changes(one) for one in found.changes]) == ("committed", [["a"], ["b"], ["b"]])
-    assert [bool(one.doubt) for one in found.changes] == [False, True, False]
+    later, first = sidecar.transactions()
+    assert [one.status for one in (first, later)] == ["committed", "committed"]
+    assert (later.continued_from, [changes(one) for one in later.changes]) == (first.id, [["b"]])
+    assert [(changes(one), bool(one.doubt)) for one in first.changes] == [(["a"], False), (["b"], True)]
     with SideCar(workshop.project) as other:
-        other.rollback(found.id, doubtful=True)
+        other.rollback(later.id)
+        other.rollback(first.id, doubtful=True)
     assert not (workshop.project / "b").exists()
 
 

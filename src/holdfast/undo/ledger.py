@@ -37,6 +37,8 @@ log = logging.getLogger("holdfast.sidecar")
 
 _PUBLISH = "publish"
 _ORDER = "order"
+FOLLOWED = "followed"
+"""Note of a transaction that was rolled back at work: the one in which its session goes on."""
 
 
 @dataclass(frozen=True)
@@ -286,6 +288,7 @@ class Ledger:
             self._state.unwatch(transaction_id)
             self._state.put_note(_PUBLISH, None)
             self._state.put_note(f"{_ORDER} {branch_of(transaction_id)}", None)
+            self._state.put_note(f"{FOLLOWED} {transaction_id}", None)
             self._state.put_branch(branch_of(transaction_id), None)
         self._repository.delete_branch(branch_of(transaction_id))
 

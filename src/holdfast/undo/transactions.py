@@ -18,7 +18,6 @@ import os
 import sqlite3
 from collections.abc import Collection, Generator, Iterable, Mapping, Sequence
 from contextlib import contextmanager
-from itertools import count
 from pathlib import Path
 from typing import Literal
 
@@ -112,25 +111,25 @@ class SideCar:
     def take_up(self, family: str, name: str | None = None, *, owner: ProcessIdentity | None = None) -> str:
         """Watch all files for whoever works in sessions of one kind, a family of transactions.
 
-        Its last transaction, if that is in progress; else a new one of that `name`, which continues a
-        committed one. Returns its id.
+        The session's own transaction, if one is in progress; else a new one of that `name`, which continues
+        the family's last. What an earlier session left in progress is committed. Returns its id.
         """
         wanted = name or family
         with self._at_work() as work:
             if work.room_is_short():
                 work.collect()
-            known = work.ledger.family(family)
-            last = work.ledger.last(known[-1]) if known else None
+            known = [work.ledger.last(one) for one in work.ledger.family(family)]
             who = owner or identify(os.getpid())
-            if last is not None and last.status == "in-progress":
-                work.settle(None, also=lambda: work.state.watch(last.transaction_id, [WHOLE_TREE], who))
-                return last.transaction_id
+            unended = [one for one in known if one.status == "in-progress"]
+            own = next((one for one in reversed(unended) if one.session_id == wanted), None)
+            if own is not None:
+                work.settle(None, also=lambda: work.state.watch(own.transaction_id, [WHOLE_TREE], who))
+                return own.transaction_id
             work.settle(None)
-            chosen = wanted
-            for number in count(2):
-                if not work.ledger.exists(chosen):
-                    break
-                chosen = f"{wanted}-{number}"
+            for one in unended:
+                work.end(one.transaction_id)
+            last = work.ledger.last(known[-1].transaction_id) if known else None
+            chosen = work.free_name(wanted)
             work.begin_watching(
                 chosen,
                 wanted,
@@ -157,29 +156,19 @@ class SideCar:
         """Record what is left to record, end the watch and commit; None where nothing was ever changed,
         and the transaction is dropped. `doubt` as with `record`."""
         with self._at_work(transaction_id) as work:
-            work.running(transaction_id)
+            name = work.successor(transaction_id)
+            work.running(name)
             scope = self._suspects()
-            work.settle(scope, closing=transaction_id, description=description, doubt=doubt)
-            found = work.ledger.read(transaction_id)
-            if all(entry.kind == "begin" for entry in found.entries):
-                work.ledger.delete(transaction_id)
-                return None
+            work.settle(scope, closing=name, description=description, doubt=doubt)
             # What was recorded while it went on says nothing of what came to be ignored meanwhile.
-            news = work.newly_uncovered(transaction_id) if scope is not None else ()
-            return work.add(
-                transaction_id,
-                found.session_id,
-                "commit",
-                status="committed",
-                unwatch=True,
-                uncovered=news,
-            )
+            return work.end(name, uncovered=work.newly_uncovered(name) if scope is not None else ())
 
     def let_go(self, transaction_id: str, description: str = "") -> None:
         """Record and end the watch, if it is this process's; the transaction stays in progress."""
         with self._at_work() as work:
-            if work.state.is_watched_by(transaction_id, identify(os.getpid())):
-                work.settle(self._suspects(), closing=transaction_id, description=description)
+            name = work.successor(transaction_id)
+            if work.state.is_watched_by(name, identify(os.getpid())):
+                work.settle(self._suspects(), closing=name, description=description)
 
     def resume(self, transaction_id: str) -> Transaction:
         """To go on with: itself while in progress, a new one that continues a committed one."""
@@ -226,7 +215,8 @@ class SideCar:
         """The change since `watch`, which ends with it unless it `keeps_watching`; None where there is none.
 
         With `paths`, of these alone; the others stay watched. `doubt` says why it may be somebody else's,
-        `missed` what the record cannot hold.
+        `missed` what the record cannot hold. Of a transaction that was rolled back meanwhile it is in the
+        one that follows it.
         """
         names = self._names(paths)
         if keeps_watching and names is None and self._glance.complete:
@@ -236,21 +226,20 @@ class SideCar:
         else:
             suspects = None
         with self._at_work(transaction_id) as work:
-            work.running(transaction_id)
-            watched = next(
-                (one for one in work.state.watches() if one.transaction_id == transaction_id), None
-            )
+            name = work.successor(transaction_id)
+            work.running(name)
+            watched = next((one for one in work.state.watches() if one.transaction_id == name), None)
             if watched is None or (
                 names is not None and not names <= watched.paths and not watched.whole_tree
             ):
                 raise CannotDoError(
-                    f"transaction {transaction_id} is not watching these files",
+                    f"transaction {name} is not watching these files",
                     hint="watch them before the change",
                 )
             scope = names if names is not None else (suspects if watched.whole_tree else watched.paths)
             return work.settle(
                 scope,
-                closing=transaction_id,
+                closing=name,
                 description=description,
                 ending=names,
                 keeps_watching=keeps_watching,
@@ -265,10 +254,11 @@ class SideCar:
         """
         names = self._names(paths) or ()
         with self._at_work() as work:
-            work.running(transaction_id)
+            chosen = work.successor(transaction_id)
+            work.running(chosen)
             known = [name for name in names if work.state.file(name)]
             if known:
-                work.settle(known, closing=transaction_id, description=description, keeps_watching=True)
+                work.settle(known, closing=chosen, description=description, keeps_watching=True)
 
     def write(
         self, transaction_id: str, path: AnyPath, before: bytes, after: bytes, description: str = ""
@@ -538,9 +528,10 @@ class SideCar:
             work.collect()
 
     def is_in_progress(self, transaction_id: str) -> bool:
+        """Itself, or the one that follows it since it was rolled back."""
         with self._at_work(transaction_id) as work:
-            known = work.ledger.exists(transaction_id)
-            return known and work.ledger.last(transaction_id).status == "in-progress"
+            name = work.successor(transaction_id)
+            return work.ledger.exists(name) and work.ledger.last(name).status == "in-progress"
 
     def family(self, name: str) -> list[Transaction]:
         """The transactions of one kind of sessions, the one that changed last at the end."""

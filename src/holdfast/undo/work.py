@@ -8,6 +8,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
+from itertools import count
 from typing import Literal
 
 from pydantic import ValidationError
@@ -28,7 +29,7 @@ from holdfast.base.text import counted, shown_path
 from holdfast.model.base import invalid
 from holdfast.model.git import encode_path
 from holdfast.undo.git import SHARED_FROM, IndexedFile, TreeSurvey, UsersGit
-from holdfast.undo.ledger import Cache, Ledger, Transaction
+from holdfast.undo.ledger import FOLLOWED, Cache, Ledger, Transaction
 from holdfast.undo.objects import Repository, blob_id
 from holdfast.undo.restore import Restoring, rescue
 from holdfast.undo.state import (
@@ -170,11 +171,12 @@ class UndoWork:
         if self.state.unsynced_count() > _MOST_UNSYNCED:
             self.ledger.checkpoint()
         self.complete_first_look()
+        spoken_for = self.successor(ending) if ending else None
         restoring = Restoring.unfinished(self.state)
         if restoring is not None:
             self.recovered = self._carry_out(restoring)
         for watch in self.state.watches():
-            if watch.abandoned and watch.transaction_id != ending:
+            if watch.abandoned and watch.transaction_id != spoken_for:
                 scope = None if watch.whole_tree else watch.paths
                 if scope is not None:
                     unstored = {
@@ -225,6 +227,31 @@ class UndoWork:
         entry = self._entry(transaction_id, session_id, kind, status=status, **more)
         self.ledger.append(entry, {}, lambda: self.state.unwatch(transaction_id) if unwatch else None)
         return self.ledger.read(transaction_id)
+
+    def end(self, transaction_id: str, uncovered: tuple[str, ...] = ()) -> Transaction | None:
+        """Its changes are meant to stay; None where there never were any, and it is dropped."""
+        found = self.ledger.read(transaction_id)
+        if all(entry.kind == "begin" for entry in found.entries):
+            self.ledger.delete(transaction_id)
+            return None
+        return self.add(
+            transaction_id,
+            found.session_id,
+            "commit",
+            status="committed",
+            unwatch=True,
+            uncovered=uncovered,
+        )
+
+    def free_name(self, wanted: str) -> str:
+        names = (f"{wanted}-{number}" if number > 1 else wanted for number in count(1))
+        return next(name for name in names if not self.ledger.exists(name))
+
+    def successor(self, transaction_id: str) -> str:
+        """Where one goes on that was rolled back under whoever works in it; else itself."""
+        while (name := self.state.note(f"{FOLLOWED} {transaction_id}")) and self.ledger.exists(name):
+            transaction_id = name
+        return transaction_id
 
     def begin_watching(
         self, transaction_id: str, session_id: str, owner: ProcessIdentity, continued_from: str | None
@@ -622,7 +649,9 @@ class UndoWork:
                 f"cannot tell which session made this change: {_told(unsure)}",
                 hint="review it with `holdfast tx show`; use --doubtful to undo it anyway",
             )
-        status = _status_after(transaction, kind, entries)
+        status = _status_after(
+            transaction, kind, entries, is_followed=self.successor(transaction.id) != transaction.id
+        )
         restoring = Restoring.planned(
             self,
             self._entry(transaction.id, transaction.session_id, kind, status=status),
@@ -657,6 +686,8 @@ class UndoWork:
 
     def _carry_out(self, restoring: Restoring) -> UndoOutcome:
         entry, files = restoring.carry_out(self.tree, self.repository, self._clock, self._names_of)
+        if entry.kind == "rollback":
+            self._begin_successor(entry)
 
         def forget() -> None:
             restoring.forget(self.state)
@@ -665,6 +696,23 @@ class UndoWork:
 
         self.ledger.append(entry, files, forget)
         return UndoOutcome(entry, tuple(change.path for change in entry.changes), restoring.left)
+
+    def _begin_successor(self, rollback: LedgerEntry) -> None:
+        """What is changed from here on by whoever still works in the transaction belongs to another one."""
+        name = rollback.transaction_id
+        watch = next((one for one in self.state.watches() if one.transaction_id == name), None)
+        if watch is None or not watch.whole_tree or watch.abandoned:
+            return
+        chosen = self.free_name(rollback.session_id)
+        missing = self.ledger.read(name).uncovered
+
+        def go_on() -> None:
+            self.state.put_note(f"{FOLLOWED} {name}", chosen)
+            for owner in watch.owners:
+                self.state.watch(chosen, [WHOLE_TREE], owner)
+            self.state.unwatch(name)
+
+        self.ledger.append(self._entry(chosen, rollback.session_id, "begin", uncovered=missing), {}, go_on)
 
     def look_again(self, paths: Iterable[bytes]) -> dict[bytes, KnownFile | None]:
         """How these files are now, with what the user did to them taken in."""
@@ -702,16 +750,27 @@ class UndoWork:
             self.state.put_note("collected", self._size)
 
 
-def _status_after(transaction: Transaction, kind: str, undone: Sequence[LedgerEntry]) -> Status:
+def _status_after(
+    transaction: Transaction, kind: str, undone: Sequence[LedgerEntry], *, is_followed: bool
+) -> Status:
+    """`is_followed`: whoever worked in it goes on in another one, and it is not in progress again."""
     if kind == "rollback":
         return "rolled-back"
     undone_ids = {entry.id for entry in undone}
-    rollbacks = {
-        one.id for one in transaction.entries if one.kind == "rollback"
-    } & transaction.standing.keys()
-    if rollbacks & undone_ids:
-        return "rolled-back" if rollbacks - undone_ids else "in-progress"
-    return transaction.status
+    rollbacks = {one.id for one in transaction.entries if one.kind == "rollback"}
+    standing = rollbacks & transaction.standing.keys()
+    if standing.isdisjoint(undone_ids):
+        return transaction.status
+    if standing - undone_ids:
+        return "rolled-back"
+    if is_followed:
+        return "committed"
+    before: Status = "in-progress"
+    for entry in transaction.entries:
+        if entry.id in standing:
+            break
+        before = before if entry.status == "rolled-back" else entry.status
+    return before
 
 
 def _doing(name: str, closing: str | None, named_files: Mapping[str, NamedFiles]) -> str:

@@ -166,10 +166,16 @@ class FileRecorder:
         if self._sidecar is None or self._transaction is None:
             return
         try:
-            self._sidecar.record(self._transaction, description, keeps_watching=True)
+            found = self._sidecar.record(self._transaction, description, keeps_watching=True)
         except IllegalTransitionError as error:
-            self._transaction = self._sidecar.take_up(self._workflow_id, self._name)
-            self._warn(f"{error.message} while it ran; what follows is recorded in {self._transaction}")
+            self._go_on_in(self._sidecar.take_up(self._workflow_id, self._name), error.message)
+            return
+        if found is not None and found.transaction_id != self._transaction:
+            self._go_on_in(found.transaction_id, f"transaction {self._transaction} is rolled-back")
+
+    def _go_on_in(self, transaction_id: str, why: str) -> None:
+        self._transaction = transaction_id
+        self._warn(f"{why} while it ran; what follows is recorded in {transaction_id}")
 
     def end(self) -> None:
         """The session is over: its changes are meant to stay."""
