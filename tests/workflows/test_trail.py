@@ -180,6 +180,21 @@ def test_a_session_after_an_undone_rollback_has_a_transaction_of_its_own(
     assert changes(restored.entries[-1]) == ["b"]
 
 
+def test_killed_before_it_changed_anything_the_next_session_is_recorded(
+    workshop: Workshop, sidecar: SideCar
+) -> None:
+    """The transaction without changes was dropped while the next one was made to follow it."""
+    plan = workshop.project / "plan.yaml"
+    hold = 'if [ "$HOLDFAST_ATTEMPT" = 1 ]; then touch ../ready; sleep 60; fi; echo one > a'
+    plan.write_text(f"issue: {{id: W, title: Work}}\ntasks:\n  - {{id: t1, run: '{hold}'}}\n")
+    with workshop.program("run", "plan.yaml") as process:
+        wait_for((workshop.project.parent / "ready").exists)
+        process.send_signal(signal.SIGKILL)
+        process.wait()
+    workshop.place.ok("resume")
+    assert [changes(one) for one in the_only(sidecar).changes] == [["a"]]
+
+
 def test_killed_in_a_task_what_it_did_is_in_doubt_and_the_next_session_has_its_own(
     workshop: Workshop, sidecar: SideCar
 ) -> None:

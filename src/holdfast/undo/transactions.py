@@ -128,7 +128,8 @@ class SideCar:
             work.settle(None)
             for one in unended:
                 work.end(one.transaction_id)
-            last = work.ledger.last(known[-1].transaction_id) if known else None
+            left = work.ledger.family(family)  # one without changes was dropped
+            last = work.ledger.last(left[-1]) if left else None
             chosen = work.free_name(wanted)
             work.begin_watching(
                 chosen,
