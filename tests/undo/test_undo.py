@@ -28,7 +28,7 @@ from holdfast.undo import state as state_module
 from holdfast.undo import work as work_module
 from holdfast.undo.git import UsersGit
 from holdfast.undo.ledger import from_document
-from holdfast.undo.state import BORROWED, LedgerEntry
+from holdfast.undo.state import BORROWED, FirstLook, LedgerEntry
 from holdfast.undo.transactions import SideCar, UndoLimits
 from holdfast.undo.work import NamedFiles
 
@@ -674,7 +674,7 @@ def test_what_the_users_index_tells_is_what_reading_tells(
         assert told[b"nothing"].stored == told[b"deep1/er1/f1"].stored == BORROWED
         assert state.first_look() is None
     shutil.rmtree(project / ".holdfast")
-    monkeypatch.setattr(UsersGit, "survey", lambda _self, _now: None)
+    monkeypatch.setattr(UsersGit, "survey", lambda *_: None)
     with SideCar(project, clock=lambda: 4_000_000_000.0) as sidecar:
         sidecar.look()
         state = sidecar._state
@@ -690,7 +690,7 @@ def test_an_index_that_git_replaces_meanwhile_is_read_as_it_was(
     later = 3_999_999_999  # so that what git knows of the files is believed
     os.utime(project / ".git" / "index", (later, later))
     (project / "b").write_text("changed\n")
-    before = UsersGit(project).survey(4_000_000_000.0)
+    before = UsersGit(project).survey(4_000_000_000.0, lambda _index: None)
     assert before is not None
     usual = git_module.usual_modes
 
@@ -700,11 +700,58 @@ def test_an_index_that_git_replaces_meanwhile_is_read_as_it_was(
 
     monkeypatch.setattr(git_module, "usual_modes", replace_index)
     monkeypatch.setattr(git_module, "SHARED_FROM", 1)
-    during = UsersGit(project).survey(4_000_000_000.0)
+    during = UsersGit(project).survey(4_000_000_000.0, lambda _index: None)
     assert during is not None
     assert (during.index, during.odd) == (before.index, before.odd)
     assert before.odd[b"b"] is None
     assert all(one for path, one in before.odd.items() if path != b"b")
+
+
+@pytest.mark.parametrize("most_folders", [0, 100])
+def test_what_git_does_not_know_is_told_as_git_tells_it(
+    project: Path, monkeypatch: pytest.MonkeyPatch, most_folders: int
+) -> None:
+    """Whether the folders among it are few or many."""
+    ignoring = {".gitignore": "build/\n*.log\n!d/kept.log\n", "sub/.idea/.gitignore": "*\n"}
+    names = ("new", "x.log", "build/o", "d/new", "d/z.log", "d/kept.log", "un/a", "un/y.log", "un/in/b")
+    for name, text in {
+        **ignoring,
+        **dict.fromkeys((*names, ":x", "-y/z", "ünder/w", "sub/.idea/w"), "1\n"),
+    }.items():
+        (project / name).parent.mkdir(parents=True, exist_ok=True)
+        (project / name).write_text(text)
+    (project / "empty").mkdir()
+    for name in ("nested", "un/nested"):
+        (project / name).mkdir()
+        git(project / name, "init", "--quiet")
+        (project / name / "f").write_text("1\n")
+    (project / "link").symlink_to("d")
+    (project / ".holdfast").mkdir()
+    (project / ".holdfast" / "own").touch()
+    monkeypatch.setattr(git_module, "_MOST_FOLDERS", most_folders)
+    survey = UsersGit(project).survey(4_000_000_000.0, lambda _index: None)
+    assert survey is not None
+
+    def listed(*options: str) -> set[str]:
+        return set(git(project, "ls-files", "-z", "--others", "--exclude-standard", *options).split("\0"))
+
+    ours = {"", ".holdfast/own"}
+    assert {*map(os.fsdecode, survey.others)} - ours == listed() - ours
+    assert {*map(os.fsdecode, survey.ignored)} == listed("--ignored", "--directory") - ours
+
+
+def test_a_first_look_that_was_not_finished_is_none(project: Path, clock: FixedClock) -> None:
+    """Its large part may be on the disk by then."""
+    with SideCar(project, clock=clock) as sidecar:
+        sidecar.begin("s1")
+        state = sidecar._state
+        assert state is not None
+        state.keep_index(b"large")
+        assert state.first_look() is None
+        for indexed in (b"large", state._kept_index):
+            with state.change():
+                state.put_first_look(FirstLook(indexed, frozenset([b"odd"]), (1, 2)))
+            assert state.first_look() == FirstLook(b"large", frozenset([b"odd"]), (1, 2))
 
 
 @pytest.mark.parametrize("when", ["opening", "at work"])

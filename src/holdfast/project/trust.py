@@ -145,8 +145,12 @@ class Trust:
                 return
             if self._read_record(folder, found) is None and _is_fresh(folder):
                 _replace(os.path.join(folder, _IGNORE), _IGNORES_ALL)  # git never sees what follows
-                names = (os.fsencode(f"{FOLDER}/{name}") for name in (_IGNORE, MARK))
-                self._mark(folder, found, _of(_tracked_files(project), set(names)))
+                names = {os.fsencode(f"{FOLDER}/{name}") for name in (_IGNORE, MARK)}
+                stamp = _stamp(_index_of(project))
+                tracked = _tracked_files(project)
+                own = _of(tracked, names)
+                is_all = tracked is not None and own == _of(tracked)
+                self._mark(folder, found, own, stamp if is_all else _UNSEEN)
 
     def accept(self, project: str) -> None:
         """The user trusts the folder as it is now: its owner, and the files in it that git tracks."""
@@ -260,11 +264,11 @@ class Trust:
     def _write_record(self, record: _Record) -> None:
         _replace(os.path.join(self._writable(), record.name), record.encoded())
 
-    def _mark(self, folder: str, found: os.stat_result, accepted: set[str]) -> None:
-        """The record first: a mark without one is a stranger's."""
+    def _mark(self, folder: str, found: os.stat_result, accepted: set[str], index: str = _UNSEEN) -> None:
+        """The record first: a mark without one is a stranger's. `index`: how it looked when this was all."""
         name = os.urandom(16).hex()
         identity = [os.path.realpath(folder), str(found.st_ino), str(found.st_uid)]
-        self._write_record(_Record(name, [*identity, " ".join(sorted(accepted)), _UNSEEN]))
+        self._write_record(_Record(name, [*identity, " ".join(sorted(accepted)), index]))
         _replace(os.path.join(folder, MARK), f"{name}\n".encode())
 
 

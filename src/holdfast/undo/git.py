@@ -20,6 +20,7 @@ from typing import IO
 
 from holdfast.base import git
 from holdfast.base.errors import GitError
+from holdfast.project.formats import FOLDER
 from holdfast.undo import users_index
 from holdfast.undo.state import KnownFile
 from holdfast.undo.users_index import Survey, names_in, readable_count, usual_modes
@@ -29,6 +30,9 @@ _PLACING = ("core.worktree", "core.bare")
 _CONVERTING = ("filter", "ident", "working-tree-encoding")
 _ATTRIBUTES = b".gitattributes"
 _PORTION = 200
+_COLLAPSED = ("--exclude-standard", "--directory")
+_OURS = os.fsencode(FOLDER) + b"/"
+_MOST_FOLDERS = 100
 SHARED_FROM = 5_000
 """So many files are worth a process or two."""
 _MOST_PROCESSES = 4
@@ -47,6 +51,8 @@ class TreeSurvey:
     """Of all files of which nothing else is said: of plain and of executable ones."""
     others: list[bytes]
     """Files that git does not know and does not ignore; repositories with a slash at the end."""
+    ignored: list[bytes]
+    """Files and whole folders that git ignores."""
     odd: dict[bytes, IndexedFile | None] = field(default_factory=dict[bytes, IndexedFile | None])
     """Files to be looked at; with stamp, size and id where their content needs no reading for it."""
     folders: dict[bytes, int] = field(default_factory=dict[bytes, int])
@@ -109,17 +115,19 @@ class UsersGit:
 
     def list_ignored(self) -> list[bytes]:
         """Files and whole folders that git ignores."""
-        done = self._ask("ls-files", "-z", "--others", "--ignored", "--exclude-standard", "--directory")
-        return _names(done.out)
+        return _names(self._ask("ls-files", "-z", "--others", "--ignored", *_COLLAPSED).out)
 
-    def survey(self, now: float) -> TreeSurvey | None:
-        """What the user's index tells of the tree; None where there is none that can be read for it."""
+    def survey(self, now: float, keep_index: Callable[[bytes], None]) -> TreeSurvey | None:
+        """What the user's index tells of the tree; None where there is none that can be read for it.
+
+        A large one is handed to `keep_index`, which waits for the disk, while other processes work.
+        """
         place = next((one for one in self.ignore_sources() if one.name == "index"), None)
         if place is None or self._has_other_ids or not self._is_top:
             return None
         try:
             with place.open("rb") as index:  # git puts another in its place at any time
-                surveyed = self._survey_by(index, now)
+                surveyed = self._survey_by(index, now, keep_index)
         except (OSError, struct.error, ValueError, IndexError, EOFError):
             return None
         if surveyed is None:
@@ -134,7 +142,9 @@ class UsersGit:
         found.odd |= dict.fromkeys(self._converted_in(found.index, found.others))
         return found
 
-    def _survey_by(self, index: IO[bytes], now: float) -> tuple[TreeSurvey, list[SurveyedPart]] | None:
+    def _survey_by(
+        self, index: IO[bytes], now: float, keep_index: Callable[[bytes], None]
+    ) -> tuple[TreeSurvey, list[SurveyedPart]] | None:
         times = os.fstat(index.fileno()).st_mtime_ns, int(now * 1_000_000_000)
         data = index.read()
         count = readable_count(data)
@@ -144,11 +154,12 @@ class UsersGit:
         modes = usual_modes(data, count, base)
         if count >= SHARED_FROM:
             with _surveying(index, base, modes, times, count) as answers:
-                others = self._list_others()  # at the same time
-                return TreeSurvey(data, modes, others), answers()
+                keep_index(data)  # at the same time, as this is
+                unknown = self._list_unknown()
+                return TreeSurvey(data, modes, *unknown), answers()
         part = Survey(data, base, modes, times)
         part.run(0, count, alone=False)
-        found = TreeSurvey(data, modes, self._list_others())
+        found = TreeSurvey(data, modes, *self._list_unknown())
         return found, [(part.odd, part.folders, part.inside, part.is_whole)]
 
     @property
@@ -163,9 +174,26 @@ class UsersGit:
         formats = [one.value for one in self._settings if one.name == "extensions.objectformat"]
         return bool(formats) and formats[-1] != "sha1"
 
-    def _list_others(self) -> list[bytes]:
-        done = self._ask("ls-files", "-z", "--others", "--exclude-standard")
-        return _names(git.output(self._root, done))
+    def _list_unknown(self) -> tuple[list[bytes], list[bytes]]:
+        """What git does not know: what it would look at, and what it ignores.
+
+        One walk through the tree tells the few names of which that is asked; each of the two lists would
+        take one. Only folders that hold nothing else, and are not ignored as a whole, are walked for both.
+        """
+        names = [one for one in self._list("--others", "--directory") if not one.startswith(_OURS)]
+        ignored = self.find_ignored(names) if names else set[bytes]()
+        folders = [one for one in names if one.endswith(b"/") and one not in ignored]
+        if len(folders) > _MOST_FOLDERS:
+            return self._list("--others", "--exclude-standard"), self.list_ignored()
+        others = [one for one in names if one not in ignored and not one.endswith(b"/")]
+        if folders:
+            places = ["--", *map(os.fsdecode, folders)]
+            others += self._list("--others", "--exclude-standard", *places)
+            ignored.update(self._list("--others", "--ignored", *_COLLAPSED, *places))
+        return others, sorted(ignored)
+
+    def _list(self, *options: str) -> list[bytes]:
+        return _names(git.output(self._root, self._ask("ls-files", "-z", *options)))
 
     def _converted_in(self, data: bytes, others: Iterable[bytes]) -> set[bytes]:
         """Files that are another thing in the work tree than in git; mostly no attribute says so of any."""

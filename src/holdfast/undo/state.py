@@ -187,6 +187,8 @@ CREATE TABLE IF NOT EXISTS first_look (
 CREATE TABLE IF NOT EXISTS notes (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
 """
 _NO_FOLDERS = "no folders"
+_NO_LOOK_YET = -1
+"""In place of the modes: of the first look there is only the index so far."""
 _SINCE_FIRST = """
 INSERT INTO notes VALUES ('no folders', '1');
 ALTER TABLE files ADD COLUMN inode INTEGER NOT NULL DEFAULT 0;
@@ -283,6 +285,7 @@ class State:
     def __init__(self, path: Path, unsynced: Callable[[], dict[str, bytes]], *, now: float) -> None:
         self._folder = path.parent
         self._take_unsynced = unsynced
+        self._kept_index = b""
         try:
             self._database = _opened(path)
         except sqlite3.DatabaseError as error:
@@ -357,10 +360,20 @@ class State:
             marks = ", ".join("?" * (1 + len(values)))
             self._database.execute(f"INSERT OR REPLACE INTO {table} VALUES ({marks})", (name, *values))  # noqa: S608 - likewise
 
+    def keep_index(self, indexed: bytes) -> None:
+        """The large part of a first look, which says nothing until the rest is put."""
+        row = (indexed, b"", _NO_LOOK_YET, _NO_LOOK_YET)
+        with self.change():
+            self._database.execute("DELETE FROM first_look")
+            self._database.execute("INSERT INTO first_look VALUES (?, ?, ?, ?)", row)
+        self._kept_index = indexed
+
     def put_first_look(self, first: FirstLook | None) -> None:
-        self._database.execute("DELETE FROM first_look")
+        is_kept = first is not None and first.indexed is self._kept_index
+        self._database.execute("DELETE FROM first_look WHERE plain <> ? OR ?", (_NO_LOOK_YET, not is_kept))
+        self._kept_index = b""
         if first is not None:
-            row = (first.indexed, b"\0".join(first.odd), *first.modes)
+            row = (b"" if is_kept else first.indexed, b"\0".join(first.odd), *first.modes)
             self._database.execute("INSERT INTO first_look VALUES (?, ?, ?, ?)", row)
 
     def shrink(self) -> None:
@@ -369,8 +382,11 @@ class State:
 
     def first_look(self) -> FirstLook | None:
         """Where this is, the files in it are not among the others yet."""
-        row = self._database.execute("SELECT * FROM first_look").fetchone()
-        return FirstLook(row[0], frozenset(row[1].split(b"\0")), (row[2], row[3])) if row else None
+        found = self._database.execute("SELECT * FROM first_look ORDER BY plain DESC").fetchall()
+        if not found or found[0][2] == _NO_LOOK_YET:
+            return None
+        _, odd, *modes = found[0]
+        return FirstLook(found[0][0] or found[-1][0], frozenset(odd.split(b"\0")), (modes[0], modes[1]))
 
     def watches(self) -> list[Watch]:
         rows = self._database.execute("SELECT transaction_id, path, pid, started FROM watches ORDER BY 1, 2")

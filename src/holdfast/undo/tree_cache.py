@@ -92,13 +92,15 @@ class TreeCache:
     def _counted_folders(self) -> list[bytes]:
         return [name + b"/" for name in self._folders if name]
 
-    def first_look(self, now: float) -> tuple[TreeSurvey, list[bytes]] | None:
+    def first_look(
+        self, now: float, keep_index: Callable[[bytes], None]
+    ) -> tuple[TreeSurvey, list[bytes]] | None:
         """What the user's index tells of the tree, and the names in it that it does not tell of.
 
         It fills no cache: most of what it found is not known file by file.
         """
         self._users_git = self._tree.users_git()
-        survey = self._users_git.survey(now) if self._users_git else None
+        survey = self._users_git.survey(now, keep_index) if self._users_git else None
         if survey is None:
             return None
         others = [name for name in survey.others if is_ours(name)]

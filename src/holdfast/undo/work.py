@@ -49,7 +49,7 @@ from holdfast.undo.state import (
 )
 from holdfast.undo.tree_cache import TreeCache
 from holdfast.undo.users_index import entries, is_executable, oid_of, readable_count, stamp_of
-from holdfast.undo.worktree import UnreadableError, Worktree, folders_above, is_ours
+from holdfast.undo.worktree import UnreadableError, Worktree, folders_above, is_ours, known_folder
 
 log = logging.getLogger("holdfast.sidecar")
 
@@ -423,8 +423,12 @@ class UndoWork:
 
     def uncovered(self) -> tuple[str, ...]:
         """What a record of the whole tree leaves out; to be asked after it was looked at."""
-        users_git = self.tree.users_git()
-        ignored = [one for one in users_git.list_ignored() if is_ours(one)] if users_git else []
+        if self._first_look is not None:
+            listed = self._first_look.ignored
+        else:
+            users_git = self.tree.users_git()
+            listed = users_git.list_ignored() if users_git else []
+        ignored = [one for one in listed if is_ours(one)]
         names = {"ignored by git": ignored, "nested repository": self.glance.nested}
         for path, kind in self.glance.unseen.items():
             names.setdefault(kind, []).append(path)
@@ -449,14 +453,17 @@ class UndoWork:
     ) -> tuple[dict[bytes, tuple[KnownFile | None, KnownFile | None]], dict[bytes, KnownFile | None]]:
         """Files with another content than known (before, now), and those with only another stamp."""
         borrowed: Mapping[bytes, IndexedFile | None] = {}
+        seen: Mapping[bytes, KnownFile] = {}
         if scope is None:
             self.glance.forget()
             rows = self.state.all_files()
             is_first = self.state.note(_LOOKED) is None and not any(one.whole_tree for one in watches)
-            first = self.glance.first_look(self._clock()) if is_first else None
+            first = self.glance.first_look(self._clock(), self.state.keep_index) if is_first else None
             if first is not None:
                 self._first_look, names = first
                 borrowed = self._first_look.odd
+                folders = self._first_look.folders
+                seen = {name + b"/": known_folder(mode) for name, mode in folders.items()}
             else:
                 names = self.glance.list_files(self._clock(), rows)
             paths: Iterable[bytes] = {*names, *rows}
@@ -473,7 +480,7 @@ class UndoWork:
         for path in sorted(paths):  # often many thousands
             before = rows.get(path)
             try:
-                now = look(path, before, clock(), self.keep, borrowed)
+                now = seen.get(path) or look(path, before, clock(), self.keep, borrowed)
             except UnreadableError as error:
                 log.warning("not watched: %s", error.message)
                 self.glance.unseen[path] = "unreadable"
@@ -566,7 +573,7 @@ class UndoWork:
 
     def _refuse_the_enormous(self, paths: Iterable[bytes]) -> None:
         """Before all of it is read for the first time."""
-        total = sum(self.tree.size_of(path) or 0 for path in paths)
+        total = sum(self.tree.size_of(path) or 0 for path in paths if not path.endswith(b"/"))
         if total > self._limits.largest_tree:
             raise CannotDoError(
                 f"{self.tree.root} holds {total >> 20:,} MiB: too large to watch as a whole",

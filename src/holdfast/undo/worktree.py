@@ -191,8 +191,7 @@ class Worktree:
     def _look_at_folder(self, path: bytes) -> KnownFile | None:
         if self._kind_of_folder(path) != "folder":
             return None
-        permissions = stat.S_IMODE(os.lstat(self.location(path[:-1])).st_mode)
-        return KnownFile(FOLDER_KIND, permissions, NOTHING, 0, 1, 0, 0)
+        return known_folder(os.lstat(self.location(path[:-1])).st_mode)
 
     def _take(self, descriptor: int, keep: Keep) -> tuple[str, int, int]:
         size = os.fstat(descriptor).st_size
@@ -615,6 +614,10 @@ def _kind(location: bytes) -> str:
     except (FileNotFoundError, NotADirectoryError):
         return "nothing"
     return "folder" if stat.S_ISDIR(mode) else "link" if stat.S_ISLNK(mode) else "file"
+
+
+def known_folder(mode: int) -> KnownFile:
+    return KnownFile(FOLDER_KIND, stat.S_IMODE(mode), NOTHING, 0, 1, 0, 0)
 
 
 def _is_below(path: bytes, folder: bytes) -> bool:
