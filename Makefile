@@ -51,7 +51,7 @@ $(DASHBOARD_STAMP): dashboard/package.json dashboard/package-lock.json scripts/d
 	@scripts/dashboard-setup
 	@touch $@
 
-pictures: setup dashboard chromium ## take the dashboard's picture for the README, and of every page into .cache/pictures
+pictures: setup dashboard chromium ## take the README's pictures, of dashboard and terminal, and of every page into .cache/pictures
 	@scripts/pictures
 
 test: setup postgresql dashboard chromium ## set up, then run every test, in parallel and in random order

@@ -107,13 +107,13 @@ class Board:
             seconds = time.monotonic() - self._began.get(task.id, time.monotonic())
             return (
                 self._spinner,
-                Text(without_controls(f"{task.id}  {task.description}")),
+                Text(_name(task)),
                 Text(f"{seconds:.0f} s", style="dim"),
             )
         mark, style = _MARKS[task.status]
         return (
             Text(mark, style=style),
-            Text(without_controls(f"{task.id}  {task.description}"), style=style),
+            Text(_name(task), style=style),
             Text(""),
         )
 
@@ -138,3 +138,8 @@ def progress(here: common.Runner, workflow: Workflow, *, quiet: bool) -> Generat
     here.listen(board.take)
     with board.shown():
         yield
+
+
+def _name(task: Task) -> str:
+    told = task.id if task.description == task.id else f"{task.id}  {task.description}"
+    return without_controls(told)
