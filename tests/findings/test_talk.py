@@ -1,8 +1,11 @@
 from __future__ import annotations
 
+import re
+
 import pytest
 
 from findings.sessions import Session
+from holdfast.model.go_ahead import asks_nothing_new, is_go_ahead
 
 
 def test_a_turn_pairs_the_request_with_the_report():
@@ -107,3 +110,47 @@ def test_a_stated_problem_is_a_finding_not_a_choice():
     found = Session().agent("The issue is that the lid was removed because the hinge broke.").found()
     assert not found.choices
     assert len(found.insights) == 1
+
+
+GO_AHEADS = """
+yes | Yes, please! | ok do it | OK. | sure | weiter | Ja, mach das. | ja mach | Proceed | keep going
+do that | please finish it | same again | the same again, please
+go for it | let's do it | Sounds good, go ahead
+carry on where you left off | can you continue? | yes to both | mach weiter | klingt gut, leg los
+"go on" | \U0001f44d
+"""
+
+
+@pytest.mark.parametrize("words", [one.strip() for one in re.split(r"[|\n]", GO_AHEADS) if one.strip()])
+def test_a_go_ahead_in_any_words(words: str):
+    assert is_go_ahead(words)
+    assert asks_nothing_new(words)
+
+
+REQUESTS = """
+no | stop | 1 | option 2 | fix lint | run the tests | yes, but use sqlite | undo it
+ok but keep the old name | finish the parser | continue with the parser | ok? | why? | commit and push
+ja, aber ohne Tests | revert that
+mach das Fenster zu | do not push | let's discuss | start over | not now
+"""
+
+
+@pytest.mark.parametrize("words", [one.strip() for one in re.split(r"[|\n]", REQUESTS) if one.strip()])
+def test_words_that_ask_for_something_of_their_own(words: str):
+    assert not is_go_ahead(words)
+    assert not asks_nothing_new(words)
+
+
+@pytest.mark.parametrize("words", ["thanks!", "now commit it", "push it", "hello"])
+def test_words_about_what_is_there_are_no_go_ahead_and_ask_for_nothing_new(words: str):
+    assert not is_go_ahead(words)
+    assert asks_nothing_new(words)
+
+
+def test_what_was_offered_is_what_a_go_ahead_agrees_to():
+    offered = (
+        Session().user("look at the lexer").agent("It reads twice. I can merge both passes.").user("do it")
+    )
+    assert offered.found().turns[-1].after == "It reads twice. I can merge both passes."
+    reported = Session().user("look at the lexer").agent("It is merged, and all is green.").user("ok")
+    assert reported.found().turns[-1].after == ""

@@ -140,7 +140,13 @@ def test_a_session_that_was_cut_off_before_it_went_on_hides_no_work(
         assert f'changed nothing ({later}): the user said "go on with weeks"' in told
 
 
-def test_a_session_that_was_told_to_go_on_keeps_goal_and_rules(repository: AgentSession) -> None:
+@pytest.mark.some_of("words", number=3)
+@pytest.mark.parametrize(
+    "words", [["go on"], ["Yes, please!"], ["same again"], ["weiter"], ["ok do it", "Add weeks, too"]]
+)
+def test_a_session_that_was_told_to_go_on_keeps_goal_and_rules(
+    repository: AgentSession, words: list[str]
+) -> None:
     """It did something, so its own handover counts: that must still say what all is for."""
     one = other(repository, "one")
     left = run_through(
@@ -149,18 +155,17 @@ def test_a_session_that_was_told_to_go_on_keeps_goal_and_rules(repository: Agent
             said("Build the date parser in parser.py. Never use regular expressions.", "user"),
             called("c1", "Write", file_path=str(repository.project / "parser.py"), content="x = 1"),
             answered("c1", "written"),
-            _spoken("I still have to handle weeks."),
+            _spoken("I still have to handle weeks. Shall I do that now?"),
         ],
     )
     two = other(repository, "two")
-    later = run_through(
-        two,
-        [said("go on", "user"), called("c2", "Bash", command="pytest -q")],
-    )
+    prompts = [{**said(one, "user"), "uuid": f"prompt-{number}"} for number, one in enumerate(words)]
+    later = run_through(two, [*prompts, called("c2", "Bash", command="pytest -q")])
     assert json.loads((two.sessions / f"{later}.json").read_text())["continues"] == left
     latest = holdfast(repository, "context", "latest")
     assert "Build the date parser in parser.py" in latest
     assert "Never use regular expressions" in latest
+    assert f'"{words[0]}", in answer to "Shall I do that now?"' in latest or len(words) > 1
 
 
 def test_go_on_without_a_handover_is_no_thread_of_its_own(repository: AgentSession) -> None:

@@ -878,3 +878,53 @@ def test_a_failed_test_that_has_passed_alone_since_is_not_called_failing():
     alone = red.edit("door.go").shell("go test -run TestDoor ./door", "ok  \tshed/door\t0.1s")
     following = line(told(alone), "Next:")
     assert "`go test ./...` again (`TestDoor` had failed in it, and passed since in" in following
+
+
+# ── a go-ahead ────────────────────────────────────────────────────────────────────────────────────
+
+
+@pytest.mark.parametrize("words", ["yes", "Please finish it.", "ok do it", "weiter", "same again"])
+def test_a_go_ahead_leaves_the_goal_as_it_was(words: str):
+    session = (
+        Session()
+        .user("Write a lexer for dates. Never use regular expressions.")
+        .edit("lexer.py")
+        .agent("Weeks are missing. Shall I add them, too?")
+        .user(words)
+        .edit("weeks.py")
+        .user("ok")
+        .edit("days.py")
+    )
+    text = told(session)
+    goal = line(text, "Goal:")
+    assert goal.startswith('- Goal: "Write a lexer for dates. Never use regular expressions."')
+    assert 'the user said last "ok"' in goal
+    assert f'"Weeks are missing. Shall I add them, too?" → "{words}"' in text
+
+
+def test_what_was_agreed_to_is_the_next_step():
+    session = (
+        Session()
+        .user("Write a lexer for dates")
+        .edit("lexer.py")
+        .agent("Dates work. Shall I add weeks as well as quarters?")
+        .user("yes please")
+    )
+    following = line(told(session), "Next:")
+    assert 'agreed to with "yes please": "' in following
+    assert 'Shall I add weeks as well as quarters?"' in following
+
+
+def test_what_came_of_a_go_ahead_came_of_the_request_before_it():
+    session = (
+        Session()
+        .user("Write a lexer for dates, times and everything that people may write on a calendar sheet")
+        .agent("I begin with the dates.")
+        .user("go ahead")
+        .edit("lexer.py")
+        .agent("The lexer reads dates and times because both have the same separators.")
+        .user("Now document what the lexer accepts, with one example for each of its rules")
+        .agent("I write the examples:")
+        .edit("lexer.md")
+    )
+    assert "→ The lexer reads dates and times" in told(session)

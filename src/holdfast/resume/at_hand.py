@@ -13,6 +13,7 @@ from holdfast.model.gathered import (
     Insight,
     Listing,
 )
+from holdfast.model.go_ahead import asks_nothing_new
 from holdfast.resume import ledger as facts
 from holdfast.resume.briefing import LUXURY, Statement
 from holdfast.resume.ledger import WorkLedger
@@ -66,7 +67,8 @@ def half_done(found: Gathered, ledger: WorkLedger, room: int) -> Iterator[Statem
 
 def latest_turn_at(found: Gathered) -> int:
     """The newest message with something to do in it; "go on" belongs to the one before."""
-    turns = [turn for turn in found.turns if len(turn.said) > 25] or list(found.turns)
+    turns = [turn for turn in found.turns if len(turn.said) > 25 and not asks_nothing_new(turn.said)]
+    turns = turns or list(found.turns)
     latest = turns[-1].index if turns else 0
     if found.plan and found.plan.index > latest:
         return found.plan.index

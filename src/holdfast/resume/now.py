@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 from holdfast.base.text import clipped, end_of, one_line, same_command, sentences, start_of
 from holdfast.model.gathered import Gathered, Happening, LastStep, Stop, TestRun, Turn, Unused
+from holdfast.model.go_ahead import is_go_ahead, latest_request
 from holdfast.resume.briefing import Statement
 from holdfast.resume.ledger import WorkLedger, checked, is_a_run
 from holdfast.resume.rendering import code, condensed, finding, listed, prose, quoted, without_output
@@ -94,20 +95,25 @@ def goal_room(room: int) -> int:
 def _goal(found: Gathered, room: int) -> str:
     if not found.turns:
         return prose(found.issue, 300)
-    latest = found.turns[-1]
-    whole = len(latest.said) <= goal_room(room) and "\n" not in latest.said.strip()
+    latest, request = found.turns[-1], latest_request(found.turns)
+    whole = len(request.said) <= goal_room(room) and "\n" not in request.said.strip()
     most = _BEGINNING if room > _ROOMY else goal_room(room) // 2
-    words = quoted(latest.said) if whole else f"{quoted(latest.said, most)} (whole below)"
-    if latest.after:
-        words += f", said after the agent's {quoted(latest.after)}"
-    elif latest.asked:
-        words += f", in answer to {quoted(latest.asked, _QUESTIONS)}"
-    if len(latest.said) >= _SHORT_REQUEST or room <= 1500:
+    words = quoted(request.said) if whole else f"{quoted(request.said, most)} (whole below)"
+    words += _in_answer_to(request)
+    if request is not latest:
+        words += f"; to go on with it the user said last {quoted(latest.said)}{_in_answer_to(latest)}"
+    if len(request.said) >= _SHORT_REQUEST or room <= 1500:
         return words
     if found.plan and found.plan.index > latest.index:
         return f"{words}; the plan that the user then agreed to: {quoted(title_of(found.plan.text), 160)}"
-    before = _request_before(found.turns)
+    before = _request_before(found.turns[: found.turns.index(request) + 1])
     return f"{words}; before that: {quoted(condensed(without_output(before.said), 240))}" if before else words
+
+
+def _in_answer_to(turn: Turn) -> str:
+    if turn.after:
+        return f", said after the agent's {quoted(turn.after)}"
+    return f", in answer to {quoted(turn.asked, _QUESTIONS)}" if turn.asked else ""
 
 
 _BEGINNING, _ROOMY = 140, 5_000
@@ -322,12 +328,15 @@ def _certain(found: Gathered, ledger: WorkLedger) -> Iterator[str]:
     if stop.kind == "in_flight" and stop.calls:
         yield _after_call(stop.calls[-1], found, ledger)
     if stop.kind in ("unanswered", "stopped") and found.turns:
-        said = found.turns[-1].said
-        yield (
-            f"do what the user wrote last: {quoted(said)}."
-            if len(said) <= _SHORT_REQUEST
-            else "do what the user wrote last (the goal above)."
-        )
+        yield _asked_last(found.turns[-1])
+
+
+def _asked_last(latest: Turn) -> str:
+    if is_go_ahead(latest.said) and (put := latest.asked or latest.after):
+        return f"do what the user agreed to with {quoted(latest.said)}: {quoted(put, 300)}."
+    if len(latest.said) <= _SHORT_REQUEST:
+        return f"do what the user wrote last: {quoted(latest.said)}."
+    return "do what the user wrote last (the goal above)."
 
 
 def _after_call(call: LastStep, found: Gathered, ledger: WorkLedger) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from itertools import zip_longest
 
 from holdfast.base.text import clipped, end_of, is_list_item, one_line, sentences, start_of
@@ -17,6 +18,7 @@ from holdfast.model.gathered import (
     Review,
     Turn,
 )
+from holdfast.model.go_ahead import is_go_ahead, latest_request
 from holdfast.resume import ledger as facts
 from holdfast.resume.at_hand import (
     CODE_NAME,
@@ -62,6 +64,7 @@ def wants(found: Gathered, ledger: WorkLedger, room: int, *, outcomes: bool = Tr
     yield from _given(found)
     yield from _recorded(found, room)
     turns = distinct(found.turns)
+    shown = [one.index for one in (latest_request(found.turns), found.turns[-1])] if found.turns else []
     below = found.turns[-2].index if is_reported_below(found) else -1
     brief, turns = _brief_ones(turns, answered=room >= _SMALL)
     if brief:
@@ -70,7 +73,8 @@ def wants(found: Gathered, ledger: WorkLedger, room: int, *, outcomes: bool = Tr
         yield Statement("wants", "user messages", text, 2, index=brief[-1].index, counts=len(brief))
     for place, turn in enumerate(turns):
         following = turns[place + 1] if place + 1 < len(turns) else None
-        if following is None and len(turn.said) <= goal_room(room) and "\n" not in turn.said:
+        is_whole = len(turn.said) <= goal_room(room) and "\n" not in turn.said
+        if following is None and turn.index in shown and is_whole:
             continue  # it stands in the first line, whole
         age = len(turns) - place
         if turn.index == below or (turn.reported and turn.reported == found.last_words):
@@ -157,8 +161,20 @@ def _told(one: Recorded) -> str:
 
 
 def distinct(turns: Iterable[Turn]) -> list[Turn]:
-    """Of words said twice, the newer; none that ask for nothing."""
-    newest = {one_line(turn.said): turn for turn in turns if not _NO_REQUEST.fullmatch(turn.said.strip())}
+    """Of words said twice, the newer; none that ask for nothing.
+
+    What came of a mere "go on" came of what was asked before it.
+    """
+    newest: dict[str, Turn] = {}
+    before = None
+    for turn in turns:
+        words = one_line(turn.said)
+        if _NO_REQUEST.fullmatch(turn.said.strip()) or (is_go_ahead(turn.said) and not _asked(turn)):
+            if before is not None:
+                reported = turn.reported or newest[before].reported
+                newest[before] = replace(newest[before], reported=reported, cut_short=turn.cut_short)
+            continue
+        newest[words], before = turn, words
     kept = sorted(newest.values(), key=lambda turn: turn.index)
     return [turn for turn, after in zip_longest(kept, kept[1:]) if turn and not _is_said_again(turn, after)]
 
@@ -170,10 +186,7 @@ def _is_said_again(turn: Turn, after: Turn | None) -> bool:
 
 
 _SAME_BEGINNING = 60
-_NO_REQUEST = re.compile(
-    r"(?:hi|hello|hey|thanks?(?: you)?|(?:please |let'?s )?(?:continue|go on|proceed)(?: please)?)[.! ]*",
-    re.IGNORECASE,
-)
+_NO_REQUEST = re.compile(r"(?:hi|hello|hey|thanks?(?: you)?)[.! ]*", re.IGNORECASE)
 
 
 def _turn(turn: Turn, following: Turn | None, age: int, room: int, ledger: WorkLedger) -> Statement:

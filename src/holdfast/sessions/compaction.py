@@ -14,6 +14,7 @@ from itertools import pairwise
 from holdfast.base.text import clipped, counted, one_line
 from holdfast.findings.rules.trail import question_at_end
 from holdfast.model.gathered import Gathered, Turn
+from holdfast.model.go_ahead import latest_request
 from holdfast.model.snapshot import SessionSnapshot
 from holdfast.resume.ledger import WorkLedger, corrected
 from holdfast.resume.snapshots import ledger_at
@@ -87,10 +88,11 @@ def _requests(found: Gathered) -> Iterator[RecordFact]:
     corrections = [turn for turn in found.turns if turn.correction and not turn.constraint]
     for turn in corrections[-5:]:
         yield RecordFact(f"The user corrected: {_quoted(turn.said)}", words=turn.said)
-    last = found.turns[-1] if found.turns else None
+    last = latest_request(found.turns) if found.turns else None
     if last is not None and not last.constraint and last not in corrections:
         said = last.said
-        yield RecordFact(f"The user's latest message: {_quoted(said)}", words=said)
+        kind = "message" if last is found.turns[-1] else "request"
+        yield RecordFact(f"The user's latest {kind}: {_quoted(said)}", words=said)
 
 
 def _answers(turns: tuple[Turn, ...]) -> Iterator[RecordFact]:

@@ -16,6 +16,7 @@ from holdfast.findings import records
 from holdfast.findings.rules.trail import only_looked
 from holdfast.model.findings import Decision, ErrorRecord, ModelReading
 from holdfast.model.gathered import Gathered, LastStep, StoppingPoint, Turn
+from holdfast.model.go_ahead import asks_nothing_new
 from holdfast.model.snapshot import SessionSnapshot
 from holdfast.project.settings import Settings
 from holdfast.resume.ledger import corrected
@@ -23,7 +24,13 @@ from holdfast.resume.snapshots import ResumeContextCompiler, ledger_at
 from holdfast.sessions.compaction import facts_of
 from holdfast.sessions.contexts import ReadSession, read_session
 from holdfast.sessions.pause import open_store, write_again
-from holdfast.sessions.threads import Folder, asks_to_go_on, is_aside, open_because
+from holdfast.sessions.threads import (
+    Folder,
+    asks_to_go_on,
+    begins_by_going_on,
+    is_aside,
+    open_because,
+)
 from holdfast.sessions.transitions import Core
 from holdfast.store.protocol import Store
 from holdfast.store.session_files import SessionFiles
@@ -79,25 +86,34 @@ def add_conversation(
 
 
 def _with_what_was_wanted(found: Gathered, store: Store, told: Mapping[str, Any]) -> Gathered:
-    """Of a session that was only told to go on, with the goal and the rules of the one that it took up."""
+    """Of a session that began with a mere "go on": with the goal and the rules of what it took up."""
     name = told.get("continues")
-    if not name or not asks_to_go_on(found) or only_looked(found, however_it_ended=True):
+    if not name or not begins_by_going_on(found):
+        return found
+    if asks_to_go_on(found) and only_looked(found, however_it_ended=True):
         return found  # of one that came to nothing, that handover is the one to read
     lines = [line for line in store.find_snapshots(str(name)) if line.session_id == name]
     before = store.snapshot(lines[0].id).gathered if len(lines) == 1 else None
     if before is None or not before.turns:
         return found
     rules = [turn.said for turn in before.turns if turn.constraint]
-    asked = next((turn for turn in reversed(before.turns) if not _says_little(turn)), before.turns[-1])
+    first, *others = found.turns
+    if before.stop.kind == "asked" and not first.asked:
+        first = replace(first, asked=before.stop.words)
     return replace(
         found,
         constraints=tuple(dict.fromkeys((*before.constraints, *rules, *found.constraints))),
-        turns=(replace(asked, index=-1), *found.turns),  # before all that is its own
+        # before all that is its own
+        turns=(replace(_asked_for(before.turns), index=-1, asked="", after=""), first, *others),
     )
 
 
+def _asked_for(turns: tuple[Turn, ...]) -> Turn:
+    return next((turn for turn in reversed(turns) if not _says_little(turn)), turns[-1])
+
+
 def _says_little(turn: Turn) -> bool:
-    return asks_to_go_on(Gathered(turns=(turn,)))
+    return asks_nothing_new(turn.said) or asks_to_go_on(Gathered(turns=(replace(turn, index=0),)))
 
 
 def _stopped_in(found: Gathered, call: LastStep) -> Gathered:

@@ -27,6 +27,7 @@ from holdfast.model.base import Value
 from holdfast.model.entry import HandoverTakenUp
 from holdfast.model.gathered import Gathered
 from holdfast.model.git import GitState, decode_path
+from holdfast.model.go_ahead import asks_nothing_new, is_go_ahead
 from holdfast.model.snapshot import SessionSnapshot
 from holdfast.model.workflow import OPEN, Workflow
 from holdfast.resume.now import named_as_left
@@ -188,9 +189,18 @@ def _came_to_nothing(snapshot: SessionSnapshot) -> bool:
 def asks_to_go_on(found: Gathered) -> bool:
     """Whether all that was asked for in it is to continue with what there was."""
     own = [turn.said for turn in found.turns if turn.index >= 0]
-    return bool(own) and all(
-        _CONTINUES.search(said) and (len(said.split()) <= _FEW_WORDS or _only_continues(said)) for said in own
-    )
+    return bool(own) and all(map(_says_to_go_on, own))
+
+
+def begins_by_going_on(found: Gathered) -> bool:
+    """Whether its first message asked for what there was, whatever came after it."""
+    own = [turn.said for turn in found.turns if turn.index >= 0]
+    return bool(own) and _says_to_go_on(own[0])
+
+
+def _says_to_go_on(said: str) -> bool:
+    few = len(said.split()) <= _FEW_WORDS and _CONTINUES.search(said) is not None
+    return few or _only_continues(said)
 
 
 def aside_told(snapshot: SessionSnapshot) -> str:
@@ -283,7 +293,8 @@ def _title(group: _Group) -> str:
         for member, _ in group.members
         for turn in (member.gathered.turns if member.gathered else ())
     ]
-    telling = next((words for words in said if len(words.split()) > _FEW_WORDS), said[0] if said else "")
+    telling = [words for words in said if not asks_nothing_new(words)] or said[:1]
+    telling = next((words for words in telling if len(words.split()) > _FEW_WORDS), "".join(telling[:1]))
     return one_line(telling or first.pause_reason or workflow.issue.title)
 
 
@@ -392,7 +403,8 @@ _SAYS_NO_MORE = re.compile(
 
 def _only_continues(said: str) -> bool:
     """It asks for nothing by name, but for what was left."""
-    return _CONTINUES.search(said) is not None and all(_SAYS_NO_MORE.fullmatch(stem) for stem in _stems(said))
+    by_its_stems = _CONTINUES.search(said) and all(_SAYS_NO_MORE.fullmatch(stem) for stem in _stems(said))
+    return bool(by_its_stems) or is_go_ahead(said)
 
 
 def _left_by(

@@ -10,6 +10,7 @@ from holdfast.base.text import clipped, end_of, head_and_tail, one_line, sentenc
 from holdfast.findings.rules.actions import Action
 from holdfast.findings.rules.reasoning import Reasoning
 from holdfast.model.gathered import Review, Turn
+from holdfast.model.go_ahead import is_go_ahead
 
 # ── phrases ───────────────────────────────────────────────────────────────────────────────────────
 
@@ -213,10 +214,31 @@ def _asked_in_passing(before: str) -> bool:
 
 
 def _said_after(before: str, said: str) -> str:
-    """What the agent had asked when the user said a few words that are no answer: they may refer to it."""
-    if len(said) > _FEW_WORDS or "?" not in before or question_answered(before, said):
+    """What the agent had asked or offered when the user said a few words that are no answer to a question."""
+    if len(said) > _FEW_WORDS or question_answered(before, said):
         return ""
+    if "?" not in before:
+        return _proposed(before) if is_go_ahead(said) else ""
     return end_of(one_line(before[: before.rindex("?") + 1].splitlines()[-1]), _AFTER_LENGTH)
+
+
+def _proposed(before: str) -> str:
+    """What the agent offered to do, at the end of its words; without it there is nothing to agree to."""
+    told = sentences(before[-_END_OF_WORDS:])[-_LAST_SENTENCES:]
+    place = next((place for place in reversed(range(len(told))) if _OFFERS.search(told[place])), None)
+    if place is None:
+        return ""
+    lead = told[place - 1 : place] if place and len(told[place]) < _SAYS_LITTLE else []
+    return clipped(one_line(" ".join((*lead, told[place]))), _AFTER_LENGTH)
+
+
+_END_OF_WORDS, _LAST_SENTENCES, _SAYS_LITTLE = 1_500, 4, 50
+_OFFERS = re.compile(
+    r"\b(?:i(?:'ll| will|'d| would| can| could| suggest| propose| recommend| plan)|i(?:'m| am) going to"
+    r"|let me know|we (?:can|could|should)|next step|ready to|if you|want me|shall|say the word|just say"
+    r"|ich (?:werde|würde|kann|könnte|schlage)|soll ich|sag)\b",
+    re.IGNORECASE,
+)
 
 
 def question_answered(before: str, said: str) -> str:

@@ -14,6 +14,7 @@ from holdfast.findings.rules.commands import check_kind, check_run
 from holdfast.findings.rules.failures import telling_lines
 from holdfast.findings.rules.files import names_of
 from holdfast.model.gathered import Gathered, Happening, Stop, StoppingPoint, SubagentReport
+from holdfast.model.go_ahead import is_go_ahead
 from holdfast.model.message import Message, ToolCall, ToolOutcome, ToolResult
 
 # ── the newest steps ──────────────────────────────────────────────────────────────────────────────
@@ -436,6 +437,8 @@ def _only_asks(found: Gathered) -> bool:
 
 def _is_plain_question(said: str) -> bool:
     words = len(said.split())
+    if is_go_ahead(said):
+        return True
     is_short = said.endswith("?") and words <= _SHORT_QUESTION
     return words <= _FEW_WORDS_OF_A_USER or (is_short and _STATES_SOMETHING.search(said) is None)
 
