@@ -6,6 +6,8 @@ import json
 import os
 import subprocess
 import sys
+from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -18,6 +20,7 @@ from holdfast.project.layout import ProjectLayout
 from holdfast.undo.ledger import Transaction
 from holdfast.undo.transactions import SideCar
 from hooks.harness import AgentSession
+from transcripts import gemini_files, opencode_files
 
 ENDS = {"claude": "Stop", "codex": "Stop", "gemini": "AfterAgent", "opencode": "session.idle"}
 STARTS = {"opencode": "session.created"}
@@ -354,6 +357,64 @@ def test_what_the_user_does_instead_of_a_tool_is_in_doubt(agent: AgentSession, h
     end_turn(agent)
     ((_, paths, doubt),) = told(transactions(agent)[0])
     assert (paths, not doubt) == (["mine"], is_agents)
+
+
+def gemini_record(agent: AgentSession, *calls: dict[str, Any]) -> None:
+    agent.write(gemini_files.user("u1", "go on"), gemini_files.gemini("g1", toolCalls=list(calls)))
+
+
+@pytest.mark.parametrize("agent", ["gemini"], indirect=True)
+def test_what_the_user_does_after_rejecting_a_tool_of_gemini_is_in_doubt(agent: AgentSession) -> None:
+    """Its hooks come before the user is asked, and have no ids of calls."""
+    start(agent)
+    begin_turn(agent)
+    given = {"command": "sed -i s/mine/ours/ mine"}
+    shell, done = ("run_shell_command", given), ("write_file", {"file_path": str(agent.project / "made")})
+    for name, args in (shell, done, ("run_shell_command", {"command": "touch ../other"})):
+        agent.before_tool(tool_name=name, tool_input=args)
+    gemini_record(
+        agent,
+        gemini_files.tool("c0", *shell),  # in the turn before
+        gemini_files.tool("c1", *shell, status="cancelled"),
+        gemini_files.tool("c2", done[0], {**done[1], "content": "x"}),
+    )
+    (agent.project / "mine").write_text("mine, by hand\n")
+    (agent.project / "made").write_text("x\n")
+    end_turn(agent)
+    (found,) = transactions(agent)
+    assert sorted((paths, not doubt) for _, paths, doubt in told(found)) == [
+        (["made"], True),
+        (["mine"], False),
+    ]
+
+
+@pytest.mark.parametrize("agent", ["opencode"], indirect=True)
+def test_what_the_user_does_after_rejecting_a_tool_of_opencode_is_in_doubt(agent: AgentSession) -> None:
+    database = Path(agent.home, ".local", "share", "opencode", "opencode.db")
+    database.parent.mkdir(parents=True)
+    record = opencode_files.Database(database)
+    record.session(agent.session_id, directory=str(agent.project))
+    start(agent)
+    begin_turn(agent)
+    no = "The user rejected permission to use this specific tool call."
+    for call, name, args in (
+        ("call_1", "bash", {"command": "sed -i s/mine/ours/ mine"}),
+        ("call_2", "edit", {"filePath": str(agent.project / "other")}),
+        ("call_3", "edit", {"filePath": str(agent.project / "made")}),
+    ):
+        agent.before_tool(tool_name=name, tool_input=args, tool_use_id=call)
+        ended = {"output": "done"} if call == "call_3" else {"error": no}
+        status = "completed" if call == "call_3" else "error"
+        part = opencode_files.tool(name, call, status, input=args, **ended)
+        record.message("assistant", part, session=agent.session_id)
+    for name in ("mine", "other", "made"):
+        (agent.project / name).write_text("x\n")
+    end_turn(agent)
+    (found,) = transactions(agent)
+    assert sorted((paths, not doubt) for _, paths, doubt in told(found)) == [
+        (["made"], True),
+        (["mine", "other"], False),
+    ]
 
 
 @pytest.mark.parametrize("first", ["mine", "other"])

@@ -7,8 +7,9 @@ import json
 import os
 import re
 import shlex
+import sqlite3
 import time
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from itertools import groupby, zip_longest
 from pathlib import Path
@@ -53,8 +54,8 @@ _COPYING = frozenset(("mv", "cp", "ln", "install", "rsync"))
 _TARGET = re.compile(r"--target-directory(?:=(?P<folder>.+))?|-[A-Za-su-z]*t")
 _PATTERN = re.compile(r"[*?\[{$`]")
 
-_RECORDED_IN_LINES = ("claude", "codex")
-"""Agents whose records tell of each call by the id that its hooks have, and can be read from the end."""
+_RECORDED_IN_LINES = ("claude", "codex", "gemini")
+"""Agents whose records can be read from the end. The hooks of the last one have no ids of calls."""
 _END_OF_A_RECORD = 8 << 20
 
 Reach = Literal["file", "whole", "new", "mode"]
@@ -84,9 +85,8 @@ def _text(path: Path) -> str:
 
 def _paths(path: Path, project: Path) -> Iterator[tuple[bytes, Reach]]:
     calls = _calls(path)
-    outcomes = _outcomes(path.with_name(WHO), {call.id for call in calls if call.id})
-    for call in calls:
-        if _never_done(call.action, outcomes.get(call.id)):
+    for call, outcome in zip(calls, _outcomes(path.with_name(WHO), calls), strict=True):
+        if _never_done(call.action, outcome):
             continue
         cwd = call.cwd or str(project)
         for name, reach in _changed(call.action, call.given, cwd):
@@ -99,6 +99,7 @@ def _paths(path: Path, project: Path) -> Iterator[tuple[bytes, Reach]]:
 class _Call(NamedTuple):
     id: str
     """Empty where the agent's hooks have none."""
+    tool: str
     action: Action
     given: dict[str, Any]
     cwd: str
@@ -114,23 +115,55 @@ def _calls(path: Path) -> list[_Call]:
         try:
             called = json.loads(line)
             action = action_of(ToolCall("", str(called["tool"]), called["given"]))
-            found.append(_Call(called.get("id", ""), action, called["given"], str(called["cwd"])))
+            tool, given, cwd = str(called["tool"]), called["given"], str(called["cwd"])
+            found.append(_Call(called.get("id", ""), tool, action, given, cwd))
         except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
             continue  # half a line: the power went
     return found
 
 
-def _outcomes(who: Path, calls: Collection[str]) -> dict[str, ToolOutcome]:
+def _outcomes(who: Path, calls: Sequence[_Call]) -> Sequence[ToolOutcome | None]:
     """What the newest part of the session's record tells of these calls."""
     told = formats.parse_who(notes.read(str(who)))
-    if not calls or told is None or told[0] not in _RECORDED_IN_LINES or not told[2]:
-        return {}
-    try:
-        messages = list(read_end(Path(told[2]), told[0], _END_OF_A_RECORD))
-    except (HoldfastError, OSError, ValueError):
-        return {}  # it tells nothing
+    if calls and told is not None:
+        agent, session, transcript, *_ = told
+        with suppress(HoldfastError, OSError, ValueError, sqlite3.Error):  # else it tells nothing
+            if agent == "opencode" and any(call.id for call in calls):
+                outcomes = _outcomes_in_opencode(session, who)
+                return [outcomes.get(call.id) for call in calls]
+            if agent in _RECORDED_IN_LINES and transcript:
+                return _outcomes_in_lines(agent, Path(transcript), calls)
+    return [None] * len(calls)
+
+
+def _outcomes_in_opencode(session: str, who: Path) -> dict[str, ToolOutcome]:
+    from holdfast.sessions.contexts import find_transcript
+    from holdfast.transcripts.opencode import newest_outcomes
+
+    project = who.parents[4]
+    return newest_outcomes(find_transcript(session, project, Path.home(), os.environ).path, session)
+
+
+def _outcomes_in_lines(agent: str, record: Path, calls: Sequence[_Call]) -> Sequence[ToolOutcome | None]:
+    messages = list(read_end(record, agent, _END_OF_A_RECORD))
     results = (one for message in messages for one in message.tool_results)
-    return {one.call_id: one.outcome for one in results if one.call_id in calls}
+    outcomes: dict[str, ToolOutcome] = {one.call_id: one.outcome for one in results}
+    if agent != "gemini":
+        return [outcomes.get(call.id) for call in calls]
+    made = [one for message in messages for one in message.tool_calls if one.id in outcomes]
+    found: list[ToolOutcome | None] = []
+    for call in reversed(calls):  # by what was asked for: the newest is the newest
+        same = next((one for one in reversed(made) if _is_same_call(call, one)), None)
+        if same is not None:
+            made.remove(same)
+        found.append(outcomes[same.id] if same else None)
+    return found[::-1]
+
+
+def _is_same_call(call: _Call, recorded: ToolCall) -> bool:
+    """The hook notes a part of what was given."""
+    same = all(recorded.arguments.get(name) == value for name, value in call.given.items())
+    return recorded.name == call.tool and same
 
 
 def _never_done(action: Action, outcome: ToolOutcome | None) -> bool:

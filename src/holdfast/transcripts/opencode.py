@@ -48,6 +48,8 @@ from holdfast.transcripts.fields import (
 
 SQLITE_MAGIC = b"SQLite format 3\x00"
 _WAIT_SECONDS = 5.0
+_NEWEST = 4_000
+"""Parts of messages that a turn mostly has not."""
 
 _FAMILY = """
 WITH RECURSIVE family(id) AS (
@@ -223,6 +225,19 @@ def is_reverted(identifier: str, revert: dict[str, Any]) -> bool:
     return bool(first) and identifier >= first
 
 
+def newest_outcomes(path: Path, session_id: str) -> dict[str, ToolOutcome]:
+    """Of the newest tool calls of a session, by their ids, how they ended."""
+    rows = f"""
+        SELECT {_DATA.replace("data", "part.data")}
+        FROM message CROSS JOIN part ON part.message_id = message.id
+        WHERE message.session_id = ? ORDER BY message.time_created DESC LIMIT {_NEWEST}
+    """  # noqa: S608 - the numbers are ours
+    with damage_named(path), closing(connect(path)) as connection:
+        parts = [_parsed(data) for (data,) in connection.execute(rows, (session_id,))]
+    results = (_tool(part, "unknown")[1] for part in parts if part.get("type") == "tool")
+    return {one.call_id: one.outcome for one in results}
+
+
 # ── the messages ──────────────────────────────────────────────────────────────────────────────────
 
 # OpenCode: an SQLite database of sessions, messages and parts, or one exported as JSON.
@@ -240,7 +255,7 @@ _IGNORED_PARTS = ("step-finish", "step-start", "patch", "snapshot", "agent", "co
 _STATUSES: dict[str, ToolOutcome] = {"completed": "ok", "error": "error"}
 _ABORTED = "MessageAbortedError"
 _TURNS: dict[str, TurnState] = {"stop": "ended", "tool-calls": "open"}
-_ABORTED_TOOL = "Tool execution aborted"
+_NOT_DONE = ("Tool execution aborted", "The user rejected permission")
 
 
 def read(source: BinaryIO, report: ReadReport, session_id: str | None = None) -> Iterator[Message]:
@@ -427,7 +442,7 @@ def _outcome(tool: str, state: dict[str, Any], open_calls: ToolOutcome) -> ToolO
     outcome = _STATUSES.get(text_of(state.get("status")), open_calls)
     metadata = mapping_of(state.get("metadata"))
     if outcome == "error":
-        aborted = metadata.get("interrupted") is True or text_of(state.get("error")).startswith(_ABORTED_TOOL)
+        aborted = metadata.get("interrupted") is True or text_of(state.get("error")).startswith(_NOT_DONE)
         return "interrupted" if aborted else "error"
     if outcome != "ok":
         return outcome

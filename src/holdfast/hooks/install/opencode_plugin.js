@@ -184,8 +184,10 @@ export const Holdfast = async ({ client, directory }) => {
       if (context) output.system.push(context)
     },
 
-    "tool.execute.before": async ({ tool, sessionID }, { args }) => {
-      const { deny, stop } = await tell("tool.execute.before", sessionID, { tool_name: tool, tool_input: args })
+    "tool.execute.before": async ({ tool, sessionID, callID }, { args }) => {
+      const { deny, stop } = await tell("tool.execute.before", sessionID, {
+        tool_name: tool, tool_input: args, tool_use_id: callID,
+      })
       if (deny || stop) throw new Error(deny || stop)
     },
 
