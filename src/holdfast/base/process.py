@@ -10,7 +10,7 @@ import os
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import TypedDict
+from typing import NamedTuple, TypedDict
 
 from holdfast.base.errors import CannotDoError
 
@@ -80,64 +80,102 @@ def is_alive(identity: ProcessIdentity) -> bool:
     return started is None or now is None or now == started
 
 
-def end_group(group: int, grace: float) -> None:
-    """Return once no process of the group runs: what has not ended within `grace` seconds is killed.
+def end_group(leader: ProcessIdentity, grace: float) -> None:
+    """Return once no process of its group runs: what has not ended within `grace` seconds is killed.
 
     The leader's end is not enough: what it started may ignore the signal it obeyed. Nor is the group, where
     its leader began a session: `timeout` and shells with job control make groups of their own in it.
     """
-    _signal_each(group_members(group), 15, besides=group)
+    group = leader["pid"]
+    _signal_each([one for one, of in _members(leader) if of != group], 15)  # the group was told already
     deadline = time.monotonic() + grace
-    while group_members(group) and time.monotonic() < deadline:
+    while group_members(leader) and time.monotonic() < deadline:
         time.sleep(_LOOK_SECONDS)
     for _ in range(_PASSES):  # before the leader, which has adopted what is in no group of ours
-        if not (left := [pid for pid in group_members(group) if pid != group]):
+        if not (left := [one for one in group_members(leader) if one["pid"] != group]):
             break
         _signal_each(left, 9)
         time.sleep(_LOOK_SECONDS)
     # In any case: one that forks and exits all the time can slip through a look, but not through this.
-    signal_group(group, 9)
-    kill_all(lambda: group_members(group), lambda left: _signal_each(left, 9))
+    signal_group(leader, 9)
+    kill_all(lambda: group_members(leader))
 
 
-def kill_all(running: Callable[[], list[int]], kill: Callable[[list[int]], None]) -> None:
+def kill_all(running: Callable[[], list[ProcessIdentity]]) -> None:
     """Kill what is found to run until nothing is found: a process may have started another one meanwhile."""
     deadline = time.monotonic() + _DEATH_SECONDS
     while left := running():
         if time.monotonic() > deadline:
             raise CannotDoError(
-                f"cannot terminate process {', '.join(map(str, left))}",
+                f"cannot terminate process {', '.join(str(one['pid']) for one in left)}",
                 hint="terminate it by hand first, or the next attempt runs alongside it",
             )
-        kill(left)
+        _signal_each(left, 9)
         time.sleep(_LOOK_SECONDS)
 
 
-def signal_group(group: int, number: int) -> None:
+def signal_group(leader: ProcessIdentity, number: int) -> None:
+    """Only while the number is sure to be the group's: a child that nobody has collected yet keeps it."""
+    fields = _stat_fields(leader["pid"])
+    if Path("/proc/self/stat").exists() and (len(fields) < 2 or int(fields[1]) != os.getpid()):
+        _signal_each([one for one, of in _members(leader) if of == leader["pid"]], number)
+        return
     # Not permitted: another user's (sudo). Whoever waits for its end finds it still running.
     with contextlib.suppress(ProcessLookupError, PermissionError):
-        os.killpg(group, number)
+        os.killpg(leader["pid"], number)
 
 
-def _signal_each(pids: list[int], number: int, besides: int = 0) -> None:
-    """The group `besides` was told already."""
-    for pid in pids:
-        with contextlib.suppress(ProcessLookupError, PermissionError):
-            if not besides or os.getpgid(pid) != besides:
-                os.kill(pid, number)
+def signal_process(one: ProcessIdentity, number: int) -> None:
+    """That very process: never a later one with its number. Where the system gives no handle on a process,
+    the look and the signal are two steps."""
+    try:
+        handle = os.pidfd_open(one["pid"])
+    except ProcessLookupError:
+        return
+    except (AttributeError, OSError):
+        handle = None
+    try:
+        if is_alive(one):  # now that a handle holds what is looked at
+            _send(one["pid"], handle, number)
+    finally:
+        if handle is not None:
+            os.close(handle)
 
 
-def group_members(group: int) -> list[int]:
-    """The processes of a group, or of the session of that leader, or descended from it, that still run.
+def _send(pid: int, handle: int | None, number: int) -> None:
+    with contextlib.suppress(ProcessLookupError, PermissionError):
+        if handle is None:
+            os.kill(pid, number)
+        else:
+            import signal
+
+            signal.pidfd_send_signal(handle, number)
+
+
+def _signal_each(ones: list[ProcessIdentity], number: int) -> None:
+    for one in ones:
+        signal_process(one, number)
+
+
+def group_members(leader: ProcessIdentity) -> list[ProcessIdentity]:
+    """The processes of its group, or of its session, or descended from it, that still run.
 
     A zombie does not, and its parent may never collect it.
     """
+    return [one for one, _ in _members(leader)]
+
+
+def _members(leader: ProcessIdentity) -> list[tuple[ProcessIdentity, int]]:
+    """Each with its own group."""
+    group = leader["pid"]
+    if (now := _start_mark(group)) is not None and now != leader["started"]:
+        return []  # its number is another process's: nothing of the group is left
     found = _processes()
-    descended = _descendants(group, [(pid, parent) for pid, parent, _, _ in found])
+    descended = _descendants(group, [(one.pid, one.parent) for one in found])
     return [
-        pid
-        for pid, _, of, state in found
-        if (group in of or pid in descended) and state[:1] not in ("Z", "X")
+        ({"pid": one.pid, "started": one.started}, one.group)
+        for one in found
+        if (group in (one.group, one.session) or one.pid in descended) and one.state[:1] not in ("Z", "X")
     ]
 
 
@@ -154,19 +192,27 @@ def _descendants(pid: int, parents: list[tuple[int, int]]) -> set[int]:
     return found
 
 
-def _processes() -> list[tuple[int, int, tuple[int, ...], str]]:
-    """Every process, with its parent, its group and session, and its state."""
+class _Process(NamedTuple):
+    pid: int
+    parent: int
+    group: int
+    session: int
+    state: str
+    started: str | None
+
+
+def _processes() -> list[_Process]:
     if not Path("/proc/self/stat").exists():
         return _processes_by_ps()
     found = [(int(name), _stat_fields(int(name))) for name in os.listdir("/proc") if name.isdigit()]  # noqa: PTH208
     return [
-        (pid, int(fields[1]), (int(fields[2]), int(fields[3])), fields[0])
+        _Process(pid, int(fields[1]), int(fields[2]), int(fields[3]), fields[0], _started(fields))
         for pid, fields in found
         if len(fields) > 3
     ]
 
 
-def _processes_by_ps() -> list[tuple[int, int, tuple[int, ...], str]]:
+def _processes_by_ps() -> list[_Process]:
     import subprocess
 
     told = subprocess.run(
@@ -176,7 +222,11 @@ def _processes_by_ps() -> list[tuple[int, int, tuple[int, ...], str]]:
         check=True,
     ).stdout
     lines = [line.split() for line in told.splitlines()]
-    return [(int(line[0]), int(line[1]), (int(line[2]),), line[3]) for line in lines if len(line) > 3]
+    return [
+        _Process(int(line[0]), int(line[1]), int(line[2]), 0, line[3], None)
+        for line in lines
+        if len(line) > 3
+    ]
 
 
 def _exists(pid: int) -> bool:
@@ -205,11 +255,12 @@ def _is_zombie(pid: int) -> bool:
 
 
 def _start_mark(pid: int) -> str | None:
+    return _started(_stat_fields(pid))
+
+
+def _started(fields: list[str]) -> str | None:
     """Boot and start time in the kernel's ticks: unique across reboots."""
-    fields = _stat_fields(pid)
-    if len(fields) < 20:
-        return None
-    return f"{boot_mark() or ''}:{fields[19]}"
+    return f"{boot_mark() or ''}:{fields[19]}" if len(fields) >= 20 else None
 
 
 _boot: list[str | None] = []

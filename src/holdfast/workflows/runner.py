@@ -118,7 +118,8 @@ class _OpenSession:
         )
         workflow = self._recorder.workflow
         fold = around.core.fold(workflow)
-        end_cut_off(workflow, fold.tasks().tasks)  # or the next attempt runs beside the last one
+        # Or the next attempt runs beside the last one.
+        end_cut_off(workflow, fold.tasks().tasks, around.settings.home)
         self._tasks = {task.id: task for task in fold.tasks().tasks}
         self._running: dict[str, Task] = {}
         self._done_in_session = fold.done_in_session

@@ -504,8 +504,8 @@ class OrchestratorService(WorkflowService[SqlStore]):
     def _end_processes(self, workflow: Workflow, wait: float = _TO_END_SECONDS) -> None:
         """Of what was cancelled: its runner ends them; where that does not happen, they are ended here."""
         tasks = self.core.fold(workflow).tasks().tasks
-        wait_for_cut_off(workflow, tasks, wait)
-        end_cut_off(workflow, tasks)
+        wait_for_cut_off(workflow, tasks, wait, self.settings.home)
+        end_cut_off(workflow, tasks, self.settings.home)
 
     def _end_what_was_cancelled(self, worktree: str) -> None:
         """Or a new session in the folder would run beside the rest of it."""
@@ -559,7 +559,8 @@ class OrchestratorService(WorkflowService[SqlStore]):
         work = RunningWork(self.core, lambda: workflow, apply)
         folder = Path(os.fsdecode(decode_path(workflow.worktree)))
         pause_running(work, folder, Facts(trigger=trigger, reason=reason), self._clock())
-        end_cut_off(workflow, tasks)  # now that the database has confirmed that nobody runs it
+        # Now that the database has confirmed that nobody runs it.
+        end_cut_off(workflow, tasks, self.settings.home)
         return self.store.workflow(workflow.id)
 
     def _snapshot_to_resume(self, workflow: Workflow, snapshot_id: str | None) -> SessionSnapshot | None:

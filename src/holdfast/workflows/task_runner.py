@@ -28,6 +28,7 @@ from holdfast.model.usage import ModelCall, UsageMetadata, UsageMetrics
 from holdfast.model.workflow import Workflow
 from holdfast.workflows.checkout import Checkout
 from holdfast.workflows.drivers.guarded import attempt_mark, end_what_is_left
+from holdfast.workflows.drivers.owned import records_in
 from holdfast.workflows.drivers.protocol import (
     Assignment,
     Done,
@@ -366,6 +367,7 @@ class TaskRunner:
             tests=self._tests,
             stop=stop,
             mark=attempt_mark(workflow, task),
+            records=records_in(self._around.settings.home),
             inputs=self._inputs(task),
         )
 

@@ -56,7 +56,9 @@ class Silence:
 
 def assignment(folder: Path, command: str) -> Assignment:
     task = Task(id="t", description="", run=command)
-    return Assignment("wf_1", 1, Issue(id="1", title="T"), task, folder, attempt=2)
+    return Assignment(
+        "wf_1", 1, Issue(id="1", title="T"), task, folder, attempt=2, records=folder / "records"
+    )
 
 
 def run(folder: Path, command: str) -> TaskOutcome:

@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import IO, Any, cast
 
 from holdfast.base.errors import CannotDoError
-from holdfast.base.process import end_group, signal_group
+from holdfast.base.process import ProcessIdentity, end_group, identify, signal_group
 from holdfast.flow.graph import NodeBody
 from holdfast.flow.step import Step
 from holdfast.journal.usage import ContextUsageTracker
@@ -52,6 +52,7 @@ def claude_code_node(
         text = "\n\n".join(said or (prompt(step), *step.messages))
         with tempfile.TemporaryFile() as complaints:
             process = await _start(words, cwd, env, complaints)
+            leader = identify(process.pid)
             try:
                 await _tell(process, text)
                 async with contextlib.aclosing(_lines(process)) as lines:
@@ -64,7 +65,7 @@ def claude_code_node(
                         yield line
                 code = await process.wait()
             finally:
-                await _end(process)
+                await _end(process, leader)
             if not step.has_answered:
                 raise CannotDoError(
                     f"{words[0]} ended with status {code} and without a result: {_last_words(complaints)}",
@@ -140,13 +141,13 @@ async def _report(line: Line, usage: ContextUsageTracker | None) -> None:
     )
 
 
-async def _end(process: Process) -> None:
+async def _end(process: Process, leader: ProcessIdentity) -> None:
     """Politely first: asked to terminate, it still closes its session. With all that it started."""
     if process.returncode is None:
-        signal_group(process.pid, signal.SIGTERM)
+        signal_group(leader, signal.SIGTERM)
         with contextlib.suppress(TimeoutError):
             await asyncio.wait_for(process.wait(), _GRACE_SECONDS)
-    await asyncio.to_thread(end_group, process.pid, 0)
+    await asyncio.to_thread(end_group, leader, 0)
     await process.wait()
 
 

@@ -22,7 +22,7 @@ from holdfast.base.text import clipped
 from holdfast.model.task import Task
 from holdfast.model.usage import UsageMetadata
 from holdfast.project.settings import Settings
-from holdfast.workflows.drivers.guarded import Guarded, task_environ
+from holdfast.workflows.drivers.guarded import Guarded
 from holdfast.workflows.drivers.prompts import feedback, is_review, prompt_for
 from holdfast.workflows.drivers.protocol import (
     Assignment,
@@ -161,9 +161,8 @@ class CliAgent(ABC):
         try:
             process = Guarded(
                 [self.program, *words],
-                cwd=assignment.worktree,
-                environ={**task_environ(assignment), **self.environ()},
-                stop=assignment.stop,
+                assignment,
+                environ=self.environ(),
                 text=prompt_for(
                     assignment,
                     is_begun=conversation.is_begun,

@@ -4,8 +4,8 @@ The leader of the group is a shell. On Linux it adopts whatever the command leav
 a session of its own (`setsid`, a double fork) or with an empty environment, and ends that before it
 tells how the command ended. A guard beside it holds the other end of a socket. When Holdfast is killed
 outright, the socket closes and the guard ends them all, so that nothing goes on alone beside its second
-attempt. What a dead leader had adopted is found by a mark in its environment
-(where the system shows it, as Linux does).
+attempt. What a dead leader had adopted is found by a mark in its environment (where the system shows it, as
+Linux does), and by the record of the command, see `owned`.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ import contextlib
 import os
 import platform
 import queue
+import select
 import shutil
 import signal
 import socket
@@ -30,10 +31,18 @@ from pathlib import Path
 from types import TracebackType
 from typing import IO, Literal, Self
 
-from holdfast.base.process import end_group, kill_all, signal_group
+from holdfast.base.process import (
+    ProcessIdentity,
+    end_group,
+    identify,
+    kill_all,
+    signal_group,
+    signal_process,
+)
 from holdfast.model.task import Task
 from holdfast.model.workflow import Workflow
-from holdfast.workflows.drivers.protocol import Assignment, StopSignal
+from holdfast.workflows.drivers.owned import OwnedProcesses, end_recorded, is_recorded, records_in
+from holdfast.workflows.drivers.protocol import Assignment
 
 GRACE_SECONDS = 5.0
 """What a process gets to end by itself once it was asked to."""
@@ -59,9 +68,10 @@ _LOOK_SECONDS = 0.05
 # The children of the leader, once the guard is gone, are what the command left: each set of them is asked to
 # end once, and killed after so many looks. What those leave comes next. A `sleep` collects the dead, too.
 _GUARD = """
-grace=$1 input=$2 patience=$3
-shift 3
+input=$1 grace=$2 patience=$3 group=$4
+shift 4
 exec 3<&0 </dev/null
+[ -z "$group" ] || echo $$ 2>/dev/null >"$group/cgroup.procs"
 trap : TERM INT
 (
   trap '' TERM INT
@@ -69,6 +79,7 @@ trap : TERM INT
   trap '' USR1
   [ "$grace" = 0 ] || { kill -TERM -$$; sleep "$grace"; }
   read -r self _ </proc/self/stat
+  [ -z "$group" ] || echo "$self" >"${group%/*}/cgroup.procs"
   looks=200
   while read -r left </proc/$$/task/$$/children; [ $looks -gt 0 ]; do
     looks=$((looks - 1)) found=
@@ -92,6 +103,7 @@ trap : TERM INT
     one=${one#/proc/}
     kill -KILL "${one%/stat}"
   done
+  if [ -n "$group" ]; then echo 1 >"$group/cgroup.kill"; sleep 0.1; rmdir "$group"; fi
   kill -KILL -$$
 ) >/dev/null 2>&1 &
 guard=$!
@@ -118,21 +130,22 @@ class Guarded:
     def __init__(
         self,
         words: Sequence[str],
+        assignment: Assignment,
         *,
-        cwd: Path,
-        environ: Mapping[str, str],
-        stop: StopSignal,
+        environ: Mapping[str, str] | None = None,
         text: str | None = None,
         lines: bool = False,
         kind: Literal["command", "agent", "tool"] = "command",
         ask_to_end: signal.Signals = signal.SIGTERM,
     ) -> None:
-        """`text` is what it reads on stdin. With `lines`, its stdout is for `lines()`, no part of `tail`.
+        """For this task, with further variables in its environment. `text` is what it reads on stdin. With
+        `lines`, its stdout is for `lines()`, no part of `tail`.
 
         An agent gets time to close its session even where it ends because we died. What an agent's tool
         leaves in the background may be for the next one: it ends with the task.
         """
-        self._stop = stop
+        self._stop = stop = assignment.stop
+        environ = {**task_environ(assignment), **(environ or {})}
         self._ask_to_end = ask_to_end
         self._asked_at: float | None = None
         self._is_group_gone = self._is_over = False
@@ -140,14 +153,19 @@ class Guarded:
         self._read_through = 0
         self._dropped_through = _KEPT_ENDS
         self._lock = threading.Lock()
-        self._mark = f"{environ.get(MARK, '')}-{uuid.uuid4().hex}"
+        self._mark = f"{assignment.mark}-{uuid.uuid4().hex}"
+        self._kind = kind
+        self._owned = OwnedProcesses(assignment.records, self._mark)
         self._output = tempfile.TemporaryFile()  # noqa: SIM115 - closed with the process
         try:
             self._process, self._link = _started(
                 words,
-                grace=0 if kind == "command" else GRACE_SECONDS,
-                patience="" if kind == "tool" else str(int(GRACE_SECONDS / _LOOK_SECONDS)),
-                cwd=cwd,
+                (
+                    "0" if kind == "command" else f"{GRACE_SECONDS:g}",
+                    "" if kind == "tool" else str(int(GRACE_SECONDS / _LOOK_SECONDS)),
+                    str(self._owned.group or ""),
+                ),
+                cwd=assignment.worktree,
                 environ={**environ, MARK: self._mark},
                 text=text,
                 stdout=subprocess.PIPE if lines else self._output,
@@ -155,7 +173,10 @@ class Guarded:
             )
         except BaseException:
             self._output.close()
+            self._owned.give_up()
             raise
+        self._leader, self._handle = identify(self._process.pid), _handle(self._process.pid)
+        self._owned.begun(self._leader)
         self._lines: queue.SimpleQueue[bytes | None] = queue.SimpleQueue()
         if lines:
             threading.Thread(target=self._read_lines, name="holdfast-lines", daemon=True).start()
@@ -172,10 +193,15 @@ class Guarded:
                 self.kill()
             elif self._stop.requested:  # whoever reports that it was stopped may rely on it
                 self._ended()
-            self._process.wait()
+            self._has_ended(None)
+            if self._kind != "tool":
+                self._owned.end()
         finally:
             with self._lock:  # from now on its number may be another process's
                 self._is_over = True
+                self._process.poll()
+            if self._handle is not None:
+                os.close(self._handle)
             self._link.close()
             self._output.close()
 
@@ -192,7 +218,8 @@ class Guarded:
                 asked = now if asked is None else asked
                 if now - asked >= GRACE_SECONDS:
                     self.kill()
-            if ended is None and self._process.poll() is not None:
+            self._owned.look()
+            if ended is None and self._has_ended(0):
                 ended = now
             try:
                 line = self._lines.get(timeout=_TICK_SECONDS)
@@ -213,8 +240,9 @@ class Guarded:
             left = 1.0 if deadline is None else min(1.0, deadline - time.monotonic())
             if left <= 0:
                 return None
-            with contextlib.suppress(subprocess.TimeoutExpired):
-                return self._how_it_ended(self._process.wait(left))
+            if self._has_ended(left):
+                return self._how_it_ended()
+            self._owned.look()
             self._drop_the_middle()
         return self._ended()
 
@@ -233,17 +261,38 @@ class Guarded:
 
     def _end_group(self, grace: float) -> int:
         if not self._is_group_gone:
-            end_group(self._process.pid, grace)
+            end_group(self._leader, grace)
             self._is_group_gone = True
         self._sweep()
-        return self._how_it_ended(self._process.wait())
+        self._has_ended(None)
+        return self._how_it_ended()
 
-    def _how_it_ended(self, seen: int) -> int:
+    def _has_ended(self, seconds: float | None) -> bool:
+        """After at most so many seconds. It is not collected yet: as long as it is not, no other process gets
+        its number, and a signal to its group reaches nobody else."""
+        if self._handle is None:
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                self._process.wait(seconds)
+            return self._process.returncode is not None
+        end = select.poll()
+        end.register(self._handle, select.POLLIN)
+        return bool(end.poll(None if seconds is None else seconds * 1000))
+
+    def _how_it_ended(self) -> int:
         """Its exit code, as its leader told it; where that was killed before, as the system saw it."""
         if self._told is None:
             with contextlib.suppress(OSError, ValueError):
                 self._told = int(self._link.recv(16))
-        return self._told if self._told is not None else seen or CANNOT_TELL
+        return self._told if self._told is not None else self._seen_end() or CANNOT_TELL
+
+    def _seen_end(self) -> int:
+        if self._handle is None:
+            return self._process.wait()
+        try:
+            seen = os.waitid(os.P_PID, self._process.pid, os.WEXITED | os.WNOWAIT)
+        except ChildProcessError:
+            return CANNOT_TELL
+        return 0 if seen is None else seen.si_status if seen.si_code == os.CLD_EXITED else -seen.si_status
 
     @property
     def tail(self) -> str:
@@ -293,11 +342,11 @@ class Guarded:
         with self._lock:
             if self._asked_at is None and not self._is_over:
                 self._asked_at = time.monotonic()
-                signal_group(self._process.pid, self._ask_to_end)
+                signal_group(self._leader, self._ask_to_end)
 
     def _sweep(self) -> None:
         """What was started in sessions of its own."""
-        kill_all(lambda: _marked(self._mark), _kill)
+        kill_all(lambda: _marked(self._mark))
 
     def _read_lines(self) -> None:
         stream = self._process.stdout
@@ -327,16 +376,15 @@ def _give_back(descriptor: int, start: int, length: int) -> None:
 
 def _started(
     words: Sequence[str],
+    ending: tuple[str, str, str],
     *,
-    grace: float,
-    patience: str,
     cwd: Path,
     environ: dict[str, str],
     text: str | None,
     stdout: int | IO[bytes],
     stderr: IO[bytes],
 ) -> tuple[subprocess.Popen[bytes], socket.socket]:
-    """The leader, and our end of the socket to it."""
+    """The leader, which is told how to end what is left, and our end of the socket to it."""
     with contextlib.ExitStack() as stack:
         given: tuple[int, ...] = ()
         if text is not None:
@@ -354,7 +402,16 @@ def _started(
         stack.callback(theirs.close)
         ours.setblocking(False)
         process = subprocess.Popen(
-            [*adopting, "/bin/sh", "-c", _GUARD, "holdfast", f"{grace:g}", source, patience, *words],
+            [
+                *adopting,
+                "/bin/sh",
+                "-c",
+                _GUARD,
+                "holdfast",
+                source,
+                *ending,
+                *words,
+            ],
             cwd=cwd,
             env={**_QUIET_PERL, **environ} if adopting else environ,
             stdin=theirs.fileno(),
@@ -396,52 +453,67 @@ def attempt_mark(workflow: Workflow, task: Task) -> str:
     return sha256("\0".join(names).encode("utf-8", "surrogateescape")).hexdigest()[:32]
 
 
-def end_cut_off(workflow: Workflow, tasks: Iterable[Task]) -> None:
+def end_cut_off(workflow: Workflow, tasks: Iterable[Task], home: Path) -> None:
     """Of the tasks that somebody else was at: whatever still runs of them on this machine.
 
     Their runner may be dead, and its agents in the middle of closing their sessions; or it was only
     stopped or cut off from the database, and does not know that it was replaced.
     """
-    marks = [f"{attempt_mark(workflow, task)}-" for task in tasks if task.status == "in_progress"]
+    marks = _marks_under_way(workflow, tasks)
     for mark in marks:
-        _kill(_marked(mark), signal.SIGTERM)
+        for one in _marked(mark):
+            signal_process(one, signal.SIGTERM)
     deadline = time.monotonic() + GRACE_SECONDS
     for mark in marks:
         while _marked(mark) and time.monotonic() < deadline:
             time.sleep(_LOOK_SECONDS)
-        kill_all(partial(_marked, mark), _kill)
+        kill_all(partial(_marked, mark))
+        end_recorded(records_in(home), mark, GRACE_SECONDS)
 
 
-def wait_for_cut_off(workflow: Workflow, tasks: Iterable[Task], seconds: float) -> None:
+def wait_for_cut_off(workflow: Workflow, tasks: Iterable[Task], seconds: float, home: Path) -> None:
     """Until no process of the tasks that were under way is left on this machine: their runner ends them."""
-    marks = [f"{attempt_mark(workflow, task)}-" for task in tasks if task.status == "in_progress"]
+    marks, records = _marks_under_way(workflow, tasks), records_in(home)
     deadline = time.monotonic() + seconds
-    while any(map(_marked, marks)) and time.monotonic() < deadline:
+    while time.monotonic() < deadline and any(_marked(mark) or is_recorded(records, mark) for mark in marks):
         time.sleep(_LOOK_SECONDS)
+
+
+def _marks_under_way(workflow: Workflow, tasks: Iterable[Task]) -> list[str]:
+    return [f"{attempt_mark(workflow, task)}-" for task in tasks if task.status == "in_progress"]
 
 
 def end_what_is_left(assignment: Assignment) -> None:
     """Of all commands of an attempt, also those that ended long ago: the next one must not run beside it."""
     if assignment.has_programs.is_set():  # to look through all processes costs more than a short task
-        kill_all(lambda: _marked(f"{assignment.mark}-"), _kill)
+        kill_all(lambda: _marked(f"{assignment.mark}-"))
+        end_recorded(assignment.records, f"{assignment.mark}-")
 
 
-def _marked(mark: str) -> list[int]:
+def _marked(mark: str) -> list[ProcessIdentity]:
     """Processes whose mark begins with this, besides this very one: a task may start a worker."""
-    start = f"{MARK}={mark}".encode()
-    found: list[int] = []
+    found: list[ProcessIdentity] = []
     for folder in Path("/proc").glob("[0-9]*"):
-        with contextlib.suppress(OSError):
-            environ = (folder / "environ").read_bytes()
-            if start in environ and any(one.startswith(start) for one in environ.split(b"\0")):
-                found.append(int(folder.name))
-    return [pid for pid in found if pid != os.getpid()]
+        if _has_mark(folder, mark) and (pid := int(folder.name)) != os.getpid():
+            one = identify(pid)
+            if _has_mark(folder, mark):  # else its number is another process's by now
+                found.append(one)
+    return found
 
 
-def _kill(pids: list[int], how: signal.Signals = signal.SIGKILL) -> None:
-    for pid in pids:
-        with contextlib.suppress(ProcessLookupError, PermissionError):
-            os.kill(pid, how)
+def _has_mark(folder: Path, mark: str) -> bool:
+    start = f"{MARK}={mark}".encode()
+    with contextlib.suppress(OSError):
+        environ = (folder / "environ").read_bytes()
+        return start in environ and any(one.startswith(start) for one in environ.split(b"\0"))
+    return False
+
+
+def _handle(pid: int) -> int | None:
+    """By which its end is seen without collecting it; None where the system has no such thing."""
+    with contextlib.suppress(AttributeError, OSError):
+        return os.pidfd_open(pid)
+    return None
 
 
 def _text(data: bytes) -> str:

@@ -20,7 +20,7 @@ from typing import Concatenate, ParamSpec
 
 from holdfast.base.text import clipped, one_line
 from holdfast.project.formats import FOLDER
-from holdfast.workflows.drivers.guarded import Guarded, meaning, task_environ
+from holdfast.workflows.drivers.guarded import Guarded, meaning
 from holdfast.workflows.drivers.protocol import Assignment, Report
 
 MOST_CHARACTERS = 16_000
@@ -140,13 +140,7 @@ class WorktreeTools:
             command: as for /bin/sh; it has nobody to ask and must end by itself.
         """
         self.report.say(f"run_command {clipped(one_line(command), 160)}")
-        process = Guarded(
-            ["/bin/sh", "-c", command],
-            cwd=self.assignment.worktree,
-            environ=task_environ(self.assignment),
-            stop=self.assignment.stop,
-            kind="tool",
-        )
+        process = Guarded(["/bin/sh", "-c", command], self.assignment, kind="tool")
         with process:
             code = process.wait(self.command_seconds)
             if code is None:

@@ -119,6 +119,8 @@ class Assignment:
     stop: StopSignal = field(default_factory=StopSignal)
     mark: str = field(default_factory=lambda: uuid.uuid4().hex)
     """Stands in the environment of every process that this attempt starts, and of no other."""
+    records: Path | None = None
+    """Where its processes are written down, for whoever has to end them should we be killed."""
     has_programs: threading.Event = field(default_factory=threading.Event, compare=False)
     """Set once a program was given that environment."""
 

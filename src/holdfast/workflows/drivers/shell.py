@@ -7,7 +7,7 @@ import shutil
 from holdfast.base.errors import CannotDoError, InvalidInputError
 from holdfast.model.task import Task
 from holdfast.project.settings import Settings
-from holdfast.workflows.drivers.guarded import Guarded, meaning, task_environ
+from holdfast.workflows.drivers.guarded import Guarded, meaning
 from holdfast.workflows.drivers.protocol import (
     Assignment,
     Done,
@@ -36,12 +36,7 @@ class ShellDriver:
         if assignment.stop.requested:
             return TaskInterrupted(assignment.stop.reason or "stopped")
         try:
-            process = Guarded(
-                ["/bin/sh", "-c", assignment.task.run or "false"],
-                cwd=assignment.worktree,
-                environ=task_environ(assignment),
-                stop=assignment.stop,
-            )
+            process = Guarded(["/bin/sh", "-c", assignment.task.run or "false"], assignment)
         except OSError as error:
             return Failed(f"the command could not be started: {error.strerror} ({assignment.worktree})")
         with process:

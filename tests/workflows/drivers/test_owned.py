@@ -1,0 +1,183 @@
+"""Whose a process is, when neither its environment nor its parents tell; and that nobody else's is ended."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Generator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from holdfast.base.process import identify, signal_process
+from holdfast.project.settings import load_settings
+from holdfast.workflows.drivers import owned
+from holdfast.workflows.drivers.guarded import end_what_is_left
+from holdfast.workflows.drivers.model_tools import WorktreeTools
+from holdfast.workflows.drivers.owned import end_recorded, is_recorded, records_in
+from holdfast.workflows.drivers.protocol import Failed
+from holdfast.workflows.drivers.shell import ShellDriver
+
+from ..harness import Workshop
+from .test_shell import Silence, assignment, is_running, run, wait_for
+
+# A daemon of which nothing tells whose it is: no parent, no mark, a session of its own. What follows waits
+# until it is in the record, by its number or in a group.
+DAEMON = """
+env -i setsid /bin/sh -c '(setsid /bin/sh -c "echo \\$\\$ > pid.new; mv pid.new pid; sleep 300; :" &) ; :'
+while [ ! -s pid ]; do sleep 0.01; done
+until grep -q '"group": "/' RECORDS/* || grep -q "^$(cat pid) " RECORDS/*; do sleep 0.01; done
+"""
+
+
+@pytest.fixture(params=["in control groups", "without"])
+def groups(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
+    """How it is where we may make control groups (if we may), and where not."""
+    if request.param == "without":
+        monkeypatch.setattr(owned, "_own_group", lambda: None)
+    return request.param
+
+
+def daemon(folder: Path) -> int:
+    return int((folder / "pid").read_text())
+
+
+def nothing_is_kept(records: Path) -> bool:
+    group = owned._own_group()
+    left = [one for one in group.glob("holdfast-*") if (one / "cgroup.procs").read_text()] if group else []
+    return not [*records.glob("*"), *left]
+
+
+@pytest.mark.usefixtures("groups")
+def test_who_kills_the_shell_around_it_leaves_nothing_either(tmp_path: Path) -> None:
+    outcome = run(tmp_path, f"{DAEMON.replace('RECORDS', 'records')} kill -9 $PPID; sleep 300")
+    assert outcome == Failed("terminated by signal 9")
+    assert not is_running(daemon(tmp_path))
+    assert nothing_is_kept(tmp_path / "records")
+
+
+@pytest.mark.usefixtures("groups")
+def test_what_a_tool_left_ends_with_the_attempt(tmp_path: Path) -> None:
+    given = assignment(tmp_path, "")
+    tools = WorktreeTools(given, Silence(), 60.0)
+    assert tools.run_command(DAEMON.replace("RECORDS", "records")) == "exit code 0"
+    assert is_running(daemon(tmp_path))
+    end_what_is_left(given)
+    assert not is_running(daemon(tmp_path))
+    assert nothing_is_kept(tmp_path / "records")
+
+
+_RUNNER = """
+import sys
+from pathlib import Path
+sys.path[:0] = sys.argv[2:4]
+from holdfast.workflows.drivers import owned
+from workflows.drivers.test_shell import run
+if sys.argv[4] == "without":
+    owned._own_group = lambda: None
+run(Path(sys.argv[1]), sys.argv[5] + "echo $$ > command.new; mv command.new command; sleep 300")
+"""
+
+
+def test_the_next_runner_ends_what_a_killed_one_and_its_shells_left(tmp_path: Path, groups: str) -> None:
+    command = DAEMON.replace("RECORDS", "records")
+    tests = Path(__file__).parents[2]
+    words = [sys.executable, "-c", _RUNNER, str(tmp_path), str(tests), str(tests.parent), groups, command]
+    with subprocess.Popen(words) as runner:
+        wait_for((tmp_path / "command").exists)
+        runner.send_signal(signal.SIGSTOP)  # or it would see to it
+        os.killpg(os.getpgid(int((tmp_path / "command").read_text())), signal.SIGKILL)
+        runner.kill()
+    (record,) = (tmp_path / "records").iterdir()
+    assert is_running(daemon(tmp_path))
+    assert is_recorded(tmp_path / "records", record.name[:32])
+    end_recorded(tmp_path / "records", record.name[:32])
+    assert not is_running(daemon(tmp_path))
+    assert nothing_is_kept(tmp_path / "records")
+
+
+def test_resume_ends_it_before_it_begins_the_next_attempt(workshop: Workshop) -> None:
+    records = records_in(workshop.settings.home)
+    first = f"{DAEMON.replace('RECORDS', str(records))} touch ready; sleep 300"
+    (workshop.project / "first.sh").write_text(first)
+    is_there = """[ -n "$(tr -d '\\0' </proc/$(cat pid)/cmdline)" ]"""  # a zombie has no command line
+    second = f"{is_there} && echo beside >> log; echo alone >> log"
+    (workshop.project / "task.sh").write_text(
+        f'[ "$HOLDFAST_ATTEMPT" = 1 ] && {{ echo $$ > command; . ./first.sh; }}; {second}\n'
+    )
+    (workshop.project / "plan.yaml").write_text(
+        "issue: {id: I, title: T}\ntasks: [{id: t1, run: sh ./task.sh}]\n"
+    )
+    with workshop.program("run", "plan.yaml") as process:
+        wait_for((workshop.project / "ready").exists)
+        process.send_signal(signal.SIGSTOP)
+        os.killpg(os.getpgid(int((workshop.project / "command").read_text())), signal.SIGKILL)
+        process.kill()
+        process.wait()
+    assert is_running(daemon(workshop.project))
+    workshop.place.ok("resume", "--yes")
+    assert workshop.log() == ["alone"]
+    assert not is_running(daemon(workshop.project))
+    assert nothing_is_kept(records)
+
+
+@pytest.fixture
+def bystander() -> Generator[subprocess.Popen[bytes]]:
+    with subprocess.Popen(["sleep", "300"]) as process:
+        yield process
+        process.kill()
+
+
+def test_a_number_that_is_another_process_s_by_now_is_let_alone(
+    tmp_path: Path, bystander: subprocess.Popen[bytes]
+) -> None:
+    records = tmp_path / "records"
+    run(tmp_path, "cp records/* kept")
+    head = (tmp_path / "kept").read_text().splitlines()[0]
+    now = identify(bystander.pid)
+    (records / "mark").write_text(f"{head}\n{bystander.pid} {now['started']}0\n")
+    end_recorded(records, "mark")
+    signal_process({"pid": bystander.pid, "started": f"{now['started']}0"}, signal.SIGKILL)
+    assert bystander.poll() is None
+    assert not list(records.iterdir())
+
+
+@pytest.mark.parametrize("has_handles", [True, False])
+def test_a_process_that_is_meant_is_told(
+    bystander: subprocess.Popen[bytes], monkeypatch: pytest.MonkeyPatch, has_handles: bool
+) -> None:
+    if not has_handles:
+        monkeypatch.delattr(os, "pidfd_open")
+    signal_process(identify(bystander.pid), signal.SIGTERM)
+    assert bystander.wait() == -signal.SIGTERM
+
+
+def test_a_torn_record_and_one_of_another_machine_harm_nobody(
+    tmp_path: Path, bystander: subprocess.Popen[bytes]
+) -> None:
+    line = f"{bystander.pid} {identify(bystander.pid)['started']}"
+    (tmp_path / "mark-1").write_text('{"machine": "elsewhere", "group": null}\n' + line + "\n")
+    (tmp_path / "mark-2").write_text(line)
+    (tmp_path / "mark-3").write_text("")
+    (tmp_path / "mark-4").write_bytes(b"\xff\n")
+    end_recorded(tmp_path, "mark")
+    assert bystander.poll() is None
+
+
+def test_only_a_group_of_ours_is_killed(tmp_path: Path) -> None:
+    run(tmp_path, "cp records/* kept")
+    head = (tmp_path / "kept").read_text().splitlines()[0]
+    (tmp_path / "cgroup.kill").write_text("")
+    (tmp_path / "cgroup.procs").write_text("1\n")
+    (tmp_path / "records/mark").write_text(head.partition('"group"')[0] + f'"group": "{tmp_path}"}}\n')
+    end_recorded(tmp_path / "records", "mark")
+    assert (tmp_path / "cgroup.kill").read_text() == ""
+
+
+def test_a_command_without_a_record_is_ended_too(tmp_path: Path) -> None:
+    given = replace(assignment(tmp_path, "setsid sleep 300 & echo $! > pid"), records=None)
+    ShellDriver(load_settings({}, tmp_path)).run(given, Silence())
+    assert not is_running(daemon(tmp_path))
