@@ -96,7 +96,7 @@ class Place:
 
     def fires(self, event: str, session: str) -> Callable[[], object]:
         environment = {**self.environment, "CLAUDE_CODE_SESSION_ID": session}
-        return _started(hook_command("claude", event), self._payload(event, session), self, environment)
+        return _started(hook_command("claude-code", event), self._payload(event, session), self, environment)
 
     def prepares(self, event: str, session: str) -> Callable[[], object]:
         """Before a prompt, the model has answered, and every nudge may speak again."""

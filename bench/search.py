@@ -21,7 +21,7 @@ TOPIC = "search"
 BAR_QUERY_MS = 200.0
 _PROGRAM = Path(sys.executable).with_name("holdfast")
 _KEPT = {
-    "claude": ".claude/projects/-bench/{}.jsonl",
+    "claude-code": ".claude/projects/-bench/{}.jsonl",
     "codex": ".codex/sessions/2026/01/01/rollout-2026-{}.jsonl",
 }
 _RARE = "zebrawood"

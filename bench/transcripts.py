@@ -53,7 +53,7 @@ def run(quick: bool) -> list[Figure]:
     for size in (10, 100) if quick else (10, 100, 1000):
         # A small file tells what starting and ranking cost, whatever the size: no bar on its time.
         bar = BAR_TIME if size >= 100 else None
-        found, by_megabyte[size] = _figures("claude", size, bar, 3 if size > 100 else repetitions)
+        found, by_megabyte[size] = _figures("claude-code", size, bar, 3 if size > 100 else repetitions)
         figures += found
     if 1000 in by_megabyte:
         growth = by_megabyte[1000] / by_megabyte[100]

@@ -135,7 +135,7 @@ class Place:
     def hook(self, event: str, **payload: Any) -> None:
         """By its path, as the shell starts it; the watcher needs what `-I -S` leave out."""
         document = {"session_id": "s1", "hook_event_name": event, "cwd": str(self.project), **payload}
-        command = (sys.executable, "-P", str(PACKAGE / "hooks" / "entry.py"), "claude", event)
+        command = (sys.executable, "-P", str(PACKAGE / "hooks" / "entry.py"), "claude-code", event)
         subprocess.run(
             command,
             input=json.dumps(document),

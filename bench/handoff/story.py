@@ -94,7 +94,7 @@ Event = Asked | Said | Compacted | Tool
 @dataclass(frozen=True)
 class Case:
     name: str
-    agent: Literal["claude", "codex", "gemini", "opencode"]
+    agent: Literal["claude-code", "codex", "gemini", "opencode"]
     folder: str
     branch: str
     before: Sequence[Event]

@@ -201,7 +201,7 @@ def test_the_session_is_told_at_once_with_its_transcript(bench: Bench) -> None:
     bench.model.then(say("Done."))
     bench.work()
     told = bench.report.sessions[-1]
-    assert told.agent in ("claude", "codex")
+    assert told.agent in ("claude-code", "codex")
     assert told.id == bench.report.sessions[0].id
     assert told.transcript
     assert told.id in told.transcript.name
@@ -267,7 +267,7 @@ def test_a_conversation_it_no_longer_knows_is_begun_anew(bench: Bench) -> None:
 
 
 def _agent(bench: Bench) -> str:
-    return "claude" if isinstance(bench.agent, ClaudeCode) else "codex"
+    return "claude-code" if isinstance(bench.agent, ClaudeCode) else "codex"
 
 
 def test_a_full_window_is_exhaustion(claude_bench: Bench) -> None:

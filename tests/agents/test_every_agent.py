@@ -61,7 +61,9 @@ def _injected(request: Seen) -> str:
 
 def test_what_a_turn_changed_is_recorded_and_can_be_taken_back(agent: Driver) -> None:
     project = agent.workshop.project
-    agent.model.then(agent.shell("echo made > made.txt; echo more >> README.md"), say("Done."))
+    # A scripted model answers sooner than any real one; nothing is to change before the look is over.
+    looked = "while ls .holdfast/state/hooks/*/turning; do sleep 0.1; done >/dev/null 2>&1"
+    agent.model.then(agent.shell(f"{looked}; echo made > made.txt; echo more >> README.md"), say("Done."))
     agent.ask("Change two files")
 
     notes = project / ".holdfast" / "state" / "hooks"

@@ -104,14 +104,14 @@ def test_a_snapshot_holds_what_the_session_told(place: Place, agent: str) -> Non
     page = (place.sessions / f"{name}.md").read_text(encoding="utf-8")
     assert "hinges of brass" in page
     assert f"{BROKEN} (unresolved)" in page
-    if agent == "claude":
+    if agent == "claude-code":
         [feedback] = found["reviewer_feedback"]
         assert (feedback["reviewer_persona"], feedback["addressed"]) == ("review the door", False)
 
 
 def test_what_is_said_and_printed(place: Place) -> None:
     place.started("tool_call")
-    result = place.ok("winddown", "finalize", "--transcript", session_file(place, "claude"))
+    result = place.ok("winddown", "finalize", "--transcript", session_file(place, "claude-code"))
     assert place.shown(result.out) == (
         "Paused: SESSION-1\n"
         "  PROJECT/.holdfast/sessions/SESSION-1.json\n"
@@ -120,21 +120,23 @@ def test_what_is_said_and_printed(place: Place) -> None:
 
 
 def test_everything_stays_private(place: Place) -> None:
-    finalised(place, session_file(place, "claude"))
+    finalised(place, session_file(place, "claude-code"))
     modes = {name: mode for name, (mode, _) in tree_of(place.project / ".holdfast").items()}
     assert {mode for mode in modes.values() if mode.startswith("-")} == {"-rw-------"}
     assert {mode for mode in modes.values() if mode.startswith("d")} == {"drwx------"}
 
 
 def test_the_committed_files_hold_it_too(place: Place) -> None:
-    name = finalised(place, session_file(place, "claude"), "--commit")
+    name = finalised(place, session_file(place, "claude-code"), "--commit")
     committed = json.loads(place.git("show", f"HEAD:.holdfast/sessions/{name}.json"))
     assert committed["decisions"]
 
 
 def test_archive_only_has_no_snapshot_to_add_to(place: Place) -> None:
     place.started()
-    result = place.ok("winddown", "finalize", "--archive-only", "--transcript", session_file(place, "claude"))
+    result = place.ok(
+        "winddown", "finalize", "--archive-only", "--transcript", session_file(place, "claude-code")
+    )
     assert result.out.startswith("Journal kept: ")
 
 
@@ -182,7 +184,7 @@ def paused_all_the_same(place: Place, names: list[str]) -> None:
 
 
 def test_a_damaged_middle_costs_only_itself(place: Place) -> None:
-    file = session_file(place, "claude")
+    file = session_file(place, "claude-code")
     lines = file.read_bytes().splitlines(keepends=True)
     file.write_bytes(b"".join([*lines[:3], b"\xff\x00garbage\n", *lines[3:], b'{"torn']))
     assert stored(place, enriched(place, file))["decisions"]
@@ -192,7 +194,7 @@ def test_a_database_that_is_away_costs_only_the_findings(place: Place) -> None:
     """The files are the pause. What the database misses it gets later."""
     name = place.started("tool_call")
     env = {"HOLDFAST_DB": "/dev/null/none.db"}
-    result = place.run("winddown", "finalize", "--transcript", session_file(place, "claude"), env=env)
+    result = place.run("winddown", "finalize", "--transcript", session_file(place, "claude-code"), env=env)
     assert result.code == 0, result
     assert result.lines[0] == f"Paused: {name}"
     assert all(line.startswith("warning: ") for line in result.err.splitlines())
@@ -318,7 +320,7 @@ def test_the_report_of_a_snapshot_says_how_many_secrets_were_taken_out(place: Pl
 
 
 def test_twice_adds_nothing_twice(place: Place) -> None:
-    file = session_file(place, "claude")
+    file = session_file(place, "claude-code")
     name = enriched(place, file)
     before, context = documents(place, name), place.ok("context").out
     enrich(place, name, file)
@@ -331,7 +333,7 @@ def test_twice_adds_nothing_twice(place: Place) -> None:
 
 def test_a_session_that_went_on_is_told_anew(place: Place) -> None:
     """Enriched early, then again when the talk is longer: errors that were open may be settled."""
-    file = session_file(place, "claude")
+    file = session_file(place, "claude-code")
     name = enriched(place, file)
     with file.open("ab") as more:
         more.write(claude.file_of(*ran_tool(9, "4 passed in 0.1s", command="pytest -q")))
@@ -344,7 +346,7 @@ def test_a_session_that_went_on_is_told_anew(place: Place) -> None:
 
 
 def test_the_next_pause_carries_the_findings_forward(place: Place) -> None:
-    before = stored(place, enriched(place, session_file(place, "claude")))
+    before = stored(place, enriched(place, session_file(place, "claude-code")))
     after = stored(place, place.paused("tool_call", reason="supper"))
     for field in ("decisions", "errors", "test_state", "reviewer_feedback"):
         assert after[field] == before[field]
@@ -354,7 +356,7 @@ def test_the_next_pause_carries_the_findings_forward(place: Place) -> None:
 
 
 def test_a_second_session_adds_to_the_first(place: Place) -> None:
-    enriched(place, session_file(place, "claude"))
+    enriched(place, session_file(place, "claude-code"))
     said = "I'll use oak for the frame, because it outlasts pine by far."
     found = stored(place, enriched(place, talk(place, claude.said(said), claude.typed("Now the frame"))))
     assert [item["description"] for item in found["decisions"]] == [CHOSEN, "I'll use oak for the frame"]
@@ -365,7 +367,7 @@ def test_a_second_session_adds_to_the_first(place: Place) -> None:
 
 
 def test_a_lost_database_is_rebuilt_with_the_findings(place: Place) -> None:
-    enriched(place, session_file(place, "claude"))
+    enriched(place, session_file(place, "claude-code"))
     context = place.ok("context").out
     for path in place.home.glob("holdfast.db*"):
         path.unlink()
@@ -410,7 +412,7 @@ def model() -> Iterator[ScriptedModel]:
 
 
 def test_a_model_adds_what_it_sees(place: Place, model: ScriptedModel) -> None:
-    name = finalised(place, session_file(place, "claude"), env=with_model(model.base_url))
+    name = finalised(place, session_file(place, "claude-code"), env=with_model(model.base_url))
     assert len(model.requests) == 1
     assert LATEST in json.dumps(model.requests[0])
     for document in documents(place, name).values():
@@ -441,7 +443,7 @@ def test_a_model_is_given_the_facts_and_asked_for_what_takes_a_reader(place: Pla
         "answers": [note("With its short answer the user chose the old latch", 1)],
         "verdicts": [],
     }
-    file = session_file(place, "claude")
+    file = session_file(place, "claude-code")
     with ScriptedModel(says(reading), says({"decisions": []}), says("rubbish")).running() as model:
         name = finalised(place, file, env=with_model(model.base_url))
         asked = json.dumps(model.requests[0])
@@ -480,7 +482,7 @@ def test_a_model_closes_an_error_that_rules_left_open(place: Place) -> None:
 
 
 def test_the_same_answer_twice_adds_nothing_twice(place: Place, model: ScriptedModel) -> None:
-    file = session_file(place, "claude")
+    file = session_file(place, "claude-code")
     settings = {"model": "scripted", "model_url": model.base_url}
     name = enriched(place, file, **settings)
     before = stored(place, name)
@@ -503,7 +505,7 @@ def test_a_model_is_shown_no_secret(place: Place, model: ScriptedModel) -> None:
 
 def test_a_model_that_hangs(place: Place) -> None:
     name = place.started("tool_call")
-    file = session_file(place, "claude")
+    file = session_file(place, "claude-code")
     with ScriptedModel(hangs).running() as model:
         result = place.run(
             "winddown", "finalize", "--transcript", file, env=with_model(model.base_url, LIMIT)
@@ -539,7 +541,7 @@ def test_a_model_that_is_of_no_use(
         taken.bind(("127.0.0.1", 0))  # and nobody listens
         url = model.base_url if reply else f"http://127.0.0.1:{taken.getsockname()[1]}/v1"
         name = enriched(
-            place, session_file(place, "claude"), model="scripted", model_url=url, model_time_limit=5.0
+            place, session_file(place, "claude-code"), model="scripted", model_url=url, model_time_limit=5.0
         )
     assert [record.getMessage().split(":")[0] for record in caplog.records] == [
         "nothing was added by the model"
@@ -552,7 +554,7 @@ def test_a_time_limit_that_is_none_does_not_cost_the_pause(place: Place, limit: 
     """Either the setting is refused before anything is done, or the pause is made."""
     name = place.started("tool_call")
     env = {**with_model("http://127.0.0.1:9/v1"), "HOLDFAST_MODEL_TIME_LIMIT": limit}
-    result = place.run("winddown", "finalize", "--transcript", session_file(place, "claude"), env=env)
+    result = place.run("winddown", "finalize", "--transcript", session_file(place, "claude-code"), env=env)
     if result.code:
         result.failed(2, error="(?i)time.limit")
         assert place.journal.exists()
@@ -561,6 +563,6 @@ def test_a_time_limit_that_is_none_does_not_cost_the_pause(place: Place, limit: 
 
 
 def test_context_asks_no_model(place: Place, model: ScriptedModel) -> None:
-    file: Path = session_file(place, "claude")
+    file: Path = session_file(place, "claude-code")
     place.ok("context", "--transcript", file, env=with_model(model.base_url))
     assert model.requests == []

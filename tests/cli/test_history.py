@@ -33,7 +33,7 @@ CATEGORIES = ("decisions", "errors", "reviewer-feedback", "git-changes", "tasks"
 @pytest.fixture
 def rich(place: Place) -> Place:
     (place.project / "door.py").write_text("x")
-    enriched(place, session_file(place, "claude"))
+    enriched(place, session_file(place, "claude-code"))
     return place
 
 
@@ -160,7 +160,7 @@ def test_by_name_id_and_what_is_not_there(rich: Place) -> None:
 
 def test_an_agents_session_that_nobody_paused(place: Place) -> None:
     """By the id that `sessions list` shows: the same as a snapshot of it would hold."""
-    file = kept_session(place, "claude", "claude-12345")
+    file = kept_session(place, "claude-code", "claude-12345")
     kept_session(place, "codex", "codex-1")
     found = history(place, of="claude-12")
     assert not place.sessions.exists(), "it only looks"
@@ -189,7 +189,7 @@ def test_a_secret_is_in_no_category(place: Place) -> None:
         *ran_tool(2, f"- it should not show {secret} at all to anybody", tool="Task", description="review"),
         *ran_tool(3, "ok", tool="TodoWrite", todos=[{"content": f"Use {secret}", "status": "pending"}]),
     )
-    kept_session(place, "claude", "talk-1").write_bytes(file.read_bytes())
+    kept_session(place, "claude-code", "talk-1").write_bytes(file.read_bytes())
     enriched(place, file)
     for of in ("latest", "talk-1"):
         for text in (*history(place, of=of).values(), *map(str, history(place, "--json", of=of).values())):

@@ -36,7 +36,7 @@ fork second | cancel
 winddown start --percent 0.9 | winddown append tool_call --percent 0.91 | winddown summary | stats
 winddown finalize | winddown recover | snapshot list | resume | resume
 snapshot diff latest latest | history latest tasks | context latest | snapshot delete latest --yes
-sessions list | handoff --to codex --session claude-1 | note handover words.md
+sessions list | handoff --to codex --session claude-code-1 | note handover words.md
 remind buy milk | quiet status | tx list | tx show first | tx undo first | tx redo first | tx rollback first
 docs audit src | docs plan src | docs improve src --yes | sessions delete --all --force
 token create ci --expires 7d | token list | token revoke ci
@@ -87,7 +87,7 @@ def prepare(place: Place) -> None:
         (place.project / name).write_text(text)
     place.git("init", "--quiet", "--bare", str(place.root / "remote"))
     place.git("remote", "add", "origin", str(place.root / "remote"))
-    for agent in ("claude", "codex", "gemini", "opencode"):
+    for agent in ("claude-code", "codex", "gemini", "opencode"):
         kept_session(place, agent, f"{agent}-1")
     with SideCar(place.project) as sidecar:
         sidecar.begin("s1", transaction_id="first")

@@ -40,7 +40,7 @@ def test_listed_newest_first(own: Place) -> None:
 
 
 def test_beside_those_of_agents(own: Place) -> None:
-    kept_session(own, "claude", "claude-1")
+    kept_session(own, "claude-code", "claude-1")
     out = own.ok("sessions", "list").out
     assert "claude-1" in out
     assert "first" in out

@@ -217,7 +217,7 @@ def test_everything_is_private_whatever_the_umask(place: Place) -> None:
     (place.project / "plan.yaml").write_text(
         "issue: {id: X, title: W}\ntasks:\n  - {id: t1, run: 'echo hi > made'}\n"
     )
-    kept_session(place, "claude", "claude-1")
+    kept_session(place, "claude-code", "claude-1")
     place.git("init", "--quiet", "--bare", str(place.root / "remote.git"))
     before = os.umask(0)
     try:

@@ -71,7 +71,7 @@ def appended(path: Path, data: bytes) -> None:
 def test_the_same_answer_as_the_scan_whatever_happens_to_the_files(four: Place) -> None:
     assert_same_as_scan(four)
     assert len(by_index(four, "hinges of brass")) == 8
-    claude_file = kept_session(four, "claude", "claude-0")
+    claude_file = kept_session(four, "claude-code", "claude-0")
     codex_file = kept_session(four, "codex", "codex-0")
     rollout = Rollout(session_id="codex-0", cwd=str(four.project)).prompt(FIRST).says("Brass it is")
     codex_file.write_bytes(before := rollout.data)
@@ -97,7 +97,7 @@ def test_the_same_answer_as_the_scan_whatever_happens_to_the_files(four: Place) 
 
 
 def test_half_a_line_and_what_was_taken_back(four: Place) -> None:
-    path = kept_session(four, "claude", "claude-0")
+    path = kept_session(four, "claude-code", "claude-0")
     line = claude.file_of(claude.said("The velvet is on", message_id="m9"))
     appended(path, line[:-20])
     assert_same_as_scan(four, "velvet")
@@ -113,7 +113,7 @@ def test_half_a_line_and_what_was_taken_back(four: Place) -> None:
 
 def test_only_what_is_new_is_read(four: Place) -> None:
     by_index(four, "door")
-    path = kept_session(four, "claude", "claude-1")
+    path = kept_session(four, "claude-code", "claude-1")
     by_index(four, "door")
     before = index_of(four).read_bytes()
     by_index(four, "brass")
@@ -131,7 +131,7 @@ def test_only_what_is_new_is_read(four: Place) -> None:
 
 def test_it_is_private_and_holds_no_secret(four: Place) -> None:
     secret = "ghp_" + "aB3dE6gH9j" * 3 + "kL2mN4"
-    path = kept_session(four, "claude", "claude-0")
+    path = kept_session(four, "claude-code", "claude-0")
     path.write_bytes(claude.file_of(claude.typed(f"Use {secret} here", cwd=str(four.project), sessionId="s")))
     assert ids(by_index(four, "here")) == {"s"}
     assert stat.S_IMODE(index_of(four).stat().st_mode) == 0o600
@@ -199,7 +199,7 @@ def test_a_journal_left_by_a_killed_process_is_rolled_back(four: Place) -> None:
 
 def test_two_at_once_and_killed_midway(four: Place) -> None:
     for number in range(12):
-        kept_session(four, "claude", f"more-{number}", age=200 + number)
+        kept_session(four, "claude-code", f"more-{number}", age=200 + number)
     for _ in range(3):
         started = [started_search(four) for _ in range(2)]
         os.kill(started[0].pid, signal.SIGKILL)
@@ -229,7 +229,7 @@ def test_prune_removes_it_and_encrypt_names_it(four: Place) -> None:
 
 
 def test_progress_is_shown_on_a_terminal(four: Place) -> None:
-    path = kept_session(four, "claude", "claude-0")
+    path = kept_session(four, "claude-code", "claude-0")
     appended(path, claude.file_of(claude.said("velvet " * 1_000_000, message_id="m9")))
     four.environment["COLUMNS"] = "300"
     shown = on_terminal(four, ["sessions", "list", "--all", "--search", "velvet"])[1]

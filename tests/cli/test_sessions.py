@@ -18,7 +18,7 @@ from transcripts.codex_files import Rollout
 from .harness import Place, normalised
 from .test_context import AGENTS, FIRST, keep, kept_session, ran_tool
 
-AGES = {"claude": 30, "codex": 10, "gemini": 20, "opencode": 40}
+AGES = {"claude-code": 30, "codex": 10, "gemini": 20, "opencode": 40}
 
 
 @pytest.fixture
@@ -47,7 +47,7 @@ def test_four_agents_newest_first(four: Place) -> None:
     assert [line.split()[:2] for line in lines[1:5]] == [
         ["codex", "codex-1"],
         ["gemini", "gemini-1"],
-        ["claude", "claude-1"],
+        ["claude-code", "claude-code-1"],
         ["opencode", "opencode-1"],
     ]
     assert all(FIRST in line for line in lines[1:4])
@@ -73,15 +73,15 @@ def test_as_json(four: Place) -> None:
 def test_all_projects(four: Place) -> None:
     other = four.beside("other one")
     for number in range(3):
-        kept_session(other, "claude", f"other-{number}", age=5 + number)
-    kept_session(four, "claude", "torn", age=50).write_bytes(b"\x00")
+        kept_session(other, "claude-code", f"other-{number}", age=5 + number)
+    kept_session(four, "claude-code", "torn", age=50).write_bytes(b"\x00")
     everything, newest, here, shown = four.many(
         ["sessions", "list", "--all", "--json"],
         ["sessions", "list", "--all", "--json", "--limit", "2"],
         ["sessions", "list", "--json"],
         ["sessions", "list", "--all", "--limit", "4"],
     )
-    ids = ["other-0", "other-1", "other-2", "codex-1", "gemini-1", "claude-1", "opencode-1"]
+    ids = ["other-0", "other-1", "other-2", "codex-1", "gemini-1", "claude-code-1", "opencode-1"]
     assert [one["session_id"] for one in everything.data] == ids
     assert [one["project"] for one in everything.data] == [str(other.project)] * 3 + [str(four.project)] * 4
     assert [one["session_id"] for one in here.data] == ids[3:]
@@ -99,7 +99,7 @@ def test_the_command_to_read_one_is_a_single_command(place: Place) -> None:
     """Agents' files name sessions and folders, and anybody may have written them."""
     where = {"sessionId": "x; touch made", "cwd": "/tmp/$(touch made)"}
     line = claude.typed("Sew it", **where)
-    kept_session(place, "claude", "odd").write_bytes(claude.file_of(line))
+    kept_session(place, "claude-code", "odd").write_bytes(claude.file_of(line))
     shown = place.ok("sessions", "list", "--all").lines[-1].partition(": ")[2]
     words = ["holdfast", "--project", where["cwd"], "context", "--session", where["sessionId"]]
     assert shown == shlex.join(words)
@@ -107,7 +107,7 @@ def test_the_command_to_read_one_is_a_single_command(place: Place) -> None:
 
 @pytest.mark.parametrize("size", [0, 600_000])
 def test_a_search_in_what_was_said_called_and_returned(four: Place, size: int) -> None:
-    file = kept_session(four, "claude", "talked", age=1)
+    file = kept_session(four, "claude-code", "talked", age=1)
     said = claude.said(f'{"x" * size} The Ärmel is "sewn" on, see a/b.py')
     lines = (claude.typed("Sew it", cwd=str(four.project), sessionId="talked"), said)
     called = ran_tool(1, "3 buttons MISSING", command="count-buttons --all")
@@ -119,7 +119,7 @@ def test_a_search_in_what_was_said_called_and_returned(four: Place, size: int) -
         "count-buttons missing a/b.py": ["talked"],
         "sewn zeppelin": [],
         "parentUuid": [],
-        FIRST.upper(): ["codex-1", "gemini-1", "claude-1", "opencode-1"],
+        FIRST.upper(): ["codex-1", "gemini-1", "claude-code-1", "opencode-1"],
     }
     results = four.many(*(["sessions", "list", "--json", "--search", words] for words in cases))
     found = {
@@ -182,9 +182,9 @@ def test_only_this_projects(place: Place) -> None:
     other = place.beside("other")
     for agent in AGENTS[:2]:
         kept_session(other, agent, f"far-{agent}")
-    kept_session(place, "claude", "near")
+    kept_session(place, "claude-code", "near")
     assert [one["session_id"] for one in place.json("sessions", "list")] == ["near"]
-    assert {one["session_id"] for one in other.json("sessions", "list")} == {"far-claude", "far-codex"}
+    assert {one["session_id"] for one in other.json("sessions", "list")} == {"far-claude-code", "far-codex"}
     below = place.project / "src" / "deep"
     below.mkdir(parents=True)
     assert [one["session_id"] for one in place.json("sessions", "list", cwd=below)] == ["near"]
@@ -212,7 +212,7 @@ def test_a_title_stays_on_its_line_and_is_short(place: Place) -> None:
 
 
 def test_a_damaged_head_does_not_hide_the_others(place: Place) -> None:
-    path = kept_session(place, "claude", "torn")
+    path = kept_session(place, "claude-code", "torn")
     path.write_bytes(b'{"torn\n' + path.read_bytes())
     path.with_name("empty.jsonl").touch()
     path.with_name("new.jsonl").write_bytes(claude.file_of({"type": "summary", "summary": "x"}))
@@ -223,13 +223,13 @@ def test_a_damaged_head_does_not_hide_the_others(place: Place) -> None:
 
 def test_a_program_starts_the_other_agent_as_handoff_itself_does(place: Place) -> None:
     """`handoff --json` tells all that `--exec` uses: the words, the prompt and the environment."""
-    kept_session(place, "claude", "claude-1")
+    kept_session(place, "claude-code", "claude-code-1")
     codex = place.root / "bin" / "codex"
     codex.parent.mkdir()
     codex.write_text('#!/bin/sh\nprintf "%s\\n" "$HOLDFAST_HANDED_OVER" "$@"\n')
     codex.chmod(0o755)
     env = {**place.environment, "PATH": f"{codex.parent}:{place.environment['PATH']}"}
-    words = ("handoff", "--to", "codex", "--session", "claude-1")
+    words = ("handoff", "--to", "codex", "--session", "claude-code-1")
     told = place.run(*words, "--json", "--", "exec").data
     started = place.run(*words, "--exec", "--", "exec", env=env)
     ran = subprocess.run(
@@ -266,7 +266,7 @@ def asked(place: Place, session: str) -> bytes:
 
 
 def kept_with(place: Place, session: str, *answers: bytes) -> Path:
-    path = kept_session(place, "claude", session)
+    path = kept_session(place, "claude-code", session)
     path.write_bytes(asked(place, session) + b"".join(answers))
     return path
 

@@ -141,7 +141,7 @@ def files(folder: Path) -> list[tuple[str, str, Path]]:
         return path
 
     for kind, lines in CLAUDE:
-        keep(kind, "claude", claude.file_of(claude.typed(ASKED_FOR), *lines))
+        keep(kind, "claude-code", claude.file_of(claude.typed(ASKED_FOR), *lines))
     for kind, rollout in CODEX:
         keep(kind, "codex", rollout.data)
     for kind, records in GEMINI:

@@ -57,7 +57,7 @@ class Result:
 class AgentSession:
     project: Path
     home: Path
-    agent: str = "claude"
+    agent: str = "claude-code"
     session_id: str = "0f6e2a4c-aaaa-4bbb-8ccc-000000000001"
     variables: dict[str, str] = field(default_factory=dict[str, str])
     prompts: int = 0
@@ -144,19 +144,19 @@ class AgentSession:
 
     def prompt(self, text: str = "go on", **fields: Any) -> Result:
         self.prompts += 1
-        name = {"claude": "UserPromptSubmit", "codex": "UserPromptSubmit", "gemini": "BeforeAgent"}
-        key = "prompt_id" if self.agent == "claude" else "turn_id"
+        name = {"claude-code": "UserPromptSubmit", "codex": "UserPromptSubmit", "gemini": "BeforeAgent"}
+        key = "prompt_id" if self.agent == "claude-code" else "turn_id"
         if self.agent == "gemini":
             key = "timestamp"
         stamp = {key: f"prompt-{self.prompts}"}
         return self.fire(name.get(self.agent, "chat.message"), prompt=text, **{**stamp, **fields})
 
     def before_tool(self, command: str = "ls", **fields: Any) -> Result:
-        name = {"claude": "PreToolUse", "codex": "PreToolUse", "gemini": "BeforeTool"}
+        name = {"claude-code": "PreToolUse", "codex": "PreToolUse", "gemini": "BeforeTool"}
         return self._tool(name.get(self.agent, "tool.execute.before"), command, fields)
 
     def after_tool(self, command: str = "ls", **fields: Any) -> Result:
-        name = {"claude": "PostToolUse", "codex": "PostToolUse", "gemini": "AfterTool"}
+        name = {"claude-code": "PostToolUse", "codex": "PostToolUse", "gemini": "AfterTool"}
         response = {"stdout": "a\nb", "stderr": ""}
         return self._tool(
             name.get(self.agent, "tool.execute.after"), command, {"tool_response": response, **fields}

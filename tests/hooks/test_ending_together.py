@@ -71,7 +71,7 @@ def name_of(session: AgentSession) -> str:
 
 
 def context_of(session: AgentSession) -> Path:
-    return session.sessions / f"{name_of(session)}.context-{LIMITS['claude']}.md"
+    return session.sessions / f"{name_of(session)}.context-{LIMITS['claude-code']}.md"
 
 
 @pytest.fixture
@@ -126,6 +126,6 @@ def test_each_keeps_its_snapshot_its_context_and_its_files(
 
 def recorded(session: AgentSession) -> tuple[str, list[tuple[str, str, str]]]:
     with SideCar(session.project) as sidecar:
-        found = sidecar.transaction(f"claude-{session.session_id}")
+        found = sidecar.transaction(f"claude-code-{session.session_id}")
     changes = [(change.path, one.description, one.doubt) for one in found.changes for change in one.changes]
     return found.status, changes

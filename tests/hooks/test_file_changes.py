@@ -22,12 +22,12 @@ from holdfast.undo.transactions import SideCar
 from hooks.harness import AgentSession
 from transcripts import gemini_files, opencode_files
 
-ENDS = {"claude": "Stop", "codex": "Stop", "gemini": "AfterAgent", "opencode": "session.idle"}
+ENDS = {"claude-code": "Stop", "codex": "Stop", "gemini": "AfterAgent", "opencode": "session.idle"}
 STARTS = {"opencode": "session.created"}
 OVER = {"opencode": "session.deleted"}
 
 
-@pytest.fixture(params=["claude"])
+@pytest.fixture(params=["claude-code"])
 def agent(request: pytest.FixtureRequest, session: AgentSession) -> AgentSession:
     """In a git worktree."""
     subprocess.run(["git", "init", "--quiet", session.project], check=True)
@@ -239,6 +239,26 @@ def test_resumed_after_its_end_a_session_continues_in_a_new_transaction(agent: A
     assert (later.id, later.continued_from) == (f"{first.id}-2", first.id)
 
 
+def test_a_session_begun_with_an_earlier_version_keeps_its_transaction(agent: AgentSession) -> None:
+    """It had another name for the agent, which stands in the transaction's."""
+    name = f"claude-{agent.session_id}"
+    start(agent)
+    agent.wait_for((agent.project / ".holdfast" / "sidecar").exists)
+    with SideCar(agent.project) as sidecar:
+        sidecar.take_up(name)
+    for number in (1, 2):
+        begin_turn(agent)
+        write_file(agent, f"made{number}", "x\n")
+        end_turn(agent)
+        end(agent)
+    later, first = transactions(agent)
+    assert (first.id, first.status, told(first)) == (name, "committed", [("turn 1", ["made1"], "")])
+    assert (later.id, later.continued_from) == (f"{name}-2", name)
+    done = agent.holdfast("rewind", "1", "--session", agent.session_id[:8], "--yes")
+    assert f"claude --resume {agent.session_id}" in done.out
+    assert not (agent.project / "made2").exists()
+
+
 def test_a_session_that_changes_nothing_leaves_no_transaction(agent: AgentSession) -> None:
     start(agent)
     begin_turn(agent)
@@ -269,7 +289,7 @@ def test_a_side_car_in_trouble_is_noted_and_not_felt(agent: AgentSession) -> Non
     start(agent)
     begin_turn(agent)
     with SideCar(agent.project) as sidecar:
-        sidecar.commit(f"claude-{agent.session_id}")
+        sidecar.commit(f"claude-code-{agent.session_id}")
     (agent.project / "made").write_text("x\n")
     end_turn(agent)
     assert "is committed" in agent.errors

@@ -84,9 +84,12 @@ def test_a_line_of_the_journal_is_the_action_it_stands_for() -> None:
 
 
 def test_who_is_read_as_it_was_written() -> None:
-    data = formats.render_who("claude", "s-1", "/tmp/\udcff.jsonl", 42, "")
-    assert formats.parse_who(data) == ("claude", "s-1", "/tmp/\udcff.jsonl", "42", "")
+    data = formats.render_who("claude-code", "s-1", "/tmp/\udcff.jsonl", 42, "")
+    assert formats.parse_who(data) == ("claude-code", "s-1", "/tmp/\udcff.jsonl", "42", "")
     assert formats.process_in_who(data) == (42, None)
+    assert formats.parse_who(data.replace(b"claude-code", b"claude")) == formats.parse_who(
+        data
+    )  # as it was once
     assert formats.parse_who(b"claude\ns-1") is None
     assert formats.process_in_who(b"a\nb\nc\nno number\nd") is None
 
@@ -97,7 +100,7 @@ def test_a_damaged_usage_note_counts_as_none(data: bytes | None) -> None:
 
 
 def test_the_definitions_load_nothing_else() -> None:
-    """But `os`, which every program needs."""
+    """But `os`, which every program needs, and what the agents are called."""
     code = (
         "import os, sys; sys.path.insert(0, sys.argv[1]); before = set(sys.modules)\n"
         "import holdfast.project.formats; print(*sorted(set(sys.modules) - before))"
@@ -105,4 +108,5 @@ def test_the_definitions_load_nothing_else() -> None:
     source = Path(WRAPPER).parents[2]
     command = [sys.executable, "-I", "-S", "-c", code, str(source)]
     done = subprocess.run(command, capture_output=True, text=True, check=True)
-    assert done.stdout.split() == ["holdfast", "holdfast.project", "holdfast.project.formats"]
+    packages = ["holdfast", "holdfast.model", "holdfast.model.agents", "holdfast.project"]
+    assert done.stdout.split() == [*packages, "holdfast.project.formats"]

@@ -53,7 +53,10 @@ def test_the_words_in_the_shell_are_those_of_the_guards() -> None:
 @pytest.mark.parametrize(
     ("agent", "form"),
     [
-        ("claude", {"hookSpecificOutput": {"hookEventName": "PreToolUse", "permissionDecision": "deny"}}),
+        (
+            "claude-code",
+            {"hookSpecificOutput": {"hookEventName": "PreToolUse", "permissionDecision": "deny"}},
+        ),
         ("codex", {"hookSpecificOutput": {"hookEventName": "PreToolUse", "permissionDecision": "deny"}}),
         ("gemini", {"decision": "deny"}),
         ("opencode", {}),
@@ -70,7 +73,7 @@ def test_a_refusal_is_an_answer_and_no_error(session: AgentSession, agent: str, 
     assert {key: told[key] for key in told if key not in ("reason", "deny")} == form
 
 
-@pytest.mark.parametrize("agent", ["claude", "codex", "gemini", "opencode"])
+@pytest.mark.parametrize("agent", ["claude-code", "codex", "gemini", "opencode"])
 def test_all_agents_are_guarded_quiet_or_not(session: AgentSession, agent: str) -> None:
     session.agent = agent
     ProjectLayout(session.project).ensure()
@@ -171,7 +174,7 @@ def test_a_command_given_as_words_is_guarded(session: AgentSession) -> None:
 
 def test_a_payload_with_a_byte_order_mark_is_guarded(session: AgentSession) -> None:
     payload = session.payload("PreToolUse", tool_name="Bash", tool_input={"command": "rm -rf /"})
-    result = session.run(quick(hook_command("claude", "PreToolUse")), b"\xef\xbb\xbf" + payload)
+    result = session.run(quick(hook_command("claude-code", "PreToolUse")), b"\xef\xbb\xbf" + payload)
     assert result.refusal
 
 

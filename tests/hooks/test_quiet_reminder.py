@@ -21,7 +21,7 @@ def quiet(session: AgentSession) -> AgentSession:
 
 
 def at_once(session: AgentSession, prompts: Sequence[str]) -> list[str]:
-    command = quick(hook_command("claude", "UserPromptSubmit"))
+    command = quick(hook_command("claude-code", "UserPromptSubmit"))
     running = [
         subprocess.Popen(
             command,

@@ -8,15 +8,21 @@ import inspect
 import json
 import subprocess
 import sys
+from collections.abc import Collection
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 import holdfast.hooks
+from holdfast import transcripts
 from holdfast.hooks.events import ENTRY, EVENTS, WRAPPER, hook_command
+from holdfast.hooks.fast.context import LIMITS
 from holdfast.hooks.fast.dispatch import KINDS
 from holdfast.hooks.fast.event import MOMENTS
+from holdfast.model.agents import AGENTS, OLD_NAMES
+from holdfast.model.thresholds import COMPACTION
+from holdfast.workflows.drivers import DRIVERS
 from hooks.harness import AgentSession
 
 HERE = Path(holdfast.hooks.__file__).parent
@@ -54,9 +60,29 @@ def test_only_the_dispatcher_and_the_status_line_know_of_quiet() -> None:
         assert knowing <= {"status_line", "stale_markers"}
 
 
+def test_an_agent_has_one_name() -> None:
+    """In plans, settings, hooks, records and JSON; the old ones are understood, and stand nowhere else."""
+    tables: tuple[Collection[str], ...] = (MOMENTS, EVENTS, LIMITS, transcripts.AGENTS[:-1])
+    assert [sorted(table) for table in tables] == [sorted(AGENTS)] * len(tables)
+    assert set(AGENTS) <= set(DRIVERS)
+    assert {row[0] for row in COMPACTION} == set(AGENTS)
+    assert set(OLD_NAMES.values()) <= set(AGENTS)
+
+
+@pytest.mark.parametrize("old", OLD_NAMES)
+def test_hooks_that_an_earlier_version_installed_work(session: AgentSession, old: str) -> None:
+    session.agent = OLD_NAMES[old]
+    event = {"gemini": "BeforeTool"}.get(session.agent, "PreToolUse")
+    command = [old if word == session.agent else word for word in hook_command(session.agent, event)]
+    assert old in command
+    call = {"tool_name": "run_shell_command", "tool_input": {"command": "rm -rf /"}}
+    assert session.run(command, session.payload(event, **call)).refusal
+    assert (session.notes / "who").read_text().startswith(f"{session.agent}\n")
+
+
 def test_the_command_is_absolute() -> None:
     for event, script in (("PreToolUse", WRAPPER), ("Stop", ENTRY)):
-        command = hook_command("claude", event)
+        command = hook_command("claude-code", event)
         assert {sys.executable, script} < set(command)
         for word in (command[0], sys.executable, script):
             assert Path(word).is_absolute()
@@ -66,7 +92,7 @@ def test_the_command_is_absolute() -> None:
 def test_hooks_that_are_left_behind_when_the_program_goes_block_nothing() -> None:
     """Python and dash end with 2 where a script is missing, which agents take for a block."""
     for event in ("PreToolUse", "UserPromptSubmit"):
-        command = [word.replace(str(HERE), "/gone") for word in hook_command("claude", event)]
+        command = [word.replace(str(HERE), "/gone") for word in hook_command("claude-code", event)]
         ended = subprocess.run(command, input=b"{}", capture_output=True, check=False)
         assert (ended.returncode, ended.stdout, ended.stderr) == (0, b"", b"")
 
@@ -109,7 +135,7 @@ def test_an_event_loads_little(session: AgentSession, event: str, tokens: int) -
         "import json; sys.stderr.write(json.dumps(sorted(loaded)))"
     ).replace("import json;", "loaded = set(sys.modules); import json;")
     payload = session.payload(event, prompt="x", tool_name="Bash", tool_input={"command": "make all"})
-    command = [sys.executable, "-I", "-S", "-c", code, str(HERE.parents[1]), "claude", event]
+    command = [sys.executable, "-I", "-S", "-c", code, str(HERE.parents[1]), "claude-code", event]
     done = subprocess.run(
         command, input=payload, capture_output=True, env=session.environment, cwd=session.project, check=True
     )

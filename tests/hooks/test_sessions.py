@@ -44,7 +44,7 @@ def end(session: AgentSession, **fields: Any) -> dict[str, Any]:
     return settled(session)
 
 
-def next_session(session: AgentSession, agent: str = "claude") -> AgentSession:
+def next_session(session: AgentSession, agent: str = "claude-code") -> AgentSession:
     return AgentSession(session.project, session.home, agent, session_id="the-next-one")
 
 
@@ -55,7 +55,7 @@ def test_the_first_session_of_a_project_is_told_nothing(session: AgentSession) -
     assert (session.project / ".holdfast").stat().st_mode & 0o077 == 0
 
 
-@pytest.mark.parametrize("agent", ["claude", "codex", "gemini"])
+@pytest.mark.parametrize("agent", ["claude-code", "codex", "gemini"])
 def test_the_end_makes_a_snapshot_and_the_next_start_reads_it(session: AgentSession, agent: str) -> None:
     work(session)
     document = end(session)
@@ -413,7 +413,7 @@ def test_the_end_comes_back_at_once_and_works_on(session: AgentSession) -> None:
 
     work(session)
     process = subprocess.Popen(
-        hook_command("claude", "SessionEnd"),
+        hook_command("claude-code", "SessionEnd"),
         stdin=subprocess.PIPE,
         env=session.environment,
         cwd=session.project,
@@ -717,9 +717,9 @@ def test_a_handoff_hands_over_the_work_and_not_the_question_after_it(session: Ag
     assert {one["category"] for one in told["fidelity"]["categories"]} >= {"files"}
     assert told["fidelity"]["budget"] < LIMITS["codex"]
     assert len(text) <= LIMITS["codex"]
-    for agent, name in {"claude-code": "claude", "gemini": "gemini", "opencode": "opencode"}.items():
+    for agent in ("claude-code", "gemini", "opencode"):
         other = json.loads(holdfast(session, "handoff", "--to", agent, "--json"))
-        assert LIMITS["codex"] < other["fidelity"]["budget"] < LIMITS[name]
+        assert LIMITS["codex"] < other["fidelity"]["budget"] < LIMITS[agent]
     priced = holdfast(
         session, "handoff", "--to", "codex", "--max-chars", "1000", "--model", "gpt-5", "--json"
     )

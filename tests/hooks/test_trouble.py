@@ -39,7 +39,7 @@ def test_odd_payloads(session: AgentSession, agent: str, event: str, payload: by
 
 
 def test_unknown_agents_events_and_words(session: AgentSession) -> None:
-    for words in (["claude", "NewEvent"], ["other", "Stop"]):
+    for words in (["claude-code", "NewEvent"], ["other", "Stop"]):
         assert silent(session.run([*hook_command(*words)], b"{}"))
 
 
@@ -60,7 +60,7 @@ def test_a_full_disk(session: AgentSession, event: str) -> None:
     session.start()
     session.use(190_000)
     done = subprocess.run(
-        hook_command("claude", event),
+        hook_command("claude-code", event),
         input=session.payload(event, prompt="x", tool_name="Bash", tool_input={"command": "make all"}),
         capture_output=True,
         env=session.environment,
@@ -91,12 +91,12 @@ def test_a_damaged_settings_file_leaves_the_defaults(session: AgentSession) -> N
 
 
 def test_the_program_is_gone(session: AgentSession) -> None:
-    command = ["/bin/sh", WRAPPER, "/nowhere/python", "claude", "PreToolUse"]
+    command = ["/bin/sh", WRAPPER, "/nowhere/python", "claude-code", "PreToolUse"]
     assert silent(session.run(command, session.payload("PreToolUse")))
 
 
 def test_a_payload_that_never_ends_is_given_up(session: AgentSession) -> None:
-    code = "import holdfast.hooks.fast.dispatch as p; p._LONGEST = 1; p.run(['claude', 'Stop'])"
+    code = "import holdfast.hooks.fast.dispatch as p; p._LONGEST = 1; p.run(['claude-code', 'Stop'])"
     reading, writing = os.pipe()
     try:
         done = subprocess.run(
@@ -125,11 +125,11 @@ def test_an_unknown_agent_or_event_is_reported_by_doctor(session: AgentSession) 
     hook = [sys.executable, "-I", "-S", ENTRY]
     for agent, event in (
         ("claude-code", "Stop"),
-        ("claude", "Brandnew"),
+        ("claude-code", "Brandnew"),
         ("aider", "Stop"),
         ("aider", "Stop"),
     ):
         result = session.run([*hook, agent, event], session.payload(event))
         assert (result.code, result.out, result.err) == (0, "", "")
     told = session.holdfast("doctor").out
-    assert "hooks: unknown to this version: claude Brandnew, aider Stop\n" in told
+    assert "hooks: unknown to this version: claude-code Brandnew, aider Stop\n" in told

@@ -217,7 +217,7 @@ def test_a_report_that_is_written_late_is_waited_for(
     late = said("ls", "assistant", "m2", 185_000, "claude-sonnet-4-5")
     late["message"]["content"] = [{"type": "tool_use", "id": "t2", "name": "Bash", "input": {}}]
     payload = session.payload("PostToolUse", tool_name="Bash", tool_input={}, tool_use_id="t2")
-    event = AgentEvent("claude", "PostToolUse", payload, session.environment)
+    event = AgentEvent("claude-code", "PostToolUse", payload, session.environment)
     monkeypatch.setattr(reading.time, "sleep", lambda _seconds: session.write(late))
     found = reading.measured(event, event.settings)
     assert found is not None
@@ -238,7 +238,7 @@ def test_what_will_not_come_is_not_waited_for(
 
     monkeypatch.setattr(reading.time, "sleep", never)
     payload = session.payload("PostToolUse", tool_name="Bash", tool_input={}, **fields)
-    event = AgentEvent("claude", "PostToolUse", payload, session.environment)
+    event = AgentEvent("claude-code", "PostToolUse", payload, session.environment)
     found = reading.measured(event, event.settings)
     assert found is not None
     assert found.tokens == 100_000

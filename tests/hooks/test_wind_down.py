@@ -24,7 +24,7 @@ def actions(session: AgentSession) -> list[PauseAction]:
 def fill(session: AgentSession, tokens: int = 182_000) -> None:
     """By the means of each agent, none of which compacts before the window's end."""
     session.variables["HOLDFAST_COMPACT_AT"] = "200000"
-    if session.agent == "claude":
+    if session.agent == "claude-code":
         session.use(tokens, f"m{tokens}")
     elif session.agent == "codex":
         counts = {"input_tokens": tokens - 100, "output_tokens": 100}
@@ -37,7 +37,7 @@ def fill(session: AgentSession, tokens: int = 182_000) -> None:
         session.fire("message.updated", usage={"input": tokens}, model="x", context_window=200_000)
 
 
-AGENTS = ["claude", "codex", "gemini", "opencode"]
+AGENTS = ["claude-code", "codex", "gemini", "opencode"]
 
 
 def told(session: AgentSession, out: str) -> str:
@@ -134,7 +134,7 @@ def test_long_and_odd_results_are_one_line(session: AgentSession) -> None:
     payload = json.dumps(
         json.loads(session.payload("PostToolUse", tool_name="Read", tool_input={"a": [1, {}]})), indent=2
     )
-    session.run(quick(hook_command("claude", "PostToolUse")), payload.encode())
+    session.run(quick(hook_command("claude-code", "PostToolUse")), payload.encode())
     recorded = actions(session)
     assert len(recorded) == 4
     assert len(session.journal.read_bytes()) < 20_000
@@ -153,7 +153,7 @@ def test_stop_where_it_is_configured(session: AgentSession, agent: str) -> None:
     session.prompt("work")
     fill(session)
     assert notice(session.after_tool()).endswith("The run stops at the next tool boundary.")
-    result = session.fire("PostToolBatch", tool_calls=[]) if agent == "claude" else session.before_tool()
+    result = session.fire("PostToolBatch", tool_calls=[]) if agent == "claude-code" else session.before_tool()
     assert result.code == 0
     answer: dict[str, Any] = result.data
     if agent == "codex":
@@ -229,7 +229,7 @@ def test_variables_move_only_the_levels_that_the_settings_file_leaves_open(sessi
 def test_eight_hooks_at_once_lose_no_action(session: AgentSession) -> None:
     fill(session)
     session.after_tool("first")
-    command = quick(hook_command("claude", "PostToolUse"))
+    command = quick(hook_command("claude-code", "PostToolUse"))
     running = [
         subprocess.Popen(command, stdin=subprocess.PIPE, env=session.environment, cwd=session.project)
         for _ in range(8)
@@ -278,7 +278,7 @@ def test_two_sessions_in_one_folder_do_not_mix(session: AgentSession) -> None:
 
 def use_up(session: AgentSession, tokens: int, window: int, model: str) -> None:
     """As the agent reports it, with nothing set by hand."""
-    if session.agent == "claude":
+    if session.agent == "claude-code":
         session.use(tokens, f"m{tokens}", model=model)
     elif session.agent == "codex":
         told = {"last_token_usage": {"input_tokens": tokens}, "model_context_window": window}
@@ -293,9 +293,9 @@ def use_up(session: AgentSession, tokens: int, window: int, model: str) -> None:
 
 
 COMPACTS_AT = [
-    ("claude", "claude-opus-4-6", 200_000, 167_000),
-    ("claude", "claude-sonnet-4-6", 200_000, 167_000),
-    ("claude", "claude-haiku-4-5", 200_000, 200_000),
+    ("claude-code", "claude-opus-4-6", 200_000, 167_000),
+    ("claude-code", "claude-sonnet-4-6", 200_000, 167_000),
+    ("claude-code", "claude-haiku-4-5", 200_000, 200_000),
     ("codex", "gpt-5-codex", 258_400, 232_560),
     ("gemini", "gemini-2.5-pro", 1_048_576, 524_288),
     ("opencode", "x", 200_000, 168_000),
@@ -313,7 +313,7 @@ def test_the_wrap_up_is_asked_for_at_a_tool_before_compaction(
     session: AgentSession, agent: str, model: str, window: int, point: int
 ) -> None:
     session.agent = agent
-    session.fire({"claude": "SessionStart", "opencode": "session.created"}.get(agent, "SessionStart"))
+    session.fire({"claude-code": "SessionStart", "opencode": "session.created"}.get(agent, "SessionStart"))
     use_up(session, int(point * 0.88), window, model)
     assert "Wrap up" not in session.after_tool().out
     use_up(session, int(point * 0.91), window, model)

@@ -96,7 +96,9 @@ def worked(served: Served, sql_store: SqlStore, settings: Settings) -> Served:
     again: list[Entry] = [
         WorkflowResumed(session_number=2),
         TaskStarted(task_id="a", attempt=2),
-        AgentSessionReported(task_id="a", agent="claude", agent_session_id=SESSION),
+        AgentSessionReported(
+            task_id="a", agent="claude", agent_session_id=SESSION
+        ),  # as earlier versions did
     ]
     change = next_of(flow, *again, seconds=10)
     sql_store.apply(change)
@@ -116,7 +118,7 @@ def test_attempts_with_what_each_cost(worked: Served) -> None:
     )
     assert first["cost_usd"] is None, "two tasks ran: nobody can tell whose cost it was"
     assert (second["number"], second["session_number"], second["cost_usd"]) == (2, 2, 0.25)
-    assert second["conversations"] == [{"agent": "claude", "session_id": SESSION}]
+    assert second["conversations"] == [{"agent": "claude-code", "session_id": SESSION}]
     assert (told["driver"], told["needed_by"], told["is_waiting"]) == ("claude-code", ["b"], False)
     running = worked.get("/api/workflows/wf_1/task?task_id=b")["attempts"]
     assert [one["outcome"] for one in running] == ["interrupted", None]
@@ -142,7 +144,7 @@ def test_conversation_of_an_attempt(worked: Served, settings: Settings, tmp_path
         ],
     )
     told = worked.get(of_a)
-    assert (told["agent"], told["session_id"], told["total"]) == ("claude", SESSION, 4)
+    assert (told["agent"], told["session_id"], told["total"]) == ("claude-code", SESSION, 4)
     said = told["messages"]
     assert [one["text"] for one in said] == ["Do it", "I run the tests.", "", "Two fail."]
     assert said[1]["calls"] == [{"id": "c1", "tool": "Bash", "arguments": "make test"}]
@@ -212,7 +214,7 @@ def test_whose_change_it_is(description: str, is_its: bool) -> None:
     assert is_of_task(description, Task(id="t1", description="Mend")) is is_its
 
 
-@pytest.mark.parametrize("agent", ["claude", "model", "other"])
+@pytest.mark.parametrize("agent", ["claude-code", "model", "other"])
 @pytest.mark.parametrize("name", ["../../../etc/passwd", "a\0b", "", "x" * 5_000, "\n"])
 def test_odd_names_of_conversations_are_not_found(
     served: Served, sql_store: SqlStore, settings: Settings, agent: str, name: str

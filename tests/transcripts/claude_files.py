@@ -7,7 +7,7 @@ import json
 from typing import Any
 
 from holdfast.model.message import Message, ReadReport
-from holdfast.transcripts.claude import read
+from holdfast.transcripts.claude_code import read
 
 
 def typed(text: str, **fields: Any) -> dict[str, Any]:

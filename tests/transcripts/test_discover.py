@@ -95,12 +95,12 @@ def test_all_four_agents_newest_first(house: House) -> None:
     assert [(f.agent, f.session_id) for f in found] == [
         ("codex", "b1"),
         ("gemini", "c1"),
-        ("claude", "a1"),
+        ("claude-code", "a1"),
         ("opencode", "d1"),
     ]
     assert [f.title for f in found] == ["fix it", "fix it", "fix it", "The shop"]
     assert found[2] == FoundSession(
-        agent="claude",
+        agent="claude-code",
         session_id="a1",
         path=paths[0],
         updated=datetime.fromtimestamp(1_999_999_970, UTC),
@@ -119,7 +119,7 @@ def test_sessions_of_other_projects_are_not_listed(house: House) -> None:
     house.gemini(root=other)
     house.opencode().session("d1", directory=str(other))
     assert house.find() == []
-    assert {f.agent for f in house.find(other)} == {"claude", "codex", "gemini", "opencode"}
+    assert {f.agent for f in house.find(other)} == {"claude-code", "codex", "gemini", "opencode"}
 
 
 def test_the_environment_moves_the_folders(house: House, tmp_path: Path) -> None:
@@ -138,7 +138,7 @@ def test_the_environment_moves_the_folders(house: House, tmp_path: Path) -> None
         "GEMINI_CLI_HOME": str(tmp_path),
         "XDG_DATA_HOME": str(tmp_path / "data"),
     }
-    assert {f.agent for f in house.find()} == {"claude", "codex", "gemini", "opencode"}
+    assert {f.agent for f in house.find()} == {"claude-code", "codex", "gemini", "opencode"}
 
 
 def test_opencode_may_keep_its_database_elsewhere(house: House) -> None:

@@ -15,11 +15,11 @@ SESSION = file_of(typed("Paint the shed", parentUuid=None), said("Painting."))
 @pytest.mark.parametrize(
     ("head", "agent"),
     [
-        (SESSION, "claude"),
+        (SESSION, "claude-code"),
         (b'{"timestamp":"t","type":"session_meta","payload":{}}\n', "codex"),
         (b'{"sessionId":"s","projectHash":"h","startTime":"t"}\n', "gemini"),
         (b"SQLite format 3\x00rest", "opencode"),
-        (b"", "claude"),
+        (b"", "claude-code"),
     ],
 )
 def test_detects_the_agent_by_the_first_bytes(head: bytes, agent: str):
@@ -31,7 +31,7 @@ def test_detects_the_agent_by_the_first_bytes(head: bytes, agent: str):
     [
         (".codex/sessions/rollout-1.jsonl", "codex"),
         (".gemini/tmp/x.jsonl", "gemini"),
-        ("a/b.jsonl", "claude"),
+        ("a/b.jsonl", "claude-code"),
     ],
 )
 def test_an_empty_file_is_told_by_its_name(path: str, agent: str):
@@ -44,7 +44,7 @@ def test_opens_plain_and_packed_files(tmp_path: Path, name: str):
     path.write_bytes(gzip.compress(SESSION) if name.endswith("gz") else SESSION)
     report, messages = open_transcript(path)
     assert [message.text for message in messages] == ["Paint the shed", "Painting."]
-    assert (report.agent, report.lines) == ("claude", 2)
+    assert (report.agent, report.lines) == ("claude-code", 2)
 
 
 def test_a_cut_archive_gives_what_is_whole(tmp_path: Path):

@@ -15,7 +15,7 @@ from holdfast.model.task import Task
 from holdfast.model.workflow import Issue
 from holdfast.resume.compiler import compile_context
 from holdfast.sessions.contexts import read_session
-from holdfast.transcripts.claude import read as read_claude
+from holdfast.transcripts.claude_code import read as read_claude
 from holdfast.workflows.drivers.prompts import prompt_for
 from holdfast.workflows.drivers.protocol import Assignment
 
@@ -76,7 +76,7 @@ ONLY_CLAUDE = (
 def said(agent: str, words: str, folder: Path) -> list[str]:
     """The user's words in a session where somebody wrote these."""
     path = folder / "session"
-    if agent == "claude":
+    if agent == "claude-code":
         path.write_bytes(claude.file_of(claude.typed(words), claude.said("Well.")))
     elif agent == "codex":
         path.write_bytes(Rollout().prompt(words, kind=None).says("Well.").data)
@@ -93,7 +93,7 @@ def said(agent: str, words: str, folder: Path) -> list[str]:
     return [turn.said for turn in read_session(path, agent).found.turns]
 
 
-AGENTS = ("claude", "codex", "gemini", "opencode", "model")
+AGENTS = ("claude-code", "codex", "gemini", "opencode", "model")
 
 
 @pytest.mark.parametrize("agent", AGENTS)
@@ -110,7 +110,7 @@ def test_what_a_person_wrote_stays_as_it_is(agent: str, words: str, tmp_path: Pa
 
 @pytest.mark.parametrize("words", ONLY_CLAUDE)
 def test_what_claude_codes_program_wrote(words: str, tmp_path: Path) -> None:
-    assert said("claude", words, tmp_path) == []
+    assert said("claude-code", words, tmp_path) == []
 
 
 @pytest.mark.parametrize("agent", AGENTS)
@@ -209,7 +209,7 @@ def test_a_session_that_took_over_names_the_one_before(tmp_path: Path) -> None:
     text = f"{HANDED_OVER}session-0007). What follows was recorded then.\n\n{briefing()}"
     path = tmp_path / "session.jsonl"
     path.write_bytes(claude.file_of(claude.typed(text), claude.said("Going on.")))
-    context = compile_context(read_session(path, "claude").found, 9000).text
+    context = compile_context(read_session(path, "claude-code").found, 9000).text
     assert "`holdfast context session-0007` prints it" in context
     assert "Latest request" not in context
     assert context.count("# Handover") == 1

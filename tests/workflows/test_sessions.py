@@ -500,7 +500,7 @@ def test_a_transcript_is_read_after_the_pause(workshop: Workshop, monkeypatch: p
     transcript.write_bytes(file_of(typed("Store it"), said("Let us use SQLite because it is small.")))
 
     def work(_assignment: Assignment, report: Report) -> TaskOutcome:
-        report.agent_session(DriverSession("s-1", "claude", transcript))
+        report.agent_session(DriverSession("s-1", "claude-code", transcript))
         return Exhausted("full")
 
     scripted(monkeypatch, work)
@@ -512,7 +512,7 @@ def test_a_transcript_is_read_after_the_pause(workshop: Workshop, monkeypatch: p
 
 def in_conversation(transcript: Path, share: float, outcome: TaskOutcome) -> Any:
     def work(_assignment: Assignment, report: Report) -> TaskOutcome:
-        report.agent_session(DriverSession("s-1", "claude", transcript))
+        report.agent_session(DriverSession("s-1", "claude-code", transcript))
         report.usage(usage(share))
         return outcome
 

@@ -127,7 +127,7 @@ _AFTER: tuple[Event, ...] = (
 
 CASE = Case(
     name="analysis",
-    agent="claude",
+    agent="claude-code",
     folder="/data/churn",
     branch="main",
     before=(*earlier_work("python", "python -m pytest -q", _EARLIER), *_BEFORE),

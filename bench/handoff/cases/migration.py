@@ -167,7 +167,7 @@ _AFTER: tuple[Event, ...] = (
 
 CASE = Case(
     name="migration",
-    agent="claude",
+    agent="claude-code",
     folder="/srv/platform",
     branch="settings-service",
     before=(*earlier_work("python", "pytest -q tests/unit", _EARLIER), *_first_part(), *_second_part()),

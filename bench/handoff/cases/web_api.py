@@ -152,7 +152,7 @@ _AFTER: tuple[Event, ...] = (
 
 CASE = Case(
     name="web-api",
-    agent="claude",
+    agent="claude-code",
     folder="/home/dev/orders-api",
     branch="fix/order-paging",
     before=(*earlier_work("python", "uv run pytest -q", _EARLIER), *_BEFORE),

@@ -11,11 +11,11 @@ from handoff.formats.numbering import Numbering
 from handoff.story import Case
 
 _LINES: dict[str, Callable[[Case, Numbering], Iterator[bytes]]] = {
-    "claude": claude.lines,
+    "claude-code": claude.lines,
     "codex": codex.lines,
     "gemini": gemini.lines,
 }
-SUFFIX = {"claude": ".jsonl", "codex": ".jsonl", "gemini": ".jsonl", "opencode": ".db"}
+SUFFIX = {"claude-code": ".jsonl", "codex": ".jsonl", "gemini": ".jsonl", "opencode": ".db"}
 
 
 def write_one(agent: str, case: Case, path: Path) -> None:

@@ -15,8 +15,8 @@ import click
 from holdfast.base.errors import CannotDoError, InvalidInputError, NotFoundError
 from holdfast.cli import common
 from holdfast.hooks.fast.context import HANDED_OVER, LIMITS, ROOM_FOR_HEADING
-from holdfast.hooks.install import AGENTS, OLD_NAMES
 from holdfast.model import frame
+from holdfast.model.agents import AGENTS
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -126,12 +126,6 @@ def snapshot_context(snapshot: str, max_chars: int) -> Compiled:
     )
 
 
-def _reader_of(agent: str | None) -> str | None:
-    """What we call it, by any of its names outside."""
-    name = OLD_NAMES.get(agent or "", agent)
-    return AGENTS.get(name or "", name)
-
-
 def _of_transcript(options: dict[str, Any], max_chars: int) -> Compiled:
     from holdfast.resume.compiler import compile_context
     from holdfast.sessions.contexts import find_transcript, read_session
@@ -144,7 +138,7 @@ def _of_transcript(options: dict[str, Any], max_chars: int) -> Compiled:
         )
     else:
         path: Path = options["transcript"]
-        session = read_session(path, _reader_of(options["agent"]), turns=options["turns"])
+        session = read_session(path, options["agent"], turns=options["turns"])
         source = f"--transcript {shlex.quote(str(path))}"
     if session.report.torn or session.report.oversized:
         click.echo(
@@ -312,11 +306,11 @@ def handoff_command(
     from holdfast.journal.prices import reading_cost
 
     current = common.settings()
-    longest = LIMITS[AGENTS[agent]] - ROOM_FOR_HEADING
+    longest = LIMITS[agent] - ROOM_FOR_HEADING
     room = max_characters(options["max_chars"], options["budget"], longest)
     handed = _handed_over(current, agent, session_id, room)
     cost = reading_cost(len(handed.text), options["model"], current.prices)
-    length = f"context of {len(handed.text):,} characters ({agent} accepts {LIMITS[AGENTS[agent]]:,} in full)"
+    length = f"context of {len(handed.text):,} characters ({agent} accepts {LIMITS[agent]:,} in full)"
     click.echo(f"{handed.name}: {length}, {cost}", err=True)
     if options["report"]:
         click.echo(handed.fidelity.table(), err=True, nl=False)

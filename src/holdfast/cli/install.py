@@ -14,8 +14,9 @@ import click
 
 from holdfast.base.errors import CannotDoError, InvalidInputError, NotFoundError, installed_from
 from holdfast.cli import common
-from holdfast.hooks.install import AGENTS, InstallPlan, Target, agents_here, installer_for
+from holdfast.hooks.install import InstallPlan, Target, agents_here, installer_for
 from holdfast.hooks.install.files import FileChange
+from holdfast.model.agents import AGENTS
 
 F = TypeVar("F", bound=Callable[..., object])
 
@@ -99,9 +100,9 @@ def _chosen(agent: str | None, everywhere: bool, target: Target) -> list[str]:
 
 def _planned(agent: str, target: Target, form: str, *, is_one_of_all: bool) -> InstallPlan:
     if agent == "claude-code":
-        from holdfast.hooks.install import claude
+        from holdfast.hooks.install import claude_code
 
-        return claude.install(target, as_plugin=form == "plugin")
+        return claude_code.install(target, as_plugin=form == "plugin")
     if form == "plugin" and not is_one_of_all:
         raise InvalidInputError("--plugin only works with claude-code", hint=f"holdfast install {agent}")
     return installer_for(agent).install(target)

@@ -11,6 +11,7 @@ from holdfast.base.errors import CannotDoError, InvalidInputError, NotFoundError
 from holdfast.base.text import counted, encode_path, shown_path
 from holdfast.cli import common
 from holdfast.hooks.turns import named_files
+from holdfast.model.agents import OLD_NAMES, agent_called
 from holdfast.undo.ledger import Transaction
 from holdfast.undo.plan import Hunk
 from holdfast.undo.state import LedgerEntry, PathChange, told
@@ -53,7 +54,7 @@ def _numbers(_context: click.Context, _option: click.Parameter, text: str | None
 
 
 _RESUMED_WITH = {
-    "claude": "claude --resume {} --fork-session (then /rewind chooses a turn of the conversation)",
+    "claude-code": "claude --resume {} --fork-session (then /rewind chooses a turn of the conversation)",
     "codex": "codex resume {}",
     "gemini": "gemini --resume {}",
     "opencode": "opencode -s {}",
@@ -380,8 +381,8 @@ def _later_changes(family: Sequence[Transaction], turn: int) -> list[tuple[str, 
 
 def _agent_of(name: str) -> tuple[str, str]:
     """The agent, and its id of the session, that the name of a transaction begins with."""
-    agent = next((one for one in _RESUMED_WITH if name.startswith(f"{one}-")), "")
-    return agent, name.removeprefix(f"{agent}-")
+    known = next((one for one in (*_RESUMED_WITH, *OLD_NAMES) if name.startswith(f"{one}-")), "")
+    return agent_called(known), name.removeprefix(f"{known}-")
 
 
 def _ways_to_continue(session: str, turn: int) -> dict[str, str]:

@@ -363,7 +363,7 @@ def _paused(
 
 def _last_usage(work: SessionWork, transcript: str) -> None:
     """The last message was not in the transcript yet when the agent's last hook ran."""
-    if work.agent not in ("claude", "codex") or not transcript:
+    if work.agent not in ("claude-code", "codex") or not transcript:
         return
     from holdfast.hooks.fast.payload import quoted
     from holdfast.hooks.fast.usage import measured

@@ -79,7 +79,7 @@ _CLAUDE_WATCHED = "Bash|Edit|MultiEdit|Write|NotebookEdit|ExitPlanMode"
 
 def _event(agent: str, name: str, moment: str) -> HookEvent:
     seconds = {**_SECONDS, **(_CODEX_SECONDS if agent == "codex" else {})}
-    matcher = _CLAUDE_WATCHED if name == "PreToolUse" and agent == "claude" else None
+    matcher = _CLAUDE_WATCHED if name == "PreToolUse" and agent == "claude-code" else None
     return HookEvent(name, _DOES[moment], matcher, seconds.get(moment, 10), moment == "status")
 
 

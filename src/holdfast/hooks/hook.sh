@@ -6,7 +6,7 @@
 # a third of the time that Python takes to start. Whatever is not certain here is left to Python.
 
 python=$1 agent=$2 event=$3
-[ "$agent" = claude-code ] && agent=claude
+[ "$agent" = claude ] && agent=claude-code # as installed by earlier versions
 
 # A program that is gone must not hold the agent up.
 [ -x "$python" ] || { cat >/dev/null; exit 0; }
@@ -21,7 +21,7 @@ esac
 project=$HOLDFAST_PROJECT
 if [ -z "$project" ]; then
     project=$PWD
-    [ "$agent" = claude ] && [ -n "$CLAUDE_PROJECT_DIR" ] && project=$CLAUDE_PROJECT_DIR
+    [ "$agent" = claude-code ] && [ -n "$CLAUDE_PROJECT_DIR" ] && project=$CLAUDE_PROJECT_DIR
     while [ ! -d "$project/.holdfast" ] && [ ! -e "$project/.git" ] && [ -n "$project" ]; do
         project=${project%/*}
     done
@@ -29,7 +29,7 @@ fi
 notes=$project/.holdfast/state/hooks
 
 # A wind-down of this session: every event counts, so read nothing twice.
-if [ "$agent" = claude ] && [ -n "$CLAUDE_CODE_SESSION_ID" ] && [ -e "$notes/$CLAUDE_CODE_SESSION_ID/winding" ]; then
+if [ "$agent" = claude-code ] && [ -n "$CLAUDE_CODE_SESSION_ID" ] && [ -e "$notes/$CLAUDE_CODE_SESSION_ID/winding" ]; then
     exec "$python" -I -S "${0%/*}/entry.py" "$agent" "$event"
 fi
 
@@ -80,7 +80,7 @@ case $session in '' | *[!A-Za-z0-9._-]* | [!A-Za-z0-9]*) hand_over ;; esac
 [ -e "$notes/$session/who" ] || hand_over
 [ -L "$project/.holdfast/state" ] || [ -L "$notes" ] || [ -L "$notes/$session" ] && hand_over # whose it is, is asked there
 [ -e "$notes/$session/winding" ] && hand_over
-if [ "$agent" != claude ] || [ -z "$CLAUDE_PROJECT_DIR" ]; then
+if [ "$agent" != claude-code ] || [ -z "$CLAUDE_PROJECT_DIR" ]; then
     # Only a payload from the folder we are in means the project we looked at.
     member cwd || hand_over
     [ -n "$HOLDFAST_PROJECT" ] || [ "$value" = "$PWD" ] || hand_over
@@ -147,7 +147,7 @@ case $payload in *git*commit*) hand_over ;; esac
 [ -e "$notes/$session/full" ] && hand_over
 [ -e "$notes/$session/compacted" ] && hand_over
 [ -e "$notes/$session/notice-due" ] && hand_over # a level that the user has not been told of
-[ "$agent" = claude ] || exit 0 # the others tell their usage in an event of its own
+[ "$agent" = claude-code ] || exit 0 # the others tell their usage in an event of its own
 
 [ -r "$notes/$session/gauge" ] || hand_over
 limit='' certain=''

@@ -64,7 +64,7 @@ def presence(event: AgentEvent, answer: HookAnswer) -> None:  # noqa: ARG001
 def _agent_process(event: AgentEvent) -> tuple[int, str]:
     from holdfast.base.process import identify, lasting_parent
 
-    told = event.environ.get("CLAUDE_PID", "") if event.agent == "claude" else ""
+    told = event.environ.get("CLAUDE_PID", "") if event.agent == "claude-code" else ""
     identity = identify(int(told) if told.isdigit() else lasting_parent())
     return identity["pid"], identity["started"] or ""
 
@@ -231,7 +231,12 @@ _DETAILS = ("error", "trigger", "last_assistant_message", "task_subject", "agent
 
 # ── wind down ─────────────────────────────────────────────────────────────────────────────────────
 
-_STOPS_AT = {"claude": "batch", "codex": "before_tool", "gemini": "before_tool", "opencode": "before_tool"}
+_STOPS_AT = {
+    "claude-code": "batch",
+    "codex": "before_tool",
+    "gemini": "before_tool",
+    "opencode": "before_tool",
+}
 """Where each agent can be stopped without losing the result of a tool that ran."""
 
 
@@ -281,7 +286,7 @@ def _advise(event: AgentEvent, answer: HookAnswer, gauge: Gauge) -> None:
         answer.context.append(_FORM_OF_A_SUMMARY)
 
 
-_LET_US_STEER = ("claude", "opencode")
+_LET_US_STEER = ("claude-code", "opencode")
 """Whose request for a summary takes a word of ours; in that of the others stands what was said before it."""
 _FORM_OF_A_SUMMARY = (
     "[holdfast] Should you be asked to summarise this conversation, write the summary in the same form, as "

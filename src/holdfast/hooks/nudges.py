@@ -65,7 +65,7 @@ def _how_to_update(event: AgentEvent) -> str:
     """In the form it has: a second form beside it would run every hook twice."""
     root = event.environ.get("CLAUDE_PLUGIN_ROOT")
     if not root:
-        return f"holdfast install {'claude-code' if event.agent == 'claude' else event.agent}"
+        return f"holdfast install {event.agent}"
     is_ours = os.path.basename(os.path.dirname(os.path.normpath(root))) == "skills"
     return "holdfast install claude-code --plugin" if is_ours else "claude plugin update holdfast@holdfast"
 
@@ -329,7 +329,7 @@ EDITING_TOOLS = (
 )
 _GUIDES = ("CLAUDE.md", "AGENTS.md", "GEMINI.md", "CONTRIBUTING.md")
 _LOADED_BY = {
-    "claude": ("CLAUDE.md",),
+    "claude-code": ("CLAUDE.md",),
     "gemini": ("GEMINI.md",),
     "codex": ("AGENTS.md",),
     "opencode": ("AGENTS.md",),

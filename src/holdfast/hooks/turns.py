@@ -21,6 +21,7 @@ from holdfast.base.process import ProcessIdentity
 from holdfast.findings.rules.actions import Action, action_of
 from holdfast.findings.rules.files import files_written
 from holdfast.hooks.fast import error_log, notes
+from holdfast.model.agents import OLD_NAMES
 from holdfast.model.message import ToolCall, ToolOutcome
 from holdfast.project import formats
 from holdfast.project.formats import (
@@ -54,7 +55,7 @@ _COPYING = frozenset(("mv", "cp", "ln", "install", "rsync"))
 _TARGET = re.compile(r"--target-directory(?:=(?P<folder>.+))?|-[A-Za-su-z]*t")
 _PATTERN = re.compile(r"[*?\[{$`]")
 
-_RECORDED_IN_LINES = ("claude", "codex", "gemini")
+_RECORDED_IN_LINES = ("claude-code", "codex", "gemini")
 """Agents whose records can be read from the end. The hooks of the last one have no ids of calls."""
 _END_OF_A_RECORD = 8 << 20
 
@@ -352,7 +353,7 @@ def watch(work: SessionWork, turn: str) -> bool:
                 _record(work, sidecar, unended, doubt=_GONE)
                 notes.remove(work.note(NAMED))
             # What tools name from here on is this turn's: in a large tree they do not wait for the watch.
-            name = sidecar.take_up(_name(work), owner=_agent(work))
+            name = sidecar.take_up(_name(work), owner=_agent(work), formerly=_former_name(work))
         notes.write(work.note(TRANSACTION), name.encode())
         notes.write(work.note(RECORDING), turn.encode() or b"0")
         if os.path.exists(work.note(TURN_OVER)):
@@ -455,6 +456,12 @@ def _name(work: SessionWork) -> str:
     if _PLAIN.fullmatch(work.session):
         return f"{work.agent}-{work.session}"
     return f"{work.agent}-{hashlib.sha256(work.session.encode()).hexdigest()[:32]}"
+
+
+def _former_name(work: SessionWork) -> str | None:
+    """As an earlier version called it that had another name for the agent."""
+    old = next((old for old, name in OLD_NAMES.items() if name == work.agent), None)
+    return _name(work).replace(work.agent, old, 1) if old else None
 
 
 def _agent(work: SessionWork) -> ProcessIdentity | None:

@@ -9,9 +9,9 @@ the compaction point: what an agent has beyond it is never used."""
 
 COMPACTION = (
     # agent, from version, model, share of the window, tokens kept free of it
-    ("claude", (2, 0), "", 1.0, 33_000),
-    ("claude", (2, 0), "claude-haiku", 1.0, 0),  # goes on until the API refuses
-    ("claude", (2, 0), "claude-sonnet-4-5", 1.0, 0),
+    ("claude-code", (2, 0), "", 1.0, 33_000),
+    ("claude-code", (2, 0), "claude-haiku", 1.0, 0),  # goes on until the API refuses
+    ("claude-code", (2, 0), "claude-sonnet-4-5", 1.0, 0),
     ("codex", (0, 40), "", 0.9, 0),
     ("gemini", (0, 20), "", 0.5, 0),
     ("opencode", (1, 0), "", 1.0, 32_000),

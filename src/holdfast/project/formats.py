@@ -1,11 +1,13 @@
 """File names and line formats that several modules share: the project folder's, and the hooks' notes.
 
-Every hook event loads this: constants and small functions, and no import but `os`. `hooks/hook.sh` reads
-some of these notes, too; a test compares the names in that script with these. A name that only one module
-knows is defined there.
+Every hook event loads this: constants and small functions, and no import but `os` and the agents' names.
+`hooks/hook.sh` reads some of these notes, too; a test compares the names in that script with these. A name
+that only one module knows is defined there.
 """
 
 import os
+
+from holdfast.model.agents import agent_called
 
 # ── the project's folder ──────────────────────────────────────────────────────────────────────────
 
@@ -165,7 +167,7 @@ def parse_who(data: bytes | None) -> tuple[str, str, str, str, str] | None:
     if len(lines) != 5:
         return None
     agent, session, transcript, pid, started = lines
-    return agent, session, transcript, pid, started
+    return agent_called(agent), session, transcript, pid, started
 
 
 def process_in_who(data: bytes | None) -> tuple[int, str | None] | None:

@@ -66,7 +66,7 @@ def read_session(
     recent: deque[Message] = deque(maxlen=_RECENT_MESSAGES)
     subagents = (
         {key: partial(_of_subagent, file) for key, file in subagent_files(path).items()}
-        if report.agent == "claude" and turns is None
+        if report.agent == "claude-code" and turns is None
         else {}
     )
     with _no_collection():
@@ -79,7 +79,7 @@ def read_session(
 def usage_in(path: Path, agent: str, session_id: str, prices: Mapping[str, Price]) -> RecordedUsage:
     """What the session and its sub-agents have used by now."""
     report, messages = open_transcript(path, agent, session_id)
-    own = subagent_files(path).values() if agent == "claude" else ()
+    own = subagent_files(path).values() if agent == "claude-code" else ()
     beside = (replace(one, subagent=one.subagent or file.stem) for file in own for one in _of_subagent(file))
     with _no_collection():
         return session_usage(chain(beside, messages), report.model, prices)
@@ -88,7 +88,7 @@ def usage_in(path: Path, agent: str, session_id: str, prices: Mapping[str, Price
 def _of_subagent(file: Path) -> Iterator[Message]:
     """As far as it can be read: it adds to what the session's own file tells."""
     try:
-        yield from open_transcript(file, "claude")[1]
+        yield from open_transcript(file, "claude-code")[1]
     except HoldfastError:
         return
 

@@ -19,9 +19,10 @@ from pathlib import Path
 from typing import Any, BinaryIO, cast
 
 from holdfast.base.errors import DamagedDataError, InvalidInputError, NotFoundError
+from holdfast.model import agents
 from holdfast.model.message import Message, ReadReport
 
-AGENTS = ("claude", "codex", "gemini", "opencode", "model")
+AGENTS = (*agents.AGENTS, "model")
 _GZIP = b"\x1f\x8b"
 _HEAD_BYTES = 64 * 1024
 _BUFFER_BYTES = 1024 * 1024  # session lines are long
@@ -37,11 +38,11 @@ def detect(head: bytes, path: Path | None = None) -> str:
     best = max(votes, key=lambda agent: votes[agent])
     if votes[best]:
         return best
-    return _by_name(path) if path else "claude"
+    return _by_name(path) if path else "claude-code"
 
 
 _MARKS = {
-    "claude": (b'"parentUuid"', b'"leafUuid"', b'"queue-operation"', b'"isSidechain"'),
+    "claude-code": (b'"parentUuid"', b'"leafUuid"', b'"queue-operation"', b'"isSidechain"'),
     "codex": (b'"session_meta"', b'"response_item"', b'"event_msg"', b'"turn_context"'),
     "gemini": (b'"$set"', b'"projectHash"', b'"toolCalls"', b'"type":"gemini"', b'"type": "gemini"'),
     "opencode": (b'"messageID"', b'"providerID"', b'"step-start"', b'"modelID"'),
@@ -54,7 +55,7 @@ def _by_name(path: Path) -> str:
     for agent in ("codex", "gemini", "opencode"):
         if f".{agent}" in parts or f"{agent} " in parts:
             return agent
-    return "codex" if path.name.startswith("rollout-") else "claude"
+    return "codex" if path.name.startswith("rollout-") else "claude-code"
 
 
 def open_transcript(
@@ -64,6 +65,7 @@ def open_transcript(
 
     ``session_id`` chooses among several in one file, as OpenCode keeps them.
     """
+    agent = agents.agent_called(agent) if agent else None
     if agent is not None and agent not in AGENTS:
         raise InvalidInputError(f"no reader for the agent {agent!r}", hint=f"one of: {', '.join(AGENTS)}")
     try:
@@ -86,9 +88,13 @@ def open_transcript(
     return report, _messages(path, name, report, session_id)
 
 
+def _reader_of(agent: str) -> Any:
+    return importlib.import_module(f"holdfast.transcripts.{agent.replace('-', '_')}")
+
+
 def read_end(path: Path, agent: str, most: int) -> Iterator[Message]:
     """The newest messages, from the last `most` bytes of a record that is written line by line."""
-    reader: Any = importlib.import_module(f"holdfast.transcripts.{agent}")
+    reader: Any = _reader_of(agent)
     with path.open("rb") as source:
         if source.seek(0, os.SEEK_END) > most:
             source.seek(-most, os.SEEK_END)
@@ -130,7 +136,7 @@ def subagent_files(path: Path) -> dict[str, Path]:
 
 
 def _messages(path: Path, agent: str, report: ReadReport, session_id: str | None) -> Iterator[Message]:
-    module: Any = importlib.import_module(f"holdfast.transcripts.{agent}")
+    module: Any = _reader_of(agent)
     read: TranscriptReader = module.read
     if agent == "opencode":
         read = partial(module.read, session_id=session_id)

@@ -26,7 +26,7 @@ import orjson
 
 from holdfast.base.errors import HoldfastError
 from holdfast.model.message import Message, ReadReport
-from holdfast.transcripts import claude, codex, gemini, open_transcript
+from holdfast.transcripts import claude_code, codex, gemini, open_transcript
 from holdfast.transcripts.fields import iso_of_milliseconds, mapping_of, text_of, text_or_none
 from holdfast.transcripts.opencode import connect, decoded
 
@@ -183,7 +183,7 @@ def _claude(search: _Search) -> Iterator[FoundSession]:
     # Files called agent-* are sub-agents, which some versions put beside their session.
     for path in _files(search, projects, *(f"{name}/*.jsonl" for name in folders)):
         if not path.name.startswith("agent-"):
-            yield from _looked_at(search, path, "claude", _belongs_to_claude)
+            yield from _looked_at(search, path, "claude-code", _belongs_to_claude)
 
 
 def _belongs_to_claude(search: _Search, head: Head) -> bool:
@@ -317,7 +317,7 @@ def _head(search: _Search, path: Path, agent: str) -> Head:
 
 
 def _read_head(path: Path, agent: str) -> tuple[os.stat_result, Head]:
-    read = {"claude": claude.read, "codex": codex.read, "gemini": gemini.read}[agent]
+    read = {"claude-code": claude_code.read, "codex": codex.read, "gemini": gemini.read}[agent]
     with path.open("rb") as source:
         status = os.fstat(source.fileno())
         data = source.read(_HEAD_BYTES)

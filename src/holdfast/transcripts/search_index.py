@@ -30,12 +30,12 @@ from holdfast.base.errors import HoldfastError
 from holdfast.base.redact import redact
 from holdfast.journal.usage import UsageTally
 from holdfast.model.message import Message, ReadReport
-from holdfast.transcripts import claude, codex, open_transcript, subagent_files
+from holdfast.transcripts import claude_code, codex, open_transcript, subagent_files
 from holdfast.transcripts.discover import FoundSession, Head, SearchReport, text_searched
 from holdfast.transcripts.opencode import connect
 
 NAME = "search.sqlite"
-_VERSION = 2
+_VERSION = 3
 _WORD = re.compile(r"\w+")
 _WORDS_OF_A_ROW = 100_000
 _BATCH_CHARACTERS = 256 * 1024
@@ -331,8 +331,8 @@ def _counting(messages: Iterator[Message], tally: UsageTally) -> Iterator[Messag
 
 def _tally_beside(one: FoundSession) -> UsageTally:
     tally = UsageTally()
-    for path in subagent_files(one.path).values() if one.agent == "claude" else ():
-        for message in open_transcript(path, "claude")[1]:
+    for path in subagent_files(one.path).values() if one.agent == "claude-code" else ():
+        for message in open_transcript(path, "claude-code")[1]:
             tally.count(message)
     return tally
 
@@ -416,7 +416,7 @@ def _all_messages(one: FoundSession) -> Iterator[Message]:
 
 
 # Gemini CLI writes the whole conversation again now and then, which only its whole file tells.
-_APPENDING = {"claude": claude.read, "codex": codex.read}
+_APPENDING = {"claude-code": claude_code.read, "codex": codex.read}
 # What only the lines before tell the meaning of: a queue taken back, a summary, a second session in the file.
 _NEEDS_WHOLE = (b'"popAll"', b'"compact_boundary"', b'"isCompactSummary"', b'"compacted"', b'"session_meta"')
 

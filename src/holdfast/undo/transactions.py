@@ -108,17 +108,26 @@ class SideCar:
                 raise ConflictError(f"transaction {name} already exists", hint=f"`holdfast tx show {name}`")
             return work.add(name, session_id, "begin", continued_from=continued_from)
 
-    def take_up(self, family: str, name: str | None = None, *, owner: ProcessIdentity | None = None) -> str:
+    def take_up(
+        self,
+        family: str,
+        name: str | None = None,
+        *,
+        owner: ProcessIdentity | None = None,
+        formerly: str | None = None,
+    ) -> str:
         """Watch all files for whoever works in sessions of one kind, a family of transactions.
 
         The session's own transaction, if one is in progress; else a new one of that `name`, which continues
-        the family's last. What an earlier session left in progress is committed. Returns its id.
+        the family's last. What an earlier session left in progress is committed. A family that is known as
+        `formerly` keeps that name. Returns its id.
         """
-        wanted = name or family
         with self._at_work() as work:
             if work.room_is_short():
                 work.collect()
-            known = [work.ledger.last(one) for one in work.ledger.family(family)]
+            formers = work.ledger.family(formerly) if formerly else []
+            family, wanted = (formerly, formerly) if formerly and formers else (family, name or family)
+            known = [work.ledger.last(one) for one in formers or work.ledger.family(family)]
             who = owner or identify(os.getpid())
             unended = [one for one in known if one.status == "in-progress"]
             own = next((one for one in reversed(unended) if one.session_id == wanted), None)

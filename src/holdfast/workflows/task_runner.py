@@ -18,6 +18,7 @@ from pathlib import Path
 from holdfast.base.errors import CannotDoError, HoldfastError, InvalidInputError
 from holdfast.base.faults import fault_point
 from holdfast.base.redact import redact
+from holdfast.model.agents import agent_called
 from holdfast.model.entry import AgentSessionReported, TestsRun, WorkCommitted
 from holdfast.model.fold import SessionFold
 from holdfast.model.policy import PauseCause, Situation, must_force, pause_cause
@@ -491,7 +492,7 @@ def _agent_session(reported: AgentSessionReported | None) -> DriverSession | Non
     if reported is None:
         return None
     transcript = Path(reported.transcript) if reported.transcript else None
-    return DriverSession(reported.agent_session_id, reported.agent, transcript)
+    return DriverSession(reported.agent_session_id, agent_called(reported.agent), transcript)
 
 
 def _force_after(workflow: Workflow) -> float:

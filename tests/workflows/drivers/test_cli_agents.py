@@ -211,7 +211,7 @@ def test_a_review_is_asked_for_in_a_schema(stage: Stage) -> None:
 
 def test_a_session_is_gone_on_with(stage: Stage) -> None:
     stage.plays(good(stage))
-    own = DriverSession("abc", stage.program)
+    own = DriverSession("abc", stage.agent)
     stage.work(agent_session=own, context="# Handover")
     assert "abc" in stage.call()["words"]
     assert "# Handover" not in stage.call()["prompt"]
@@ -225,7 +225,7 @@ def test_an_old_session_is_taken_up_where_its_window_has_room(
     stage: Stage, trigger: Any, share: float | None, is_taken_up: bool
 ) -> None:
     stage.plays(good(stage))
-    earlier = EarlierSession(trigger, DriverSession("old", stage.program), share)
+    earlier = EarlierSession(trigger, DriverSession("old", stage.agent), share)
     stage.work(earlier=earlier, context="# Handover")
     assert ("old" in stage.call()["words"]) is is_taken_up
     assert "# Handover" in stage.call()["prompt"]
@@ -234,7 +234,7 @@ def test_an_old_session_is_taken_up_where_its_window_has_room(
 def test_a_session_of_another_machine_or_agent_is_not_asked_for(stage: Stage, tmp_path: Path) -> None:
     stage.plays(good(stage))
     for session in (
-        DriverSession("old", stage.program, tmp_path / "elsewhere.jsonl"),
+        DriverSession("old", stage.agent, tmp_path / "elsewhere.jsonl"),
         DriverSession("old", "gemini"),
     ):
         stage.work(agent_session=session, context="# Handover")
@@ -246,7 +246,7 @@ def test_a_session_it_no_longer_knows_is_begun_anew(stage: Stage) -> None:
     stderr = f"Error: thread/resume failed: no rollout found for thread id {LOST}\n"
     gone = "no-conversation" if stage.program == "claude" else {"stderr": stderr, "code": 1}
     stage.plays(gone, good(stage))
-    lost = DriverSession(LOST, stage.program)
+    lost = DriverSession(LOST, stage.agent)
     assert stage.work(agent_session=lost, context="# Handover") == Done("Done.")
     assert LOST in stage.call(0)["words"]
     assert LOST not in stage.call(1)["words"]

@@ -11,7 +11,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from holdfast.hooks.fast.event import AgentEvent
 
-LIMITS = {"claude": 9_500, "codex": 5_000, "gemini": 20_000, "opencode": 20_000}
+LIMITS = {"claude-code": 9_500, "codex": 5_000, "gemini": 20_000, "opencode": 20_000}
 """Characters that each agent takes whole."""
 ROOM_FOR_HEADING = 500
 _LONGEST_SAVING = 10.0

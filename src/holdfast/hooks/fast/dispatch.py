@@ -8,6 +8,7 @@ import sys
 from holdfast.base.neutral import neutral
 from holdfast.hooks.fast.payload import as_json
 from holdfast.hooks.fast.quiet import is_quiet, marker_path, reminder
+from holdfast.model.agents import agent_called
 from holdfast.project import formats
 
 TYPE_CHECKING = False
@@ -119,7 +120,9 @@ def rendered(event: AgentEvent, answer: HookAnswer) -> str:
     if answer.quiet_line and not answer.context and not answer.notice and event.agent != "gemini":
         return neutral(answer.quiet_line) + "\n"  # on a prompt, plain text is context for the model
     if event.moment == "compact":
-        return _joined(event, answer.context) + "\n" if answer.context and event.agent == "claude" else ""
+        return (
+            _joined(event, answer.context) + "\n" if answer.context and event.agent == "claude-code" else ""
+        )
     told = [*([answer.quiet_line] if answer.quiet_line else []), *answer.context]
     parts: dict[str, object] = {"systemMessage": neutral(answer.notice)} if answer.notice else {}
     if told and event.moment in _CAN_TELL:
@@ -296,8 +299,6 @@ _LONGEST = 8
 """Seconds after which a hook gives itself up; some moments wait for a snapshot."""
 _LONGER = {"SessionStart": 28, "session.created": 28, "session.compacted": 28, "PreCompact": 55}
 _LONGER["session.compacting"] = 55
-_SHORTER = {"claude-code": "claude", "gemini-cli": "gemini"}
-"""How agents are called outside, and here."""
 USAGE = "usage: holdfast-hook AGENT EVENT < payload.json\n"
 
 
@@ -306,7 +307,7 @@ def run(arguments: list[str]) -> int:
         os.write(2 if len(arguments) != 2 else 1, USAGE.encode())
         return 0
     agent, name = arguments
-    agent = _SHORTER.get(agent, agent)
+    agent = agent_called(agent)
     _give_up_after(_LONGER.get(name, _LONGEST))
     try:
         return _answered(agent, name)

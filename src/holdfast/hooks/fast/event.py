@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from holdfast.hooks.fast.usage import Gauge
 
 MOMENTS = {
-    "claude": {
+    "claude-code": {
         "SessionStart": "start",
         "UserPromptSubmit": "prompt",
         "PreToolUse": "before_tool",
@@ -162,7 +162,9 @@ def project_of(agent: str, cwd: str, environ: "Mapping[str, str]") -> str:
     if given:
         return os.path.realpath(given)
     # Claude Code's own word does not move when the agent changes folder in mid-session.
-    start = os.path.realpath((agent == "claude" and environ.get("CLAUDE_PROJECT_DIR")) or cwd or os.getcwd())
+    start = os.path.realpath(
+        (agent == "claude-code" and environ.get("CLAUDE_PROJECT_DIR")) or cwd or os.getcwd()
+    )
     candidate = start
     while True:
         if trust.anchors(candidate):

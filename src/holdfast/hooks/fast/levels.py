@@ -174,7 +174,7 @@ def _version(event: "AgentEvent") -> tuple[int, ...]:
 
 
 def _as_the_agent_was_told(event: "AgentEvent", window: int) -> int:
-    if event.agent == "claude":
+    if event.agent == "claude-code":
         return _told_claude(event, window)
     if event.agent == "codex":
         return _told_codex(event)
@@ -191,8 +191,8 @@ def _told_claude(event: "AgentEvent", window: int) -> int:
     share = given("CLAUDE_AUTOCOMPACT_PCT_OVERRIDE", "")
     if share.isdigit() and 0 < int(share) <= 100:
         lowered = (window - _KEPT_FOR_OUTPUT) * int(share) // 100
-        return min(lowered, compaction_point("claude", (), "", window))
-    return compaction_point("claude", (), "", window) if own.isdigit() else 0
+        return min(lowered, compaction_point("claude-code", (), "", window))
+    return compaction_point("claude-code", (), "", window) if own.isdigit() else 0
 
 
 def _told_codex(event: "AgentEvent") -> int:

@@ -92,7 +92,7 @@ def _wait_for_the_report(event: "AgentEvent") -> None:
     The report stands in the same line as the call of the tool. `hook.sh` leaves it to us to wait,
     and lets tools pass while the window is not even half as full as matters.
     """
-    if event.agent != "claude" or event.moment not in ("after_tool", "batch") or event.is_subagent:
+    if event.agent != "claude-code" or event.moment not in ("after_tool", "batch") or event.is_subagent:
         return
     call = _call_of(event)
     deadline = time.monotonic() + _LONGEST_LAG
@@ -163,7 +163,7 @@ def forget(event: "AgentEvent") -> None:
     if known is None:
         return
     _store(event, Usage((0, 0, 0, 0), "", "compacted", window), window)
-    end = _size(event.text("transcript_path")) if event.agent == "claude" else offset
+    end = _size(event.text("transcript_path")) if event.agent == "claude-code" else offset
     _remember(event, end, Gauge(0, window, known.point))
     for name in (formats.FULL, formats.NOTICED, formats.NOTICE_DUE, formats.GAUGE):
         notes.remove(event.note(name))
@@ -207,7 +207,7 @@ def _fuller_name(event: "AgentEvent", model: str) -> str:
 
 
 def _report(event: "AgentEvent", offset: int) -> tuple[Usage | None, int]:
-    if event.agent == "claude":
+    if event.agent == "claude-code":
         if event.moment == "status":
             return _from_status_line(event), offset
         return newest_in_transcript(event.text("transcript_path"), offset, claude_usage)

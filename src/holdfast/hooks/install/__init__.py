@@ -17,11 +17,7 @@ from typing import Protocol
 
 from holdfast.base.errors import HoldfastError, how_to_install
 from holdfast.hooks.install.files import FileChange
-
-AGENTS = {"claude-code": "claude", "codex": "codex", "gemini": "gemini", "opencode": "opencode"}
-"""What people call an agent, and what we do."""
-OLD_NAMES = {"claude": "claude-code", "gemini-cli": "gemini"}
-"""Also understood wherever an agent is named."""
+from holdfast.model.agents import AGENTS
 
 
 @dataclass(frozen=True)
@@ -142,9 +138,9 @@ class Installer(Protocol):
 
 def installer_for(agent: str) -> Installer:
     if agent == "claude-code":
-        from holdfast.hooks.install import claude
+        from holdfast.hooks.install import claude_code
 
-        return claude
+        return claude_code
     from holdfast.hooks.install import agents
 
     installers = {"codex": agents.Codex, "gemini": agents.Gemini, "opencode": agents.OpenCode}
@@ -169,9 +165,9 @@ def recorded_agents(home: Path, environ: Mapping[str, str], project: Path) -> di
 def _forms(agent: str, target: Target) -> Iterator[InstallPlan]:
     yield installer_for(agent).install(target)
     if agent == "claude-code":
-        from holdfast.hooks.install import claude
+        from holdfast.hooks.install import claude_code
 
-        yield claude.install(target, as_plugin=True)
+        yield claude_code.install(target, as_plugin=True)
 
 
 def _is_current(plan: InstallPlan) -> bool:

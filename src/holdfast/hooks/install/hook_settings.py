@@ -15,9 +15,9 @@ from pathlib import Path
 from typing import Any, cast
 
 from holdfast.base.errors import InvalidInputError
-from holdfast.hooks.events import EVENTS
 from holdfast.hooks.install import jsonc
 from holdfast.hooks.install.files import FileChange, backup_path, read_text
+from holdfast.model.agents import AGENTS, OLD_NAMES
 
 _OURS = ("/holdfast/hooks/hook.sh", "/holdfast/hooks/entry.py", "-m holdfast mcp")
 _BY_NAME = "holdfast-hook"
@@ -308,7 +308,7 @@ def _calls_by_name(text: str) -> bool:
     """`holdfast-hook AGENT EVENT`; a command of the user's that only has the name in it stays."""
     words = [word.strip("'\"") for word in text.split()]
     return any(
-        word.rpartition("/")[2].removesuffix(".exe") == _BY_NAME and after in (*EVENTS, "claude-code")
+        word.rpartition("/")[2].removesuffix(".exe") == _BY_NAME and after in (*AGENTS, *OLD_NAMES)
         for word, after in itertools.pairwise(words)
     )
 

@@ -15,6 +15,7 @@ from fastapi import APIRouter, Query
 from holdfast.base.errors import HoldfastError, NotFoundError
 from holdfast.base.redact import redact
 from holdfast.hooks.turns import named_files
+from holdfast.model.agents import agent_called
 from holdfast.model.entry import (
     AgentSessionReported,
     Event,
@@ -227,7 +228,7 @@ class _AttemptReader:
             last.commits.append(entry.commit)
         elif isinstance(entry, AgentSessionReported):
             last.agents[entry.agent_session_id] = TaskConversation(
-                agent=entry.agent, session_id=entry.agent_session_id
+                agent=agent_called(entry.agent), session_id=entry.agent_session_id
             )
 
 

@@ -59,7 +59,7 @@ _NOT_LETTERS = re.compile(r"[^A-Za-z0-9]")
 
 class ClaudeCodeDriver(CliAgent):
     name = "claude-code"
-    agent = "claude"
+    agent = "claude-code"
     program = "claude"
     installing = "npm install -g @anthropic-ai/claude-code"
 
@@ -136,7 +136,7 @@ class _ClaudeReader(StreamReader):
         if self._session and self._session.transcript and not self._session.transcript.exists():
             projects = self._session.transcript.parent.parent
             for path in projects.glob(f"*/{self._session.id}.jsonl"):
-                self._report.agent_session(DriverSession(self._session.id, "claude", path))
+                self._report.agent_session(DriverSession(self._session.id, "claude-code", path))
 
     def outcome(self, code: int, told: str) -> TaskOutcome | None:
         result = self._result
@@ -165,7 +165,7 @@ class _ClaudeReader(StreamReader):
         folder = os.path.realpath(text_of(event.get("cwd")) or Path.cwd())
         projects = agent_home("CLAUDE_CONFIG_DIR", ".claude", dict(os.environ)) / "projects"
         path = projects / _NOT_LETTERS.sub("-", folder) / f"{session_id}.jsonl"
-        self._session = DriverSession(session_id, "claude", path)
+        self._session = DriverSession(session_id, "claude-code", path)
         self._report.agent_session(self._session)
 
     def _streamed(self, event: dict[str, Any], around: dict[str, Any]) -> None:

@@ -178,7 +178,7 @@ _SAID_AFTER_REJECTION_LIMIT = 20_000
 
 def read(source: BinaryIO, report: ReadReport) -> Iterator[Message]:
     """The messages of a Claude Code session file, in file order, in one pass."""
-    report.agent = "claude"
+    report.agent = "claude-code"
     return _Reader(report).messages(source)
 
 

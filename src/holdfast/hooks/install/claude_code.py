@@ -53,11 +53,11 @@ CommandWords = Callable[[str], list[str]]
 
 
 def installed_command(event: str) -> list[str]:
-    return hook_command("claude", event)
+    return hook_command("claude-code", event)
 
 
 def portable_command(event: str) -> list[str]:
-    return ["/bin/sh", "-c", _IF_ON_PATH, "holdfast-hook", "claude", event]
+    return ["/bin/sh", "-c", _IF_ON_PATH, "holdfast-hook", "claude-code", event]
 
 
 def installed_files(*, with_hooks: bool) -> dict[str, str]:
@@ -72,7 +72,7 @@ def portable_files() -> dict[str, str]:
 
 def hook_groups(command: CommandWords) -> dict[str, dict[str, Any]]:
     """One group an event, in the exec form: no shell of the agent's in between, so no path needs quoting."""
-    return {event.name: _group(event, command) for event in EVENTS["claude"] if not event.is_status_line}
+    return {event.name: _group(event, command) for event in EVENTS["claude-code"] if not event.is_status_line}
 
 
 def _group(event: HookEvent, command: CommandWords) -> dict[str, Any]:
