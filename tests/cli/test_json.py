@@ -1,4 +1,4 @@
-"""Every command with `--json` prints its times in one format, which docs/formats.md names."""
+"""Every command with `--json` prints what docs/formats.md names, and its times in one format."""
 
 from __future__ import annotations
 
@@ -70,6 +70,33 @@ def test_all_commands_print_times_in_one_format(place: Place) -> None:
     told_as_lists = re.search(r"^Lists are arrays.*?: (.*?)\. Everything", text, re.MULTILINE | re.DOTALL)
     assert told_as_lists
     assert {" ".join(name) for name in lists} == set(re.findall(r"`([a-z ]+)`", told_as_lists[1]))
+
+    for line, result in zip(lines, results, strict=True):
+        documents = (
+            result.data if result.out and isinstance(result.data, list) else [result.data] * bool(result.out)
+        )
+        known = [names for command, names in names_told(text) if line[: len(command)] == command]
+        for names, document in ((names, document) for names in known for document in documents):
+            assert sorted(document) == sorted(names), line
+    told_of = [tuple(command) for command, _ in names_told(text)]
+    assert {one for one in with_json() if one not in told_of} == {
+        *(("history",), ("schedules",), ("share", "pull"), ("snapshot", "show"), ("usage",)),
+        *((name,) for name in ELSEWHERE),
+    }
+
+
+def names_told(text: str) -> Iterator[tuple[list[str], list[str]]]:
+    """Each command of the table in the documentation, with the names that it prints."""
+    workflow: list[str] = []
+    before: list[str] = []
+    for commands, told in re.findall(r"^\| (`[a-z ]+`(?:, `[a-z ]+`)*) \| (.*) \|$", text, re.MULTILINE):
+        names = re.findall(r"`(\w+)`", told)
+        workflow = names if told.startswith("a workflow:") else workflow
+        names += workflow if told.startswith("a workflow, and") else []
+        names += before if told.startswith("the same, and") else []
+        before = names
+        if names:
+            yield from ((command.split(), names) for command in re.findall(r"`([a-z ]+)`", commands))
 
 
 def test_what_is_followed_is_a_document_a_line(place: Place) -> None:
