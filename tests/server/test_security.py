@@ -465,6 +465,27 @@ def test_a_file_is_sent_as_the_browser_can_read_it(
             assert answer.headers["vary"] == "accept-encoding"
 
 
+def test_of_many_connections_without_a_request_the_oldest_ends(
+    settings: Settings, sql_store: SqlStore, tmp_path: Path
+) -> None:
+    """They held the server's files for 20 seconds each, and nobody else was let in."""
+
+    class Crowded(HttpConnection):
+        most_waiting = 8
+
+    with serving(settings, home=tmp_path, http=Crowded) as served, ExitStack() as stack:
+        crowd: list[socket.socket] = []
+        for half in ("", HEAD) * 8:
+            opened = socket.create_connection(("127.0.0.1", served.port), PATIENCE)
+            crowd.append(stack.enter_context(opened))
+            opened.sendall(half.encode())
+        assert served.ask("GET", "/api/health").status == 200
+        for opened in crowd[:8]:
+            assert opened.recv(1) == b""
+        crowd[-1].sendall(b"\r\n")
+        assert crowd[-1].recv(12) == b"HTTP/1.1 200"
+
+
 class Impatient(HttpConnection):
     request_seconds = 5.0
 

@@ -12,7 +12,7 @@ import socket
 from collections.abc import AsyncGenerator, Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 from urllib.parse import urlsplit
 
 import anyio.to_thread
@@ -294,10 +294,16 @@ def _nothing(_number: int, _frame: object) -> None:
 
 
 class HttpConnection(H11Protocol):
-    """Ends when it brings no request, or half of one: uvicorn waits for the rest for ever."""
+    """Ends when it brings no request, or half of one: uvicorn waits for the rest for ever.
+
+    Of very many such connections the oldest end at once, or there would be no file left for the next one.
+    """
 
     request_seconds = 20.0
     """For a request's head; between two pieces of its body."""
+    most_waiting = 256
+    _waiting: ClassVar[dict[HttpConnection, None]] = {}
+    """Those that owe a request, or the rest of one; the oldest first."""
     _deadline: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: asyncio.Transport) -> None:
@@ -323,8 +329,14 @@ class HttpConnection(H11Protocol):
 
     def _set_deadline(self) -> None:
         self._deadline = self.loop.call_later(self.request_seconds, self.transport.close)
+        self._waiting[self] = None
+        if len(self._waiting) > self.most_waiting:
+            oldest = next(iter(self._waiting))
+            oldest._cancel_deadline()
+            oldest.transport.close()
 
     def _cancel_deadline(self) -> None:
+        self._waiting.pop(self, None)
         if self._deadline is not None:
             self._deadline.cancel()
             self._deadline = None
