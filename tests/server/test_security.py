@@ -9,7 +9,7 @@ import socket
 import stat
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import Any
 
@@ -481,7 +481,8 @@ def test_of_many_connections_without_a_request_the_oldest_ends(
             opened.sendall(half.encode())
         assert served.ask("GET", "/api/health").status == 200
         for opened in crowd[:8]:
-            assert opened.recv(1) == b""
+            with suppress(ConnectionResetError):  # how the system ends one with something unread
+                assert opened.recv(1) == b""
         crowd[-1].sendall(b"\r\n")
         assert crowd[-1].recv(12) == b"HTTP/1.1 200"
 
