@@ -830,7 +830,50 @@ def test_a_cause_that_was_only_thought_counts_where_it_was_acted_on():
     later = (
         acted.agent("Repaired.").user("now paint the whole front door green, in two coats").edit("paint.go")
     )
-    assert f'The agent, in thought: "{cause}"' in told(later)
+    assert f'The agent, in thought (later edits are about it): "{cause}"' in told(later)
+    for number in range(8):  # of which only the newest are kept
+        later = later.edit(f"wall{number}.go")
+    assert cause in told(later)
+
+
+def test_a_thought_about_what_was_removed_since_is_overtaken():
+    seen = "The `turnKey` function must only be called by `oilHinge`, which means that it never turns twice."
+    session = Session().user("the bolt of the front door breaks, find out why and repair it")
+    session = session._add(role="assistant", thinking=seen)
+    kept = session.edit("lock.go", "func turnKey() { oil() }", "func turnKey() {}")
+    kept = kept.agent("Repaired.").user("now paint the whole front door green, in two coats").edit("a.go")
+    assert seen in told(kept).partition("## Decisions")[2].partition("## State")[0]
+    session = session.edit("lock.go", "func slideBolt() {}", "func turnKey() {}")
+    session = (
+        session.agent("Repaired.").user("now paint the whole front door green, in two coats").edit("a.go")
+    )
+    assert seen not in told(session).partition("## Decisions")[2].partition("## State")[0]
+
+
+def test_what_the_agent_said_comes_before_what_it_thought():
+    thoughts = [
+        f"The root cause in `lock{number}.go` is `turnKey{number}`: the bolt breaks because it has no oil."
+        for number in range(5)
+    ]
+    session = Session().user("the bolts of all doors break, find out why and repair them")
+    for number, thought in enumerate(thoughts):
+        session = session._add(role="assistant", thinking=thought)
+        session = session.edit(f"lock{number}.go", f"func turnKey{number}() {{}}")
+    said = "I keep `slideBolt()` as it is because `closeGate()` and `openGate()` need it, too."
+    session = session.agent(
+        f"{said}\n\nAll five bolts hold now. The doors close again, and every hinge was oiled."
+    )
+    session = session.user("now paint the whole front door green, in two coats, and start at the top")
+    decided = (
+        told(session.agent("The paint:").edit("a.go")).partition("## Decisions")[2].partition("## State")[0]
+    )
+    assert 0 < sum(thought[:40] in decided for thought in thoughts) <= 3
+
+
+def test_a_word_of_assent_is_no_part_of_a_reason():
+    words = "So the `bolt_at` tag must be renamed in `bolt.go`, because nobody has stored files with it."
+    (found,) = Session().agent(f"Got it. {words}").found().insights
+    assert found.text == words
 
 
 def test_an_old_question_keeps_its_answer():
@@ -928,3 +971,11 @@ def test_what_came_of_a_go_ahead_came_of_the_request_before_it():
         .edit("lexer.md")
     )
     assert "→ The lexer reads dates and times" in told(session)
+
+
+@pytest.mark.parametrize("words", ["push it", "ok, let's implement this", "now commit that"])
+def test_an_order_about_what_is_there_is_what_was_asked_for_last(words: str):
+    session = Session().user("Write a lexer for dates").edit("lexer.py").agent("It is written.").user(words)
+    goal = line(told(session), "Goal:")
+    assert goal.startswith(f'- Goal: "{words}"')
+    assert 'before that: "Write a lexer for dates"' in goal

@@ -84,8 +84,14 @@ def asks_nothing_new(said: str) -> bool:
 
 
 def latest_request(turns: Sequence[Turn]) -> Turn:
-    """The newest message that asks for something of its own; where none does, the newest."""
-    return next((turn for turn in reversed(turns) if not asks_nothing_new(turn.said)), turns[-1])
+    """The newest message that is more than a go-ahead or a thank-you; where none is, the newest."""
+    return next((turn for turn in reversed(turns) if not _is_bare(turn.said)), turns[-1])
+
+
+def _is_bare(said: str) -> bool:
+    words = _words(said)
+    is_courtesy = words is not None and _KNOWN.issuperset(words) and not said.rstrip().endswith("?")
+    return is_courtesy or is_go_ahead(said)
 
 
 def _words(said: str) -> list[str] | None:

@@ -319,19 +319,20 @@ def decisions(found: Gathered, room: int) -> Iterator[Statement]:
             told += f" {why}"
             text = f"From the message of commit {code(commit.identifier or commit.subject)}: {quoted(why)}"
             yield Statement("decisions", "decisions", text, 5, index=commit.index)
+    newest = max((one.index for one in found.insights), default=-1)
     earlier = [
         one
         for one in found.insights
         if agreed < one.index
-        and one.worth >= (_WORTH_KEEPING if one.said else _WORTH_OF_A_THOUGHT)
-        and (one.said or _is_edited_for(one, found))
-        and (one.index < since or _was_settled(one, found))
+        and one.worth >= _WORTH_KEEPING
+        and (one.index < since or one.index < newest)
+        and ((one.said and one.index < since) or _is_acted_on(one, found))
         and not _NO_REASON.search(one.text)
         and not _objected(one, found.turns)
         and not stands_in(one.text, told)
     ]
     for insight in _best(earlier, _MOST_FOUND_EARLIER, max(500, min(1800, room // 6))):
-        who = "The agent" if insight.said else "The agent, in thought"
+        who = "The agent" if insight.said else "The agent, in thought (later edits are about it)"
         yield Statement("decisions", "findings", f"{who}: {quoted(insight.text)}", 5, index=insight.index)
 
 
@@ -352,20 +353,26 @@ _SAYS_WHY = re.compile(
 )
 
 
-def _is_edited_for(one: Insight, found: Gathered) -> bool:
-    """Whether an edit soon after is about a name that it gives."""
+def _is_acted_on(one: Insight, found: Gathered) -> bool:
+    """Whether later edits are about a name that it gives: by their text, else by what they changed.
+
+    Of the edits themselves only the newest are kept; of each file, what its edits changed.
+    """
     names = set(CODE_NAME.findall(one.text))
+    since = [file for file in found.files if file.last_edit_index > one.index]
+    is_gone = any(name in file.dropped for file in since for name in names)
+    if is_gone and not (one.said or _SAYS_CAUSE.search(one.text)):
+        return False
     soon = (edit for edit in found.edits if one.index < edit.index <= one.index + _SOON)
-    return any(name in edit.new for edit in soon for name in names)
+    if any(name in edit.new for edit in soon for name in names):
+        return True
+    changed = {name for file in since for name in file.names}
+    replaced = [text for file in since for pair in file.replaced for text in pair]
+    return not names.isdisjoint(changed) or any(name in text for text in replaced for name in names)
 
 
+_SAYS_CAUSE = re.compile(r"\b(?:problem|issue|cause|bug|because|since|why|fix)\b", re.IGNORECASE)
 _SOON = 20
-
-
-def _was_settled(one: Insight, found: Gathered) -> bool:
-    """Of the work at hand only what was acted on, and what a later finding has not followed."""
-    newest = max((other.index for other in found.insights), default=-1)
-    return one.index < newest and one.worth > _WORTH_KEEPING and _is_edited_for(one, found)
 
 
 def _choice(choice: Choice, turns: tuple[Turn, ...]) -> str:
@@ -395,11 +402,16 @@ _DOUBTS = re.compile(
 def _best(insights: list[Insight], most: int, room: int) -> list[Insight]:
     """Those that say most, the newer before the older, in their order."""
     count = max(1, len(insights) - 1)
-    order = sorted(
-        range(len(insights)), key=lambda place: -(insights[place].worth + _FOR_THE_NEWEST * place / count)
-    )
+
+    def worth(place: int) -> float:
+        one = insights[place]
+        return one.worth + _FOR_THE_NEWEST * place / count - (0 if one.said else _LESS_FOR_A_THOUGHT)
+
     kept: list[int] = []
-    for place in order:
+    for place in sorted(range(len(insights)), key=worth, reverse=True):
+        thoughts = sum(not insights[each].said for each in kept)
+        if not insights[place].said and thoughts >= _MOST_THOUGHTS:
+            continue
         if len(kept) < most and len(insights[place].text) <= room:
             kept.append(place)
             room -= len(insights[place].text)
@@ -409,6 +421,7 @@ def _best(insights: list[Insight], most: int, room: int) -> list[Insight]:
 _NO_REASON = re.compile(
     r"\bexisting tests?\b|^(?:\W*[\w.]+\W*){1,4}\balready (?:has|have|works?|exists?|validates?)\b"
     r"|^(?:(?:another|an?)? ?(?:alternative|option)|added|tests?\b|now\b|ah\b|oh\b|good\b|looking at"
+    r"|(?:but )?wait\b|actually\b|if\b|for \w+ \w+,"
     r"|let me|i see\b|however\b|we already\b|user \w+:|got it\b|recommendation\b|limitations?\b|lines? \d"
     r"|(?:should|would|could|will|has|is|are)\b"
     r"|(?:the|it|this) [^.]{0,40}\b(?:would be|must be|must have)\b)"
@@ -418,8 +431,8 @@ _NO_REASON = re.compile(
     re.IGNORECASE,
 )
 """What was weighed, seen, reported or fixed on the way."""
-_FOR_THE_NEWEST = 3
-_WORTH_KEEPING, _WORTH_OF_A_THOUGHT = 4, 6
+_FOR_THE_NEWEST, _LESS_FOR_A_THOUGHT, _MOST_THOUGHTS = 3, 3, 3
+_WORTH_KEEPING = 4
 
 
 # ── state ─────────────────────────────────────────────────────────────────────────────────────────

@@ -292,7 +292,8 @@ def _passages(block: _Block, following: _Block | None, before: str) -> Iterator[
             continue
         passage = [told[place]]
         earlier = told[place - 1] if place else before
-        if _REFERS_BACK.match(told[place]) and _tells(earlier) and not _HEDGED.search(earlier):
+        refers_back = _REFERS_BACK.match(told[place]) and len(earlier) >= _SHORTEST
+        if refers_back and _tells(earlier) and not _HEDGED.search(earlier):
             passage.insert(0, earlier)
         end = place + 1
         while end < len(told) and end - place <= _MORE and _goes_on(told[end], passage):
