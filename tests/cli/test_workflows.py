@@ -348,7 +348,7 @@ def test_a_failed_attempt_that_was_rolled_back_is_tried_again(
     place.run("run", plan("echo a > done", fails))
     place.ok("tx", "rollback", "last", "--yes")
     refused = place.run("resume")
-    assert (refused.code, "has been rolled back" in refused.err) == (1, True), refused
+    assert (refused.code, "was undone: t1" in refused.err) == (1, True), refused
 
 
 def test_two_resumes_of_a_failed_one_are_one(place: Place, plan: Callable[..., Path]) -> None:

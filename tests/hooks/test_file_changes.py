@@ -305,8 +305,10 @@ def test_rolled_back_during_a_turn_its_rest_is_recorded(agent: AgentSession) -> 
     write_file(agent, "before", "x\n")
     end_turn(agent)
     begin_turn(agent)
-    with SideCar(agent.project) as sidecar:
-        sidecar.rollback(f"claude-code-{agent.session_id}")
+    lines = ("import sys", "from holdfast.undo.transactions import SideCar")
+    take_back = "; ".join((*lines, "SideCar(sys.argv[1]).rollback(sys.argv[2])"))
+    words = (str(agent.project), f"claude-code-{agent.session_id}")
+    subprocess.run([sys.executable, "-c", take_back, *words], check=True)
     write_file(agent, "made", "x\n")
     end_turn(agent)
     begin_turn(agent)

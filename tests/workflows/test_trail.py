@@ -12,7 +12,6 @@ from pathlib import Path
 import pytest
 
 from cli.harness import PROGRAM
-from holdfast.base.errors import IllegalTransitionError
 from holdfast.base.process import identify
 from holdfast.model.entry import Warned
 from holdfast.model.workflow import Workflow
@@ -87,51 +86,6 @@ def test_the_next_session_continues_the_one_before(workshop: Workshop, sidecar: 
     later, first = sidecar.transactions()
     assert (later.id, later.continued_from) == (f"{paused.id}-s2", first.id)
     assert [changes(one) for one in later.changes] == [["b"]]
-
-
-def test_a_session_that_was_rolled_back_is_not_resumed(workshop: Workshop, sidecar: SideCar) -> None:
-    paused = workshop.run(plan_of("echo one > a", "cat a", pause_every=1))
-    rollback = sidecar.rollback(f"{paused.id}-s1")
-    with pytest.raises(
-        IllegalTransitionError, match=r"transaction wf_\w+-s1 has been rolled back"
-    ) as refused:
-        workshop.resume(paused)
-    assert rollback.entry.id in (refused.value.hint or "")
-    sidecar.undo(rollback.entry.id)
-    assert workshop.resume(paused).status == "completed"
-
-
-def test_status_and_context_say_that_a_failed_session_was_rolled_back(workshop: Workshop) -> None:
-    """They named `retry` and `skip`, which are refused, and called its tasks done."""
-    ended = workshop.run(plan_of("echo one > a", "exit 3"))
-    place = workshop.place
-    assert "try again: holdfast retry" in place.ok("status").out
-    assert "rolled back" not in place.ok("context", "latest").out
-    place.ok("tx", "rollback", "last", "--yes")
-    told = place.ok("status").out
-    assert "what its tasks had changed was rolled back" in told
-    assert "holdfast retry" not in told
-    assert "holdfast skip" not in told
-    undone = place.json("status")["workflow"]["rolled_back"]
-    assert undone["transaction"] == f"{ended.id}-s1"
-    context = place.ok("context", "latest").out
-    assert f"was rolled back ({ended.id}-s1)" in context
-    assert f"holdfast tx undo {undone['restored_by']}" in context
-    place.run("retry").failed(1, error="has been rolled back")
-    place.ok("tx", "undo", undone["restored_by"])
-    assert "try again: holdfast retry" in place.ok("status").out
-    assert place.json("status")["workflow"]["rolled_back"] is None
-
-
-def test_a_completed_plan_that_was_rolled_back_says_so_from_anywhere(workshop: Workshop) -> None:
-    ended = workshop.run(plan_of("echo one > a", "echo two > b"))
-    place = workshop.place
-    place.ok("tx", "rollback", "last", "--yes")
-    told = place.ok("status").out
-    assert f"what its tasks had changed was rolled back ({ended.id}-s1)" in told
-    elsewhere = place.root / "elsewhere"
-    elsewhere.mkdir()
-    assert "was rolled back" in place.ok("status", ended.id, cwd=elsewhere).out
 
 
 def test_rolled_back_while_it_runs(workshop: Workshop, sidecar: SideCar) -> None:

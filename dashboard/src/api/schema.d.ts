@@ -3160,6 +3160,11 @@ export interface components {
              */
             accept_commands?: string | null;
             /**
+             * Accept Undone
+             * @description Continue although changes of completed tasks were undone
+             */
+            accept_undone?: boolean | null;
+            /**
              * Message
              * @description A message for the next session
              */

@@ -118,9 +118,9 @@ def snapshot_context(snapshot: str, max_chars: int) -> Compiled:
         found, moved_on = as_it_stands(store, found, workflow)
     drift = find_drift(found, current.project).sentences if workflow.worktree == current.worktree else ()
     if found.task_dag.tasks:
-        from holdfast.workflows.file_recorder import rolled_back_told
+        from holdfast.sessions.undone import undone_before
 
-        since = (*rolled_back_told(workflow, found), *since)
+        since = (*undone_before(workflow, found), *since)
     return ResumeContextCompiler(max_chars).compile_with_report(
         found, workflow.issue, drift=(*since, *moved_on, *drift)
     )
@@ -409,9 +409,9 @@ def _compiled(current: Settings, name: str, room: int) -> Compiled:
     snapshot, workflow = read_session_document(document, where=f"{name}.json")
     told: tuple[str, ...] = ()
     if snapshot.task_dag.tasks:
-        from holdfast.workflows.file_recorder import rolled_back_told
+        from holdfast.sessions.undone import undone_before
 
-        told = rolled_back_told(workflow, snapshot)
+        told = undone_before(workflow, snapshot)
     return ResumeContextCompiler(room).compile_with_report(snapshot, workflow.issue, drift=told)
 
 

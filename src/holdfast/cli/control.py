@@ -220,6 +220,9 @@ def _told(last: tuple[datetime, str] | None) -> str:
     "--strict", is_flag=True, help="Fail unless the worktree is known to be unchanged since the pause."
 )
 @click.option("--accept-commands", is_flag=True, help="Run the commands that an imported session brought.")
+@click.option(
+    "--accept-undone", is_flag=True, help="Continue although changes of completed tasks were undone."
+)
 @_detach_option
 @common.yes_option
 @common.json_option
@@ -267,6 +270,7 @@ def resume_command(
             message=message,
             strict=strict,
             claim=claim,
+            accept_undone=options["accept_undone"],
             **({"restore": restore} if restore else {}),
         )
         resumed = _with_consent(resume, accept_commands)

@@ -144,7 +144,7 @@ def status() -> dict[str, Any]:
         "latest_snapshot",
         "tasks_completed",
         "tasks_remaining",
-        "rolled_back",
+        "undone",
     )
     for which in ("workflow", "plan"):
         if workflow := report[which]:

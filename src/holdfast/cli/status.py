@@ -74,26 +74,24 @@ def _workflows_here(current: Settings, workflow_id: str | None) -> dict[str, dic
     is_another = workflow_id is None and workflow and plan and plan["id"] != workflow["id"]
     for one in (workflow, plan):
         if one is not None:
-            one["rolled_back"] = _rolled_back(current, one)
+            one["undone"] = _undone(current, one)
     return {"workflow": workflow, "plan": plan if is_another else None}
 
 
-def _rolled_back(current: Settings, workflow: dict[str, Any]) -> dict[str, str] | None:
-    """What was taken back of the work that it would go on from, and the entry whose undo restores it."""
-    from holdfast.sessions.standing import may_be_rolled_back
+def _undone(current: Settings, workflow: dict[str, Any]) -> dict[str, Any] | None:
+    """What was undone of its completed tasks, and what restores it."""
+    from holdfast.sessions.standing import may_be_undone
 
-    counts = workflow["status"] in ("failed", "paused", "completed") and workflow["tasks_completed"]
     sidecar = ProjectLayout(Path(os.fsdecode(decode_path(workflow["worktree"])))).sidecar
-    if not (counts and may_be_rolled_back(sidecar, workflow["id"])):
+    if not (workflow["tasks_completed"] and may_be_undone(sidecar, workflow["id"])):
         return None
-    from holdfast.workflows.file_recorder import rolled_back_work
+    from holdfast.sessions.transitions import Core
+    from holdfast.sessions.undone import undone_work
 
     with common.store_for(current) as store:
         flow = store.workflow(workflow["id"])
-        snapshot = store.latest_snapshot(flow.id)
-    number = snapshot.session_number if snapshot else flow.session_count
-    found = rolled_back_work(flow, number, snapshot.task_dag.tasks if snapshot else ())
-    return {"transaction": found.id, "restored_by": found.entries[-1].id} if found else None
+        tasks = Core(store).fold(flow).tasks().tasks
+    return undone_work(flow, tasks).document
 
 
 def stored_standing(
@@ -229,10 +227,13 @@ def _ways_on(workflow: dict[str, Any]) -> Iterator[str]:
     if workflow["waiting_task_id"]:
         yield f"approve: holdfast approve {name}"
         yield f"or reject: holdfast reject {name}"
-    undone = workflow["rolled_back"]
-    if undone:  # nothing else works before that
-        yield f"what its tasks had changed was rolled back ({undone['transaction']})"
-        yield f"restore it: holdfast tx undo {undone['restored_by']}"
+    undone = workflow["undone"]
+    if undone:
+        yield from map(common.in_a_line, undone["facts"])
+        yield from (f"restore it: {command}" for command in undone["restore_with"])
+    if undone and undone["is_certain"]:  # nothing else works before that
+        if workflow["status"] in ("failed", "paused"):
+            yield f"or continue without it: holdfast resume {name} --accept-undone"
     elif workflow["status"] == "failed":
         yield from _ways_on_from_failure(workflow)
     elif workflow["status"] == "paused" and workflow["tasks_remaining"]:

@@ -338,12 +338,13 @@ class RemoteService(WorkflowService[RemoteStore]):
         strict: bool = False,
         claim: str | None = None,  # noqa: ARG002
         accept_commands: bool = False,
+        accept_undone: bool = False,
     ) -> Resumed:
         _refuse_to_accept(workflow_id, accept_commands)
-        return self._resumed(
-            workflow_id,
-            self._act(workflow_id, "resume", snapshot_id=snapshot_id, message=message, strict=strict),
-        )
+        wanted = {"snapshot_id": snapshot_id, "message": message, "strict": strict}
+        if accept_undone:  # an older server does not know it
+            wanted["accept_undone"] = True
+        return self._resumed(workflow_id, self._act(workflow_id, "resume", **wanted))
 
     def _resumed(self, workflow_id: str, answer: Any) -> Resumed:
         used = answer["snapshot_id"]

@@ -128,6 +128,9 @@ class ResumeWorkflow(Body):
         max_length=64,
         description="`digest` of a refusal (`unconfirmed_commands`): run exactly the commands it listed",
     )
+    accept_undone: bool | None = Field(
+        default=None, description="Continue although changes of completed tasks were undone"
+    )
 
 
 class RetryTask(Body):

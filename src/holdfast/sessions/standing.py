@@ -108,16 +108,16 @@ def _waiting_task(tasks: Sequence[Task] | Sequence[TaskLine]) -> str | None:
     return next((task.id for task in waiting if done.issuperset(task.depends_on)), None)
 
 
-def may_be_rolled_back(sidecar: Path, workflow_id: str) -> bool:
-    """Whether what a session of it changed may have been taken back: as its newest entry says, where that is
-    to be had at once. In doubt it may: who asks then loads what knows for sure."""
+def may_be_undone(sidecar: Path, workflow_id: str) -> bool:
+    """Whether anything that a session of it changed may have been undone: as each one's newest entry says,
+    where that is to be had at once. In doubt it may: who asks then loads what knows for sure."""
     for branch in (sidecar / UNDO_BRANCHES).glob(f"session-{workflow_id}-s*"):
         try:
             oid = branch.read_text(encoding="ascii").strip()
             entry = zlib.decompress((sidecar / "objects" / oid[:2] / oid[2:]).read_bytes())
         except (OSError, ValueError, zlib.error):
             return True
-        if b'"status":"rolled-back"' in entry:
+        if b'"undone":false' not in entry:
             return True
     return False
 

@@ -241,6 +241,9 @@ class Ledger:
         """Add an entry, and take over `files` as what is known, in one step that a crash cannot split."""
         branch = branch_of(entry.transaction_id)
         old = self._repository.branch(branch)
+        number = self._last_number() + 1
+        undone = entry.kind in ("undo", "rollback") or bool(old and self.last(entry.transaction_id).undone)
+        entry = entry.model_copy(update={"number": number, "undone": undone})
         tree = self._repository.write_tree(_tree_of(entry.changes))
         new = self._repository.write_commit(tree, old, entry.at.timestamp(), to_message(entry))
         fault_point("sidecar.written")
@@ -248,7 +251,6 @@ class Ledger:
             for path, known in files.items():
                 self._state.put_file(path, known)
             also()
-            number = (self._state.note(_ORDER) or 0) + 1
             for name in (_ORDER, f"{_ORDER} {branch}"):
                 self._state.put_note(name, number)
             self._state.put_branch(branch, new)
@@ -257,6 +259,11 @@ class Ledger:
         self._repository.move_branch(branch, old, new)
         self._remember(new, old, entry)
         fault_point("sidecar.published")
+
+    def _last_number(self) -> int:
+        """Where the state was lost, the branches tell."""
+        number = self._state.note(_ORDER)
+        return max((self.last(one).number for one in self.ids()), default=0) if number is None else number
 
     def after_power_cut(self) -> None:
         """Write again what may not have reached the disk."""

@@ -20,7 +20,16 @@ from holdfast.model.git import decode_path, encode_path
 from holdfast.undo.git import merge_texts
 from holdfast.undo.objects import Repository
 from holdfast.undo.plan import UndoPlan, UndoStep, held_back, plan_undo, without_content
-from holdfast.undo.state import FileState, KnownFile, LedgerEntry, PathChange, State, Status, same
+from holdfast.undo.state import (
+    MANIFEST_SCHEMA,
+    FileState,
+    KnownFile,
+    LedgerEntry,
+    PathChange,
+    State,
+    Status,
+    same,
+)
 from holdfast.undo.worktree import UnreadableError, Worktree, folders_above
 
 if TYPE_CHECKING:
@@ -98,7 +107,10 @@ class Restoring:
     @classmethod
     def unfinished(cls, state: State) -> Restoring | None:
         document = state.note(_NOTE)
-        return None if document is None else _as_document().validate_python(document)
+        if document is None:
+            return None
+        entry = MANIFEST_SCHEMA.upgrade(document["entry"], where="an undo that was begun")
+        return _as_document().validate_python({**document, "entry": entry})
 
     def note(self, state: State) -> None:
         state.put_note(_NOTE, _as_document().dump_python(self, mode="json"))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import logging
 import os
+import re
 import sqlite3
 from collections.abc import Callable, Generator, Iterable, Mapping
 from contextlib import contextmanager
@@ -29,14 +30,31 @@ from holdfast.project.formats import ending_mark
 # An entry is a commit. Its message carries this document, its tree the blobs that the document names,
 # so that git itself keeps them. Nothing is ever taken out of a transaction: undoing adds an entry.
 
+_OF_A_PLAN = re.compile(r"-s\d+(-\d+)?\Z")
+_BESIDE = re.compile(r" \(beside ([^()]*)\)\Z")
+
+
+def _manifest_3_to_4(document: dict[str, Any]) -> dict[str, Any]:
+    """Whose tasks' change it is stood in its description alone; whether anything was undone is looked up."""
+    tasks: dict[str, list[str]] = {}
+    if document.get("kind") == "change" and _OF_A_PLAN.search(str(document.get("transaction_id"))):
+        told = str(document.get("description", ""))
+        beside = _BESIDE.search(told)
+        named = _BESIDE.sub("", told).split("; ")
+        tasks["tasks"] = [name for one in named if (name := one.partition(": ")[0])]
+        tasks["beside"] = beside[1].split(", ") if beside else []
+    return {**document, **tasks, "undone": True}
+
+
 MANIFEST_SCHEMA = Schema(
     "side-car entry",
     {
         1: "files before and after, what it undoes, what is in doubt",
         2: "what the record does not cover",
         3: "folders, owners, extended attributes, which names are one file",
+        4: "tasks of a plan, the order of all entries, whether anything was undone before",
     },
-    {1: dict, 2: dict},
+    {1: dict, 2: dict, 3: _manifest_3_to_4},
 )
 
 FileKind = Literal["begin", "change", "undo", "rollback", "commit"]
@@ -81,6 +99,17 @@ class FileState(Value):
         return other is not None and self.same_content(other) and self.permissions == other.permissions
 
 
+class TasksEnded(NamedTuple):
+    """Of a plan: whose end a change was recorded at, and who was still at work, by id."""
+
+    tasks: tuple[str, ...] = ()
+    beside: tuple[str, ...] = ()
+    is_noted: bool = False
+    """Whether their end is recorded even where no file was changed."""
+    missed: str = ""
+    """What the record cannot hold."""
+
+
 def told(paths: Iterable[str]) -> list[str]:
     """These, without the folders that one of the others tells of."""
     following = pairwise([*sorted(paths), ""])
@@ -102,7 +131,7 @@ class PathChange(Value):
 
 
 class LedgerEntry(Value):
-    schema_version: Literal[3] = MANIFEST_SCHEMA.current
+    schema_version: Literal[4] = MANIFEST_SCHEMA.current
     id: str
     kind: FileKind
     transaction_id: TransactionId
@@ -120,6 +149,12 @@ class LedgerEntry(Value):
         default=(), description="What is not recorded: ignored files, submodules, a look that came late"
     )
     continued_from: str | None = Field(default=None, description="The previous committed transaction")
+    tasks: tuple[str, ...] = Field(default=(), description="Tasks of a plan that ended with this change")
+    beside: tuple[str, ...] = Field(default=(), description="Tasks that were still running then")
+    number: int = Field(default=0, description="Its place among all entries; 0: recorded before they had one")
+    undone: bool = Field(
+        default=False, description="Whether anything of its transaction may have been undone up to here"
+    )
 
     @property
     def renames(self) -> dict[str, str]:

@@ -39,9 +39,23 @@ from holdfast.undo.git import run_git
 from holdfast.undo.ledger import Cache, CarriedTransaction, Transaction, to_document
 from holdfast.undo.objects import Repository
 from holdfast.undo.plan import Hunk, hunks_of, without_hunks
-from holdfast.undo.state import WHOLE_TREE, LedgerEntry, PathChange, State, refused_by_the_disk
+from holdfast.undo.state import (
+    WHOLE_TREE,
+    LedgerEntry,
+    PathChange,
+    State,
+    TasksEnded,
+    refused_by_the_disk,
+)
 from holdfast.undo.tree_cache import TreeCache
-from holdfast.undo.work import FilesBySession, UndoLimits, UndoOutcome, UndoWork, no_named_files
+from holdfast.undo.work import (
+    NO_TASKS,
+    FilesBySession,
+    UndoLimits,
+    UndoOutcome,
+    UndoWork,
+    no_named_files,
+)
 from holdfast.undo.worktree import Worktree, blob_id, checked_path
 
 __all__ = ["SideCar", "UndoLimits", "UndoOutcome"]
@@ -162,23 +176,25 @@ class SideCar:
         with self._at_work():
             pass
 
-    def finish(self, transaction_id: str, description: str = "", *, doubt: str = "") -> Transaction | None:
+    def finish(
+        self, transaction_id: str, description: str = "", *, doubt: str = "", ended: TasksEnded = NO_TASKS
+    ) -> Transaction | None:
         """Record what is left to record, end the watch and commit; None where nothing was ever changed,
         and the transaction is dropped. `doubt` as with `record`."""
         with self._at_work(transaction_id) as work:
             name = work.successor(transaction_id)
             work.running(name)
             scope = self._suspects()
-            work.settle(scope, closing=name, description=description, doubt=doubt)
+            work.settle(scope, closing=name, description=description, doubt=doubt, ended=ended)
             # What was recorded while it went on says nothing of what came to be ignored meanwhile.
             return work.end(name, uncovered=work.newly_uncovered(name) if scope is not None else ())
 
-    def let_go(self, transaction_id: str, description: str = "") -> None:
+    def let_go(self, transaction_id: str, description: str = "", *, ended: TasksEnded = NO_TASKS) -> None:
         """Record and end the watch, if it is this process's; the transaction stays in progress."""
         with self._at_work() as work:
             name = work.successor(transaction_id)
             if work.state.is_watched_by(name, identify(os.getpid())):
-                work.settle(self._suspects(), closing=name, description=description)
+                work.settle(self._suspects(), closing=name, description=description, ended=ended)
 
     def resume(self, transaction_id: str) -> Transaction:
         """To go on with: itself while in progress, a new one that continues a committed one."""
@@ -221,6 +237,7 @@ class SideCar:
         keeps_watching: bool = False,
         doubt: str = "",
         missed: str = "",
+        ended: TasksEnded = NO_TASKS,
     ) -> LedgerEntry | None:
         """The change since `watch`, which ends with it unless it `keeps_watching`; None where there is none.
 
@@ -231,7 +248,7 @@ class SideCar:
         names = self._names(paths)
         if keeps_watching and names is None and self._glance.complete:
             suspects = self._suspects()
-            if not suspects:
+            if not suspects and not ended.is_noted:
                 return None  # nothing was touched: not even the lock is needed to say so
         else:
             suspects = None
@@ -254,8 +271,13 @@ class SideCar:
                 ending=names,
                 keeps_watching=keeps_watching,
                 doubt=doubt,
-                missed=missed,
+                ended=ended._replace(missed=missed),
             )
+
+    def note(self, transaction_id: str, description: str, ended: TasksEnded) -> None:
+        """That these tasks count as ended with what stands now; it is a change of no file."""
+        with self._at_work() as work:
+            work.note(transaction_id, description, ended)
 
     def set_apart(self, transaction_id: str, paths: Iterable[AnyPath], description: str = "") -> None:
         """Record what was done to these files so far, as far as they are known, as a change of its own.

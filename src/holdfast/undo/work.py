@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import os
 import stat
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
@@ -23,7 +24,7 @@ from holdfast.base.errors import (
 )
 from holdfast.base.faults import fault_point
 from holdfast.base.ids import new_id
-from holdfast.base.process import ProcessIdentity, boot_mark
+from holdfast.base.process import ProcessIdentity, boot_mark, identify
 from holdfast.base.redact import redact
 from holdfast.base.text import counted, shown_path
 from holdfast.model.base import invalid
@@ -43,6 +44,7 @@ from holdfast.undo.state import (
     PathChange,
     State,
     Status,
+    TasksEnded,
     Watch,
     same_content,
     told,
@@ -54,6 +56,7 @@ from holdfast.undo.worktree import UnreadableError, Worktree, folders_above, is_
 log = logging.getLogger("holdfast.sidecar")
 
 _MOST_UNSYNCED = 512
+NO_TASKS = TasksEnded()
 _UNASKED = "it was not asked for"
 _ONLY_SEEN = "it changed during the turn, but no tool call of the session names it"
 _LEFT = "left"
@@ -228,6 +231,10 @@ class UndoWork:
         self.ledger.append(entry, {}, lambda: self.state.unwatch(transaction_id) if unwatch else None)
         return self.ledger.read(transaction_id)
 
+    def note(self, transaction_id: str, description: str, ended: TasksEnded) -> None:
+        entry, files = self._change((transaction_id, ""), [], {}, description)
+        self.ledger.append(entry.model_copy(update={"tasks": ended.tasks}), files)
+
     def end(self, transaction_id: str, uncovered: tuple[str, ...] = ()) -> Transaction | None:
         """Its changes are meant to stay; None where there never were any, and it is dropped."""
         found = self.ledger.read(transaction_id)
@@ -287,13 +294,13 @@ class UndoWork:
         ending: Iterable[bytes] | None = None,
         keeps_watching: bool = False,
         doubt: str = "",
-        missed: str = "",
+        ended: TasksEnded = NO_TASKS,
         also: Callable[[], None] | None = None,
     ) -> LedgerEntry | None:
         """Look at the files in scope, and put what differs down to whom it belongs.
 
         Where `closing` names a transaction, its watch ends with this, unless it `keeps_watching`; returns
-        its entry. What it `missed` is said in it, even where nothing was seen to change.
+        its entry. What was missed is said in it, even where nothing was seen to change.
         """
         watches = [one for one in self.state.watches() if self._is_sound(one.transaction_id)]
         looked = self.tree.moment() if scope is None else None
@@ -309,14 +316,24 @@ class UndoWork:
         ]
         # Its own comes last, with the rest, and of that what is certain.
         mine.sort(key=lambda one: (one[0].transaction_id == closing, not one[0].doubt))
-        if closing and missed and not (mine and mine[-1][0].transaction_id == closing):
+        if (
+            closing
+            and (ended.missed or ended.is_noted)
+            and not (mine and mine[-1][0].transaction_id == closing)
+        ):
             mine.append(self._change((closing, ""), [], {}, description))
+        mine = [
+            (entry.model_copy(update={"tasks": ended.tasks, "beside": ended.beside}), files)
+            if entry.transaction_id == closing
+            else (entry, files)
+            for entry, files in mine
+        ]
         if closing and mine and mine[-1][0].transaction_id == closing:
             is_whole = scope is None or any(
                 one.whole_tree for one in watches if one.transaction_id == closing
             )
             news = self.newly_uncovered(closing) if is_whole and not keeps_watching else ()
-            mine[-1] = mine[-1][0].changed(uncovered=(*news, *filter(None, [missed]))), mine[-1][1]
+            mine[-1] = mine[-1][0].changed(uncovered=(*news, *filter(None, [ended.missed]))), mine[-1][1]
 
         def rest() -> None:
             self._put_seen(refreshed)
@@ -705,10 +722,15 @@ class UndoWork:
         return UndoOutcome(entry, tuple(change.path for change in entry.changes), restoring.left)
 
     def _begin_successor(self, rollback: LedgerEntry) -> None:
-        """What is changed from here on by whoever still works in the transaction belongs to another one."""
+        """What is changed from here on by another process that works in the transaction is of another one.
+
+        Who rolls back what it watches itself has come to its end with that.
+        """
         name = rollback.transaction_id
         watch = next((one for one in self.state.watches() if one.transaction_id == name), None)
         if watch is None or not watch.whole_tree or watch.abandoned:
+            return
+        if watch.owners == (identify(os.getpid()),):
             return
         chosen = self.free_name(rollback.session_id)
         missing = self.ledger.read(name).uncovered

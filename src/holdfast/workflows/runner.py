@@ -233,7 +233,8 @@ class _OpenSession:
         for one in ended:
             self._note_end(one)
         seconds = sum(one.seconds for one in ended)
-        self._trail.record([one.task for one in ended], self._running.values(), seconds)
+        again = any(isinstance(one.outcome, Done) and one.task.attempts > 1 for one in ended)
+        self._trail.record([one.task for one in ended], self._running.values(), seconds, is_noted=again)
         entries += self._trail.warnings()
         while True:
             verdict = self._try_boundary(entries, cause)

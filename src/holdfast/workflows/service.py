@@ -63,6 +63,10 @@ from holdfast.workflows.originals import (
 from holdfast.workflows.plan import Plan, driver_of
 from holdfast.workflows.task_log import TaskLog, TaskOutput
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from holdfast.sessions.undone import UndoneWork
+
 _TO_TAKE_UP_SECONDS = 10.0
 """A worker that was started for a workflow needs some of them before it is there."""
 _SLACK_SECONDS = 30.0
@@ -238,7 +242,7 @@ class OrchestratorService(WorkflowService[SqlStore]):
             return self._settle(workflow, "crash" if died else trigger, reason or (_DIED if died else None))
         return self.core.request_pause(workflow_id, trigger, reason, force_after)
 
-    def resume_workflow(
+    def resume_workflow(  # noqa: PLR0913 - as many as the command has
         self,
         workflow_id: str,
         *,
@@ -248,19 +252,28 @@ class OrchestratorService(WorkflowService[SqlStore]):
         claim: str | None = None,
         failed: FailedTasks = RETRY_ALL,
         accept_commands: bool | str = False,
+        accept_undone: bool = False,
         restore: Callable[[SessionSnapshot], None] | None = None,
     ) -> Resumed:
         """Go on in a new session, from the last snapshot or from an older one; a failed task is tried again.
 
         Of several who try at once one succeeds. What crashed is paused first, with what it had recorded.
         Commands that came from elsewhere need the user's consent once: to all, or to those of a digest.
+        So does a completed task whose change in files was undone since: its files are no place to go on from.
         Work without a plan has nothing to run: it is handed over, noted as taken up, and stays paused.
         `restore` puts the files back first, once nothing stands against going on from that snapshot.
         """
         workflow = self.resumable(workflow_id)
         snapshot = self._snapshot_to_resume(workflow, snapshot_id)
         drift = self._drift(workflow, snapshot)
-        self._refuse_if_rolled_back(workflow, snapshot)
+        undone = self._undone(workflow, snapshot)
+        if undone.is_certain and not accept_undone:
+            otherwise = f"`holdfast resume {workflow.id} --accept-undone` continues without it"
+            raise _undone_refusal(
+                "resume", workflow, undone, f"{otherwise}; --from SNAPSHOT goes back to an earlier point"
+            )
+        if strict and undone:
+            raise CannotDoError("; ".join(undone.facts), hint="resume without --strict")
         if strict:
             _refuse_drift(drift)
         if snapshot is None and workflow.status == "paused" and not self.core.fold(workflow).tasks().tasks:
@@ -282,10 +295,15 @@ class OrchestratorService(WorkflowService[SqlStore]):
             restore(snapshot)
             drift = self._drift(workflow, snapshot)
         self._end_what_was_cancelled(workflow.worktree)
+        if undone.is_certain:
+            from holdfast.sessions.undone import accept
+
+            accept(workflow, undone)
+            message = "\n".join([*([message] if message else []), *undone.facts])
         resumed, _ = self.core.claim(
             workflow_id, message, snapshot=snapshot, runs=True, claim=claim, failed=failed
         )
-        return Resumed(resumed, snapshot, drift.sentences, drift.state)
+        return Resumed(resumed, snapshot, (*undone.sentences, *drift.sentences), drift.state)
 
     def _refuse_unconfirmed(
         self,
@@ -432,8 +450,14 @@ class OrchestratorService(WorkflowService[SqlStore]):
 
     def approve(self, workflow_id: str, task_id: str | None = None, *, claim: str | None = None) -> Workflow:
         """Let the task start that is waiting for approval; of another one than `task_id` nothing was seen."""
-        waiting = self.waiting_for_approval(self.store.workflow(workflow_id))
+        workflow = self.store.workflow(workflow_id)
+        waiting = self.waiting_for_approval(workflow)
         _check_waits(task_id, waiting)
+        undone = self._undone(workflow, None) if waiting else None
+        if undone is not None and undone.is_certain:
+            raise _undone_refusal(
+                "approve", workflow, undone, f"or `holdfast reject {workflow.id}`, and resume it later"
+            )
         waiting_id = waiting.id if waiting else ""
         return again_on_conflict(lambda: self.core.approve(workflow_id, waiting_id, claim))
 
@@ -583,19 +607,23 @@ class OrchestratorService(WorkflowService[SqlStore]):
             )
         return find_workflow_drift(workflow, snapshot)
 
-    def _refuse_if_rolled_back(self, workflow: Workflow, snapshot: SessionSnapshot | None) -> None:
-        """Tasks that count as completed, and whose files were taken back, are no place to go on from."""
-        from holdfast.workflows.file_recorder import rolled_back_work
+    def _undone(self, workflow: Workflow, snapshot: SessionSnapshot | None) -> UndoneWork:
+        """Of what counts as completed where it goes on."""
+        from holdfast.sessions.undone import undone_work
 
-        session_number = snapshot.session_number if snapshot else workflow.session_count
-        tasks = (snapshot.task_dag if snapshot else self.core.fold(workflow).tasks()).tasks
-        found = rolled_back_work(workflow, session_number, tasks)
-        if found is not None:
-            raise IllegalTransitionError(
-                f"cannot resume workflow {workflow.id}: transaction {found.id} has been rolled back",
-                hint=f"`holdfast tx undo {found.entries[-1].id}` restores its changes; or resume from an "
-                "earlier snapshot with --from, or run the plan again",
-            )
+        if snapshot is None:
+            return undone_work(workflow, self.core.fold(workflow).tasks().tasks)
+        return undone_work(workflow, snapshot.task_dag.tasks, snapshot.session_number)
+
+
+def _undone_refusal(
+    verb: str, workflow: Workflow, undone: UndoneWork, otherwise: str
+) -> IllegalTransitionError:
+    restoring = ", then ".join(f"`{one}`" for one in undone.commands)
+    return IllegalTransitionError(
+        f"cannot {verb} workflow {workflow.id}: {'; '.join(undone.facts)}",
+        hint=f"{restoring} restores it; {otherwise}" if restoring else otherwise,
+    )
 
 
 def _refuse_lost(originals: Originals, origin: Workflow, tasks: TaskDAG) -> None:

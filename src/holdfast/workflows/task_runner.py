@@ -392,9 +392,11 @@ class TaskRunner:
     def _compiled(self, base: SessionSnapshot) -> str:
         from holdfast.capture.drift import find_drift
         from holdfast.resume.snapshots import ResumeContextCompiler
+        from holdfast.sessions.undone import undone_before
 
+        told = undone_before(self._workflow, base)
         drift = find_drift(base, self._place.folder).sentences
-        return ResumeContextCompiler().compile(base, self._workflow.issue, drift=drift)
+        return ResumeContextCompiler().compile(base, self._workflow.issue, drift=(*told, *drift))
 
     def _take_usage(self, usage: UsageMetrics) -> None:
         """A window that fills up in mid-task asks for a pause at once."""

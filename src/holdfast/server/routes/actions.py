@@ -139,6 +139,7 @@ def resume_workflow(
         message=wanted.message,
         strict=wanted.strict,
         accept_commands=wanted.accept_commands or False,
+        accept_undone=bool(wanted.accept_undone),
     )
     return _resumed(desk, resumed)
 

@@ -49,11 +49,11 @@ from holdfast.server.models import (
 from holdfast.server.problems import WITH_BODY, documented
 from holdfast.sessions.contexts import find_transcript, read_session
 from holdfast.sessions.threads import threads_in
+from holdfast.sessions.undone import undone_before
 from holdfast.transcripts.discover import FoundSession, SearchReport, find_sessions
 from holdfast.undo.ledger import Transaction
 from holdfast.undo.state import LedgerEntry, PathChange, told
 from holdfast.undo.transactions import SideCar, UndoOutcome
-from holdfast.workflows.file_recorder import rolled_back_told
 
 # ── contexts ──────────────────────────────────────────────────────────────────────────────────────
 
@@ -82,7 +82,7 @@ def compiled_for(
     if snapshot is None:
         issue = f"{workflow.issue.id}: {workflow.issue.title}"
         return compile_context(Gathered(issue=issue), max_chars), drift
-    told = (*rolled_back_told(workflow, snapshot), *drift.sentences)
+    told = (*undone_before(workflow, snapshot), *drift.sentences)
     compiler = ResumeContextCompiler(max_chars)
     return compiler.compile_with_report(snapshot, workflow.issue, drift=told), drift
 

@@ -87,7 +87,7 @@ def get_task(workflow_id: str, desk: AtDesk, task_id: TaskId) -> TaskDetail:
     tasks = desk.standing(workflow).tasks
     task = _task(desk, workflow, task_id)
     waiting = desk.service.waiting_for_approval(workflow)
-    changes, unknown = changes_of(desk, workflow, lambda entry: is_of_task(entry.description, task))
+    changes, unknown = changes_of(desk, workflow, lambda entry: is_of_task(entry, task))
     return TaskDetail(
         workflow_id=workflow_id,
         task=task,

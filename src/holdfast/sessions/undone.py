@@ -1,0 +1,317 @@
+"""Whether what the completed tasks of a plan changed in files still stands, and what brings it back.
+
+A task's change is what was recorded at its end, and of earlier attempts what stood then: what was undone
+before is none of what it left. Whoever goes on with a plan, or tells where it stands, asks `undone_work`.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Literal
+
+from holdfast.base.errors import HoldfastError
+from holdfast.base.redact import redact
+from holdfast.base.text import shown_path
+from holdfast.model.git import decode_path
+from holdfast.model.snapshot import SessionSnapshot
+from holdfast.model.task import Task
+from holdfast.model.workflow import Workflow
+from holdfast.project.layout import ProjectLayout
+from holdfast.sessions.standing import may_be_undone
+from holdfast.undo.ledger import Transaction, fold
+from holdfast.undo.state import LedgerEntry, TasksEnded, told
+from holdfast.undo.transactions import SideCar
+
+UndoneState = Literal["undone", "partly_undone", "cannot_tell"]
+
+_PATIENCE = 5.0
+_MOST_TASKS = 5
+_MOST_PATHS = 3
+_MOST_COMMANDS = 10
+
+# ── what is said of it ────────────────────────────────────────────────────────────────────────────
+
+
+@dataclass(frozen=True)
+class UndoneTask:
+    task_id: str
+    state: UndoneState
+    paths: tuple[str, ...]
+    """In which its change does not stand, or may not."""
+
+    @property
+    def label(self) -> str:
+        if self.state == "undone":
+            return self.task_id
+        more = f" and {len(self.paths) - _MOST_PATHS} more" if len(self.paths) > _MOST_PATHS else ""
+        return f"{self.task_id} ({', '.join(map(shown_path, self.paths[:_MOST_PATHS]))}{more})"
+
+
+@dataclass(frozen=True)
+class UndoneWork:
+    """Completed tasks whose change does not stand as they left it, in the plan's order."""
+
+    tasks: tuple[UndoneTask, ...] = ()
+    restored_by: tuple[str, ...] = ()
+    """The undos to undo, in that order."""
+    unknown: str = ""
+    """Why it cannot be told of any task."""
+
+    def __bool__(self) -> bool:
+        return bool(self.tasks or self.unknown)
+
+    @property
+    def is_certain(self) -> bool:
+        return any(one.state != "cannot_tell" for one in self.tasks)
+
+    @property
+    def commands(self) -> list[str]:
+        """After more than these, what is left is told the next time."""
+        return [f"holdfast tx undo {one}" for one in self.restored_by[:_MOST_COMMANDS]]
+
+    @property
+    def facts(self) -> tuple[str, ...]:
+        if self.unknown:
+            return (f"cannot tell whether what completed tasks had changed still stands: {self.unknown}",)
+        certain = [one for one in self.tasks if one.state != "cannot_tell"]
+        unsure = [one for one in self.tasks if one.state == "cannot_tell"]
+        found: list[str] = []
+        if certain:
+            found.append(f"what completed tasks had changed was undone: {_listed(certain)}")
+        if unsure:
+            found.append(
+                f"some of what was undone may have been changed by completed tasks: {_listed(unsure)}"
+            )
+        return tuple(found)
+
+    @property
+    def sentences(self) -> tuple[str, ...]:
+        """For the next session, which would take its completed tasks for done."""
+        facts = [f"{one[0].upper()}{one[1:]}" for one in self.facts]
+        if facts and self.commands:
+            facts[-1] += f". Restore it with {', then '.join(f'`{one}`' for one in self.commands)}"
+        return tuple(facts)
+
+    @property
+    def document(self) -> dict[str, object] | None:
+        """As `status` prints it."""
+        if not self:
+            return None
+        return {
+            "tasks": [
+                {"id": one.task_id, "state": one.state, "paths": list(one.paths)} for one in self.tasks
+            ],
+            "facts": list(self.facts),
+            "is_certain": self.is_certain,
+            "restore_with": self.commands,
+        }
+
+
+def _listed(tasks: Sequence[UndoneTask]) -> str:
+    more = f" and {len(tasks) - _MOST_TASKS} more" if len(tasks) > _MOST_TASKS else ""
+    return ", ".join(one.label for one in tasks[:_MOST_TASKS]) + more
+
+
+# ── the question ──────────────────────────────────────────────────────────────────────────────────
+
+
+def undone_work(workflow: Workflow, tasks: Iterable[Task], session_number: int | None = None) -> UndoneWork:
+    """Of the completed ones among these tasks, as they stood at the end of that session, or stand now."""
+    folder = ProjectLayout(Path(os.fsdecode(decode_path(workflow.worktree)))).sidecar
+    completed = [task for task in tasks if task.status == "completed"]
+    if not completed or workflow.options.repository is not None or not may_be_undone(folder, workflow.id):
+        return UndoneWork()
+    try:
+        with SideCar(folder.parents[1], patience=_PATIENCE) as sidecar:
+            family = sidecar.family(workflow.id)
+    except HoldfastError as error:
+        return UndoneWork(unknown=error.message)
+    number = workflow.session_count if session_number is None else session_number
+    return judged([one for one in family if session_of(one.id, workflow.id) <= number], completed)
+
+
+def undone_before(workflow: Workflow, snapshot: SessionSnapshot) -> tuple[str, ...]:
+    """For whoever reads that snapshot's context: what is no longer as it says."""
+    return undone_work(workflow, snapshot.task_dag.tasks, snapshot.session_number).sentences
+
+
+def accept(workflow: Workflow, work: UndoneWork) -> None:
+    """Go on as it is: for these tasks it counts from here on what stands now."""
+    folder = ProjectLayout(Path(os.fsdecode(decode_path(workflow.worktree)))).root
+    names = tuple(redact(one.task_id)[0] for one in work.tasks)
+    with SideCar(folder) as sidecar:
+        last = sidecar.family(workflow.id)[-1]
+        sidecar.note(last.id, f"continued without what was undone of {', '.join(names)}", TasksEnded(names))
+
+
+def transaction_name(workflow_id: str, session_number: int) -> str:
+    return f"{workflow_id}-s{session_number}"
+
+
+def session_of(transaction_id: str, workflow_id: str) -> int:
+    number = transaction_id.removeprefix(f"{workflow_id}-s").partition("-")[0]
+    return int(number) if number.isdigit() else 0
+
+
+def recorded_name(task: Task) -> str:
+    """Under which its changes are recorded."""
+    return redact(task.id)[0]
+
+
+def judged(family: Sequence[Transaction], completed: Sequence[Task]) -> UndoneWork:
+    """Costs what the plan's own transactions cost to look through once."""
+    books = [_Book(one) for one in family]
+    by_task: dict[str, list[_Share]] = {}
+    for book in books:
+        for place, entry in enumerate(book.transaction.entries):
+            for number, names in enumerate((entry.tasks, entry.beside)):
+                for name in names:
+                    by_task.setdefault(name, []).append(_Share(book, place, entry, is_beside=number > 0))
+    pieces = [
+        piece
+        for book in books
+        for piece in book.transaction.entries
+        if piece.kind == "undo" and not piece.undoes and book.transaction.standing.get(piece.id)
+    ]
+    found: list[UndoneTask] = []
+    undos: dict[str, LedgerEntry] = {}
+    for task in completed:
+        shares = sorted(by_task.get(recorded_name(task), ()), key=lambda one: one.order)
+        one = _judged_task(task, shares, pieces, by_task, undos)
+        if one is not None:
+            found.append(one)
+    newest_first = sorted(undos.values(), key=lambda one: (one.number, one.at), reverse=True)
+    return UndoneWork(tuple(found), tuple(one.id for one in newest_first))
+
+
+# ── inside ────────────────────────────────────────────────────────────────────────────────────────
+
+
+@dataclass(frozen=True)
+class _Book:
+    """A transaction, with what undid what in it."""
+
+    transaction: Transaction
+
+    @cached_property
+    def undos(self) -> list[tuple[int, LedgerEntry]]:
+        entries = enumerate(self.transaction.entries)
+        return [(place, one) for place, one in entries if one.kind in ("undo", "rollback")]
+
+    @cached_property
+    def takers(self) -> Mapping[str, list[LedgerEntry]]:
+        """Entry to the undos that took it back, directly or by taking back its redo, the newest first."""
+        undoes = {one.id: one.undoes for one in self.transaction.entries}
+        found: dict[str, list[LedgerEntry]] = {}
+        for _, undo in reversed(self.undos):
+            seen: set[str] = set()
+            waiting = list(undo.undoes)
+            while waiting:
+                name = waiting.pop()
+                if name not in seen:
+                    seen.add(name)
+                    waiting += undoes.get(name, ())
+                    found.setdefault(name, []).append(undo)
+        return found
+
+
+@dataclass(frozen=True)
+class _Share:
+    """An entry that names a task."""
+
+    book: _Book
+    place: int
+    entry: LedgerEntry
+    is_beside: bool = field(kw_only=True)
+    """It was recorded while the task was still running."""
+
+    @property
+    def order(self) -> tuple[int, float, int]:
+        return self.entry.number, self.entry.at.timestamp() if not self.entry.number else 0.0, self.place
+
+    @property
+    def standing(self) -> frozenset[str]:
+        return self.book.transaction.standing.get(self.entry.id, frozenset())
+
+    @property
+    def is_whole(self) -> bool:
+        return len(self.standing) == len({change.path for change in self.entry.changes})
+
+    def lost_since(self, end: _Share | None) -> frozenset[str]:
+        """The files in which it stood when the task ended, and does not any more."""
+        if self.is_whole:
+            return frozenset()
+        paths = frozenset(change.path for change in self.entry.changes)
+        if end is None or end.entry is self.entry:
+            return paths - self.standing
+        before = [place for place, undo in self.book.undos if _is_before(place, undo, end, self.book)]
+        if not before:
+            return paths - self.standing
+        then = fold(self.book.transaction.entries[: before[-1] + 1])
+        return then.standing.get(self.entry.id, frozenset()) - self.standing
+
+    def restored_by(self, paths: frozenset[str]) -> Iterator[LedgerEntry]:
+        left = set(paths)
+        for undo in self.book.takers.get(self.entry.id, ()):
+            if not left:
+                return
+            if covered := left & self.book.transaction.standing.get(undo.id, frozenset()):
+                left -= covered
+                yield undo
+
+
+def _is_before(place: int, undo: LedgerEntry, end: _Share, book: _Book) -> bool:
+    if book is end.book:
+        return place < end.place
+    if undo.number and end.entry.number:
+        return undo.number < end.entry.number
+    return undo.at < end.entry.at  # recorded before entries were numbered
+
+
+def _judged_task(
+    task: Task,
+    shares: Sequence[_Share],
+    pieces: Sequence[LedgerEntry],
+    by_task: Mapping[str, Sequence[_Share]],
+    undos: dict[str, LedgerEntry],
+) -> UndoneTask | None:
+    """None where its change stands. What would bring it back is added to `undos`."""
+    ends = [one for one in shares if not one.is_beside]
+    end = ends[-1] if ends else None
+    lost: set[str] = set()
+    unsure: set[str] = set()
+    kept = False
+    for share in shares:
+        missing = share.lost_since(end)
+        undos |= {one.id: one for one in share.restored_by(missing)}
+        is_split = len(share.entry.tasks) > 1 and bool(share.standing)
+        (unsure if share.is_beside or is_split else lost).update(missing)
+        kept |= not share.is_beside and bool(share.standing)
+    own = {path for share in ends for path in share.standing}
+    for piece in pieces if own else ():
+        touched = own & {change.path for change in piece.changes}
+        if touched and end is not None and _comes_after(piece, end):
+            undos[piece.id] = piece
+            (unsure if _is_shared(touched, recorded_name(task), by_task) else lost).update(touched)
+    if lost:
+        return UndoneTask(task.id, "partly_undone" if kept else "undone", tuple(told(lost)))
+    return UndoneTask(task.id, "cannot_tell", tuple(told(unsure))) if unsure else None
+
+
+def _comes_after(piece: LedgerEntry, end: _Share) -> bool:
+    if piece.number and end.entry.number:
+        return piece.number > end.entry.number
+    return piece.at >= end.entry.at
+
+
+def _is_shared(paths: set[str], name: str, by_task: Mapping[str, Sequence[_Share]]) -> bool:
+    return any(
+        not paths.isdisjoint(share.standing)
+        for other, shares in by_task.items()
+        for share in shares
+        if other != name and not share.is_beside
+    )

@@ -1,0 +1,283 @@
+"""A plan knows whether what each completed task changed in files still stands, and what brings it back."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from cli.harness import PROGRAM, Place
+from holdfast.base.errors import IllegalTransitionError
+from holdfast.model.workflow import Workflow
+from holdfast.sessions.undone import UndoneWork, undone_work
+from holdfast.undo.transactions import SideCar
+
+from .harness import Workshop, plan_of
+
+
+@pytest.fixture
+def sidecar(workshop: Workshop) -> Iterator[SideCar]:
+    with SideCar(workshop.project) as opened:
+        yield opened
+
+
+def undone(workshop: Workshop, workflow: Workflow) -> UndoneWork:
+    with workshop.service() as service:
+        return undone_work(service.store.workflow(workflow.id), service.tasks(workflow.id).tasks)
+
+
+def states(workshop: Workshop, workflow: Workflow) -> dict[str, str]:
+    return {one.task_id: one.state for one in undone(workshop, workflow).tasks}
+
+
+def restore(place: Place) -> None:
+    """As `status` says: each command, in its order."""
+    for command in place.json("status")["workflow"]["undone"]["restore_with"]:
+        program, *words = command.split()
+        assert program == "holdfast"
+        place.ok(*words)
+
+
+FAILS = "[ -e ready ]"
+
+
+def in_two_sessions(workshop: Workshop) -> Workflow:
+    """t1 in the first, t2 in the second one, t3 fails in the third."""
+    paused = workshop.run(plan_of("echo one > a", "echo two > b", FAILS, pause_every=1))
+    workshop.resume(paused)
+    return workshop.resume(paused)
+
+
+def test_a_session_that_was_rolled_back_is_not_resumed(workshop: Workshop, sidecar: SideCar) -> None:
+    paused = workshop.run(plan_of("echo one > a", "cat a", pause_every=1))
+    rollback = sidecar.rollback(f"{paused.id}-s1")
+    with pytest.raises(IllegalTransitionError, match="what completed tasks had changed was undone: t1") as no:
+        workshop.resume(paused)
+    assert f"`holdfast tx undo {rollback.entry.id}` restores it" in (no.value.hint or "")
+    sidecar.undo(rollback.entry.id)
+    assert workshop.resume(paused).status == "completed"
+
+
+def test_status_and_context_say_that_a_failed_session_was_rolled_back(workshop: Workshop) -> None:
+    """They named `retry` and `skip`, which are refused, and called its tasks done."""
+    workshop.run(plan_of("echo one > a", "exit 3"))
+    place = workshop.place
+    assert "try again: holdfast retry" in place.ok("status").out
+    assert "undone" not in place.ok("context", "latest").out
+    place.ok("tx", "rollback", "last", "--yes")
+    told = place.ok("status").out
+    assert "what completed tasks had changed was undone: t1\n" in told
+    assert "holdfast retry" not in told
+    assert "holdfast skip" not in told
+    found = place.json("status")["workflow"]["undone"]
+    assert [(one["id"], one["state"], one["paths"]) for one in found["tasks"]] == [("t1", "undone", ["a"])]
+    context = place.ok("context", "latest").out
+    assert "What completed tasks had changed was undone: t1" in context
+    (command,) = found["restore_with"]
+    assert f"`{command}`" in context
+    place.run("retry").failed(1, error="what completed tasks had changed was undone: t1", hint=command)
+    restore(place)
+    assert "try again: holdfast retry" in place.ok("status").out
+    assert place.json("status")["workflow"]["undone"] is None
+
+
+def test_a_completed_plan_that_was_rolled_back_says_so_from_anywhere(workshop: Workshop) -> None:
+    ended = workshop.run(plan_of("echo one > a", "echo two > b"))
+    place = workshop.place
+    place.ok("tx", "rollback", "last", "--yes")
+    assert "what completed tasks had changed was undone: t1, t2\n" in place.ok("status").out
+    elsewhere = place.root / "elsewhere"
+    elsewhere.mkdir()
+    assert "was undone: t1, t2" in place.ok("status", ended.id, cwd=elsewhere).out
+
+
+def test_of_two_sessions_rolled_back_both_are_named(workshop: Workshop) -> None:
+    """`status` named one; after that was undone, `retry` ran over what the other had made."""
+    flow = in_two_sessions(workshop)
+    place = workshop.place
+    for number in (1, 2):
+        place.ok("tx", "rollback", f"{flow.id}-s{number}", "--yes")
+    told = place.json("status")["workflow"]["undone"]
+    assert [one["id"] for one in told["tasks"]] == ["t1", "t2"]
+    assert len(told["restore_with"]) == 2
+    place.ok(*told["restore_with"][0].split()[1:])
+    place.run("retry").failed(1, error="was undone: t1", hint=told["restore_with"][1])
+    restore(place)
+    (workshop.project / "ready").touch()
+    assert "✓ Workflow completed" in place.run("retry").out
+    assert [(workshop.project / name).read_text() for name in "ab"] == ["one\n", "two\n"]
+
+
+@pytest.mark.parametrize("how", ["last", "id", "file"])
+def test_the_change_of_one_task_undone_is_seen(workshop: Workshop, sidecar: SideCar, how: str) -> None:
+    flow = workshop.run(plan_of("echo one > a", "echo two > b", FAILS))
+    place = workshop.place
+    changes = {one.tasks[0]: one.id for one in sidecar.transaction(f"{flow.id}-s1").changes}
+    words = {
+        "last": ("undo", "last"),
+        "id": ("undo", changes["t2"]),
+        "file": ("rollback", "last", "--file", "b", "--yes"),
+    }
+    place.ok("tx", *words[how])
+    assert "was undone: t2\n" in place.ok("status").out
+    assert "was undone: t2." in place.ok("context", "latest").out
+    for refused in (("retry",), ("resume",), ("skip", "t3")):
+        told = place.run(*refused)
+        assert (told.code, "what completed tasks had changed was undone: t2" in told.err) == (1, True)
+    restore(place)
+    assert (workshop.project / "b").read_text() == "two\n"
+    assert states(workshop, flow) == {}
+
+
+def test_of_a_change_of_two_files_one_is_undone(workshop: Workshop) -> None:
+    flow = workshop.run(plan_of("echo one > a; echo two > b", FAILS))
+    place = workshop.place
+    place.ok("tx", "undo", "last", "--file", "b")
+    assert states(workshop, flow) == {"t1": "partly_undone"}
+    assert "was undone: t1 (b)\n" in place.ok("status").out
+    place.run("retry").failed(1, error=r"was undone: t1 \(b\)")
+    restore(place)
+    (workshop.project / "ready").touch()
+    assert "✓ Workflow completed" in place.run("retry").out
+
+
+def test_some_lines_of_a_change_undone_are_seen(workshop: Workshop) -> None:
+    (workshop.project / "a").write_text("".join(f"{number}\n" for number in range(20)))
+    edit = "sed -i -e s/^2$/two/ -e s/^17$/seventeen/ a"
+    flow = workshop.run(plan_of(edit, FAILS))
+    workshop.place.ok("tx", "undo", "last", "--hunks", "1")
+    assert states(workshop, flow) == {"t1": "partly_undone"}
+    restore(workshop.place)
+    assert states(workshop, flow) == {}
+
+
+def test_lines_of_a_file_that_two_tasks_changed_may_be_of_both(workshop: Workshop) -> None:
+    (workshop.project / "a").write_text("".join(f"{number}\n" for number in range(20)))
+    edits = [f"sed -i -e s/^{number}$/x/ a" for number in (2, 17)]
+    flow = workshop.run(plan_of(*edits, FAILS))
+    workshop.place.ok("tx", "undo", f"{flow.id}-s1", "--hunks", "1")
+    assert states(workshop, flow) == {"t1": "cannot_tell", "t2": "cannot_tell"}
+    told = workshop.place.ok("status").out
+    assert "some of what was undone may have been changed by completed tasks: t1 (a), t2 (a)" in told
+    (workshop.project / "ready").touch()
+    resumed = workshop.place.run("resume")
+    assert "warning: Some of what was undone" in resumed.err
+    assert resumed.code == 0
+
+
+def test_what_was_undone_before_a_task_ran_again_is_none_of_its_change(workshop: Workshop) -> None:
+    """Also where it found nothing to change then."""
+    tries = f"{FAILS} || {{ echo x > made; exit 1; }}"
+    flow = workshop.run(plan_of("true", tries, "exit 4"))
+    workshop.place.ok("tx", "rollback", "last", "--yes")
+    (workshop.project / "ready").touch()
+    workshop.place.run("resume")
+    assert workshop.tasks(flow)["t2"].status == "completed"
+    assert states(workshop, flow) == {}
+
+
+def test_what_an_earlier_attempt_made_belongs_to_the_task(workshop: Workshop) -> None:
+    flow = workshop.run(plan_of("echo x > made", f"echo half > b; {FAILS}", "exit 4"))
+    (workshop.project / "ready").touch()
+    workshop.place.run("resume")
+    assert states(workshop, flow) == {}
+    workshop.place.ok("tx", "undo", f"{flow.id}-s1")
+    assert not (workshop.project / "b").exists()
+    assert states(workshop, flow) == {"t2": "undone"}
+    restore(workshop.place)
+    assert states(workshop, flow) == {}
+
+
+def test_the_user_may_go_on_without_it(workshop: Workshop) -> None:
+    flow = workshop.run(plan_of("echo one > a", f"{FAILS}; exit 5", "true"))
+    place = workshop.place
+    place.ok("tx", "undo", "last")
+    assert f"or continue without it: holdfast resume {flow.id} --accept-undone" in place.ok("status").out
+    assert "error: what completed tasks had" in place.run("resume", "--strict", "--accept-undone").err
+    resumed = place.run("resume", "--accept-undone")
+    assert "warning: What completed tasks had changed was undone: t1" in resumed.err
+    assert states(workshop, flow) == {}
+    assert "was undone: t1" in str(workshop.entries(flow))
+    assert "cannot retry" not in place.run("retry").err
+    place.ok("tx", "redo", f"{flow.id}-s1")
+    assert (workshop.project / "a").read_text() == "one\n"
+    assert states(workshop, flow) == {}
+
+
+def test_an_undo_of_an_undone_undo_is_undone_again(workshop: Workshop, sidecar: SideCar) -> None:
+    flow = workshop.run(plan_of("echo one > a", FAILS))
+    first = sidecar.undo(sidecar.transactions()[0].changes[0].id).entry.id
+    second = sidecar.undo(first).entry.id
+    assert states(workshop, flow) == {}
+    sidecar.undo(second)
+    assert states(workshop, flow) == {"t1": "undone"}
+    restore(workshop.place)
+    assert states(workshop, flow) == {}
+    assert (workshop.project / "a").exists()
+
+
+def test_what_waits_for_approval_is_not_approved_over_a_hole(workshop: Workshop) -> None:
+    plan = workshop.project / "plan.yaml"
+    plan.write_text(
+        "issue: {id: W, title: Work}\ntasks:\n  - {id: t1, run: 'echo one > a'}\n"
+        "  - {id: t2, run: 'cat a', depends_on: [t1], approval: true}\n"
+    )
+    place = workshop.place
+    place.run("run", "plan.yaml")
+    place.ok("tx", "undo", "last")
+    assert "was undone: t1" in place.ok("status").out
+    place.run("approve").failed(1, error="was undone: t1", hint="holdfast tx undo ch_")
+    restore(place)
+    assert "✓ Workflow completed" in place.ok("approve").out
+
+
+def test_undone_while_it_runs_is_told_by_status(workshop: Workshop) -> None:
+    take_back = f"{' '.join(PROGRAM)} tx undo last"
+    flow = workshop.run(plan_of("echo one > a", take_back, "true"))
+    assert flow.status == "completed"
+    assert states(workshop, flow) == {"t1": "undone"}
+
+
+def test_a_side_car_that_cannot_be_read_is_a_warning(workshop: Workshop) -> None:
+    """It stood in the way of a resume, whatever had been done."""
+    flow = workshop.run(plan_of("echo one > a", FAILS))
+    folder = workshop.project / ".holdfast" / "sidecar"
+    for branch in (folder / "refs" / "heads" / "holdfast").iterdir():
+        branch.write_text("0" * 40 + "\n")
+    assert "cannot tell whether what completed tasks had changed" in workshop.place.run("status").out
+    (workshop.project / "ready").touch()
+    resumed = workshop.place.run("resume", flow.id)
+    assert "Cannot tell whether" in resumed.err
+    assert "✓ Workflow completed" in resumed.out
+
+
+def test_what_an_earlier_version_recorded_is_known_by_its_description(
+    workshop: Workshop, sidecar: SideCar, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from holdfast.undo import ledger
+    from holdfast.undo.state import LedgerEntry, to_message
+
+    def older(entry: LedgerEntry) -> str:
+        subject, _, _ = to_message(entry).partition("\n\n")
+        new = {"tasks", "beside", "number", "undone"}
+        document = entry.model_copy(update={"schema_version": 3}).model_dump_json(exclude=new)
+        return f"{subject}\n\n{document}"
+
+    with monkeypatch.context() as earlier:
+        earlier.setattr(ledger, "to_message", older)
+        flow = workshop.run(plan_of("echo one > a", "echo two > b", FAILS))
+        assert states(workshop, flow) == {}
+        sidecar.undo(sidecar.transactions()[0].changes[0].id)
+    assert states(workshop, flow) == {"t1": "undone"}
+    restore(workshop.place)
+    assert states(workshop, flow) == {}
+
+
+def test_without_an_undo_nothing_is_opened(workshop: Workshop, monkeypatch: pytest.MonkeyPatch) -> None:
+    flow = in_two_sessions(workshop)
+
+    def refuse(*_: object, **__: object) -> None:
+        raise AssertionError("the side-car was opened")
+
+    monkeypatch.setattr("holdfast.sessions.undone.SideCar", refuse)
+    assert not undone(workshop, flow)
