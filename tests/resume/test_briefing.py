@@ -830,7 +830,7 @@ def test_a_cause_that_was_only_thought_counts_where_it_was_acted_on():
     later = (
         acted.agent("Repaired.").user("now paint the whole front door green, in two coats").edit("paint.go")
     )
-    assert f'The agent, in thought (later edits are about it): "{cause}"' in told(later)
+    assert f'The agent, in thought (edits followed): "{cause}"' in told(later)
     for number in range(8):  # of which only the newest are kept
         later = later.edit(f"wall{number}.go")
     assert cause in told(later)
@@ -979,3 +979,47 @@ def test_an_order_about_what_is_there_is_what_was_asked_for_last(words: str):
     goal = line(told(session), "Goal:")
     assert goal.startswith(f'- Goal: "{words}"')
     assert 'before that: "Write a lexer for dates"' in goal
+
+
+# ── half-done work ────────────────────────────────────────────────────────────────────────────────
+
+
+def staging(*commands: str) -> str:
+    session = Session().user("Rename the bolts")
+    for name in ("lock.go", "hinge.go", "door.go"):
+        session = session.edit(f"src/{name}")
+    session = session.agent("Renamed.").user("now stage me only the hunks that rename a bolt, one by one")
+    for command in commands:
+        session = session.shell(command, "done")
+    return told(session.agent("Now the next:"))
+
+
+def test_what_is_staged_so_far_and_what_is_not_is_told():
+    text = staging("git add src/hinge.go", "git reset HEAD", "printf 'y' | git add -p src/lock.go")
+    assert (
+        "`git add` has named `src/lock.go`, and of what was written not yet `src/door.go`; `src/hinge.go`"
+        in text
+    )
+
+
+@pytest.mark.parametrize(
+    "command", ["git add -A", "git add .", "git add src/lock.go src/hinge.go src/door.go"]
+)
+def test_where_all_may_be_staged_no_rest_is_told(command: str):
+    assert "has named" not in staging(command)
+
+
+def test_a_report_of_a_commit_to_push_is_overtaken_by_the_push():
+    session = (
+        Session()
+        .user("commit the lexer that you have just written and tell me how far the branch is by now")
+        .edit("lexer.py")
+        .shell("git commit -am Lexer", "[main 1a2b3c4] Lexer")
+        .agent("Committed, because all is green. The branch is 1 commit ahead of origin.")
+        .user("then push the branch and look whether the build of it on the server works, too")
+        .shell("git push", "   0a..1a  main -> main")
+        .agent("I look at the build:")
+        .shell("gh run list", "queued")
+    )
+    text = told(session)
+    assert "1 commit ahead of origin" not in text or "all commits of the session were pushed]" in text

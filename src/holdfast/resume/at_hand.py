@@ -17,7 +17,7 @@ from holdfast.model.go_ahead import asks_nothing_new
 from holdfast.resume import ledger as facts
 from holdfast.resume.briefing import LUXURY, Statement
 from holdfast.resume.ledger import WorkLedger
-from holdfast.resume.now import goes_on, title_of
+from holdfast.resume.now import goes_on, staged, title_of
 from holdfast.resume.rendering import (
     code,
     conclusion,
@@ -59,6 +59,7 @@ def half_done(found: Gathered, ledger: WorkLedger, room: int) -> Iterator[Statem
     yield from listings
     yield from _report_before(found, ledger, room)
     yield from _places(steps, ledger, " ".join(one.text for one in listings))
+    yield from _staged(found, ledger)
     yield from _last_steps(steps, ledger)
     yield from _unused(found, ledger, since)
     yield from _last_results(steps, room)
@@ -296,6 +297,17 @@ def _file_in(place: str) -> str:
 _STEPS_SEARCHED, _SEARCHES_SHOWN, _FEW_PLACES = 15, 3, 4
 _LINES_AT_END = re.compile(r":[\d, ]+$")
 _PLACES_SHOWN = 12
+
+
+def _staged(found: Gathered, ledger: WorkLedger) -> Iterator[Statement]:
+    """Of a staging file by file: how far it has come."""
+    if sides := staged(found, ledger):
+        done, left = (listed(map(code, paths), _FILES_STAGED) for paths in sides)
+        text = f"Since the latest request `git add` has named {done}, and of what was written not yet {left}."
+        yield Statement("half-done", "steps", text, 2)
+
+
+_FILES_STAGED = 12
 
 
 def _last_steps(steps: list[Happening], ledger: WorkLedger) -> Iterator[Statement]:

@@ -582,7 +582,11 @@ _CLAIMS = (
         False,
         _claims_pushed,
     ),
-    (_claim(r"\b(?:not (?:yet )?(?:been )?pushed|unpushed|needs? to be pushed)\b"), True, _claims_unpushed),
+    (
+        _claim(r"\b(?:not (?:yet )?(?:been )?pushed|unpushed|needs? to be pushed|ahead of `?origin)\b"),
+        True,
+        _claims_unpushed,
+    ),
     (
         _claim(
             r"\b(?:all|the) (?:the )?(?:tests|suite)\b(?: \w+)? pass(?:es|ed|ing)?\b(?! individually)"

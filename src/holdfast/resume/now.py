@@ -254,7 +254,7 @@ def _next(found: Gathered, ledger: WorkLedger) -> Iterator[str]:
         yield intention
     if _only_looking(found):
         if not intention:
-            yield _from_there(found)
+            yield _from_there(found, ledger)
         yield from reply
         return
     running = [call.target for call in stop.calls if _is_check(call.target, ledger)]
@@ -280,10 +280,36 @@ def _use(unused: list[Unused], found: Gathered, ledger: WorkLedger) -> str:
 _LOOKS_NAMED = 4
 
 
-def _from_there(found: Gathered) -> str:
+def staged(found: Gathered, ledger: WorkLedger) -> tuple[list[str], list[str]] | None:
+    """Of what was written and not committed: the files that `git add` has named since the latest request,
+    and the others. None where it named none of them, or all.
+    """
+    named = ""
+    for step in _since_asked(found):
+        if step.kind == "shell" and _UNSTAGES.search(step.text):
+            named = ""
+        if step.kind == "shell" and _STAGES.search(step.text):
+            named += f" {step.text} "
+    if not named or _STAGES_ALL.search(named):
+        return None
+    words = {word.removeprefix("./") for word in _PATH.findall(named)}
+    files = [ledger.paths.short(path) for path in reversed(ledger.uncommitted)]
+    done = [path for path in files if path in words or any(word.endswith(f"/{path}") for word in words)]
+    left = [path for path in files if path not in done]
+    return (done, left) if done and left else None
+
+
+_STAGES, _UNSTAGES = re.compile(r"\bgit add\b"), re.compile(r"\bgit (?:reset\b|restore --staged|rm --cached)")
+_STAGES_ALL = re.compile(r"\bgit add (?:-\w+ )*(?:-A|-u|--all|--update|\.|\*)(?:\s|$)|[*]|\[redacted")
+_PATH = re.compile(r"[\w./@+-]+")
+
+
+def _from_there(found: Gathered, ledger: WorkLedger) -> str:
     last = next((one for one in reversed(found.happened) if one.outcome), None)
     if last is not None and last.kind == "shell" and "git add" in last.text:
-        return "see with `git status` what is staged by now, and go on with the user's request from there."
+        named = ": what `git add` has not named yet stands under the work at hand"
+        where = named if staged(found, ledger) else " from there"
+        return f"see with `git status` what is staged by now, and go on with the user's request{where}."
     return _FROM_THERE
 
 

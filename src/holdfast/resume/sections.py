@@ -332,7 +332,7 @@ def decisions(found: Gathered, room: int) -> Iterator[Statement]:
         and not stands_in(one.text, told)
     ]
     for insight in _best(earlier, _MOST_FOUND_EARLIER, max(500, min(1800, room // 6))):
-        who = "The agent" if insight.said else "The agent, in thought (later edits are about it)"
+        who = "The agent" if insight.said else "The agent, in thought (edits followed)"
         yield Statement("decisions", "findings", f"{who}: {quoted(insight.text)}", 5, index=insight.index)
 
 
