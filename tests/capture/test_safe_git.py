@@ -7,10 +7,12 @@ import os
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Literal
 
 import pytest
 
 import holdfast
+from holdfast.base import git as git_module
 from holdfast.base.errors import GitError
 from holdfast.base.git import (
     GitSetting,
@@ -20,6 +22,7 @@ from holdfast.base.git import (
     repository_settings,
     run_git,
 )
+from holdfast.capture.git import capture_git_state
 
 SOURCE = Path(holdfast.__file__).parent
 STARTS_GIT = {"base/git.py"}
@@ -160,3 +163,60 @@ def test_only_the_user_may_rewrite_an_address() -> None:
     assert allowed_protocols("https://example.org/x", [GitSetting("global", *rule)]) == "https:ssh"
     assert allowed_protocols("https://example.org/x", [GitSetting("local", *rule)]) == "https"
     assert allowed_protocols("https://example.com/x", [GitSetting("global", *rule)]) == "https"
+
+
+Odd = Literal["pipe", "device", "holes"]
+
+
+def _put(kind: Odd, path: Path) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.unlink(missing_ok=True)
+    if kind == "pipe":
+        os.mkfifo(path)
+    elif kind == "device":
+        path.symlink_to("/dev/zero")
+    else:
+        with path.open("wb") as file:
+            file.truncate(1 << 40)
+
+
+@pytest.mark.parametrize(
+    ("kind", "name"),
+    [
+        *(("pipe", name) for name in (".gitignore", "folder/inner/.gitignore", "folder/.gitattributes")),
+        *(("pipe", f".git/{name}") for name in ("config", "HEAD", "index", "info/exclude", "packed-refs")),
+        ("device", ".git/info/exclude"),
+        ("device", ".git/info/attributes"),
+        ("holes", ".gitignore"),
+        ("holes", ".git/info/exclude"),
+    ],
+)
+def test_git_waits_for_nothing_that_never_ends(
+    repository: Path, monkeypatch: pytest.MonkeyPatch, kind: Odd, name: str
+) -> None:
+    """As an archive can bring them: a capture says which file it is, where git would hang."""
+    (repository / "folder" / "inner").mkdir(parents=True)
+    (repository / "folder" / "inner" / "file").touch()
+    subprocess.run(["git", "-C", repository, "add", "folder"], check=True)
+    _put(kind, repository / name)
+    monkeypatch.setattr(git_module, "SLOW", 0.2)
+    told: list[str] = []
+    for _ in range(2):
+        try:
+            capture_git_state(repository)
+        except GitError as error:
+            told.append(error.message)
+    assert len(told) in (0, 2)
+    assert told or name not in (".gitignore", "folder/inner/.gitignore", ".git/config", ".git/HEAD")
+    # Not every version of git opens all of the others.
+    assert all(str(repository / name) in one or "memory" in one for one in told), told
+    (repository / name).unlink()
+    if name not in (".git/config", ".git/HEAD"):
+        assert capture_git_state(repository) is not None
+
+
+def test_a_git_that_merely_takes_its_time_is_waited_for(
+    repository: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(git_module, "SLOW", 0.0)
+    assert capture_git_state(repository) is not None

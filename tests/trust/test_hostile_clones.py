@@ -333,6 +333,28 @@ def _large(zoo: Zoo) -> None:
             file.truncate(1 << 36)
 
 
+def _pipes_for_git(zoo: Zoo) -> None:
+    """What git opens in the work tree and in `.git`, and what agents and tests open by name."""
+    names = (
+        *(".gitignore", "inner/.gitattributes", ".gitmodules", ".git/info/exclude", ".git/info/attributes"),
+        *(".git/packed-refs", ".git/sequencer/todo", ".git/MERGE_HEAD", ".git/logs/HEAD"),
+        *(".claude/settings.json", ".codex/config.toml", ".gemini/settings.json", ".mcp.json", "AGENTS.md"),
+        *("CLAUDE.md", "package.json", "pyproject.toml", "Makefile", ".env", "a.py", "plan.yaml"),
+    )
+    for name in names:
+        path = zoo.place.project / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.unlink(missing_ok=True)
+        os.mkfifo(path)
+
+
+def _index_is_a_pipe(zoo: Zoo) -> None:
+    _session(zoo)
+    index = zoo.place.project / ".git" / "index"
+    index.unlink(missing_ok=True)
+    os.mkfifo(index)
+
+
 ANIMALS: dict[str, Callable[[Zoo], None]] = {
     "session": _session,
     "side-car": _side_car,
@@ -352,8 +374,11 @@ ANIMALS: dict[str, Callable[[Zoo], None]] = {
     "variables": _variables,
     "a link": _folder_is_a_link,
     "large files": _large,
+    "pipes for git": _pipes_for_git,
+    "a pipe as index": _index_is_a_pipe,
 }
-TOGETHER = [name for name in ANIMALS if name not in ("git elsewhere", "a link", "large files")]
+ALONE = ("git elsewhere", "a link", "large files", "pipes for git", "a pipe as index")
+TOGETHER = [name for name in ANIMALS if name not in ALONE]
 """What one folder can hold at once."""
 COMMANDS = [
     words.split()
@@ -602,6 +627,24 @@ def test_a_journal_that_is_a_hole_is_named_and_not_read(zoo: Zoo) -> None:
     session.prompt("Go on")
     assert place.journal.stat().st_size == 1 << 40  # nothing was changed
     assert place.run("doctor").code in (0, 1)
+
+
+def test_pipes_in_a_trusted_folder_are_named_and_not_waited_for(zoo: Zoo) -> None:
+    place = zoo.place
+    place.started("tool_call")
+    assert place.run("remind", "call them").code == 0
+    for name in ("sessions/ACTIVE-PAUSE.jsonl", "state/reminders", "sessions/session-20990101-000000.json"):
+        path = zoo.folder / name
+        path.unlink(missing_ok=True)
+        os.mkfifo(path)
+    words = [one.split() for one in ("status", "winddown summary", "remind", "reindex", "doctor", "stats")]
+    for command, result in zip(words, place.many(*words), strict=True):
+        assert "unexpected" not in result.err, (command, result)
+    assert "ACTIVE-PAUSE.jsonl" in place.run("winddown", "summary").err
+    session = AgentSession(place.project, place.root)
+    session.variables["HOLDFAST_HOME"] = str(place.home)
+    session.start()
+    session.prompt("Go on")
 
 
 def test_large_files_in_a_trusted_folder_are_named_and_not_read(zoo: Zoo) -> None:

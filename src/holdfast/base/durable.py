@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import errno
 import os
+import stat
 import time
 from collections.abc import Callable, Generator
 from pathlib import Path
@@ -23,8 +24,9 @@ except ImportError:  # Windows: one process at a time, unlocked
 
 PRIVATE_FILE = 0o600
 PRIVATE_FOLDER = 0o700
-NO_FOLLOW = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0)
-"""For every file of ours that is opened by its name: a link in its place would lead to somebody else's."""
+NO_FOLLOW = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_NONBLOCK", 0)
+"""For every file of ours that is opened by its name: a link in its place would lead to somebody else's, and
+who opens a pipe would wait for ever."""
 
 
 @contextlib.contextmanager
@@ -89,11 +91,17 @@ _SMALLEST_SHARE = 64
 
 
 def refuse_hole(descriptor: int, path: Path) -> None:
-    """A file that says it is large and holds next to nothing would be read as one endless line."""
+    """One that says it is large and holds nothing would be read as one endless line, a pipe for ever."""
     found = os.fstat(descriptor)
-    stored = getattr(found, "st_blocks", found.st_size) * 512
-    if found.st_size > _LARGE and stored * _SMALLEST_SHARE < found.st_size:
+    if not stat.S_ISREG(found.st_mode):
+        raise OSError(errno.EINVAL, "not a regular file", str(path))
+    if is_hole(found):
         raise OSError(errno.EFBIG, f"{os.strerror(errno.EFBIG)}, and empty in most parts", str(path))
+
+
+def is_hole(found: os.stat_result) -> bool:
+    stored = getattr(found, "st_blocks", found.st_size) * 512
+    return found.st_size > _LARGE and stored * _SMALLEST_SHARE < found.st_size
 
 
 def open_to_append(path: Path) -> BinaryIO:

@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from holdfast.base.errors import GitError
+from holdfast.base.git_obstacles import Obstacle, find_obstacle, known_obstacle
 
 _OPTIONS = (
     *("-c", "core.fsmonitor=false"),
@@ -211,6 +212,8 @@ def other_end(command: str, protocols: str) -> list[str]:
 
 TIME_LIMIT = 60.0
 """Seconds that one git process gets."""
+SLOW = 1.5
+"""Seconds after which it is asked why."""
 
 
 @dataclass(frozen=True)
@@ -318,6 +321,8 @@ def run_git(
     environment from `guarded_environment`.
     """
     seconds = TIME_LIMIT if time_limit is None else time_limit
+    if found := known_obstacle(folder):
+        raise _endless(folder, found)
     try:
         process = subprocess.Popen(
             git_command(*arguments),
@@ -333,7 +338,7 @@ def run_git(
         raise _not_started(folder, error) from error
     with process:
         try:
-            out, err = process.communicate(stdin or None, timeout=seconds)
+            out, err = _communicate(process, folder, stdin or None, seconds)
         except subprocess.TimeoutExpired as error:
             _end(process)
             raise _too_slow(folder, arguments, seconds) from error
@@ -341,6 +346,26 @@ def run_git(
             _end(process)
             raise
     return GitResult(process.returncode, out, err)
+
+
+def _communicate(
+    process: subprocess.Popen[bytes], folder: Path, stdin: bytes | None, seconds: float
+) -> tuple[bytes, bytes]:
+    """What it answered. One that takes its time may never end: then what it waits for is looked for."""
+    if seconds > SLOW:
+        with suppress(subprocess.TimeoutExpired):
+            return process.communicate(stdin, timeout=SLOW)
+        if found := find_obstacle(folder):
+            raise _endless(folder, found)
+        return process.communicate(timeout=seconds - SLOW)
+    return process.communicate(stdin, timeout=seconds)
+
+
+def _endless(folder: Path, found: Obstacle) -> GitError:
+    return GitError(
+        f"git cannot work in {folder}: {found.place} is {found.kind}, which git would read for ever",
+        hint="remove it, or put a file in its place",
+    )
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:

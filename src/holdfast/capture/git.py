@@ -208,8 +208,9 @@ def _has_ref(git_dir: Path, name: str) -> bool:
 
 def _sequence(git_dir: Path) -> GitOperation | None:
     """A pick or revert of several commits, between two of them."""
+    todo = git_dir / "sequencer" / "todo"
     try:
-        steps = (git_dir / "sequencer" / "todo").read_bytes()
+        steps = todo.read_bytes() if todo.is_file() else b""
     except OSError:
         return None
     if steps.startswith((b"pick ", b"p ")):

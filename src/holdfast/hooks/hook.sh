@@ -69,6 +69,7 @@ note_edit() {
     # Others may have written to it in this turn, before it is edited for the first time.
     [ -e "$path" ] && ! [ "$notes/$session/recording" -nt "$path" ] &&
         ! grep -qsF "\"file_path\": \"$path\"" "$notes/$session/named" && hand_over
+    [ -e "$notes/$session/named" ] && [ ! -f "$notes/$session/named" ] && hand_over
     umask 077
     printf '{"tool": "%s", "cwd": "%s", "id": "%s", "given": {"file_path": "%s"}}\n' "$1" "$value" "$call" "$path" \
         >>"$notes/$session/named" || hand_over
@@ -149,7 +150,7 @@ case $payload in *git*commit*) hand_over ;; esac
 [ -e "$notes/$session/notice-due" ] && hand_over # a level that the user has not been told of
 [ "$agent" = claude-code ] || exit 0 # the others tell their usage in an event of its own
 
-[ -r "$notes/$session/gauge" ] || hand_over
+[ -f "$notes/$session/gauge" ] && [ -r "$notes/$session/gauge" ] || hand_over # of a pipe it would wait
 limit='' certain=''
 read -r limit certain <"$notes/$session/gauge" || hand_over
 call=

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 MARK = "mark"
 _IGNORE = ".gitignore"
 _IGNORES_ALL = b"*\n"
-_NO_FOLLOW = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0)
+_NO_FOLLOW = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_NONBLOCK", 0)
 _PARTS = (SESSIONS, STATE, f"{STATE}/{HOOKS}", SIDECAR, SHARE)
 _NO_MARK = "it was not created by you on this machine (a copy, from elsewhere, or from an older version)"
 _REFUSED = "refused"
@@ -316,7 +316,7 @@ def _tracked_files(project: str) -> _Tracked | None:
     index = _index_of(project)
     if _stamp(index) == "-" or not _may_name_folder(index):
         return set()
-    listed = _listed_by_git(project)
+    listed = _listed_by_git(project) if os.path.isfile(index) else None
     if listed is None:
         return None
     from hashlib import sha256
@@ -385,7 +385,7 @@ def _listed_by_git(project: str) -> bytes | None:
 def read_plain(path: str, most: int = 1 << 30) -> bytes:
     """Nothing where it is no plain file: who opened a pipe would wait for ever."""
     try:
-        descriptor = os.open(path, os.O_RDONLY | _NO_FOLLOW | getattr(os, "O_NONBLOCK", 0))
+        descriptor = os.open(path, os.O_RDONLY | _NO_FOLLOW)
     except OSError:
         return b""
     try:

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from holdfast.base.clock import seconds_between
+from holdfast.base.durable import read_file
 from holdfast.journal.log import Reader
 from holdfast.journal.summary import Digest, archives
 from holdfast.journal.usage import seconds_until_full
@@ -113,7 +114,7 @@ def may_be_undone(sidecar: Path, workflow_id: str) -> bool:
     where that is to be had at once. In doubt it may: who asks then loads what knows for sure."""
     for branch in (sidecar / UNDO_BRANCHES).glob(f"session-{workflow_id}-s*"):
         try:
-            oid = branch.read_text(encoding="ascii").strip()
+            oid = read_file(branch).decode("ascii").strip()
             entry = zlib.decompress((sidecar / "objects" / oid[:2] / oid[2:]).read_bytes())
         except (OSError, ValueError, zlib.error):
             return True

@@ -123,7 +123,7 @@ class UsersGit:
         A large one is handed to `keep_index`, which waits for the disk, while other processes work.
         """
         place = next((one for one in self.ignore_sources() if one.name == "index"), None)
-        if place is None or self._has_other_ids or not self._is_top:
+        if place is None or not place.is_file() or self._has_other_ids or not self._is_top:
             return None
         try:
             with place.open("rb") as index:  # git puts another in its place at any time
@@ -280,7 +280,7 @@ def _default_place(environment: Mapping[str, str], name: str) -> str:
 
 def _text_of(place: Path) -> str:
     try:
-        return place.read_text(errors="replace")
+        return place.read_text(errors="replace") if place.is_file() else ""
     except OSError:
         return ""
 

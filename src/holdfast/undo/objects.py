@@ -6,7 +6,7 @@ own, so every git can read, check and repack it; reading packs and repacking is 
 """
 
 # A change is a handful of small files: `Path` would cost more than they do.
-# ruff: noqa: PTH105, PTH110, PTH123, PTH208
+# ruff: noqa: PTH105, PTH110, PTH208
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import IO, cast
 
-from holdfast.base.durable import opened, private_folder, replace_file, sync_folder, write_whole
+from holdfast.base.durable import NO_FOLLOW, opened, private_folder, replace_file, sync_folder, write_whole
 from holdfast.base.errors import ConflictError, DamagedDataError
 from holdfast.base.faults import fault_point
 from holdfast.base.git import git_command, sealed_environment
@@ -205,8 +205,8 @@ class Repository:
 
     def branch(self, name: str) -> str | None:
         try:
-            with open(f"{self._branches}/{name}", encoding="ascii", errors="replace") as file:
-                text = file.read(100).strip()
+            with opened(f"{self._branches}/{name}", os.O_RDONLY | NO_FOLLOW) as descriptor:
+                text = os.read(descriptor, 100).decode("ascii", "replace").strip()
         except FileNotFoundError:
             return None
         if not _OID.fullmatch(text):

@@ -18,7 +18,7 @@ try:
 except ImportError:  # Windows: one process at a time, unlocked
     fcntl = None
 
-NO_FOLLOW = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0)
+NO_FOLLOW = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_NONBLOCK", 0)
 """As `holdfast.base.durable` has it."""
 _READABLE = os.O_RDONLY | NO_FOLLOW
 _NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL

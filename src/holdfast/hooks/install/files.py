@@ -70,6 +70,8 @@ def backup_path(path: Path) -> Path:
 def read_text(path: Path) -> str | None:
     """The file's text, ends of lines as they are; None where there is no file."""
     try:
+        if not stat.S_ISREG(path.stat().st_mode):  # of a pipe nobody might ever write to
+            raise InvalidInputError(f"{path} is not a regular file", hint="move it away")
         return path.read_bytes().decode()
     except FileNotFoundError:
         return None
