@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
+import sqlite3
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
+
+import pytest
 
 from holdfast.cli.common import INSTALL_STEP
 from workflows.harness import Workshop, wait_for
@@ -107,6 +112,35 @@ def test_doctor_rebuilds_a_damaged_database(place: Place) -> None:
     (kept,) = place.home.glob("holdfast.db.damaged-*")
     assert kept.read_bytes() == damaged
     assert str(kept) in fixed.err
+
+
+def _made_newer(place: Place) -> None:
+    place.paused("tool_call")
+    with contextlib.closing(sqlite3.connect(place.database)) as database, database:
+        database.execute("UPDATE alembic_version SET version_num = '9999'")
+
+
+def _damaged(place: Place) -> None:
+    place.home.mkdir(exist_ok=True)
+    place.database.write_bytes(b"not a database" * 500)
+
+
+@pytest.mark.parametrize(("spoil", "told"), [(_made_newer, "newer holdfast"), (_damaged, "is damaged")])
+def test_what_cannot_use_the_database_says_so_and_changes_nothing(
+    place: Place, spoil: Callable[[Place], None], told: str
+) -> None:
+    """A newer program migrated it, and this one is the older; or it is broken."""
+    spoil(place)
+    (place.project / "plan.yaml").write_text(PLAN)
+    before = place.database.read_bytes()
+    for words in ("serve --port 0", "worker --until-idle", "run plan.yaml", "list --all", "status"):
+        place.run(*words.split()).failed(4, error=told)
+    if spoil is _made_newer:
+        place.run("reindex").failed(4, error=told)
+        assert told in place.run("doctor", "--fix").out
+    assert place.database.read_bytes() == before
+    assert place.run("winddown", "start", "--percent", "0.9").code == 0
+    assert "Paused" in place.run("winddown", "finalize").out  # in files, for the one that can read it
 
 
 def test_doctor_finds_a_damaged_database_of_the_engine(place: Place) -> None:

@@ -255,6 +255,7 @@ class Address:
 def serve(settings: Settings, options: Options, announce: Callable[[Address], None]) -> None:
     """Until it is told to stop; `announce` is called when requests are answered."""
     _check(options)
+    OrchestratorService(settings).close()  # a database that cannot be used is told of as any command does
     token = made_token(settings.home)
     listener = _listen(options)
     port = listener.getsockname()[1]
