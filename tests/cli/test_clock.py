@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from holdfast.docaudit.audit import Audit
+from holdfast.docaudit.sessions import ItemSessions
 from holdfast.undo.transactions import SideCar
 from holdfast.workflows.plan import parse_plan
 from holdfast.workflows.service import OrchestratorService
@@ -71,3 +73,16 @@ def test_the_last_change_of_files_is_the_one_that_is_undone(place: Place) -> Non
     place.ok("tx", "undo", "last")
     assert not (place.project / "first-3").exists()
     assert (place.project / "first-0").exists()
+
+
+def test_the_last_audit_is_the_one_that_is_offered(place: Place) -> None:
+    (place.project / "a.py").write_text("def f():\n    return 1\n")
+    started: list[str] = []
+    for number in range(3):
+        sessions = ItemSessions(place.project, "audit", ".", clock=lambda n=number: NOW - n * A_MONTH)
+        started.append(Audit.start(sessions, {}).state.session_id)
+    latest = ItemSessions(place.project, "audit", ".").manager.get_latest_session("audit")
+    assert latest is not None
+    assert latest.session_id == started[-1]
+    listed = place.run("sessions", "list").out
+    assert sorted(started, key=listed.index) == started[::-1]

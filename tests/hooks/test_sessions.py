@@ -737,3 +737,17 @@ def test_a_conversation_that_opencode_continues_is_at_work_again(session: AgentS
     assert (opencode.notes / "ended").exists()
     opencode.fire("chat.message", prompt="Go on")
     assert not (opencode.notes / "ended").exists()
+
+
+def test_a_handover_is_at_hand_though_older_ones_have_later_names(session: AgentSession) -> None:
+    """They were made while the clock was ahead; only so many are kept."""
+    work(session)
+    ahead = [
+        session.sessions / f"session-209901{n}-120000.context-{LIMITS['claude']}.md" for n in range(10, 22)
+    ]
+    for path in ahead:
+        path.write_text("old")
+    session.fire("SessionEnd", reason="other")
+    session.wait_for(lambda: not all(path.exists() for path in ahead))
+    name = settled(session)["session_id"]
+    assert (session.sessions / f"{name}.context-{LIMITS['claude']}.md").exists()

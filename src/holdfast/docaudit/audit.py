@@ -139,7 +139,7 @@ class Audit:
         analysis = analyse_files(sessions.project, files)
         state = AuditSessionState(
             session_id=new_session_id(),
-            started_at=to_datetime(sessions.clock()),
+            started_at=sessions.manager.starting_time(),
             total_items=len(analysis.items),
             file_snapshot=snapshot,
             config={**config, PATH: sessions.scope},

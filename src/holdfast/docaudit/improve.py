@@ -74,7 +74,7 @@ class Improvement:
         state = ImproveSessionState(
             session_id=session_id,
             transaction_id=sidecar.begin(session_id).id,
-            started_at=to_datetime(sessions.clock()),
+            started_at=sessions.manager.starting_time(),
             file_snapshot=fingerprints(sessions.project, files, clock=sessions.clock),
             user_preferences=preferences,
             config={PATH: sessions.scope},

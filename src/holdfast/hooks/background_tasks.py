@@ -461,7 +461,7 @@ def prepare_contexts(work: SessionWork, name: str, *, is_looked_at_since: bool =
     with files.locked():  # whoever holds the folder may tidy up temporary files in it
         for path, text in contexts.items():
             replace_file(Path(path), text.encode())
-        _drop_old_contexts(sessions)
+        _drop_old_contexts(sessions, name)
     return True
 
 
@@ -623,15 +623,15 @@ def _told_of_checks(work: SessionWork, command: str, transcript: str) -> str:
 _NAMED_FILES = 3
 
 
-def _drop_old_contexts(sessions: Path) -> None:
-    """They can be made again; the newest suffice."""
+def _drop_old_contexts(sessions: Path, made: str) -> None:
+    """They can be made again; the newest suffice, and what was just made, whatever the clock names it."""
     files = sorted(sessions.glob("session-*.context-*.md"), reverse=True)
-    kept: list[str] = []
+    kept = [made]
     for path in files:
         name = path.name.partition(".")[0]
         if name not in kept:
             kept.append(name)
-        if len(kept) > _CONTEXTS_KEPT:
+        if name != made and len(kept) > _CONTEXTS_KEPT:
             path.unlink(missing_ok=True)
 
 

@@ -11,12 +11,13 @@ import hashlib
 import json
 import logging
 from collections.abc import Callable
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 from pydantic import ValidationError
 
-from holdfast.base.clock import Clock, system_clock
+from holdfast.base.clock import Clock, system_clock, to_datetime
 from holdfast.base.durable import (
     lock_file,
     read_file,
@@ -40,6 +41,7 @@ from holdfast.store.encryption import Passphrase, SessionKey, passphrase_from_en
 
 log = logging.getLogger("holdfast.sessions")
 
+_NEXT = timedelta(milliseconds=1)
 _MALFORMED = (ValueError, KeyError, TypeError, AttributeError, OverflowError, RecursionError)
 """What reading an old or damaged document may raise."""
 
@@ -145,6 +147,12 @@ class SessionStateManager:
             except (DamagedDataError, SessionNotFoundError, InvalidInputError) as error:
                 log.warning("%s", error.message)
         return sorted(found, key=lambda state: (state.started_at, state.session_id), reverse=True)
+
+    def starting_time(self) -> datetime:
+        """Now; or just after the newest one started, where the clock was set back since: it is told by this
+        which is the latest."""
+        started = [state.started_at for kind in STATE_CLASSES for state in self.list_sessions(kind)]
+        return max([to_datetime(self._clock()), *(one + _NEXT for one in started)])
 
     def get_latest_session(self, session_type: SessionType) -> ItemSessionState | None:
         return next(iter(self.list_sessions(session_type)), None)

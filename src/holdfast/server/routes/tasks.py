@@ -255,7 +255,7 @@ def changes_of(
         for entry in transaction.entries
         if entry.kind == "change" and is_asked_for(entry)
     ]
-    return tuple(sorted(found, key=lambda one: one.change.at, reverse=True)), None
+    return tuple(reversed(found)), None
 
 
 def _change(entry: LedgerEntry, transaction: Transaction) -> RecordedChange:
