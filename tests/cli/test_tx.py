@@ -374,6 +374,23 @@ def test_hunks_are_asked_about_on_a_terminal(edited: Place) -> None:
     assert (edited.project / "two").read_text().endswith("more\n")
 
 
+@pytest.mark.parametrize(
+    ("answers", "undone"),
+    [("?yq", {1}), ("aq", {1, 2}), ("dy", {3}), ("nay", {2, 3}), ("nyq", {2})],
+)
+def test_the_answers_mean_what_they_mean_to_git(edited: Place, answers: str, undone: set[int]) -> None:
+    """The first two hunks are of one file."""
+    asked = "Undo this hunk"
+    code, shown = on_terminal(
+        edited, ["tx", "undo", "--patch"], *((asked, f"{answer}\n") for answer in answers)
+    )
+    assert code == 0, shown
+    assert ("? - print this help" in shown) == ("?" in answers)
+    one, two = ((edited.project / name).read_text().splitlines() for name in ("one", "two"))
+    left = [one[0] == "first", one[-1] != "29", two[-1] == "more"]
+    assert {number for number, there in enumerate(left, 1) if not there} == undone
+
+
 def test_names_and_lines_that_a_terminal_would_obey(place: Place) -> None:
     name = "evil\x1b[2J\u202ename"
     with SideCar(place.project) as sidecar:

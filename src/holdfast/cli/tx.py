@@ -448,23 +448,43 @@ def _numbered(line: str, number: int) -> str:
 
 
 def _ask_about(hunks: Sequence[Hunk]) -> frozenset[int]:
-    """As `git add -p` does: y yes, n no, a this and the rest, d none of the rest, q stop and undo nothing."""
+    """As `git add -p` does."""
     if not common.is_interactive():
         raise InvalidInputError(
             "--patch needs a terminal", hint="use --hunks; `holdfast tx diff` shows the numbers"
         )
     picked: set[int] = set()
-    for number, hunk in enumerate(hunks):
+    rest = list(hunks)
+    while rest:
+        hunk = rest.pop(0)
         click.echo("\n".join(_hunk_lines(hunk, [hunk])), err=True)
-        answer = click.prompt("Undo this hunk", type=click.Choice(list("ynadq")), err=True)
-        if answer == "q":
-            raise click.Abort
-        if answer == "y":
-            picked.add(hunk.number)
+        answer = _answer()
+        picked.update([hunk.number] if answer in "ya" else [])
         if answer in "ad":
-            picked.update(one.number for one in hunks[number:] if answer == "a")
+            picked.update(one.number for one in rest if answer == "a" and one.change.path == hunk.change.path)
+            rest = [one for one in rest if one.change.path != hunk.change.path]
+        if answer == "q":
             break
     return frozenset(picked)
+
+
+def _answer() -> str:
+    while True:
+        answer: str = click.prompt("Undo this hunk", type=click.Choice(list(_ANSWERS)), err=True)
+        if answer != "?":
+            return answer
+        for key, meaning in _ANSWERS.items():
+            click.echo(f"{key} - {meaning}", err=True)
+
+
+_ANSWERS = {
+    "y": "undo this hunk",
+    "n": "do not undo this hunk",
+    "a": "undo this hunk and the later ones in the file",
+    "d": "do not undo this hunk or the later ones in the file",
+    "q": "do not undo this hunk or any of the remaining ones",
+    "?": "print this help",
+}
 
 
 def _coloured(line: str) -> str:
