@@ -241,7 +241,7 @@ def test_resumed_after_its_end_a_session_continues_in_a_new_transaction(agent: A
 
 def test_a_session_begun_with_an_earlier_version_keeps_its_transaction(agent: AgentSession) -> None:
     """It had another name for the agent, which stands in the transaction's."""
-    name = f"claude-code-{agent.session_id}"
+    name = f"claude-{agent.session_id}"
     start(agent)
     agent.wait_for((agent.project / ".holdfast" / "sidecar").exists)
     with SideCar(agent.project) as sidecar:

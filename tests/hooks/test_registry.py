@@ -20,8 +20,8 @@ from holdfast.hooks.events import ENTRY, EVENTS, WRAPPER, hook_command
 from holdfast.hooks.fast.context import LIMITS
 from holdfast.hooks.fast.dispatch import KINDS
 from holdfast.hooks.fast.event import MOMENTS
-from holdfast.model.agents import AGENTS, OLD_NAMES
 from holdfast.model.thresholds import COMPACTION
+from holdfast.project.formats import AGENTS, OLD_NAMES
 from holdfast.workflows.drivers import DRIVERS
 from hooks.harness import AgentSession
 

@@ -385,6 +385,6 @@ class AgentName(click.Choice[str]):
     """An agent as people call it; older names are understood, too."""
 
     def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> str:
-        from holdfast.model.agents import agent_called
+        from holdfast.project.formats import agent_called
 
         return super().convert(agent_called(value), param, ctx)

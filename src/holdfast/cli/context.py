@@ -16,7 +16,7 @@ from holdfast.base.errors import CannotDoError, InvalidInputError, NotFoundError
 from holdfast.cli import common
 from holdfast.hooks.fast.context import HANDED_OVER, LIMITS, ROOM_FOR_HEADING
 from holdfast.model import frame
-from holdfast.model.agents import AGENTS
+from holdfast.project.formats import AGENTS
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -16,7 +16,7 @@ from holdfast.base.errors import CannotDoError, InvalidInputError, NotFoundError
 from holdfast.cli import common
 from holdfast.hooks.install import InstallPlan, Target, agents_here, installer_for
 from holdfast.hooks.install.files import FileChange
-from holdfast.model.agents import AGENTS
+from holdfast.project.formats import AGENTS
 
 F = TypeVar("F", bound=Callable[..., object])
 

@@ -11,7 +11,7 @@ from holdfast.base.errors import CannotDoError, InvalidInputError, NotFoundError
 from holdfast.base.text import counted, encode_path, shown_path
 from holdfast.cli import common
 from holdfast.hooks.turns import named_files
-from holdfast.model.agents import OLD_NAMES, agent_called
+from holdfast.project.formats import OLD_NAMES, agent_called
 from holdfast.undo.ledger import Transaction
 from holdfast.undo.plan import Hunk
 from holdfast.undo.state import LedgerEntry, PathChange, told

@@ -21,13 +21,13 @@ from holdfast.base.process import ProcessIdentity
 from holdfast.findings.rules.actions import Action, action_of
 from holdfast.findings.rules.files import files_written
 from holdfast.hooks.fast import error_log, notes
-from holdfast.model.agents import OLD_NAMES
 from holdfast.model.message import ToolCall, ToolOutcome
 from holdfast.project import formats
 from holdfast.project.formats import (
     ENDING,
     LATE_LOOK,
     NAMED,
+    OLD_NAMES,
     RECORDING,
     TRANSACTION,
     TURN_OVER,

@@ -1,13 +1,24 @@
 """File names and line formats that several modules share: the project folder's, and the hooks' notes.
 
-Every hook event loads this: constants and small functions, and no import but `os` and the agents' names.
-`hooks/hook.sh` reads some of these notes, too; a test compares the names in that script with these. A name
-that only one module knows is defined there.
+Every hook event loads this: constants and small functions, and no import but `os`. `hooks/hook.sh` reads
+some of these notes, too; a test compares the names in that script with these. A name that only one module
+knows is defined there.
 """
 
 import os
 
-from holdfast.model.agents import agent_called
+# ── the agents ────────────────────────────────────────────────────────────────────────────────────
+
+AGENTS = ("claude-code", "codex", "gemini", "opencode")
+"""One name each, everywhere."""
+OLD_NAMES = {"claude": "claude-code", "gemini-cli": "gemini"}
+"""Understood wherever an agent is named, also in what earlier versions stored."""
+
+
+def agent_called(name: str) -> str:
+    """Its one name; a name that is nobody's stays."""
+    return OLD_NAMES.get(name, name)
+
 
 # ── the project's folder ──────────────────────────────────────────────────────────────────────────
 

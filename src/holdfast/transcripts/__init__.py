@@ -19,10 +19,10 @@ from pathlib import Path
 from typing import Any, BinaryIO, cast
 
 from holdfast.base.errors import DamagedDataError, InvalidInputError, NotFoundError
-from holdfast.model import agents
 from holdfast.model.message import Message, ReadReport
+from holdfast.project import formats
 
-AGENTS = (*agents.AGENTS, "model")
+AGENTS = (*formats.AGENTS, "model")
 _GZIP = b"\x1f\x8b"
 _HEAD_BYTES = 64 * 1024
 _BUFFER_BYTES = 1024 * 1024  # session lines are long
@@ -65,7 +65,7 @@ def open_transcript(
 
     ``session_id`` chooses among several in one file, as OpenCode keeps them.
     """
-    agent = agents.agent_called(agent) if agent else None
+    agent = formats.agent_called(agent) if agent else None
     if agent is not None and agent not in AGENTS:
         raise InvalidInputError(f"no reader for the agent {agent!r}", hint=f"one of: {', '.join(AGENTS)}")
     try:

@@ -18,7 +18,6 @@ from pathlib import Path
 from holdfast.base.errors import CannotDoError, HoldfastError, InvalidInputError
 from holdfast.base.faults import fault_point
 from holdfast.base.redact import redact
-from holdfast.model.agents import agent_called
 from holdfast.model.entry import AgentSessionReported, TestsRun, WorkCommitted
 from holdfast.model.fold import SessionFold
 from holdfast.model.policy import PauseCause, Situation, must_force, pause_cause
@@ -27,6 +26,7 @@ from holdfast.model.statuses import NOT_TO_BE_RUN, NOT_YET
 from holdfast.model.task import Task, outputs_of
 from holdfast.model.usage import ModelCall, UsageMetadata, UsageMetrics
 from holdfast.model.workflow import Workflow
+from holdfast.project.formats import agent_called
 from holdfast.workflows.checkout import Checkout
 from holdfast.workflows.drivers.guarded import attempt_mark, end_what_is_left
 from holdfast.workflows.drivers.owned import records_in

@@ -8,7 +8,6 @@ import sys
 from holdfast.base.neutral import neutral
 from holdfast.hooks.fast.payload import as_json
 from holdfast.hooks.fast.quiet import is_quiet, marker_path, reminder
-from holdfast.model.agents import agent_called
 from holdfast.project import formats
 
 TYPE_CHECKING = False
@@ -307,7 +306,7 @@ def run(arguments: list[str]) -> int:
         os.write(2 if len(arguments) != 2 else 1, USAGE.encode())
         return 0
     agent, name = arguments
-    agent = agent_called(agent)
+    agent = formats.agent_called(agent)
     _give_up_after(_LONGER.get(name, _LONGEST))
     try:
         return _answered(agent, name)

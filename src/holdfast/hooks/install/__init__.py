@@ -17,7 +17,7 @@ from typing import Protocol
 
 from holdfast.base.errors import HoldfastError, how_to_install
 from holdfast.hooks.install.files import FileChange
-from holdfast.model.agents import AGENTS
+from holdfast.project.formats import AGENTS
 
 
 @dataclass(frozen=True)

@@ -17,7 +17,7 @@ from typing import Any, cast
 from holdfast.base.errors import InvalidInputError
 from holdfast.hooks.install import jsonc
 from holdfast.hooks.install.files import FileChange, backup_path, read_text
-from holdfast.model.agents import AGENTS, OLD_NAMES
+from holdfast.project.formats import AGENTS, OLD_NAMES
 
 _OURS = ("/holdfast/hooks/hook.sh", "/holdfast/hooks/entry.py", "-m holdfast mcp")
 _BY_NAME = "holdfast-hook"

@@ -15,7 +15,6 @@ from fastapi import APIRouter, Query
 from holdfast.base.errors import HoldfastError, NotFoundError
 from holdfast.base.redact import redact
 from holdfast.hooks.turns import named_files
-from holdfast.model.agents import agent_called
 from holdfast.model.entry import (
     AgentSessionReported,
     Event,
@@ -29,6 +28,7 @@ from holdfast.model.entry import (
 from holdfast.model.message import Message, ToolCall, ToolResult
 from holdfast.model.task import Task
 from holdfast.model.workflow import Workflow
+from holdfast.project.formats import agent_called
 from holdfast.server.app_state import AppState, AtDesk
 from holdfast.server.models import (
     Conversation,
