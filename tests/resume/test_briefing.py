@@ -991,7 +991,7 @@ def staging(*commands: str) -> str:
     session = session.agent("Renamed.").user("now stage me only the hunks that rename a bolt, one by one")
     for command in commands:
         session = session.shell(command, "done")
-    return told(session.agent("Now the next:"))
+    return told(session)
 
 
 def test_what_is_staged_so_far_and_what_is_not_is_told():
@@ -1000,6 +1000,7 @@ def test_what_is_staged_so_far_and_what_is_not_is_told():
         "`git add` has named `src/lock.go`, and of what was written not yet `src/door.go`; `src/hinge.go`"
         in text
     )
+    assert "what `git add` has not named yet: `src/door.go`; `src/hinge.go`." in line(text, "Next:")
 
 
 @pytest.mark.parametrize(
@@ -1023,3 +1024,17 @@ def test_a_report_of_a_commit_to_push_is_overtaken_by_the_push():
     )
     text = told(session)
     assert "1 commit ahead of origin" not in text or "all commits of the session were pushed]" in text
+
+
+def test_a_check_of_another_kind_that_is_out_of_date_is_run_after_the_red_one():
+    session = (
+        Session()
+        .user("the lexer forgets weeks, repair that and leave everything else in it as it is")
+        .shell("ruff check", "All checks passed!")
+        .edit("lexer.py")
+        .shell("pytest", "FAILED tests/test_lexer.py::test_weeks - assert 1 == 2\n1 failed", outcome="error")
+    )
+    assert "; then run `ruff check`: not run since the last edits." in line(told(session), "Next:")
+    again = line(told(session.shell("ruff check", "All checks passed!")), "Next:")
+    assert "pytest" in again
+    assert "ruff" not in again

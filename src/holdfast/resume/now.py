@@ -280,6 +280,9 @@ def _use(unused: list[Unused], found: Gathered, ledger: WorkLedger) -> str:
 _LOOKS_NAMED = 4
 
 
+_FILES_LEFT = 6
+
+
 def staged(found: Gathered, ledger: WorkLedger) -> tuple[list[str], list[str]] | None:
     """Of what was written and not committed: the files that `git add` has named since the latest request,
     and the others. None where it named none of them, or all.
@@ -307,8 +310,9 @@ _PATH = re.compile(r"[\w./@+-]+")
 def _from_there(found: Gathered, ledger: WorkLedger) -> str:
     last = next((one for one in reversed(found.happened) if one.outcome), None)
     if last is not None and last.kind == "shell" and "git add" in last.text:
-        named = ": what `git add` has not named yet stands under the work at hand"
-        where = named if staged(found, ledger) else " from there"
+        sides = staged(found, ledger)
+        rest = listed(map(code, sides[1]), _FILES_LEFT) if sides else ""
+        where = f" with what `git add` has not named yet: {rest}" if rest else " from there"
         return f"see with `git status` what is staged by now, and go on with the user's request{where}."
     return _FROM_THERE
 
@@ -614,7 +618,7 @@ def _from_ledger(ledger: WorkLedger, running: str, thought: str, *, planned: boo
         elif red.edited_since and (left := _not_edited(red)):
             places = listed(map(code, left), 3)
             why = f" and settle what it said of files that were not edited since: {places}"
-        yield f"{again}{why}{_whole_after(red, ledger)}."
+        yield f"{again}{why}{_whole_after(red, ledger)}{_then_others(red, ledger)}."
     if ledger.git.under_way:
         left = (
             f"resolve the conflicts in {listed(map(ledger.paths, ledger.git.conflicts), 6)}, then "
@@ -698,6 +702,13 @@ def _whole_after(red: TestRun, ledger: WorkLedger) -> str:
         return ""
     whole = next((run for run in reversed(ledger.checks) if run.kind == red.kind and not run.narrow), None)
     return f", then the whole: {code(same_command(whole.command), 120)}" if whole else ""
+
+
+def _then_others(red: TestRun, ledger: WorkLedger) -> str:
+    """The checks of other kinds, whose newest run was before the newest edits."""
+    newest = {run.kind: run for run in ledger.checks if run.kind != red.kind and not run.narrow}
+    stale = [code(same_command(run.command), 120) for run in newest.values() if run.edited_since]
+    return f"; then run {' and '.join(stale)}: not run since the last edits" if stale else ""
 
 
 def _complaint(failing: tuple[str, ...], summary: str) -> str:
