@@ -60,6 +60,20 @@ def test_below_the_level_nothing_happens(session: AgentSession, agent: str) -> N
     assert not session.journal.exists()
 
 
+@pytest.mark.parametrize("agent", ["claude-code", "codex"])
+def test_sub_agents_and_their_reports_are_journaled(session: AgentSession, agent: str) -> None:
+    session.agent = agent
+    fill(session)
+    session.after_tool("make test")
+    helper = {"agent_id": "a1", "agent_type": "explorer"}
+    session.fire("SubagentStart", **helper)
+    session.fire("SubagentStop", **helper, last_assistant_message="The door is 80 cm wide.")
+    assert [one.data for one in actions(session) if one.type == "system_event"] == [
+        {"event": "SubagentStart", "detail": "explorer"},
+        {"event": "SubagentStop", "detail": "The door is 80 cm wide."},
+    ]
+
+
 @pytest.mark.some_of("agent", number=2)
 @pytest.mark.parametrize("agent", AGENTS)
 def test_at_the_level_the_journal_begins_and_the_advice_comes_once(session: AgentSession, agent: str) -> None:

@@ -40,6 +40,8 @@ MOMENTS = {
         "PreToolUse": "before_tool",
         "PostToolUse": "after_tool",
         "PostModelRequest": "model",
+        "SubagentStart": "report",
+        "SubagentStop": "report",
         "PreCompact": "compact",
         "Stop": "response",
         "Interrupt": "incident",
