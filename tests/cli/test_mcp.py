@@ -180,10 +180,12 @@ def test_rubbish_and_a_client_that_goes_away(project: Path) -> None:
     hello = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "t", "version": "1"}}
     request = json.dumps({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": hello})
     rubbish = b"not json\n\xff\xfe\x00\n[]\n" + b'{"jsonrpc": "2.0"}\n' + b"{" * 5_000 + b"\n"
+    rubbish += b'{"long": "' + b"x" * 20_000_000 + b"\n"
+    half = b'{"jsonrpc": "2.0", "id": 2, "meth'
     done = subprocess.run(
         PROGRAM,
         check=False,
-        input=rubbish + request.encode() + b"\n",
+        input=rubbish + request.encode() + b"\n" + half,
         capture_output=True,
         env=environment(project),
         cwd=project,
@@ -216,6 +218,28 @@ def test_a_client_that_is_gone_is_no_error(project: Path) -> None:
     assert server.wait(timeout=60) == 0
     assert server.stderr.read() == b""
     server.stderr.close()
+
+
+def test_a_client_that_is_killed_leaves_no_server_behind(project: Path) -> None:
+    hello = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "t", "version": "1"}}
+    request = json.dumps({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": hello}) + "\n"
+    client = (
+        "import subprocess, sys\n"
+        "server = subprocess.Popen(sys.argv[2:], stdin=subprocess.PIPE, stdout=subprocess.PIPE)\n"
+        "server.stdin.write(sys.argv[1].encode()); server.stdin.flush()\n"
+        "print(server.stdout.readline(), flush=True); server.wait()\n"
+    )
+    started = subprocess.Popen(
+        [sys.executable, "-c", client, request, *PROGRAM],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        env=environment(project),
+        cwd=project,
+    )
+    assert started.stdout
+    assert b"protocolVersion" in started.stdout.readline()
+    started.kill()
+    assert started.communicate(timeout=60) == (b"", b"")  # its end is the server's: that has it open, too
 
 
 def test_a_port_without_http_is_refused(project: Path) -> None:
