@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import time
 from pathlib import Path
 from typing import Any
 
@@ -11,12 +12,13 @@ import pytest
 
 from capture.test_git import Repository
 from holdfast.capture.drift import FolderDrift, find_drift
-from holdfast.capture.files import LARGEST_FILE, MOST_FILES, fingerprint_files, fingerprint_folder
+from holdfast.capture.files import LARGEST_FILE, MOST_FILES, fingerprint_folder
 from holdfast.capture.git import capture_git_state
-from holdfast.model.git import decode_path
 from holdfast.model.snapshot import SessionSnapshot
 from holdfast.model.workflow import Issue
 from holdfast.resume.snapshots import ResumeContextCompiler
+from holdfast.sessions.pause import with_world
+from holdfast.sessions.transitions import Facts
 from store.samples import snapshot
 
 
@@ -41,11 +43,9 @@ def repository(tmp_path: Path) -> Repository:
 
 def paused(folder: Path, **fields: Any) -> SessionSnapshot:
     """What a pause there would have noted."""
-    git = capture_git_state(folder)
-    assert git is not None
-    root = Path(os.fsdecode(decode_path(git.worktree))) if git.worktree else folder
-    paths = (*git.files_modified, *git.files_uncompared)
-    return snapshot(git_state=git, files=fingerprint_files(root, paths), **fields)
+    facts = with_world(Facts(), folder, None)
+    assert facts.git_state is not None
+    return snapshot(git_state=facts.git_state, files=facts.files, **fields)
 
 
 def changes(before: SessionSnapshot, folder: Path) -> tuple[str, ...]:
@@ -116,9 +116,28 @@ def test_without_git_now_nobody_can_tell(repository: Repository, monkeypatch: py
     assert drift.sentences[0].startswith("Cannot tell whether the files changed: ")
 
 
-def test_an_untracked_folder_has_no_fingerprint(repository: Repository) -> None:
-    """Git names such a folder and nothing in it, so what is rewritten there goes unseen."""
+def test_what_is_in_an_untracked_folder_is_compared(repository: Repository) -> None:
+    """Git names such a folder and nothing in it."""
+    repository.write(".gitignore", "*.log\n")
     repository.write("notes/plan.md", "at the pause\n")
+    repository.write("notes/deep/more.md", "at the pause\n")
+    before = paused(repository.folder)
+    repository.write("notes/run.log", "ignored\n")
+    assert changes(before, repository.folder) == ()
+    repository.write("notes/plan.md", "rewritten\n")
+    repository.write("notes/new.md", "new\n")
+    (repository.folder / "notes" / "deep" / "more.md").unlink()
+    told = ("Changed on disk since the pause: notes/plan.md, notes/deep/more.md, notes/new.md.",)
+    assert changes(before, repository.folder) == told
+    shutil.rmtree(repository.folder / "notes")
+    told = ("Changed on disk since the pause: notes/deep/more.md, notes/plan.md.",)
+    assert changes(before, repository.folder) == told
+
+
+def test_an_untracked_folder_that_is_too_much_has_no_fingerprint(repository: Repository) -> None:
+    repository.write("notes/plan.md", "at the pause\n")
+    repository.write("notes/large", "")
+    os.truncate(repository.folder / "notes" / "large", LARGEST_FILE + 1)
     before = paused(repository.folder)
     told = ("Cannot tell whether these changed since the pause: notes/.",)
     for content in ("at the pause\n", "rewritten\n"):
@@ -194,6 +213,61 @@ def test_a_file_that_a_sparse_checkout_leaves_out(repository: Repository) -> Non
     repository.git("sparse-checkout", "set", "near")
     assert not (repository.folder / "far").exists()
     assert changes(paused(repository.folder), repository.folder) == ()
+
+
+def test_what_a_sparse_checkout_leaves_out_since(repository: Repository) -> None:
+    """The files are gone from the disk, and git does not look."""
+    repository.commit("far/away.py")
+    repository.commit("near/by.py")
+    before = paused(repository.folder)
+    repository.git("sparse-checkout", "set", "near")
+    drift = find_drift(before, repository.folder)
+    assert drift.sentences == ("Cannot tell whether these changed since the pause: far/away.py.",)
+    before = paused(repository.folder)
+    repository.git("sparse-checkout", "set", "far")
+    told = ("Changed on disk since the pause: what the sparse checkout leaves out.",)
+    assert changes(before, repository.folder) == told
+
+
+@pytest.mark.parametrize("setting", [("core.trustctime", "false"), ("core.checkStat", "minimal")])
+def test_settings_of_the_repository_do_not_make_a_file_unchanged(
+    repository: Repository, setting: tuple[str, str]
+) -> None:
+    repository.git("config", "core.trustctime", "false")
+    repository.git("config", *setting)
+    kept = repository.folder / "kept.py"
+    os.utime(kept, (1, 1))
+    repository.git("status")
+    before = paused(repository.folder)
+    while int(time.time()) == int(kept.stat().st_ctime):  # git keeps whole seconds
+        time.sleep(0.02)
+    kept.write_text("x" * (kept.stat().st_size - 1) + "\n")
+    os.utime(kept, (1, 1))
+    assert changes(before, repository.folder) == ("Changed on disk since the pause: kept.py.",)
+
+
+@pytest.mark.parametrize("where", ["repository", ".gitmodules"])
+def test_a_submodule_that_the_repository_says_to_ignore(repository: Repository, where: str) -> None:
+    other = Repository.start(repository.folder.parent / "other")
+    other.commit("a.py")
+    allowed = ("-c", "protocol.file.allow=always")
+    repository.git(*allowed, "submodule", "add", "--quiet", str(other.folder), "sub")
+    if where == "repository":
+        repository.git("config", "diff.ignoreSubmodules", "all")
+    else:
+        repository.git("config", "-f", ".gitmodules", "submodule.sub.ignore", "all")
+    repository.git("commit", "--quiet", "-am", "Add it")
+    before = paused(repository.folder)
+    repository.git("-C", "sub", "commit", "--quiet", "--allow-empty", "-m", "Go on")
+    assert changes(before, repository.folder) == ("Changed on disk since the pause: sub.",)
+
+
+@pytest.mark.parametrize("name", ["kept.py", "edited.py", "new.py"])
+def test_a_file_that_became_executable(repository: Repository, name: str) -> None:
+    """Of one that was changed at the pause already git tells nothing new."""
+    before = paused(repository.folder)
+    (repository.folder / name).chmod(0o755)
+    assert changes(before, repository.folder) == (f"Changed on disk since the pause: {name}.",)
 
 
 def test_git_alone_tells_of_a_tree_that_was_clean(repository: Repository) -> None:

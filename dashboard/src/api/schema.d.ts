@@ -1948,6 +1948,11 @@ export interface components {
              * @description Change time; null if the timestamp alone does not prove the content
              */
             ctime_ns: number | null;
+            /**
+             * Executable
+             * @description By its owner; null for what is no plain file
+             */
+            executable: boolean | null;
             /** Hash */
             hash: string;
             /** Mtime Ns */
@@ -2386,6 +2391,11 @@ export interface components {
              * @description Dirty working tree? Untracked files count
              */
             has_uncommitted_changes: boolean;
+            /**
+             * Left Out
+             * @description Fingerprint of the names that a sparse checkout leaves out; null where none is set up
+             */
+            left_out: string | null;
             /**
              * Operation
              * @description Git operation in progress

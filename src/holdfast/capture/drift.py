@@ -9,14 +9,14 @@ ignores everything, files that it was told not to look at. Single files that it 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
 from holdfast.base.errors import HoldfastError
-from holdfast.capture.files import FileTracker, list_folder
-from holdfast.capture.git import capture_git_state, is_ignored, uncompared_files
+from holdfast.capture.files import FileTracker, changed_modes, list_folder
+from holdfast.capture.git import capture_git_state, is_ignored, uncompared_files, untracked_in
 from holdfast.model.git import GitState, decode_path
 from holdfast.model.snapshot import FileFingerprint, SessionSnapshot
 from holdfast.model.workflow import Workflow
@@ -85,7 +85,8 @@ def _told_by_git(snapshot: SessionSnapshot, before: GitState, folder: Path) -> F
 def _told_by_fingerprints(before: tuple[FileFingerprint, ...], folder: Path) -> FolderDrift:
     prints = {one.path: one for one in before}
     now = list_folder(folder)
-    changed = FileTracker.compare(prints, map(decode_path, now or ()), root=folder).paths
+    compared = FileTracker.compare(prints, map(decode_path, now or ()), root=folder).paths
+    changed = list(dict.fromkeys((*compared, *changed_modes(before, folder))))
     return FolderDrift(
         changes=tuple(_named("Changed on disk since the pause", changed)),
         unknown=() if now is not None else ("Cannot tell whether files were added: there are too many.",),
@@ -129,12 +130,25 @@ def _files(
     known = set(before.files_modified) if before.has_uncommitted_changes else set[str]()
     unprinted = sorted(known - prints.keys())
     still = set(now.files_modified)
+    printed = [path for path in unprinted if path in still and _is_printed(path, prints)]
+    added = [decode_path(path) for one in printed for path in untracked_in(root, one)]
     gone = [path for path in unprinted if path.endswith("/") and path not in still]
-    changed = [*FileTracker.compare(prints, root=root).paths, *gone]
+    changed = [*FileTracker.compare(prints, added, root=root).paths, *changed_modes(snapshot.files, root)]
+    changed += [path for path in gone if not _is_printed(path, prints)]
     changed += [path for path in now.files_modified if path not in known]
-    unknown = [path for path in unprinted if path not in gone]
-    unknown += [path for path in (*now.files_uncompared, *uncompared_files(root)) if path not in prints]
+    unknown = [path for path in unprinted if path not in (*gone, *printed)]
+    flagged = uncompared_files(root)
+    unknown += [path for path in (*now.files_uncompared, *flagged.present) if path not in prints]
+    if before.left_out is None:
+        unknown += flagged.absent
+    elif before.left_out != flagged.left_out:
+        changed.append("what the sparse checkout leaves out")
     return list(dict.fromkeys(changed)), list(dict.fromkeys(unknown))
+
+
+def _is_printed(folder: str, prints: Mapping[str, FileFingerprint]) -> bool:
+    """Of an untracked folder all files have a fingerprint, or none has: git names none that is empty."""
+    return folder.endswith("/") and any(path.startswith(folder) for path in prints)
 
 
 def _named(what: str, paths: Iterable[str]) -> Iterator[str]:

@@ -10,7 +10,7 @@ import contextlib
 import hashlib
 import os
 import stat
-from collections.abc import Iterable, Mapping, MutableMapping
+from collections.abc import Callable, Iterable, Mapping, MutableMapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TypeVar
@@ -90,6 +90,20 @@ def _size(root: Path, paths: Iterable[str]) -> int:
         with contextlib.suppress(OSError):
             size += os.lstat(base + decode_path(path)).st_size
     return size
+
+
+def with_folders(
+    root: Path, paths: Iterable[str], inside: Callable[[str], list[str]]
+) -> tuple[FileFingerprint, ...]:
+    """As `fingerprint_files`; of a folder, what is `inside`, if it can be had as a whole."""
+    asked = list(paths)
+    found = list(fingerprint_files(root, (path for path in asked if not path.endswith("/"))))
+    for folder in (path for path in asked if path.endswith("/")):
+        files = inside(folder)
+        if len(found) + len(files) <= MOST_FILES and _size(root, files) <= _LARGEST_FOLDER:
+            prints = fingerprint_files(root, files)
+            found += prints if len(prints) == len(files) else ()
+    return tuple(found)
 
 
 @dataclass
@@ -247,8 +261,26 @@ def _fingerprint(
         hash=f"sha256:{digest}",
         mtime_ns=status.st_mtime_ns,
         size=status.st_size,
+        executable=is_executable(status),
         ctime_ns=settled_ctime(status, now) if still else None,
     )
+
+
+def is_executable(status: os.stat_result) -> bool | None:
+    """As git keeps it; None for what is no plain file."""
+    return bool(status.st_mode & stat.S_IXUSR) if stat.S_ISREG(status.st_mode) else None
+
+
+def changed_modes(snapshot: Iterable[FileFingerprint], root: Path) -> list[str]:
+    """Files that became executable, or are no longer. To `FileTracker` their content is what counts."""
+    base = os.fsencode(root) + b"/"
+    changed: list[str] = []
+    for one in snapshot:
+        with contextlib.suppress(OSError):
+            now = is_executable(os.lstat(base + decode_path(one.path)))
+            if None not in (one.executable, now) and now != one.executable:
+                changed.append(one.path)
+    return changed
 
 
 def _sha256(descriptor: int) -> str:

@@ -12,6 +12,7 @@ A capture is four processes; with a filter set up, or HEAD moved since the workf
 
 from __future__ import annotations
 
+import hashlib
 import os
 import re
 from collections import Counter
@@ -78,7 +79,15 @@ def capture_git_state(folder: Path, *, since: str | None = None) -> GitState | N
         worktree=encode_path(os.fsencode(place.top)),
         submodules_changed=_paths(change for change in changes if change.submodule),
         files_uncompared=_paths(uncompared),
+        left_out=_left_out(place),
     )
+
+
+def _left_out(place: Place) -> str | None:
+    """Asked where a sparse checkout was set up; to list the index of every repository takes too long."""
+    if not (place.git_dir / "info" / "sparse-checkout").exists():
+        return None
+    return uncompared_files(place.top).left_out
 
 
 def head_commit(folder: Path) -> str | None:
@@ -116,12 +125,35 @@ def _ignored(folder: Path, names: Iterable[str]) -> bytes:
     return answer.out
 
 
-def uncompared_files(top: Path) -> list[str]:
-    """Tracked files on the disk that git was told not to look at (`skip-worktree`, `assume-unchanged`)."""
+@dataclass(frozen=True)
+class UncomparedFiles:
+    """Tracked files that git was told not to look at (`skip-worktree`, `assume-unchanged`)."""
+
+    present: list[str]
+    absent: list[str]
+    """Not on the disk, as where a sparse checkout leaves them out."""
+
+    @property
+    def left_out(self) -> str:
+        """Of the absent ones, to be compared: in a large repository they may be a million."""
+        return hashlib.sha256("\0".join(self.absent).encode()).hexdigest()
+
+
+def uncompared_files(top: Path) -> UncomparedFiles:
     listed = output(top, run_git(top, "ls-files", "-v", "-z", "--full-name", "--", ":/"))
     flagged = [entry[2:] for entry in listed.split(b"\0") if entry[:1] == b"S" or entry[:1].islower()]
     base = os.fsencode(top) + b"/"
-    return [encode_path(name) for name in flagged if os.path.lexists(base + name)]
+    found = UncomparedFiles([], [])
+    for name in flagged:
+        (found.present if os.path.lexists(base + name) else found.absent).append(encode_path(name))
+    return found
+
+
+def untracked_in(top: Path, folder: str) -> list[str]:
+    """What git would add of an untracked folder."""
+    name = decode_path(folder)
+    asked = ("ls-files", "--others", "--exclude-standard", "-z", "--full-name", "--", _literal(name))
+    return [encode_path(path) for path in output(top, run_git(top, *asked)).split(b"\0") if path]
 
 
 # ── where ──────────────────────────────────────────────────────────────────────────────────
@@ -245,7 +277,8 @@ def _read_status(folder: Path) -> _Status:
     environment = guarded_environment(folder)
     answer = run_git(
         folder,
-        "status",
+        # Whatever its settings say of the stamps that prove a file unchanged, and of submodules.
+        *("-c", "core.trustctime=true", "-c", "core.checkStat=default", "status", "--ignore-submodules=none"),
         *("--porcelain=v2", "--branch", "-z", "--untracked-files=normal"),
         # Exact renames alone: anything less needs contents, which a partial clone would download.
         "--find-renames=100%",

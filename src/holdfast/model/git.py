@@ -59,3 +59,7 @@ class GitState(Value):
         description="Files that may have changed: only running a filter (such as Git LFS) could tell, and "
         "filters are not run",
     )
+    left_out: str | None = Field(
+        default=None,
+        description="Fingerprint of the names that a sparse checkout leaves out; null where none is set up",
+    )

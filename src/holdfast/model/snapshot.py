@@ -62,6 +62,7 @@ class FileFingerprint(Value):
     hash: str = Field(pattern=r"^(sha256:[0-9a-f]{64}|absent)$")
     mtime_ns: int
     size: int = Field(ge=0)
+    executable: bool | None = Field(default=None, description="By its owner; null for what is no plain file")
     ctime_ns: int | None = Field(
         default=None, description="Change time; null if the timestamp alone does not prove the content"
     )

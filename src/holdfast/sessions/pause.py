@@ -28,8 +28,8 @@ from typing import TYPE_CHECKING, Any, Protocol
 from holdfast.base.clock import Clock, system_clock, to_datetime
 from holdfast.base.durable import keep_if_damaged, lock_file, private_folder, replace_file, storage_errors
 from holdfast.base.errors import ConflictError, HoldfastError, InvalidInputError
-from holdfast.capture.files import fingerprint_files, fingerprint_folder
-from holdfast.capture.git import BEFORE_FIRST_COMMIT, capture_git_state, commit_files
+from holdfast.capture.files import fingerprint_folder, with_folders
+from holdfast.capture.git import BEFORE_FIRST_COMMIT, capture_git_state, commit_files, untracked_in
 from holdfast.model.fold import SessionFold
 from holdfast.model.git import decode_path, encode_path
 from holdfast.model.snapshot import SessionSnapshot
@@ -395,9 +395,15 @@ def with_world(facts: Facts, folder: Path, since: str | None) -> Facts:
     if git is None:
         return replace(facts, folder_files=fingerprint_folder(folder))
     root = Path(os.fsdecode(decode_path(git.worktree))) if git.worktree else folder
-    return replace(
-        facts, git_state=git, files=fingerprint_files(root, (*git.files_modified, *git.files_uncompared))
-    )
+    changed = (*git.files_modified, *git.files_uncompared)
+    return replace(facts, git_state=git, files=with_folders(root, changed, partial(_untracked, root)))
+
+
+def _untracked(root: Path, folder: str) -> list[str]:
+    try:
+        return untracked_in(root, folder)
+    except HoldfastError:
+        return []  # then nobody can tell what becomes of it
 
 
 def _commit(facts: Facts) -> str | None:
