@@ -309,6 +309,27 @@ def test_three_threads_on_two_branches(repository: AgentSession) -> None:
     assert repository.errors == ""
 
 
+def test_what_was_undone_of_a_plan_is_told_by_the_next_session(repository: AgentSession) -> None:
+    """The context was prepared when the first session began, and was injected as it was after a rollback."""
+    lines = ("issue: {id: W, title: Work}", "tasks:", "  - {id: t1, run: 'echo one > a'}")
+    failing = "  - {id: t2, run: exit 3, depends_on: [t1]}"
+    (repository.project / "plan.yaml").write_text("\n".join((*lines, failing, "")))
+    assert repository.holdfast("run", "plan.yaml").code == 1
+
+    def told(name: str) -> str:
+        session = other(repository, name)
+        context = session.start().context
+        session.fire("SessionEnd", reason="other")
+        assert "t2" in context
+        return context
+
+    assert "had changed was undone" not in told("one")
+    holdfast(repository, "tx", "rollback", "last", "--yes")
+    assert "What completed tasks had changed was undone: t1. Restore it with `holdfast tx undo" in told("two")
+    holdfast(repository, "tx", "redo")
+    assert "had changed was undone" not in told("three")
+
+
 def test_the_work_of_another_project_is_not_shown(repository: AgentSession) -> None:
     worked_on(other(repository, "one"), "left.py", commit=False)
     folder = repository.project.parent / "elsewhere"

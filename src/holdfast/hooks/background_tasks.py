@@ -20,6 +20,7 @@ from holdfast.hooks.fast.context import (
     killed_sessions,
     live_sessions,
     threads_stamp,
+    undo_stamp,
 )
 from holdfast.hooks.fast.event import AgentEvent, file_name_for
 from holdfast.hooks.fast.levels import look
@@ -442,7 +443,8 @@ def _own_words(work: SessionWork) -> str:
 def prepare_contexts(work: SessionWork, name: str, *, is_looked_at_since: bool = False) -> bool:
     """Compile the session's context once for each limit, so that a starting session only reads it.
 
-    The first line is the commit of that moment, for the reader to compare.
+    The first line is the commit of that moment, and of a plan what was undone until now, for the reader to
+    compare.
     """
     from holdfast.resume.snapshots import ResumeContextCompiler
     from holdfast.store.documents import read_session_document
@@ -451,13 +453,19 @@ def prepare_contexts(work: SessionWork, name: str, *, is_looked_at_since: bool =
     files = SessionFiles(sessions)
     snapshot, workflow = read_session_document(files.read(name), where=f"{name}.json")
     since = _asides_since(work, snapshot) if is_looked_at_since else ()
+    stamp = ""
+    if snapshot.task_dag.tasks:
+        from holdfast.sessions.undone import undone_before
+
+        stamp = f" {undo_stamp(str(work.project), workflow.id)}"
+        since = (*undone_before(workflow, snapshot), *since)
     contexts: dict[str, str] = {}
     for agent, limit in LIMITS.items():
         compiled = ResumeContextCompiler(limit - ROOM_FOR_HEADING).compile_with_report(
             snapshot, workflow.issue, drift=since
         )
         commit = (snapshot.git_state.commit_at_snapshot if snapshot.git_state else None) or ""
-        contexts[context_file(str(sessions), name, agent)] = f"{commit}\n{compiled.text}"
+        contexts[context_file(str(sessions), name, agent)] = f"{commit}{stamp}\n{compiled.text}"
     with files.locked():  # whoever holds the folder may tidy up temporary files in it
         for path, text in contexts.items():
             replace_file(Path(path), text.encode())

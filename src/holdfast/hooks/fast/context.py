@@ -95,7 +95,7 @@ def _handed_over(event: "AgentEvent", thread: formats.ThreadLine, others: int) -
             f"[holdfast] The paused session {name} of this folder was resumed by another session that is "
             f"still open ({holder}). `holdfast context {name}` prints it if you also need it."
         ]
-    words = _worded(event, name, frame.PAUSED_HERE)
+    words = _worded(event, thread, frame.PAUSED_HERE)
     if not words:
         return []
     more = f"\n\n[holdfast] Also open here: {others} more, `holdfast threads` lists them." if others else ""
@@ -238,9 +238,21 @@ def _names(folder: str) -> list[str]:
         return []
 
 
-def _worded(event: "AgentEvent", name: str, why: str) -> str | None:
+def undo_stamp(project: str, workflow_id: str) -> str:
+    """Changes when anything that a plan's tasks changed is undone or restored."""
+    folder = os.path.join(formats.sidecar_folder(project), formats.UNDO_BRANCHES)
+    names = [name for name in _names(folder) if name.startswith(f"session-{workflow_id}-s")]
+    return ",".join(_text(os.path.join(folder, name))[:12] for name in names)
+
+
+def _worded(event: "AgentEvent", thread: formats.ThreadLine, why: str) -> str | None:
+    name = thread.sessions[0]
     path = context_file(formats.sessions_folder(event.project), name, event.agent)
     data = notes.read(path)
+    if data is not None and thread.has_plan:
+        stamp = data.partition(b"\n")[0].partition(b" ")[2].decode("ascii", "replace")
+        if stamp != undo_stamp(event.project, thread.id):
+            data = None
     if data is None:
         spawn.run(event, "contexts", name, wait=20.0)
         data = notes.read(path)
@@ -250,8 +262,8 @@ def _worded(event: "AgentEvent", name: str, why: str) -> str | None:
         f"[holdfast] {why} ({name}). What follows was recorded then; check it against the files before "
         f"relying on it. More: `holdfast history {name} decisions|errors|tasks|journal`.\n\n"
     )
-    commit, _, compiled = data.decode("utf-8", "replace").partition("\n")
-    return (heading + _moved_on(event, commit) + compiled)[: LIMITS[event.agent]]
+    first, _, compiled = data.decode("utf-8", "replace").partition("\n")
+    return (heading + _moved_on(event, first.partition(" ")[0]) + compiled)[: LIMITS[event.agent]]
 
 
 def _moved_on(event: "AgentEvent", commit: str) -> str:
