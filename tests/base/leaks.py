@@ -279,6 +279,24 @@ LEAKS: dict[str, str] = {
     "deepgram, cohere": "DEEPGRAM_API_KEY=@I¦COHERE_API_KEY=@40¦MISTRAL_API_KEY=@T",
     "lob": "`live~_@h35`¦`test~_pub_@h31`",
     "teams webhook": "https://corp.webhook.office.com/webhookb2/@U@@U/IncomingWebhook/@H/@U",
+    "names that end in pw": "ROOT_PW=@P¦LDAP_BIND_PW=@S¦olcRootPW: @P",
+    "other languages": "passwort: @S¦KENNWORT=@S¦MOT_DE_PASSE=@S¦mdp: @S¦wachtwoord=@S",
+    "percent": "password%3D@T%26x%3D1¦%22api_key%22%3A%22@T%22¦access_token%3D@T",
+    "html entities": "&quot;password&quot;:&quot;@T&quot;¦token=&#39;@T&#39;",
+    "json code points": "\\u0022password\\u0022:\\u0022@T\\u0022¦password\\u003d@T",
+    "colors": "\x1b[32mpassword\x1b[0m: @T",
+    "powershell secure string": 'ConvertTo-SecureString "@P" -AsPlainText -Force',
+    "plist": "<key>ApiKey</key>\n<string>@T</string>¦<Password><Value>@S</Value></Password>",
+    "value before its name": '{"value": "@T", "name": "DB_PASSWORD"}¦<input value="@T" name="password">',
+    "else": "process.env.JWT_SECRET || '@T'¦ENV['API_SECRET'] || '@T'¦password <- \"@S\"",
+    "browser driver": "await page.getByLabel('Password').fill('@S')¦find(\"password\").send_keys(\"@S\")",
+    "wrapped": 'ssh.Password("@T")¦var secret = []byte("@T")¦var secret = @"@T";',
+    "more programs": "skopeo login -u b -p @S r.corp¦mosquitto_pub -u b -P @S -t x¦sqlcmd -S h -U sa -P @S¦mariadb -uroot -p@S db",
+    "proxy": "curl -x http://p:8080 --proxy-user bob:@S x¦curl -U bob:@S x",
+    "token as the user": "curl -u @T: https://api.corp/v1",
+    "registries": "poetry config http-basic.corp bob @S¦bundle config set gems.corp bob:@S¦htpasswd -nbB bob @S¦sqlplus scott/@S@orcl",
+    "cisco": "enable password 7 08@h8@h8",
+    "smtp login": "AUTH PLAIN @E7",
     "zapier, ifttt": "https://maker.ifttt.com/trigger/x/with/key/@22¦https://hooks.zapier.com/hooks/catch/1234567/@7/",
     "discord webhook": "https://discord.com/api/webhooks/1112223334445556667/@68",
     "slack config": "`xoxe~.xoxp-1-@160`¦`xoxe~-1-@147`",
@@ -656,6 +674,18 @@ api-@h8-staging.corp
 npm_config_registry_for_scope_v2
 SG.Default.Template.Name2
 eyJust.kidding2
+passe-partout is not found
+price_key: cache_write_5m_mtok
+token -> str2
+password || config.password2
+authorization: see the manual of version-2
+the mdp file format
+a clave of drums2
+key_press_handler_of_the_window_2
+pass_context = jinja2.pass_context
+100%3A%2F
+Tom &quot;key&quot; Smith
+<key>CFBundleIdentifier</key><string>com.corp.app2</string>
 """
 
 

@@ -195,6 +195,16 @@ def test_source_code_stays_as_it_is() -> None:
     assert [line for line in lines if redact(line)[1]] == []
 
 
+@pytest.mark.parametrize(
+    "name",
+    ["contraseña", "Contraseña", "пароль", "Пароль", "密码", "口令", "パスワード", "비밀번호", "hasło"],
+)
+def test_names_in_other_scripts_have_secrets_too(name: str) -> None:
+    text = f"{name}: x9Kq2Vb7Lm4T"
+    assert redact(text)[0] == f"{name}: [redacted:assigned-secret]"
+    assert may_hold_secret(text)
+
+
 def steps(text: str) -> int:
     """How many calls redaction takes for it, those of `re` and of bytes included."""
     count = 0

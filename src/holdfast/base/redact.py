@@ -22,9 +22,13 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from functools import cache
 
+from holdfast.base.secret_commands import on_command_lines
+from holdfast.base.secret_escapes import in_english, in_plain_signs, places_of_escapes
 from holdfast.base.secret_rules import LONG_RULES, LONG_WORD, SHORTEST_WORD, SIGN_RULES, WORD_RULES
 from holdfast.base.secret_values import (
     PATH,
+    PLAIN_WORDS,
+    every,
     family_of,
     has_mix,
     is_login,
@@ -60,7 +64,7 @@ def redact(text: str) -> tuple[str, Counter[str]]:
 
 def _as_bytes(text: str) -> bytes:
     """One byte a character, so that a position in the one is a position in the other."""
-    plain = text if text.isascii() else text.replace("…", _CUT)
+    plain = text if text.isascii() else in_english(text.replace("…", _CUT))
     return plain.encode("ascii", "replace")
 
 
@@ -73,10 +77,14 @@ def _secrets(data: bytes) -> Iterator[Found]:
         yield from ((*match.span("secret"), "jwk") for match in _JWK.finditer(data))
     yield from _urls(data)
     yield from _named(data, lowered)
+    for start, end in places_of_escapes(lowered):
+        plain = in_plain_signs(data[start:end])
+        again = (_named(plain, plain.lower()), _in_headers(plain, plain.lower()))
+        yield from ((start + one, start + other, kind) for found in again for one, other, kind in found)
     yield from _pairs(data, lowered)
     yield from _in_headers(data, lowered)
     yield from _logins(data, lowered)
-    yield from _on_command_lines(data, lowered)
+    yield from on_command_lines(data, lowered)
 
 
 # Words with a vendor's prefix.
@@ -223,7 +231,7 @@ def _cut_prefix() -> re.Pattern[bytes]:
 def _cut_words(data: bytes) -> Iterator[Found]:
     """What a cut left of a token: its prefix, at least four characters and `…`, which JSON may spell out."""
     for mark in (_CUT.encode(), b"u2026"):
-        for at in _every(data, mark):
+        for at in every(data, mark):
             word = data[max(0, at - 100) : at].rstrip(b"\\")
             end = max(0, at - 100) + len(word)
             word = word[len(word.rstrip(_WORD_BYTES + b".~-")) :]
@@ -263,11 +271,11 @@ def _signs() -> tuple[re.Pattern[bytes], ...]:
     )
 
 
-_KEY_NAME = rb"(?:(?:[A-Z0-9]{1,20} ){0,4}PRIVATE KEY(?: BLOCK)?|OpenVPN Static key V[0-9])-----"
-_KEY_BEGINS = re.compile(rb"-----BEGIN " + _KEY_NAME)
-_KEY_ENDS = re.compile(rb"-----END " + _KEY_NAME)
+_KEY_NAME = rb"(?:(?:[A-Z0-9]{1,20} ){0,4}PRIVATE KEY(?: BLOCK)?|OpenVPN Static key V[0-9])[- ]----"
+_KEY_BEGINS = re.compile(rb"----[- ]BEGIN " + _KEY_NAME)
+_KEY_ENDS = re.compile(rb"----[- ]END " + _KEY_NAME)
 # Of one whose end is missing, what looks like its body: never a quote, so JSON stays JSON.
-_KEY_BODY = re.compile(rb"(?:[A-Za-z0-9+/=:,.\s-]|\\+[nrt])*")
+_KEY_BODY = re.compile(rb"(?:[A-Za-z0-9+/=:,.?\s-]|\\+[nrt])*")
 _LONGEST_KEY = 20_000
 
 
@@ -294,26 +302,28 @@ _JWK = re.compile(rb"\"(?:[dkpq]|d[pq]|qi)\\{0,15}\": ?\\{0,15}\"(?P<secret>[A-Z
 """The private numbers of a key that is written as JSON."""
 
 
-def _every(data: bytes, sign: bytes) -> Iterator[int]:
-    """Where the sign stands. The engine of `re` finds literals faster than `find` does."""
-    return (match.start() for match in re.finditer(re.escape(sign), data))
-
-
 _IN_URL = re.compile(
     rb"://(?P<secret>(?P<user>[^\s/:@\"'\\<>\x60]{0,64}):(?P<word>[^\s/\"'\\<>\x60]{1,160})|[0-9a-f]{32}|[A-Za-z0-9_-]{30,200})@"
 )
-_PLAIN_WORDS = frozenset(
-    b"password passwd pass pw pwd secret token changeme example placeholder user username xxx tiger mypassword".split()
+_KEY_IN_PATH = re.compile(
+    rb"://[a-z0-9.-]{1,60}\.(?:infura\.io/v3|g\.alchemy\.com/v2|quiknode\.pro|ifttt\.com/trigger/[^\s/\"'\\]{1,80}/with/key|azurewebsites\.net/api/[^\s?\"'\\]{1,80}\?code=)/?(?P<secret>[A-Za-z0-9_-]{20,100}={0,2})"
 )
+_BEFORE_HOST = re.compile(rb"[A-Za-z0-9_.-]{1,64}:(?P<secret>[^\s\"'\\<>\x60/@${]{4,80})$")
 
 
 def _urls(data: bytes) -> Iterator[Found]:
-    for at in _every(data, b"://"):
+    for at in every(data, b"://"):
         match = _IN_URL.match(data, at)
         if match and not _is_plain_login(
             match["user"], match["word"], bool(_AT_HOME.match(data, match.end()))
         ):
             yield (*match.span("secret"), "url-password")
+        elif key := _KEY_IN_PATH.match(data, at):
+            yield (*key.span("secret"), "url-key")
+    for at in every(data, b"@tcp("):
+        login = _BEFORE_HOST.search(data, max(0, at - 160), at)
+        if login and not is_placeholder(login["secret"]) and login["secret"].lower() not in PLAIN_WORDS:
+            yield (*login.span("secret"), "url-password")
 
 
 _AT_HOME = re.compile(
@@ -331,7 +341,7 @@ def _is_plain_login(user: bytes | None, word: bytes | None, at_home: bool) -> bo
     )
     return (
         is_local
-        or word.lower() in _PLAIN_WORDS
+        or word.lower() in PLAIN_WORDS
         or word == user
         or (word[:1] in b"${[*%" and not is_strong(word))
         or is_placeholder(word)
@@ -347,24 +357,32 @@ _NAMES = (
     r"p(?:ass(?:w(?:or)?[dt]|phrase|code)?|wd?|hrase|sk)",
     r"cre(?:t(?<=secret)|d(?:s|entials?)?)",
     r"mnemonic",
-    r"auth(?![a-z])",
 )
+_GAP = r"(?:\s|\\{1,15}[nrt]){0,30}"
 _LINE_END = r"(?:\r?\n|\\{1,15}n)"
 _AFTER_NAME = (
     r"(?P<tail>[a-z0-9_.-]{0,24})"
     r"(?P<close>\\{0,15}[\"'\]\x60]{0,2})\*{0,2}(?:"
-    r"(?:\sfor\s[a-z .'-]{1,30}?)?\s{1,3}(?:is|was|to)(?P<colon>:?)\s"
+    r"(?:\sfor\s[a-z .'-]{1,30}?)?\s{1,3}(?:(?:was )?(?:changed|set|reset) to|is generated for [^\s:]{1,40}:|is|was|ist|to)(?P<colon>:?)\s"
     r"|\s{0,3}(?P<type>:\s{0,2}[&']{0,2}[a-z_.]{1,30}(?:\s?\|\s?[a-z]{1,10})?|\[\])\s{0,3}=(?!=)[ \t]{0,3}"
-    r"|\s{0,40}(?P<sep>=>|:=|[!=]?==?|:|,|\(|>)(?:\s{0,3}[a-z:]{0,30}(?:from|new|str|string)\((?=\\{0,15}[\"'])|)\*{0,2}\s{0,3}"
+    r"|(?:\sfor\s[^\s:=,(]{1,40}|\s[0-9]{1,2}(?=:)|)\s{0,40}(?P<sep>=>|->|<-|[:?]=|\|\||\?\?|[!=]?==?|:|,|\(|>)"
+    r"(?:\s{0,3}(?:[a-z:]{0,30}(?:from|new|str|string)|\[\]byte)\((?=\\{0,15}[\"'\x60])|)\*{0,2}(?:\s{0,3}|\\{1,15}t)"
+    r"(?:<(?:value|plaintext)>)?"
+    rf"|</(?:key|name)>{_GAP}<(?:string|value)>(?P<xml>)"
     rf"|:\s{{0,3}}(?P<block>[|>])[+-]?\s{{0,3}}{_LINE_END}\s{{1,20}}"
     r"|\s{0,30}(?P<cell>\|)\s{0,3}"
-    r"|\s{0,3}\{\s{0,3}default\s{0,3}=\s{0,3}"
-    r"|\s{1,3})"
-    r"(?P<open>[bfru]?\\{0,15}[\"'\x60]|)(?=[^\s\"'\\,;(){}<>\[\]|\x60])"
+    rf"|\s{{0,3}}\{{(?:{_GAP}(?:type|description|sensitive)\s{{0,8}}=[^\n\\]{{1,60}}){{0,3}}{_GAP}default\s{{0,3}}=\s{{0,3}}"
+    # `fill("#password", …)` in the ways that drive a browser, and what an argument is without one.
+    r"|(?:\)\s?\.(?:fill|type|send_?keys|presssequentially)\(|,\s?(?:with:|default\s?=)\s?)(?P<filled>)(?=\\{0,15}[\"'])"
+    r"|\s{1,3}(?:[5-9]\s)?)"
+    r"(?P<open>[bfrun@]?\\{0,15}[\"'\x60]|(?=[^\s\"'\\,;(){}<>\[\]|\x60]{4}|[a-z]{3} )(?![0-9]{1,5}[,}\s]))(?=[^\s\"'\\,;(){}<>\[\]|\x60])"
 )
 _BARE = re.compile(rb"[^\s\"'\\,;(){}<>\[\]\x60\x1a]{1,400}")
 _QUOTED = re.compile(rb"[^\"'\x60\\\r\n]{1,400}")
 _QUOTE = re.compile(rb"(\\*)\"")
+
+
+_AUTH_NAME = re.compile((r"auth(?![a-z])" + _AFTER_NAME).encode())
 
 
 @cache
@@ -386,7 +404,7 @@ def _named(data: bytes, lowered: bytes) -> Iterator[Found]:
 
 def _value_of(data: bytes, match: re.Match[bytes]) -> Span | None:
     name = _name_at(data, match)
-    family = family_of(name)
+    family = family_of(name) or _family_in_query(data, match, name)
     if not family:
         return None
     start, quoted = match.end(), bool(match["open"])
@@ -405,11 +423,27 @@ def _value_of(data: bytes, match: re.Match[bytes]) -> Span | None:
         and not match["sep"]
     ):
         return None  # a variable, and the next argument
-    has_sign = match["sep"] or match["colon"] or match["type"] or match["block"] or match["cell"]
+    has_sign = (
+        match["sep"]
+        or match["colon"]
+        or match["type"]
+        or match["block"]
+        or match["cell"]
+        or match["xml"] is not None
+        or match["filled"] is not None
+    )
     prose = not has_sign and not _is_flag(data, match, name)
     is_cut = data[end : end + 1] == b"\x1a" and len(value) >= 4 and not prose
     is_secret = (is_cut and has_mix(value)) or looks_secret(value, family, quoted, prose, name)
     return (start, end) if is_secret else None
+
+
+def _family_in_query(data: bytes, match: re.Match[bytes], name: bytes) -> str:
+    """`?key=…`, which alone says nothing."""
+    before = match.end("tail") - len(name) - 1
+    return (
+        "key" if name == b"key" and match["sep"] == b"=" and data[before : before + 1] in (b"?", b"&") else ""
+    )
 
 
 def _is_loose(value: bytes) -> bool:
@@ -425,12 +459,23 @@ def _is_call(data: bytes, match: re.Match[bytes], name: bytes, end: int) -> bool
     sep, quoted = match["sep"], bool(match["open"])
     if sep == b",":
         return not (quoted and match["close"] and _is_loose(data[match.end() : end]))
+    if sep in (b"||", b"??") and not quoted:
+        return True
     if match["cell"]:
         return not data.endswith((b"| ", b"| `", b"| **"), 0, match.end("tail") - len(name))
     if sep == b"(":
-        return not (quoted and b"set" in name.lower())
+        is_taker = b"set" in name.lower() or _is_wrapped(data[match.end() : end], name)
+        return not (quoted and is_taker)
     is_template = quoted and b"{" in data[match.end() : end] and b"}" in data[match.end() : end]
     return is_template or (not quoted and data[end : end + 1] in (b"(", b"["))
+
+
+_ASKS = (b"get", b"fetch", b"read", b"find", b"load", b"has", b"is", b"check", b"test", b"parse")
+
+
+def _is_wrapped(value: bytes, name: bytes) -> bool:
+    """`Password("…")`, `new AzureKeyCredential("…")`: a value that is made a secret."""
+    return _is_loose(value) and len(value) >= 10 and not name.lower().lstrip(b"_").startswith(_ASKS)
 
 
 def _name_at(data: bytes, match: re.Match[bytes]) -> bytes:
@@ -445,7 +490,7 @@ def _name_at(data: bytes, match: re.Match[bytes]) -> bytes:
 
 
 _FIRST_WORD = re.compile(
-    rb"(?i)(?:(?<![a-z])|(?<=\\[nrt]))(api|access|secret|private|auth|signing|master|seed|recovery|license|encryption) $"
+    rb"(?i)(?:(?<![a-z])|(?<=\\[nrt]))(api|access|secret|private|auth|signing|master|seed|recovery|unseal|server|license|encryption) $"
 )
 
 
@@ -494,11 +539,10 @@ def _on_one_line(data: bytes, start: int, end: int) -> int:
 
 # A name and its value that are told as a pair: of a container's environment, a form, a list of settings.
 
-_GAP = rb"(?:\s|\\{1,15}[nrt]){0,30}"
 _PAIR_NAME = re.compile(
     rb"(?:name|key)\\{0,15}[\"']?\s{0,3}[:=]\s{0,3}\\{0,15}[\"']?(?P<name>[A-Za-z0-9_.-]{3,60})\\{0,15}[\"']?,?"
-    + _GAP
-    + rb"\\{0,15}[\"']?$",
+    + _GAP.encode()
+    + rb"(?:(?!name|key)[a-z]{2,12}=\\{0,15}[\"'][^\"'\\]{0,30}\\{0,15}[\"']\s{1,3}){0,2}\\{0,15}[\"']?(?:parameter|android:)?$",
     re.IGNORECASE,
 )
 _PAIR_VALUE = re.compile(
@@ -511,6 +555,7 @@ def _pairs(data: bytes, lowered: bytes) -> Iterator[Found]:
     for match in _PAIR_VALUE.finditer(lowered):
         named = _PAIR_NAME.search(data, max(0, match.start() - _LONGEST_PAIR), match.start())
         if named is None:
+            yield from _before_its_name(data, match)
             continue
         start, quoted = match.end(), bool(match["open"])
         if named["name"].lower().endswith(b"cookie"):
@@ -522,19 +567,38 @@ def _pairs(data: bytes, lowered: bytes) -> Iterator[Found]:
             yield start, end, "assigned-secret"
 
 
+_NAME_AFTER = re.compile(
+    rb"\\{0,15}[\"'],\s{0,3}\\{0,15}[\"'](?:parameter)?(?:name|key)\\{0,15}[\"']\s?:\s?\\{0,15}[\"'](?P<name>[A-Za-z0-9_.-]{3,60})\\{0,15}[\"']",
+    re.IGNORECASE,
+)
+
+
+def _before_its_name(data: bytes, match: re.Match[bytes]) -> Iterator[Found]:
+    """`{"value": "…", "name": "DB_PASSWORD"}`, `<input value="…" name="password">`."""
+    if not match["open"]:
+        return
+    end = _end_of_quoted(data, match.end(), match["open"])
+    named = _NAME_AFTER.match(data, end) or _NAME_IN_TAG.match(data, end)
+    family = family_of(named["name"]) if named else ""
+    if named and family and looks_secret(data[match.end() : end], family, True, False, named["name"]):
+        yield match.end(), end, "assigned-secret"
+
+
+_NAME_IN_TAG = re.compile(rb"\\{0,15}[\"'] name=\\{0,15}[\"'](?P<name>[A-Za-z0-9_.-]{3,60})\\{0,15}[\"']")
 _SECOND_OF_TWO = (
     rb"[^\"'\\\s]{1,80}\\{0,15}[\"'],\s{0,2}\\{0,15}[\"'](?P<secret>[^\"'\\\s]{6,200})\\{0,15}[\"']"
 )
 _LOGIN = (
     # `auth=("user", "password")`, `login("user", "password")`: in brackets, the second of two strings.
-    rb"[a-z]{0,20}\s{0,2}[:=]?\s{0,2}[(\[]\s{0,2}(?:[a-z_.]{1,40},\s{0,2})?\\{0,15}[\"']" + _SECOND_OF_TWO
+    rb"[a-z_]{0,20}\s{0,2}[:=]?\s{0,2}[(\[]\s{0,2}(?:\$?[a-z_.]{1,40},\s{0,2}){0,2}\\{0,15}[\"']"
+    + _SECOND_OF_TWO
 )
 _AUTH_LOGIN = re.compile(rb"auth(?!or)" + _LOGIN)
 _LOGINS = tuple(
     re.compile(begin + _LOGIN + end)
     for begin, end in (
-        (rb"ection(?<=getconnection)", b""),
-        (rb"login(?:(?<=vault login) (?:token=)?(?P<token>[a-z0-9._-]{20,200})|", rb")"),
+        (rb"getconnection", b""),
+        (rb"gin(?<=login)(?:(?<=vault login) (?:token=)?(?P<token>[a-z0-9._-]{20,200})|", rb")"),
     )
 )
 
@@ -566,6 +630,12 @@ _AUTHORIZATION = re.compile(
 _DOCKER_AUTH = re.compile(
     rb"auth\\{0,15}[\"']?\s{0,2}[:=]\s{0,2}\\{0,15}[\"']?(?P<secret>[A-Za-z0-9+/]{10,400}={0,2})"
 )
+_OTHER_SCHEME = re.compile(
+    rb"(?i)[a-z][a-z0-9-]{1,30} (?:[a-z]{1,20}=)?(?:akia[a-z0-9]{16}:)?\\{0,15}\"?(?P<secret>[A-Za-z0-9._~+/-]{16,600}=*)"
+)
+_AFTER_AUTH = re.compile(
+    rb"(?i:auth)(?: (?:PLAIN|LOGIN) (?=[A-Za-z0-9+/]{12,400}={0,2}(?![A-Za-z]))|:(?=[a-z0-9]{30}(?![A-Za-z0-9_-])))(?P<secret>[A-Za-z0-9+/]{12,400}={0,2})"
+)
 _RAW = re.compile(rb"[A-Za-z0-9._~+/:|-]{16,600}=*")
 _REST = re.compile(rb"[A-Za-z0-9._~+/:|%=-]*")
 """Of a credential that is longer than what was needed to tell: it is read once."""
@@ -584,12 +654,12 @@ _OF_COOKIES = frozenset(
 
 def _in_headers(data: bytes, lowered: bytes) -> Iterator[Found]:
     for word, kind in ((b"bearer ", "bearer-token"), (b"basic ", "basic-auth")):
-        for at in _every(lowered, word):
+        for at in every(lowered, word):
             match = _SCHEME.match(data, at)
             if match and _is_credential(match["secret"], kind):
                 yield match.start("secret"), _end_of_rest(data, match.end()), kind
     done = 0
-    for at in _every(lowered, b"auth"):
+    for at in _starts(lowered, b"auth", 1):
         if not lowered.startswith(b"authorization", at):
             yield from _other_auth(data, lowered, at)
             continue
@@ -598,16 +668,30 @@ def _in_headers(data: bytes, lowered: bytes) -> Iterator[Found]:
             done = _end_of_rest(data, span[1])
             yield span[0], done, "authorization"
     done = 0
-    for at in _every(lowered, b"cookie"):
+    for at in _starts(lowered, b"cookie", 3):
         for match in _cookies(data, lowered, at) if at >= done else ():
             done = match.end()
             if _is_cookie(match):
                 yield (*match.span("secret"), "cookie")
 
 
+def _starts(lowered: bytes, word: bytes, rare: int) -> Iterator[int]:
+    """Where the word begins; it is searched for from a letter on that is rare."""
+    for at in every(lowered, word[rare:]):
+        if at >= rare and lowered.startswith(word, at - rare):
+            yield at - rare
+
+
 def _other_auth(data: bytes, lowered: bytes, at: int) -> Iterator[Found]:
+    named = _AUTH_NAME.match(lowered, at)
+    value = _value_of(data, named) if named else None
+    if value:
+        yield (*value, "assigned-secret")
     match = _DOCKER_AUTH.match(data, at)
     if match and is_login(match["secret"]):
+        yield (*match.span("secret"), "basic-auth")
+    match = _AFTER_AUTH.match(data, at)
+    if match and has_mix(match["secret"]):
         yield (*match.span("secret"), "basic-auth")
     match = _AUTH_LOGIN.match(lowered, at)
     if match and _is_second(data[match.start("secret") : match.end("secret")]):
@@ -638,6 +722,9 @@ def _authorization(data: bytes, lowered: bytes, at: int) -> Span | None:
     if match:
         is_one = is_login(match["secret"]) or _is_credential(match["secret"], "bearer-token")
         return match.span("secret") if is_one else None
+    other = _OTHER_SCHEME.match(data, begin.end()) if b":" in begin[0] or b"=" in begin[0] else None
+    if other and re.search(rb"[0-9]", other["secret"]) and _is_credential(other["secret"], "bearer-token"):
+        return other.span("secret")
     raw = _RAW.match(data, begin.end())
     if raw and _is_credential(raw[0], "bearer-token") and not PATH.match(raw[0]) and b"://" not in raw[0]:
         return raw.span()
@@ -668,111 +755,4 @@ def _is_cookie(match: re.Match[bytes]) -> bool:
         and len(value) >= 8
         and is_random(value, 8)
         and not is_placeholder(value)
-    )
-
-
-# Programs that take a password without a name.
-
-_OPTION = re.compile(rb"-(?<= -)(?:[abknptuwANPUX]|-user|-body|-with-token)")
-_OF_OPTION = rb"[ =]?\\{0,15}[\"']?"
-_IN_COMMAND = rb"(?P<secret>[^\s\"'\\$<{-][^\s\"'\\]{3,200})"
-_ARGUMENT = re.compile(_OF_OPTION + _IN_COMMAND)
-_AFTER_USER = re.compile(_OF_OPTION + rb"[^\s:\"'\\]{1,64}:(?P<secret>[^\s\"'\\$<{][^\s\"'\\]{3,200})")
-_AFTER_SHARE = re.compile(_OF_OPTION + rb"[^\s%\"'\\]{1,64}%(?P<secret>[^\s\"'\\$<{][^\s\"'\\]{3,200})")
-_AFTER_NAME_OF_USER = re.compile(rb"b [^\s\"'\\]{1,64} \\{0,15}[\"']?" + _IN_COMMAND)
-_AFTER_FILE = re.compile(rb" [^\s\"'\\]{1,80} [^\s\"'\\]{1,64} \\{0,15}[\"']?" + _IN_COMMAND)
-_AFTER_COOKIE = re.compile(
-    _OF_OPTION + rb"[^\s=;,\"'\\]{1,80}=(?P<secret>[^\s;,\"'\\$<{][^\s;,\"'\\]{7,4000})"
-)
-_WEB = (b"curl", b"http", b"wget")
-_OPTIONS: dict[bytes, tuple[tuple[re.Pattern[bytes], tuple[bytes, ...]], ...]] = {
-    b"-a": ((_ARGUMENT, (b"redis-cli",)), (_AFTER_USER, (b"http", b"xh "))),
-    b"-p": (
-        (
-            _ARGUMENT,
-            (
-                b"sshpass",
-                b"mysql",
-                b"docker login",
-                b"podman login",
-                b"registry login",
-                b"mongo",
-                b"az login",
-                b"twine",
-                b"7z",
-                b"oc login",
-            ),
-        ),
-    ),
-    b"-u": ((_AFTER_USER, _WEB),),
-    b"-b": ((_AFTER_FILE, (b"htpasswd",)), (_AFTER_COOKIE, (b"curl",))),
-    b"-k": ((_ARGUMENT, (b"openssl",)),),
-    b"-A": ((_ARGUMENT, (b"snmp",)),),
-    b"-X": ((_ARGUMENT, (b"snmp",)),),
-    b"-N": ((_ARGUMENT, (b"ssh-keygen",)),),
-    b"-n": ((_AFTER_NAME_OF_USER, (b"htpasswd",)),),
-    b"-t": ((_ARGUMENT, (b"doctl",)),),
-    b"-w": ((_ARGUMENT, (b"ldap",)),),
-    b"-P": ((_ARGUMENT, (b"zip", b"ipmitool", b"ssh-keygen")),),
-    b"-U": ((_AFTER_SHARE, (b"smbclient", b"rpcclient", b"net ")),),
-    b"--user": ((_AFTER_USER, _WEB),),
-    b"--body": ((_ARGUMENT, (b"gh secret",)),),
-    b"--with-token": ((re.compile(rb" <<< ?[\"']?" + _IN_COMMAND), (b"gh auth",)),),
-}
-"""By option: what follows it, in lines that name one of these programs."""
-_COMMANDS = (
-    # Each by a literal that begins with a letter that is rare: that is searched for faster.
-    (
-        b"fied by ",
-        re.compile(
-            rb"(?i)(?<=identi)fied by (?:password )?\\{0,15}['\"](?P<secret>[^'\"\\\s]{4,200})\\{0,15}['\"]"
-        ),
-    ),
-    (b"/p:", re.compile(rb"(?<=\s)/p:[\"']?" + _IN_COMMAND)),
-    (
-        b"bbitmqctl ",
-        re.compile(rb"(?<=ra)bbitmqctl (?:add_user|change_password) [^\s\"'\\]{1,64} [\"']?" + _IN_COMMAND),
-    ),
-    (b":5432:", re.compile(rb":5432:[^\s:\"'\\]{1,64}:[^\s:\"'\\]{1,64}:(?P<secret>[^\s\"'\\]{4,200})")),
-    (
-        b"echo ",  # into a program that asks for a password
-        re.compile(
-            rb"echo (?:-n )?\\{0,15}[\"']?(?:[a-z0-9_.-]{1,40}:)?"
-            + _IN_COMMAND
-            + rb"\\{0,15}[\"']? ?\|[^|\n]{0,60}?"
-            rb"(?:sudo -S|chpasswd|-stdin|with-token)"
-        ),
-    ),
-    (b"mc alias set", re.compile(rb"mc alias set \S{1,60} \S{1,200} \S{1,60} [\"']?" + _IN_COMMAND)),
-)
-_LONGEST_COMMAND = 160
-
-
-def _on_command_lines(data: bytes, lowered: bytes) -> Iterator[Found]:
-    for option in _OPTION.finditer(data):
-        found = _after_option(data, option)
-        if found:
-            yield (*found, "command-password")
-    for sign, pattern in _COMMANDS:
-        for at in _every(lowered, sign):
-            match = pattern.match(data, at)
-            if match and _is_argument(match["secret"]):
-                yield (*match.span("secret"), "command-password")
-
-
-def _after_option(data: bytes, option: re.Match[bytes]) -> Span | None:
-    before = data[max(0, option.start() - _LONGEST_COMMAND) : option.start()]
-    command = before[before.rfind(b"\n") + 1 :].lower()
-    for pattern, programs in _OPTIONS[option[0]]:
-        if any(name in command for name in programs):
-            match = pattern.match(data, option.end())
-            return match.span("secret") if match and _is_argument(match["secret"]) else None
-    return None
-
-
-def _is_argument(value: bytes) -> bool:
-    return (
-        not is_placeholder(value)
-        and value.lower() not in _PLAIN_WORDS
-        and (has_mix(value) or is_mixed_case(value))
     )

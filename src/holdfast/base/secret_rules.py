@@ -37,7 +37,11 @@ WORD_RULES: tuple[Rule, ...] = (
     ("slack-token", "xoxa- xoxb- xoxc- xoxd- xoxe- xoxo- xoxp- xoxr- xoxs-", "[A-Za-z0-9%-]{10,}"),
     ("slack-token", "xoxe.xox", "[bp]-[A-Za-z0-9-]{10,}"),
     ("slack-token", "xapp- xwfp-", "[A-Za-z0-9-]{20,}"),
-    ("stripe-key", "sk_live_ sk_test_ rk_live_ rk_test_ sk_prod_ rk_prod_", f"{_ALNUM}{{16,}}"),
+    (
+        "stripe-key",
+        "sk_live_ sk_test_ rk_live_ rk_test_ sk_prod_ rk_prod_ sk_org_live_ sk_org_test_",
+        f"{_ALNUM}{{16,}}",
+    ),
     ("square-token", "sq0atp- sq0csp- sq0idp- sq0ids-", f"{_URL}{{20,}}"),
     ("square-token", "EAAA", f"{_URL}{{56,64}}{_END}"),
     ("facebook-token", "EAA", f"{_ALNUM}{{80,}}"),
@@ -184,6 +188,42 @@ WORD_RULES: tuple[Rule, ...] = (
         f"{_UUID}\\.{_HEX}{{32}}\\.{_HEX}{{32}}|{_HEX}{{24}}\\.{_HEX}{{32}}\\.{_HEX}{{32}}",
     ),
     ("swarm-token", "SWMTKN-1-", "[a-z0-9]{40,60}-[a-z0-9]{20,30}"),
+    ("mailersend-key", "mlsn.", f"{_HEX}{{64}}"),
+    ("cursor-key", "key_", f"{_HEX}{{64}}{_END}"),
+    ("browserbase-key", "bb_live_ bb_test_", f"(?=[A-Za-z_-]{{0,40}}[0-9]){_URL}{{24,}}"),
+    ("datadog-token", "ddpat_", f"{_ALNUM}{{16,}}_{_ALNUM}{{24,}}"),
+    ("netbird-token", "nbp_", f"{_ALNUM}{{36}}{_END}"),
+    ("portainer-token", "ptr_", f"{_B64}{{40,}}=*"),
+    ("dbt-token", "dbtc_ dbtu_", f"{_URL}{{36,}}=*"),
+    ("nostr-key", "nsec1", f"[02-9ac-hj-np-z]{{58}}{_END}"),
+    ("matrix-token", "syt_", f"{_B64}{{4,80}}=*_[A-Za-z]{{20}}_{_ALNUM}{{6}}{_END}"),
+    ("aiven-password", "AVNS_", f"{_URL}{{16,}}"),
+    ("elastic-key", "essu_", f"{_B64}{{40,}}=*"),
+    ("axiom-token", "xaat- xapt-", _UUID),
+    ("riot-key", "RGAPI-", _UUID),
+    ("pubnub-key", "sec-c-", "(?=[A-Za-z]{0,40}[0-9])[A-Za-z0-9+/]{40,}=*"),
+    ("stytch-secret", "secret-live- secret-test-", f"(?=[A-Za-z_-]{{0,30}}[0-9]){_URL}{{32,}}=*"),
+    ("statsig-key", "secret-", f"(?=[A-Za-z]{{0,40}}[0-9]){_ALNUM}{{40,}}{_END}"),
+    ("growthbook-key", "secret_admin_ secret_readonly_ secret_user_", f"{_ALNUM}{{30,}}"),
+    ("flagsmith-key", "ser.", f"(?=[A-Za-z]{{0,21}}[0-9]){_ALNUM}{{22}}{_END}"),
+    ("jsr-token", "jsrp_ jsrd_", f"{_ALNUM}{{36,}}"),
+    ("upcloud-token", "ucat_", f"[A-Z0-9]{{26}}{_END}"),
+    ("exoscale-key", "EXO", f"{_HEX}{{24}}{_END}"),
+    ("yandex-key", "YCA", f"{_URL}{{36,}}{_END}"),
+    ("google-key", "GOOG1E GOOG", f"(?=[A-Z]{{0,57}}[0-9])[A-Z0-9]{{57,58}}{_END}"),
+    ("mercadopago-token", "APP_USR- TEST-", f"[0-9]{{14,18}}-[0-9]{{6}}-{_HEX}{{32}}"),
+    ("shippo-token", "shippo_live_ shippo_test_", f"{_HEX}{{40}}"),
+    ("klaviyo-key", "pk_", f"[0-9a-f]{{34}}{_END}"),
+    ("courier-key", "pk_prod_ pk_test_", f"[A-Z0-9]{{28}}{_END}"),
+    (
+        "live-key",
+        "live_ test_",
+        f"(?=[A-Za-z_-]{{0,30}}[0-9])(?=[A-Z0-9_-]{{0,30}}[a-z])(?=[a-z0-9_-]{{0,30}}[A-Z]){_URL}{{30,40}}{_END}",
+    ),
+    ("live-key", "sk_test_ sk_live_", f"(?=[A-Za-z_-]{{0,30}}[0-9]){_URL}{{32,}}"),
+    ("boundary-token", "at_", f"{_ALNUM}{{10}}_{_ALNUM}{{100,}}"),
+    ("pushbullet-token", "o.", f"(?=[A-Za-z]{{0,31}}[0-9])(?=[a-z0-9]{{0,31}}[A-Z]){_ALNUM}{{32}}{_END}"),
+    ("adyen-key", "AQE", f"{_ALNUM}{{40,}}-{_B64}{{20,}}=*"),
     ("segment-token", "sgp_", f"{_ALNUM}{{64}}{_END}"),
     (
         "authress-key",
@@ -220,6 +260,12 @@ LONG_RULES: tuple[tuple[str, str], ...] = (
     ("asana-token", f"(?<=[0-9]{{10}}:)[0-9a-f]{{32}}{_END}"),
     ("maxmind-key", f"(?=.{{6}}_.{{29}}_mmk){_ALNUM}{{6}}_{_ALNUM}{{29}}_mmk{_END}"),
     ("ngrok-token", f"(?=[12].{{26}}_)[12]{_ALNUM}{{26}}_{_ALNUM}{{20,22}}{_END}"),
+    ("azure-key", f"{_ALNUM}{{38,44}}\\+(?:ACR|AST){_ALNUM}{{4,8}}{_END}"),
+    (
+        "zhipu-key",
+        f"(?=.{{32}}\\.)[0-9a-f]{{32}}\\.(?=[A-Za-z]{{0,15}}[0-9])(?=[a-z0-9]{{0,15}}[A-Z]){_ALNUM}{{16}}{_END}",
+    ),
+    ("deepl-key", f"{_UUID}(?=:fx{_END})"),
     ("bitwarden-token", f"0\\.{_UUID}\\.{_ALNUM}{{30}}:{_B64}{{20,}}=*"),
 )
 
@@ -245,7 +291,6 @@ SIGN_RULES: tuple[tuple[str, str, str, str], ...] = (
     ("webhook", "hook", "s\\.slack\\.com/(?:services|workflows|triggers)/", "[A-Za-z0-9/_-]{20,}"),
     ("webhook", "hook", "s\\.zapier\\.com/hooks/catch/", "[0-9]{1,20}/[A-Za-z0-9/]{5,}"),
     ("webhook", "hook", "(?<=office\\.com/webhook)(?:b2)?/", "[A-Za-z0-9@/-]{60,}"),
-    ("webhook", "with/key/", "", f"{_URL}{{15,}}"),
     ("signature", "ig", "(?<=[?&;]sig)=", "[A-Za-z0-9%+/_=-]{24,}"),
     ("signature", "ig", "nature=", "[A-Za-z0-9%+/_=~-]{32,}"),
     (
@@ -260,6 +305,22 @@ SIGN_RULES: tuple[tuple[str, str, str, str], ...] = (
 
 LONG_WORD = 32
 SHORTEST_WORD = 19
+
+FOREIGN_NAMES = (
+    *("kennwort", "contrase", "senha", "wachtwoord", "clave", "mdp"),
+    *(
+        "пароль",
+        "密码",
+        "密碼",
+        "口令",
+        "密钥",
+        "令牌",
+        "パスワード",
+        "비밀번호",
+        "hasło",
+    ),
+)
+"""What a password or a key is called where English is not spoken."""
 
 NAMES = (
     *(
@@ -290,7 +351,18 @@ NAMES = (
         "http -a",
         "xh -a",
     ),
-    *("mc alias", "sudo -s", "-stdin", "salt", "bundle_", "identified by"),
+    *("mc alias", "sudo -s", "-stdin", "salt", "bundle_", "identified ", "http-basic", "bundle config"),
+    *(
+        "sqlplus ",
+        "securestring",
+        "@tcp(",
+        "kinit",
+        "cryptsetup",
+        "wrangler",
+        " seed",
+        "phrase",
+    ),
+    *FOREIGN_NAMES,
 )
 """In small letters: without one of them nothing is a secret by its name."""
 
@@ -328,7 +400,19 @@ PLACES = (
 """As they stand: where none of them is, nothing is a secret by a sign."""
 
 _OPTIONS = (
-    (" -u", ("curl", "http", "wget")),
+    (" -u", ("curl", "http", "wget", "lftp", "transmission")),
+    (" -U", ("curl",)),
+    (" --proxy-user", ("curl",)),
+    (" -n", ("transmission",)),
+    (" -P", ("sqlcmd", "bcp ", "mosquitto")),
+    (" -w", ("kadmin",)),
+    (" -k", ("nuget",)),
+    (" --user", ("etcdctl",)),
+    ("creds", ("skopeo",)),
+    (" login ", ("wandb", "cargo ", "vault", "snyk")),
+    (" -p", ("skopeo", "crane", "buildah", "cf login", "nuget", "poetry", "rabbitmqadmin", "cypher-shell")),
+    (" -p", ("cqlsh", "beeline", "hdbsql", "ncftp", "rdesktop", "psexec", "smbmap", "crackmapexec", "nxc ")),
+    (" -p", ("netexec", "evil-winrm", "mariadb", "unrar", "rar ")),
     (" -b", ("curl",)),
     (" -N", ("ssh-keygen",)),
     (" -k", ("openssl",)),
@@ -351,6 +435,7 @@ _IN_WORDS = bytes(
 )
 _CUT = "…"
 _LONGEST_LOGIN = 240
+_KEYS_IN_PATHS = ("infura.io", "alchemy.com", "quiknode", "/with/key/", "azurewebsites.net")
 
 
 def may_hold_secret(text: str) -> bool:
@@ -358,7 +443,11 @@ def may_hold_secret(text: str) -> bool:
     lowered = text.lower().replace("authori", "auth i")  # the header stays one
     for word in _HARMLESS:
         lowered = lowered.replace(word, " ")
-    if any(name in lowered for name in NAMES) or any(place in text for place in PLACES):
+    if (
+        any(name in lowered for name in NAMES)
+        or "mnemonic" in lowered
+        or any(place in text for place in PLACES)
+    ):
         return True
     if any(option in text and any(one in lowered for one in programs) for option, programs in _OPTIONS):
         return True
@@ -369,7 +458,9 @@ def _has_login(text: str) -> bool:
     """`://user:password@`, or what might be one."""
     at = text.find("://")
     while at >= 0:
-        if "@" in text[at : at + _LONGEST_LOGIN]:
+        if "@" in text[at : at + _LONGEST_LOGIN] or any(
+            one in text[at : at + _LONGEST_LOGIN] for one in _KEYS_IN_PATHS
+        ):
             return True
         at = text.find("://", at + 3)
     return False
@@ -433,6 +524,8 @@ def _is_long_token(word: bytes, data: bytes) -> bool:
     if any(mark in word for mark in _LONG_MARKS):
         return True
     starts = (word, word[1:])
+    if b"." in word[32:34] or any(word + rest in data for rest in (b"+ACR", b"+AST", b":fx")):
+        return True
     return any(
         one.startswith(b"0.") or (one[:1] in (b"1", b"2") and one[27:28] == b"_") or b":" + one in data
         for one in starts

@@ -10,12 +10,13 @@ from __future__ import annotations
 import base64
 import binascii
 import re
+from collections.abc import Iterator
 from functools import lru_cache
 from itertools import pairwise
 
 _PARTS = re.compile(rb"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+")
 _WORDS_OF_PASSWORDS = frozenset(
-    b"password passwd passwort pwd pass passphrase passcode sshpass psk bindpw masterauth".split()
+    b"password passwd passwort pwd pass passphrase passcode sshpass psk bindpw masterauth rootpw passe passkey motdepasse".split()
 )
 _WORDS_OF_SECRETS = frozenset(
     b"secret token apikey credential credentials creds cred secretkey accesskey authtoken".split()
@@ -29,7 +30,7 @@ _KEYS_OF = frozenset(
 _KEYS_OF_NO_SECRET = frozenset(
     b"primary foreign sort partition cache public publishable row hash map object s3 group query lookup idempotency unique"
     b" composite pub dict json translation i18n message routing range shard index issue config dedup etag natural surrogate"
-    b" item list event react element entity field column trace job step state storagekey locale lang test node file host".split()
+    b" item list event react element entity field column trace job step state storagekey locale lang test node file host price".split()
 )
 _TAILS = frozenset(
     b"prod production staging stage dev development test live value val base b64 base64 raw plain plaintext text string str"
@@ -41,7 +42,7 @@ _TAILS_OF_NO_SECRET = frozenset(
     b" endpoint address format label title hint placeholder rotation strategy usage budget window windows class cls"
     b" reset changed required enabled valid error errors date time at age in for kind mode method algorithm alg arn dir folder"
     b" location var variable pair pairs fingerprint checksum digest stdin prompt less free board stroke word words code frame"
-    b" ring arg args set spec signature source status usage user username validator".split()
+    b" ring arg args set spec signature source status usage user username validator context".split()
 )
 
 
@@ -52,10 +53,15 @@ def family_of(name: bytes) -> str:
     if parts[-2:] == [b"secret", b"id"] and parts[-3:-2] in ([b"vault"], [b"approle"], [b"role"]):
         return "key"  # what logs in, unlike other ids
     for at in range(len(parts) - 1, -1, -1):
-        family = _family_of_part(parts, at)
+        is_chance = parts[at] == b"pw" and (len(name) > _LONGEST_SHORT or at < len(parts) - 1)
+        family = "" if is_chance else _family_of_part(parts, at)
         if family:
             return _with_tail(family, parts[at + 1 :])
     return ""
+
+
+_LONGEST_SHORT = 30
+"""Of a name that ends in `pw`, which any base64 may."""
 
 
 def _with_tail(family: str, tail: list[bytes]) -> str:
@@ -67,7 +73,9 @@ def _with_tail(family: str, tail: list[bytes]) -> str:
 
 def _family_of_part(parts: list[bytes], at: int) -> str:
     word, before = parts[at], parts[at - 1] if at else b""
-    if word in _WORDS_OF_PASSWORDS or word.endswith((b"password", b"passwd", b"passphrase")):
+    if word in _WORDS_OF_PASSWORDS or word.endswith(
+        (b"password", b"passwd", b"passwort", b"passphrase", b"bindpw")
+    ):
         return "password"
     if word in _WORDS_OF_SECRETS or word.endswith(
         (b"secret", b"token", b"apikey", b"secretkey", b"privatekey")
@@ -79,8 +87,8 @@ def _family_of_part(parts: list[bytes], at: int) -> str:
         return _family_of_key(before)
     if word == b"auth" and before == b"rediscli":
         return "password"
-    if word == b"auth" or (word == b"pw" and not before):
-        return "key"
+    if word in (b"pw", b"auth"):
+        return "password" if word == b"pw" else "key"
     if word.endswith((b"accountkey", b"accesskey", b"sharedkey", b"authkey", b"masterkey", b"pass", b"pwd")):
         return (
             "password"
@@ -261,8 +269,13 @@ def _turns(value: bytes) -> int:
     return sum((one < 91) is not (other < 91) for one, other in pairwise(value))
 
 
+_APP_PASSWORD = re.compile(rb"(?:[A-Za-z0-9]{4} ){5}[A-Za-z0-9]{4}|(?:[a-z]{4} ){3}[a-z]{4}")
+
+
 def _is_phrase(value: bytes, family: str) -> bool:
     words = value.split(b" ")
+    if family in ("password", "secret") and _APP_PASSWORD.fullmatch(value):
+        return bool(re.search(rb"[0-9]", value)) or any(not set(word) & set(b"aeiouy") for word in words)
     if family == "phrase" or (family == "password" and len(words) in (12, 15, 18, 21, 24)):
         return len(words) >= 3 and all(word.isalpha() and word.islower() for word in words)
     return (
@@ -283,3 +296,13 @@ def is_login(value: bytes) -> bool:
     except (ValueError, binascii.Error):
         return False
     return b":" in plain and all(c >= 32 for c in plain)
+
+
+PLAIN_WORDS = frozenset(
+    b"password passwd pass pw pwd secret token changeme example placeholder user username xxx tiger mypassword".split()
+)
+
+
+def every(data: bytes, sign: bytes) -> Iterator[int]:
+    """Where the sign stands. The engine of `re` finds literals faster than `find` does."""
+    return (match.start() for match in re.finditer(re.escape(sign), data))
