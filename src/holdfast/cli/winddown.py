@@ -164,12 +164,15 @@ def _join_conversation(manager: IncrementalPauseManager, session_id: str) -> Non
     """Run by an agent, its shell tells which conversation this belongs to. The pause is safe either way."""
     from holdfast.hooks.fast.context import live_sessions
     from holdfast.sessions.enrich import join_conversation
+    from holdfast.store.session_files import SessionFiles
 
     conversation = next(filter(None, map(os.environ.get, SESSION_VARIABLES)), None)
     try:
         alive = live_sessions(str(manager.layout.state))
         join_conversation(manager.settings, session_id, conversation, alive)
     except HoldfastError as error:
+        if conversation is None and SessionFiles(manager.layout.sessions).unindexed():
+            return  # the pause has said that the database is away
         belongs = f"part of {conversation}" if conversation else "part of the agent session before it"
         click.echo(f"warning: not noted as {belongs}: {error.message}", err=True)
 
