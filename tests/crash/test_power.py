@@ -125,6 +125,10 @@ COMMANDS = {
     "docs": ("docs audit .", "status", "Project"),
     "install": ("install codex --project", "install codex --project", "already installed"),
     "reindex": ("reindex", "snapshot list", "session"),
+    "token": ("token create laptop", "token list", "laptop"),
+    "revoke": ("token revoke phone", "token list", "No tokens"),
+    "trust": ("trust --yes", "remind", "wine"),
+    "distrust": ("trust --revoke", "remind", "No reminders"),
     "delete": ("snapshot delete latest --yes", "snapshot list", "No snapshots yet"),
 }
 
@@ -139,6 +143,10 @@ def test_a_command(name: str, place: Place, monkeypatch: pytest.MonkeyPatch) -> 
     monkeypatch.setenv("HOLDFAST_PROJECT", str(place.project))
     place.paused("tool_call", at=1_767_700_800.0)
     place.ok("export", place.root / "bundle")
+    place.ok("remind", "wine")
+    place.ok("token", "create", "phone")
+    if name == "trust":
+        place.ok("trust", "--revoke")
     if name == "import":
         place = place.beside("other")
         monkeypatch.setenv("HOLDFAST_PROJECT", str(place.project))

@@ -191,6 +191,7 @@ class Trust:
         for place in (self._records, self._spare):
             try:
                 os.unlink(os.path.join(place, name))
+                sync_names(place)  # or a power cut would bring the trust back
             except OSError:
                 continue
             was_trusted = True
@@ -257,12 +258,12 @@ class Trust:
     def _try_to_write(self, record: _Record) -> None:
         """Where the data folder cannot be written, the same is found out again the next time."""
         try:
-            self._write_record(record)
+            self._write_record(record, is_lasting=False)
         except OSError:
             pass
 
-    def _write_record(self, record: _Record) -> None:
-        _replace(os.path.join(self._writable(), record.name), record.encoded())
+    def _write_record(self, record: _Record, *, is_lasting: bool = True) -> None:
+        _replace(os.path.join(self._writable(), record.name), record.encoded(), is_lasting=is_lasting)
 
     def _mark(self, folder: str, found: os.stat_result, accepted: set[str], index: str = _UNSEEN) -> None:
         """The record first: a mark without one is a stranger's. `index`: how it looked when this was all."""
@@ -402,7 +403,8 @@ def read_plain(path: str, most: int = 1 << 30) -> bytes:
         os.close(descriptor)
 
 
-def _replace(path: str, data: bytes) -> None:
+def _replace(path: str, data: bytes, *, is_lasting: bool = True) -> None:
+    """On the disk when it returns; of one that need not be lasting, a power cut may leave the one before."""
     temporary = f"{path}.{os.getpid()}-{get_ident()}.tmp"  # threads of a server write the same record at once
     descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | _NO_FOLLOW, 0o600)
     try:
@@ -418,7 +420,7 @@ def _replace(path: str, data: bytes) -> None:
     except OSError:
         os.unlink(temporary)
         raise
-    if is_new:  # of one that is replaced, a power cut may leave the old one
+    if is_new or is_lasting:
         sync_names(os.path.dirname(path))
 
 
