@@ -18,7 +18,7 @@ import threading
 from collections.abc import Callable, Generator, Iterator
 from pathlib import Path
 from typing import Any
-from urllib.parse import quote
+from urllib.parse import quote, urlencode
 
 import pytest
 from mcp import Client, StdioServerParameters
@@ -27,6 +27,7 @@ from cli.harness import IDENTITY, PROGRAM, Place, Tree, tree_of
 from holdfast.cli.mcp import TOOLS
 from holdfast.hooks.fast.event import MOMENTS
 from holdfast.project.formats import FOLDER
+from holdfast.server.app import create_api
 from hooks.harness import AgentSession
 from server.harness import serving
 from soak import QUICK
@@ -451,6 +452,7 @@ COMMANDS = [
     resume --yes --accept-commands
     """.strip().splitlines()
 ]
+FOR_PEOPLE = ("/api/login", "/api/logout", "/api/links")
 PAGES = (
     *("/api/workflows", "/api/events", "/api/snapshots", "/api/sessions", "/api/threads", "/api/projects"),
     *("/api/stats", "/api/stats/workflows", "/api/settings", "/api/health", "/api/work"),
@@ -528,11 +530,32 @@ def by_server(zoo: Zoo) -> str:
         folder = quote(str(zoo.place.project), safe="")
         answers += [server.ask("GET", page.format(folder)) for page in OF_A_FOLDER]
         answers.append(server.ask("POST", f"/api/transactions/claude/undo?project={folder}", {}))
-        for flow in server.get("/api/workflows")["workflows"]:
-            answers += [server.ask("POST", f"/api/workflows/{flow['id']}/{verb}", {}) for verb in POSTS]
+        flows = [flow["id"] for flow in server.get("/api/workflows")["workflows"]]
+        for flow in flows:
+            answers += [server.ask("POST", f"/api/workflows/{flow}/{verb}", {}) for verb in POSTS]
+        answers += [server.ask(*route, {}) for route in every_route(zoo, flows)]
         plan = {"issue": {"id": "A", "title": "A"}, "tasks": [{"id": "t", "run": "true"}]}
         answers.append(server.ask("POST", "/api/workflows", {"plan": plan}))
     return "".join(answer.body.decode() for answer in answers)
+
+
+def every_route(zoo: Zoo, flows: list[str]) -> Iterator[tuple[str, str]]:
+    """All that the document of the API has, for ids that the server tells of and those in the clone."""
+    names = [path for path in zoo.folder.glob("sessions/session-*[0-9].json") if path.is_file()]
+    brought = [json.loads(path.read_bytes()) for path in names[:1]]
+    values = {
+        "workflow_id": [*flows, *(one["workflow_id"] for one in brought), "wf_x"][0],
+        "snapshot_id": [*(one["id"] for one in brought), "latest"][0],
+        "session_id": AgentSession(zoo.place.project, zoo.place.root / "home").session_id,
+        "transaction_id": "last",
+    }
+    asked = {"project": str(zoo.place.project), "worktree": str(zoo.place.project), "task_id": "t2"}
+    asked |= {"name": "session-", "before": values["snapshot_id"], "after": values["snapshot_id"]}
+    for path, verbs in create_api().openapi()["paths"].items():
+        for verb, told in verbs.items() if path not in FOR_PEOPLE else ():
+            given = {one["name"] for one in told.get("parameters", ())}
+            query = urlencode({name: value for name, value in asked.items() if name in given})
+            yield verb.upper(), f"{path.format_map(values)}?{query}"
 
 
 def by_mcp(zoo: Zoo) -> str:
