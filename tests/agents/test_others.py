@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import re
 
 from agents.codex import Codex
 from agents.driver import Driver
-from agents.fakes.turns import Tokens, say
+from agents.fakes.turns import Seen, Tokens, Turn, call, say
 from agents.gemini import Gemini
 from agents.opencode import OpenCode
 
@@ -20,6 +21,27 @@ def test_codex_compacts_with_a_snapshot_before_and_a_supplement_after(codex: Cod
     assert "never touch vendor/" in after
     assert "# Handover" not in after
     assert codex.workshop.first_settled()["trigger"] == "exhaustion"
+
+
+def test_a_sub_agent_of_codex_is_neither_the_user_nor_the_session(codex: Codex) -> None:
+    full = codex.nearly_full
+    reported = "until grep -qs SubagentStop .holdfast/sessions/*.jsonl; do sleep 0.1; done"
+    own = iter([codex.shell(reported, full), say("Done.", full)])
+
+    def either(request: Seen) -> Turn:
+        is_own = "Measure the door" in request.text
+        return next(own) if is_own else say("The door is 80 cm wide.", Tokens(input=900))
+
+    ask = call("multi_agent_v1/spawn_agent", full, message="Measure it")
+    codex.model.then(codex.shell("echo one", full), codex.shell("echo two", full), ask, *[either] * 3)
+    codex.ask("Measure the door")
+    codex.workshop.settled()
+    (archive,) = (codex.workshop.project / ".holdfast" / "sessions").glob("*-incremental.jsonl")
+    events = [json.loads(line) for line in archive.read_text().splitlines()]
+    reports = [one["data"] for one in events if one["type"] == "system_event"]
+    assert {"event": "UserPromptSubmit", "detail": "Measure it"} in reports
+    assert {"event": "SubagentStop", "detail": "The door is 80 cm wide."} in reports
+    assert "user_message" not in {one["type"] for one in events}
 
 
 def test_gemini_compacts_unasked_and_is_told_what_its_summary_lacks(gemini: Gemini) -> None:

@@ -172,6 +172,18 @@ def test_a_turn_without_an_end_is_in_doubt(agent: AgentSession) -> None:
     assert "did not end" in doubt
 
 
+@pytest.mark.parametrize("agent", ["codex"], indirect=True)
+def test_the_prompt_of_a_sub_agent_begins_no_turn(agent: AgentSession) -> None:
+    """Codex sends it with the session's own id, in the middle of a turn."""
+    start(agent)
+    begin_turn(agent)
+    write_file(agent, "made", "x\n")
+    agent.fire("UserPromptSubmit", agent_id="a1", agent_type="default", prompt="Measure it")
+    agent.wait_for(lambda: not (agent.notes / "turning").exists())
+    end_turn(agent)
+    assert told(transactions(agent)[0]) == [("turn 1", ["made"], "")]
+
+
 def test_a_session_that_ends_in_a_turn_that_the_user_stopped_leaves_it_in_doubt(agent: AgentSession) -> None:
     """An agent fires nothing when the user interrupts it, and the user goes on by hand."""
     start(agent)

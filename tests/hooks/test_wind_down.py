@@ -67,11 +67,25 @@ def test_sub_agents_and_their_reports_are_journaled(session: AgentSession, agent
     session.after_tool("make test")
     helper = {"agent_id": "a1", "agent_type": "explorer"}
     session.fire("SubagentStart", **helper)
+    session.fire("UserPromptSubmit", **helper, prompt="Measure it")  # as Codex has it
     session.fire("SubagentStop", **helper, last_assistant_message="The door is 80 cm wide.")
     assert [one.data for one in actions(session) if one.type == "system_event"] == [
         {"event": "SubagentStart", "detail": "explorer"},
+        {"event": "UserPromptSubmit", "detail": "Measure it"},
         {"event": "SubagentStop", "detail": "The door is 80 cm wide."},
     ]
+    assert "user_message" not in [one.type for one in actions(session)]
+
+
+def test_the_window_of_a_sub_agent_is_not_the_sessions(session: AgentSession) -> None:
+    session.agent = "codex"
+    fill(session, 60_000)
+    session.after_tool("ls")
+    used = {"input_tokens": 190_000, "cached_input_tokens": 0, "output_tokens": 10, "total_tokens": 190_010}
+    session.fire("PostModelRequest", agent_id="a1", agent_type="explorer", model="gpt-5", token_usage=used)
+    session.after_tool("ls")
+    assert session.holdfast("usage", "--json").data[0]["total_tokens"] == 60_000
+    assert not session.journal.exists()
 
 
 @pytest.mark.some_of("agent", number=2)

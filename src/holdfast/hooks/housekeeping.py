@@ -133,10 +133,15 @@ def usage(event: AgentEvent, answer: HookAnswer) -> None:  # noqa: ARG001
         forget(event)
     elif event.moment == "compact":
         note_compaction(event)
-    elif event.moment in ("start", "before_tool"):  # no model call since the last look
+    elif event.moment in ("start", "before_tool") or _has_own_window(event):  # no model call since then
         event.gauge = last_known(event)
     else:
         event.gauge = measured(event, event.settings) or last_known(event)
+
+
+def _has_own_window(event: AgentEvent) -> bool:
+    """Codex tells of the sub-agent's; Claude Code names the session's transcript all the same."""
+    return event.is_subagent and event.agent == "codex"
 
 
 # ── level notice ──────────────────────────────────────────────────────────────────────────────────
@@ -225,7 +230,7 @@ def _action(event: AgentEvent) -> tuple[str, str]:
     )
 
 
-_DETAILS = ("error", "trigger", "last_assistant_message", "task_subject", "agent_type")
+_DETAILS = ("error", "trigger", "last_assistant_message", "task_subject", "prompt", "agent_type")
 """What an event is about, in the first of these that it has."""
 
 

@@ -85,6 +85,8 @@ class AgentEvent:
         self.moment = MOMENTS[agent][name]
         self.data = data
         self.fields = members(data)
+        if self.moment == "prompt" and self.is_subagent:
+            self.moment = "report"  # its task: not the user's words, and no turn of the session
         self.environ = environ
         self.now = time.time()
         self.session = text(self.fields.get("session_id")) or UNKNOWN_SESSION
