@@ -322,12 +322,14 @@ def test_rolled_back_during_a_turn_its_rest_is_recorded(agent: AgentSession) -> 
     words = (str(agent.project), f"claude-code-{agent.session_id}")
     subprocess.run([sys.executable, "-c", take_back, *words], check=True)
     write_file(agent, "made", "x\n")
+    (agent.project / "mine").write_text("mine, while the agent works\n")
     end_turn(agent)
     begin_turn(agent)
     write_file(agent, "made2", "x\n")
     end_turn(agent)
     later, first = transactions(agent)
-    assert told(later) == [("turn 2", ["made"], ""), ("turn 3", ["made2"], "")]
+    seen = "it changed during the turn, but no tool call of the session names it"
+    assert told(later) == [("turn 2", ["mine"], seen), ("turn 2", ["made"], ""), ("turn 3", ["made2"], "")]
     assert (first.status, later.status) == ("rolled-back", "in-progress")
     assert agent.errors == ""
 

@@ -305,7 +305,8 @@ class UndoWork:
         watches = [one for one in self.state.watches() if self._is_sound(one.transaction_id)]
         looked = self.tree.moment() if scope is None else None
         differing, refreshed = self._compare(scope, watches)
-        named_files = self._named_files() if differing and watches else no_named_files()
+        named = self._named_files() if differing and watches else no_named_files()
+        named_files = {self.successor(name): files for name, files in named.items()}
         shares, users = self._shares(differing, watches, closing, named_files, doubt)
         shares = self._doubting_moves(shares, differing)
         differing = {**differing, **self._owned(differing, [path for one in shares.values() for path in one])}
