@@ -59,6 +59,17 @@ def test_who_kills_the_shell_around_it_leaves_nothing_either(tmp_path: Path) -> 
     assert nothing_is_kept(tmp_path / "records")
 
 
+def test_a_group_that_lets_nobody_in_is_not_relied_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As one below a group of threads."""
+    (tmp_path / "group/cgroup.procs").mkdir(parents=True)
+    monkeypatch.setattr(owned, "_made_group", lambda _: tmp_path / "group")
+    command = DAEMON.replace("RECORDS", "records").replace('"group": "/', "no such line")
+    assert run(tmp_path, f"{command} kill -9 $PPID; sleep 300") == Failed("terminated by signal 9")
+    assert not is_running(daemon(tmp_path))
+
+
 @pytest.mark.usefixtures("groups")
 def test_what_a_tool_left_ends_with_the_attempt(tmp_path: Path) -> None:
     given = assignment(tmp_path, "")

@@ -53,13 +53,11 @@ class OwnedProcesses:
 
     def look(self) -> None:
         """Now and then, while it runs."""
-        if (
-            self.group is not None
-            or self._leader is None
-            or time.monotonic() < self._looked_at + _EACH_SECONDS
-        ):
+        if self._leader is None or time.monotonic() < self._looked_at + _EACH_SECONDS:
             return
         self._looked_at = time.monotonic()
+        if _inside(self.group):  # else it was not let in
+            return
         found = map(identify, _below(self._leader["pid"]))
         if new := [one for one in found if self._seen.get(one["pid"]) != one]:
             self._note(new)
