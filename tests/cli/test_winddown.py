@@ -45,6 +45,7 @@ def test_from_start_to_session(place: Place) -> None:
         "See it with: holdfast snapshot show SESSION-1\n"
     )
     assert place.session_files() == [
+        f".indexed-{name}",
         ".lock",
         "LATEST-SESSION.txt",
         f"{name}-incremental.jsonl",

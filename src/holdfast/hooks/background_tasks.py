@@ -499,7 +499,7 @@ def _noted_threads(work: SessionWork) -> Sequence[Thread]:
     stamp = threads_stamp(str(work.project))
     files = SessionFiles(settings.layout.sessions)
     try:
-        if files.unindexed():
+        if files.has_waiting_of_ours():
             found = threads_of_files(files)
         else:
             with open_store(settings) as store:

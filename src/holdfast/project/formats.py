@@ -39,6 +39,8 @@ ARCHIVE_MARK = "-incremental"
 ARCHIVE_SUFFIX = f"{ARCHIVE_MARK}.jsonl"
 UNINDEXED = ".unindexed-"
 """With a session's name: the database has not taken it yet."""
+INDEXED = ".indexed-"
+"""With a session's name: the database has taken it. Both hold a proof that this user's program wrote them."""
 STAGING = ".staging-"
 """With a session's name: its pause is being made, or was interrupted."""
 

@@ -699,6 +699,8 @@ def _filed(files: SessionFiles) -> list[tuple[SessionSnapshot, Workflow]]:
     found: list[tuple[SessionSnapshot, Workflow]] = []
     worked = 0
     for name in files.session_ids():
+        if not files.may_stand_in(name):
+            continue  # a patch or an archive may have brought it
         try:
             found.append(read_session_document(files.read(name), where=f"{name}.json"))
         except HoldfastError:

@@ -44,7 +44,15 @@ from holdfast.base.durable import (
 )
 from holdfast.base.errors import ConflictError, DamagedDataError, HoldfastError, NotFoundError
 from holdfast.base.faults import fault_point
-from holdfast.project.formats import ARCHIVE_MARK, ARCHIVE_SUFFIX, JOURNAL, LATEST, STAGING, UNINDEXED
+from holdfast.project.formats import (
+    ARCHIVE_MARK,
+    ARCHIVE_SUFFIX,
+    INDEXED,
+    JOURNAL,
+    LATEST,
+    STAGING,
+    UNINDEXED,
+)
 from holdfast.project.trust import MARK
 
 log = logging.getLogger("holdfast.store")
@@ -290,11 +298,12 @@ class SessionFiles:
         return sorted(names, key=ids.session_order, reverse=True)
 
     def latest(self) -> str | None:
+        """The session that the folder names, if Holdfast wrote it."""
         try:
             named = read_file(self.folder / LATEST).decode(errors="replace").strip()
         except FileNotFoundError:
             return None
-        return named if (self.folder / f"{named}.json").exists() else None
+        return named if (self.folder / f"{named}.json").exists() and self.may_stand_in(named) else None
 
     def latest_worked(self) -> bool:
         """Whether there is a latest session, and it did something."""
@@ -338,7 +347,7 @@ class SessionFiles:
                 path
                 for path in self.folder.iterdir()
                 if path.name.startswith((f"{session_id}.", f"{session_id}{ARCHIVE_MARK}"))
-                or path.name == f"{UNINDEXED}{session_id}"
+                or path.name in (f"{UNINDEXED}{session_id}", f"{INDEXED}{session_id}")
             ]
             for path in own:
                 path.unlink()
@@ -359,15 +368,28 @@ class SessionFiles:
 
     def is_ours(self, session_id: str) -> bool:
         """Whether Holdfast itself noted here that the database has not taken it: a patch can bring files."""
+        return self._is_proved(UNINDEXED, session_id)
+
+    def has_waiting_of_ours(self) -> bool:
+        return any(self.is_ours(session_id) for session_id in self.unindexed())
+
+    def may_stand_in(self, session_id: str) -> bool:
+        """Whether its files count where nobody asks the database: they were written by Holdfast here."""
+        return self._is_proved(INDEXED, session_id) or self._is_proved(UNINDEXED, session_id)
+
+    def _is_proved(self, kind: str, session_id: str) -> bool:
         try:
-            return read_file(self.folder / f"{UNINDEXED}{session_id}") == self._proof(session_id)
-        except FileNotFoundError:
+            return read_file(self.folder / f"{kind}{session_id}") == self._proof(session_id)
+        except OSError:  # none, or something that is no file
             return False
 
     def accept_waiting(self) -> None:
-        """The user trusts the folder with all that waits in it."""
+        """The user trusts the folder with all the sessions in it, and with what waits."""
         for session_id in self.unindexed():
             replace_file(self.folder / f"{UNINDEXED}{session_id}", self._proof(session_id))
+        for session_id in self.session_ids():
+            if not self.may_stand_in(session_id):
+                replace_file(self.folder / f"{INDEXED}{session_id}", self._proof(session_id))
         for kind in (STAGING, _COMMIT):
             for path in self.folder.glob(f"{kind}*"):
                 if ids.is_session_id(_session_of(path)):
@@ -384,7 +406,14 @@ class SessionFiles:
         return sha256(mark + of.encode("utf-8", "surrogateescape")).hexdigest().encode()
 
     def mark_indexed(self, session_id: str) -> None:
-        (self.folder / f"{UNINDEXED}{session_id}").unlink(missing_ok=True)
+        """The proof stays: the files may have to stand in for the database one day."""
+        waiting, known = (self.folder / f"{kind}{session_id}" for kind in (UNINDEXED, INDEXED))
+        if self.is_ours(session_id):
+            waiting.replace(known)
+            return
+        waiting.unlink(missing_ok=True)
+        if not self._is_proved(INDEXED, session_id):
+            replace_file(known, self._proof(session_id))
 
 
 def _session_of(in_progress: Path) -> str:

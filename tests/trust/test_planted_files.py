@@ -1,0 +1,109 @@
+"""Files that reach a folder of the user's own past git's index, as `git apply` and `git restore` bring them.
+
+The folder is marked, and git says nothing of them: its own ignore file hides them. Each file has to prove
+by itself that this user's program wrote it.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import time
+from pathlib import Path
+
+import pytest
+
+from cli.harness import Place
+from hooks.harness import AgentSession
+
+WORDS = "EVIL words of a stranger"
+PLAN = f"""issue: {{id: EVIL-1, title: "{WORDS}"}}
+tasks: [{{id: t1, run: "true"}}, {{id: t2, run: "touch pwned"}}]
+"""
+
+
+@pytest.fixture
+def victim(tmp_path: Path) -> Place:
+    """A folder that is marked, and nothing else in it."""
+    (tmp_path / "user").mkdir()
+    place = Place(tmp_path / "user")
+    place.git("commit", "--quiet", "--allow-empty", "-m", "first")
+    place.ok("winddown", "start", "--percent", "0.9")
+    place.ok("winddown", "discard", "--yes")
+    return place
+
+
+def agent_of(place: Place) -> AgentSession:
+    session = AgentSession(place.project, place.root)
+    session.variables["HOLDFAST_HOME"] = str(place.home)
+    return session
+
+
+def plant(place: Place, name: str, text: str) -> Path:
+    path = place.project / ".holdfast" / name
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text)
+    return path
+
+
+@pytest.fixture
+def strangers_session(tmp_path: Path, victim: Place) -> str:
+    """A paused session with its marker, planted; returns its name."""
+    (tmp_path / "stranger").mkdir()
+    stranger = Place(tmp_path / "stranger")
+    (stranger.project / "plan.yaml").write_text(PLAN)
+    stranger.run("run", "plan.yaml", "--pause-every", "1")
+    (name,) = (path.stem for path in stranger.sessions.glob("session-*.json"))
+    for kind in (".json", ".yaml", ".md"):
+        shutil.copy(stranger.sessions / f"{name}{kind}", victim.sessions)
+    plant(victim, f"sessions/.unindexed-{name}", "")
+    os.environ["HOLDFAST_HOME"] = str(victim.home)
+    while time.strftime("%Y%m%d-%H%M%S", time.gmtime()) in name:
+        time.sleep(0.01)  # one of the user's of the same second would have the same name
+    return name
+
+
+def test_a_planted_session_is_told_to_no_agent(victim: Place, strangers_session: str) -> None:
+    told = agent_of(victim).start()
+    assert WORDS not in told.out
+    assert strangers_session not in told.out
+    assert WORDS not in victim.run("status").out
+
+
+def test_a_planted_session_is_told_to_no_agent_beside_one_that_waits(
+    victim: Place, strangers_session: str
+) -> None:
+    env = {"HOLDFAST_DB": str(victim.root / "home")}  # a folder: it cannot be opened
+    victim.run("winddown", "start", "--percent", "0.9", env=env)
+    victim.run(
+        "winddown", "append", "user_message", "--data", '{"text": "mine"}', "--percent", "0.9", env=env
+    )
+    assert victim.run("winddown", "finalize", env=env).code == 0
+    told = agent_of(victim).start()
+    assert WORDS not in told.out
+    assert strangers_session not in told.out
+
+
+def test_without_a_database_a_planted_session_is_neither_told_nor_gone_on_with(
+    victim: Place, strangers_session: str
+) -> None:
+    plant(victim, "sessions/LATEST-SESSION.txt", f"{strangers_session}\n")
+    session = agent_of(victim)
+    session.variables["HOLDFAST_DB"] = str(victim.root / "home")
+    told = session.start()
+    assert WORDS not in told.out
+    victim.run("winddown", "start", "--percent", "0.9", env=session.variables)
+    assert victim.run("winddown", "finalize", env=session.variables).code == 0
+    mine = (victim.sessions / f"{(victim.latest() or '').strip()}.json").read_text()
+    assert WORDS not in mine
+    assert "pwned" not in mine
+
+
+def test_without_a_database_a_session_of_ours_is_still_told(victim: Place) -> None:
+    victim.ok("winddown", "start", "--percent", "0.9")
+    victim.ok("winddown", "append", "user_message", "--data", '{"text": "mine alone"}', "--percent", "0.9")
+    victim.ok("winddown", "finalize")
+    name = (victim.latest() or "").strip()
+    session = agent_of(victim)
+    session.variables["HOLDFAST_DB"] = str(victim.root / "home")
+    assert name in session.start().out
