@@ -31,7 +31,7 @@ def test_reminders_that_nobody_can_read_are_kept(place: Place) -> None:
     place.ok("remind", "one")
     path = place.project / ".holdfast" / "state" / "reminders"
     path.write_bytes(b"\xff\xfe broken\n")
-    place.ok("remind", "two")
+    assert place.run("remind", "two").code == 0
     [kept] = path.parent.glob("reminders.damaged-*")
     assert kept.read_bytes() == b"\xff\xfe broken\n"
-    assert "two" in place.ok("remind").out
+    assert "two" in place.run("remind").out

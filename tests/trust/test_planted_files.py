@@ -107,3 +107,47 @@ def test_without_a_database_a_session_of_ours_is_still_told(victim: Place) -> No
     session = agent_of(victim)
     session.variables["HOLDFAST_DB"] = str(victim.root / "home")
     assert name in session.start().out
+
+
+REMINDER = f"2026-01-01T00:00:00.000Z\t{WORDS}\n"
+
+
+def test_a_planted_reminder_is_not_told_as_the_users(victim: Place) -> None:
+    plant(victim, "state/reminders", REMINDER)
+    session = agent_of(victim)
+    session.start()
+    told = session.prompt().context
+    assert WORDS not in told
+    assert "`holdfast remind` did not write" in told
+    assert "holdfast remind" not in session.prompt().out, "said once"
+    listed = victim.run("remind")
+    assert listed.out == "No reminders.\n"
+    assert "1 reminder not written by" in listed.err
+
+
+def test_reminders_of_the_user_are_told_beside_a_planted_one(victim: Place) -> None:
+    victim.ok("remind", "call them")
+    with (victim.project / ".holdfast" / "state" / "reminders").open("a") as file:
+        file.write(REMINDER)
+    victim.run("remind", "write to them")
+    session = agent_of(victim)
+    session.start()
+    told = session.prompt().context
+    assert WORDS not in told
+    assert "reminded: call them; write to them." in told
+
+
+@pytest.mark.parametrize("own", ["", "\n", "0" * 32 + "\n"])
+def test_a_planted_list_of_own_reminders_proves_nothing(victim: Place, own: str) -> None:
+    plant(victim, "state/reminders", REMINDER)
+    plant(victim, "state/reminders.own", own + REMINDER)
+    assert WORDS not in agent_of(victim).prompt().out
+
+
+def test_reminders_are_accepted_by_trust(victim: Place) -> None:
+    plant(victim, "state/reminders", REMINDER)
+    assert WORDS in victim.run("trust", "--show").out
+    assert victim.run("trust", "--yes").code == 0
+    assert WORDS in victim.ok("remind").out
+    assert f"reminded: {WORDS}" in agent_of(victim).prompt().context
+    assert "ignored" not in victim.ok("trust").out

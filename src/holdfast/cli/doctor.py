@@ -18,6 +18,7 @@ import click
 from holdfast.base.errors import CannotDoError, GitError, HoldfastError, NotFoundError
 from holdfast.base.text import counted
 from holdfast.cli import common
+from holdfast.cli.quiet import accept_reminders, strange_reminders
 from holdfast.project import formats
 from holdfast.project.formats import FOLDER
 from holdfast.project.layout import ProjectLayout
@@ -510,6 +511,8 @@ class Contents:
     by_part: dict[str, int]
     links: list[str]
     settings: list[str]
+    unproved: list[str]
+    """In a folder of ours: what something else put there, and nobody believes until it is accepted."""
 
 
 @click.command("trust")
@@ -539,7 +542,7 @@ def trust_command(show: bool, revoke: bool, yes: bool, as_json: bool) -> None:
         common.print_json(asdict(contents))
     else:
         _print_contents(contents)
-    if not show and not contents.trusted:
+    if not show and (not contents.trusted or contents.unproved):
         _accept(project, contents, yes)
 
 
@@ -577,6 +580,7 @@ def _accept(project: Path, contents: Contents, yes: bool) -> None:
     sessions = ProjectLayout(project).sessions
     if sessions.is_dir():
         SessionFiles(sessions).accept_waiting()
+    accept_reminders(ProjectLayout(project))
     click.echo("Trusted.", err=True)
 
 
@@ -610,7 +614,12 @@ def _contents(project: Path) -> Contents:
         by_part=dict(sorted((_shown(name), number) for name, number in parts.items())),
         links=links,
         settings=_settings(folder / formats.CONFIG),
+        unproved=_unproved(ProjectLayout(project)) if reason is None else [],
     )
+
+
+def _unproved(layout: ProjectLayout) -> list[str]:
+    return [f"reminder: {_shown(line)}" for line in strange_reminders(layout)]
 
 
 def _settings(path: Path) -> list[str]:
@@ -634,3 +643,5 @@ def _print_contents(contents: Contents) -> None:
         click.echo(f"  symbolic link: {link}")
     for line in contents.settings:
         click.echo(f"    {line}")
+    for line in contents.unproved:
+        click.echo(f"  ignored, not written by Holdfast here: {line}")

@@ -12,13 +12,16 @@ from holdfast.base.clock import iso, system_clock
 from holdfast.base.durable import keep_if_damaged, lock_file, read_file, replace_file, storage_errors
 from holdfast.base.errors import InvalidInputError, NotFoundError
 from holdfast.base.ids import file_name_for
+from holdfast.base.text import counted
 from holdfast.cli import common
 from holdfast.hooks.fast import quiet
 from holdfast.hooks.fast.context import live_sessions
 from holdfast.hooks.fast.notes import read as read_note
 from holdfast.project import formats
-from holdfast.project.formats import REMINDERS, SESSION_VARIABLES, UNKNOWN_SESSION
+from holdfast.project.formats import REMINDERS, REMINDERS_OWN, SESSION_VARIABLES, STATE, UNKNOWN_SESSION
+from holdfast.project.layout import ProjectLayout
 from holdfast.project.settings import Settings, load_settings
+from holdfast.project.trust import as_ours, lines_of_ours
 
 _STDIN_WAIT = 0.2
 
@@ -152,10 +155,44 @@ def remind_command(text: tuple[str, ...], done: bool, as_json: bool) -> None:
         with storage_errors("save the reminder"), lock_file(layout.state / f"{REMINDERS}.lock"):
             pending = [] if done else [*_pending(path), f"{iso(system_clock())}\t{words}"]
             keep_if_damaged(path)
+            # First that they are ours: of a crash in between nothing is left that hooks do not believe.
+            write_own_reminders(layout, [] if done else [*_own(layout), pending[-1]])
             replace_file(path, "".join(f"{line}\n" for line in pending).encode(errors="replace"))
     else:
         pending = _pending(path)
-    _show(pending, as_json=as_json, words=words, done=done)
+    own = _own(layout)
+    if strange := strange_reminders(layout):
+        click.echo(
+            f"warning: {counted(len(strange), 'reminder')} not written by `holdfast remind` here, not passed "
+            "on (`holdfast trust` shows and accepts them, `holdfast remind --done` clears them)",
+            err=True,
+        )
+    _show([line for line in pending if line in own], as_json=as_json, words=words, done=done)
+
+
+def _own(layout: ProjectLayout) -> list[str]:
+    """The lines that this command wrote, whatever stands in the file now."""
+    written = lines_of_ours(str(layout.root), f"{STATE}/{REMINDERS_OWN}") if layout.state.is_dir() else []
+    return [line.decode(errors="replace") for line in written]
+
+
+def strange_reminders(layout: ProjectLayout) -> list[str]:
+    """Lines that something else put into the file."""
+    own = _own(layout)
+    return [line for line in _pending(layout.state / REMINDERS) if line not in own]
+
+
+def write_own_reminders(layout: ProjectLayout, lines: list[str]) -> None:
+    replace_file(
+        layout.state / REMINDERS_OWN,
+        as_ours(str(layout.root), (line.encode(errors="replace") for line in lines)),
+    )
+
+
+def accept_reminders(layout: ProjectLayout) -> None:
+    """The user trusts the folder with all that stands in the file."""
+    if pending := _pending(layout.state / REMINDERS):
+        write_own_reminders(layout, pending)
 
 
 def _without_secrets(words: str) -> str:

@@ -8,6 +8,7 @@ from holdfast.hooks.fast import notes
 from holdfast.hooks.fast.notes import winding_down
 from holdfast.hooks.fast.payload import members, text
 from holdfast.project import formats
+from holdfast.project.trust import lines_of_ours
 
 TYPE_CHECKING = False
 
@@ -310,8 +311,19 @@ def reminders(event: AgentEvent) -> str | None:
     if not pending:
         return None
     notes.write(event.note("reminded"), "\n".join((*heard, *pending)).encode())
-    words = "; ".join(line.partition("\t")[2] or line for line in pending)
-    return f"[holdfast] The user asked to be reminded: {words}. (`holdfast remind --done` clears this.)"
+    written = lines_of_ours(event.project, f"{formats.STATE}/{formats.REMINDERS_OWN}")
+    known = {line.decode("utf-8", "replace") for line in written}
+    own = [line for line in pending if line in known]
+    told: list[str] = []
+    if own:
+        words = "; ".join(line.partition("\t")[2] or line for line in own)
+        told.append(f"The user asked to be reminded: {words}. (`holdfast remind --done` clears this.)")
+    if len(own) < len(pending):
+        told.append(
+            "The reminders file here has lines that `holdfast remind` did not write; they are left out. "
+            "Tell the user: `holdfast remind` shows them."
+        )
+    return f"[holdfast] {' '.join(told)}"
 
 
 # ── context load gate ─────────────────────────────────────────────────────────────────────────────

@@ -74,6 +74,8 @@ def ending_mark(transaction: str) -> str:
 # ── the state folder ──────────────────────────────────────────────────────────────────────────────
 
 REMINDERS = "reminders"
+REMINDERS_OWN = "reminders.own"
+"""The folder's mark, and the lines that `holdfast remind` wrote: a patch can bring the other file."""
 QUIET_PREFIX = "quiet-"
 USAGE_PREFIX = "usage-"
 
