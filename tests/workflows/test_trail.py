@@ -134,6 +134,30 @@ def test_a_session_after_an_undone_rollback_has_a_transaction_of_its_own(
     assert changes(restored.entries[-1]) == ["b"]
 
 
+def test_one_enormous_file_does_not_keep_the_others_from_being_recorded(
+    workshop: Workshop, sidecar: SideCar
+) -> None:
+    enormous = workshop.project / "disk.img"
+    enormous.touch()
+    os.truncate(enormous, 20 << 30)
+    ended = workshop.run(plan_of("echo one > a", "rm disk.img"))
+    found = the_only(sidecar)
+    assert (ended.status, [changes(one) for one in found.changes]) == ("completed", [["a"]])
+    assert found.uncovered == ("too large to read: disk.img",)
+
+
+def test_what_cannot_be_recorded_is_said_in_the_terminal(workshop: Workshop) -> None:
+    place = workshop.place
+    plan = "issue: {id: W, title: Work}\ntasks:\n  - {id: t1, run: 'echo one > a'}\n"
+    (place.project / "plan.yaml").write_text(plan)
+    place.ok("winddown", "start", "--percent", "0.9")
+    place.ok("winddown", "discard")
+    (place.project / ".holdfast" / "sidecar").write_text("in the way\n")
+    told = place.run("run", "plan.yaml")
+    assert (told.code, (place.project / "a").read_text()) == (0, "one\n")
+    assert "file changes made by tasks are not recorded" in told.err
+
+
 def test_killed_before_it_changed_anything_the_next_session_is_recorded(
     workshop: Workshop, sidecar: SideCar
 ) -> None:

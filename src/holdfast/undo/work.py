@@ -51,7 +51,7 @@ from holdfast.undo.state import (
 )
 from holdfast.undo.tree_cache import TreeCache
 from holdfast.undo.users_index import entries, is_executable, oid_of, readable_count, stamp_of
-from holdfast.undo.worktree import UnreadableError, Worktree, folders_above, is_ours, known_folder
+from holdfast.undo.worktree import MOST_READ, UnreadableError, Worktree, folders_above, is_ours, known_folder
 
 log = logging.getLogger("holdfast.sidecar")
 
@@ -501,7 +501,7 @@ class UndoWork:
                 now = seen.get(path) or look(path, before, clock(), self.keep, borrowed)
             except UnreadableError as error:
                 log.warning("not watched: %s", error.message)
-                self.glance.unseen[path] = "unreadable"
+                self.glance.unseen[path] = error.kind
                 continue
             if now is None and not path.endswith(b"/") and self.tree.is_folder(path):
                 self.glance.unseen[path] = "submodule"
@@ -591,7 +591,8 @@ class UndoWork:
 
     def _refuse_the_enormous(self, paths: Iterable[bytes]) -> None:
         """Before all of it is read for the first time."""
-        total = sum(self.tree.size_of(path) or 0 for path in paths if not path.endswith(b"/"))
+        sizes = (self.tree.size_of(path) or 0 for path in paths if not path.endswith(b"/"))
+        total = sum(size for size in sizes if size <= MOST_READ)
         if total > self._limits.largest_tree:
             raise CannotDoError(
                 f"{self.tree.root} holds {total >> 20:,} MiB: too large to watch as a whole",

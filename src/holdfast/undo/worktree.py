@@ -47,8 +47,20 @@ Keep = Callable[[bytes], int]
 """Takes a blob; says whether it is stored, and how: not where there was no room for it."""
 
 
+MOST_READ = 2 << 30
+"""Bytes of one file: reading that many takes some seconds."""
+
+
 class UnreadableError(CannotDoError):
     """There, and neither a file nor a link that we may read."""
+
+    kind = "unreadable"
+
+
+class EnormousError(UnreadableError):
+    """Nobody waits until all of it is read."""
+
+    kind = "too large to read"
 
 
 class Worktree:
@@ -158,6 +170,8 @@ class Worktree:
             data = os.readlink(location)  # noqa: PTH115 - bytes
             oid, size, stored = blob_id(data), len(data), keep(data)
         elif stat.S_ISREG(status.st_mode):
+            if status.st_size > MOST_READ:
+                raise EnormousError(f"{os.fsdecode(location)} has {status.st_size >> 20:,} MiB")
             (oid, size, stored), status, still = self._read_content(location, status, keep)
         else:
             raise UnreadableError(f"{os.fsdecode(location)} is neither a file nor a link")

@@ -149,6 +149,8 @@ class FileRecorder:
         return [Warned(text=text) for text in new]
 
     def _warn(self, text: str) -> None:
+        if text not in self._warnings:
+            log.warning("%s", text)
         self._warnings.setdefault(text, False)
 
     def _attempt(self, what: str, action: Callable[[], object]) -> None:
