@@ -232,7 +232,7 @@ class Histories(RuleBasedStateMachine):
         if self.crashed is not None:
             self.before_crash &= tokens_in(tree_of(self.root))
 
-    @initialize(size=st.integers(0, 39))
+    @initialize(size=st.integers(0, 9))
     def two_sessions(self, size: int) -> None:
         if size == 0:  # files as large as they come, and what is really kept of them
             self.limits = UndoLimits()
