@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import subprocess
@@ -30,6 +31,7 @@ DAEMON = """
 env -i setsid /bin/sh -c '(setsid /bin/sh -c "echo \\$\\$ > pid.new; mv pid.new pid; sleep 300; :" &) ; :'
 while [ ! -s pid ]; do sleep 0.01; done
 until grep -q '"group": "/' RECORDS/* || grep -q "^$(cat pid) " RECORDS/*; do sleep 0.01; done
+cat RECORDS/* > recorded
 """
 
 
@@ -45,10 +47,11 @@ def daemon(folder: Path) -> int:
     return int((folder / "pid").read_text())
 
 
-def nothing_is_kept(records: Path) -> bool:
-    group = owned._own_group()
-    left = [one for one in group.glob("holdfast-*") if (one / "cgroup.procs").read_text()] if group else []
-    return not [*records.glob("*"), *left]
+def nothing_is_kept(folder: Path, records: Path) -> bool:
+    heads = [json.loads(line) for line in (folder / "recorded").read_text().splitlines() if line[0] == "{"]
+    assert heads
+    inside = [pid for head in heads if (group := head["group"]) for pid in owned._inside(Path(group))]
+    return not [*records.glob("*"), *inside]
 
 
 @pytest.mark.usefixtures("groups")
@@ -56,7 +59,7 @@ def test_who_kills_the_shell_around_it_leaves_nothing_either(tmp_path: Path) -> 
     outcome = run(tmp_path, f"{DAEMON.replace('RECORDS', 'records')} kill -9 $PPID; sleep 300")
     assert outcome == Failed("terminated by signal 9")
     assert not is_running(daemon(tmp_path))
-    assert nothing_is_kept(tmp_path / "records")
+    assert nothing_is_kept(tmp_path, tmp_path / "records")
 
 
 def test_a_group_that_lets_nobody_in_is_not_relied_on(
@@ -78,7 +81,7 @@ def test_what_a_tool_left_ends_with_the_attempt(tmp_path: Path) -> None:
     assert is_running(daemon(tmp_path))
     end_what_is_left(given)
     assert not is_running(daemon(tmp_path))
-    assert nothing_is_kept(tmp_path / "records")
+    assert nothing_is_kept(tmp_path, tmp_path / "records")
 
 
 _RUNNER = """
@@ -107,7 +110,7 @@ def test_the_next_runner_ends_what_a_killed_one_and_its_shells_left(tmp_path: Pa
     assert is_recorded(tmp_path / "records", record.name[:32])
     end_recorded(tmp_path / "records", record.name[:32])
     assert not is_running(daemon(tmp_path))
-    assert nothing_is_kept(tmp_path / "records")
+    assert nothing_is_kept(tmp_path, tmp_path / "records")
 
 
 def test_resume_ends_it_before_it_begins_the_next_attempt(workshop: Workshop) -> None:
@@ -132,7 +135,7 @@ def test_resume_ends_it_before_it_begins_the_next_attempt(workshop: Workshop) ->
     workshop.place.ok("resume", "--yes")
     assert workshop.log() == ["alone"]
     assert not is_running(daemon(workshop.project))
-    assert nothing_is_kept(records)
+    assert nothing_is_kept(workshop.project, records)
 
 
 @pytest.fixture
