@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import Literal
 
 from holdfast.base.errors import HoldfastError
-from holdfast.base.redact import redact
 from holdfast.base.text import shown_path
 from holdfast.model.git import decode_path
 from holdfast.model.snapshot import SessionSnapshot
@@ -23,7 +22,7 @@ from holdfast.model.workflow import Workflow
 from holdfast.project.layout import ProjectLayout
 from holdfast.sessions.standing import may_be_undone
 from holdfast.undo.ledger import Transaction, fold
-from holdfast.undo.state import LedgerEntry, TasksEnded, told
+from holdfast.undo.state import LedgerEntry, TasksEnded, task_name, told
 from holdfast.undo.transactions import SideCar
 
 UndoneState = Literal["undone", "partly_undone", "cannot_tell"]
@@ -142,24 +141,15 @@ def undone_before(workflow: Workflow, snapshot: SessionSnapshot) -> tuple[str, .
 def accept(workflow: Workflow, work: UndoneWork) -> None:
     """Go on as it is: for these tasks it counts from here on what stands now."""
     folder = ProjectLayout(Path(os.fsdecode(decode_path(workflow.worktree)))).root
-    names = tuple(redact(one.task_id)[0] for one in work.tasks)
+    names = tuple(task_name(one.task_id) for one in work.tasks)
     with SideCar(folder) as sidecar:
         last = sidecar.family(workflow.id)[-1]
         sidecar.note(last.id, f"continued without what was undone of {', '.join(names)}", TasksEnded(names))
 
 
-def transaction_name(workflow_id: str, session_number: int) -> str:
-    return f"{workflow_id}-s{session_number}"
-
-
 def session_of(transaction_id: str, workflow_id: str) -> int:
     number = transaction_id.removeprefix(f"{workflow_id}-s").partition("-")[0]
     return int(number) if number.isdigit() else 0
-
-
-def recorded_name(task: Task) -> str:
-    """Under which its changes are recorded."""
-    return redact(task.id)[0]
 
 
 def judged(family: Sequence[Transaction], completed: Sequence[Task]) -> UndoneWork:
@@ -180,7 +170,7 @@ def judged(family: Sequence[Transaction], completed: Sequence[Task]) -> UndoneWo
     found: list[UndoneTask] = []
     undos: dict[str, LedgerEntry] = {}
     for task in completed:
-        shares = sorted(by_task.get(recorded_name(task), ()), key=lambda one: one.order)
+        shares = sorted(by_task.get(task_name(task.id), ()), key=lambda one: one.order)
         one = _judged_task(task, shares, pieces, by_task, undos)
         if one is not None:
             found.append(one)
@@ -296,7 +286,7 @@ def _judged_task(
         touched = own & {change.path for change in piece.changes}
         if touched and end is not None and _comes_after(piece, end):
             undos[piece.id] = piece
-            (unsure if _is_shared(touched, recorded_name(task), by_task) else lost).update(touched)
+            (unsure if _is_shared(touched, task_name(task.id), by_task) else lost).update(touched)
     if lost:
         return UndoneTask(task.id, "partly_undone" if kept else "undone", tuple(told(lost)))
     return UndoneTask(task.id, "cannot_tell", tuple(told(unsure))) if unsure else None

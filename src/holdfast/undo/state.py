@@ -20,6 +20,7 @@ from pydantic import AwareDatetime, Field, ValidationError
 from holdfast.base.durable import NO_FOLLOW, is_held, opened, set_aside
 from holdfast.base.errors import DamagedDataError, NewerSchemaError, StorageError
 from holdfast.base.process import ProcessIdentity, is_alive
+from holdfast.base.redact import redact
 from holdfast.model.base import Schema, Value, explain
 from holdfast.project.formats import ending_mark
 
@@ -97,6 +98,11 @@ class FileState(Value):
 
     def same_as(self, other: FileState | None) -> bool:
         return other is not None and self.same_content(other) and self.permissions == other.permissions
+
+
+def task_name(task_id: str) -> str:
+    """Under which a task's changes are recorded."""
+    return redact(task_id)[0]
 
 
 class TasksEnded(NamedTuple):

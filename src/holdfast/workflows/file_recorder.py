@@ -18,8 +18,8 @@ from holdfast.base.errors import HoldfastError, IllegalTransitionError
 from holdfast.model.entry import Warned
 from holdfast.model.task import Task
 from holdfast.model.workflow import Workflow
-from holdfast.sessions.undone import recorded_name, session_of, transaction_name
-from holdfast.undo.state import LedgerEntry, TasksEnded
+from holdfast.sessions.undone import session_of
+from holdfast.undo.state import LedgerEntry, TasksEnded, task_name
 from holdfast.undo.transactions import SideCar, UndoOutcome
 
 log = logging.getLogger("holdfast.runner")
@@ -27,6 +27,10 @@ log = logging.getLogger("holdfast.runner")
 PATIENCE = 10.0
 _INSTANT = 0.002
 """Seconds: shorter than starting any command takes."""
+
+
+def transaction_name(workflow_id: str, session_number: int) -> str:
+    return f"{workflow_id}-s{session_number}"
 
 
 def restore_files(folder: Path, workflow_id: str, session_number: int) -> list[UndoOutcome]:
@@ -46,7 +50,7 @@ def _named(task: Task) -> str:
 
 def is_of_task(entry: LedgerEntry, task: Task) -> bool:
     """Whether a recorded change is of this task, alone or with others."""
-    return recorded_name(task) in entry.tasks
+    return task_name(task.id) in entry.tasks
 
 
 class FileRecorder:
@@ -91,7 +95,7 @@ class FileRecorder:
             return
         names = tuple(task.id for task in running)
         description = f"{self._told()} (beside {', '.join(names)})" if names else self._told()
-        first, told = self._unlooked[0].id, self._ended(tuple(map(recorded_name, running)))
+        first, told = self._unlooked[0].id, self._ended(running)
         self._unlooked, self._unlooked_seconds, self._is_noted = [], 0.0, False
         self._attempt(
             f"what task {first} changed in files is not recorded", lambda: self._record(description, told)
@@ -100,8 +104,9 @@ class FileRecorder:
     def _told(self) -> str:
         return "; ".join(_named(task) for task in self._unlooked)
 
-    def _ended(self, beside: tuple[str, ...] = ()) -> TasksEnded:
-        return TasksEnded(tuple(map(recorded_name, self._unlooked)), beside, self._is_noted)
+    def _ended(self, beside: Collection[Task] = ()) -> TasksEnded:
+        names = tuple(task_name(task.id) for task in self._unlooked)
+        return TasksEnded(names, tuple(task_name(task.id) for task in beside), self._is_noted)
 
     def _record(self, description: str, ended: TasksEnded) -> None:
         if self._sidecar is None or self._transaction is None:
