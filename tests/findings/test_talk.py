@@ -5,7 +5,7 @@ import re
 import pytest
 
 from findings.sessions import Session
-from holdfast.model.go_ahead import asks_nothing_new, is_go_ahead
+from holdfast.model.message import asks_nothing_new, is_go_ahead
 
 
 def test_a_turn_pairs_the_request_with_the_report():

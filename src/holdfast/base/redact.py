@@ -22,8 +22,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from functools import cache
 
-from holdfast.base.secret_commands import on_command_lines
-from holdfast.base.secret_escapes import in_english, in_plain_signs, places_of_escapes
+from holdfast.base.secret_forms import in_english, in_plain_signs, on_command_lines, places_of_escapes
 from holdfast.base.secret_rules import LONG_RULES, LONG_WORD, SHORTEST_WORD, SIGN_RULES, WORD_RULES
 from holdfast.base.secret_values import (
     PATH,

@@ -13,7 +13,7 @@ from holdfast.model.gathered import (
     Insight,
     Listing,
 )
-from holdfast.model.go_ahead import asks_nothing_new
+from holdfast.model.message import asks_nothing_new
 from holdfast.resume import ledger as facts
 from holdfast.resume.briefing import LUXURY, Statement
 from holdfast.resume.ledger import WorkLedger

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from holdfast.base.text import clipped, end_of, one_line, same_command, sentences, start_of
 from holdfast.model.gathered import Gathered, Happening, LastStep, Stop, TestRun, Turn, Unused
-from holdfast.model.go_ahead import is_go_ahead, latest_request
+from holdfast.model.message import is_go_ahead, latest_request
 from holdfast.resume.briefing import Statement
 from holdfast.resume.ledger import WorkLedger, checked, is_a_run
 from holdfast.resume.rendering import code, condensed, finding, listed, prose, quoted, without_output

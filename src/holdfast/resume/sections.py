@@ -18,7 +18,7 @@ from holdfast.model.gathered import (
     Review,
     Turn,
 )
-from holdfast.model.go_ahead import is_go_ahead, latest_request
+from holdfast.model.message import is_go_ahead, latest_request
 from holdfast.resume import ledger as facts
 from holdfast.resume.at_hand import (
     CODE_NAME,

@@ -14,7 +14,7 @@ from itertools import pairwise
 from holdfast.base.text import clipped, counted, one_line
 from holdfast.findings.rules.trail import question_at_end
 from holdfast.model.gathered import Gathered, Turn
-from holdfast.model.go_ahead import latest_request
+from holdfast.model.message import latest_request
 from holdfast.model.snapshot import SessionSnapshot
 from holdfast.resume.ledger import WorkLedger, corrected
 from holdfast.resume.snapshots import ledger_at

@@ -16,7 +16,7 @@ from holdfast.findings import records
 from holdfast.findings.rules.trail import only_looked
 from holdfast.model.findings import Decision, ErrorRecord, ModelReading
 from holdfast.model.gathered import Gathered, LastStep, StoppingPoint, Turn
-from holdfast.model.go_ahead import asks_nothing_new
+from holdfast.model.message import asks_nothing_new
 from holdfast.model.snapshot import SessionSnapshot
 from holdfast.project.settings import Settings
 from holdfast.resume.ledger import corrected

@@ -27,7 +27,7 @@ from holdfast.model.base import Value
 from holdfast.model.entry import HandoverTakenUp
 from holdfast.model.gathered import Gathered
 from holdfast.model.git import GitState, decode_path
-from holdfast.model.go_ahead import asks_nothing_new, is_go_ahead
+from holdfast.model.message import asks_nothing_new, is_go_ahead
 from holdfast.model.snapshot import SessionSnapshot
 from holdfast.model.workflow import OPEN, Workflow
 from holdfast.resume.now import named_as_left

@@ -28,8 +28,7 @@ from holdfast.model.usage import ModelCall, UsageMetadata, UsageMetrics
 from holdfast.model.workflow import Workflow
 from holdfast.project.formats import agent_called
 from holdfast.workflows.checkout import Checkout
-from holdfast.workflows.drivers.guarded import attempt_mark, end_what_is_left
-from holdfast.workflows.drivers.owned import records_in
+from holdfast.workflows.drivers.guarded import attempt_mark, end_what_is_left, records_in
 from holdfast.workflows.drivers.protocol import (
     Assignment,
     Done,

@@ -15,10 +15,9 @@ import pytest
 
 from holdfast.base.process import identify, signal_process
 from holdfast.project.settings import load_settings
-from holdfast.workflows.drivers import owned
-from holdfast.workflows.drivers.guarded import end_what_is_left
+from holdfast.workflows.drivers import guarded
+from holdfast.workflows.drivers.guarded import end_recorded, end_what_is_left, is_recorded, records_in
 from holdfast.workflows.drivers.model_tools import WorktreeTools
-from holdfast.workflows.drivers.owned import end_recorded, is_recorded, records_in
 from holdfast.workflows.drivers.protocol import Failed
 from holdfast.workflows.drivers.shell import ShellDriver
 
@@ -39,7 +38,7 @@ cat RECORDS/* > recorded
 def groups(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
     """How it is where we may make control groups (if we may), and where not."""
     if request.param == "without":
-        monkeypatch.setattr(owned, "_own_group", lambda: None)
+        monkeypatch.setattr(guarded, "_own_group", lambda: None)
     return request.param
 
 
@@ -50,7 +49,7 @@ def daemon(folder: Path) -> int:
 def nothing_is_kept(folder: Path, records: Path) -> bool:
     heads = [json.loads(line) for line in (folder / "recorded").read_text().splitlines() if line[0] == "{"]
     assert heads
-    inside = [pid for head in heads if (group := head["group"]) for pid in owned._inside(Path(group))]
+    inside = [pid for head in heads if (group := head["group"]) for pid in guarded._inside(Path(group))]
     return not [*records.glob("*"), *inside]
 
 
@@ -67,7 +66,7 @@ def test_a_group_that_lets_nobody_in_is_not_relied_on(
 ) -> None:
     """As one below a group of threads."""
     (tmp_path / "group/cgroup.procs").mkdir(parents=True)
-    monkeypatch.setattr(owned, "_made_group", lambda _: tmp_path / "group")
+    monkeypatch.setattr(guarded, "_made_group", lambda _: tmp_path / "group")
     command = DAEMON.replace("RECORDS", "records").replace('"group": "/', "no such line")
     assert run(tmp_path, f"{command} kill -9 $PPID; sleep 300") == Failed("terminated by signal 9")
     assert not is_running(daemon(tmp_path))
@@ -88,10 +87,10 @@ _RUNNER = """
 import sys
 from pathlib import Path
 sys.path[:0] = sys.argv[2:4]
-from holdfast.workflows.drivers import owned
+from holdfast.workflows.drivers import guarded
 from workflows.drivers.test_shell import run
 if sys.argv[4] == "without":
-    owned._own_group = lambda: None
+    guarded._own_group = lambda: None
 run(Path(sys.argv[1]), sys.argv[5] + "echo $$ > command.new; mv command.new command; sleep 300")
 """
 

@@ -10,7 +10,7 @@ from holdfast.base.text import clipped, end_of, head_and_tail, one_line, sentenc
 from holdfast.findings.rules.actions import Action
 from holdfast.findings.rules.reasoning import Reasoning
 from holdfast.model.gathered import Review, Turn
-from holdfast.model.go_ahead import is_go_ahead
+from holdfast.model.message import is_go_ahead
 
 # ── phrases ───────────────────────────────────────────────────────────────────────────────────────
 

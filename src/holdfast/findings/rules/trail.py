@@ -14,8 +14,7 @@ from holdfast.findings.rules.commands import check_kind, check_run
 from holdfast.findings.rules.failures import telling_lines
 from holdfast.findings.rules.files import names_of
 from holdfast.model.gathered import Gathered, Happening, Stop, StoppingPoint, SubagentReport
-from holdfast.model.go_ahead import is_go_ahead
-from holdfast.model.message import Message, ToolCall, ToolOutcome, ToolResult
+from holdfast.model.message import Message, ToolCall, ToolOutcome, ToolResult, is_go_ahead
 
 # ── the newest steps ──────────────────────────────────────────────────────────────────────────────
 
