@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import subprocess
 import time
 from pathlib import Path
 
@@ -151,3 +152,50 @@ def test_reminders_are_accepted_by_trust(victim: Place) -> None:
     assert WORDS in victim.ok("remind").out
     assert f"reminded: {WORDS}" in agent_of(victim).prompt().context
     assert "ignored" not in victim.ok("trust").out
+
+
+MODEL = "head -c 20000000 /dev/zero > model.bin"
+
+
+@pytest.mark.parametrize("part", ["set-aside", "stage", "objects", "refs", "info"])
+def test_nothing_below_the_side_car_is_followed_as_a_link(victim: Place, tmp_path: Path, part: str) -> None:
+    outside = tmp_path / "outside"
+    outside.mkdir()
+    (victim.project / "plan.yaml").write_text(
+        f"issue: {{id: A, title: A}}\ntasks: [{{id: t, run: {MODEL}}}]\n"
+    )
+    assert victim.run("run", "plan.yaml").code == 0
+    place = victim.project / ".holdfast" / "sidecar" / part
+    if place.exists():
+        place.rename(tmp_path / "away")
+    place.symlink_to(outside)
+    result = victim.run("tx", "rollback", "last", "--yes")
+    assert result.code == 1, result
+    assert f"{part} is a symbolic link" in result.err
+    assert list(outside.iterdir()) == []
+    assert (victim.project / "model.bin").stat().st_size == 20_000_000
+
+
+@pytest.mark.parametrize("what", ["objects gone", "complete"])
+def test_a_planted_side_car_is_said_and_not_used(victim: Place, tmp_path: Path, what: str) -> None:
+    sidecar = victim.project / ".holdfast" / "sidecar"
+    subprocess.run(["git", "init", "--quiet", "--bare", sidecar], check=True)
+    if what == "objects gone":
+        shutil.rmtree(sidecar / "objects")
+    plan = 'issue: {id: A, title: A}\ntasks: [{id: t, run: "echo x >>done"}]\n'
+    (victim.project / "plan.yaml").write_text(plan)
+    result = victim.run("run", "plan.yaml")
+    assert (result.code, "warning: ignoring" in result.err) == (0, True), result
+    assert "folder sidecar was not created by you" in result.err
+    sidecar.rename(tmp_path / "away")
+    assert victim.run("run", "plan.yaml").err == ""
+    assert victim.json("tx", "list")
+
+
+def test_a_side_car_is_accepted_by_trust(victim: Place) -> None:
+    (victim.project / "plan.yaml").write_text("issue: {id: A, title: A}\ntasks: [{id: t, run: touch done}]\n")
+    assert victim.run("run", "plan.yaml").code == 0
+    (victim.project / ".holdfast" / "sidecar" / "mark").unlink()  # as an earlier version left it
+    assert "warning: ignoring" in victim.run("tx", "list").err
+    assert victim.run("trust", "--yes").code == 0
+    assert victim.json("tx", "list")

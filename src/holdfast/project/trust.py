@@ -33,6 +33,9 @@ _IGNORE = ".gitignore"
 _IGNORES_ALL = b"*\n"
 _NO_FOLLOW = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_NONBLOCK", 0)
 _PARTS = (SESSIONS, STATE, f"{STATE}/{HOOKS}", SIDECAR, SHARE)
+_PARTS_WITH_MARK = (SIDECAR,)
+_BEFORE_MARK = {MARK, "holdfast.lock"}
+"""What a part may hold that was made by somebody who was killed before marking it."""
 _NO_MARK = "it was not created by you on this machine (a copy, from elsewhere, or from an older version)"
 _REFUSED = "refused"
 """In a record: git brought files that the user has not agreed to yet."""
@@ -126,7 +129,11 @@ class Trust:
             return "it is owned by another user"
         if record is None:
             return None if _is_fresh(folder) else _NO_MARK
-        return _linked_part(folder) or self._brought_by_git(project, record)
+        return (
+            _linked_part(folder)
+            or _unproved_part(folder, record.name)
+            or self._brought_by_git(project, record)
+        )
 
     def make_own(self, project: str) -> None:
         """Make the folder, and mark it; one that is there and holds something is left as it is."""
@@ -161,7 +168,9 @@ class Trust:
             record = self._read_record(folder, found)
             if record is None:
                 self._mark(folder, found, there)
+                _mark_parts(folder)
                 return
+            _mark_parts(folder)
             record.owner = str(found.st_uid)
             record.index = _UNSEEN
             # What was accepted stays so: another branch may have an older state of the same files.
@@ -282,6 +291,61 @@ def _linked_part(folder: str) -> str | None:
             continue
         if stat.S_ISLNK(found.st_mode):
             return f"its folder {name} is a symbolic link"
+    return None
+
+
+def _unproved_part(folder: str, mark: str) -> str | None:
+    """A part that somebody else put into a folder of ours, as a patch can: it holds no copy of the mark."""
+    for name in _PARTS_WITH_MARK:
+        part = os.path.join(folder, name)
+        if not _is_proved(part, mark, name) and _names_in(part) - _BEFORE_MARK:
+            return f"its folder {name} was not created by you (remove it, or trust it)"
+    return None
+
+
+def mark_part(folder: str, name: str) -> None:
+    """Before anything that counts is in it."""
+    mark, part = _mark_in(folder), os.path.join(folder, name)
+    if mark and not _is_proved(part, mark, name):
+        _replace(os.path.join(part, MARK), _proof(mark, name))
+
+
+def _is_proved(part: str, mark: str, name: str) -> bool:
+    return read_plain(os.path.join(part, MARK), most=64) == _proof(mark, name)
+
+
+def _proof(mark: str, what: str) -> bytes:
+    """More than the mark: an archive may hold a second name for the file with that."""
+    return f"{mark} {what}\n".encode()
+
+
+def _mark_parts(folder: str) -> None:
+    for name in _PARTS_WITH_MARK:
+        if os.path.isdir(os.path.join(folder, name)):
+            mark_part(folder, name)
+
+
+def _names_in(folder: str) -> set[str]:
+    try:
+        return {name for name in os.listdir(folder) if not name.endswith(".tmp")}
+    except OSError:
+        return set()
+
+
+def refuse_links(folder: str, *parts: str) -> str | None:
+    """A link among these parts of a folder, or directly in one whose name is given with a `/` at its end."""
+    for part in parts:
+        place = os.path.join(folder, part.rstrip("/"))
+        if os.path.islink(place):
+            return place
+        if part.endswith("/"):
+            try:
+                with os.scandir(place) as entries:
+                    linked = next((entry.path for entry in entries if entry.is_symlink()), None)
+            except OSError:
+                continue  # not there yet
+            if linked:
+                return linked
     return None
 
 

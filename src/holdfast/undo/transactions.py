@@ -34,7 +34,9 @@ from holdfast.base.errors import (
 from holdfast.base.faults import fault_point
 from holdfast.base.ids import new_id
 from holdfast.base.process import ProcessIdentity, identify
+from holdfast.project.formats import SIDECAR, UNDO_BRANCHES
 from holdfast.project.layout import ProjectLayout
+from holdfast.project.trust import mark_part, refuse_links
 from holdfast.undo.git import run_git
 from holdfast.undo.ledger import Cache, CarriedTransaction, Transaction, to_document
 from holdfast.undo.objects import Repository
@@ -61,6 +63,18 @@ from holdfast.undo.worktree import Worktree, blob_id, checked_path
 __all__ = ["SideCar", "UndoLimits", "UndoOutcome"]
 
 PATIENCE = 60.0
+_NO_LINKS = (
+    "/",
+    "objects/",
+    "refs/",
+    "refs/heads/",
+    f"{UNDO_BRANCHES}/",
+    "info/",
+    "logs/",
+    "set-aside",
+    "stage",
+)
+"""Set-aside and staged files of the user's may be links themselves."""
 
 AnyPath = str | bytes | os.PathLike[str]
 
@@ -600,6 +614,9 @@ class SideCar:
         if not self._stage.is_dir():  # it is made last
             self._layout.ensure()
             private_folder(self.folder)
+            mark_part(str(self._layout.folder), SIDECAR)
+        if linked := refuse_links(str(self.folder), *_NO_LINKS):
+            raise CannotDoError(f"{linked} is a symbolic link", hint="remove it; links are not followed here")
         with (
             storage_errors("use the side-car"),
             lock_file(self.folder / "holdfast.lock", wait=self._patience),
