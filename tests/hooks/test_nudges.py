@@ -12,7 +12,7 @@ import pytest
 from holdfast import SessionPauseManager
 from holdfast.hooks import nudges
 from holdfast.project.layout import ProjectLayout
-from holdfast.project.trust import as_ours
+from holdfast.project.trust import as_ours, note_start
 from hooks.harness import AgentSession, Result, said
 from transcripts.claude_files import answered, called
 
@@ -44,6 +44,7 @@ def long_unrecorded(session: AgentSession) -> Result:
 
 def old_journal(session: AgentSession) -> Result:
     session.start()
+    note_start(str(session.project / ".holdfast"), "session-20260106-120000")
     session.journal.write_text("{}\n")
     age(session.journal, 2 * DAY)
     return session.prompt()

@@ -14,6 +14,7 @@ from holdfast import IncrementalPauseManager, SessionPauseManager
 from holdfast.base.errors import HeldElsewhereError, InvalidInputError
 from holdfast.journal.log import NotActiveError
 from holdfast.project.settings import Settings
+from holdfast.project.trust import note_start
 from holdfast.sessions.pause import open_store
 from holdfast.testing import FixedClock
 
@@ -198,7 +199,7 @@ def test_damage_inside_the_journal_costs_only_the_damaged_lines(manager: Increme
 def test_a_journal_without_one_whole_line_can_still_be_finalised(
     manager: IncrementalPauseManager, content: bytes
 ) -> None:
-    manager.layout.ensure()
+    note_start(str(manager.layout.ensure().folder), "session-20260106-115820")
     manager.layout.journal.write_bytes(content)
     os.utime(manager.layout.journal, (1_767_700_700, 1_767_700_700))
     assert manager.get_pause_summary() is not None
@@ -263,6 +264,7 @@ def test_a_second_wind_down_with_a_taken_name_does_not_write_over_the_first(
     first = manager.finalize_pause()
     assert first is not None
     before = first.read_bytes()
+    note_start(str(manager.layout.folder), first.stem)
     manager.layout.journal.write_bytes(journal)  # a copy restored from a backup
     second = manager.finalize_pause()
     assert second is not None

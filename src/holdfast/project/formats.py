@@ -34,6 +34,8 @@ HOOKS = "hooks"
 """In the state folder: a folder of notes for each agent session."""
 
 JOURNAL = "ACTIVE-PAUSE.jsonl"
+STARTED = ".started-"
+"""With a session's name: holds a proof that this user's program began its wind-down."""
 LATEST = "LATEST-SESSION.txt"
 ARCHIVE_MARK = "-incremental"
 ARCHIVE_SUFFIX = f"{ARCHIVE_MARK}.jsonl"

@@ -17,7 +17,18 @@ import stat
 import sys
 from _thread import get_ident
 
-from holdfast.project.formats import FOLDER, HOOKS, SESSIONS, SHARE, SIDECAR, STATE
+from holdfast.project.formats import (
+    FOLDER,
+    HOOKS,
+    JOURNAL,
+    JOURNAL_HEAD,
+    SESSIONS,
+    SHARE,
+    SIDECAR,
+    STARTED,
+    STATE,
+    journal_session,
+)
 
 try:
     import fcntl
@@ -300,7 +311,43 @@ def _unproved_part(folder: str, mark: str) -> str | None:
         part = os.path.join(folder, name)
         if not _is_proved(part, mark, name) and _names_in(part) - _BEFORE_MARK:
             return f"its folder {name} was not created by you (remove it, or trust it)"
+    sessions = os.path.join(folder, SESSIONS)
+    if _strange_journal(sessions, mark):
+        return f"its {SESSIONS}/{JOURNAL} was not created by you (remove it, or trust it)"
     return None
+
+
+def _strange_journal(sessions: str, mark: str) -> bool:
+    """A wind-down that something else put there. One whose beginning is damaged is ours if any was begun."""
+    path = os.path.join(sessions, JOURNAL)
+    head = read_plain(path, most=JOURNAL_HEAD)
+    if not head and not os.path.lexists(path):
+        return False
+    known = journal_session(head)
+    names = (
+        [_started_name(known)] if known else [one for one in _names_in(sessions) if one.startswith(STARTED)]
+    )
+    return not any(read_plain(os.path.join(sessions, name), most=512) == _proof(mark, name) for name in names)
+
+
+def _started_name(session_id: str) -> str:
+    return f"{STARTED}{session_id.replace('/', '_')}"
+
+
+def note_start(folder: str, session_id: str) -> None:
+    """Before the wind-down's journal is there; those of earlier ones go. Call with the sessions locked."""
+    forget_starts(folder)
+    name = _started_name(session_id)
+    if mark := _mark_in(folder):
+        _replace(os.path.join(folder, SESSIONS, name), _proof(mark, name))
+
+
+def forget_starts(folder: str) -> None:
+    """Once no wind-down is active."""
+    sessions = os.path.join(folder, SESSIONS)
+    for name in _names_in(sessions):
+        if name.startswith(STARTED):
+            os.unlink(os.path.join(sessions, name))
 
 
 def mark_part(folder: str, name: str) -> None:
@@ -323,6 +370,9 @@ def _mark_parts(folder: str) -> None:
     for name in _PARTS_WITH_MARK:
         if os.path.isdir(os.path.join(folder, name)):
             mark_part(folder, name)
+    path = os.path.join(folder, SESSIONS, JOURNAL)
+    if os.path.isfile(path) and _strange_journal(os.path.dirname(path), _mark_in(folder)):
+        note_start(folder, journal_session(read_plain(path, most=JOURNAL_HEAD)) or "unknown")
 
 
 def _names_in(folder: str) -> set[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import logging
 import os
@@ -27,6 +28,7 @@ from holdfast.journal.summary import ActionTexts, Digest, Tally
 from holdfast.journal.windows import context_window
 from holdfast.project import formats
 from holdfast.project.settings import Settings, project_settings
+from holdfast.project.trust import forget_starts, note_start
 from holdfast.store.session_files import Closing, FileSet, SessionFiles
 
 TYPE_CHECKING = False
@@ -91,6 +93,7 @@ class IncrementalPauseManager:
                 )
             name = self._files.free_session_id(self._clock())
             self._own(name)
+            note_start(str(self.layout.folder), name)
             log.create(self._journal, self._line("pause_started", data, share, name))
         return name
 
@@ -166,12 +169,19 @@ class IncrementalPauseManager:
             closing = Closing(self._journal.name, summary.archive_name(name), closing_action.to_json_line())
             if not full:
                 self._files.place(FileSet(name, closing=closing, becomes_latest=False))
+                self._forget_start()
                 return name
             facts = self._facts(digest, recorded, reader.skipped, name, trigger, reason)
             by_user = reason is not None and trigger is None
             worked = worked or by_user or reader.skipped > 0 or _holds_something(digest)
             pauses.pause(replace(facts, at=at, worked=worked), closing)
+            self._forget_start()
         return name
+
+    def _forget_start(self) -> None:
+        """The next one that begins does it as well."""
+        with contextlib.suppress(OSError):
+            forget_starts(str(self.layout.folder))
 
     def commit(self, name: str) -> str:
         """Commit a session's files to the project's repository."""
@@ -183,6 +193,7 @@ class IncrementalPauseManager:
             with log.locked(self._journal):
                 self._journal.unlink()
                 log.torn_path(self._journal).unlink(missing_ok=True)
+                self._forget_start()
                 sync_folder(self._journal.parent)
         except log.NotActiveError:
             return False

@@ -71,6 +71,7 @@ _NO_LINKS = (
     f"{UNDO_BRANCHES}/",
     "info/",
     "logs/",
+    "kept",
     "set-aside",
     "stage",
 )
