@@ -144,6 +144,31 @@ def test_a_wind_down_is_finalised_at_the_end(session: AgentSession) -> None:
     assert document["context_usage"]["percentage"] == 92.5
 
 
+@pytest.mark.parametrize(("begun_by", "ending"), [("agent", "end"), ("agent", "kill"), ("user", "kill")])
+def test_a_wind_down_begun_by_hand_that_nobody_finalised_is_in_the_handover(
+    session: AgentSession, begun_by: str, ending: str
+) -> None:
+    """It became a thread of its own without a name, and what was recorded in it stood there alone."""
+    gone = {"CLAUDE_PID": dead_process()} if ending == "kill" else {}
+    first = AgentSession(session.project, session.home, session_id="first", variables=gone)
+    work(first)
+    if begun_by == "agent":
+        first.variables["CLAUDE_CODE_SESSION_ID"] = "first"
+    holdfast(first, "winddown", "start", "--percent", "0.9")
+    choice = ("--data", '{"summary": "decision ZAPHOD: use a regex"}', "--percent", "0.91")
+    holdfast(first, "winddown", "append", "assistant_response", *choice)
+    if ending == "end":
+        end(first)
+    (session.project / ".holdfast" / "state" / "winddown-owner.json").unlink()  # whoever began it is gone
+    context = next_session(session).start().context
+    told = holdfast(session, "context", "latest")
+    for words in ("ZAPHOD", "SQLite"):
+        assert words in context
+        assert words in told
+    assert len(json.loads(holdfast(session, "threads", "--json"))) == 1
+    assert session.errors == ""
+
+
 @pytest.mark.parametrize("goes_on", [True, False])
 def test_what_a_wind_down_held_that_was_ended_by_hand_is_handed_over(
     session: AgentSession, goes_on: bool
@@ -743,11 +768,12 @@ def test_a_handover_is_at_hand_though_older_ones_have_later_names(session: Agent
     """They were made while the clock was ahead; only so many are kept."""
     work(session)
     ahead = [
-        session.sessions / f"session-209901{n}-120000.context-{LIMITS['claude']}.md" for n in range(10, 22)
+        session.sessions / f"session-209901{n}-120000.context-{LIMITS['claude-code']}.md"
+        for n in range(10, 22)
     ]
     for path in ahead:
         path.write_text("old")
     session.fire("SessionEnd", reason="other")
     session.wait_for(lambda: not all(path.exists() for path in ahead))
     name = settled(session)["session_id"]
-    assert (session.sessions / f"{name}.context-{LIMITS['claude']}.md").exists()
+    assert (session.sessions / f"{name}.context-{LIMITS['claude-code']}.md").exists()

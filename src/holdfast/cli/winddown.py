@@ -59,6 +59,8 @@ def start(percent: float, state: str, as_json: bool) -> None:
     finalised.
     """
     initial = common.parse_json_object(state, "--state")
+    if conversation := _conversation():
+        initial = {"conversation": conversation, **initial}
     manager = _manager()
     manager.check_start(percent, initial)  # before an orphan is touched
     if manager.is_orphaned() and _settle_orphan(manager, None) == "continue":
@@ -166,7 +168,7 @@ def _join_conversation(manager: IncrementalPauseManager, session_id: str) -> Non
     from holdfast.sessions.enrich import join_conversation
     from holdfast.store.session_files import SessionFiles
 
-    conversation = next(filter(None, map(os.environ.get, SESSION_VARIABLES)), None)
+    conversation = _conversation()
     try:
         alive = live_sessions(str(manager.layout.state))
         join_conversation(manager.settings, session_id, conversation, alive)
@@ -175,6 +177,10 @@ def _join_conversation(manager: IncrementalPauseManager, session_id: str) -> Non
             return  # the pause has said that the database is away
         belongs = f"part of {conversation}" if conversation else "part of the agent session before it"
         click.echo(f"warning: not noted as {belongs}: {error.message}", err=True)
+
+
+def _conversation() -> str | None:
+    return next(filter(None, map(os.environ.get, SESSION_VARIABLES)), None)
 
 
 def _session_of(name: str) -> str:

@@ -129,7 +129,7 @@ def begin(work: SessionWork, share: str, tokens: str, window: str, model: str) -
         if notes.read(work.note(formats.WINDING)):
             return True
         if manager.is_orphaned():
-            _finalise_orphan(manager)
+            _finalise_orphan(work, manager)
         name = _own_journal(work, manager)
         if name is None and manager.is_pause_active():
             return False
@@ -146,11 +146,11 @@ def begin(work: SessionWork, share: str, tokens: str, window: str, model: str) -
 
 
 def _own_journal(work: SessionWork, manager: IncrementalPauseManager) -> str | None:
-    """The active wind-down, if it is this session's: its note may have been lost."""
+    """The active wind-down, if it is this session's: its note may have been lost, or the agent began it."""
     first = next(iter(log.Reader(manager.layout.journal)), None) if manager.is_pause_active() else None
     state = first.data.get("initial_state") if first else None
-    is_ours = isinstance(state, dict) and state.get("agent_session") == work.session  # pyright: ignore
-    return first.session_id if first and is_ours else None
+    told = [state.get(key) for key in ("agent_session", "conversation")] if isinstance(state, dict) else []  # pyright: ignore
+    return first.session_id if first and work.session in told else None
 
 
 def _agent_process(work: SessionWork) -> int | None:
@@ -649,7 +649,7 @@ def recover(work: SessionWork) -> bool:
     killed = [Path(path) for path in killed_sessions(formats.hooks_folder(str(work.state)), work.key)]
     names = [_settled_killed(work, folder) for folder in sorted(killed, key=_last_active)]
     if manager.is_orphaned():
-        name = _finalise_orphan(manager)
+        name = _finalise_orphan(work, manager)
         if name:
             prepare_contexts(work, name)
             names.append(name)
@@ -698,10 +698,19 @@ def _last_active(folder: Path) -> float:
     return min(max(times, default=0.0) or system_clock(), system_clock())
 
 
-def _finalise_orphan(manager: IncrementalPauseManager) -> str | None:
+def _finalise_orphan(work: SessionWork, manager: IncrementalPauseManager) -> str | None:
+    from holdfast.sessions.enrich import join_conversation
+
     at = to_datetime(manager.layout.journal.stat().st_mtime)
     path = manager.finalize_pause(trigger="crash", reason="its process ended without a pause", at=at)
-    return path.stem if path else None
+    if path is None:
+        return None
+    try:
+        alive = set(live_sessions(str(work.state))) - {work.session}
+        join_conversation(manager.settings, path.stem, None, alive)
+    except HoldfastError as error:
+        error_log.note(str(work.state), f"the wind-down {path.stem} stands by itself: {error.message}")
+    return path.stem
 
 
 def _of_turns(name: str) -> Callable[..., bool]:

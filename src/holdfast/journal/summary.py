@@ -196,7 +196,10 @@ _LONGEST_OTHER = 600
 _DEEPEST = 4
 _WORDS = ("text", "message", "prompt", "content", "note", "summary", "detail")
 """Fields that are what somebody said; their name adds nothing."""
-_TECHNICAL = ("agent", "agent_session", "model", "tokens_used", "tokens_total", "context_window")
+_TECHNICAL = (
+    *("agent", "agent_session", "conversation", "model"),
+    *("tokens_used", "tokens_total", "context_window"),
+)
 """Of the state at the start: told elsewhere in the snapshot."""
 
 

@@ -44,7 +44,7 @@ if TYPE_CHECKING:
 _logger = logging.getLogger("holdfast.winddown")
 
 _DAY = 86_400.0
-_SAYS_NOTHING = frozenset(("agent", "model", "tokens_used", "tokens_total", "context_window"))
+_SAYS_NOTHING = frozenset(("agent", "model", "tokens_used", "tokens_total", "context_window", "conversation"))
 """Of the state at the start: what does not tell of any work. An agent's session does."""
 
 
