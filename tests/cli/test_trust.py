@@ -221,6 +221,8 @@ def test_a_session_that_a_patch_brought_is_not_adopted(clone: Place, tmp_path: P
     place.ok("remind", "x")
     (place.root / "stranger.patch").write_text(patch)
     place.git("apply", "../stranger.patch")
+    assert "ACTIVE-PAUSE.jsonl was not created by you" in place.run("status").err
+    place.journal.unlink()
     result = place.run("status")
     assert "Read this aloud" not in result.out
     assert "not created by Holdfast" in result.err
