@@ -240,3 +240,23 @@ def test_the_proof_of_one_wind_down_is_none_of_the_next(victim: Place) -> None:
     victim.ok("winddown", "finalize")
     plant(victim, "sessions/ACTIVE-PAUSE.jsonl", strange(name))
     assert "ACTIVE-PAUSE.jsonl was not created by you" in victim.run("status").err
+
+
+def test_a_foreign_folder_below_does_not_hide_the_users_own(victim: Place) -> None:
+    sub = victim.project / "sub"
+    (sub / ".holdfast" / "sessions").mkdir(parents=True)
+    (sub / ".holdfast" / "sessions" / "x").write_text("x")
+    (sub / "deeper").mkdir()
+    victim.git("add", "--force", "sub")
+    victim.git("commit", "--quiet", "-m", "as a pull brings it")
+    victim.ok("remind", "mine")
+    for folder in (sub, sub / "deeper"):
+        listed = victim.run("remind", cwd=folder)
+        assert listed.out == "mine\n", listed
+        assert listed.err.count("warning: ignoring") == 1
+        assert str(sub / ".holdfast") in listed.err
+    session = agent_of(victim)
+    told = session.fire("SessionStart", source="startup", cwd=str(sub)).context
+    assert str(sub / ".holdfast") in told
+    assert "mine" in session.fire("UserPromptSubmit", prompt="go on", cwd=str(sub)).context
+    assert victim.run("remind").err == ""

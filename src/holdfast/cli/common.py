@@ -5,10 +5,12 @@ from __future__ import annotations
 import contextlib
 import functools
 import json
+import os
 import shutil
 import sys
 import unicodedata
 from collections.abc import Callable, Generator, Sequence
+from pathlib import Path
 from typing import Any, TextIO, TypeVar
 
 import click
@@ -16,6 +18,7 @@ import click
 from holdfast.base.errors import InvalidInputError, NotFoundError
 from holdfast.project.formats import FOLDER
 from holdfast.project.settings import Settings, load_settings
+from holdfast.project.trust import passed_over
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -64,6 +67,10 @@ def settings() -> Settings:
     current = load_settings()
     if reason := current.layout.foreign_because:
         _warn_of_foreign_folder(str(current.project / FOLDER), reason)
+    elif not os.environ.get("HOLDFAST_PROJECT") and (
+        found := passed_over(str(Path.cwd()), str(current.project))
+    ):
+        _warn_of_foreign_folder(*found)
     return current
 
 

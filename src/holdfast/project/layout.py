@@ -10,7 +10,7 @@ from holdfast.base.durable import private_folder, storage_errors
 from holdfast.base.errors import ForeignFolderError
 from holdfast.project import formats
 from holdfast.project.formats import FOLDER
-from holdfast.project.trust import Trust, anchors, data_home
+from holdfast.project.trust import Trust, data_home, nearest_project
 
 
 @dataclass(frozen=True)
@@ -84,8 +84,4 @@ class ProjectLayout:
 
 
 def find_project(start: Path) -> Path:
-    """The nearest folder upwards that holds this user's `.holdfast`, or `.git`; else the folder itself."""
-    for candidate in (start, *start.parents):
-        if anchors(str(candidate)):
-            return candidate
-    return start
+    return Path(nearest_project(str(start)))

@@ -74,15 +74,45 @@ def data_home() -> str:
     return os.path.join(base, "holdfast")
 
 
-def anchors(candidate: str) -> bool:
-    """Whether a folder upwards is a project: it has a `.holdfast` of this user, or a repository."""
+def nearest_project(start: str) -> str:
+    """The nearest folder upwards with a repository or a `.holdfast` that is ours; else the folder itself.
+
+    One of this user's that is foreign all the same is a project only where there is no other: a pull can
+    bring a folder `sub/.holdfast`, too.
+    """
+    candidate, second = start, ""
+    while True:
+        if os.path.exists(f"{candidate}/.git"):
+            return candidate
+        if _has_folder(candidate):
+            if Trust().foreign_because(candidate) is None:
+                return candidate
+            second = second or candidate
+        parent = os.path.dirname(candidate)
+        if parent == candidate:
+            return second or start
+        candidate = parent
+
+
+def passed_over(start: str, project: str) -> tuple[str, str] | None:
+    """The nearest foreign folder between, and why it is foreign."""
+    candidate = start
+    while candidate != project:
+        if os.path.lexists(f"{candidate}/{FOLDER}") and (reason := Trust().foreign_because(candidate)):
+            return f"{candidate}/{FOLDER}", reason
+        parent = os.path.dirname(candidate)
+        if parent == candidate:
+            return None
+        candidate = parent
+    return None
+
+
+def _has_folder(candidate: str) -> bool:
     try:
         found = os.lstat(f"{candidate}/{FOLDER}")
     except OSError:
-        found = None
-    if found and stat.S_ISDIR(found.st_mode) and found.st_uid == _user():
-        return True
-    return os.path.exists(f"{candidate}/.git")
+        return False
+    return stat.S_ISDIR(found.st_mode) and found.st_uid == _user()
 
 
 class _Record:

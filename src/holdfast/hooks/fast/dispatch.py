@@ -189,6 +189,8 @@ def dispatch(event: AgentEvent) -> HookAnswer:
     if event.foreign:
         _without_folder(event, answer)
         return answer
+    if event.moment == "start" and (found := _passed_over(event)):
+        answer.context.append(f"[holdfast] The folder {found[0]} is ignored: {found[1]}. {_ONLY_THE_USER}")
     is_task = bool(event.environ.get(TASK_OF))
     for name in _due(HOUSEKEEPING, event):
         if is_task and name in RUNNERS_OWN:
@@ -203,6 +205,17 @@ def dispatch(event: AgentEvent) -> HookAnswer:
     return answer
 
 
+def _passed_over(event: AgentEvent) -> tuple[str, str] | None:
+    from holdfast.hooks.fast.event import passed_over
+
+    return passed_over(event)
+
+
+_ONLY_THE_USER = (
+    "Only the user may trust it, by running `holdfast trust` in a terminal. Do not run that yourself."
+)
+
+
 def _without_folder(event: AgentEvent, answer: HookAnswer) -> None:
     """Guards need no notes. Everything else would read or write a folder that came from elsewhere."""
     for name in _due(GUARDS, event):
@@ -212,7 +225,7 @@ def _without_folder(event: AgentEvent, answer: HookAnswer) -> None:
     elif event.moment == "start" or (event.moment == "prompt" and _was_recorded(event)):
         answer.context.append(
             f"[holdfast] The .holdfast folder here is ignored and nothing is recorded: {event.foreign}. "
-            "Only the user may trust it, by running `holdfast trust` in a terminal. Do not run that yourself."
+            + _ONLY_THE_USER
         )
 
 

@@ -165,18 +165,21 @@ def project_of(agent: str, cwd: str, environ: "Mapping[str, str]") -> str:
     given = environ.get("HOLDFAST_PROJECT")
     if given:
         return os.path.realpath(given)
+    return trust.nearest_project(_start_of(agent, cwd, environ))
+
+
+def passed_over(event: "AgentEvent") -> "tuple[str, str] | None":
+    """A foreign folder below the project, which a command in this folder might have meant."""
+    if event.environ.get("HOLDFAST_PROJECT"):
+        return None
+    return trust.passed_over(_start_of(event.agent, event.text("cwd"), event.environ), event.project)
+
+
+def _start_of(agent: str, cwd: str, environ: "Mapping[str, str]") -> str:
     # Claude Code's own word does not move when the agent changes folder in mid-session.
-    start = os.path.realpath(
+    return os.path.realpath(
         (agent == "claude-code" and environ.get("CLAUDE_PROJECT_DIR")) or cwd or os.getcwd()
     )
-    candidate = start
-    while True:
-        if trust.anchors(candidate):
-            return candidate
-        parent = os.path.dirname(candidate)
-        if parent == candidate:
-            return start
-        candidate = parent
 
 
 def state_folder(project: str) -> str:
