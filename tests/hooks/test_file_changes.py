@@ -17,7 +17,6 @@ from holdfast.findings.rules.actions import action_of
 from holdfast.hooks.housekeeping import ONLY_READING
 from holdfast.model.message import ToolCall
 from holdfast.project.layout import ProjectLayout
-from holdfast.project.trust import Trust
 from holdfast.undo.ledger import Transaction
 from holdfast.undo.transactions import SideCar
 from hooks.harness import AgentSession
@@ -290,7 +289,6 @@ def test_where_nothing_is_recorded(agent: AgentSession, how: str) -> None:
         (agent.project / ".git").rename(agent.home / "git")
     else:
         (ProjectLayout(agent.project).ensure().folder / "config.toml").write_text("record_files = false\n")
-        Trust().accept(str(agent.project))
     start(agent)
     agent.prompt("work")
     assert not (agent.notes / "turning").exists()

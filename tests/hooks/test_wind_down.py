@@ -14,7 +14,6 @@ from holdfast.hooks.background_tasks import SessionWork, settle
 from holdfast.hooks.events import hook_command
 from holdfast.journal.log import PauseAction
 from holdfast.project.layout import ProjectLayout
-from holdfast.project.trust import Trust
 from hooks.harness import AgentSession, quick
 
 
@@ -224,7 +223,6 @@ def test_a_settings_file_is_heeded_and_a_change_of_it_too(session: AgentSession)
     ProjectLayout(session.project).ensure()
     config = session.project / ".holdfast" / "config.toml"
     config.write_text('on_exhaustion = "stop"\n[levels]\ncaution = 0.3\nwarning = 0.4\nauto_pause = 0.5\n')
-    Trust().accept(str(session.project))
     session.start()
     assert session.fire("PostToolBatch", tool_calls=[]).data["continue"] is False
     config.write_text("[levels]\nauto_pause = 0.95\n")

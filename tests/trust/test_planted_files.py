@@ -260,16 +260,3 @@ def test_a_foreign_folder_below_does_not_hide_the_users_own(victim: Place) -> No
     assert str(sub / ".holdfast") in told
     assert "mine" in session.fire("UserPromptSubmit", prompt="go on", cwd=str(sub)).context
     assert victim.run("remind").err == ""
-
-
-def test_planted_settings_take_no_protection_away(victim: Place) -> None:
-    plant(victim, "config.toml", 'record_files = false\non_exhaustion = "stop"\n')
-    said = victim.run("status").err
-    assert "config.toml sets record_files and on_exhaustion; this counts once" in said
-    assert (victim.settings().record_files, victim.settings().on_exhaustion) == (True, "advise")
-    shown = victim.run("trust", "--yes").out
-    assert "setting: record_files" in shown
-    assert (victim.settings().record_files, victim.settings().on_exhaustion) == (False, "stop")
-    assert victim.run("status").err == ""
-    plant(victim, "config.toml", "record_files = false\n")
-    assert victim.settings().record_files, "what was agreed to was another text"

@@ -71,14 +71,7 @@ def settings() -> Settings:
         found := passed_over(str(Path.cwd()), str(current.project))
     ):
         _warn_of_foreign_folder(*found)
-    if current.not_agreed:
-        _warn_of_settings(str(current.layout.config), " and ".join(current.not_agreed))
     return current
-
-
-@functools.cache
-def _warn_of_settings(where: str, names: str) -> None:
-    click.echo(f"warning: {where} sets {names}; this counts once you say `holdfast trust`", err=True)
 
 
 @functools.cache

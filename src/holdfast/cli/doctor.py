@@ -581,9 +581,6 @@ def _accept(project: Path, contents: Contents, yes: bool) -> None:
     if sessions.is_dir():
         SessionFiles(sessions).accept_waiting()
     accept_reminders(ProjectLayout(project))
-    (ProjectLayout(project).state / formats.HOOKS / formats.HOOK_SETTINGS).unlink(
-        missing_ok=True
-    )  # read anew
     click.echo("Trusted.", err=True)
 
 
@@ -622,13 +619,7 @@ def _contents(project: Path) -> Contents:
 
 
 def _unproved(layout: ProjectLayout) -> list[str]:
-    waiting: tuple[str, ...] = ()
-    with contextlib.suppress(HoldfastError):  # damaged settings are told of elsewhere
-        waiting = load_settings({**os.environ, "HOLDFAST_PROJECT": str(layout.root)}).not_agreed
-    return [
-        *(f"reminder: {_shown(line)}" for line in strange_reminders(layout)),
-        *(f"setting: {name}" for name in waiting),
-    ]
+    return [f"reminder: {_shown(line)}" for line in strange_reminders(layout)]
 
 
 def _settings(path: Path) -> list[str]:

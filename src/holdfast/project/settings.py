@@ -85,8 +85,6 @@ class Settings:
     """By the name of the model, before those of the table that Holdfast brings."""
     spans_to: str | None = None
     """OpenTelemetry's endpoint, as its own variables name it."""
-    not_agreed: tuple[str, ...] = ()
-    """What the project's file says and nobody obeys before `holdfast trust`."""
     server: str | None = None
     """Address of a server that commands talk to, in place of the database."""
     server_token: str | None = field(default=None, repr=False)
@@ -237,10 +235,9 @@ def load_settings(
     home = Path(environ["HOLDFAST_HOME"]).absolute() if environ.get("HOLDFAST_HOME") else Path(data_home())
     user_file = user_config(environ)
     values: dict[str, Any] = {}
-    of_project, not_agreed = _agreed(ProjectLayout(project, home), user_file) if project_file else ({}, ())
     for source in (
         _from_file(user_file),
-        of_project,
+        _from_project(ProjectLayout(project, home).config, user_file) if project_file else {},
         _from_environ(environ),
         {name: value for name, value in flags.items() if value is not None},
     ):
@@ -258,7 +255,6 @@ def load_settings(
         levels_given=frozenset(levels),
         limits={name: Limit(**kinds) for name, kinds in _by_name(limits, _LIMITS).items()},
         spans_to=_spans_to(environ),
-        not_agreed=not_agreed,
         prices={name: _price(name, kinds, user_file) for name, kinds in _by_name(prices, _PRICES).items()},
         **values,
     )
@@ -316,19 +312,6 @@ def _from_environ(environ: Mapping[str, str]) -> dict[str, Any]:
         if environ.get(variable):
             found[name] = _checked(name, environ[variable], variable)
     return found
-
-
-_WEAKENING: dict[str, Any] = {"record_files": False, "on_exhaustion": "stop"}
-"""Takes a protection away, or ends the agent's work: a patch may have written it."""
-
-
-def _agreed(layout: ProjectLayout, user_file: Path) -> tuple[dict[str, Any], tuple[str, ...]]:
-    """What the project's file sets, and what of it waits for the user's consent."""
-    values = _from_project(layout.config, user_file)
-    weak = tuple(name for name, value in _WEAKENING.items() if name in values and values[name] == value)
-    if weak and not layout.trust.agreed_to_settings(str(layout.root)):
-        return {name: value for name, value in values.items() if name not in weak}, weak
-    return values, ()
 
 
 def _from_project(path: Path, user_file: Path) -> dict[str, Any]:

@@ -18,7 +18,6 @@ import sys
 from _thread import get_ident
 
 from holdfast.project.formats import (
-    CONFIG,
     FOLDER,
     HOOKS,
     JOURNAL,
@@ -205,7 +204,7 @@ class Trust:
         """The user trusts the folder as it is now: its owner, and the files in it that git tracks."""
         folder = os.path.join(project, FOLDER)
         found = os.lstat(folder)
-        there = _of(_present(project, _tracked_files(project) or set())) | _digest_of_settings(folder)
+        there = _of(_present(project, _tracked_files(project) or set()))
         with _Lock(self._writable()):
             record = self._read_record(folder, found)
             if record is None:
@@ -218,15 +217,6 @@ class Trust:
             # What was accepted stays so: another branch may have an older state of the same files.
             record.accept(record.accepted.difference((_REFUSED,)).union(there))
             self._write_record(record)
-
-    def agreed_to_settings(self, project: str) -> bool:
-        """Whether the user said `holdfast trust` to the project's settings as they are now."""
-        folder = os.path.join(project, FOLDER)
-        try:
-            record = self._read_record(folder, os.lstat(folder))
-        except OSError:
-            return False
-        return record is not None and _digest_of_settings(folder) <= record.accepted
 
     def accept_files(self, project: str, names: "Iterable[str]") -> None:
         """The user has git track just these files, named by their paths below the project."""
@@ -404,15 +394,6 @@ def _is_proved(part: str, mark: str, name: str) -> bool:
 def _proof(mark: str, what: str) -> bytes:
     """More than the mark: an archive may hold a second name for the file with that."""
     return f"{mark} {what}\n".encode()
-
-
-def _digest_of_settings(folder: str) -> set[str]:
-    data = read_plain(os.path.join(folder, CONFIG), most=1 << 20)
-    if not data:
-        return set()
-    from hashlib import sha256
-
-    return {sha256(CONFIG.encode() + b"\0" + data).hexdigest()[:32]}
 
 
 def _mark_parts(folder: str) -> None:
