@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 
 from holdfast.cli.common import INSTALL_STEP
+from holdfast.undo.transactions import SideCar
 from workflows.harness import Workshop, wait_for
 
 from .harness import Place, tree_of
@@ -164,6 +165,8 @@ def test_doctor_finds_a_damaged_database_of_the_engine(place: Place) -> None:
 
 def test_prune_removes_what_can_be_made_again_and_nothing_else(place: Place) -> None:
     first, latest = place.paused("tool_call", at=1_767_700_800.0), place.paused("tool_call")
+    with SideCar(place.project) as sidecar:
+        sidecar.look()
     notes = place.project / ".holdfast" / "state" / "hooks"
     doomed = [
         old(place.sessions / f"{first}.context-5000.md", days=0),

@@ -237,7 +237,7 @@ def test_what_is_not_covered_is_said(place: Place) -> None:
         ).code
         == 0
     )
-    expected = ["ignored by git: .env", "nested repository: nested/", "submodule: lib"]
+    expected = ["ignored by git: .env, build/", "nested repository: nested/", "submodule: lib"]
     (found,) = place.json("tx", "list")
     assert (found["files"], found["not_covered"]) == (["made"], expected)
     assert "  partial  " in place.ok("tx", "list").out

@@ -377,7 +377,10 @@ def forget_starts(folder: str) -> None:
     sessions = os.path.join(folder, SESSIONS)
     for name in _names_in(sessions):
         if name.startswith(STARTED):
-            os.unlink(os.path.join(sessions, name))
+            try:
+                os.unlink(os.path.join(sessions, name))
+            except FileNotFoundError:
+                pass  # somebody else did
 
 
 def mark_part(folder: str, name: str) -> None:

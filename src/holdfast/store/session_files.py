@@ -53,7 +53,7 @@ from holdfast.project.formats import (
     STAGING,
     UNINDEXED,
 )
-from holdfast.project.trust import MARK
+from holdfast.project.trust import MARK, forget_starts
 
 log = logging.getLogger("holdfast.store")
 
@@ -270,6 +270,8 @@ class SessionFiles:
         for pattern in _OUR_TEMPORARIES:
             for rubbish in self.folder.glob(pattern):
                 rubbish.unlink(missing_ok=True)
+        if not (self.folder / JOURNAL).exists():
+            forget_starts(str(self.folder.parent))
 
     def _finish_staged(self, staging: Path, is_stored: IsStored | None) -> None:
         """The database may have the pause: then its files follow. If it has not, nothing has happened."""

@@ -76,9 +76,12 @@ class Transaction:
 
     @property
     def uncovered(self) -> tuple[str, ...]:
-        """What is not recorded; of each kind as it was said last."""
-        said = {one.partition(":")[0]: one for entry in self.entries for one in entry.uncovered}
-        return tuple(said.values())
+        """What is not recorded, each kind once, with all the names that were ever said of it."""
+        said: dict[str, dict[str, None]] = {}
+        for one in (one for entry in self.entries for one in entry.uncovered):
+            kind, _, names = one.partition(": ")
+            said.setdefault(kind, {}).update(dict.fromkeys(names.split(", ") if names else ()))
+        return tuple(": ".join(filter(None, (kind, ", ".join(names)))) for kind, names in said.items())
 
     @property
     def summary(self) -> dict[str, Any]:
