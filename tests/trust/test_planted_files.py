@@ -192,6 +192,28 @@ def test_a_planted_side_car_is_said_and_not_used(victim: Place, tmp_path: Path, 
     assert victim.json("tx", "list")
 
 
+def test_what_an_earlier_version_wrote_is_taken_over_once(victim: Place) -> None:
+    """It left no proofs; what is planted after the new version looked first has none either."""
+    (victim.project / "plan.yaml").write_text("issue: {id: A, title: A}\ntasks: [{id: t, run: touch done}]\n")
+    victim.ok("run", "plan.yaml")
+    name = victim.paused("user_message", reason="enough for today")
+    victim.ok("winddown", "start", "--percent", "0.9")
+    for path in (victim.project / ".holdfast").rglob("*"):
+        if path.name.startswith((".indexed-", ".started-")):
+            path.unlink()
+    (victim.project / ".holdfast" / "sidecar" / "mark").unlink()
+    (record,) = (victim.home / "trusted").glob("*[0-9a-f]")
+    record.write_text(record.read_text().replace("proves", ""))
+    assert "enough for today" in victim.ok("context", "latest").out
+    assert victim.json("tx", "list")
+    assert (victim.latest(), victim.ok("winddown", "append", "tool_call", "--percent", "0.91").out) == (
+        f"{name}\n",
+        "",
+    )
+    (victim.project / ".holdfast" / "sidecar" / "mark").unlink()
+    assert "folder sidecar was not created by you" in victim.run("tx", "list").err
+
+
 def test_a_side_car_is_accepted_by_trust(victim: Place) -> None:
     (victim.project / "plan.yaml").write_text("issue: {id: A, title: A}\ntasks: [{id: t, run: touch done}]\n")
     assert victim.run("run", "plan.yaml").code == 0

@@ -20,6 +20,7 @@ from _thread import get_ident
 from holdfast.project.formats import (
     FOLDER,
     HOOKS,
+    INDEXED,
     JOURNAL,
     JOURNAL_HEAD,
     SESSIONS,
@@ -50,6 +51,8 @@ _BEFORE_MARK = {MARK, "holdfast.lock"}
 _NO_MARK = "it was not created by you on this machine (a copy, from elsewhere, or from an older version)"
 _REFUSED = "refused"
 """In a record: git brought files that the user has not agreed to yet."""
+_PROVES = "proves"
+"""In a record: what Holdfast writes into the folder proves that it did. Earlier versions left no proofs."""
 _UNSEEN = ""
 """In place of the index's stamp in a record: look at the index the next time, changed or not."""
 _Tracked = set[tuple[bytes, str]]
@@ -172,9 +175,23 @@ class Trust:
             return None if _is_fresh(folder) else _NO_MARK
         return (
             _linked_part(folder)
-            or _unproved_part(folder, record.name)
             or self._brought_by_git(project, record)
+            or (_unproved_part(folder, record.name) if self._proves(folder, record) else None)
         )
+
+    def _proves(self, folder: str, record: _Record) -> bool:
+        """What an earlier version wrote is taken for ours once, as it was until then."""
+        if _PROVES in record.accepted:
+            return True
+        try:
+            with _Lock(self._writable()):
+                _mark_parts(folder)
+                _mark_sessions(folder)
+                record.accept(record.accepted | {_PROVES})
+                self._write_record(record)
+        except OSError:
+            return False  # it is tried again where we may write
+        return True
 
     def make_own(self, project: str) -> None:
         """Make the folder, and mark it; one that is there and holds something is left as it is."""
@@ -215,7 +232,7 @@ class Trust:
             record.owner = str(found.st_uid)
             record.index = _UNSEEN
             # What was accepted stays so: another branch may have an older state of the same files.
-            record.accept(record.accepted.difference((_REFUSED,)).union(there))
+            record.accept(record.accepted.difference((_REFUSED,)).union(there, (_PROVES,)))
             self._write_record(record)
 
     def accept_files(self, project: str, names: "Iterable[str]") -> None:
@@ -319,7 +336,7 @@ class Trust:
         """The record first: a mark without one is a stranger's. `index`: how it looked when this was all."""
         name = os.urandom(16).hex()
         identity = [os.path.realpath(folder), str(found.st_ino), str(found.st_uid)]
-        self._write_record(_Record(name, [*identity, " ".join(sorted(accepted)), index]))
+        self._write_record(_Record(name, [*identity, " ".join(sorted(accepted | {_PROVES})), index]))
         _replace(os.path.join(folder, MARK), f"{name}\n".encode())
 
 
@@ -406,6 +423,21 @@ def _mark_parts(folder: str) -> None:
     path = os.path.join(folder, SESSIONS, JOURNAL)
     if os.path.isfile(path) and _strange_journal(os.path.dirname(path), _mark_in(folder)):
         note_start(folder, journal_session(read_plain(path, most=JOURNAL_HEAD)) or "unknown")
+
+
+def _mark_sessions(folder: str) -> None:
+    sessions, mark = os.path.join(folder, SESSIONS), read_plain(os.path.join(folder, MARK))
+    for name in _names_in(sessions):
+        session, ending, rest = name.partition(".json")
+        if session.startswith("session-") and ending and not rest:
+            _replace(os.path.join(sessions, f"{INDEXED}{session}"), session_proof(mark, session))
+
+
+def session_proof(mark: bytes, session: str) -> bytes:
+    """What only who can read the folder's mark can have written."""
+    from hashlib import sha256  # not needed to look at sessions
+
+    return sha256(mark + session.encode("utf-8", "surrogateescape")).hexdigest().encode()
 
 
 def _names_in(folder: str) -> set[str]:

@@ -53,7 +53,7 @@ from holdfast.project.formats import (
     STAGING,
     UNINDEXED,
 )
-from holdfast.project.trust import MARK, forget_starts
+from holdfast.project.trust import MARK, forget_starts, session_proof
 
 log = logging.getLogger("holdfast.store")
 
@@ -398,14 +398,11 @@ class SessionFiles:
                     path.rename(self._in_progress(kind, _session_of(path)))
 
     def _proof(self, of: str) -> bytes:
-        """What only who can read the folder's mark can have written."""
-        from hashlib import sha256  # not needed to look at sessions
-
         try:
             mark = read_file(self.folder.parent / MARK)
         except FileNotFoundError:
             mark = b""
-        return sha256(mark + of.encode("utf-8", "surrogateescape")).hexdigest().encode()
+        return session_proof(mark, of)
 
     def mark_indexed(self, session_id: str) -> None:
         """The proof stays: the files may have to stand in for the database one day."""
