@@ -385,8 +385,7 @@ def note_start(folder: str, session_id: str) -> None:
     """Before the wind-down's journal is there; those of earlier ones go. Call with the sessions locked."""
     forget_starts(folder)
     name = _started_name(session_id)
-    if mark := _mark_in(folder):
-        _replace(os.path.join(folder, SESSIONS, name), _proof(mark, name))
+    _replace(os.path.join(folder, SESSIONS, name), _proof(_own_mark(folder), name))
 
 
 def forget_starts(folder: str) -> None:
@@ -402,9 +401,16 @@ def forget_starts(folder: str) -> None:
 
 def mark_part(folder: str, name: str) -> None:
     """Before anything that counts is in it."""
-    mark, part = _mark_in(folder), os.path.join(folder, name)
-    if mark and not _is_proved(part, mark, name):
+    mark, part = _own_mark(folder), os.path.join(folder, name)
+    if not _is_proved(part, mark, name):
         _replace(os.path.join(part, MARK), _proof(mark, name))
+
+
+def _own_mark(folder: str) -> str:
+    """Without it nothing could be proved, and what is written now would be a stranger's."""
+    if mark := _mark_in(folder):
+        return mark
+    raise OSError(errno.EIO, "cannot be read", os.path.join(folder, MARK))
 
 
 def _is_proved(part: str, mark: str, name: str) -> bool:

@@ -93,7 +93,8 @@ class IncrementalPauseManager:
                 )
             name = self._files.free_session_id(self._clock())
             self._own(name)
-            note_start(str(self.layout.folder), name)
+            with storage_errors("note whose wind-down it is"):
+                note_start(str(self.layout.folder), name)
             log.create(self._journal, self._line("pause_started", data, share, name))
         return name
 

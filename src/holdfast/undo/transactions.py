@@ -615,7 +615,8 @@ class SideCar:
         if not self._stage.is_dir():  # it is made last
             self._layout.ensure()
             private_folder(self.folder)
-            mark_part(str(self._layout.folder), SIDECAR)
+            with storage_errors("mark the side-car"):
+                mark_part(str(self._layout.folder), SIDECAR)
         if linked := refuse_links(str(self.folder), *_NO_LINKS):
             raise CannotDoError(f"{linked} is a symbolic link", hint="remove it; links are not followed here")
         with (
