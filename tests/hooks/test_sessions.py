@@ -169,6 +169,26 @@ def test_a_wind_down_begun_by_hand_that_nobody_finalised_is_in_the_handover(
     assert session.errors == ""
 
 
+def test_a_wind_down_belongs_to_who_began_it_whoever_finalises_it(session: AgentSession) -> None:
+    work(session)
+    other = AgentSession(session.project, session.home, session_id="other")
+    other.start()
+    other.prompt("Write the manual")
+    other.write(said("Write the manual", "user"))
+    session.variables["CLAUDE_CODE_SESSION_ID"] = session.session_id
+    other.variables["CLAUDE_CODE_SESSION_ID"] = "other"
+    holdfast(session, "winddown", "start", "--percent", "0.9")
+    choice = ("--data", '{"summary": "decision ZAPHOD: use a regex"}', "--percent", "0.91")
+    holdfast(session, "winddown", "append", "assistant_response", *choice)
+    holdfast(other, "winddown", "finalize")
+    for one in (session, other):
+        one.fire("SessionEnd", reason="other")
+        one.wait_for((one.notes / "settled").exists)
+    names = [settled(one)["session_id"] for one in (session, other)]
+    told = [holdfast(session, "context", name) for name in names]
+    assert ["ZAPHOD" in one for one in told] == [True, False]
+
+
 @pytest.mark.parametrize("goes_on", [True, False])
 def test_what_a_wind_down_held_that_was_ended_by_hand_is_handed_over(
     session: AgentSession, goes_on: bool

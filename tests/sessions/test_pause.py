@@ -19,7 +19,7 @@ from holdfast.sessions.transitions import Facts, Settled
 from holdfast.store.session_files import Answer
 from sessions import dying
 
-POINTS = ["pause.staged", "pause.decided", "pause.placed"]
+POINTS = ["pause.staged", "pause.decided", "pause.moving", "pause.placed"]
 NAMED = Facts(reason="by hand", session_id="session-20260106-120000")
 
 
@@ -59,6 +59,15 @@ def test_a_wind_down_cut_off_while_it_is_finalised_becomes_one_session(place: Pl
     archive = (place.sessions / f"{name}-incremental.jsonl").read_text().splitlines()
     kinds = [json.loads(line)["type"] for line in archive]
     assert kinds == ["pause_started", "tool_call", "tool_call", "pause_finalized"]
+
+
+@pytest.mark.parametrize("point", POINTS[1:])
+def test_who_reads_the_latest_handover_finishes_what_was_cut_off(place: Place, point: str) -> None:
+    """The one before it was given, though the database had the newer one."""
+    place.paused("user_message", reason="the first")
+    place.started("user_message")
+    killed(place, point, "winddown", "finalize", "--reason", "the second")
+    assert "the second" in place.ok("context", "latest").out
 
 
 @pytest.mark.parametrize("point", POINTS)

@@ -196,8 +196,11 @@ def test_the_user_may_go_on_without_it(workshop: Workshop) -> None:
     assert "error: what completed tasks had" in place.run("resume", "--strict", "--accept-undone").err
     resumed = place.run("resume", "--accept-undone")
     assert "warning: What completed tasks had changed was undone: t1" in resumed.err
-    assert states(workshop, flow) == {}
     assert "was undone: t1" in str(workshop.entries(flow))
+    told = place.ok("status").out
+    assert "was undone: t1" in told, "it goes on without it, and still lacks it"
+    assert "continue without it" not in told
+    assert "Restore it with `holdfast tx undo" in place.ok("context", "latest").out
     assert "cannot retry" not in place.run("retry").err
     place.ok("tx", "redo", f"{flow.id}-s1")
     assert (workshop.project / "a").read_text() == "one\n"

@@ -91,7 +91,10 @@ def _undone(current: Settings, workflow: dict[str, Any]) -> dict[str, Any] | Non
     with common.store_for(current) as store:
         flow = store.workflow(workflow["id"])
         tasks = Core(store).fold(flow).tasks().tasks
-    return undone_work(flow, tasks).document
+    if work := undone_work(flow, tasks):
+        return work.document
+    document = undone_work(flow, tasks, also_accepted=True).document
+    return document and {**document, "is_certain": False}  # the plan goes on without it
 
 
 def stored_standing(

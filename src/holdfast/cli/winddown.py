@@ -131,13 +131,14 @@ def finalize(
         raise InvalidInputError("--archive-only makes no snapshot, so there is nothing to --commit")
     manager = _manager()
     reason = as_text(reason) if reason else None
+    conversation = manager.conversation() or _conversation()
     path = manager.finalize_pause(not archive_only, reason=reason, worked=transcript is not None)
     if path is None:
         raise NotActiveError("no wind-down is active here")
     if transcript is not None and not archive_only:
         _enrich(manager, path.stem, transcript)
     if not archive_only:
-        _join_conversation(manager, path.stem)
+        _join_conversation(manager, path.stem, conversation)
     if commit:
         manager.commit(path.stem)
     paused = (f"Paused: {path.stem}", f"  {path}", f"See it with: holdfast snapshot show {path.stem}")
@@ -162,13 +163,13 @@ def _enrich(manager: IncrementalPauseManager, session_id: str, transcript: Path)
         click.echo(f"warning: nothing was added from {transcript}: {error.message}", err=True)
 
 
-def _join_conversation(manager: IncrementalPauseManager, session_id: str) -> None:
-    """Run by an agent, its shell tells which conversation this belongs to. The pause is safe either way."""
+def _join_conversation(manager: IncrementalPauseManager, session_id: str, conversation: str | None) -> None:
+    """The journal names the conversation that began it; else the shell of the agent that runs this does.
+    The pause is safe either way."""
     from holdfast.hooks.fast.context import live_sessions
     from holdfast.sessions.enrich import join_conversation
     from holdfast.store.session_files import SessionFiles
 
-    conversation = _conversation()
     try:
         alive = live_sessions(str(manager.layout.state))
         join_conversation(manager.settings, session_id, conversation, alive)
@@ -229,12 +230,13 @@ def _settle_orphan(manager: IncrementalPauseManager, choice: OrphanChoice | None
     chosen = choice or (_ask(found) if common.is_interactive() else "finalize")
     if chosen == "finalize":
         crashed = manager.is_orphaned()
+        conversation = manager.conversation() or _conversation()
         path = manager.finalize_pause(
             trigger="crash" if crashed else None,
             reason="its process ended without a pause" if crashed else None,
         )
         if path is not None:
-            _join_conversation(manager, path.stem)
+            _join_conversation(manager, path.stem, conversation)
         click.echo(f"Recovered {found['session_id']}: {path}", err=True)
     elif chosen == "discard":
         manager.discard_pause()

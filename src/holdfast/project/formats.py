@@ -43,6 +43,8 @@ UNINDEXED = ".unindexed-"
 """With a session's name: the database has not taken it yet."""
 INDEXED = ".indexed-"
 """With a session's name: the database has taken it. Both hold a proof that this user's program wrote them."""
+COMMIT = ".commit-"
+"""With a session's name: a folder of what the database has taken, on its way to its place."""
 STAGING = ".staging-"
 """With a session's name: its pause is being made, or was interrupted."""
 

@@ -52,7 +52,7 @@ class ProjectLayout:
     @property
     def has_waiting(self) -> bool:
         """Whether there are sessions that the database has not taken yet, or pauses that were interrupted."""
-        waiting = (formats.UNINDEXED, formats.STAGING)
+        waiting = (formats.UNINDEXED, formats.STAGING, formats.COMMIT)
         return any(any(self.sessions.glob(f"{prefix}*")) for prefix in waiting)
 
     @property

@@ -31,6 +31,7 @@ _PATIENCE = 5.0
 _MOST_TASKS = 5
 _MOST_PATHS = 3
 _MOST_COMMANDS = 10
+_CONTINUED = "continued without what was undone of"
 
 # ── what is said of it ────────────────────────────────────────────────────────────────────────────
 
@@ -118,8 +119,17 @@ def _listed(tasks: Sequence[UndoneTask]) -> str:
 # ── the question ──────────────────────────────────────────────────────────────────────────────────
 
 
-def undone_work(workflow: Workflow, tasks: Iterable[Task], session_number: int | None = None) -> UndoneWork:
-    """Of the completed ones among these tasks, as they stood at the end of that session, or stand now."""
+def undone_work(
+    workflow: Workflow,
+    tasks: Iterable[Task],
+    session_number: int | None = None,
+    *,
+    also_accepted: bool = False,
+) -> UndoneWork:
+    """Of the completed ones among these tasks, as they stood at the end of that session, or stand now.
+
+    `also_accepted`: also what the user let the plan go on without.
+    """
     folder = ProjectLayout(Path(os.fsdecode(decode_path(workflow.worktree)))).sidecar
     completed = [task for task in tasks if task.status == "completed"]
     if not completed or workflow.options.repository is not None or not may_be_undone(folder, workflow.id):
@@ -130,12 +140,19 @@ def undone_work(workflow: Workflow, tasks: Iterable[Task], session_number: int |
     except HoldfastError as error:
         return UndoneWork(unknown=error.message)
     number = workflow.session_count if session_number is None else session_number
-    return judged([one for one in family if session_of(one.id, workflow.id) <= number], completed)
+    family = [one for one in family if session_of(one.id, workflow.id) <= number]
+    return judged([_without_notes(one) for one in family] if also_accepted else family, completed)
+
+
+def _without_notes(transaction: Transaction) -> Transaction:
+    entries = [one for one in transaction.entries if not one.description.startswith(_CONTINUED)]
+    return fold(entries) if entries else transaction
 
 
 def undone_before(workflow: Workflow, snapshot: SessionSnapshot) -> tuple[str, ...]:
     """For whoever reads that snapshot's context: what is no longer as it says."""
-    return undone_work(workflow, snapshot.task_dag.tasks, snapshot.session_number).sentences
+    tasks = snapshot.task_dag.tasks
+    return undone_work(workflow, tasks, snapshot.session_number, also_accepted=True).sentences
 
 
 def accept(workflow: Workflow, work: UndoneWork) -> None:
@@ -144,7 +161,7 @@ def accept(workflow: Workflow, work: UndoneWork) -> None:
     names = tuple(task_name(one.task_id) for one in work.tasks)
     with SideCar(folder) as sidecar:
         last = sidecar.family(workflow.id)[-1]
-        sidecar.note(last.id, f"continued without what was undone of {', '.join(names)}", TasksEnded(names))
+        sidecar.note(last.id, f"{_CONTINUED} {', '.join(names)}", TasksEnded(names))
 
 
 def session_of(transaction_id: str, workflow_id: str) -> int:

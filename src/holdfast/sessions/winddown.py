@@ -109,6 +109,13 @@ class IncrementalPauseManager:
         """All actions so far; damaged lines are skipped with a warning. Empty where none is active."""
         return list(log.Reader(self._journal)) if self.is_pause_active() else []
 
+    def conversation(self) -> str | None:
+        """The agent's session that began the active wind-down, where one did."""
+        first = next(iter(log.Reader(self._journal)), None) if self.is_pause_active() else None
+        digest = Digest().take([first] if first else [])
+        told = [_initial_state(digest).get(key) for key in ("conversation", "agent_session")]
+        return next((one for one in told if isinstance(one, str)), None)
+
     def get_pause_summary(self) -> dict[str, Any] | None:
         """Where the wind-down stands; None where none is active. Costs little however long it is."""
         try:

@@ -47,6 +47,7 @@ from holdfast.base.faults import fault_point
 from holdfast.project.formats import (
     ARCHIVE_MARK,
     ARCHIVE_SUFFIX,
+    COMMIT,
     INDEXED,
     JOURNAL,
     LATEST,
@@ -59,7 +60,6 @@ log = logging.getLogger("holdfast.store")
 
 KINDS = (".json", ".yaml", ".md")
 
-_COMMIT = ".commit-"
 _MANIFEST = "manifest.json"
 _LOCK = ".lock"
 LOCK_WAIT = 60.0
@@ -166,7 +166,7 @@ class SessionFiles:
         return answer
 
     def _committed(self, staging: Path) -> Path:
-        commit = self._in_progress(_COMMIT, _session_of(staging))
+        commit = self._in_progress(COMMIT, _session_of(staging))
         staging.rename(commit)
         sync_folder(self.folder)
         return commit
@@ -253,6 +253,7 @@ class SessionFiles:
         for name in manifest["files"]:
             if name == LATEST:
                 sync_folder(self.folder)  # what it names is there first, also after a power cut
+                fault_point("pause.moving")
             with contextlib.suppress(FileNotFoundError):
                 (commit / name).replace(self.folder / name)
         sync_folder(self.folder)
@@ -260,7 +261,7 @@ class SessionFiles:
         commit.rmdir()
 
     def _finish_interrupted(self, is_stored: IsStored | None) -> None:
-        for commit in self._left(_COMMIT):
+        for commit in self._left(COMMIT):
             if (commit / _MANIFEST).exists():
                 self._roll_forward(commit)
             else:
@@ -392,7 +393,7 @@ class SessionFiles:
         for session_id in self.session_ids():
             if not self.may_stand_in(session_id):
                 replace_file(self.folder / f"{INDEXED}{session_id}", self._proof(session_id))
-        for kind in (STAGING, _COMMIT):
+        for kind in (STAGING, COMMIT):
             for path in self.folder.glob(f"{kind}*"):
                 if ids.is_session_id(_session_of(path)):
                     path.rename(self._in_progress(kind, _session_of(path)))
@@ -417,7 +418,7 @@ class SessionFiles:
 
 def _session_of(in_progress: Path) -> str:
     name = in_progress.name
-    return name.removeprefix(_COMMIT).removeprefix(STAGING).partition(".")[0]
+    return name.removeprefix(COMMIT).removeprefix(STAGING).partition(".")[0]
 
 
 def _staged_pause(staging: Path) -> dict[str, Any] | None:
