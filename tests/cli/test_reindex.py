@@ -61,6 +61,7 @@ def test_a_lost_database_is_rebuilt(three: Place) -> None:
         "projects": 1,
         "added": [],
         "held": [],
+        "strange": [],
         "already_there": 3,
         "damaged": [],
         "database_set_aside": None,

@@ -192,6 +192,18 @@ def test_a_planted_side_car_is_said_and_not_used(victim: Place, tmp_path: Path, 
     assert victim.json("tx", "list")
 
 
+def test_reindex_takes_in_no_session_that_a_patch_brought(victim: Place, strangers_session: str) -> None:
+    """Its help says that it is safe at any time, and the next session start told the stranger's handover."""
+    for marker in ("", f".unindexed-{strangers_session}"):
+        (victim.sessions / marker).unlink() if marker else None
+        told = victim.run("reindex")
+        assert (told.code, "0 sessions added" in told.out) == (0, True), told
+        assert f"{strangers_session} in {victim.project} was left out" in told.err
+        assert WORDS not in victim.run("status").out + (agent_of(victim).start().context or "")
+    assert strangers_session in victim.run("trust", "--yes").out
+    assert "1 session added" in victim.ok("reindex").out
+
+
 def test_what_an_earlier_version_wrote_is_taken_over_once(victim: Place) -> None:
     """It left no proofs; what is planted after the new version looked first has none either."""
     (victim.project / "plan.yaml").write_text("issue: {id: A, title: A}\ntasks: [{id: t, run: touch done}]\n")

@@ -463,7 +463,11 @@ def reindex_command(folders: tuple[Path, ...], as_json: bool) -> None:
             f"{counted(len(report.added), 'session')} added, {report.already_there} already "
             f"present, in {counted(report.projects, 'project')}."
         )
-    for complaint in (*report.damaged, *report.held):
+    left_out = (
+        f"{one} was left out: not written by Holdfast there (`holdfast trust` shows and accepts it)"
+        for one in report.strange
+    )
+    for complaint in (*report.damaged, *report.held, *left_out):
         click.echo(f"warning: {complaint}", err=True)
     if report.damaged:
         raise click.exceptions.Exit(4)
@@ -582,6 +586,8 @@ def _accept(project: Path, contents: Contents, yes: bool) -> None:
         SessionFiles(sessions).accept_waiting()
     accept_reminders(ProjectLayout(project))
     click.echo("Trusted.", err=True)
+    if sessions.is_dir() and SessionFiles(sessions).session_ids():
+        click.echo("`holdfast reindex` adds its sessions, should the database not have them.", err=True)
 
 
 def _agreed() -> bool:
@@ -619,7 +625,10 @@ def _contents(project: Path) -> Contents:
 
 
 def _unproved(layout: ProjectLayout) -> list[str]:
-    return [f"reminder: {_shown(line)}" for line in strange_reminders(layout)]
+    reminders = [f"reminder: {_shown(line)}" for line in strange_reminders(layout)]
+    files = SessionFiles(layout.sessions)
+    names = files.session_ids() if layout.sessions.is_dir() else []
+    return [*reminders, *(name for name in names if not files.may_stand_in(name))]
 
 
 def _settings(path: Path) -> list[str]:

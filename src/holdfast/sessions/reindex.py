@@ -40,6 +40,8 @@ class ReindexReport:
     already_there: int = 0
     damaged: list[str] = field(default_factory=list[str])
     held: list[str] = field(default_factory=list[str])
+    strange: list[str] = field(default_factory=list[str])
+    """Sessions that Holdfast did not write there, as a patch can bring them."""
     database_set_aside: str | None = None
     engine_set_aside: str | None = None
 
@@ -148,6 +150,9 @@ def _take_in_project(store: Store, layout: ProjectLayout, report: ReindexReport,
     for session_id in reversed(names):  # oldest first, so that numbers and states come in their order
         try:
             snapshot, workflow = _read(files, session_id, project)
+            if not files.may_stand_in(session_id) and not is_stored(store, snapshot.id):
+                report.strange.append(f"{session_id} in {project}")
+                continue
             added = Core(store).take_in(snapshot, workflow)
             if not added:
                 _note_move(store, snapshot.workflow_id, project, clock)
