@@ -54,6 +54,10 @@ def test_commands_with_counts():
         ("grep -r test .", False),
         ("cat test.py", False),
         ("make", False),
+        ("pytest --collect-only -q", False),
+        ("python -m pytest --version", False),
+        ("pytest --version && pytest -q", True),
+        ("jest --listTests", False),
     ],
 )
 def test_test_commands(command: str, is_test: bool):

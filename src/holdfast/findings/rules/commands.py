@@ -103,6 +103,13 @@ _FIRST_LINES = re.compile(r"\|\s*head\b(?:\s+-n?\s*(\d{1,5}))?")
 _LINES_OF_HEAD = 10
 _PIPED = re.compile(r"(?<!\|)\|(?!\|)|\|\|\s*(?:true|echo|:)|;\s*(?:echo|true|:)\b")
 _BACKGROUND = re.compile(r"(?<!&)&\s*$|\bnohup\b")
+_ONLY_STARTED = re.compile(r"\A\W{0,20}Command\b[^\n]{0,80}\bbackground", re.IGNORECASE)
+"""What agents answer to a command that goes on by itself."""
+_ASKS = re.compile(
+    r"\s(?:--(?:co|collect-only|version|help|list-?[tT]ests|fixtures|markers)|-h|-list)(?=[\s=]|$)"
+)
+"""What such a program is asked for when it checks nothing."""
+_CHAIN = re.compile(r"(&&|\|\||;)")
 _GREEN = re.compile(
     r"\b[1-9]\d* (?:passed|passing)\b|^ok\s|^PASS\b|test result: ok|\bOK \(|^OK$|\b0 (?:issues"
     r"|errors|problems|failures)\b"
@@ -130,6 +137,8 @@ _RED_LINE = re.compile(r"^error(?:\[E\d+\])?: |^\S+\.\w{1,4}:\d+:\d+: (?!warning
 def check_kinds(command: str) -> tuple[CheckKind, ...]:
     """What a command checks, the widest first; a chain of commands may check several things."""
     first_line = same_command(command.split("\n", 1)[0][:_COMMAND_SCANNED])
+    if _ASKS.search(first_line):
+        first_line = "".join(one for one in _CHAIN.split(first_line) if not _ASKS.search(one))
     if _OTHER_WORK.match(first_line):
         return ()
     tests = "test" in first_line and _TEST_COMMAND.search(first_line)
@@ -200,7 +209,7 @@ _SUMMARY_KEPT = _COMPLAINT * _COMPLAINTS + 40
 def _is_proven(command: str, text: str) -> bool:
     """Whether a run without a failure in its output is known to have passed."""
     line = command[:_COMMAND_SCANNED]
-    if _BACKGROUND.search(line) or _CUT.search(line):
+    if _BACKGROUND.search(line) or _CUT.search(line) or _ONLY_STARTED.search(text):
         return False
     head = _FIRST_LINES.search(line)
     if head and text.rstrip("\n").count("\n") + 1 >= int(head[1] or _LINES_OF_HEAD):
