@@ -30,7 +30,11 @@ def ledger(session: Session) -> WorkLedger:
         ("pytest -q | grep pass", "3 passed in 1s", "unsure"),
         ("make test &", "", "unsure"),
         ("npm test || true", "", "unsure"),
-        ("pytest -q", "Command running in background with ID: b1. Output is being written to: /t/b1", "unsure"),
+        (
+            "pytest -q",
+            "Command running in background with ID: b1. Output is being written to: /t/b1",
+            "unsure",
+        ),
         ("make test", "Command was moved to the background (PID: 7)", "unsure"),
         ("go build ./... 2>&1 | tail", "door.go:4:2: undefined: hinge", "failed"),
     ],

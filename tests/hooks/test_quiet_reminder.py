@@ -85,3 +85,19 @@ def test_other_sessions_are_not_affected(quiet: AgentSession) -> None:
 def test_in_each_agents_words(quiet: AgentSession, agent: str, expected: str) -> None:
     quiet.agent = agent
     assert expected in quiet.prompt().out
+
+
+@pytest.mark.parametrize("agent", ["gemini", "opencode"])
+def test_a_command_that_is_told_no_session_means_the_only_one_at_work(
+    session: AgentSession, agent: str
+) -> None:
+    """It silenced a session that nobody has, and said that nudges were off."""
+    alone = AgentSession(session.project, session.home, agent, session_id="alone")
+    alone.start()
+    alone.prompt("Store the events")
+    assert alone.holdfast("quiet", "on").out.startswith("Nudges are off in session alone.")
+    assert (alone.state / "quiet-alone").exists()
+    other = AgentSession(session.project, session.home, agent, session_id="other")
+    other.start()
+    other.prompt("Write the manual")
+    assert "session-unknown" in other.holdfast("quiet", "status").out, "nobody can tell which of two"

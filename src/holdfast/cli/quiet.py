@@ -83,8 +83,9 @@ def _marker(session: str, state_folder: str) -> str:
 
 
 def find_session(given: str | None) -> str:
-    """The flag, the agent's variable, a hook's payload on stdin, or a name for nobody's."""
-    return given or current_session() or _session_on_stdin() or UNKNOWN_SESSION
+    """The flag, the agent's variable, a hook's payload on stdin, the only one alive here, or nobody's."""
+    known = given or current_session() or _session_on_stdin()
+    return known or _only_session_alive(str(load_settings().layout.state)) or UNKNOWN_SESSION
 
 
 def current_session() -> str | None:
@@ -293,9 +294,12 @@ def _words(file: Path | None) -> str:
 
 def session_at_work(current: Settings) -> str | None:
     """The agent session that we belong to: as its agent names it, else the only one alive in this folder."""
-    if session := current_session():
-        return session
-    found = live_sessions(str(current.layout.state))
+    return current_session() or _only_session_alive(str(current.layout.state))
+
+
+def _only_session_alive(state: str) -> str | None:
+    """Gemini CLI and OpenCode tell the commands that they run nothing of the session."""
+    found = live_sessions(state)
     return found[0] if len(found) == 1 else None
 
 
