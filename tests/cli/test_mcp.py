@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import json
 import os
+import socket
 import subprocess
 import sys
 from collections.abc import Awaitable, Callable
@@ -248,6 +249,23 @@ def test_a_port_without_http_is_refused(project: Path) -> None:
     )
     assert done.returncode == 2
     assert "--port is for --http" in done.stderr
+
+
+def test_a_port_that_is_taken_is_said(project: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = str(taken.getsockname()[1])
+        done = subprocess.run(
+            [*PROGRAM, "--http", "--port", port],
+            env=environment(project),
+            capture_output=True,
+            text=True,
+            check=False,
+            cwd=project,
+        )
+    assert done.returncode == 1
+    assert done.stderr.startswith(
+        f"error: cannot listen on port {port}: Address already in use\nhint: `--port 0`"
+    )
 
 
 def test_over_http_with_the_machines_token_only(project: Path) -> None:

@@ -404,6 +404,15 @@ def test_the_limit_in_the_users_codex_settings_counts(session: AgentSession) -> 
     assert "5k until compaction" in session.after_tool().out
 
 
+def test_a_limit_in_a_codex_profile_is_not_taken_for_every_sessions(session: AgentSession) -> None:
+    session.agent = "codex"
+    (session.home / ".codex").mkdir()
+    settings = "[profiles.small]\nmodel_auto_compact_token_limit = 60_000\n"
+    (session.home / ".codex" / "config.toml").write_text(settings)
+    use_up(session, 55_000, 258_400, "gpt-5-codex")
+    assert session.after_tool().out == ""
+
+
 def test_a_limit_beyond_the_window_is_the_window(session: AgentSession) -> None:
     session.agent = "codex"
     (session.home / ".codex").mkdir()

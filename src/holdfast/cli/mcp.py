@@ -400,7 +400,12 @@ def _serve_http(server: MCPServer[Any], port: int) -> None:
 
     home = common.settings().home
     app = _WithToken(server.streamable_http_app(), made_token(home))
-    with socket.create_server(("127.0.0.1", port)) as listening:
+    try:
+        listener = socket.create_server(("127.0.0.1", port))
+    except OSError as error:
+        told = f"cannot listen on port {port}: {os.strerror(error.errno or 0)}"
+        raise CannotDoError(told, hint="`--port 0` picks a free one") from None
+    with listener as listening:
         chosen = listening.getsockname()[1]
         click.echo(f"MCP:   http://127.0.0.1:{chosen}/mcp\nToken: in {token_file(home)}", err=True)
         click.echo(json.dumps({"url": f"http://127.0.0.1:{chosen}/mcp"}))

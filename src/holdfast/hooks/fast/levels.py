@@ -198,6 +198,8 @@ def _told_claude(event: "AgentEvent", window: int) -> int:
 def _told_codex(event: "AgentEvent") -> int:
     home = event.environ.get("CODEX_HOME") or os.path.expanduser("~/.codex")
     for line in (notes.read(os.path.join(home, "config.toml"), 1 << 16) or b"").split(b"\n"):
+        if line.lstrip().startswith(b"["):
+            break  # what follows belongs to a profile, which may not be the one in use
         name, _, value = line.partition(b"=")
         if name.strip() == b"model_auto_compact_token_limit":
             digits = value.partition(b"#")[0].strip().replace(b"_", b"")
