@@ -10,7 +10,6 @@ import os
 import resource
 import subprocess
 import sys
-from collections.abc import Callable
 from functools import cache
 from typing import Any
 
@@ -19,9 +18,16 @@ import pytest
 from .harness import PATIENCE, Place
 
 
-def file_size_limit(size: int) -> Callable[[], None]:
-    """No file may grow beyond it: what a full disk does, on any machine and for any user."""
-    return lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (size, size))
+def file_size_limit(size: int) -> dict[str, Any]:
+    """No file may grow beyond it: what a full disk does, on any machine and for any user.
+
+    Of the bytecode that it writes Python does not notice that a part is missing, and no program that reads it
+    later would start.
+    """
+    return {
+        "before": lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (size, size)),
+        "env": {"PYTHONDONTWRITEBYTECODE": "1"},
+    }
 
 
 @pytest.mark.parametrize(
@@ -38,7 +44,7 @@ def test_no_room(place: Place, journal_size: int, limit: int) -> None:
     place.json("list")  # the database is there already
     journal, files = place.journal.read_bytes(), place.session_files()
 
-    result = place.run("winddown", "finalize", before=file_size_limit(limit))
+    result = place.run("winddown", "finalize", **file_size_limit(limit))
 
     told = [line for line in result.err.splitlines() if not line.startswith("warning: ")]
     assert (result.code, result.out) == (1, ""), result
@@ -57,7 +63,7 @@ def test_no_room_to_append(place: Place) -> None:
     place.started("tool_call")
     journal = place.journal.read_bytes()
     result = place.run(
-        *("winddown", "append", "tool_call", "--percent", "0.95"), before=file_size_limit(len(journal) + 10)
+        *("winddown", "append", "tool_call", "--percent", "0.95"), **file_size_limit(len(journal) + 10)
     )
     result.failed(
         1, error="could not append to the journal: (File too large|No space left)", hint="free space"
