@@ -77,7 +77,7 @@ def take_in_waiting(store: Store, settings: Settings) -> None:
 def _take_in(store: Store, files: SessionFiles, session_id: str, project: Path) -> None:
     if not files.is_ours(session_id):
         log.warning(
-            "%s was not created by Holdfast and is ignored (`holdfast reindex` adds it)",
+            "%s was not created by Holdfast and is ignored (`holdfast trust` shows and accepts it)",
             session_id,
         )
         return
