@@ -383,7 +383,7 @@ class SessionFiles:
     def _is_proved(self, kind: str, session_id: str) -> bool:
         try:
             return read_file(self.folder / f"{kind}{session_id}") == self._proof(session_id)
-        except OSError:  # none, or something that is no file
+        except OSError:  # it is missing, or not a plain file
             return False
 
     def accept_waiting(self) -> None:
