@@ -6,7 +6,7 @@ import os
 import re
 import shlex
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import TypeVar
 
@@ -70,8 +70,7 @@ def install_command(agent: str | None, everywhere: bool, scope: str, form: str, 
         if not carry_out(plan, target, dry_run, f"Holdfast is installed for {name}"):
             click.echo(f"Holdfast was already installed for {name}.")
         elif not dry_run:
-            for note in plan.notes:
-                click.echo(f"note: {note}")
+            _say(plan.notes)
 
 
 _TEMPORARY = re.compile(r"/(?:archive|environments)-v\d+/|/\.cache/pipx/|/pipx/\.cache/")
@@ -129,7 +128,13 @@ def carry_out(plan: InstallPlan, target: Target, dry_run: bool, done: str) -> bo
         click.echo(f"{done}:")
         for change in changes:
             click.echo(f"  {change.path}")
+    _say(change.note for change in plan.changes if change.note)
     return bool(changes)
+
+
+def _say(notes: Iterable[str]) -> None:
+    for note in notes:
+        click.echo(f"note: {note}")
 
 
 def _check_inside(project: Path, changes: list[FileChange]) -> None:

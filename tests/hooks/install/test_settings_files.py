@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import subprocess
@@ -315,6 +316,93 @@ def test_every_agent_has_an_installer() -> None:
         assert installer_for(agent).uninstall
 
 
+OWN_PLACES = [
+    ("claude-code", ".claude/skills/holdfast/skills/status/SKILL.md"),
+    ("claude-code", ".claude/skills/holdfast/.mcp.json"),
+    ("claude-code", ".claude/skills/holdfast/hooks/hooks.json"),
+    ("codex", ".codex/skills/holdfast-status/SKILL.md"),
+    ("gemini", ".gemini/commands/holdfast/status.toml"),
+    ("opencode", ".config/opencode/command/holdfast-status.md"),
+    ("opencode", ".config/opencode/plugin/holdfast.js"),
+]
+
+
+def _program(home: Path, *words: str) -> subprocess.CompletedProcess[str]:
+    environment = {"HOME": str(home), "HOLDFAST_HOME": str(home / "data"), "PATH": os.environ["PATH"]}
+    command = [sys.executable, "-P", "-m", "holdfast", *words]
+    return subprocess.run(command, env=environment, cwd=home, capture_output=True, text=True, check=False)
+
+
+@pytest.mark.parametrize(("agent", "place"), OWN_PLACES)
+@pytest.mark.parametrize("is_linked", [False, True])
+def test_a_file_of_the_users_at_our_place_is_set_aside_and_restored(
+    agent: str, place: str, is_linked: bool, tmp_path: Path
+) -> None:
+    path, mine = tmp_path / place, "mine, and it calls holdfast\n"
+    real = tmp_path / "dotfiles" / "file" if is_linked else path
+    for one in (path, real):
+        one.parent.mkdir(parents=True, exist_ok=True)
+    real.write_text(mine)
+    if is_linked:
+        path.symlink_to(real)
+    form = ["--plugin"] if agent == "claude-code" else []
+    for _ in range(2):
+        done = _program(tmp_path, "install", agent, *form)
+        assert done.returncode == 0, done
+        assert backup_path(path).read_text() == mine
+        assert path.read_text() != mine
+    assert _program(tmp_path, "uninstall", agent).returncode == 0
+    assert (path.read_text(), path.is_symlink()) == (mine, is_linked)
+    assert not backup_path(path).exists()
+
+
+def test_what_is_set_aside_and_what_is_left_is_named(tmp_path: Path) -> None:
+    path = tmp_path / ".gemini/commands/holdfast/status.toml"
+    path.parent.mkdir(parents=True)
+    path.write_text("# about holdfast\n")
+    told = _program(tmp_path, "install", "gemini").stdout
+    assert f"note: {path} was not created by Holdfast; it is kept as status.toml.holdfast-backup." in told
+    path.write_text(path.read_text() + "# and mine\n")
+    refused = _program(tmp_path, "install", "gemini")
+    assert f"{path} was not created by Holdfast" in refused.stderr, "one copy is there already"
+    told = _program(tmp_path, "uninstall", "gemini").stdout
+    assert f"note: {path} is kept: it is not as Holdfast wrote it." in told
+    assert path.read_text().endswith("# and mine\n")
+    assert backup_path(path).read_text() == "# about holdfast\n"
+
+
+@pytest.mark.parametrize(("agent", "place"), OWN_PLACES)
+def test_ours_of_another_version_or_interpreter_is_known(agent: str, place: str, tmp_path: Path) -> None:
+    form = ["--plugin"] if agent == "claude-code" else []
+    _program(tmp_path, "install", agent, *form)
+    path, record = tmp_path / place, next(tmp_path.rglob(".holdfast-installed.json"))
+    path.write_text(path.read_text().replace(sys.executable, "/elsewhere/bin/python"))
+    record.unlink()
+    _program(tmp_path, "install", agent, *form)
+    assert not backup_path(path).exists()
+    assert "/elsewhere" not in path.read_text()
+    other = path.read_text() + "\n"
+    path.write_text(other)  # as a version with other words would have left it, recorded
+    told = json.loads(record.read_text())
+    name = path.relative_to(record.parent).as_posix()
+    record.write_text(json.dumps({**told, name: f"sha256:{hashlib.sha256(other.encode()).hexdigest()}"}))
+    assert _program(tmp_path, "uninstall", agent).returncode == 0
+    assert not path.exists()
+    assert [one for one in record.parent.rglob("*") if one.is_file() and "data" not in one.parts] == []
+
+
+@pytest.mark.parametrize("agent", FILES)
+def test_a_dangling_link_is_left_dangling(agent: str, tmp_path: Path) -> None:
+    path, real = tmp_path / FILES[agent], tmp_path / "dotfiles" / "settings.json"
+    path.parent.mkdir()
+    path.symlink_to(real)
+    _install(agent, tmp_path)
+    assert real.exists()
+    _uninstall(agent, tmp_path)
+    assert path.is_symlink()
+    assert not real.exists()
+
+
 # ── commands, tools, every agent at once ──────────────────────────────────────────────────────────
 
 COMMAND_FILES = {
@@ -353,12 +441,12 @@ def test_every_agent_gets_the_tools(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["", 'model = "o3"', 'model = "o3"\n', "[mcp_servers.mine]\ncommand = 'x'\n\n"]
+    "text", [None, "", 'model = "o3"', 'model = "o3"\n', "[mcp_servers.mine]\ncommand = 'x'\n\n"]
 )
-def test_the_codex_settings_are_as_before_to_the_byte(text: str, tmp_path: Path) -> None:
+def test_the_codex_settings_are_as_before_to_the_byte(text: str | None, tmp_path: Path) -> None:
     path = tmp_path / ".codex" / "config.toml"
     path.parent.mkdir()
-    if text:
+    if text is not None:
         path.write_text(text)
     _install("codex", tmp_path)
     once = path.read_text()
@@ -366,7 +454,7 @@ def test_the_codex_settings_are_as_before_to_the_byte(text: str, tmp_path: Path)
     _install("codex", tmp_path)
     assert path.read_text() == once
     _uninstall("codex", tmp_path)
-    assert (path.read_text() if path.exists() else "") == text
+    assert (path.read_text() if path.exists() else None) == text
 
 
 @pytest.mark.parametrize("text", ["mcp_servers = 5\n", "mcp_servers = {}\n"])

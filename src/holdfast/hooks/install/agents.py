@@ -22,7 +22,7 @@ from holdfast.hooks.install import (
     program_words,
     without_mcp,
 )
-from holdfast.hooks.install.files import FileChange
+from holdfast.hooks.install.files import FileChange, OwnFiles
 
 _OPENCODE_TEMPLATE = Path(__file__).with_name("opencode_plugin.js")
 
@@ -36,20 +36,19 @@ class HooksInSettings(ABC):
 
     def install(self, target: Target) -> InstallPlan:
         change = hook_settings.plan_install(self.file(target), self._wanted(), comments=self.comments)
-        own = [files.plan_install(path, text) for path, text in self._commands(target)]
+        own = OwnFiles(self.file(target).parent).install(self._commands(target))
         return InstallPlan((change, *own, *self.servers(target)), self.notes(target))
 
     def uninstall(self, target: Target) -> InstallPlan:
         wanted = self._wanted()
         change = hook_settings.plan_uninstall(self.file(target), wanted, comments=self.comments)
-        folder = self.file(target).parent
-        own = [files.plan_uninstall(path, folder) for path, _ in self._commands(target)]
+        own = OwnFiles(self.file(target).parent).uninstall(self._commands(target))
         return InstallPlan((change, *own, *self.servers(target, remove=True)))
 
-    def _commands(self, target: Target) -> list[tuple[Path, str]]:
+    def _commands(self, target: Target) -> dict[Path, str]:
         program = shlex.join(program_words())
         folder = self.file(target).parent
-        return [(folder / self.command_file(name), self.command(name, program)) for name in COMMANDS]
+        return {folder / self.command_file(name): self.command(name, program) for name in COMMANDS}
 
     @abstractmethod
     def command_file(self, name: str) -> str: ...
@@ -156,12 +155,14 @@ def toml_block(path: Path, block: str) -> FileChange:
     before = files.read_text(path)
     head, found, rest = (before or "").partition(_BLOCK_START)
     own = head[:-1] + rest.partition(_BLOCK_END)[2] if found else before or ""
+    # an empty file of the user's has an empty line before the block, a new file has none
+    was_there = bool(own or head) if found else before is not None
     _check_toml(path, own)
     servers = tomllib.loads(own).get("mcp_servers")
     if not block or (isinstance(servers, dict) and "holdfast" in servers):
-        after = own or None if found else before
+        after = own if was_there else None
     else:
-        after = f"{own}{chr(10) if own else ''}{_BLOCK_START}{block}{_BLOCK_END}"
+        after = f"{own}{chr(10) if was_there else ''}{_BLOCK_START}{block}{_BLOCK_END}"
         _check_toml(path, after, "a table [mcp_servers.holdfast] cannot stand beside `mcp_servers = …`: ")
     return FileChange(path, before, after, within=path.parent)
 
@@ -180,14 +181,17 @@ class OpenCode:
     """A plugin file of ours, since it has no hook commands; it calls the same program."""
 
     def install(self, target: Target) -> InstallPlan:
-        texts = {_plugin_file(target): plugin_text(), **_opencode_commands(target)}
         notes = () if mcp_is_there() else (without_mcp(),)
-        return InstallPlan(tuple(files.plan_install(path, text) for path, text in texts.items()), notes)
+        return InstallPlan(self._own(target).install(self._texts(target)), notes)
 
     def uninstall(self, target: Target) -> InstallPlan:
-        plugin = _plugin_file(target)
-        paths = (plugin, *_opencode_commands(target))
-        return InstallPlan(tuple(files.plan_uninstall(path, plugin.parents[1]) for path in paths))
+        return InstallPlan(self._own(target).uninstall(self._texts(target)))
+
+    def _own(self, target: Target) -> OwnFiles:
+        return OwnFiles(_plugin_file(target).parents[1])
+
+    def _texts(self, target: Target) -> dict[Path, str]:
+        return {_plugin_file(target): plugin_text(), **_opencode_commands(target)}
 
 
 def _opencode_commands(target: Target) -> dict[Path, str]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import shlex
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -15,13 +15,12 @@ from holdfast.hooks.install import (
     InstallPlan,
     Target,
     command_text,
-    files,
     hook_settings,
     mcp_is_there,
     program_words,
     without_mcp,
 )
-from holdfast.hooks.install.files import FileChange
+from holdfast.hooks.install.files import FileChange, OwnFiles
 
 
 def skill_text(name: str, program: str) -> str:
@@ -124,18 +123,26 @@ def install(target: Target, *, as_plugin: bool = False) -> InstallPlan:
     texts = installed_files(with_hooks=as_plugin)
     if not mcp_is_there():
         texts.pop(".mcp.json")
-    changes = [files.plan_install(folder / name, text) for name, text in texts.items()]
+    own, gone = _at(folder, texts), {}
     if not as_plugin:
-        changes.append(files.plan_uninstall(folder / "hooks" / "hooks.json", folder))
+        gone = {
+            path: text
+            for path, text in _at(folder, installed_files(with_hooks=True)).items()
+            if path not in own
+        }
+    changes = OwnFiles(_folder(target)).install(own, gone)
     return InstallPlan((settings, *changes), _notes(settings))
 
 
 def uninstall(target: Target) -> InstallPlan:
     wanted = [_wanted(as_plugin) for as_plugin in (False, True)]
     settings = hook_settings.plan_uninstall(settings_file(target), *wanted, comments=False)
-    folder, base = plugin_folder(target), _folder(target)
-    names = installed_files(with_hooks=True)
-    return InstallPlan((settings, *(files.plan_uninstall(folder / name, base) for name in names)))
+    own = _at(plugin_folder(target), installed_files(with_hooks=True))
+    return InstallPlan((settings, *OwnFiles(_folder(target)).uninstall(own)))
+
+
+def _at(folder: Path, texts: Mapping[str, str]) -> dict[Path, str]:
+    return {folder / name: text for name, text in texts.items()}
 
 
 def settings_file(target: Target) -> Path:

@@ -4,11 +4,18 @@ from __future__ import annotations
 
 import contextlib
 import difflib
+import hashlib
+import json
 import os
+import re
 import stat
+import sys
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import cast
 
+from holdfast._version import __version__
 from holdfast.base.durable import make_folder, storage_errors, sync_folder, write_new
 from holdfast.base.errors import InvalidInputError
 
@@ -27,6 +34,8 @@ class FileChange:
     """What the copy beside the file shall hold; None: no copy is left."""
     within: Path | None = None
     """Folders below this one were made for the file, and go with it once they are empty."""
+    note: str | None = None
+    """What the user must know of it."""
 
     @property
     def is_needed(self) -> bool:
@@ -45,11 +54,13 @@ class FileChange:
     def apply(self) -> None:
         if not self.is_needed:
             return
-        target = self.path.resolve()  # a link stays a link: people keep these files elsewhere
+        target = (
+            self.path.resolve()
+        )  # a link stays a link, a dangling one too: people keep these files elsewhere
         with storage_errors(f"write {self.path}"):
             _keep(backup_path(self.path), self.backup, _mode(target))
             if self.after is None:
-                self.path.unlink(missing_ok=True)
+                target.unlink(missing_ok=True)
                 self._remove_empty_folders()
             else:
                 make_folder(target.parent, _NEW_FOLDER)
@@ -120,20 +131,79 @@ def _replace(path: Path, text: str, mode: int) -> None:
 
 # ── own files ─────────────────────────────────────────────────────────────────────────────────────
 
-# Files that are ours alone: made whole and taken away whole.
+# Files that are ours alone: made whole and taken away whole. The folders are the agent's, so a file of the
+# user's may stand at such a place: it is set aside, and what they made of one of ours is left alone.
+
+_RECORD = ".holdfast-installed.json"
 
 
-def plan_install(path: Path, content: str) -> FileChange:
-    return FileChange(path, _known(path), content)
+class OwnFiles:
+    """What we have below an agent's folder, and the record of what was written there.
+
+    A file is ours if it is what some installation of this version writes, or if it is as the record has it.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._record = folder / _RECORD
+        self._recorded = read_text(self._record)
+        self._hashes = _hashes(self._recorded)
+
+    def install(
+        self, texts: Mapping[Path, str], gone: Mapping[Path, str] | None = None
+    ) -> tuple[FileChange, ...]:
+        """Those with that text are made; those that are gone with this form are taken away."""
+        record = json.dumps({self._name(path): _hash(text) for path, text in texts.items()}, indent=2) + "\n"
+        made = (self._made(path, text) for path, text in texts.items())
+        removed = (self._removed(path, text) for path, text in (gone or {}).items())
+        return (*made, *removed, FileChange(self._record, self._recorded, record))
+
+    def uninstall(self, texts: Mapping[Path, str]) -> tuple[FileChange, ...]:
+        removed = (self._removed(path, text) for path, text in texts.items())
+        return (*removed, FileChange(self._record, self._recorded, None))
+
+    def _made(self, path: Path, text: str) -> FileChange:
+        found, kept = read_text(path), read_text(backup_path(path))
+        if found is None or found == text or self._is_ours(path, found, text):
+            return FileChange(path, found, text, backup=kept)
+        if kept not in (None, found):
+            raise InvalidInputError(
+                f"{path} was not created by Holdfast", hint="move it; nothing was changed"
+            )
+        note = f"{path} was not created by Holdfast; it is kept as {backup_path(path).name}."
+        return FileChange(path, found, text, backup=found, note=note)
+
+    def _removed(self, path: Path, text: str) -> FileChange:
+        found = read_text(path)
+        if found is None:
+            return FileChange(path, None, None)
+        if self._is_ours(path, found, text):
+            return FileChange(path, found, read_text(backup_path(path)), within=self._folder)
+        note = f"{path} is kept: it is not as Holdfast wrote it."
+        return FileChange(path, found, found, note=note)
+
+    def _is_ours(self, path: Path, found: str, text: str) -> bool:
+        return self._hashes.get(self._name(path)) == _hash(found) or _is_written_by_us(found, text)
+
+    def _name(self, path: Path) -> str:
+        return path.relative_to(self._folder).as_posix()
 
 
-def plan_uninstall(path: Path, within: Path) -> FileChange:
-    return FileChange(path, _known(path), None, within=within)
+def _hashes(record: str | None) -> dict[str, object]:
+    try:
+        told: object = json.loads(record or "{}")
+    except (ValueError, RecursionError):
+        return {}
+    return cast("dict[str, object]", told) if isinstance(told, dict) else {}
 
 
-def _known(path: Path) -> str | None:
-    """Every file of ours says whose it is; another one at its place is somebody's work."""
-    found = read_text(path)
-    if found is not None and "holdfast" not in found.lower():
-        raise InvalidInputError(f"{path} was not created by Holdfast", hint="move it; nothing was changed")
-    return found
+def _hash(text: str) -> str:
+    return f"sha256:{hashlib.sha256(text.encode()).hexdigest()}"
+
+
+def _is_written_by_us(found: str, text: str) -> bool:
+    """Whether it is that text, from whichever interpreter and of whichever version."""
+    pattern = re.escape(text)
+    for mine, any_one in ((sys.executable, r"[^\s\"']+"), (f'"{__version__}"', r'"[^"]+"')):
+        pattern = pattern.replace(re.escape(mine), any_one)
+    return re.fullmatch(pattern, found) is not None
