@@ -402,6 +402,26 @@ def test_room_is_made_by_dropping_old_finished_transactions(project: Path, clock
     assert git(project, f"--git-dir={sidecar.folder}", "fsck", "--strict", "--no-dangling") == ""
 
 
+def test_what_a_fork_began_with_is_no_change_and_lasts_as_long_as_that(
+    project: Path, clock: FixedClock
+) -> None:
+    with SideCar(project, clock=clock, limits=UndoLimits(keep_days=7)) as sidecar:
+        sidecar.fork("wf_1", "wf_2", 1)
+        assert sidecar.family("wf_2") == []
+        sidecar.watch(sidecar.begin("wf_1-s1", transaction_id="wf_1-s1").id, ["a"])
+        (project / "a").write_text("one\n")
+        changed(sidecar, "wf_1-s1")
+        sidecar.commit("wf_1-s1")
+        sidecar.fork("wf_1", "wf_2", 1)
+        sidecar.fork("wf_2", "wf_3", 1)
+        sidecar.collect()
+        assert [one.id for one in sidecar.transactions()] == ["wf_1-s1"]
+        assert [len(sidecar.family(name)) for name in ("wf_1", "wf_2", "wf_3")] == [1, 1, 1]
+        clock.advance(8 * 86_400)
+        sidecar.collect()
+        assert [sidecar.family(name) for name in ("wf_1", "wf_2", "wf_3")] == [[], [], []]
+
+
 def test_beyond_the_limit_nothing_is_kept(project: Path, clock: FixedClock) -> None:
     with SideCar(project, clock=clock, limits=UndoLimits(total=300)) as sidecar:
         tx = sidecar.begin("s1").id

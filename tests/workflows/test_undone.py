@@ -284,3 +284,87 @@ def test_without_an_undo_nothing_is_opened(workshop: Workshop, monkeypatch: pyte
 
     monkeypatch.setattr("holdfast.sessions.undone.SideCar", refuse)
     assert not undone(workshop, flow)
+
+
+# ── a copy of a plan ──────────────────────────────────────────────────────────────────────────────
+
+
+def fork_of(workshop: Workshop, flow: Workflow, *words: str) -> Workflow:
+    copied = workshop.place.json("fork", *words, "--workflow", flow.id)
+    with workshop.service() as service:
+        return service.workflow(copied["id"])
+
+
+def test_a_fork_says_what_was_undone_as_the_original_does(workshop: Workshop) -> None:
+    """It named no hole: the next agent was told that a change stands which had been undone."""
+    flow = workshop.run(plan_of("echo one > a", "echo two > b", FAILS, "true"))
+    place = workshop.place
+    place.ok("tx", "undo", f"{flow.id}-s1")  # of t2
+    copy = fork_of(workshop, flow, "t3")
+    again = fork_of(workshop, copy)
+    original = place.json("status", flow.id)["workflow"]["undone"]
+    for one in (copy, again):
+        assert place.json("status", one.id)["workflow"]["undone"] == original
+        assert f"holdfast resume {one.id} --accept-undone" in place.ok("status", one.id).out
+        name = place.json("status", one.id)["workflow"]["latest_snapshot"]
+        assert "What completed tasks had changed was undone: t2." in place.ok("context", name).out
+        refused = place.run("resume", one.id)
+        assert refused.code == 1
+        assert "had changed was undone: t2\nhint: `holdfast tx undo ch_" in refused.err
+    (workshop.project / "ready").touch()
+    resumed = place.run("resume", again.id, "--accept-undone")
+    assert "warning: What completed tasks had changed was undone: t2" in resumed.err
+    assert "✓ Workflow completed" in resumed.out
+    assert "had changed was undone: t2" in place.run("resume", copy.id).err
+    assert "continue without it" not in place.ok("status", again.id).out
+    assert "was undone: t2" in place.ok("status", again.id).out, "it still lacks it"
+    for command in original["restore_with"]:
+        place.ok(*command.split()[1:])
+    assert (workshop.project / "b").read_text() == "two\n"
+    assert [states(workshop, one) for one in (flow, copy, again)] == [{}, {}, {}]
+
+
+def test_what_is_undone_after_the_fork_is_undone_for_the_copy_too(workshop: Workshop) -> None:
+    flow = workshop.run(plan_of("echo one > a", FAILS))
+    copy = fork_of(workshop, flow)
+    assert states(workshop, copy) == {}
+    assert "t1" not in workshop.place.ok("tx", "list").out
+    workshop.place.ok("tx", "undo", "last")
+    assert states(workshop, copy) == states(workshop, flow) == {"t1": "undone"}
+
+
+def test_a_fork_knows_nothing_of_what_the_original_did_since(workshop: Workshop) -> None:
+    """Its tasks of the same name are others, and what one goes on without the other need not."""
+    flow = workshop.run(plan_of("echo one > a", f"{FAILS} && echo two >> b", "exit 3"))
+    copy = fork_of(workshop, flow)
+    (workshop.project / "ready").touch()
+    workshop.place.run("resume", flow.id)
+    workshop.place.ok("tx", "undo", f"{flow.id}-s2")
+    workshop.place.run("resume", copy.id)
+    assert states(workshop, flow) == {"t2": "undone"}
+    assert states(workshop, copy) == {}
+    workshop.place.ok("tx", "undo", f"{flow.id}-s1")
+    workshop.place.run("resume", flow.id, "--accept-undone")
+    assert states(workshop, copy) == {"t1": "undone"}
+
+
+def test_a_fork_from_an_older_snapshot_knows_of_its_tasks(workshop: Workshop) -> None:
+    flow = in_two_sessions(workshop)
+    with workshop.service() as service:
+        first = service.snapshots(flow.id)[0]
+    copy = fork_of(workshop, flow, "--from", first.id)
+    for number in (2, 1):
+        workshop.place.ok("tx", "rollback", f"{flow.id}-s{number}", "--yes")
+    assert states(workshop, copy) == {"t1": "undone"}
+
+
+def test_a_fork_into_another_folder_says_what_was_undone_where_it_ran(workshop: Workshop) -> None:
+    flow = workshop.run(plan_of("echo one > a", FAILS))
+    workshop.place.ok("tx", "undo", "last")
+    other = workshop.place.root / "other"
+    other.mkdir()
+    copy = fork_of(workshop, flow, "--cwd", str(other))
+    said = f"in {workshop.project}, what completed tasks had changed was undone: t1"
+    assert said in workshop.place.ok("status", copy.id).out
+    name = workshop.place.json("status", copy.id)["workflow"]["latest_snapshot"]
+    assert said in workshop.place.ok("context", name, cwd=other).out

@@ -66,6 +66,38 @@ def latest_file(project: str) -> str:
     return os.path.join(project, FOLDER, SESSIONS, LATEST)
 
 
+FORKED = "-of-"
+"""In the name of a transaction: between the fork whose tasks are those of another plan, and that plan."""
+
+
+def forked_name(fork: str, origin: str, session_number: int) -> str:
+    return f"{fork}-s1{FORKED}{origin}-s{session_number}"
+
+
+def origin_of(transaction: str) -> tuple[str, int] | None:
+    """The plan, and up to which of its sessions, where that is all the transaction tells."""
+    _, _, origin = transaction.partition(FORKED)
+    plan, dash, number = origin.rpartition("-s")
+    return (plan, int(number)) if dash and number.isdigit() else None
+
+
+def plan_branches(sidecar: str, plan: str) -> list[str]:
+    """Files that change when anything of a plan's tasks, or of those it was forked with, is undone."""
+    folder = os.path.join(sidecar, UNDO_BRANCHES)
+    try:
+        names = sorted(os.listdir(folder))
+    except FileNotFoundError:
+        return []
+    found: dict[str, None] = {}
+    plans = [plan]
+    for one in plans:
+        own = [name for name in names if name.startswith(f"session-{one}-s")]
+        found.update(dict.fromkeys(own))
+        origins = filter(None, map(origin_of, own))
+        plans += [origin for origin, _ in origins if origin not in plans]
+    return [os.path.join(folder, name) for name in found]
+
+
 def sidecar_folder(project: str) -> str:
     return os.path.join(project, FOLDER, SIDECAR)
 

@@ -16,7 +16,7 @@ from holdfast.journal.log import Reader
 from holdfast.journal.summary import Digest, archives
 from holdfast.journal.usage import seconds_until_full
 from holdfast.model.statuses import ACTIVE, DONE, REMAINING, TaskProgress, is_gone
-from holdfast.project.formats import UNDO_BRANCHES
+from holdfast.project.formats import plan_branches
 from holdfast.project.layout import ProjectLayout
 from holdfast.store.reader import Document, NotPlainError, QuickReader, SnapshotLine, TaskLine, task_lines
 
@@ -110,11 +110,12 @@ def _waiting_task(tasks: Sequence[Task] | Sequence[TaskLine]) -> str | None:
 
 
 def may_be_undone(sidecar: Path, workflow_id: str) -> bool:
-    """Whether anything that a session of it changed may have been undone: as each one's newest entry says,
-    where that is to be had at once. In doubt it may: who asks then loads what knows for sure."""
-    for branch in (sidecar / UNDO_BRANCHES).glob(f"session-{workflow_id}-s*"):
+    """Whether anything that a session of it, or one it was forked from, changed may have been undone: as each
+    one's newest entry says, where that is to be had at once. In doubt it may: who asks then loads what knows
+    for sure."""
+    for branch in plan_branches(str(sidecar), workflow_id):
         try:
-            oid = read_file(branch).decode("ascii").strip()
+            oid = read_file(Path(branch)).decode("ascii").strip()
             entry = zlib.decompress((sidecar / "objects" / oid[:2] / oid[2:]).read_bytes())
         except (OSError, ValueError, zlib.error):
             return True

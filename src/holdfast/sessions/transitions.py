@@ -204,11 +204,10 @@ def forking(
     fold: SessionFold,
     worktree: str,
     originals: Mapping[str, str],
-    facts: Facts,
     now: datetime,
     forked: WorkflowForked,
-) -> Settled:
-    """A new workflow, paused where the work of another one stands; `fold` is that work."""
+) -> Change:
+    """A new workflow, to be paused where the work of another one stands; `fold` is that work."""
     fold.agent_session = None  # two cannot go on with one conversation
     fold.usage, fold.retries, fold.through = UsageMetrics(), {}, 0
     first = opening(
@@ -221,8 +220,7 @@ def forking(
         origin.options,
     )
     kept = {name: text for name, text in originals.items() if name != MESSAGE}
-    first = replace(first, entries=(*first.entries, forked), originals=kept)
-    return opening_pause(first, fold, facts, now)
+    return replace(first, entries=(*first.entries, forked), originals=kept)
 
 
 def again_from(tasks: TaskDAG, task_id: str, plan: TaskDAG) -> TaskDAG:

@@ -19,6 +19,7 @@ from holdfast.model.git import decode_path
 from holdfast.model.snapshot import SessionSnapshot
 from holdfast.model.task import Task
 from holdfast.model.workflow import Workflow
+from holdfast.project.formats import origin_of, plan_branches
 from holdfast.project.layout import ProjectLayout
 from holdfast.sessions.standing import may_be_undone
 from holdfast.undo.ledger import Transaction, fold
@@ -136,12 +137,32 @@ def undone_work(
         return UndoneWork()
     try:
         with SideCar(folder.parents[1], patience=_PATIENCE) as sidecar:
-            family = sidecar.family(workflow.id)
+            number = workflow.session_count if session_number is None else session_number
+            family = _recorded_of(sidecar, workflow.id, number)
     except HoldfastError as error:
         return UndoneWork(unknown=error.message)
-    number = workflow.session_count if session_number is None else session_number
-    family = [one for one in family if session_of(one.id, workflow.id) <= number]
     return judged([_without_notes(one) for one in family] if also_accepted else family, completed)
+
+
+def _recorded_of(sidecar: SideCar, workflow_id: str, session_number: int) -> list[Transaction]:
+    """What its sessions up to that one changed. Of a fork also what it began with: what was recorded of the
+    original until then, and what became of that since."""
+    found = [one for one in sidecar.family(workflow_id) if session_of(one.id, workflow_id) <= session_number]
+    for link in tuple(found):
+        if (origin := origin_of(link.id)) is not None:
+            found += filter(None, (_until(link, one) for one in _recorded_of(sidecar, *origin)))
+    return found
+
+
+def _until(link: Transaction, transaction: Transaction) -> Transaction | None:
+    """Without what was changed after the fork; what was undone after it concerns both."""
+    first = link.entries[0]
+    kept = [
+        one
+        for one in transaction.entries
+        if one.kind in ("undo", "rollback") or (one.number < first.number and one.at <= first.at)
+    ]
+    return fold(kept) if kept else None
 
 
 def _without_notes(transaction: Transaction) -> Transaction:
@@ -153,6 +174,27 @@ def undone_before(workflow: Workflow, snapshot: SessionSnapshot) -> tuple[str, .
     """For whoever reads that snapshot's context: what is no longer as it says."""
     tasks = snapshot.task_dag.tasks
     return undone_work(workflow, tasks, snapshot.session_number, also_accepted=True).sentences
+
+
+def fork_undone(origin: Workflow, tasks: Iterable[Task], session_number: int, fork: Workflow) -> str:
+    """Let a fork know what was and will be undone of the tasks it takes over; what it cannot know, in words.
+
+    In another folder nobody knows whether their change stands there.
+    """
+    if origin.options.repository is not None:
+        return ""
+    if fork.worktree != origin.worktree:
+        work = undone_work(origin, tasks, session_number, also_accepted=True)
+        return f"in {origin.worktree}, {'; '.join(work.facts)}" if work else ""
+    folder = ProjectLayout(Path(os.fsdecode(decode_path(origin.worktree)))).sidecar
+    if not plan_branches(str(folder), origin.id):
+        return ""
+    try:
+        with SideCar(folder.parents[1], patience=_PATIENCE) as sidecar:
+            sidecar.fork(origin.id, fork.id, session_number)
+    except HoldfastError as error:
+        return UndoneWork(unknown=error.message).facts[0]
+    return ""
 
 
 def accept(workflow: Workflow, work: UndoneWork) -> None:

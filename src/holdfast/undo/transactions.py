@@ -34,7 +34,7 @@ from holdfast.base.errors import (
 from holdfast.base.faults import fault_point
 from holdfast.base.ids import new_id
 from holdfast.base.process import ProcessIdentity, identify
-from holdfast.project.formats import SIDECAR, UNDO_BRANCHES
+from holdfast.project.formats import SIDECAR, UNDO_BRANCHES, forked_name, origin_of
 from holdfast.project.layout import ProjectLayout
 from holdfast.project.trust import mark_part, refuse_links
 from holdfast.undo.git import run_git
@@ -289,6 +289,13 @@ class SideCar:
                 ended=ended._replace(missed=missed),
             )
 
+    def fork(self, family: str, name: str, session_number: int) -> None:
+        """Let what another family's sessions up to that one changed so far count as a new family's, too."""
+        with self._at_work() as work:
+            if work.ledger.family(family):
+                link = forked_name(name, family, session_number)
+                work.add(link, f"{name}-s1", "commit", status="committed")
+
     def note(self, transaction_id: str, description: str, ended: TasksEnded) -> None:
         """That these tasks count as ended with what stands now; it is a change of no file."""
         with self._at_work() as work:
@@ -502,7 +509,7 @@ class SideCar:
         if not self.folder.is_dir():
             return []
         with self._at_work() as work:
-            found = work.sound_transactions()
+            found = [one for one in work.sound_transactions() if origin_of(one.id) is None]
             return sorted(found, key=lambda one: (*work.ledger.place(one.id), one.id), reverse=True)
 
     def transaction(self, transaction_id: str) -> Transaction:

@@ -29,6 +29,7 @@ from holdfast.base.redact import redact
 from holdfast.base.text import counted, shown_path
 from holdfast.model.base import invalid
 from holdfast.model.git import encode_path
+from holdfast.project.formats import origin_of
 from holdfast.undo.git import SHARED_FROM, IndexedFile, TreeSurvey, UsersGit
 from holdfast.undo.ledger import FOLLOWED, Cache, Ledger, Transaction
 from holdfast.undo.objects import Repository, blob_id
@@ -760,7 +761,8 @@ class UndoWork:
         return self._size > self._limits.total * 0.9 or self._size - collected > self._limits.collect_after
 
     def collect(self) -> None:
-        finished = [one for one in self.sound_transactions() if one.status != "in-progress"]
+        found = self.sound_transactions()
+        finished = [one for one in found if one.status != "in-progress" and origin_of(one.id) is None]
         finished.sort(key=lambda one: one.updated)
         oldest = self._clock() - self._limits.keep_days * 86_400
         while finished and finished[0].updated.timestamp() < oldest:
@@ -771,6 +773,10 @@ class UndoWork:
                 self.ledger.delete(one.id)
             del finished[: (len(finished) + 1) // 2]
             self._repack()
+        for one in sorted(found, key=lambda one: one.updated):
+            origin = origin_of(one.id)
+            if origin is not None and not self.ledger.family(origin[0]):
+                self.ledger.delete(one.id)
 
     def _repack(self) -> None:
         known = (one for one in self.state.all_files().values() if one.link != FOLDER_KIND)

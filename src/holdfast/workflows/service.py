@@ -47,6 +47,7 @@ from holdfast.sessions.transitions import (
     again_from,
     again_on_conflict,
     forking,
+    opening_pause,
 )
 from holdfast.store.protocol import Change, SnapshotSummary, Store
 from holdfast.store.sql import SqlStore
@@ -385,9 +386,12 @@ class OrchestratorService(WorkflowService[SqlStore]):
         forked = WorkflowForked(origin_id=origin.id, snapshot_id=snapshot_id, task_id=task_id)
         now, originals = self._clock(), self.store.originals(origin.id)
         _refuse_lost(Originals(originals, origin, fold), origin, fold.tasks())
+        begun = to_datetime(now)
+        first = forking(origin, fold, name, originals, begun, forked)
+        facts = self._with_undone(facts, origin, fold, snapshot, first.workflow)
 
         def prepared(facts: Facts) -> Settled:
-            return forking(origin, fold, name, originals, facts, to_datetime(now), forked)
+            return opening_pause(first, fold, facts, begun)
 
         return pause_new(NewWork(self.core, prepared), self.core, folder, facts, now)
 
@@ -433,6 +437,21 @@ class OrchestratorService(WorkflowService[SqlStore]):
         if snapshot is not None and name == origin.worktree:
             return replace(facts, git_state=snapshot.git_state, files=snapshot.files)
         return with_world(facts, folder, origin.commit_at_start) if folder.is_dir() else facts
+
+    def _with_undone(
+        self,
+        facts: Facts,
+        origin: Workflow,
+        fold: SessionFold,
+        snapshot: SessionSnapshot | None,
+        fork: Workflow,
+    ) -> Facts:
+        """What was undone of completed tasks is known of the copy before there is one, or said of it."""
+        from holdfast.sessions.undone import fork_undone
+
+        number = snapshot.session_number if snapshot else origin.session_count
+        said = fork_undone(origin, fold.tasks().tasks, number, fork)
+        return replace(facts, reason=f"{facts.reason}; {said}") if said else facts
 
     def resumable(self, workflow_id: str) -> Workflow:
         """The workflow, if it can be resumed; what crashed is paused for that."""

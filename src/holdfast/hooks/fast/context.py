@@ -240,9 +240,8 @@ def _names(folder: str) -> list[str]:
 
 def undo_stamp(project: str, workflow_id: str) -> str:
     """Changes when anything that a plan's tasks changed is undone or restored."""
-    folder = os.path.join(formats.sidecar_folder(project), formats.UNDO_BRANCHES)
-    names = [name for name in _names(folder) if name.startswith(f"session-{workflow_id}-s")]
-    return ",".join(_text(os.path.join(folder, name))[:12] for name in names)
+    branches = formats.plan_branches(formats.sidecar_folder(project), workflow_id)
+    return ",".join(_text(branch)[:12] for branch in branches)
 
 
 def _worded(event: "AgentEvent", thread: formats.ThreadLine, why: str) -> str | None:
