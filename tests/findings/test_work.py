@@ -1,10 +1,13 @@
 from __future__ import annotations
 
+from datetime import UTC, datetime
+
 import pytest
 
 from findings.sessions import Session
+from holdfast.findings.records import test_state
 from holdfast.findings.rules.commands import is_test_command
-from holdfast.model.message import TodoItem
+from holdfast.model.message import TodoItem, ToolOutcome
 
 
 def test_files_with_what_was_done_to_them():
@@ -58,10 +61,99 @@ def test_commands_with_counts():
         ("python -m pytest --version", False),
         ("pytest --version && pytest -q", True),
         ("jest --listTests", False),
+        ("pip install pytest", False),
+        ("cp pytest.ini /tmp", False),
+        ("mkdir notes && echo 'run make test' > notes/README", False),
+        ("ruff check && git commit -m 'Let make test pass'", False),
     ],
 )
 def test_test_commands(command: str, is_test: bool):
     assert is_test_command(command) is is_test
+
+
+@pytest.mark.parametrize(
+    ("command", "output"),
+    [
+        ("(make test) & sleep 1", ""),
+        ("setsid pytest tests & disown", ""),
+        ("nohup make test &", "[1] 77"),
+        ("bash -c 'pytest & sleep 1'", ""),
+        ("for each in a b; do pytest $each; done &", ""),
+        ('tmux new -d "pytest"', ""),
+        ("screen -dm pytest", ""),
+        ("at now <<< pytest", "job 3 at Thu Nov 19 18:00:00 2026"),
+        ("systemd-run pytest", "Running as unit: run-r1.service"),
+        ("docker run -d shed pytest", "0a1b2c3d4e5f"),
+        ("cargo test --no-run", "Finished `test` profile\nExecutable unittests src/lib.rs"),
+        ("pytest --collect-only", "5 tests collected in 0.01s"),
+        ("make -n test", "pytest"),
+        ("pytest & wait", ""),
+        ("pytest", "Command running in background with ID: b1. Output is being written to: /t/b1"),
+    ],
+)
+@pytest.mark.parametrize("outcome", ["ok", "error"])
+def test_a_run_that_nobody_awaited_proves_nothing(command: str, output: str, outcome: ToolOutcome):
+    red = Session().shell("make test", "1 failed", "error")
+    found = red.shell(command, output, outcome).found()
+    assert [run.command for run in found.checks if not run.passed] == ["make test"]
+    assert all(run.unsure for run in found.checks if run.passed)
+    assert [use.command for use in found.commands] == ["make test"]
+    assert found.tests is not None
+    assert not found.tests.passed
+    alone = Session().shell(command, output, outcome).found()
+    assert all(run.passed and run.unsure for run in alone.checks)
+
+
+def test_a_call_that_had_not_ended_proves_nothing():
+    found = Session().shell("make test", "collecting", "unknown").found()
+    assert [run.unsure for run in found.checks] == [True]
+    assert found.commands == ()
+    state = test_state(found, datetime(2026, 11, 19, tzinfo=UTC))
+    assert state is not None
+    assert state.phase == "unknown"
+
+
+@pytest.mark.parametrize(
+    ("command", "output"),
+    [
+        ("npm run dev & sleep 3; npx playwright test", "3 passed (2s)"),
+        ("docker run --rm shed pytest -q", "3 passed in 1s"),
+        ("timeout 60 .venv/bin/python3.12 -m pytest -q -n0", "3 passed in 1s"),
+        ("bash -lc 'cd shed && make test'", ""),
+        ("make test ARGS='-k door -n 4'", ""),
+        ("set -o pipefail; make test | tee log", ""),
+        ("make test | tail -3; exit ${PIPESTATUS[0]}", ""),
+        ("pytest", "\x1b[32m3 passed\x1b[0m in 1s"),
+    ],
+)
+def test_a_run_that_was_awaited_counts_however_it_was_called(command: str, output: str):
+    (run,) = Session().shell(command, output).found().checks
+    assert run.passed
+    assert not run.unsure
+
+
+@pytest.mark.parametrize(
+    ("command", "output"),
+    [
+        ("python -m unittest", "Ran 0 tests in 0.000s\n\nOK"),
+        ("go test ./...", "ok  \tshed/door\t0.1s [no tests to run]"),
+        ("cargo test", "running 0 tests\n\ntest result: ok. 0 passed; 0 failed"),
+        ("pytest", "==== 3 skipped in 0.1s ===="),
+        ("jest --passWithNoTests", "No tests found, exiting with code 0"),
+        ("PYTEST_ADDOPTS=--collect-only pytest", "5 tests collected in 0.1s"),
+        ("make test; ls", "door.py"),
+    ],
+)
+def test_a_run_without_a_test_and_one_whose_end_is_lost_are_not_green(command: str, output: str):
+    (run,) = Session().shell(command, output).found().checks
+    assert run.unsure
+
+
+def test_what_fails_after_the_tests_passed_makes_them_no_red_run():
+    (run,) = (
+        Session().shell("pytest -q && git push", "3 passed in 1s\nfatal: no remote", "error").found().checks
+    )
+    assert run.passed
 
 
 def test_a_red_run_names_what_fails():

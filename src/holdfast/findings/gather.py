@@ -219,7 +219,7 @@ class _Gatherer:
         else:
             self._succeeded(index, action, result.text, by_subagent)
         if action.kind == "shell":
-            self._ran(index, action, failed, result.text)
+            self._ran(index, action, result)
         self._met_in_result(index, action, result.text)
         if not by_subagent:
             self._reviews.answered(index, action, result.text)
@@ -273,10 +273,13 @@ class _Gatherer:
             self._edits.append((index, action))
             self._code.edited(index, action)
 
-    def _ran(self, index: int, action: Action, failed: bool, text: str) -> None:
+    def _ran(self, index: int, action: Action, result: ToolResult) -> None:
+        failed, text, ended = result.outcome == "error", result.text, result.outcome != "unknown"
         self._git.ran(index, action.command, text, failed=failed, cwd=self._report.cwd)
-        self._checks.ran(index, action.command, failed, text)
-        self._commands.ran(index, action.command, failed or is_red(action.command, text), action.about)
+        self._checks.ran(index, action.command, failed, text, ended=ended)
+        if ended:
+            failed = failed or is_red(action.command, text)
+            self._commands.ran(index, action.command, failed, text, action.about)
 
     def _located(self, path: str) -> str:
         """One file, one path: agents write it from the root or from where they work."""
@@ -305,7 +308,7 @@ class _Gatherer:
             failures=self._failures.found(),
             commands=self._commands.found(),
             files=self._files.found(),
-            tests=self._checks.test(self._files.edited_after(self._checks.last_test_index)),
+            tests=self._checks.test(self._files.edited_after),
             checks=self._checks.found(self._files.edited_after),
             git=self._git.found(report.branch, self._files.edited_after(self._git.last_commit_index)),
             reviews=self._reviews.found(),

@@ -72,6 +72,8 @@ def _feedback(review: Review, now: datetime) -> ReviewerFeedback:
 def _phase(run: TestRun) -> TestPhase:
     if not run.passed:
         return "red"
+    if run.unsure:
+        return "unknown"
     return "refactor" if run.edited_since else "green"
 
 

@@ -602,11 +602,11 @@ _NO_CHECK = "this session's record shows no run of tests, build or linter"
 
 def _told_of_checks(work: SessionWork, command: str, transcript: str) -> str:
     from holdfast.base.text import clipped
-    from holdfast.findings.rules.commands import check_kinds
+    from holdfast.findings.rules.commands import proves_check
     from holdfast.sessions.contexts import NothingSaidError, read_session
 
     before, chained, _ = command.partition("git commit")[0].rpartition("&&")
-    if chained and check_kinds(before):
+    if chained and proves_check(before):
         return ""  # the commit waits for it
     path, agent = _transcript(work, transcript)
     try:

@@ -6,6 +6,8 @@ import re
 from collections import OrderedDict
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
+from functools import lru_cache
+from typing import Literal
 
 from holdfast.base.text import clipped, head_and_tail, one_line, same_command
 from holdfast.model.gathered import CheckKind, CommandUse, TestRun
@@ -28,8 +30,8 @@ class Commands:
     def __init__(self) -> None:
         self._uses: dict[str, _Use] = {}
 
-    def ran(self, index: int, command: str, failed: bool, purpose: str = "") -> None:
-        if not command or len(command) > _LONGEST or "\n" in command:
+    def ran(self, index: int, command: str, failed: bool, output: str = "", purpose: str = "") -> None:
+        if not command or len(command) > _LONGEST or "\n" in command or _only_started(command, output):
             return
         use = self._uses.get(command)
         if use is None:
@@ -72,7 +74,6 @@ _TEST_COMMAND = re.compile(
     r"|rake|sbt|bazel)"
     r"\s+(?:[\w:-]+\s+)?(?:run\s+)?[\w:-]*test[\w:-]*"
 )
-_OTHER_WORK = re.compile(r"(?:grep|rg|find|ls|cat|sed|head|tail|git|gh|glab|wc|echo|jq|curl)\b")
 _FAILING = re.compile(
     r"--- FAIL: (\S+)"  # go
     r"|^FAILED (\S+)"  # pytest
@@ -89,7 +90,8 @@ _BUILD_COMMAND = re.compile(
     r"|docker (?:compose )?build|mise run [\w:-]*build[\w:-]*|just [\w:-]*build[\w:-]*)(?=\s|$|[;&|])"
 )
 _LINT_COMMAND = re.compile(
-    r"\b(?:golangci-lint|ruff|flake8|pylint|mypy|pyright|eslint|biome|stylelint|clippy|shellcheck|rubocop|staticcheck"
+    r"\b(?:golangci-lint|ruff|flake8|pylint|mypy|pyright|eslint|biome|stylelint|(?:cargo )?clippy|shellcheck"
+    r"|rubocop|staticcheck"
     r"|(?:npm|pnpm|yarn|bun|mise|make|just|task)(?: run)? [\w:-]*(?:lint|typecheck|type-check"
     r"|check)[\w:-]*)(?=\s|$|[;&|])"
 )
@@ -101,15 +103,24 @@ _NARROWED = re.compile(
 _CUT = re.compile(r"\|\s*(?:grep|rg|sed|awk|cut|wc|jq|sort)\b")
 _FIRST_LINES = re.compile(r"\|\s*head\b(?:\s+-n?\s*(\d{1,5}))?")
 _LINES_OF_HEAD = 10
-_PIPED = re.compile(r"(?<!\|)\|(?!\|)|\|\|\s*(?:true|echo|:)|;\s*(?:echo|true|:)\b")
-_BACKGROUND = re.compile(r"(?<!&)&\s*$|\bnohup\b")
 _ONLY_STARTED = re.compile(r"\A\W{0,20}Command\b[^\n]{0,80}\bbackground", re.IGNORECASE)
 """What agents answer to a command that goes on by itself."""
-_ASKS = re.compile(
-    r"\s(?:--(?:co|collect-only|version|help|list-?[tT]ests|fixtures|markers)|-h|-list)(?=[\s=]|$)"
+_COLORS = re.compile(r"\x1b\[[\d;]*m")
+_SOME_RAN = re.compile(
+    r"\b[1-9]\d* (?:passed|passing|pass|failed|failing|xfailed|xpassed|ok)\b|^ok\s(?!.*\[no tests to run\])"
+    r"|^(?:---\s)?PASS\b|Ran [1-9]\d* tests?|^OK \([1-9]|^\.+[ \t]*\[ *\d+%\]|^test .* \.\.\. ok$",
+    re.MULTILINE | re.IGNORECASE,
 )
-"""What such a program is asked for when it checks nothing."""
-_CHAIN = re.compile(r"(&&|\|\||;)")
+_NONE_RAN = re.compile(
+    r"\bno tests? (?:ran|run|found|to run|files?|were|was|collected|executed|specified)\b|\bRan 0 tests\b"
+    r"|\bcollected 0 items\b|\b0 (?:passed|passing|tests?)\b|^[^\w\n]*\d+ (?:skipped|deselected)\b|\bNO-SOURCE\b"
+    r"|\btests? (?:are|is) skipped\b|\d+ tests collected\b",
+    re.MULTILINE | re.IGNORECASE,
+)
+_SUMS_UP = re.compile(
+    r"(?:\S*python[\d.]* -m |(?:uv|poetry|pdm|hatch|pipenv) run |\S*/)?pytest\b|(?:go|cargo) test\b"
+)
+"""These say what passed: where they printed something else, they ran nothing to its end."""
 _GREEN = re.compile(
     r"\b[1-9]\d* (?:passed|passing)\b|^ok\s|^PASS\b|test result: ok|\bOK \(|^OK$|\b0 (?:issues"
     r"|errors|problems|failures)\b"
@@ -121,6 +132,7 @@ _SUMMARY = re.compile(
     r"|^FAIL\b|^ok\s|^PASS$",
     re.IGNORECASE,
 )
+_TOLD = re.compile(f"(?im:{_SUMMARY.pattern}|{_GREEN.pattern})")
 _SUMMARY_LINES = 40  # from the end: that is where every runner sums up
 _RED = re.compile(
     r"--- FAIL|^FAIL\b|\b[1-9]\d* (?:tests? )?failed\b|\b[1-9]\d* failing\b|^FAILED\b|FAILED \("
@@ -134,20 +146,261 @@ _RED = re.compile(
 _RED_LINE = re.compile(r"^error(?:\[E\d+\])?: |^\S+\.\w{1,4}:\d+:\d+: (?!warning)", re.MULTILINE)
 
 
+# ── what the shell waits for ──────────────────────────────────────────────────────────────────────
+
+# An exit code tells of a check only where the check is the program that is run, and the shell waits for it.
+# Behind a program that is not known to wait (`tmux`, `at`, `docker run`) only what was printed tells.
+
+_SHELL_SCANNED = 4000
+_DOCUMENT = re.compile(r"<<-?\s*(['\"]?)(\w{1,40})\1([^\n]*)\n.*?^\s*\2\s*$", re.DOTALL | re.MULTILINE)
+_SIGNS = re.compile(
+    r"'[^']*'|\"(?:\\.|[^\"\\])*\"|\\.|\d*[<>]+&\d*-?|&>>?|\$?\{[^\s{}]*\}|&&|\|[|&]?|[;&\n()]+?"
+    r"|(?<!\S)#[^\n]*|(?<![^\s;&|(){}])(?:[{}!]|if|then|elif|else|fi|for|while|until|do|done|case|esac)(?=[\s;&|)]|\Z)",
+    re.DOTALL,
+)
+_OPENS = ("(", "{", "if", "for", "while", "until", "case")
+_CLOSES = (")", "}", "fi", "done", "esac")
+_BETWEEN = ("&&", "||", "|", "|&", "!", "then", "elif", "else", "do")
+_WORD = re.compile(r"(?:[^\s'\"\\]|\\.|'[^']*'|\"(?:\\.|[^\"\\])*\")+", re.DOTALL)
+_ASSIGNMENT = re.compile(r"\w+=")
+_REDIRECTED = re.compile(r"(?<![<>&\d])1?>>?\s*[^\s&>]|&>")
+_SHELLS = ("bash", "sh", "zsh", "dash", "ksh", "fish")
+_DEEPEST_SHELL = 3
+
+
+def _words_of(text: str) -> frozenset[str]:
+    return frozenset(text.split())
+
+
+_WAITING = _words_of(
+    ". arch asdf builtin bun bundle bunx bwrap caffeinate cargo chronic chrt command composer conda "
+    "corepack coverage dbus-run-session deno direnv doas doppler dotenv dotnet env eval exec faketime "
+    "firejail flock go gtimeout hatch ionice mamba micromamba mise nice nix nix-shell node nohup npm npx "
+    "op pdm perl php pipenv pipx pixi pnpm pnpx poetry pre-commit py pypy python ruby rye script setarch "
+    "source stdbuf strace sudo taskset time timeout unbuffer unshare uv uvx xargs xvfb-run yarn"
+)
+"""Programs that run another one, wait for it and end with its exit code."""
+_OTHER_WORK = _words_of(
+    "[ [[ ack ag apk apt apt-get awk bat brew cat cd chmod chown code cp curl cut diff dnf du echo egrep "
+    "emacs export fd fgrep file find gh git glab grep head jobs jq kill killall less ln ls man mkdir more "
+    "mv nano pacman pgrep pip pip3 pkill printf ps readlink realpath rg rm rsync scp sed set sort stat "
+    "tail tar tee test touch tree type unset unzip vi vim wc wget whereis which yum zip"
+)
+"""Programs that only read, write or name what a check is called."""
+_NOT_RUN = _words_of(
+    "a add cache config create get help i in info init inject install list lock outdated remove rm show "
+    "sync un uninstall update upgrade view why"
+)
+"""Words before the name of a check with which it is not run."""
+_TAKING_CODE = ("python", "pypy", "py", "node", "deno", "bun", "ruby", "perl", "php")
+_ASKS = re.compile(
+    r"\s(?:--(?:co|collect-only|version|help|list|list-?[tT]ests|list-?envs|fixtures|markers|setup-(?:plan|only)"
+    r"|no-?run|dry-run|just-print|recon|show-only|notest|(?:compile|build|install)-only)|-h|-list|--list-\w+"
+    r"|-DskipTests|-Dmaven\.test\.skip)(?=[\s=]|$)"
+    r"|\b(?:make|gmake|just|rake|task)\s(?:[^'\"]*\s)?-n(?=\s|$)|\bg?make\s(?:[^'\"]*\s)?-[tq](?=\s|$)"
+    r"|\bgo test\s(?:[^'\"]*\s)?-[cn](?=\s|$)|\bctest\s(?:[^'\"]*\s)?-N\b|\b(?:tox|nox)\s(?:[^'\"]*\s)?-l\b"
+    r"|\b(?:nextest|vitest) list\b"
+)
+"""What such a program is asked for when it checks nothing."""
+
+
+@dataclass(slots=True)
+class _Part:
+    """One program of a command line, as it is written."""
+
+    text: str
+    is_awaited: bool = True
+    is_lost: bool = False
+    """Whether the line's exit code is that of a later program."""
+
+
+class _Line:
+    """The programs that a shell would run, for which of them it would wait, and whose exit code counts."""
+
+    def __init__(self, command: str, depth: int = 0) -> None:
+        command = _DOCUMENT.sub(r"<<\2\3\n", command[:_SHELL_SCANNED])
+        self.parts: list[_Part] = []
+        self._depth = depth
+        self._lists = [0]  # where the list began that a `&` would send off, for each level
+        self._waiting = ("", 0, 0)  # the sign that ended parts whose exit code is lost if another follows
+        begin = 0
+        for found in _SIGNS.finditer(command):
+            text = command[begin : found.start()].strip()
+            if _divides(found[0], text):
+                self._add(text)
+                self._ended_by(found[0])
+                begin = found.end()
+        self._add(command[begin:].strip())
+        if _HANDS_BACK.match(self.parts[-1].text if self.parts else "") and (
+            "PIPESTATUS" in command or "|" not in command
+        ):
+            for part in self.parts:
+                part.is_lost = False
+
+    def _add(self, text: str) -> None:
+        if not text:
+            return
+        sign, start, end = self._waiting
+        if sign and not (sign == "||" and _FAILS.match(text)) and not self._is_strict(sign):
+            for part in self.parts[start:end]:
+                part.is_lost = True
+        self._waiting = ("", 0, 0)
+        self.parts += _inside(text, self._depth)
+
+    def _is_strict(self, sign: str) -> bool:
+        """Whether the shell was told to end where one fails."""
+        told = [part.text for part in self.parts if part.text.startswith("set ")]
+        if sign in ("|", "|&"):
+            return any("pipefail" in text for text in told)
+        return sign in (";", "\n") and any(_ENDS_AT_ONCE.match(text) for text in told)
+
+    def _ended_by(self, sign: str) -> None:
+        lists, parts = self._lists, self.parts
+        if sign in _OPENS:
+            lists.append(len(parts))
+        elif sign in _CLOSES:
+            self._waiting = ("", 0, 0)
+            if len(lists) > 1:
+                lists.pop()
+        elif sign == "&":
+            for part in parts[lists[-1] :]:
+                part.is_awaited = False
+            lists[-1] = len(parts)
+        elif sign in (";", "\n", "|", "|&", "||"):
+            self._waiting = (sign, lists[-1], len(parts)) if not self._waiting[0] else self._waiting
+            if sign in (";", "\n"):
+                lists[-1] = len(parts)
+
+
+def _divides(sign: str, before: str) -> bool:
+    """Whether one program ends there: words of the grammar count only where a program may begin."""
+    if sign in ("&&", "||", "|", "|&", ";", "&", "\n", "(", ")") or sign[0] == "#":
+        return True
+    return not before and (sign in _OPENS or sign in _CLOSES or sign in _BETWEEN)
+
+
+def _inside(text: str, depth: int) -> list[_Part]:
+    """What `bash -c` is told to run, in its place."""
+    words = _WORD.findall(text)
+    at = next((place for place, word in enumerate(words) if _program(word) in _SHELLS), len(words))
+    if depth < _DEEPEST_SHELL and all(_program(word) in _WAITING or _is_option(word) for word in words[:at]):
+        for place, word in enumerate(words[at + 1 : -1], at + 1):
+            if re.fullmatch(r"-\w*c", word):
+                return _Line(_unquoted(words[place + 1]), depth + 1).parts
+    return [_Part(text)]
+
+
+def _is_option(word: str) -> bool:
+    return word.startswith("-") or _ASSIGNMENT.match(word) is not None or word[:1].isdigit()
+
+
+def _unquoted(word: str) -> str:
+    return word[1:-1] if len(word) > 1 and word[0] == word[-1] and word[0] in "'\"" else word
+
+
+def _program(word: str) -> str:
+    """`.venv/bin/python3.12` is `python`."""
+    name = re.split(r"[/\\]", _unquoted(word))[-1]
+    return re.sub(r"[\d.]+$|\.(?:exe|cmd|sh)$", "", name) or name
+
+
+_Way = Literal["", "awaited", "handed on", "sent off"]
+
+
+def _way_of(part: _Part, check: re.Pattern[str]) -> _Way:
+    """How the part runs what the pattern names; not at all where it only names it."""
+    text = one_line(part.text)
+    words = _WORD.findall(text)
+    while len(words) > 1 and _ASSIGNMENT.match(words[0]):
+        del words[0]
+    if not words or _ASKS.search(text):
+        return ""
+    program = _program(words[0])
+    line = " ".join((program, *words[1:]))
+    found = check.search(line)
+    if found is None or program in _OTHER_WORK or _is_only_named(program, line[: found.start()], found[0]):
+        return ""
+    if not part.is_awaited:
+        return "sent off"
+    return "awaited" if found.start() == 0 or program in _WAITING or program[0] == "$" else "handed on"
+
+
+def _is_only_named(program: str, before: str, named: str) -> bool:
+    words = before.split()
+    if program in _TAKING_CODE and any(word in ("-c", "-e") for word in words):
+        return True
+    others = (_program(word) in _OTHER_WORK for word in words)
+    return any(others) or not _NOT_RUN.isdisjoint((*words, *named.split()[1:2]))
+
+
+_CHECKS: tuple[tuple[CheckKind, re.Pattern[str]], ...] = (
+    ("test", _TEST_COMMAND),
+    ("lint", _LINT_COMMAND),
+    ("build", _BUILD_COMMAND),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    """What a command line runs of checks."""
+
+    awaited: frozenset[CheckKind] = frozenset()
+    handed_on: frozenset[CheckKind] = frozenset()
+    """To a program that may not have waited for them: what was printed tells."""
+    sent_off: frozenset[CheckKind] = frozenset()
+    by_exit: frozenset[CheckKind] = frozenset()
+    """Of these the exit code tells, a failure only where no other program comes after it (`at_end`)."""
+    at_end: frozenset[CheckKind] = frozenset()
+
+
+@lru_cache(maxsize=64)  # asked several times about one command
+def _asked(command: str) -> _Asked:
+    names = tuple(one for one in _CHECKS if one[1].search(command, 0, _SHELL_SCANNED))
+    if not names:
+        return _Asked()
+    parts = _Line(command).parts
+    found: list[tuple[CheckKind, _Way, _Part]] = [
+        (kind, _way_of(part, check), part) for kind, check in names for part in parts
+    ]
+
+    def those(holds: Callable[[_Way, _Part], bool]) -> frozenset[CheckKind]:
+        return frozenset[CheckKind](kind for kind, way, part in found if holds(way, part))
+
+    awaited = those(lambda way, _: way == "awaited")
+    handed_on = those(lambda way, _: way == "handed on") - awaited
+    sent_off = those(lambda way, _: way == "sent off") - awaited - handed_on
+    if any(part.is_awaited and _WAITS.match(part.text) for part in parts):
+        return _Asked(handed_on=awaited | handed_on | sent_off)
+    lost = those(lambda way, part: way == "awaited" and part.is_lost)
+    at_end = those(lambda way, part: way != "" and part is parts[-1])
+    return _Asked(awaited, handed_on, sent_off, awaited - lost, at_end)
+
+
+def _is_all_sent_off(command: str) -> bool:
+    """Whether nothing that the shell waited for says how it went."""
+    parts = _Line(command).parts if "&" in command else []
+    return any(not part.is_awaited for part in parts) and all(
+        not part.is_awaited or _IDLE.match(part.text) for part in parts
+    )
+
+
+_HANDS_BACK = re.compile(r"exit\s+[\"']?\$")
+_FAILS = re.compile(r"(?:false|(?:exit|return) [1-9]\d*)(?!\S)")
+_ENDS_AT_ONCE = re.compile(r"set -\w*e")
+_WAITS = re.compile(r"(?:wait|fg)\b")
+_IDLE = re.compile(r"(?:sleep|disown|echo|printf|true|:|jobs|exit)(?!\S)")
+
+
 def check_kinds(command: str) -> tuple[CheckKind, ...]:
-    """What a command checks, the widest first; a chain of commands may check several things."""
-    first_line = same_command(command.split("\n", 1)[0][:_COMMAND_SCANNED])
-    if _ASKS.search(first_line):
-        first_line = "".join(one for one in _CHAIN.split(first_line) if not _ASKS.search(one))
-    if _OTHER_WORK.match(first_line):
-        return ()
-    tests = "test" in first_line and _TEST_COMMAND.search(first_line)
-    found: list[CheckKind] = ["test"] if tests else []
-    if _LINT_COMMAND.search(first_line):
-        found.append("lint")
-    if _BUILD_COMMAND.search(first_line):
-        found.append("build")
-    return tuple(found)
+    """What a command checks, or has checked by somebody else; a chain may check several."""
+    asked = _asked(command)
+    found = asked.awaited | asked.handed_on | asked.sent_off
+    return tuple(kind for kind, _ in _CHECKS if kind in found)
+
+
+def proves_check(command: str) -> bool:
+    """Whether a command that ends well has passed a check."""
+    return bool(_asked(command).by_exit)
 
 
 def check_kind(command: str) -> CheckKind | None:
@@ -158,14 +411,18 @@ def is_test_command(command: str) -> bool:
     return check_kind(command) == "test"
 
 
-def check_run(index: int, command: str, failed: bool, output: str, kind: CheckKind) -> TestRun:
-    text = head_and_tail(output, _SCANNED)
+def check_run(
+    index: int, command: str, failed: bool, output: str, kind: CheckKind, ended: bool = True
+) -> TestRun:
+    text = _COLORS.sub("", head_and_tail(output, _SCANNED))
+    asked = _asked(command)
+    failed = failed and ended and kind in asked.by_exit and (kind in asked.at_end or not _GREEN.search(text))
     failing = _without_parents(next(filter(None, found.groups()), "") for found in _FAILING.finditer(text))
     summaries = [one_line(line) for line in text.split("\n")[-_SUMMARY_LINES:] if _SUMMARY.search(line)]
     told = [line for line in summaries if _RED.search(line)] or summaries
     red = bool(failing or _RED.search(text)) or (failed and not _ends_in_search(command))
     if not red and _RED_LINE.search(text) and not _GREEN.search(text):
-        red = bool(_PIPED.search(command[:_COMMAND_SCANNED]))
+        red = kind not in asked.by_exit
     first_line = same_command(command.split("\n", 1)[0][:_COMMAND_SCANNED])
     return TestRun(
         index,
@@ -174,7 +431,7 @@ def check_run(index: int, command: str, failed: bool, output: str, kind: CheckKi
         failing[:_MOST_FAILING],
         clipped(_red_lines(text) if red and not failing else told[-1] if told else "", _SUMMARY_KEPT),
         kind=kind,
-        unsure=not red and not _is_proven(command, text),
+        unsure=not red and not (ended and _is_proven(command, text, kind)),
         narrow=bool(_NARROWED.search(first_line)),
     )
 
@@ -206,15 +463,25 @@ _COMPLAINT, _COMPLAINTS = 150, 4
 _SUMMARY_KEPT = _COMPLAINT * _COMPLAINTS + 40
 
 
-def _is_proven(command: str, text: str) -> bool:
+def _is_proven(command: str, text: str, kind: CheckKind) -> bool:
     """Whether a run without a failure in its output is known to have passed."""
-    line = command[:_COMMAND_SCANNED]
-    if _BACKGROUND.search(line) or _CUT.search(line) or _ONLY_STARTED.search(text):
+    line, asked = command[:_COMMAND_SCANNED], _asked(command)
+    if kind in asked.sent_off or _CUT.search(line) or _ONLY_STARTED.search(text):
+        return False
+    if kind == "test" and _ran_no_test(command, text):
         return False
     head = _FIRST_LINES.search(line)
     if head and text.rstrip("\n").count("\n") + 1 >= int(head[1] or _LINES_OF_HEAD):
         return False  # there was more, or there may have been
-    return not _PIPED.search(line) or bool(_GREEN.search(text))
+    return kind in asked.by_exit or bool(_GREEN.search(text))
+
+
+def _ran_no_test(command: str, text: str) -> bool:
+    """A runner that found none, skipped all or only listed them ends well, too."""
+    if _SOME_RAN.search(text):
+        return False
+    silent = not text.strip() or _REDIRECTED.search(command[:_COMMAND_SCANNED])
+    return bool(_NONE_RAN.search(text)) or bool(not silent and _SUMS_UP.match(same_command(command)))
 
 
 def _ends_in_search(command: str) -> bool:
@@ -229,34 +496,64 @@ def is_red(command: str, output: str) -> bool:
     return any(not check_run(0, command, False, output, kind).passed for kind in check_kinds(command))
 
 
+def _only_started(command: str, output: str) -> bool:
+    """Whether nothing is known to have come to its end, or nothing was asked for but a list."""
+    if _ONLY_STARTED.search(output) or _is_all_sent_off(command):
+        return True
+    asked = _asked(command)
+    if asked.awaited:
+        return False
+    return bool(asked.sent_off or (asked.handed_on and not _TOLD.search(output))) or _only_asks(command)
+
+
+def _only_asks(command: str) -> bool:
+    names_check = any(pattern.search(command, 0, _SHELL_SCANNED) for _, pattern in _CHECKS)
+    return names_check and any(_ASKS.search(one_line(part.text)) for part in _Line(command).parts)
+
+
+@dataclass(frozen=True, slots=True)
+class _Run:
+    index: int
+    command: str
+    failed: bool
+    output: str
+    kind: CheckKind
+    ended: bool
+
+    def read(self) -> TestRun:
+        return check_run(self.index, self.command, self.failed, self.output, self.kind, self.ended)
+
+
 class Checks:
     """The newest run of each kind, whole and in part; output is looked at only when somebody asks."""
 
     def __init__(self) -> None:
-        self._newest: OrderedDict[tuple[CheckKind, str], tuple[int, str, bool, str]] = OrderedDict()
+        self._newest: OrderedDict[tuple[CheckKind, str, bool], _Run] = OrderedDict()
 
-    def ran(self, index: int, command: str, failed: bool, output: str) -> None:
+    def ran(self, index: int, command: str, failed: bool, output: str, *, ended: bool = True) -> None:
+        asked = _asked(command)
+        text = head_and_tail(output, _SCANNED)
         for kind in check_kinds(command):
-            key = (kind, same_command(command))
+            if kind in asked.handed_on and not _TOLD.search(text):
+                continue  # somebody else may run it, or nobody
+            started = not ended or kind in asked.sent_off or bool(_ONLY_STARTED.search(text))
+            key = (kind, same_command(command), started)
             self._newest.pop(key, None)
-            self._newest[key] = (index, command, failed, head_and_tail(output, _SCANNED))
+            self._newest[key] = _Run(index, command, failed, text, kind, not started)
             if len(self._newest) > _MOST_CHECKS:
                 self._newest.popitem(last=False)
 
-    @property
-    def last_test_index(self) -> int:
-        return max((run[0] for (kind, _), run in self._newest.items() if kind == "test"), default=-1)
-
-    def test(self, edited_since: tuple[str, ...]) -> TestRun | None:
-        """The newest run of tests."""
-        runs = [run for (kind, _), run in self._newest.items() if kind == "test"]
-        return replace(check_run(*runs[-1], "test"), edited_since=edited_since) if runs else None
+    def test(self, edited_after: Callable[[int], tuple[str, ...]]) -> TestRun | None:
+        """The newest run of tests that came to an end, or else the newest."""
+        runs = [run for run in self._newest.values() if run.kind == "test"]
+        newest = next((run for run in reversed(runs) if run.ended), runs[-1] if runs else None)
+        return replace(newest.read(), edited_since=edited_after(newest.index)) if newest else None
 
     def found(self, edited_after: Callable[[int], tuple[str, ...]]) -> tuple[TestRun, ...]:
         """What still counts: of each kind the newest, and before it a wider one that it does not settle."""
         kept: dict[int, TestRun] = {}
         for kind in ("test", "lint", "build"):
-            runs = [check_run(*run, kind) for (one, _), run in self._newest.items() if one == kind]
+            runs = [run.read() for run in self._newest.values() if run.kind == kind]
             for run in _still_counts(runs):
                 kept.setdefault(run.index, run)
         counting = _without_outdated(sorted(kept.values(), key=lambda run: run.index))
@@ -267,6 +564,8 @@ def _still_counts(runs: list[TestRun]) -> list[TestRun]:
     if not runs:
         return []
     newest = runs[-1]
+    if newest.unsure and len(runs) > 1:  # what was known before still is
+        return [*_still_counts([run for run in runs[:-1] if not run.unsure]), newest]
     wider = next((run for run in reversed(runs) if not run.narrow), None)
     return [newest] if wider is None or wider is newest or not newest.narrow else [wider, newest]
 
