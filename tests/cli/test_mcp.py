@@ -19,6 +19,8 @@ from mcp import Client, MCPError, StdioServerParameters
 from mcp.client.streamable_http import streamable_http_client
 
 from holdfast.cli.mcp import TOOLS
+from hooks.harness import AgentSession, said
+from hooks.test_sessions import run_through
 
 PROGRAM = [sys.executable, "-P", "-m", "holdfast", "mcp"]
 
@@ -97,6 +99,66 @@ def test_an_agent_records_and_the_next_one_is_told(project: Path) -> None:
         assert (rest["next_offset"], rest["entries"][0]["description"]) == (None, "Choice 2")
 
     with_client(over_pipes(project), use)
+
+
+RECORDED = {
+    "record_decision": ({"decision": "Use SQLite", "reason": "one file"}, "Use SQLite"),
+    "record_constraint": ({"text": "Never touch the public API."}, "Never touch the public API."),
+    "set_todos": ({"todos": [{"text": "Measure it", "status": "pending"}]}, "Measure it"),
+    "record_handover": ({"text": "Goal: the cache. Next: write test_cache.py."}, "write test_cache.py"),
+}
+
+
+@pytest.mark.parametrize("tool", RECORDED)
+@pytest.mark.parametrize("before", ["nothing", "finished work"])
+def test_what_was_recorded_reaches_the_next_session(project: Path, tool: str, before: str) -> None:
+    """Of an agent without hooks, too, and where no work is open."""
+    session = AgentSession(project, project.parent / "home", session_id="one")
+    session.variables["HOLDFAST_HOME"] = str(session.home)
+    session.home.mkdir(exist_ok=True)
+    if before == "finished work":
+        finished = said("All is done.", "assistant", "m1", 5_000, "claude-sonnet-4-5")
+        finished["message"] |= {"stop_reason": "end_turn"}
+        run_through(session, [said("Write the module", "user"), finished])
+    given, words = RECORDED[tool]
+
+    async def use(client: Client) -> None:
+        await call(client, tool, **given)
+
+    async def ask(client: Client) -> None:
+        assert words in await call(client, "context")
+
+    with_client(over_pipes(project), use)
+    with_client(over_pipes(project), ask)
+    for name in ("two", "three"):  # one that does nothing takes nothing away
+        later = AgentSession(project, session.home, session_id=name, variables=session.variables)
+        told = later.start()
+        assert words in told.context, told
+        later.fire("SessionEnd", reason="other")
+    assert words in session.holdfast("context", "latest").out
+    assert session.errors == ""
+
+
+def test_what_was_recorded_is_told_again_after_other_work_was_finished(project: Path) -> None:
+    home = project.parent / "home"
+    variables = {"HOLDFAST_HOME": str(home)}
+
+    async def use(client: Client) -> None:
+        for tool in ("record_decision", "record_constraint"):
+            await call(client, tool, **RECORDED[tool][0])
+
+    home.mkdir()
+    with_client(over_pipes(project), use)
+    finished = said("All is done.", "assistant", "m1", 5_000, "claude-sonnet-4-5")
+    finished["message"] |= {"stop_reason": "end_turn"}
+    for name in ("one", "two"):
+        session = AgentSession(project, home, session_id=name, variables=variables)
+        run_through(session, [said(f"Write module {name}", "user"), finished])
+    for source in ("startup", "clear"):
+        later = AgentSession(project, home, session_id=source, variables=variables)
+        told = later.start(source).context
+        assert told.count("Use SQLite") == told.count("Never touch the public API.") == 1, told
+    assert "Recorded by earlier" not in later.start("resume").context
 
 
 def test_what_cannot_be_done_is_said_and_the_server_goes_on(project: Path) -> None:

@@ -11,6 +11,7 @@ import json
 import os
 import sys
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any, Literal
 
 import click
@@ -275,6 +276,7 @@ def record_handover(text: str) -> dict[str, str]:
     """Record your handover: goal, what is done, what was decided, the next step. A snapshot holds it."""
     from holdfast.cli.quiet import note_handover, session_at_work
     from holdfast.sessions.pause import SessionPauseManager
+    from holdfast.sessions.transitions import Facts
     from holdfast.sessions.winddown import IncrementalPauseManager
 
     current = _trusted()
@@ -292,7 +294,8 @@ def record_handover(text: str) -> dict[str, str]:
         newest = winding.get_recorded_actions()[-1]
         winding.append_action("assistant_response", {"text": handover}, newest.context_percentage)
         return {"recorded": "in the running wind-down"}
-    return {"snapshot": SessionPauseManager(settings=current).create_pause_session(handover)}
+    facts = Facts(reason="the agent handed over", handover=handover)
+    return {"snapshot": SessionPauseManager(settings=current).pause_now(facts)}
 
 
 def request_pause(reason: str) -> dict[str, str]:
@@ -349,7 +352,32 @@ def _record(entry: Entry) -> dict[str, str]:
             workflow = Core(store).note(current.worktree, entry)
     if workflow is None:
         raise CannotDoError("it could not be recorded", hint="holdfast doctor")
+    if _OWN_WORKFLOW not in os.environ:
+        _add_to_newest(current, workflow.id, entry)
     return {"recorded": workflow.id}
+
+
+def _add_to_newest(current: Settings, workflow_id: str, entry: Entry) -> None:
+    """The next session may begin before another snapshot is taken, and without hooks nobody takes one."""
+    from holdfast.hooks.fast.context import LIMITS, context_file
+    from holdfast.model.entry import ConstraintPinned, DecisionRecorded, TodosSet
+    from holdfast.sessions.contexts import newest_with_work
+    from holdfast.sessions.enrich import add_to_snapshot
+
+    with common.store_for(current) as store:
+        newest = newest_with_work(store, (workflow_id,))
+    if newest is None or newest.task_dag.tasks:
+        return  # it runs, and what runs it pauses it
+    told: dict[str, Any] = {}
+    if isinstance(entry, DecisionRecorded):
+        told["decisions"] = (entry.decision,)
+    elif isinstance(entry, ConstraintPinned):
+        told["constraints"] = tuple(dict.fromkeys((*newest.constraints, entry.text)))
+    elif isinstance(entry, TodosSet):
+        told["todos"] = entry.todos
+    add_to_snapshot(current, newest.id, told)
+    for agent in LIMITS:  # they are compiled anew where they are needed
+        Path(context_file(str(current.layout.sessions), newest.session_id, agent)).unlink(missing_ok=True)
 
 
 def _trusted() -> Settings:

@@ -492,6 +492,7 @@ def note_threads(work: SessionWork) -> bool:
 
 
 def _noted_threads(work: SessionWork) -> Sequence[Thread]:
+    from holdfast.sessions.contexts import records_standing
     from holdfast.sessions.pause import open_store
     from holdfast.sessions.threads import threads_in, threads_of_files
 
@@ -504,6 +505,9 @@ def _noted_threads(work: SessionWork) -> Sequence[Thread]:
         else:
             with open_store(settings) as store:
                 found = threads_in(store, settings.worktree)
+                records = records_standing(store, settings.worktree)
+            note = work.state / formats.HOOKS / formats.RECORDS  # before the list, whose stamp speaks for it
+            notes.write(str(note), formats.render_records(records))
     except HoldfastError as error:
         error_log.note(str(work.state), f"the database cannot be read, using the files: {error.message}")
         found = threads_of_files(files)

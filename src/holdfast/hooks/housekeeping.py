@@ -501,7 +501,9 @@ def resume_context(event: AgentEvent, answer: HookAnswer) -> None:
         context.settle_orphans(event)
         told = context.open_work(event)
         answer.context += [*context.asides(event, "".join(told)), *told]
-    # clear: a clean start is what was asked for; fork: the conversation is there already
+    elif source == "clear":  # a clean start is what was asked for, but what the user forbade holds
+        answer.context += context.records(event, [])
+    # fork: the conversation is there already
 
 
 def supplement(event: AgentEvent, answer: HookAnswer) -> None:

@@ -135,6 +135,8 @@ def usage_lock(session_key: str) -> str:
 HOOK_SETTINGS = "settings"
 THREADS = "threads"
 """The pieces of work in this folder, a line each; see `render_threads`."""
+RECORDS = "records"
+"""What agents recorded over MCP and still stands in this folder; see `render_records`."""
 TAKING_UP = "taking-up.lock"
 """Locked by the session that looks which work nobody goes on with."""
 UNKNOWN_EVENTS = "unknown-events"
@@ -262,6 +264,18 @@ def parse_threads(data: bytes | None) -> tuple[str, list[ThreadLine]]:
     stamp, *lines = (data or b"").decode("utf-8", "replace").split("\n")
     rows = [line.split("\t") for line in lines]
     return stamp, [ThreadLine(row) for row in rows if len(row) == 8]
+
+
+def render_records(rows: "list[tuple[str, str]]") -> bytes:
+    """What each is, and its words, a line each."""
+    return "\n".join([f"{kind}\t{' '.join(words.split())}" for kind, words in rows]).encode(
+        "utf-8", "replace"
+    )
+
+
+def parse_records(data: bytes | None) -> list[tuple[str, str]]:
+    rows = [line.partition("\t") for line in (data or b"").decode("utf-8", "replace").split("\n")]
+    return [(kind, words) for kind, _, words in rows if words]
 
 
 def threads_stamp(project: str) -> str:

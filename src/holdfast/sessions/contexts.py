@@ -18,6 +18,7 @@ from holdfast.findings.gather import gather
 from holdfast.journal.log import Reader
 from holdfast.journal.summary import find_archive
 from holdfast.journal.usage import RecordedUsage, session_usage
+from holdfast.model.entry import ConstraintPinned, DecisionRecorded
 from holdfast.model.frame import asks_to_wrap_up
 from holdfast.model.gathered import Gathered
 from holdfast.model.git import decode_path
@@ -231,6 +232,30 @@ def _named_latest(store: Store, workflow_id: str) -> str | None:
     """By its folder, where that is here."""
     folder = Path(os.fsdecode(decode_path(store.workflow(workflow_id).worktree)))
     return SessionFiles(ProjectLayout(folder).sessions).latest()
+
+
+_RECORDS_TOLD = 12
+"""Of each kind, the newest."""
+
+
+def records_standing(store: Store, worktree: str) -> list[tuple[str, str]]:
+    """What agents recorded in a folder, each with what it is: it holds whether or not any work is open.
+
+    Constraints and decisions out of all its work; open tasks and a handover out of the newest alone.
+    """
+    flows = [flow for flow in store.workflows(worktree=worktree) if flow.run_id is None]
+    kinds = ("constraint_pinned", "decision_recorded")
+    entries = [
+        one.entry for flow in reversed(flows) for one in store.events(workflow_id=flow.id, types=kinds)
+    ]
+    rules = [one.text for one in entries if isinstance(one, ConstraintPinned)]
+    made = [one.decision for one in entries if isinstance(one, DecisionRecorded)]
+    decided = [f"{one.description} ({one.rationale})" for one in made if one.task_id is None]
+    newest = newest_with_work(store, (flow.id for flow in flows))
+    todos = [todo.text for todo in newest.todos if todo.status != "completed"] if newest else []
+    words = [newest.handover] if newest and newest.handover else []
+    told = (("constraint", rules), ("decision", decided), ("to do", todos), ("handover", words))
+    return [(kind, text) for kind, texts in told for text in list(dict.fromkeys(texts))[-_RECORDS_TOLD:]]
 
 
 _MOVED_ON: Mapping[str, str] = {

@@ -32,15 +32,17 @@ _RECENT = 14 * 86_400.0
 
 def open_work(event: "AgentEvent") -> list[str]:
     """The handover, where this session plainly goes on with the only open thread of its branch; else a line
-    for each thread. A conversation is told once."""
+    for each thread; and what was recorded here. A conversation is told once."""
     notes.ensure_folder(event.folder)
     is_new = notes.create(event.note(formats.BEGUN)) or event.session == formats.UNKNOWN_SESSION
     given = event.environ.get(HANDED_OVER)
     if given:  # the first prompt brings it
         notes.write(event.note(formats.TOOK_UP), given.encode())
         return []
-    if not is_new:
-        return []
+    return records(event, _opened(event)) if is_new else []
+
+
+def _opened(event: "AgentEvent") -> list[str]:
     found = threads(event)
     opened = [one for one in found if one.is_open]
     if not opened:
@@ -137,6 +139,35 @@ def _line(event: "AgentEvent", thread: formats.ThreadLine) -> str:
 def _quoted(text: str) -> str:
     """What others may have written, as a quotation that it cannot close."""
     return '"' + text.replace('"', "'") + '"'
+
+
+# ── what agents recorded ──────────────────────────────────────────────────────────────────────────
+
+_MOST_OF_RECORDS = 2_500
+_LONGEST_RECORD = 600
+
+
+def records(event: "AgentEvent", told: list[str]) -> list[str]:
+    """What was recorded here on purpose holds whether or not work is open; what was told already is left out.
+    Said before a handover, it takes of the room of that."""
+    if not os.path.isdir(formats.hooks_folder(event.state)):
+        return told
+    threads(event)
+    found = formats.parse_records(
+        notes.read(os.path.join(formats.hooks_folder(event.state), formats.RECORDS))
+    )
+    known = " ".join(" ".join(told).split())
+    lines = [
+        f"- {kind}: {_quoted(words[:_LONGEST_RECORD])}" for kind, words in found if words[:60] not in known
+    ]
+    if not lines:
+        return told
+    words = "\n".join([_RECORDED, *lines])[:_MOST_OF_RECORDS]
+    room = LIMITS[event.agent] - len(words) - 2 * len(told)
+    return [words, *(one[: max(0, room)] for one in told)]
+
+
+_RECORDED = "[holdfast] Recorded by earlier sessions in this folder; it still stands:"
 
 
 # ── after a compaction ────────────────────────────────────────────────────────────────────────────
