@@ -133,3 +133,12 @@ def test_an_unknown_agent_or_event_is_reported_by_doctor(session: AgentSession) 
         assert (result.code, result.out, result.err) == (0, "", "")
     told = session.holdfast("doctor").out
     assert "hooks: unknown to this version: claude-code Brandnew, aider Stop\n" in told
+
+
+def test_hooks_that_all_have_wrong_names_are_reported_by_doctor(session: AgentSession) -> None:
+    """No event has made the project's folder then, and the hook runs in another one than the session."""
+    hook = [sys.executable, "-I", "-S", ENTRY]
+    payload = session.payload("Stopp").replace(str(session.project).encode(), str(session.home).encode())
+    assert session.run([*hook, "claude-code", "Stopp"], payload).code == 0
+    assert not (session.project / ".holdfast").exists()
+    assert "hooks: unknown to this version: claude-code Stopp\n" in session.holdfast("doctor").out

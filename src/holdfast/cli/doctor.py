@@ -183,18 +183,23 @@ def _journal(current: Settings) -> Iterator[CheckResult]:
 
 
 def _hooks(current: Settings) -> Iterator[CheckResult]:
-    from holdfast.project.formats import HOOKS, UNKNOWN_EVENTS
+    from holdfast.hooks.fast import notes
+    from holdfast.hooks.fast.event import MOMENTS
 
+    noted = str(current.home / formats.UNKNOWN_EVENTS)
     try:
-        sent = (current.layout.state / HOOKS / UNKNOWN_EVENTS).read_text(encoding="utf-8", errors="replace")
+        sent = (notes.read(noted) or b"").decode(errors="replace")
     except OSError:
         sent = ""
-    unknown = ", ".join(sent.splitlines())
+    words = [line.partition(" ") for line in sent.splitlines()]
+    unknown = ", ".join(f"{agent} {name}" for agent, _, name in words if name not in MOMENTS.get(agent, ()))
     yield CheckResult(
         "hooks",
         not unknown,
-        f"unknown to this version: {common.in_a_line(unknown)}" if unknown else "every event is known",
-        "a newer Holdfast may know it; an agent is named as in `holdfast install`",
+        f"unknown to this version: {common.in_a_line(unknown)}"
+        if unknown
+        else "no agent sent an unknown event",
+        f"a newer Holdfast may know it; an agent is named as in `holdfast install`; it is noted in {noted}",
         optional=True,
     )
 

@@ -128,6 +128,10 @@ def usage_lock(session_key: str) -> str:
     return f"{USAGE_PREFIX}{session_key}.lock"
 
 
+UNKNOWN_EVENTS = "unknown-events"
+"""In the user's data folder: what agents sent that this version does not know, agent and event a line."""
+
+
 # ── the hooks' notes ──────────────────────────────────────────────────────────────────────────────
 
 # Shared by all agent sessions of a project:
@@ -139,8 +143,6 @@ RECORDS = "records"
 """What agents recorded over MCP and still stands in this folder; see `render_records`."""
 TAKING_UP = "taking-up.lock"
 """Locked by the session that looks which work nobody goes on with."""
-UNKNOWN_EVENTS = "unknown-events"
-"""What agents sent that this version does not know: agent and event, a line each."""
 COMPACTIONS = "compactions"
 """Where agents were seen to compact: agent, model, window, tokens."""
 

@@ -345,15 +345,16 @@ def _answered(agent: str, name: str) -> int:
 
 
 def _note_unknown(agent: str, name: str) -> None:
-    """For `holdfast doctor`; once is enough."""
+    """For `holdfast doctor`; once is enough. Beside no project: this one may have no folder of ours yet."""
     from holdfast.hooks.fast import notes
-    from holdfast.hooks.fast.event import project_of, state_folder
+    from holdfast.project.trust import data_home
 
-    state = state_folder(project_of(agent, "", os.environ))
-    path = os.path.join(formats.hooks_folder(state), formats.UNKNOWN_EVENTS)
+    home = data_home()
+    os.makedirs(home, 0o700, exist_ok=True)
+    path = os.path.join(home, formats.UNKNOWN_EVENTS)
     line = f"{agent[:40]} {name[:60]}".encode("utf-8", "replace")
     known = (notes.read(path, 1 << 14) or b"").split(b"\n")
-    if os.path.isdir(os.path.dirname(path)) and line not in known:
+    if line not in known:
         notes.write(path, b"\n".join([*known[-50:], line]).strip())
 
 
