@@ -212,6 +212,15 @@ def test_completion_is_printed_for_each_shell(place: Place) -> None:
     place.run("completion", "csh").failed(2, error="'csh' is not one of")
 
 
+@pytest.mark.parametrize(("shell", "words"), [("zsh", "holdfast sta"), ("fish", "holdfast sta")])
+def test_a_shell_that_is_not_here_is_answered_in_its_form(place: Place, shell: str, words: str) -> None:
+    """What the printed function asks for, and the form in which it reads the answer."""
+    position = {"zsh": "1", "fish": "sta"}[shell]
+    asked = {"_HOLDFAST_COMPLETE": f"{shell}_complete", "COMP_WORDS": words, "COMP_CWORD": position}
+    answer = place.run(env=asked).out
+    assert ("plain" in answer, "status" in answer, "winddown" in answer) == (True, True, False)
+
+
 def test_everything_is_private_whatever_the_umask(place: Place) -> None:
     shutil.rmtree(place.home)
     (place.project / "plan.yaml").write_text(

@@ -115,7 +115,11 @@ def test_status_when_paused(place: Place) -> None:
         "Workflow:  Work in project  (WF-1)\n"
         "Status:    paused, N s ago: lunch\n"
         "Snapshot:  SESSION-1  (session 1)\n"
+        "           its handover: holdfast context SESSION-1\n"
+        "           all open work: holdfast threads\n"
     )
+    assert "lunch" in place.ok("context", name).out
+    assert name in place.ok("threads").out
     workflow = result.out.split("(")[1].split(")")[0]
     named, unknown = place.many(["status", workflow, "--json"], ["status", "wf_nothere"])
     report = named.data["workflow"]

@@ -132,6 +132,34 @@ def test_it_runs_on_a_terminal_and_q_ends_it(place: Place) -> None:
         assert terminal.end() == 0
 
 
+def test_each_key_on_a_terminal(place: Place) -> None:
+    """Pause, resume and undo, as somebody presses them: through the terminal's own bytes."""
+    go, made = place.project / "go", place.project / "made"
+    (place.project / "plan.yaml").write_text(
+        "issue: {id: x, title: Door}\ntasks:\n"
+        "  - {id: a, description: a, run: 'until test -e go; do sleep 0.05; done; echo hinge > made'}\n"
+        "  - {id: b, description: b, run: 'true', depends_on: [a]}\n"
+    )
+    place.ok("run", "plan.yaml", "--detach")
+    with Terminal(place, "watch") as terminal:
+        terminal.wait("running a")
+        terminal.type("p")
+        terminal.wait("Pause requested")
+        go.touch()
+        terminal.wait("paused")
+        terminal.type("r")
+        terminal.wait("completed")
+        assert made.read_text() == "hinge\n"
+        terminal.type("u")
+        terminal.wait("Undo it")
+        assert made.exists()
+        terminal.type("\r")
+        terminal.wait("Undid")
+        assert not made.exists()
+        terminal.type("q")
+        assert terminal.end() == 0
+
+
 @pytest.mark.parametrize(("share", "bar"), [(-1.0, 0), (0.0, 0), (0.5, 15), (1.0, 30), (7.0, 30)])
 def test_a_gauge_is_never_longer_than_its_frame(share: float, bar: int) -> None:
     assert gauge(share) == "█" * bar + "░" * (30 - bar)

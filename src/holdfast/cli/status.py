@@ -241,6 +241,9 @@ def _ways_on(workflow: dict[str, Any]) -> Iterator[str]:
         yield from _ways_on_from_failure(workflow)
     elif workflow["status"] == "paused" and workflow["tasks_remaining"]:
         yield f"continue: holdfast resume {name}"
+    elif workflow["status"] == "paused" and workflow["latest_snapshot"] and not workflow["tasks_completed"]:
+        yield f"its handover: holdfast context {workflow['latest_snapshot']}"
+        yield "all open work: holdfast threads"
     if workflow["abandoned"]:
         yield f"it does not seem to be running: holdfast resume {name}"
 
