@@ -189,6 +189,40 @@ def test_a_wind_down_belongs_to_who_began_it_whoever_finalises_it(session: Agent
     assert ["ZAPHOD" in one for one in told] == [True, False]
 
 
+def test_a_note_of_another_session_is_not_given_to_who_winds_down(session: AgentSession) -> None:
+    """It stood in that session's handover as its own, and in no other."""
+    work(session)
+    other = AgentSession(session.project, session.home, session_id="other")
+    other.start()
+    other.prompt("Write the manual")
+    other.write(said("Write the manual", "user"))
+    session.variables["CLAUDE_CODE_SESSION_ID"] = session.session_id
+    other.variables["CLAUDE_CODE_SESSION_ID"] = "other"
+    holdfast(session, "winddown", "start", "--percent", "0.9")
+    holdfast(session, "winddown", "append", "assistant_response", *noted("ZAPHOD"))
+    refused = other.holdfast("winddown", "append", "assistant_response", *noted("MARVIN"))
+    assert (refused.code, refused.out) == (3, "")
+    assert f"belongs to another agent session: {session.session_id}\n" in refused.err
+    assert "hint: `holdfast note handover` records it for your own session" in refused.err
+    again = other.holdfast("winddown", "start", "--percent", "0.9")
+    assert "discard" not in again.err
+    assert "MARVIN" not in session.journal.read_text()
+    nobody = AgentSession(session.project, session.home, session_id="the user")
+    holdfast(nobody, "winddown", "append", "user_message", *noted("TRILLIAN"))
+    for one in (session, other):
+        one.fire("SessionEnd", reason="other")
+        one.wait_for((one.notes / "settled").exists)
+    told = [holdfast(session, "context", settled(one)["session_id"]) for one in (session, other)]
+    assert [[word in one for word in ("ZAPHOD", "TRILLIAN", "MARVIN")] for one in told] == [
+        [True, True, False],
+        [False, False, False],
+    ]
+
+
+def noted(words: str) -> tuple[str, ...]:
+    return "--data", json.dumps({"summary": f"decision {words}: use a regex"}), "--percent", "0.91"
+
+
 @pytest.mark.parametrize("goes_on", [True, False])
 def test_what_a_wind_down_held_that_was_ended_by_hand_is_handed_over(
     session: AgentSession, goes_on: bool

@@ -184,6 +184,18 @@ def test_twenty_pauses_in_one_second_are_twenty_sessions(settings: Settings, clo
     assert latest == f"{NAME}-20"
 
 
+def test_the_name_of_a_wind_down_going_on_is_nobody_elses(
+    settings: Settings, manager: IncrementalPauseManager, clock: FixedClock
+) -> None:
+    """A pause of the same second got it; the agent that wound down took that for its own afterwards."""
+    assert manager.start_incremental_pause(0.90, {}) == NAME
+    pauses = SessionPauseManager(settings=settings, clock=clock)
+    assert pauses.create_pause_session("lunch") == f"{NAME}-2"
+    path = manager.finalize_pause()
+    assert path is not None
+    assert path.stem == NAME
+
+
 def test_damage_inside_the_journal_costs_only_the_damaged_lines(manager: IncrementalPauseManager) -> None:
     manager.start_incremental_pause(0.90, {})
     with manager.layout.journal.open("ab") as file:

@@ -290,7 +290,7 @@ def record_handover(text: str) -> dict[str, str]:
     if session and note_handover(current, session, handover):
         return {"recorded": f"for session {session}"}
     winding = IncrementalPauseManager(settings=current)
-    if winding.is_pause_active():
+    if winding.is_pause_active() and winding.is_open_to(session):
         newest = winding.get_recorded_actions()[-1]
         winding.append_action("assistant_response", {"text": handover}, newest.context_percentage)
         return {"recorded": "in the running wind-down"}

@@ -82,7 +82,8 @@ def start(percent: float, state: str, as_json: bool) -> None:
 @common.json_option
 def append(type: str, data: str, percent: float, as_json: bool) -> None:  # noqa: A002 - the option's name
     manager = _manager()
-    manager.append_action(type, common.parse_json_object(data, "--data"), percent)
+    details = common.parse_json_object(data, "--data")
+    manager.append_action(type, details, percent, conversation=_conversation())
     if as_json:
         common.print_json({"recorded": type, "context_percentage": percent})
 

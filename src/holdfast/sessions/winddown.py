@@ -87,6 +87,7 @@ class IncrementalPauseManager:
         self.layout.ensure()
         with self._files.locked():
             if self.is_pause_active():
+                self._refuse_another(_conversation_of(initial_state))
                 raise HeldElsewhereError(
                     f"a wind-down is already active: {self._session_id()}",
                     hint="`holdfast winddown finalize`, `discard` or `recover`",
@@ -98,12 +99,41 @@ class IncrementalPauseManager:
             log.create(self._journal, self._line("pause_started", data, share, name))
         return name
 
-    def append_action(self, action_type: str, action_data: dict[str, Any], context_percentage: float) -> None:
-        """Record one action; when this returns, it survives a crash of anything."""
+    def append_action(
+        self,
+        action_type: str,
+        action_data: dict[str, Any],
+        context_percentage: float,
+        *,
+        conversation: str | None = None,
+    ) -> None:
+        """Record one action; when this returns, it survives a crash of anything.
+
+        `conversation` is the agent's session that says it: to the wind-down of another it is refused.
+        """
         check_action_type(action_type)
         share = check_fraction(context_percentage)
         data = _as_json(action_data)
-        log.append(self._journal, lambda name: self._line(action_type, data, share, self._valid_name(name)))
+
+        def line(name: str | None) -> bytes:
+            self._refuse_another(conversation)
+            return self._line(action_type, data, share, self._valid_name(name))
+
+        log.append(self._journal, line)
+
+    def _refuse_another(self, conversation: str | None) -> None:
+        """It would be told as if the one that winds down had said it."""
+        if not self.is_open_to(conversation):
+            raise HeldElsewhereError(
+                f"the active wind-down belongs to another agent session: {self.conversation()}",
+                hint="`holdfast note handover` records it for your own session; "
+                "`holdfast winddown finalize` ends this wind-down if that session is over",
+            )
+
+    def is_open_to(self, conversation: str | None) -> bool:
+        """Whether what that agent's session says belongs into the active wind-down: it began it, or no
+        session is known to have."""
+        return conversation is None or self.conversation() in (None, conversation)
 
     def get_recorded_actions(self) -> list[PauseAction]:
         """All actions so far; damaged lines are skipped with a warning. Empty where none is active."""
@@ -113,8 +143,7 @@ class IncrementalPauseManager:
         """The agent's session that began the active wind-down, where one did."""
         first = next(iter(log.Reader(self._journal)), None) if self.is_pause_active() else None
         digest = Digest().take([first] if first else [])
-        told = [_initial_state(digest).get(key) for key in ("conversation", "agent_session")]
-        return next((one for one in told if isinstance(one, str)), None)
+        return _conversation_of(_initial_state(digest))
 
     def get_pause_summary(self) -> dict[str, Any] | None:
         """Where the wind-down stands; None where none is active. Costs little however long it is."""
@@ -379,6 +408,11 @@ def journal_in_snapshot(digest: Digest, recorded: ActionTexts, skipped: int) -> 
 def _initial_state(digest: Digest) -> dict[str, Any]:
     state: Any = digest.first.data.get("initial_state") if digest.first else None
     return cast("dict[str, Any]", state) if isinstance(state, dict) else {}
+
+
+def _conversation_of(state: dict[str, Any]) -> str | None:
+    told = (state.get(key) for key in ("conversation", "agent_session"))
+    return next((one for one in told if isinstance(one, str)), None)
 
 
 def _holds_something(digest: Digest) -> bool:

@@ -52,6 +52,7 @@ from holdfast.project.formats import (
     JOURNAL,
     LATEST,
     STAGING,
+    STARTED,
     UNINDEXED,
 )
 from holdfast.project.trust import MARK, forget_starts, session_proof
@@ -126,8 +127,9 @@ class SessionFiles:
         return name
 
     def is_taken(self, name: str) -> bool:
-        # `name.` and `name-incremental` are its own files; `name-2` is another session.
-        own = (f"{name}.*", f"{name}{ARCHIVE_MARK}*", f"{STAGING}{name}.*")
+        # `name.` and `name-incremental` are its own files; `name-2` is another session. A wind-down that is
+        # going on has its name, too: who began it looks for its session by that.
+        own = (f"{name}.*", f"{name}{ARCHIVE_MARK}*", f"{STAGING}{name}.*", f"{STARTED}{name}")
         return any(any(self.folder.glob(pattern)) for pattern in own)
 
     def place(self, files: FileSet, ask: Callable[[], Answer] | None = None) -> Answer:

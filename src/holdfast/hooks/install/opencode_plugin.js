@@ -87,7 +87,7 @@ function isLeftUnnamed(lock) {
 }
 
 export const Holdfast = async ({ client, directory }) => {
-  const helpers = new Set() // sessions of sub-agents: they are part of their parent's
+  const helpers = new Map() // session of a sub-agent → the one it is part of
   const models = new Map() // session → {model, context_window}
   const starting = new Map() // session → the answer of its start, for its first prompt
   const counted = new Set() // messages whose usage was told
@@ -109,7 +109,7 @@ export const Holdfast = async ({ client, directory }) => {
 
   const onEvent = {
     "session.created": ({ sessionID, info }) => {
-      if (info.parentID) helpers.add(sessionID)
+      if (info.parentID) helpers.set(sessionID, helpers.get(info.parentID) ?? info.parentID)
       else starting.set(sessionID, tell("session.created", sessionID, { source: "startup" }))
     },
     "message.updated": ({ sessionID, info }) => {
@@ -206,7 +206,7 @@ export const Holdfast = async ({ client, directory }) => {
 
     // So that `holdfast quiet on`, run in a session, knows which one.
     "shell.env": async ({ sessionID }, { env }) => {
-      if (sessionID) env.HOLDFAST_SESSION_ID = sessionID
+      if (sessionID) env.HOLDFAST_SESSION_ID = helpers.get(sessionID) ?? sessionID
     },
   }
 }
