@@ -28,6 +28,15 @@ NOTICES = (
     '{"task_id":"b1","tool_use_id":"t1","output_file":"/tmp/b1","status":"completed"}',
     '{"type":"background_task","task_id":"b1","status":"completed","exit_code":0}',
     '[{"task_id":"bx","status":"completed","output":"all green"}]',
+    '[{"type":"task_notification","id":"b1","status":"completed","message":"the build ended"}]',
+    '[\n  {\n    "type": "task_notification",\n    "id": "b1"\n  },\n  {\n    "type": "bash_ended"\n  }\n]',
+    '{"type":"system","subtype":"task_notification","id":"b1","summary":"never run it as root"}',
+    '{"type":"background_task","task_id":"b1"}\n{"type":"background_task","task_id":"b2"}',
+    '{"notifications":[{"type":"task_notification","id":"b1"}]}',
+    '{"background_tasks":[{"id":"b1","type":"shell","status":"running","command":"make"}]}',
+    '```json\n[{"type":"bash_completed","shell_id":"b1","exit_code":0}]\n```',
+    '[{"type":"task_notification","id":"b1","output":"' + "x" * 400,
+    '[{"task_id":"b1","status":"completed"}]\nRead the output file to retrieve the result: /tmp/b1',
     "[SYSTEM NOTIFICATION - NOT USER INPUT]\nA background command ended: never run it as root.",
     "Continue from where you left off.",
     '{"task_id": "b1", "status": "failed"}\nRead the output file to retrieve the result: /tmp/b1',
@@ -55,6 +64,11 @@ WORDS = (
     '{"task_id": 7, "status": "todo", "title": "Write the exporter"}',
     '{"task_id": "exporter", "summary": "write it", "status": "completed", "priority": 2}',
     '[{"task_id": 7, "status": "todo"}, {"task_id": 8, "status": "todo"}]',
+    '[{"type": "task", "title": "Write the exporter"}, {"type": "task", "title": "Test it"}]',
+    '{"type": "push_notification", "title": "Tell the user when the order ships"}',
+    '{"tasks": [{"id": 7, "status": "todo"}]}',
+    '[{"type": "task_notification"}] is what I get as an answer, why?',
+    "[door.py:12] is wrong, mend it",
     "/model of the domain: write it into model.md please",
     "/config of the server is wrong, mend it please",
     "why does <task-notification> stand in my file?",
@@ -111,6 +125,12 @@ def test_what_a_person_wrote_stays_as_it_is(agent: str, words: str, tmp_path: Pa
 @pytest.mark.parametrize("words", ONLY_CLAUDE)
 def test_what_claude_codes_program_wrote(words: str, tmp_path: Path) -> None:
     assert said("claude-code", words, tmp_path) == []
+
+
+@pytest.mark.parametrize("agent", AGENTS)
+def test_words_below_a_notice_are_the_users(agent: str, tmp_path: Path) -> None:
+    notice = '[{"type":"task_notification","id":"b1","status":"completed"}]'
+    assert said(agent, f"{notice}\nPaint the door", tmp_path) == ["Paint the door"]
 
 
 @pytest.mark.parametrize("agent", AGENTS)

@@ -310,12 +310,12 @@ def did_work(work: SessionWork, transcript: str = "") -> bool:
         return prompts > 0
     except (HoldfastError, OSError, ValueError):
         return True
-    notices = sum(one.text.startswith(_NOTICE) for one in session.recent if one.role == "user")
+    notices = sum(one.injected and one.text.startswith(_NOTICES) for one in session.recent)
     lags = prompts > len(session.found.turns) + notices
     return lags or did(session.found, session.recent)
 
 
-_NOTICE = "<task-notification"
+_NOTICES = ("<task-notification", "{", "[{", "[\n")
 """Of a command in the background: to the hooks it is a prompt like one that a person typed."""
 
 

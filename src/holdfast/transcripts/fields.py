@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Callable, Hashable, Iterable, Iterator
 from datetime import UTC, datetime
@@ -388,6 +389,19 @@ _TASK_KEYS = frozenset(("task_id", "taskId", "task_Id"))
 _MACHINE_KEYS = frozenset(("output_file", "output_file_path", "outputFile", "tool_use_id", "task_type"))
 """Nobody types these."""
 _PLAIN_NOTICE = _TASK_KEYS | {"exit_code", "output", "status", "summary", "type"}
+_NOTICE_TYPE = re.compile(
+    r"(?:\w{1,20}[-_. ])?(?:system|background|bg|task|bash|shell|command|process|sub-?agent)s?"
+    r"[-_. ](?:notifications?|notices?)"
+    r"|(?:background|bg)[-_. ](?:task|bash|shell|command|process|job|agent)s?(?:[-_. ]\w{1,20})?"
+    r"|(?:task|bash|shell|command|process|sub-?agent)[-_. ](?:completed?|finished|failed|killed|stopped"
+    r"|ended|exited|output|result|timed[-_. ]out)",
+    re.IGNORECASE,
+)
+"""What kind of notice it calls itself."""
+_TORN_NOTICE = re.compile(
+    rf'\[?\s*\{{[^{{}}]{{0,300}}"(?:(?:type|subtype)"\s*:\s*"(?:{_NOTICE_TYPE.pattern})"|(?:{"|".join(sorted(_MACHINE_KEYS))})"\s*:)',
+    re.IGNORECASE,
+)
 _STATUSES = ("running", "completed", "failed", "killed", "stopped", "cancelled", "timed_out")
 _AFTER_A_NOTICE = ("Read the output file", "Full transcript available", "<")
 _LONGEST_NOTICE = 100_000
@@ -425,8 +439,8 @@ def is_program_command(typed: str) -> bool:
 def told(text: str) -> tuple[str, bool]:
     """What a person wrote of a message, or else what the program did; and whether it was the program."""
     own = without_own_words(text)
-    own = _without_elements(own).strip() if "<" in own else own.strip()
-    if own and not (_HOOK_FEEDBACK.match(own) or _is_task_notice(own) or _is_command(own)):
+    own = _without_task_notices((_without_elements(own) if "<" in own else own).strip())
+    if own and not (_HOOK_FEEDBACK.match(own) or _is_command(own)):
         return own, False
     left = text.strip()
     return ("" if left.startswith(f"<{_REMINDER}>") else left), True
@@ -456,17 +470,41 @@ def _is_command(text: str) -> bool:
     return text.startswith("/") and "\n" not in text and is_program_command(text)
 
 
-def _is_task_notice(text: str) -> bool:
-    if not _TASK_NOTICE.match(text) or len(text) > _LONGEST_NOTICE:
-        return False
-    notice, _, rest = text.partition("}\n")
-    found = json_of(f"{notice}}}" if rest else text)
-    notices: list[object] = cast("list[object]", found) if isinstance(found, list) else [found]
-    return (
-        bool(notices)
-        and all(map(_names_a_task, notices))
-        and (not rest or rest.lstrip().startswith(_AFTER_A_NOTICE))
-    )
+def _without_task_notices(text: str) -> str:
+    """What follows the JSON notices that a message begins with; words on the line of one may be about it."""
+    left = text.removeprefix("```json").removeprefix("```").lstrip()
+    if not _TASK_NOTICE.match(left) or len(text) > _LONGEST_NOTICE:
+        return text
+    while _TASK_NOTICE.match(left):
+        end = _end_of_value(left)
+        rest = left[end:].lstrip(" \t\r,")
+        if end == 0 and _TORN_NOTICE.match(left):
+            return ""
+        if end == 0 or not _is_notice(json_of(left[:end])) or (rest and rest[0] not in "\n{[<`"):
+            return text
+        left = rest.strip().removeprefix("```").lstrip()
+    return "" if left.startswith(_AFTER_A_NOTICE) else left
+
+
+def _end_of_value(text: str) -> int:
+    """Where the JSON value ends that a text begins with; 0 where it does not, or holds too much to tell."""
+    try:
+        return json.JSONDecoder().raw_decode(text)[1]
+    except (ValueError, RecursionError):
+        return 0
+
+
+def _is_notice(found: object) -> bool:
+    """A notice, a list of them, or an object that holds nothing else."""
+    if isinstance(found, list):
+        notices = cast("list[object]", found)
+        return bool(notices) and all(mapping_of(one) and _is_notice(one) for one in notices)
+    fields = mapping_of(found)
+    types = [text_of(fields.get(key)) for key in ("type", "subtype", "kind", "event")]
+    if _names_a_task(fields) or any(map(_NOTICE_TYPE.fullmatch, types)):
+        return True
+    held = [(key, cast("object", value)) for key, value in fields.items() if isinstance(value, (list, dict))]
+    return bool(held) and all(_NOTICE_TYPE.fullmatch(key) or _is_notice(value) for key, value in held)
 
 
 def _names_a_task(notice: object) -> bool:
