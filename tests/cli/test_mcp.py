@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import json
 import os
+import signal
 import socket
 import subprocess
 import sys
@@ -258,6 +259,53 @@ def test_rubbish_and_a_client_that_goes_away(project: Path) -> None:
     assert any(answer.get("id") == 1 and "result" in answer for answer in answers)
     assert done.returncode == 0
     assert b"Traceback" not in done.stderr
+
+
+HELLO = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "t", "version": "1"}}
+
+
+@pytest.mark.parametrize("is_first", [False, True])
+def test_a_request_that_is_not_valid_is_answered(project: Path, is_first: bool) -> None:
+    """Its client waits for that id."""
+    hello = json.dumps({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": HELLO})
+    arguments = r'{"name": "record_constraint", "arguments": {"text": "\ud800"}}'
+    half = r'{"jsonrpc": "2.0", "id": %s, "method": "tools/call", "params": ' + arguments + "}"
+    odd = [half % '"a"', half % "7", '{"jsonrpc": "1.0", "id": 8, "method": "ping"}', half % r'"\udc00"']
+    lines = [*odd, hello] if is_first else [hello, *odd]
+    server = subprocess.Popen(
+        PROGRAM, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=environment(project), cwd=project
+    )
+    assert server.stdin
+    assert server.stdout
+    server.stdin.write("\n".join([*lines, ""]).encode())
+    server.stdin.flush()
+    answers = {answer["id"]: answer for answer in (json.loads(server.stdout.readline()) for _ in range(4))}
+    assert "result" in answers[1]
+    assert all("error" in answers[name] for name in ("a", 7, 8)), answers
+    server.communicate()
+    assert server.returncode == 0
+
+
+@pytest.mark.parametrize("is_greeted", [False, True])
+def test_a_ctrl_c_ends_the_server(project: Path, is_greeted: bool) -> None:
+    request = json.dumps({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": HELLO}).encode()
+    server = subprocess.Popen(
+        PROGRAM,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        env=environment(project),
+        cwd=project,
+    )
+    assert server.stdin
+    assert server.stdout
+    if is_greeted:
+        server.stdin.write(request + b"\n")
+        server.stdin.flush()
+        assert b"protocolVersion" in server.stdout.readline()
+    server.send_signal(signal.SIGINT)
+    assert server.wait(timeout=60) in ((130,) if is_greeted else (130, -signal.SIGINT))
+    server.communicate()
 
 
 def test_a_client_that_is_gone_is_no_error(project: Path) -> None:

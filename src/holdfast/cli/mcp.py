@@ -6,11 +6,14 @@ that one server serves whatever folder it was started in, also after the folder 
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import json
 import os
+import signal
 import sys
-from collections.abc import Callable
+import threading
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, Literal
 
@@ -78,10 +81,89 @@ def command(http: bool, port: int | None) -> None:
     if http:
         _serve_http(server, _PORT if port is None else port)
     else:
+        _serve_pipes(server)
+
+
+def _serve_pipes(server: MCPServer[Any]) -> None:
+    from holdfast.cli.running import answering
+
+    requests = _Requests()
+    with answering({signal.SIGINT: requests.end}, out_now=lambda: requests.is_over):
         try:
             server.run("stdio")
         except* (BrokenPipeError, ConnectionResetError):
             _say_nothing_more()  # the client is gone
+    if requests.is_over:
+        raise KeyboardInterrupt
+
+
+class _Requests:
+    """A pipe in place of stdin, filled line by line: the package waits for stdin where no Ctrl-C reaches it,
+    and leaves a request that it cannot parse without an answer, so that the client waits for ever."""
+
+    def __init__(self) -> None:
+        self.is_over = False
+        """There was a Ctrl-C."""
+        self._stdin = os.dup(0)
+        read, self._write = os.pipe()
+        os.dup2(read, 0)
+        os.close(read)
+        threading.Thread(target=self._hand_on, name="holdfast-mcp", daemon=True).start()
+
+    def end(self) -> None:
+        """The reader meets the end of the file, and what is still handed on goes nowhere."""
+        self.is_over = True
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(nowhere, self._write)
+        os.close(nowhere)
+
+    def _hand_on(self) -> None:
+        with contextlib.suppress(OSError):  # the reader is gone
+            for line in self._lines():
+                left = memoryview(_answerable(line))
+                while left:
+                    left = left[os.write(self._write, left) :]
+        self._close()
+
+    def _lines(self) -> Iterator[bytes]:
+        """Without a buffered file: its lock would be held when the process ends."""
+        begun: list[bytes] = []
+        while block := os.read(self._stdin, 1 << 16):
+            *ended, rest = block.split(b"\n")
+            for part in ended:
+                yield b"".join([*begun, part, b"\n"])
+                begun = []
+            begun.append(rest)
+        yield b"".join(begun)
+
+    def _close(self) -> None:
+        if not self.is_over:
+            os.close(self._write)
+
+
+def _answerable(line: bytes) -> bytes:
+    """A request that is not valid for the package, as one of that id which no server knows."""
+    from mcp_types import jsonrpc_message_adapter
+
+    try:
+        jsonrpc_message_adapter.validate_json(line, by_name=False)
+    except ValueError:
+        name = _id_of(line)
+        if name is not None:
+            request = {"jsonrpc": "2.0", "id": name, "method": "a request that is not valid"}
+            return json.dumps(request).encode() + b"\n"
+    return line
+
+
+def _id_of(line: bytes) -> str | int | None:
+    try:
+        told: Any = json.loads(line)
+        name: Any = told["id"] if "method" in told else None
+        if isinstance(name, str):
+            name.encode()  # half a surrogate cannot be said
+    except (ValueError, TypeError, KeyError, RecursionError):
+        return None
+    return name if isinstance(name, str | int) and not isinstance(name, bool) else None
 
 
 def _say_nothing_more() -> None:
