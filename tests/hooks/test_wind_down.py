@@ -421,9 +421,16 @@ def test_a_limit_beyond_the_window_is_the_window(session: AgentSession) -> None:
     assert "18k left in the window" in session.after_tool().out
 
 
-def test_the_threshold_in_the_users_gemini_settings_counts(session: AgentSession) -> None:
+@pytest.mark.parametrize(
+    "settings",
+    [
+        '{"model": {"compressionThreshold": 0.25}}',
+        '// mine\n{"a": "http://b \\" /*", "model": {/* early */"compressionThreshold": 0.25}} // "',
+    ],
+)
+def test_the_threshold_in_the_users_gemini_settings_counts(session: AgentSession, settings: str) -> None:
     session.agent = "gemini"
     (session.home / ".gemini").mkdir()
-    (session.home / ".gemini" / "settings.json").write_text('{"model": {"compressionThreshold": 0.25}}')
+    (session.home / ".gemini" / "settings.json").write_text(settings)
     use_up(session, 250_000, 0, "gemini-2.5-pro")
     assert "12k until compaction" in session.after_tool().out

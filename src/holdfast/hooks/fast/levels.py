@@ -8,7 +8,7 @@ now, `holdfast.hooks.background` reads them again and writes the note anew.
 import os
 
 from holdfast.hooks.fast import notes
-from holdfast.hooks.fast.payload import NotAnObjectError, amount, mapping, members, number
+from holdfast.hooks.fast.payload import NotAnObjectError, amount, mapping, members, number, without_comments
 from holdfast.model.thresholds import LEVELS, compaction_point, placed_levels
 from holdfast.project import formats
 
@@ -210,8 +210,9 @@ def _told_codex(event: "AgentEvent") -> int:
 def _told_gemini(event: "AgentEvent", window: int) -> int:
     home = event.environ.get("GEMINI_CLI_HOME") or os.path.expanduser("~")
     try:
-        settings = members(notes.read(os.path.join(home, ".gemini", "settings.json"), 1 << 16) or b"")
-    except NotAnObjectError:  # none, or one with comments
+        data = notes.read(os.path.join(home, ".gemini", "settings.json"), 1 << 16) or b""
+        settings = members(without_comments(data.decode("utf-8", "replace")).encode())
+    except NotAnObjectError:  # none
         return 0
     share = amount(mapping(settings.get("model")).get("compressionThreshold"))
     return int(window * share) if share <= 1 else 0

@@ -73,6 +73,24 @@ def _without_depths(document: str) -> str:
     return "".join([*kept, document[start:] if depth < _DEEPEST else ""])
 
 
+def without_comments(document: str) -> str:
+    """As settings may have them, where an agent reads them so."""
+    kept: list[str] = []
+    start = at = 0
+    while at < len(document):
+        if document[at] == '"':
+            at = _end_of_string(document, at)
+            continue
+        end = {"//": "\n", "/*": "*/"}.get(document[at : at + 2])
+        if end is None:
+            at += 1
+            continue
+        kept.append(document[start:at])
+        found = document.find(end, at + 2)
+        start = at = len(document) if found < 0 else found + len(end)
+    return " ".join([*kept, document[start:]])
+
+
 def _end_of_string(document: str, at: int) -> int:
     at += 1
     while at < len(document) and document[at] != '"':
