@@ -98,6 +98,7 @@ def test_the_server_of_the_containers_and_two_workers_run_a_plan_on_postgresql(
         with ThreadPoolExecutor(2) as pool:
             assert [one.code for one in pool.map(lambda _: place.run(*worker), range(2))] == [0, 0]
         assert place.run("status", "--json").data["workflow"]["status"] == "completed"
+        assert re.search(r"session_taken +by worker-\S+-\d+-\w+$", place.ok("events").out, re.MULTILINE)
     assert (place.project / "ran").read_text() == "done\n"
 
 

@@ -27,6 +27,9 @@ export const TRIGGERS: Record<string, string> = {
   failure: "a task failed",
 };
 
+/** Of a claim: the process that has it, without the number of the claim. */
+const holder = (claim: string) => claim.slice(0, Math.max(0, claim.lastIndexOf("#"))) || claim;
+
 export function describe(event: WorkflowEvent): Line {
   const entry = known(event);
   switch (entry.type) {
@@ -36,8 +39,12 @@ export function describe(event: WorkflowEvent): Line {
       return line(`Workflow is ${words(entry.status).toLowerCase()}`, entry.reason, statusTone(entry.status));
     case "session_taken":
       return entry.took_over_from
-        ? line("Session taken over", "from a dead runner", "warn")
-        : line("Session started", "by a worker", "info");
+        ? line(
+            "Session taken over",
+            `by ${holder(entry.claim)}, from ${holder(entry.took_over_from)}`,
+            "warn",
+          )
+        : line("Session started", `by ${holder(entry.claim)}`, "info");
     case "warned":
       return line("Warning", entry.text, "warn");
     case "task_started":

@@ -8,7 +8,7 @@ from holdfast.cli import common
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from holdfast.model.entry import Event
+    from holdfast.model.entry import Event, SessionTaken
 
 _POLL_SECONDS = 0.2
 
@@ -99,10 +99,21 @@ def _print(event: Event, *, as_json: bool) -> None:
     )
 
 
+def _taken_by(entry: SessionTaken) -> str:
+    from holdfast.model.statuses import holder
+
+    before = f", taken over from {holder(entry.took_over_from)}" if entry.took_over_from else ""
+    return common.in_a_line(f"by {holder(entry.claim)}{before}")
+
+
 def _told(event: Event) -> str:
     """The fields that tell something, in a line."""
+    from holdfast.model.entry import SessionTaken
+
     fields = event.entry.model_dump(mode="json", exclude_none=True, exclude_defaults=True)
     fields.pop("type", None)
+    if isinstance(event.entry, SessionTaken):
+        return _taken_by(event.entry)
     names = ("task_id", "outcome", "status", "trigger", "reason", "text", "attempt", "seconds", "result")
     parts = [str(fields[name]) for name in names if name in fields and not isinstance(fields[name], dict)]
     line = " ".join(" ".join(parts).split())
