@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import socket
 from collections.abc import Iterator
 from pathlib import Path
@@ -78,6 +79,62 @@ def test_all_projects_come_back(three: Place) -> None:
     (three.home / "projects").unlink()
     assert three.ok("reindex", other.project).out == "4 sessions added, 0 already present, in 2 projects.\n"
     three.run("reindex", "nowhere").failed(2, error="'nowhere' does not exist")
+
+
+def moved(place: Place) -> Place:
+    """The same project under another name."""
+    there = place.beside("moved")
+    shutil.rmtree(there.project)
+    place.project.rename(there.project)
+    return there
+
+
+def test_a_moved_folder_names_what_is_ignored_in_it_and_the_command(three: Place) -> None:
+    there = moved(three)
+    why = f"3 sessions of this folder are ignored, recorded in {three.project}"
+    status, context, threads = there.many(["status"], ["context"], ["threads"])
+    assert f"Ignored:   {why}: holdfast reindex\n" in status.out
+    assert "Start with" not in status.out
+    context.failed(1, error=why, hint="`holdfast reindex` adds them")
+    assert f"{why}: holdfast reindex" in threads.out
+    newer = there.paused("tool_call")
+    status, context = there.many(["status"], ["context"])
+    assert newer in status.out
+    assert f"Ignored:   {why}" in status.out
+    assert context.code == 0
+    assert context.err == f"warning: {why}; `holdfast reindex` adds them\n"
+    there.ok("reindex")
+    status, context = there.many(["status"], ["context"])
+    assert "Ignored" not in status.out
+    assert context.err == ""
+
+
+def test_a_copied_folder_names_what_is_ignored_in_it_and_the_command(three: Place) -> None:
+    copy = three.beside("copy")
+    shutil.rmtree(copy.project)
+    shutil.copytree(three.project, copy.project)
+    assert "run `holdfast trust` to inspect it" in copy.run("status").err
+    copy.run("trust", "--yes")
+    status, context, there = copy.many(["status"], ["context"], ["context", NAMES[2]])
+    why = f"3 sessions of this folder are ignored, recorded in {three.project}"
+    assert f"Ignored:   {why}: holdfast context {NAMES[2]}\n" in status.out
+    context.failed(1, error=why, hint=f"`holdfast context {NAMES[2]}` prints the newest")
+    assert there.code == 0
+    copy.paused("tool_call")
+    assert "Ignored" not in copy.ok("status").out  # the copy goes its own way
+    assert "Ignored" not in three.ok("status").out
+
+
+def test_sessions_that_the_database_lost_are_named(three: Place) -> None:
+    remove_database(three)
+    why = "3 sessions of this folder are ignored, missing from the database"
+    assert f"Ignored:   {why}: holdfast reindex\n" in three.ok("status").out
+    assert three.json("status")["ignored"] == {
+        "sessions": NAMES[::-1],
+        "recorded_in": None,
+        "command": "holdfast reindex",
+        "reason": why,
+    }
 
 
 GARBAGE = {"no database at all": b"garbage " * 1000, "a database cut short": None}

@@ -23,6 +23,7 @@ from holdfast.project.trust import passed_over
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from holdfast.client.service import RemoteService, RemoteStore, There
+    from holdfast.sessions.reindex import LeftOut
     from holdfast.store.protocol import SnapshotSummary, Store
     from holdfast.store.reader import QuickReader
     from holdfast.store.sql import SqlStore
@@ -108,6 +109,32 @@ def answered(
             return quickly(reader)
     with store_for(current) as store:
         return by_store(store)
+
+
+def left_out(current: Settings) -> LeftOut | None:
+    """What of the folder's own sessions is not used in it."""
+    named = {path.stem for path in current.layout.sessions.glob("session-*.json")}
+    if current.server is not None or not named:
+        return None
+    here = current.worktree
+    if named <= answered(current, lambda reader: reader.session_names(here), lambda _: set[str]()):
+        return None
+    from holdfast.sessions import reindex
+
+    with store_for(current) as store:
+        return reindex.left_out(store, current)
+
+
+def warn_of_left_out(current: Settings) -> None:
+    if found := left_out(current):
+        click.echo(f"warning: {found.told}; {_what_helps(found)}", err=True)
+
+
+def _what_helps(found: LeftOut) -> str:
+    them = "it" if len(found.sessions) == 1 else "them"
+    return f"`{found.command}` " + (
+        f"adds {them}" if found.command.endswith("reindex") else "prints the newest"
+    )
 
 
 def service_for(current: Settings) -> Service:
@@ -334,6 +361,8 @@ def find_snapshot(store: Store, current: Settings, name: str) -> SnapshotSummary
         latest = newest_with_work(store, (flow.id for flow in store.workflows(worktree=current.worktree)))
         if latest is not None:
             return SnapshotSummary.of(latest)
+        if ignored := left_out(current):
+            raise NotFoundError(ignored.told, hint=_what_helps(ignored))
         raise NotFoundError("nothing has been paused in this folder yet", hint=f"start with: {first_step()}")
     found = store.find_snapshots(name)
     exact = [line for line in found if line.id == name]

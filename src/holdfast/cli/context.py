@@ -81,6 +81,8 @@ def context_command(snapshot: str | None, as_json: bool, **options: Any) -> None
                 f"--{name} needs --session or --transcript", hint=f"give the session {next_step}"
             )
     compiled = _compile(snapshot, options, max_characters(options["max_chars"], options["budget"]))
+    if not of_agent and snapshot in (None, "latest"):
+        common.warn_of_left_out(common.settings())
     if as_json:
         _print_json(compiled, options["model"])
     else:

@@ -58,7 +58,13 @@ def status_report(current: Settings, workflow_id: str | None) -> dict[str, Any]:
         **_workflows_here(current, workflow_id),
         "winddown": _winddown(current),
         "usage": _usage(current),
+        "ignored": _ignored(current),
     }
+
+
+def _ignored(current: Settings) -> dict[str, Any] | None:
+    found = common.left_out(current)
+    return found and {**vars(found), "reason": found.told}
 
 
 def _workflows_here(current: Settings, workflow_id: str | None) -> dict[str, dict[str, Any] | None]:
@@ -202,7 +208,9 @@ def _print(report: dict[str, Any]) -> None:
         else:
             used = f"{line['percentage_used']:.1f} % of {line['context_window']:,} tokens"
             common.print_line(f"Usage:     {line['session_id']}: {used}, ", line["level"])
-    if workflow is None and winddown is None and not report["usage"]:
+    if ignored := report["ignored"]:
+        click.echo(f"Ignored:   {ignored['reason']}: {ignored['command']}")
+    elif workflow is None and winddown is None and not report["usage"]:
         click.echo(f"Start with: {common.first_step()}")
 
 
@@ -331,6 +339,8 @@ def _nothing_recorded(current: Settings) -> str:
         flows = store.workflows(worktree=current.worktree, statuses=frozenset({"in_progress", "blocked"}))
     if flows:
         return f"No pause recorded in this folder yet; {flows[0].id} is at work here: holdfast status"
+    if ignored := common.left_out(current):
+        return f"No work recorded in this folder yet; {ignored.told}: {ignored.command}"
     return f"No work recorded in this folder yet. Start with: {common.first_step()}"
 
 

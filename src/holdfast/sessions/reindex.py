@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import os
 from collections.abc import Iterable
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -17,6 +18,7 @@ from holdfast.base.errors import (
     HoldfastError,
     NewerSchemaError,
 )
+from holdfast.base.text import counted
 from holdfast.model.git import decode_path, encode_path
 from holdfast.model.snapshot import SessionSnapshot
 from holdfast.model.workflow import Workflow
@@ -168,11 +170,59 @@ def _take_in_project(store: Store, layout: ProjectLayout, report: ReindexReport,
             report.already_there += not added
 
 
+@dataclass(frozen=True)
+class LeftOut:
+    """Sessions of a folder that are not used in it, as after it was moved, copied or restored."""
+
+    sessions: tuple[str, ...]
+    """The newest first."""
+    recorded_in: str | None
+    """The folder that the database has the newest in; None where it has it nowhere."""
+    command: str
+
+    @property
+    def told(self) -> str:
+        are = "is" if len(self.sessions) == 1 else "are"
+        why = f"recorded in {self.recorded_in}" if self.recorded_in else "missing from the database"
+        return f"{counted(len(self.sessions), 'session')} of this folder {are} ignored, {why}"
+
+
+_LOOKED_AT = 20
+
+
+def left_out(store: Store, settings: Settings) -> LeftOut | None:
+    """Of a copy beside its original only where nothing else was done in it: that cannot be put right."""
+    files = SessionFiles(settings.layout.sessions)
+    flows = store.workflows(worktree=settings.worktree, limit=1000)
+    known = {line.session_id for flow in flows for line in store.snapshots(flow.id)}
+    places: dict[str, str | None] = {}
+    for session_id in files.session_ids()[:_LOOKED_AT]:
+        if session_id not in known and files.may_stand_in(session_id):
+            with suppress(HoldfastError):  # a damaged one is named by `doctor`
+                places[session_id] = _place(store, files, session_id, settings)
+    here = {name: place for name, place in places.items() if place is None or not _is_there(place)}
+    if here:
+        return LeftOut(tuple(here), next(iter(here.values())), "holdfast reindex")
+    if not places or known:
+        return None
+    newest, place = next(iter(places.items()))
+    return LeftOut(tuple(places), place, f"holdfast context {newest}")
+
+
+def _place(store: Store, files: SessionFiles, session_id: str, settings: Settings) -> str | None:
+    snapshot, _ = _read(files, session_id, settings.project)
+    return store.workflow(snapshot.workflow_id).worktree if is_stored(store, snapshot.id) else None
+
+
+def _is_there(worktree: str) -> bool:
+    return Path(os.fsdecode(decode_path(worktree))).exists()
+
+
 def _note_move(store: Store, workflow_id: str, project: Path, clock: Clock) -> None:
     """The project's folder was moved or renamed: its workflow goes with it. A copy changes nothing."""
     known = store.workflow(workflow_id)
     here = encode_path(os.fsencode(project))
-    if known.worktree != here and not Path(os.fsdecode(decode_path(known.worktree))).exists():
+    if known.worktree != here and not _is_there(known.worktree):
         Core(store, clock).relocate(workflow_id, here)
 
 

@@ -136,6 +136,15 @@ class QuickReader:
         )
         return [_summary(dict(zip(_SNAPSHOT, row, strict=True))) for row in rows]
 
+    def session_names(self, worktree: str) -> set[str]:
+        """Of everything that was paused in that folder."""
+        rows = self._rows(
+            "SELECT session_id FROM session_snapshots "
+            "WHERE workflow_id IN (SELECT id FROM workflows WHERE worktree = :worktree)",
+            worktree=worktree,
+        )
+        return {name for (name,) in rows}
+
     def latest_snapshot(self, workflow_id: str) -> SnapshotLine | None:
         return self._snapshot(
             "workflow_id = :id ORDER BY created_at DESC, session_number DESC LIMIT 1", workflow_id
