@@ -191,6 +191,38 @@ def test_a_commit_that_waits_for_the_tests_is_left_alone(session: AgentSession) 
     assert "shows no run" in about_to_commit(session, EDITED, command="make test; git commit -am 'Fix'")
 
 
+NO_COMMITS = (
+    "git commit --help",
+    "git commit -h",
+    "git commit --dry-run",
+    "git commit --short -a",
+    "echo 'git commit'",
+    "echo git commit",
+    "grep -rn 'git commit' docs",
+    "git log --grep commit",
+    "git help commit",
+    "cat > x.sh <<'EOF'\ngit commit -m x\nEOF",
+)
+COMMITS = (
+    "git commit -m x",
+    "git -C . commit -qm x",
+    "git -c user.name=A commit --amend --no-edit",
+    "cd . && git add -A; git commit -am '--dry-run'",
+    "bash -c 'git commit -m x'",
+    "GIT_AUTHOR_NAME=A sudo -u ada git commit -F message.txt",
+    "git commit -- --help",
+    "if true; then git commit -m x; fi",
+)
+
+
+def test_a_real_commit_is_told_from_one_that_is_only_spoken_of(session: AgentSession) -> None:
+    """Which does not use up the one reminder of a prompt either."""
+    assert [command for command in NO_COMMITS if about_to_commit(session, EDITED, command=command)] == []
+    for command in COMMITS:
+        session.prompt()
+        assert "shows no run of tests" in about_to_commit(session, EDITED, command=command), command
+
+
 def test_a_reminder_is_heard_once_a_session(session: AgentSession) -> None:
     assert "call Ada" in reminder(session).context
     assert session.prompt().out == ""

@@ -275,6 +275,33 @@ def _saves_changes(words: list[str], added: bool) -> bool:
     return False
 
 
+def commits(command: str) -> bool:
+    """Whether git makes a commit in it: not where that is only printed, asked about or tried out."""
+    for simple in all_programs(command):
+        words = program_of(simple)
+        if words and os.path.basename(words[0]) == "git":
+            _, (verb, *rest) = _git_verb(words[1:])
+            if verb == "commit" and _ONLY_SHOWS.isdisjoint(_without_values(rest)):
+                return True
+    return False
+
+
+_ONLY_SHOWS = frozenset(("--help", "-h", "--dry-run", "--short", "--long", "--porcelain"))
+_WITH_VALUE = ("--message", "--file", "--author", "--date", "--template", "--trailer", "--cleanup")
+
+
+def _without_values(words: list[str]) -> list[str]:
+    """The options of `git commit`, without the texts that belong to them."""
+    kept: list[str] = []
+    at = 0
+    while at < len(words) and words[at] != "--":
+        word = words[at]
+        kept.append(word)
+        short = word.startswith("-") and not word.startswith("--")
+        at += 2 if word in _WITH_VALUE or (short and word[-1] in "mFCct") else 1
+    return kept
+
+
 def _git_push(rest: list[str], branch: Callable[[], str]) -> Refusal | None:
     refs = [word for word in rest if not word.startswith("-")][1:]
     forced = "--force" in rest or "f" in _letters([word for word in rest if word != "--force-with-lease"])

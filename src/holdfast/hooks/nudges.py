@@ -397,14 +397,15 @@ _CHECKS = (
 )
 
 
-def is_commit(command: str) -> bool:
-    words = command.split()
-    return any(word == "git" and "commit" in words[index + 1 : index + 6] for index, word in enumerate(words))
+def _commits(event: AgentEvent) -> bool:
+    from holdfast.hooks.guards import commits
+
+    return commits(event.command())
 
 
 def qa_before_commit(event: AgentEvent) -> str | None:
     """Before a commit: say so where the project's checks were not run on what is committed, or failed."""
-    if not is_commit(event.command()):
+    if not _commits(event):
         return None
     prompts = notes.read(event.note(formats.PROMPTS), 32) or b"0"
     if notes.read(event.note("qa-told"), 32) == prompts:
@@ -445,7 +446,7 @@ _EVERY = 5
 
 def post_commit(event: AgentEvent) -> str | None:
     """After a commit: ask for its reason in the conversation, where a snapshot finds it."""
-    if event.name == "PostToolUseFailure" or not is_commit(event.command()):
+    if event.name == "PostToolUseFailure" or not _commits(event):
         return None
     number = notes.count_up(event.note("commits"))
     if number % _EVERY != 1:
