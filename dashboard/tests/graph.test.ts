@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import type { Task } from "../src/api/types";
 import { layOutByDagre } from "../src/graph/dagre-layout";
-import { layOut, NODE_HEIGHT, NODE_WIDTH, type Shape, viewOf } from "../src/graph/layout";
+import { layOut, NARROW_WIDTH, NODE_HEIGHT, NODE_WIDTH, type Shape, viewOf } from "../src/graph/layout";
 import { countByStatus, tasksNow } from "../src/graph/tasks";
 import { event, finished, randomly, started } from "./make";
 
@@ -110,7 +110,14 @@ function* alongPath(path: string): Generator<{ x: number; y: number }> {
 }
 
 describe("the layout by dagre", () => {
-  test.each([1, 2, 3])("of any plan has no overlap, and no line behind a task (%i)", (seed) => {
+  test.each([
+    [1, false],
+    [2, false],
+    [3, false],
+    [1, true],
+    [2, true],
+    [3, true],
+  ])("of any plan has no overlap, and no line behind a task (%i, down: %s)", (seed, isDown) => {
     const below = randomly(seed);
     const shapes: Shape[] = Array.from({ length: 60 }, (_, index) => ({
       id: `t${index}`,
@@ -118,11 +125,11 @@ describe("the layout by dagre", () => {
         ...new Set(Array.from({ length: below(3) }, () => `t${below(Math.max(1, index))}`)),
       ].filter((id) => id !== `t${index}`),
     }));
-    const { places, edges } = layOutByDagre(shapes.toReversed());
+    const { places, edges, nodeWidth } = layOutByDagre(shapes.toReversed(), isDown);
     const all = [...places];
     for (const [id, one] of all) {
       for (const [other, two] of all) {
-        const isApart = Math.abs(one.x - two.x) >= NODE_WIDTH || Math.abs(one.y - two.y) >= NODE_HEIGHT;
+        const isApart = Math.abs(one.x - two.x) >= nodeWidth || Math.abs(one.y - two.y) >= NODE_HEIGHT;
         expect(id === other || isApart).toBe(true);
       }
     }
@@ -134,14 +141,25 @@ describe("the layout by dagre", () => {
             id !== source &&
             id !== target &&
             x > at.x + 1 &&
-            x < at.x + NODE_WIDTH - 1 &&
+            x < at.x + nodeWidth - 1 &&
             y > at.y + 1 &&
             y < at.y + NODE_HEIGHT - 1,
         );
         expect([source, target, hit?.[0]]).toEqual([source, target, undefined]);
       }
-      expect((places.get(source)?.x ?? 0) + NODE_WIDTH).toBeLessThan(places.get(target)?.x ?? 0);
+      const [from, to] = [places.get(source), places.get(target)];
+      if (isDown) expect((from?.y ?? 0) + NODE_HEIGHT).toBeLessThan(to?.y ?? 0);
+      else expect((from?.x ?? 0) + nodeWidth).toBeLessThan(to?.x ?? 0);
     }
+  });
+
+  test("down a phone's screen shows two tasks side by side and all of a chain at once", () => {
+    const chain = Array.from({ length: 5 }, (_, at) => task(`t${at}`, at > 0 ? [`t${at - 1}`] : []));
+    const layout = layOutByDagre([...chain, task("beside", ["t0"])], true);
+    expect(layout.nodeWidth).toBe(NARROW_WIDTH);
+    const view = viewOf(layout, { width: 366, height: 500 }, "t2");
+    expect(layout.width * view.zoom).toBeLessThan(366);
+    expect(layout.height * view.zoom).toBeLessThan(500);
   });
 
   test("stands around the middle, as the view of it expects", () => {

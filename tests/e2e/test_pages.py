@@ -240,6 +240,41 @@ def test_graph_has_a_map(sample: Sample, browser: Browser, complaints: Complaint
         assert faults_by_axe(page) == []
 
 
+def test_graph_on_a_phone_goes_down_and_shows_more_than_one_task(
+    sample: Sample, browser: Browser, complaints: Complaints, pictures: Path
+) -> None:
+    with browser.new_context(
+        viewport={"width": 390, "height": 860}, has_touch=True, is_mobile=True
+    ) as context:
+        page = context.new_page()
+        complaints.watch(page)
+        sample.server.let_in(page)
+        page.goto(f"{sample.server.url}/workflows/{sample.running}")
+        graph = page.locator(".graph")
+        graph.scroll_into_view_if_needed(timeout=PATIENCE)
+        running = page.locator(".node-in_progress")
+        running.wait_for(timeout=PATIENCE)
+        box = graph.bounding_box()
+        assert box is not None
+        # A task at the edge is drawn, too: those that can be read whole are counted.
+        whole = [
+            at
+            for node in page.locator(".react-flow__node .node").all()
+            if (at := node.bounding_box())
+            and at["x"] >= box["x"]
+            and at["x"] + at["width"] <= box["x"] + box["width"]
+            and at["y"] >= box["y"]
+            and at["y"] + at["height"] <= box["y"] + box["height"]
+        ]
+        assert len(whole) >= 4
+        assert min(at["height"] for at in whole) > 40  # so that a thumb finds it
+        page.screenshot(path=pictures / "graph-on-a-phone.png")
+        running.tap()
+        expect(page.get_by_role("link", name="Output, changes, attempts")).to_be_in_viewport()
+        page.screenshot(path=pictures / "graph-on-a-phone-task.png")
+        assert faults_by_axe(page) == []
+
+
 @pytest.mark.some_of("tab")
 def test_axe_would_complain(tab: tuple[str, Page], sample: Sample) -> None:
     """The judge is awake: a button without a name and grey on grey are found."""

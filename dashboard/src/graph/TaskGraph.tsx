@@ -20,6 +20,7 @@ import { Link } from "wouter";
 import type { Task } from "../api/types";
 import { neutral, words } from "../lib/format";
 import { taskPath } from "../lib/paths";
+import { useNarrow } from "../lib/use-narrow";
 import { useTheme } from "../lib/use-theme";
 import { Facts, Status } from "../parts/bits";
 import { Empty, Loading } from "../parts/states";
@@ -32,7 +33,7 @@ type PlanEdge = Edge<{ path: string }>;
 /** Up to here the whole is seen at a glance anyway. */
 const SMALL = 8;
 
-const SIZE = { width: NODE_WIDTH, height: NODE_HEIGHT };
+/** Only of a very large plan do lines begin and end at these; they go to the right. */
 const HANDLES = [
   { type: "target" as const, position: Position.Left, x: 0, y: NODE_HEIGHT / 2, width: 1, height: 1 },
   {
@@ -51,7 +52,7 @@ const OPTIONS = { hideAttribution: true };
 export default function TaskGraph({ id, tasks }: { id: string; tasks: readonly Task[] }) {
   const theme = useTheme();
   const [chosen, setChosen] = useState<string | null>(null);
-  const layout = useLayout(tasks);
+  const layout = useLayout(tasks, useNarrow());
   const nodes = useNodes(tasks, layout, chosen);
   const edges = useEdges(layout);
   const box = useRef<HTMLElement>(null);
@@ -145,9 +146,9 @@ function useNodes(tasks: readonly Task[], layout: Layout | null, chosen: string 
         type: "task",
         position: { x, y },
         data: { task },
-        width: NODE_WIDTH,
+        width: layout.nodeWidth,
         height: NODE_HEIGHT,
-        measured: SIZE,
+        measured: { width: layout.nodeWidth, height: NODE_HEIGHT },
         handles: HANDLES,
         selected,
         ariaLabel: neutral(`${task.id}: ${words(task.status ?? "pending")}. ${task.description}`),
@@ -187,8 +188,15 @@ function TaskBox({ data: { task } }: NodeProps<TaskNode>) {
 }
 
 function TaskPanel({ id, task, onClose }: { id: string; task: Task; onClose: () => void }) {
+  const panel = useRef<HTMLElement>(null);
+  // On a phone it opens below the graph: out of sight, if the page stays where it is.
+  const isNarrow = useNarrow();
+  // biome-ignore lint/correctness/useExhaustiveDependencies: each task that is chosen is to be seen
+  useEffect(() => {
+    if (isNarrow) panel.current?.scrollIntoView({ block: "nearest" });
+  }, [task.id, isNarrow]);
   return (
-    <aside className="task-panel" aria-label={`Task ${neutral(task.id)}`}>
+    <aside ref={panel} className="task-panel" aria-label={`Task ${neutral(task.id)}`}>
       <div className="row spread">
         <h2>{neutral(task.id)}</h2>
         <button type="button" className="quiet" aria-label="Close" onClick={onClose}>

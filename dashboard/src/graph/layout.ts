@@ -8,6 +8,8 @@
  */
 
 export const NODE_WIDTH = 208;
+/** Where the plan goes down the screen of a phone: two stand side by side. */
+export const NARROW_WIDTH = 164;
 export const NODE_HEIGHT = 46;
 const GAP_X = 72;
 const GAP_Y = 18;
@@ -30,6 +32,9 @@ export interface Layout {
   readonly edges: readonly LaidEdge[];
   readonly width: number;
   readonly height: number;
+  readonly nodeWidth: number;
+  /** What comes later stands below, not on the right. */
+  readonly isDown: boolean;
 }
 
 export function layOut(tasks: readonly Shape[]): Layout {
@@ -61,6 +66,8 @@ export function layOut(tasks: readonly Shape[]): Layout {
     ),
     width: Math.max(0, column * (NODE_WIDTH + GAP_X) - GAP_X),
     height: Math.max(0, height * (NODE_HEIGHT + GAP_Y) - GAP_Y),
+    nodeWidth: NODE_WIDTH,
+    isDown: false,
   };
 }
 
@@ -80,7 +87,7 @@ export function viewOf(layout: Layout, box: Size, id: string): { x: number; y: n
   const place = layout.places.get(id) ?? { x: 0, y: 0 };
   const top = (NODE_HEIGHT - layout.height) / 2;
   return {
-    x: within(place.x + NODE_WIDTH / 2, 0, layout.width, box.width / zoom),
+    x: within(place.x + layout.nodeWidth / 2, 0, layout.width, box.width / zoom),
     y: within(place.y + NODE_HEIGHT / 2, top, top + layout.height, box.height / zoom),
     zoom,
   };

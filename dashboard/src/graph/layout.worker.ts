@@ -2,6 +2,6 @@
 import { layOutByDagre } from "./dagre-layout";
 import type { Shape } from "./layout";
 
-self.onmessage = ({ data }: MessageEvent<{ tasks: Shape[] }>) => {
-  self.postMessage({ layout: layOutByDagre(data.tasks) });
+self.onmessage = ({ data }: MessageEvent<{ tasks: Shape[]; isDown: boolean }>) => {
+  self.postMessage({ layout: layOutByDagre(data.tasks, data.isDown) });
 };

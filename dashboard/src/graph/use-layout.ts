@@ -6,13 +6,13 @@ import { type Layout, layOut, type Shape } from "./layout";
 export const LARGE = 500;
 
 /** Null until it is there. Statuses change all the time, the shape of a plan does not. */
-export function useLayout(tasks: readonly Shape[]): Layout | null {
+export function useLayout(tasks: readonly Shape[], isDown: boolean): Layout | null {
   const shape = useRef<readonly Shape[]>([]);
   if (!sameShape(shape.current, tasks)) shape.current = tasks;
   const current = shape.current;
-  const [made, setMade] = useState<{ of: readonly Shape[]; layout: Layout } | null>(null);
+  const [made, setMade] = useState<{ of: readonly Shape[]; isDown: boolean; layout: Layout } | null>(null);
   useEffect(() => {
-    const keep = (layout: Layout) => setMade({ of: current, layout });
+    const keep = (layout: Layout) => setMade({ of: current, isDown, layout });
     if (current.length > LARGE) {
       keep(layOut(current));
       return;
@@ -21,11 +21,12 @@ export function useLayout(tasks: readonly Shape[]): Layout | null {
     worker.onmessage = ({ data }: MessageEvent<{ layout: Layout }>) => keep(data.layout);
     worker.onerror = () => keep(layOut(current));
     worker.postMessage({
+      isDown,
       tasks: current.map(({ id, depends_on }) => ({ id, depends_on: [...(depends_on ?? [])] })),
     });
     return () => worker.terminate();
-  }, [current]);
-  return made?.of === current ? made.layout : null;
+  }, [current, isDown]);
+  return made?.of === current && made.isDown === isDown ? made.layout : null;
 }
 
 function sameShape(one: readonly Shape[], other: readonly Shape[]): boolean {
