@@ -42,6 +42,7 @@ def test_the_shell_knows_the_notes() -> None:
         formats.NAMED,
         formats.EDIT_GATE,
         formats.COMPACTED,
+        formats.INDEX_SEEN,
     }
     session = r"(?:\$session|\$CLAUDE_CODE_SESSION_ID|\*)"
     assert set(re.findall(rf'\$notes"?/{session}/([a-z-]+)', SCRIPT)) == known

@@ -466,6 +466,63 @@ def test_a_killed_session_hides_none_that_went_on_after_it(session: AgentSession
     assert session.errors == ""
 
 
+def pulled(session: AgentSession) -> None:
+    """What a pull in mid-session brings: a file in our folder that git tracks."""
+    (session.sessions / "notes.md").write_text("brought")
+    git(session, "add", "--force", ".holdfast/sessions/notes.md")
+
+
+def git(session: AgentSession, *words: str) -> None:
+    subprocess.run(["git", *words], cwd=session.project, env=session.environment, check=True)
+
+
+@pytest.mark.parametrize("first", ["before a tool", "after a tool", "answer", "prompt"])
+def test_what_git_brings_in_mid_session_is_said_at_the_next_thing_done(
+    session: AgentSession, first: str
+) -> None:
+    git(session, "init", "--quiet")
+    work(session)
+    session.after_tool()
+    pulled(session)
+    done = {
+        "before a tool": session.before_tool,
+        "after a tool": session.after_tool,
+        "answer": lambda: session.fire("Stop"),
+        "prompt": session.prompt,
+    }[first]()
+    why = "git tracks files in it, or did"
+    if first != "answer":
+        assert f"nothing is recorded: {why}" in done.context
+    if first != "prompt":
+        assert done.data["systemMessage"] == (
+            f"holdfast: nothing is recorded from now on: {why}; see `holdfast trust --show`"
+        )
+    assert session.before_tool().out == session.after_tool().out == ""  # once is enough
+    assert why in session.prompt().context
+    assert session.holdfast("trust", "--yes").code == 0
+    assert why not in session.prompt().out
+    assert session.after_tool().out == ""
+
+
+@pytest.mark.parametrize("ended", [True, False])
+def test_a_session_that_ended_while_its_folder_was_foreign_is_not_called_killed(
+    session: AgentSession, ended: bool
+) -> None:
+    git(session, "init", "--quiet")
+    first = AgentSession(
+        session.project, session.home, session_id="first", variables={"CLAUDE_PID": dead_process()}
+    )
+    work(first)
+    pulled(first)
+    first.prompt()
+    if ended:
+        first.fire("SessionEnd", reason="other")
+    assert session.holdfast("trust", "--yes").code == 0
+    session.start()
+    trigger = settled(first)["trigger"]
+    assert trigger == ("pause" if ended else "crash")
+
+
 def test_a_killed_session_did_not_end_in_good_order(session: AgentSession) -> None:
     killed = AgentSession(
         session.project, session.home, session_id="killed", variables={"CLAUDE_PID": dead_process()}

@@ -590,9 +590,23 @@ def _accept(project: Path, contents: Contents, yes: bool) -> None:
     if sessions.is_dir():
         SessionFiles(sessions).accept_waiting()
     accept_reminders(ProjectLayout(project))
+    _note_ended(project)
     click.echo("Trusted.", err=True)
     if sessions.is_dir() and SessionFiles(sessions).session_ids():
         click.echo("`holdfast reindex` adds its sessions, should the database not have them.", err=True)
+
+
+def _note_ended(project: Path) -> None:
+    """Sessions that ended while the folder was ignored: the next one saves them as ended, not as killed."""
+    from holdfast.hooks.fast import notes
+    from holdfast.project import formats
+
+    folder = Path(formats.hooks_folder(str(ProjectLayout(project).state)))
+    for line in Trust().take_sessions(str(project)):
+        notes_of_session = folder / line.removeprefix(formats.ENDED_BESIDE)
+        if line.startswith(formats.ENDED_BESIDE) and (notes_of_session / formats.WHO).exists():
+            notes.write(str(notes_of_session / formats.ENDED), b"end")
+            notes.write(str(notes_of_session / formats.SETTLING), b"")
 
 
 def _agreed() -> bool:

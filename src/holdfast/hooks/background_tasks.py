@@ -50,7 +50,7 @@ _CAUSES: dict[str, tuple[Trigger, str]] = {
 }
 _COMPACTIONS = ("compact", "compacted")
 _CONTEXTS_KEPT = 10
-_OF_WHO_SETTLES = (formats.ENDED, "settle.lock", "begin.lock", formats.SETTLING)
+_OF_WHO_SETTLES = (formats.ENDED, "settle.lock", "begin.lock", formats.SETTLING, formats.INDEX_SEEN)
 """Notes that tell nothing of when the session itself was at work."""
 _LARGE = 512 * 1024
 """Bytes of a transcript in which nothing was done there are not."""

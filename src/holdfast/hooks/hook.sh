@@ -81,6 +81,11 @@ case $session in '' | *[!A-Za-z0-9._-]* | [!A-Za-z0-9]*) hand_over ;; esac
 [ -e "$notes/$session/who" ] || hand_over
 [ -L "$project/.holdfast/state" ] || [ -L "$notes" ] || [ -L "$notes/$session" ] && hand_over # whose it is, is asked there
 [ -e "$notes/$session/winding" ] && hand_over
+# What git has written since we last looked may have brought files into our folder.
+if [ -f "$notes/$session/index" ] && [ -r "$notes/$session/index" ]; then
+    IFS= read -r index <"$notes/$session/index"
+    [ "$index" -nt "$notes/$session/index" ] && hand_over
+fi
 if [ "$agent" != claude-code ] || [ -z "$CLAUDE_PROJECT_DIR" ]; then
     # Only a payload from the folder we are in means the project we looked at.
     member cwd || hand_over

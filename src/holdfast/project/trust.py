@@ -57,6 +57,8 @@ _UNSEEN = ""
 """In place of the index's stamp in a record: look at the index the next time, changed or not."""
 _Tracked = set[tuple[bytes, str]]
 """Paths below the project that git tracks, each with a digest of the path and its content."""
+_OF_SESSIONS = ".sessions"
+_MOST_SESSIONS = 500
 _SPLIT_INDEX = b"\0link\0"
 """The entries are in another file then."""
 
@@ -152,6 +154,8 @@ class Trust:
         self._spare = os.path.join(os.environ.get("TMPDIR") or "/tmp", f"holdfast-trusted-{_user()}")  # noqa: S108 - used only if private
         self.nowhere = os.path.join(home, "untrusted", FOLDER)
         """Stands for a foreign folder; never made."""
+        self.index: tuple[str, int] | None = None
+        """Git's index and when it was written, as they were when it was last asked whose a folder is."""
 
     def folder_of(self, project: str) -> str:
         """The project's `.holdfast`; where that is foreign, one that is never there."""
@@ -264,6 +268,35 @@ class Trust:
             was_trusted = True
         return was_trusted
 
+    def note_session(self, project: str, line: str) -> bool:
+        """Of a folder of ours that became foreign, so that nothing is written into it; whether it is news."""
+        folder = os.path.join(project, FOLDER)
+        try:
+            if self._read_record(folder, os.lstat(folder)) is None:
+                return False
+            with _Lock(self._writable()):
+                path = os.path.join(self._writable(), f"{_mark_in(folder)}{_OF_SESSIONS}")
+                lines = read_plain(path, most=1 << 20).decode().split("\n")
+                if line in lines:
+                    return False
+                _replace(path, "\n".join([*lines[-_MOST_SESSIONS:], line]).encode(), is_lasting=False)
+        except OSError:
+            return False
+        return True
+
+    def take_sessions(self, project: str) -> list[str]:
+        """What was noted of them, once the folder is ours again."""
+        name = f"{_mark_in(os.path.join(project, FOLDER))}{_OF_SESSIONS}"
+        lines: list[str] = []
+        for place in (self._records, self._spare):
+            path = os.path.join(place, name)
+            lines += read_plain(path, most=1 << 20).decode().split("\n")
+            try:
+                os.unlink(path)
+            except OSError:
+                pass  # there was none
+        return [line for line in lines if line]
+
     def _writable(self) -> str:
         for place in (self._records, self._spare):
             try:
@@ -283,7 +316,9 @@ class Trust:
         It stays so when git stops tracking the files: `git rm --cached` leaves them where they are.
         Files that were removed do no harm while they are gone; `git checkout` brings them back.
         """
-        stamp = _stamp(_index_of(project))
+        index = _index_of(project)
+        stamp = _stamp(index)
+        self.index = index, int(stamp.split(":")[1]) if ":" in stamp else 0
         if stamp != record.index and _REFUSED not in record.accepted:
             tracked = _tracked_files(project)
             if tracked is None:

@@ -198,11 +198,29 @@ def dispatch(event: AgentEvent) -> HookAnswer:
         _attempt(event, "housekeeping", name, lambda rule: rule(event, answer))
     for name in _due(GUARDS, event):
         _attempt(event, "guards", name, lambda rule: _guard(event, answer, rule))
+    _note_index(event)
     if answer.blocked or answer.stop:
         return answer
     if event.moment in _WITH_NUDGES:
         _nudge(event, answer)
     return answer
+
+
+def _note_index(event: AgentEvent) -> None:
+    """For the shell in front, which starts us again once git has written its index anew."""
+    if event.marks.index is None:
+        return
+    path, written = event.marks.index
+    note = event.note(formats.INDEX_SEEN)
+    try:
+        if not os.path.isdir(event.folder) or (os.path.exists(note) and os.stat(note).st_mtime_ns == written):
+            return
+        from holdfast.hooks.fast import notes
+
+        notes.write(note, f"{path}\n".encode("utf-8", "surrogateescape"))
+        os.utime(note, ns=(written, written))
+    except OSError as error:
+        _note(event, error, "noting git's index")
 
 
 def _passed_over(event: AgentEvent) -> tuple[str, str] | None:
@@ -222,11 +240,29 @@ def _without_folder(event: AgentEvent, answer: HookAnswer) -> None:
         _attempt(event, "guards", name, lambda rule: _guard(event, answer, rule))
     if event.moment == "status":
         answer.status = "holdfast: not trusted here"
-    elif event.moment == "start" or (event.moment == "prompt" and _was_recorded(event)):
+    elif event.moment == "start" or (answer.blocked is None and _is_to_be_told(event)):
         answer.context.append(
             f"[holdfast] The .holdfast folder here is ignored and nothing is recorded: {event.foreign}. "
             + _ONLY_THE_USER
         )
+        if event.moment not in ("start", "prompt"):
+            answer.notice = (
+                f"holdfast: nothing is recorded from now on: {event.foreign}; see `holdfast trust --show`"
+            )
+
+
+def _is_to_be_told(event: AgentEvent) -> bool:
+    """On every prompt, and at the first thing that the agent does, of a session that was recorded before."""
+    if event.moment not in _TELLS_OF_FOREIGN or not _was_recorded(event):
+        return False
+    if event.moment == "end":
+        event.marks.note_session(event.project, formats.ENDED_BESIDE + event.key)
+        return False
+    is_news = event.marks.note_session(event.project, formats.TOLD_OF_FOREIGN + event.key)
+    return is_news or event.moment == "prompt"
+
+
+_TELLS_OF_FOREIGN = ("prompt", "before_tool", "after_tool", "response", "end")
 
 
 def _was_recorded(event: AgentEvent) -> bool:

@@ -92,7 +92,7 @@ class AgentEvent:
         self.session = text(self.fields.get("session_id")) or UNKNOWN_SESSION
         self.project = project_of(agent, text(self.fields.get("cwd")), environ)
         self.key = file_name_for(self.session)
-        marks = trust.Trust()
+        self.marks = marks = trust.Trust()
         self.foreign = marks.foreign_because(self.project)
         """Why the project's `.holdfast` is ignored, if it is."""
         own = os.path.join(self.project, FOLDER)
