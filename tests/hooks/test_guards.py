@@ -254,6 +254,9 @@ def test_the_installed_one(command: str) -> None:
         "python -P -m holdfast trust --yes",
         "echo y | holdfast trust",
         "find . -maxdepth 0 -exec holdfast trust --yes \\;",
+        "echo trust --yes | xargs holdfast",
+        "sudo -u ada env A=b holdfast trust",
+        "xargs -I{} holdfast {} <<< trust",
     ],
 )
 def test_an_agent_trusts_no_folder(session: AgentSession, command: str) -> None:
@@ -269,6 +272,10 @@ def test_an_agent_trusts_no_folder(session: AgentSession, command: str) -> None:
         "git commit -m 'holdfast trust is now documented'",
         "bash -c 'echo holdfast trust'",
         "ls trust",
+        "man holdfast trust",
+        "which holdfast trust",
+        "git add holdfast trust",
+        "ls holdfast trust",
     ],
 )
 def test_an_agent_may_talk_of_trust(session: AgentSession, command: str) -> None:

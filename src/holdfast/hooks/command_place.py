@@ -114,6 +114,10 @@ class CommandPlace:
             return False
         return around == self.root or _is_above(around, self.root)
 
+    def is_project_or_history(self, target: str) -> bool:
+        """Where everything in it goes."""
+        return self.resolved(target) == self.root or self.holds_history(target)
+
     def is_all_of_it(self, target: str) -> bool:
         """Whether everything in the project is meant, as by `*` in it."""
         folder, is_all = _folder_and_whether_all(target)

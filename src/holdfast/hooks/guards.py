@@ -6,12 +6,32 @@ import os
 import sys
 
 from holdfast.hooks.command_place import CommandPlace
-from holdfast.hooks.shell import DYNAMIC, Simple, parse
+from holdfast.hooks.shell import (
+    DEEPEST_TEXT,
+    DYNAMIC,
+    LONGEST_COMMAND,
+    RUN_TEXT,
+    SHELLS,
+    Simple,
+    all_programs,
+    command_text,
+    feeding,
+    git_verb,
+    letters,
+    parse,
+    past_options,
+    printed_text,
+    program_of,
+    python_calls,
+    real_program,
+    texts_run_by,
+    with_fed,
+)
 
 TYPE_CHECKING = False
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable
 
     from holdfast.hooks.fast.event import AgentEvent
 
@@ -20,9 +40,6 @@ _DISKS = ("sd", "hd", "vd", "xvd", "nvme", "mmcblk", "disk", "rdisk", "dm-", "md
 _PRECIOUS_FILES = ("/etc/passwd", "/etc/shadow", "/etc/sudoers", "/etc/fstab", "/proc/sysrq-trigger")
 _PROTECTED_BRANCHES = ("main", "master", "trunk", "production", "release")
 
-
-LONGEST_COMMAND = 128 * 1024
-"""Characters: what Linux hands a program as one argument. Longer ones would take too long to read."""
 
 Refusal = tuple[str, str]
 """Why a command may not run, and what would be allowed in its place."""
@@ -66,12 +83,8 @@ _DISK_TOOLS = ("wipefs", "fdisk", "sfdisk", "sgdisk", "parted", "blkdiscard", "h
 _POWER = ("shutdown", "reboot", "halt", "poweroff")
 
 
-def _letters(words: list[str]) -> str:
-    return "".join(word[1:] for word in words if word.startswith("-") and not word.startswith("--"))
-
-
 def _is_recursive(words: list[str]) -> bool:
-    return "--recursive" in words or any(letter in _letters(words) for letter in "rR")
+    return "--recursive" in words or any(letter in letters(words) for letter in "rR")
 
 
 def _vital(words: list[str], place: CommandPlace) -> str | None:
@@ -106,25 +119,54 @@ def _find(words: list[str], place: CommandPlace) -> Refusal | None:
     begins = [at for at, word in enumerate(words) if word.startswith(("-", "(", "!")) and len(word) > 2]
     start = [word for word in words[: begins[0] if begins else None] if not word.startswith("-")] or ["."]
     where = _vital(start, place)
+    removes = "-delete" in words
+    conditions = list(words)
     for at, word in enumerate(words):
-        run = _words_until_end(words[at + 1 :]) if word in _FIND_RUNS else []
-        if where and (word == "-delete" or _removes(run)):
-            return f"it deletes the files it finds under {where}", _NAME_THEM
+        run = words_until_end(words[at + 1 :]) if word in _FIND_RUNS else []
+        removes = removes or _removes(run)
         refusal = _danger_of(Simple(run, [], [], None), place, 1) if run else None
         if refusal:
             return refusal
-    leaves_none_out = _FIND_ALL.issuperset(word for word in words if word.startswith("-"))
-    if "-delete" in words and leaves_none_out and place.root in map(place.resolved, start):
+        conditions[at + 1 : at + 1 + len(run)] = [""] * len(run)
+    if not removes:
+        return None
+    if where:
+        return f"it deletes the files it finds under {where}", _NAME_THEM
+    options = {word for word in conditions if word.startswith("-")}
+    if options <= _FIND_ALL and any(place.is_project_or_history(word) for word in start):
         return "it deletes everything in this project, its git repository with it", _NAME_THEM
+    named = [words[at + 1] for at, word in enumerate(words[:-1]) if word == "-name"]
+    if (
+        named == [".git"]
+        and _FIND_ALL | {"-name", "-prune", "-maxdepth"} >= options
+        and place.root in map(place.resolved, start)
+    ):
+        return "it deletes this project's git repository", _NAME_THEM
     return None
 
 
 _FIND_RUNS = ("-exec", "-execdir", "-ok", "-okdir")
-_FIND_ALL = frozenset(("-delete", "-depth", "-mindepth", "-L", "-H", "-P", "-xdev", "-mount"))
-"""With these alone nothing is left out."""
+_FIND_ALL = frozenset(
+    (
+        "-delete",
+        "-depth",
+        "-mindepth",
+        "-maxdepth",
+        "-type",
+        "-print",
+        "-print0",
+        "-L",
+        "-H",
+        "-P",
+        "-xdev",
+        "-mount",
+        *_FIND_RUNS,
+    )
+)
+"""With these alone nothing that counts is left out."""
 
 
-def _words_until_end(words: list[str]) -> list[str]:
+def words_until_end(words: list[str]) -> list[str]:
     ends = [at for at, word in enumerate(words) if word in (";", "+")]
     return words[: ends[0] if ends else None]
 
@@ -133,7 +175,7 @@ def _removes(words: list[str]) -> bool:
     """Also in the text that a shell is given."""
     if not words:
         return False
-    inside = [one.words for text in _texts_run_by(Simple(words, [], [], None)) for one in parse(text)]
+    inside = [one.words for text in texts_run_by(Simple(words, [], [], None)) for one in parse(text)]
     return any(one and os.path.basename(one[0]) in ("rm", "shred", "unlink") for one in [words, *inside])
 
 
@@ -165,7 +207,8 @@ def _shred(words: list[str], place: CommandPlace) -> Refusal | None:
 
 
 def _rsync(words: list[str], place: CommandPlace) -> Refusal | None:
-    if not any(word.startswith("--delete") for word in words):
+    only_shows = "--dry-run" in words or "--list-only" in words or "n" in letters(words)
+    if only_shows or not any(word.startswith("--delete") for word in words):
         return None
     target = _vital(words[-1:], place)
     if (
@@ -188,7 +231,7 @@ _MILD_SIGNALS = ("0", "HUP", "USR1", "USR2", "CHLD", "WINCH", "CONT")
 
 
 def _crontab(words: list[str], place: CommandPlace) -> Refusal | None:  # noqa: ARG001
-    if "r" not in _letters(words):
+    if "r" not in letters(words):
         return None
     return "it deletes all scheduled jobs", "`crontab -l` into a file, edit that, and load it again"
 
@@ -218,7 +261,7 @@ def _hidden(words: list[str], place: CommandPlace) -> Refusal | None:
 
 
 def _git(words: list[str], place: CommandPlace) -> Refusal | None:
-    folder, (verb, *rest) = _git_verb(words)
+    folder, (verb, *rest) = git_verb(words)
     if verb == "push":
         return _git_push(rest, place.branch)
     place = place.after_cd(folder)
@@ -228,33 +271,20 @@ def _git(words: list[str], place: CommandPlace) -> Refusal | None:
 
 
 _GIT_VERBS = ("push", "checkout", "restore", "reset", "switch")
-_GIT_OPTIONS = ("-C", "-c", "--git-dir", "--work-tree", "--namespace", "--config-env", "--exec-path")
-"""Those before the verb whose value is a word of its own."""
-
-
-def _git_verb(words: list[str]) -> tuple[str | None, list[str]]:
-    """Where git is told to go first, and the verb with what follows it; an empty one where there is none."""
-    folder: str | None = None
-    at = 0
-    while at < len(words) and words[at].startswith("-"):
-        if words[at] == "-C" and at + 1 < len(words):
-            folder = words[at + 1]
-        at += 2 if words[at] in _GIT_OPTIONS else 1
-    return folder, words[at:] or [""]
 
 
 def _discards_all(verb: str, rest: list[str], place: CommandPlace) -> bool:
-    letters = _letters(rest)
+    short = letters(rest)
     if verb == "reset":
         return "--hard" in rest
     if verb == "switch":
-        return "--discard-changes" in rest or "--force" in rest or "f" in letters
+        return "--discard-changes" in rest or "--force" in rest or "f" in short
     if any(word in ("-p", "--patch", "--ours", "--theirs") for word in rest):
         return False
-    if verb == "checkout" and "--" not in rest and ("--force" in rest or "f" in letters):
+    if verb == "checkout" and "--" not in rest and ("--force" in rest or "f" in short):
         return True
-    only_index = "--staged" in rest or "S" in letters
-    if verb == "restore" and only_index and "--worktree" not in rest and "W" not in letters:
+    only_index = "--staged" in rest or "S" in short
+    if verb == "restore" and only_index and "--worktree" not in rest and "W" not in short:
         return False
     return any(_means_all(word, place) for word in rest)
 
@@ -267,44 +297,17 @@ def _means_all(word: str, place: CommandPlace) -> bool:
 
 def _saves_changes(words: list[str], added: bool) -> bool:
     """Whether what follows on the line finds nothing to lose."""
-    _, (verb, *rest) = _git_verb(words[1:])
+    _, (verb, *rest) = git_verb(words[1:])
     if verb == "stash":
         return rest[:1] in ([], ["push"], ["save"]) or rest[0].startswith("-")
     if verb == "commit" and "--dry-run" not in rest:
-        return added or "--all" in rest or "a" in _letters([word for word in rest if word != "--amend"])
+        return added or "--all" in rest or "a" in letters([word for word in rest if word != "--amend"])
     return False
-
-
-def commits(command: str) -> bool:
-    """Whether git makes a commit in it: not where that is only printed, asked about or tried out."""
-    for simple in all_programs(command):
-        words = program_of(simple)
-        if words and os.path.basename(words[0]) == "git":
-            _, (verb, *rest) = _git_verb(words[1:])
-            if verb == "commit" and _ONLY_SHOWS.isdisjoint(_without_values(rest)):
-                return True
-    return False
-
-
-_ONLY_SHOWS = frozenset(("--help", "-h", "--dry-run", "--short", "--long", "--porcelain"))
-_WITH_VALUE = ("--message", "--file", "--author", "--date", "--template", "--trailer", "--cleanup")
-
-
-def _without_values(words: list[str]) -> list[str]:
-    """The options of `git commit`, without the texts that belong to them."""
-    kept: list[str] = []
-    at = 0
-    while at < len(words) and words[at] != "--":
-        word = words[at]
-        kept.append(word)
-        short = word.startswith("-") and not word.startswith("--")
-        at += 2 if word in _WITH_VALUE or (short and word[-1] in "mFCct") else 1
-    return kept
 
 
 def _git_push(rest: list[str], branch: Callable[[], str]) -> Refusal | None:
     refs = [word for word in rest if not word.startswith("-")][1:]
-    forced = "--force" in rest or "f" in _letters([word for word in rest if word != "--force-with-lease"])
+    forced = "--force" in rest or "f" in letters([word for word in rest if word != "--force-with-lease"])
     deletes = "--delete" in rest or "-d" in rest
     if "--mirror" in rest:
         return "it mirrors this repository and deletes whatever exists only on the remote", _OWN_BRANCH
@@ -357,7 +360,7 @@ def telling_words() -> list[str]:
         *_FORMATTERS,
         *_DISK_TOOLS,
         *_POWER,
-        *_RUN_TEXT,
+        *RUN_TEXT,
         *_FETCHERS,
         "eval",
         "source",
@@ -385,8 +388,13 @@ _HOMES = (
 _WRAPPERS = ("expanduser", "abspath", "realpath", "normpath", "join", "path", "Path", "pathlib", "str", "os")
 
 
-def why_not_script(text: str, place: CommandPlace) -> Refusal | None:
+def why_not_script(text: str, place: CommandPlace, name: str = "") -> Refusal | None:
     """A one-line program that removes a vital folder by its own means."""
+    if name.startswith("python") and any(word in text for word in _TELLING_OF_PYTHON):
+        found = python_calls(text)
+        if found is not None:
+            refusals = (_of_python_call(words, place, removes=removes) for removes, words in found)
+            return next((why for why in refusals if why), None)
     for call in (*_REMOVERS, *_STARTERS):
         for after in text.split(call)[1:_MOST_CALLS]:
             refusal = _of_call(after, place, starts=call in _STARTERS)
@@ -396,16 +404,40 @@ def why_not_script(text: str, place: CommandPlace) -> Refusal | None:
 
 
 _MOST_CALLS = 100
+_TELLING_OF_PYTHON = (
+    "rmtree",
+    "remove_tree",
+    "system",
+    "open",
+    "subprocess",
+    "check_",
+    "getoutput",
+    "exec",
+    "eval",
+)
+
+
+def _of_python_call(words: list[str], place: CommandPlace, *, removes: bool) -> Refusal | None:
+    if not removes:
+        return _started(words, place)
+    for target in words:
+        if place.is_vital(target) or place.is_project_or_history(target):
+            return f"it deletes {target} recursively", _NAME_THEM
+    return None
+
+
+def _started(words: list[str], place: CommandPlace) -> Refusal | None:
+    """A whole line, or a program with its words."""
+    if len(words) == 1:
+        return danger(words[0], place, 1)
+    return _danger_of(Simple(words, [], [], None), place, 1) if words else None
 
 
 def _of_call(after: str, place: CommandPlace, *, starts: bool) -> Refusal | None:
     if not starts:
         target = _path_in(after)
         return (f"it deletes {target} recursively", _NAME_THEM) if target and place.is_vital(target) else None
-    words = _literals(after)
-    if len(words) == 1:
-        return danger(words[0], place, 1)
-    return _danger_of(Simple(words, [], [], None), place, 1) if words else None
+    return _started(_literals(after), place)
 
 
 def _literals(code: str) -> list[str]:
@@ -460,57 +492,8 @@ def _identifier(code: str, start: int) -> str:
 
 # ── dangerous commands ────────────────────────────────────────────────────────────────────────────
 
-_SHELLS = ("sh", "bash", "dash", "zsh", "ksh", "fish", "ash")
-_RUN_TEXT = (*_SHELLS, "su", "script", "ssh", "flatpak-spawn")
 _FETCHERS = ("curl", "wget", "fetch", "aria2c")
 _DECODERS = ("base64", "base32", "xxd", "openssl", "rev", "tr", "gunzip", "zcat")
-_WITH_ARGUMENT = {
-    "sudo": "ugpCDhRT",
-    "doas": "uC",
-    "env": "uSC",
-    "nice": "n",
-    "ionice": "cnp",
-    "timeout": "sk",
-    "stdbuf": "ioe",
-    "xargs": "IiLlnPsdaE",
-    "setsid": "",
-    "nohup": "",
-    "command": "",
-    "builtin": "",
-    "exec": "a",
-    "busybox": "",
-    "toybox": "",
-    "chroot": "",
-    "unbuffer": "",
-    "strace": "epo",
-    "watch": "n",
-    "parallel": "j",
-    "flock": "wE",
-    "pkexec": "",
-    "unshare": "",
-    "chronic": "",
-    "caffeinate": "tw",
-    "systemd-run": "pu",
-    "run0": "u",
-}
-_LONG_WITH_ARGUMENT = (
-    *("--user", "--group", "--chdir", "--prompt", "--host", "--chroot", "--close-from", "--role", "--type"),
-    *("--signal", "--kill-after", "--adjustment", "--class", "--classdata", "--unset", "--arg-file"),
-    *(
-        "--delimiter",
-        "--max-args",
-        "--max-lines",
-        "--max-procs",
-        "--jobs",
-        "--timeout",
-        "--property",
-        "--unit",
-    ),
-)
-_BEFORE_THE_PROGRAM = ("timeout", "chroot", "flock")
-"""Those that take a word of their own there."""
-"""Programs that run another one, and their one-letter options that take a word."""
-_DEEPEST = 6
 
 
 def dangerous_commands(event: AgentEvent) -> str | None:
@@ -531,38 +514,11 @@ def dangerous_commands(event: AgentEvent) -> str | None:
     )
 
 
-def all_programs(command: str, depth: int = 0) -> Iterator[Simple]:
-    """Those of the line, and those of texts that shells and `eval` in it are given to run."""
-    for simple in parse(command) if depth <= _DEEPEST and len(command) <= LONGEST_COMMAND else ():
-        yield simple
-        for text in _texts_run_by(simple):
-            yield from all_programs(text, depth + 1)
-
-
-def program_of(simple: Simple) -> list[str]:
-    """The words from the program on that really runs."""
-    return _program(simple.words)[0]
-
-
-def _texts_run_by(simple: Simple) -> list[str]:
-    words = program_of(simple)
-    name = os.path.basename(words[0]) if words else ""
-    if name == "eval":
-        return [" ".join(words[1:])]
-    if name not in _RUN_TEXT:
-        return []
-    given = _command_text(words, name in _SHELLS)
-    if given is not None:
-        return [given]
-    printed = simple.after and _printed_text(program_of(simple.after))
-    return [*simple.reads, *([printed] if printed else [])]
-
-
 def danger(command: str, place: CommandPlace, depth: int = 0) -> Refusal | None:
     """Why the command may not run; None where nothing speaks against it."""
     if len(command) > LONGEST_COMMAND:
         return _TOO_LONG
-    if depth > _DEEPEST:
+    if depth > DEEPEST_TEXT:
         return _TOO_DEEP
     if _is_fork_bomb(command):
         return "it is a fork bomb", _NOTHING_INSTEAD
@@ -639,51 +595,20 @@ def _danger_of(simple: Simple, place: CommandPlace, depth: int) -> Refusal | Non
         refusal = why_not_write(target, place)
         if refusal:
             return refusal
-    words, fed_by_xargs = _program(simple.words)
+    words, is_fed = real_program(simple.words)
     if not words:
         return None
     name = os.path.basename(words[0])
+    if is_fed:
+        source = feeding(simple)
+        found = program_of(source) if source else []
+        if found and os.path.basename(found[0]) == "find" and name != "find":
+            refusal = _find([*found[1:], "-exec", *words, "{}", ";"], place)
+            if refusal:
+                return refusal
+        words = [words[0], *with_fed(simple, words[1:])]
     refusal = _runs_text(name, words, simple, place, depth)
-    if refusal:
-        return refusal
-    rest = words[1:]
-    if fed_by_xargs and simple.after is not None:
-        rest = [*rest, *simple.after.words[1:]]
-    return why_not_run(name, rest, place)
-
-
-def _program(words: list[str]) -> tuple[list[str], bool]:
-    """The words from the program on that really runs, past `sudo`, `env A=b`, `timeout 5` and their like."""
-    fed = False
-    while words:
-        name = os.path.basename(words[0])
-        if name not in _WITH_ARGUMENT:
-            return words, fed
-        fed = fed or name in ("xargs", "parallel")
-        words = _past_options(words[1:], _WITH_ARGUMENT[name])
-        if name in _BEFORE_THE_PROGRAM and words:
-            words = words[1:]
-    return words, fed
-
-
-def _past_options(words: list[str], with_argument: str) -> list[str]:
-    position = 0
-    while position < len(words):
-        word = words[position]
-        if word == "--":
-            return words[position + 1 :]
-        if word.startswith("-") and len(word) > 1:
-            takes = len(word) == 2 and word[1] in with_argument
-            if word.startswith("-S") and (
-                len(word) == 2 or "S" in with_argument
-            ):  # env: the rest is one text
-                return " ".join([word[2:], *words[position + 1 :]]).split()
-            position += 2 if takes or word in _LONG_WITH_ARGUMENT else 1
-        elif "=" in word and word.partition("=")[0].isidentifier():
-            position += 1
-        else:
-            break
-    return words[position:]
+    return refusal or why_not_run(name, words[1:], place)
 
 
 _UNSEEN_DOWNLOAD = ("it runs downloaded code without inspection", _READ_FIRST)
@@ -697,7 +622,7 @@ def _runs_text(
         return _of_text(" ".join(words[1:]), simple, place, depth)
     if name == "trap":
         return _of_text(words[1], simple, place, depth) if len(words) > 2 else None
-    if name in _RUN_TEXT:
+    if name in RUN_TEXT:
         return _of_shell(name, words, simple, place, depth)
     if name in ("source", "."):
         return _UNSEEN_DOWNLOAD if simple.fetches and _reads_output(words) else None
@@ -712,19 +637,20 @@ def _reads_output(words: list[str]) -> bool:
 
 
 def _of_interpreter(words: list[str], simple: Simple, place: CommandPlace) -> Refusal | None:
-    refusal = next((why for word in words[1:] if (why := why_not_script(word, place))), None)
+    name = os.path.basename(words[0])
+    refusal = next((why for word in words[1:] if (why := why_not_script(word, place, name))), None)
     options = [word for word in words[1:] if word.startswith("-")]
     program = next((word for word in words[1:] if not word.startswith("-")), "")
     if refusal or program not in ("", "/dev/stdin") or any(word not in _MERE_OPTIONS for word in options):
         return refusal
     source: Simple | None = simple.after
-    printed = _printed_text(program_of(source)) if source else None
+    printed = printed_text(program_of(source)) if source else None
     refusal = next(
-        (why for text in (*simple.reads, printed or "") if (why := why_not_script(text, place))), None
+        (why for text in (*simple.reads, printed or "") if (why := why_not_script(text, place, name))), None
     )
     while source is not None and refusal is None:
-        name = os.path.basename((program_of(source) or [""])[0])
-        refusal = _UNSEEN_DOWNLOAD if name in _FETCHERS else None
+        fetcher = os.path.basename((program_of(source) or [""])[0])
+        refusal = _UNSEEN_DOWNLOAD if fetcher in _FETCHERS else None
         source = source.after
     return refusal
 
@@ -735,9 +661,9 @@ _MERE_OPTIONS = ("-", "-u", "-I", "-E", "-s", "-S", "-B", "-O", "-i", "-w")
 
 
 def _of_shell(name: str, words: list[str], simple: Simple, place: CommandPlace, depth: int) -> Refusal | None:
-    if name in _SHELLS and _only_checks(words):
+    if name in SHELLS and _only_checks(words):
         return None
-    given = _command_text(words, name in _SHELLS)
+    given = command_text(words, name in SHELLS)
     if given is not None:
         return _of_text(given, simple, place, depth)
     if simple.fetches and _reads_output(words):
@@ -748,14 +674,14 @@ def _of_shell(name: str, words: list[str], simple: Simple, place: CommandPlace, 
         refusal = _of_text(body, simple, place, depth)
         if refusal:
             return refusal
-    return _of_pipe(simple, place, depth) if name in _SHELLS and _reads_program(words) else None
+    return _of_pipe(simple, place, depth) if name in SHELLS and _reads_program(words) else None
 
 
 def _reads_program(words: list[str]) -> bool:
     """Whether a shell takes its program from where it is fed: it is named no script, or told so."""
-    rest = _past_options(words[1:], "oO")
+    rest = past_options(words[1:], "oO")
     own = words[1 : len(words) - len(rest)]
-    return "s" in _letters(own) or rest[:1] in ([], ["-"], ["/dev/stdin"])
+    return "s" in letters(own) or rest[:1] in ([], ["-"], ["/dev/stdin"])
 
 
 def _only_checks(words: list[str]) -> bool:
@@ -765,23 +691,7 @@ def _only_checks(words: list[str]) -> bool:
         if not word.startswith(("-", "+")) or word == "--":
             break
         own.append(word)
-    return "n" in _letters(own) and not any(word.startswith("+") for word in own)
-
-
-def _command_text(words: list[str], is_shell: bool = True) -> str | None:
-    """The text after `-c`, also in `-lc` and, of a shell, in `-ce`."""
-    for position, word in enumerate(words[1:-1], start=1):
-        if not word.startswith("-") or word.startswith("--"):
-            continue
-        if word.endswith("c") or (is_shell and word[1:].isalpha() and "c" in word):
-            return next((text for text in words[position + 1 :] if text != "--"), None)
-    return None
-
-
-def _printed_text(words: list[str]) -> str | None:
-    if not words or os.path.basename(words[0]) not in ("echo", "printf"):
-        return None
-    return " ".join(words[1:]).replace("\\n", "\n")
+    return "n" in letters(own) and not any(word.startswith("+") for word in own)
 
 
 def _of_text(text: str, simple: Simple, place: CommandPlace, depth: int) -> Refusal | None:
@@ -794,11 +704,11 @@ def _of_pipe(simple: Simple, place: CommandPlace, depth: int) -> Refusal | None:
     """What is piped into a shell: downloads and decoded text are refused, plain text is looked at."""
     source = simple.after
     while source is not None:
-        words = _program(source.words)[0]
+        words = real_program(source.words)[0]
         name = os.path.basename(words[0]) if words else ""
         if name in _FETCHERS or name in _DECODERS:
             return "it pipes downloaded or decoded text into a shell without inspection", _READ_FIRST
-        text = _printed_text(words)
+        text = printed_text(words)
         if text is not None:
             return danger(text, place, depth + 1)
         source = source.after
@@ -808,7 +718,6 @@ def _of_pipe(simple: Simple, place: CommandPlace, depth: int) -> Refusal | None:
 # ── unpinned program ──────────────────────────────────────────────────────────────────────────────
 
 _NAMES = ("holdfast", "holdfast-hook")
-_ONLY_PRINT = ("echo", "printf", "grep", "rg")
 _FETCHING = (
     ("uvx",),
     ("uv", "tool", "run"),
@@ -837,10 +746,17 @@ def unpinned_program(event: AgentEvent) -> str | None:
 
 def _trusts_a_folder(simple: Simple) -> bool:
     """In doubt it does: `$(which holdfast) trust` names a program that only the shell will know."""
-    names = [os.path.basename(word) for word in program_of(simple)]
-    if "trust" not in names or "--show" in names or names[0] in _ONLY_PRINT:
-        return False
-    return names[0] == DYNAMIC or any(name in _NAMES for name in names)
+    words, is_fed = real_program(simple.words)
+    name = os.path.basename(words[0]) if words else ""
+    if name == "find":
+        runs = (words_until_end(words[at + 1 :]) for at, word in enumerate(words) if word in _FIND_RUNS)
+        return any(_trusts_a_folder(Simple(run, [], [], None)) for run in runs)
+    if name.startswith(_INTERPRETERS[0]) and "-m" in words:
+        words = words[words.index("-m") + 1 :]
+        name = words[0] if words else ""
+    given = with_fed(simple, words[1:]) if is_fed else words[1:]
+    asks = "trust" in given and "--show" not in given
+    return asks and (name == DYNAMIC or name in _NAMES)
 
 
 def unpinned(command: str, cwd: str) -> str | None:

@@ -4,6 +4,15 @@ No shell: nothing is run or looked up. Quotes, escapes, substitutions, here-docu
 variables set on the same line are followed, since that is how harm is disguised, mostly by accident.
 """
 
+from __future__ import annotations
+
+import os
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from typing import Any
+
 _SEPARATORS = (";", "&", "|", "\n", "(", ")")
 _BLANK = " \t\r"
 DYNAMIC = "\x00"
@@ -17,7 +26,7 @@ class Simple:
 
     __slots__ = ("after", "fetches", "folder", "reads", "words", "writes")
 
-    def __init__(self, words: list[str], writes: list[str], reads: list[str], after: "Simple | None") -> None:
+    def __init__(self, words: list[str], writes: list[str], reads: list[str], after: Simple | None) -> None:
         self.words = words
         self.writes = writes
         """Files its output goes to."""
@@ -58,7 +67,8 @@ class _Reader:
         self.words: list[str] = []
         self.writes: list[str] = []
         self.reads: list[str] = []
-        self.waiting_documents: list[str] = []
+        self.waiting_documents: list[tuple[str, bool]] = []
+        """How each ends, and whether tabs may stand before that."""
         self.before: Simple | None = None
         self.folder: str | None = None
         self.around: list[str | None] = []
@@ -165,7 +175,7 @@ class _Reader:
             self.at += 1
         target = self._word().replace("\x01", "")
         if form in ("<<", "<<-"):
-            self.waiting_documents.append(target)
+            self.waiting_documents.append((target, form == "<<-"))
         elif form == "<<<":
             self.reads.append(target)
         elif ">" in form and not target.isdigit():
@@ -173,14 +183,14 @@ class _Reader:
 
     def _documents(self) -> None:
         """The bodies of here-documents begin on the line after their command."""
-        for mark in self.waiting_documents:
+        for mark, may_be_indented in self.waiting_documents:
             body: list[str] = []
             while self.at < len(self.line):
                 end = self.line.find("\n", self.at)
                 end = end if end >= 0 else len(self.line)
                 text = self.line[self.at : end]
                 self.at = end + 1
-                if text.strip("\t ") == mark:
+                if (text.lstrip("\t") if may_be_indented else text) == mark:
                     break
                 body.append(text)
             if self.found:
@@ -381,3 +391,393 @@ def _braces(word: str) -> list[str]:
     if "," not in inner or word[max(0, start - 1) : start] == "$":
         return [word]
     return [word[:start] + part + word[end + 1 :] for part in inner.split(",")][:64]
+
+
+# ── what a program runs ───────────────────────────────────────────────────────────────────────────
+
+# Past `sudo` and its like, and in the texts that shells and `eval` are given.
+
+LONGEST_COMMAND = 128 * 1024
+"""Characters: what Linux hands a program as one argument. Longer ones would take too long to read."""
+
+SHELLS = ("sh", "bash", "dash", "zsh", "ksh", "fish", "ash")
+RUN_TEXT = (*SHELLS, "su", "script", "ssh", "flatpak-spawn")
+_WITH_ARGUMENT = {
+    "sudo": "ugpCDhRT",
+    "doas": "uC",
+    "env": "uSC",
+    "nice": "n",
+    "ionice": "cnp",
+    "timeout": "sk",
+    "stdbuf": "ioe",
+    "xargs": "IiLlnPsdaE",
+    "setsid": "",
+    "nohup": "",
+    "command": "",
+    "builtin": "",
+    "exec": "a",
+    "busybox": "",
+    "toybox": "",
+    "chroot": "",
+    "unbuffer": "",
+    "strace": "epo",
+    "watch": "n",
+    "parallel": "j",
+    "flock": "wE",
+    "pkexec": "",
+    "unshare": "",
+    "chronic": "",
+    "caffeinate": "tw",
+    "systemd-run": "pu",
+    "run0": "u",
+}
+_LONG_WITH_ARGUMENT = (
+    *("--user", "--group", "--chdir", "--prompt", "--host", "--chroot", "--close-from", "--role", "--type"),
+    *("--signal", "--kill-after", "--adjustment", "--class", "--classdata", "--unset", "--arg-file"),
+    *(
+        "--delimiter",
+        "--max-args",
+        "--max-lines",
+        "--max-procs",
+        "--jobs",
+        "--timeout",
+        "--property",
+        "--unit",
+    ),
+)
+_BEFORE_THE_PROGRAM = ("timeout", "chroot", "flock")
+"""Those that take a word of their own there."""
+"""Programs that run another one, and their one-letter options that take a word."""
+DEEPEST_TEXT = 6
+
+
+def letters(words: list[str]) -> str:
+    return "".join(word[1:] for word in words if word.startswith("-") and not word.startswith("--"))
+
+
+def all_programs(command: str, depth: int = 0) -> Iterator[Simple]:
+    """Those of the line, and those of texts that shells and `eval` in it are given to run."""
+    for simple in parse(command) if depth <= DEEPEST_TEXT and len(command) <= LONGEST_COMMAND else ():
+        yield simple
+        for text in texts_run_by(simple):
+            yield from all_programs(text, depth + 1)
+
+
+def program_of(simple: Simple) -> list[str]:
+    """The words from the program on that really runs."""
+    return real_program(simple.words)[0]
+
+
+def texts_run_by(simple: Simple) -> list[str]:
+    words = program_of(simple)
+    name = os.path.basename(words[0]) if words else ""
+    if name == "eval":
+        return [" ".join(words[1:])]
+    if name not in RUN_TEXT:
+        return []
+    given = command_text(words, name in SHELLS)
+    if given is not None:
+        return [given]
+    printed = simple.after and printed_text(program_of(simple.after))
+    return [*simple.reads, *([printed] if printed else [])]
+
+
+def real_program(words: list[str]) -> tuple[list[str], bool]:
+    """The words from the program on that really runs, past `sudo`, `env A=b`, `timeout 5` and their like."""
+    fed = False
+    while words:
+        name = os.path.basename(words[0])
+        if name not in _WITH_ARGUMENT:
+            return words, fed
+        fed = fed or name in ("xargs", "parallel")
+        words = past_options(words[1:], _WITH_ARGUMENT[name])
+        if name in _BEFORE_THE_PROGRAM and words:
+            words = words[1:]
+    return words, fed
+
+
+def past_options(words: list[str], with_argument: str) -> list[str]:
+    position = 0
+    while position < len(words):
+        word = words[position]
+        if word == "--":
+            return words[position + 1 :]
+        if word.startswith("-") and len(word) > 1:
+            takes = len(word) == 2 and word[1] in with_argument
+            if word.startswith("-S") and (
+                len(word) == 2 or "S" in with_argument
+            ):  # env: the rest is one text
+                return " ".join([word[2:], *words[position + 1 :]]).split()
+            position += 2 if takes or word in _LONG_WITH_ARGUMENT else 1
+        elif "=" in word and word.partition("=")[0].isidentifier():
+            position += 1
+        else:
+            break
+    return words[position:]
+
+
+def with_fed(simple: Simple, words: list[str]) -> list[str]:
+    """The words of a program that `xargs` starts, with those it is given as far as these are plain."""
+    given = _fed_words(simple)
+    mark = _replaced(simple.words)
+    if not any(mark in word for word in words if mark):
+        return [*words, *given]
+    return [
+        filled
+        for word in words
+        for filled in ([word.replace(mark, one) for one in given] if mark in word and given else [word])
+    ][:_MOST_FED]
+
+
+_MOST_FED = 1_000
+
+
+def _replaced(words: list[str]) -> str:
+    """What stands for a word that is given, as told by `-I`."""
+    for at, word in enumerate(words):
+        if word.startswith("-I"):
+            return word[2:] or "".join(words[at + 1 : at + 2])
+    return "{}" if "parallel" in map(os.path.basename, words) else ""
+
+
+def _fed_words(simple: Simple) -> list[str]:
+    words = [word for text in simple.reads for word in text.split()]
+    source = feeding(simple)
+    if source is not None:
+        words += [word for text in source.reads for word in text.split()]
+        name, *given = program_of(source) or [""]
+        words += _prints(os.path.basename(name), given)
+    return words
+
+
+def feeding(simple: Simple) -> Simple | None:
+    """The program whose output it gets, past those that hand it on."""
+    source = simple.after
+    while source is not None and source.after is not None:
+        if os.path.basename((program_of(source) or [""])[0]) not in _HANDS_ON:
+            break
+        source = source.after
+    return source
+
+
+_HANDS_ON = ("cat", "tee", "sort", "uniq", "head", "tail", "tac", "shuf", "grep")
+
+
+def _prints(name: str, given: list[str]) -> list[str]:
+    if name == "printf":
+        return " ".join(given[1:] or given).replace("\\0", " ").replace("\\n", " ").split()
+    if name in ("echo", "ls"):  # a folder that is listed stands for what is in it
+        return [word for word in given if not word.startswith("-")]
+    return []
+
+
+def command_text(words: list[str], is_shell: bool = True) -> str | None:
+    """The text after `-c`, also in `-lc` and, of a shell, in `-ce`."""
+    for position, word in enumerate(words[1:-1], start=1):
+        if not word.startswith("-") or word.startswith("--"):
+            continue
+        if word.endswith("c") or (is_shell and word[1:].isalpha() and "c" in word):
+            return next((text for text in words[position + 1 :] if text != "--"), None)
+    return None
+
+
+def printed_text(words: list[str]) -> str | None:
+    if not words or os.path.basename(words[0]) not in ("echo", "printf"):
+        return None
+    return " ".join(words[1:]).replace("\\n", "\n")
+
+
+_GIT_OPTIONS = ("-C", "-c", "--git-dir", "--work-tree", "--namespace", "--config-env", "--exec-path")
+"""Those before the verb whose value is a word of its own."""
+
+
+def git_verb(words: list[str]) -> tuple[str | None, list[str]]:
+    """Where git is told to go first, and the verb with what follows it; an empty one where there is none."""
+    folder: str | None = None
+    at = 0
+    while at < len(words) and words[at].startswith("-"):
+        if words[at] == "-C" and at + 1 < len(words):
+            folder = words[at + 1]
+        at += 2 if words[at] in _GIT_OPTIONS else 1
+    return folder, words[at:] or [""]
+
+
+def commits(command: str) -> bool:
+    """Whether git makes a commit in it: not where that is only printed, asked about or tried out."""
+    for simple in all_programs(command):
+        words = program_of(simple)
+        if words and os.path.basename(words[0]) == "git":
+            _, (verb, *rest) = git_verb(words[1:])
+            if verb == "commit" and _ONLY_SHOWS.isdisjoint(_without_values(rest)):
+                return True
+    return False
+
+
+_ONLY_SHOWS = frozenset(("--help", "-h", "--dry-run", "--short", "--long", "--porcelain"))
+_WITH_VALUE = ("--message", "--file", "--author", "--date", "--template", "--trailer", "--cleanup")
+
+
+def _without_values(words: list[str]) -> list[str]:
+    """The options of `git commit`, without the texts that belong to them."""
+    kept: list[str] = []
+    at = 0
+    while at < len(words) and words[at] != "--":
+        word = words[at]
+        kept.append(word)
+        short = word.startswith("-") and not word.startswith("--")
+        at += 2 if word in _WITH_VALUE or (short and word[-1] in "mFCct") else 1
+    return kept
+
+
+# ── programs of one line, in Python ───────────────────────────────────────────────────────────────
+
+_REMOVES = ("rmtree", "remove_tree")
+_STARTS = ("system", "popen", "Popen", "check_call", "check_output", "getoutput", "getstatusoutput")
+_STARTS_OF_SUBPROCESS = ("run", "call")
+_RUNS_CODE = ("exec", "eval")
+_SAME_PATH = ("Path", "PosixPath", "PurePath", "str", "expanduser", "abspath", "realpath", "normpath")
+_SAME_PATH_OF = ("expanduser", "resolve", "absolute", "strip")
+_LONGEST_PROGRAM = 20_000
+
+
+def python_calls(code: str) -> list[tuple[bool, list[str]]] | None:
+    """What a program removes, or else what it starts, as far as its text tells.
+
+    None where it is no Python that can be read.
+    """
+    import ast  # of few commands, and a hook would wait for it at every one
+
+    if len(code) > _LONGEST_PROGRAM:
+        return None
+    reader = _PythonReader(ast)
+    try:
+        reader.visit(ast.parse(code))
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return None
+    return reader.found
+
+
+class _PythonReader:
+    """Follows imports under other names, names that stand for texts, and loops over them."""
+
+    def __init__(self, ast: Any) -> None:
+        self.ast = ast
+        self.found: list[tuple[bool, list[str]]] = []
+        """Whether it is removed: then each of these may be; else the words that are run, or the text."""
+        self.imported: dict[str, str] = {}
+        self.known: dict[str, list[str]] = {}
+
+    def visit(self, node: Any) -> None:
+        kind = type(node).__name__
+        if kind in ("Import", "ImportFrom"):
+            for one in node.names:
+                name = f"{node.module}.{one.name}" if kind == "ImportFrom" else one.name
+                self.imported[one.asname or one.name] = name
+        elif kind == "Assign":
+            self._bind(node.targets[0], self.texts(node.value))
+        elif kind in ("For", "comprehension"):
+            self._bind(node.target, self.texts(node.iter))
+        elif kind == "Call":
+            self._call(node)
+        inner = list(self.ast.iter_child_nodes(node))
+        for child in sorted(inner, key=lambda one: type(one).__name__ != "comprehension"):
+            self.visit(child)
+
+    def _bind(self, target: Any, texts: list[str]) -> None:
+        if type(target).__name__ == "Name":
+            self.known[target.id] = texts
+
+    def _call(self, node: Any) -> None:
+        called = self._name(node.func)
+        module, _, name = called.rpartition(".")
+        given = [*node.args, *(one.value for one in node.keywords if one.arg in ("path", "args"))][:1]
+        if name in _REMOVES:
+            self.found.append((True, [text for one in given for text in self.texts(one)]))
+        elif name in _STARTS or (module == "subprocess" and name in _STARTS_OF_SUBPROCESS):
+            self.found.append((False, [text for one in given for text in self._words(one)]))
+        elif not module and name in _RUNS_CODE:
+            for text in (text for one in given for text in self.texts(one)):
+                self.found += python_calls(text) or []
+
+    def _name(self, node: Any) -> str:
+        """What a function is called, its module before it."""
+        kind = type(node).__name__
+        if kind == "Name":
+            return self.imported.get(str(node.id), str(node.id))
+        if kind == "Attribute":
+            return f"{self._name(node.value)}.{node.attr}"
+        if kind == "Call" and node.args:
+            of = self._name(node.func)
+            told = self.texts(node.args[-1])[:1]
+            if of == "__import__" and told:
+                return told[0]
+            if of == "getattr" and told:
+                return f"{self._name(node.args[0])}.{told[0]}"
+        return ""
+
+    def _words(self, node: Any) -> list[str]:
+        if type(node).__name__ not in ("List", "Tuple"):
+            return self.texts(node)
+        return [(self.texts(one) or [DYNAMIC])[0] for one in node.elts]
+
+    def texts(self, node: Any) -> list[str]:
+        """The texts that it may stand for; none where only running it would tell."""
+        reader = getattr(self, f"_of_{type(node).__name__.lower()}", None)
+        return reader(node) if reader else []
+
+    def _of_constant(self, node: Any) -> list[str]:
+        return [node.value] if isinstance(node.value, str) else []
+
+    def _of_name(self, node: Any) -> list[str]:
+        return self.known.get(node.id, [])
+
+    def _of_list(self, node: Any) -> list[str]:
+        return [text for one in node.elts for text in self.texts(one)]
+
+    _of_tuple = _of_set = _of_list
+
+    def _of_joinedstr(self, node: Any) -> list[str]:
+        parts = [self.texts(one) for one in node.values]
+        return ["".join(part[0] for part in parts)] if all(parts) else []
+
+    def _of_formattedvalue(self, node: Any) -> list[str]:
+        return self.texts(node.value)
+
+    def _of_binop(self, node: Any) -> list[str]:
+        sides = [self.texts(node.left)[:1], self.texts(node.right)[:1]]
+        sign = {"Add": "", "Div": "/"}.get(type(node.op).__name__)
+        if sign is None or not all(sides):
+            return []
+        return [_joined_path(sides[0][0], sides[1][0]) if sign else sides[0][0] + sides[1][0]]
+
+    def _of_attribute(self, node: Any) -> list[str]:
+        if node.attr == "sep":
+            return ["/"]
+        return [_joined_path(text, "..") for text in self.texts(node.value)] if node.attr == "parent" else []
+
+    def _of_subscript(self, node: Any) -> list[str]:
+        is_home = self._name(node.value).endswith("environ") and self.texts(node.slice) == ["HOME"]
+        return ["~"] if is_home else []
+
+    def _of_call(self, node: Any) -> list[str]:
+        called = self._name(node.func)
+        name = called.rpartition(".")[2]
+        given = [self.texts(one)[:1] for one in node.args]
+        if called.endswith("Path.home") or (name in ("get", "getenv") and given[:1] == [["HOME"]]):
+            return ["~"]
+        if name == "join" and given and all(given):
+            parts = [one[0] for one in given]
+            return [_joined_path(*parts)]
+        if name in _SAME_PATH and given:
+            return [_joined_path(*(one[0] for one in given))] if all(given) else []
+        inner = node.func.value if type(node.func).__name__ == "Attribute" else None
+        if inner is not None and (name in _SAME_PATH_OF or (name == "split" and not given)):
+            return self.texts(inner)
+        return []
+
+
+def _joined_path(*parts: str) -> str:
+    whole = ""
+    for part in parts:
+        whole = part if part.startswith("/") or not whole else f"{whole.rstrip('/')}/{part}"
+    return whole
