@@ -535,6 +535,40 @@ def test_resume_page_tells_when_nobody_can_tell(
     expect(page.get_by_role("alert")).to_contain_text("Cannot tell whether the files changed")
 
 
+def test_what_was_undone_is_told_and_the_plan_goes_on_without_it(served: Server, open_page: Open) -> None:
+    plan = {
+        "issue": {"id": "E2E-2", "title": "Two files"},
+        "tasks": [
+            {"id": "first", "run": "sleep 0.05; echo one > made"},
+            {"id": "second", "run": "sleep 0.05; echo two > other", "depends_on": ["first"]},
+        ],
+        "pause_every": 1,
+    }
+    flow = served.ask("/api/workflows", {"plan": plan})["id"]
+    page = open_page(served, f"/workflows/{flow}")
+    sees(page, "Paused")
+    served.holdfast("tx", "rollback", "last", "--yes")
+    assert not (served.project / "made").exists()
+    page.goto(f"{served.url}/workflows/{flow}/resume")
+    undone = page.get_by_role("region", name="Undone")
+    expect(undone).to_contain_text("What completed tasks had changed was undone: first")
+    expect(undone.get_by_role("link", name="first")).to_have_attribute(
+        "href", f"/workflows/{flow}/tasks/first"
+    )
+    expect(undone).to_contain_text("holdfast tx undo ")
+    resume = page.get_by_role("button", name="Resume", exact=True)
+    resume.click()
+    without = page.get_by_label("Continue without it")
+    assert without.evaluate("(box) => box.validity.valueMissing"), "it is to be decided first"
+    assert served.ask(f"/api/workflows/{flow}")["status"] == "paused"
+    assert faults_by_axe(page) == []
+    without.check()
+    resume.click()
+    sees(page, "Completed")
+    assert not (served.project / "made").exists()
+    assert (served.project / "other").read_text() == "two\n"
+
+
 @pytest.mark.some_of("theme")
 @pytest.mark.parametrize("theme", ["light", "dark"])
 def test_theme_is_kept(theme: str, served: Server, open_page: Open) -> None:

@@ -3126,6 +3126,8 @@ export interface components {
             next_task_id: string | null;
             /** @description The snapshot it resumes from; null before the first pause */
             snapshot: components["schemas"]["SnapshotSummary"] | null;
+            /** @description What completed tasks had changed and was undone since; null if all of it stands */
+            undone: components["schemas"]["UndoneReport"] | null;
             /** Workflow Id */
             workflow_id: string;
         };
@@ -4307,6 +4309,41 @@ export interface components {
             /** Said */
             said: string;
         };
+        /**
+         * UndoneReport
+         * @description What completed tasks had changed in files and was undone since.
+         */
+        UndoneReport: {
+            /** Facts */
+            facts: string[];
+            /**
+             * Is Certain
+             * @description Then a resume is refused unless `accept_undone` is true
+             */
+            is_certain: boolean;
+            /**
+             * Restore With
+             * @description Commands that restore it, in this order
+             */
+            restore_with: string[];
+            /** Tasks */
+            tasks: components["schemas"]["UndoneTaskFiles"][];
+        };
+        /** UndoneTaskFiles */
+        UndoneTaskFiles: {
+            /** Id */
+            id: string;
+            /**
+             * Paths
+             * @description Files in which its change does not stand, or may not
+             */
+            paths: string[];
+            /**
+             * State
+             * @enum {string}
+             */
+            state: "undone" | "partly_undone" | "cannot_tell";
+        };
         /** UndoRequest */
         UndoRequest: {
             /**
@@ -5111,6 +5148,8 @@ export type TransactionEntry = components['schemas']['TransactionEntry'];
 export type TransactionList = components['schemas']['TransactionList'];
 export type TransactionSummary = components['schemas']['TransactionSummary'];
 export type Turn = components['schemas']['Turn'];
+export type UndoneReport = components['schemas']['UndoneReport'];
+export type UndoneTaskFiles = components['schemas']['UndoneTaskFiles'];
 export type UndoRequest = components['schemas']['UndoRequest'];
 export type UndoResponse = components['schemas']['UndoResponse'];
 export type UnknownEntry = components['schemas']['UnknownEntry'];

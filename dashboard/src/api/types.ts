@@ -35,6 +35,7 @@ export type {
   TaskAttempt,
   TaskCounts,
   TaskDetail,
+  UndoneReport,
   UndoResponse,
   UsageHistory,
   UsageMetrics,

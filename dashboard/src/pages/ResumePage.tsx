@@ -3,9 +3,10 @@ import { type FormEvent, Suspense, useState } from "react";
 import { Link, useLocation } from "wouter";
 import { ApiError, answered, api } from "../api/client";
 import { progressOf, refresh, resumePreview, serverSettings, snapshotsOf } from "../api/queries";
-import type { ResumePreview, SnapshotSummary } from "../api/types";
+import type { ResumePreview, SnapshotSummary, UndoneReport } from "../api/types";
 import { counted, moment, neutral } from "../lib/format";
 import { part } from "../lib/part";
+import { taskPath } from "../lib/paths";
 import { useTitle } from "../lib/use-title";
 import { Facts, ForeignText } from "../parts/bits";
 import { ContextText, CostLine, FidelityReport } from "../parts/ContextView";
@@ -168,6 +169,7 @@ function ResumeForm({
 }) {
   const [message, setMessage] = useState("");
   const [strict, setStrict] = useState(false);
+  const [isLetGo, setLetGo] = useState(false);
   const [, go] = useLocation();
   const client = useQueryClient();
   const resume = useMutation({
@@ -175,7 +177,13 @@ function ResumeForm({
       answered(
         api.POST("/api/workflows/{workflow_id}/resume", {
           params: { path: { workflow_id: id } },
-          body: { snapshot_id: snapshotId, message: message.trim() || null, strict, accept_commands },
+          body: {
+            snapshot_id: snapshotId,
+            message: message.trim() || null,
+            strict,
+            accept_commands,
+            accept_undone: isLetGo && Boolean(data.undone?.is_certain),
+          },
         }),
       ),
     onSuccess: (answer) => {
@@ -188,10 +196,32 @@ function ResumeForm({
     event.preventDefault();
     resume.mutate(null);
   };
-  if (isOver) return <div className="card stack">{children}</div>;
+  if (isOver) {
+    return (
+      <div className="card stack">
+        {data.undone && <Undone id={id} undone={data.undone} />}
+        {children}
+      </div>
+    );
+  }
   const { hint, confirm } = resume.error instanceof ApiError ? resume.error : {};
   return (
     <form className="card stack" onSubmit={submit}>
+      {data.undone && (
+        <Undone id={id} undone={data.undone}>
+          {data.undone.is_certain && (
+            <label className="check">
+              <input
+                type="checkbox"
+                required
+                checked={isLetGo}
+                onChange={(event) => setLetGo(event.target.checked)}
+              />
+              Continue without it; the next session is told
+            </label>
+          )}
+        </Undone>
+      )}
       {children}
       <label>
         <span>Message to the next session</span>
@@ -239,6 +269,35 @@ function ResumeForm({
         </Link>
       </div>
     </form>
+  );
+}
+
+/** Completed tasks whose files are not as they left them: restored, or gone on without, before anything runs. */
+function Undone({ id, undone, children }: { id: string; undone: UndoneReport; children?: React.ReactNode }) {
+  return (
+    <section className="notice warn stack" aria-label="Undone">
+      {undone.facts.map((fact) => (
+        <p key={fact}>
+          <strong>{neutral(fact.charAt(0).toUpperCase() + fact.slice(1))}.</strong>
+        </p>
+      ))}
+      {undone.tasks.length > 0 && (
+        <p>
+          Redo it on the page of{" "}
+          {undone.tasks.map((task, index) => (
+            <span key={task.id}>
+              {index > 0 && ", "}
+              <Link href={taskPath(id, task.id)} title={neutral(task.paths.join(", "))}>
+                {neutral(task.id)}
+              </Link>
+            </span>
+          ))}
+          {undone.restore_with.length > 0 && ", or restore all of it:"}
+        </p>
+      )}
+      {undone.restore_with.length > 0 && <pre>{undone.restore_with.join("\n")}</pre>}
+      {children}
+    </section>
   );
 }
 

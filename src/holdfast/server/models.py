@@ -362,12 +362,30 @@ class EditedContext(ContextResponse):
     edits: ContextEdits
 
 
+class UndoneTaskFiles(Value):
+    id: str
+    state: Literal["undone", "partly_undone", "cannot_tell"]
+    paths: tuple[str, ...] = Field(description="Files in which its change does not stand, or may not")
+
+
+class UndoneReport(Value):
+    """What completed tasks had changed in files and was undone since."""
+
+    tasks: tuple[UndoneTaskFiles, ...]
+    facts: tuple[str, ...]
+    is_certain: bool = Field(description="Then a resume is refused unless `accept_undone` is true")
+    restore_with: tuple[str, ...] = Field(description="Commands that restore it, in this order")
+
+
 class ResumePreview(ContextResponse):
     workflow_id: str
     snapshot: SnapshotSummary | None = Field(
         description="The snapshot it resumes from; null before the first pause"
     )
     next_task_id: str | None
+    undone: UndoneReport | None = Field(
+        description="What completed tasks had changed and was undone since; null if all of it stands"
+    )
 
 
 class UsageSample(Value):

@@ -267,7 +267,7 @@ class OrchestratorService(WorkflowService[SqlStore]):
         workflow = self.resumable(workflow_id)
         snapshot = self._snapshot_to_resume(workflow, snapshot_id)
         drift = self._drift(workflow, snapshot)
-        undone = self._undone(workflow, snapshot)
+        undone = self.undone(workflow, snapshot)
         if undone.is_certain and not accept_undone:
             otherwise = f"`holdfast resume {workflow.id} --accept-undone` continues without it"
             raise _undone_refusal(
@@ -472,7 +472,7 @@ class OrchestratorService(WorkflowService[SqlStore]):
         workflow = self.store.workflow(workflow_id)
         waiting = self.waiting_for_approval(workflow)
         _check_waits(task_id, waiting)
-        undone = self._undone(workflow, None) if waiting else None
+        undone = self.undone(workflow, None) if waiting else None
         if undone is not None and undone.is_certain:
             raise _undone_refusal(
                 "approve", workflow, undone, f"or `holdfast reject {workflow.id}`, and resume it later"
@@ -626,7 +626,7 @@ class OrchestratorService(WorkflowService[SqlStore]):
             )
         return find_workflow_drift(workflow, snapshot)
 
-    def _undone(self, workflow: Workflow, snapshot: SessionSnapshot | None) -> UndoneWork:
+    def undone(self, workflow: Workflow, snapshot: SessionSnapshot | None) -> UndoneWork:
         """Of what counts as completed where it goes on."""
         from holdfast.sessions.undone import undone_work
 

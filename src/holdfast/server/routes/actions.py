@@ -33,6 +33,7 @@ from holdfast.server.models import (
     ResumeWorkflow,
     RetryTask,
     SkipTask,
+    UndoneReport,
 )
 from holdfast.server.problems import WITH_BODY, documented
 from holdfast.server.routes.events import cost_so_far
@@ -210,11 +211,13 @@ def preview_resume(
         else desk.snapshot_of(workflow_id, snapshot_id)
     )
     compiled, drift = compiled_for(workflow, snapshot, characters(max_chars, budget))
+    undone = desk.service.undone(workflow, snapshot).document
     return ResumePreview(
         **context_fields(compiled, drift, model, desk.settings.prices),
         workflow_id=workflow_id,
         snapshot=SnapshotSummary.of(snapshot) if snapshot else None,
         next_task_id=snapshot.next_task_id if snapshot else None,
+        undone=UndoneReport.model_validate(undone) if undone else None,
     )
 
 
